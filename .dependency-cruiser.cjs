@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floors: core ← vote, plugins, kube ← agent, sandbox ← cli. Imports go down only; each package has one owner folder.
+const only = (name, from, allowed) => ({
+  name,
+  severity: 'error',
+  from: { path: from },
+  to: { dependencyTypesNot: ['core', 'npm', 'npm-dev', 'npm-no-pkg'], pathNot: allowed },
+})
+const behind = (pkg, where) => ({
+  name: `${pkg.replaceAll('/', '-')}-has-one-owner`,
+  severity: 'error',
+  from: { pathNot: [where, '^test/'] },
+  to: { path: `node_modules/${pkg}/` },
+})
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    only('core-is-the-ground-floor', '^core/', '^core/'),
+    only('vote-sees-core', '^vote/', '^(vote|core)/'),
+    only('plugins-see-core', '^plugins/', '^(plugins|core)/'),
+    only('kube-sees-core', '^kube/', '^(kube|core)/'),
+    only('agent-looks-down', '^agent/', '^(agent|kube|plugins|vote|core)/'),
+    only('sandbox-looks-down', '^sandbox/', '^(sandbox|kube|core)/'),
+    only('cli-never-sees-test', '^cli/', '^(cli|agent|sandbox|kube|plugins|vote|core)/'),
+    {
+      name: 'vote-is-pure',
+      severity: 'error',
+      from: { path: '^vote/' },
+      to: { dependencyTypes: ['core', 'npm'] },
+    },
+    behind('axios', '^agent/adapters/'),
+    behind('node-cron', '^agent/adapters/'),
+    behind('express', '^agent/http/'),
+    behind('@kubernetes/client-node', '^kube/'),
+    behind('pino', '^cli/'),
+    behind('commander', '^cli/'),
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+  },
+}

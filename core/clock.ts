@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import { TimeoutError } from './errors.js'
+
+/** The only source of time. Decisions use `now`; `wall` is for what people and other programs read. */
+export interface Clock {
+  /** Milliseconds since an arbitrary start; never steps, never goes back. */
+  now(): number
+  /** Milliseconds since the epoch, as the machine believes; may step either way. */
+  wall(): number
+  /** Call `wake` once, `ms` from now. The returned function cancels it and may be called at any time, twice too. */
+  after(ms: number, wake: () => void): () => void
+}
+
+/** The machine's clock. Its timers keep the process alive until they fire or are cancelled. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after: (ms, wake) => {
+    const timer = setTimeout(wake, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+/**
+ * Wait for `ms`, or until `signal` aborts.
+ * @returns true when the time has passed, false when cut short. Never rejects.
+ */
+export const sleep = (clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> =>
+  new Promise(resolve => {
+    if (signal.aborted) {
+      resolve(false)
+      return
+    }
+    const cut = (): void => {
+      cancel()
+      resolve(false)
+    }
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', cut)
+      resolve(true)
+    })
+    signal.addEventListener('abort', cut, { once: true })
+  })
+
+/**
+ * Run `work` with a signal that aborts after `ms` or with the outer `signal`, whichever is first.
+ * The work must honour its signal: this function waits for it to end.
+ * @throws TimeoutError when the time ran out and the work failed because of it; else whatever `work` throws.
+ */
+export const withTimeout = async <T>(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
+  const inner = new AbortController()
+  const timeout = new TimeoutError(ms)
+  const forward = (): void => inner.abort(signal.reason)
+  const cancel = clock.after(ms, () => inner.abort(timeout))
+  signal.addEventListener('abort', forward, { once: true })
+  if (signal.aborted) forward()
+  try {
+    return await work(inner.signal)
+  } catch (error) {
+    throw inner.signal.aborted ? inner.signal.reason : error
+  } finally {
+    cancel()
+    signal.removeEventListener('abort', forward)
+  }
+}

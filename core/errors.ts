@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** What went wrong, for programs. Each code has exactly one class. */
+export type ErrorCode =
+  | 'INVALID_INPUT'
+  | 'PEER_UNREACHABLE'
+  | 'TIMEOUT'
+  | 'KUBE_STATUS'
+  | 'KUBE_UNREACHABLE'
+  | 'CREDENTIALS'
+  | 'LISTEN'
+
+/** The root of all errors that this project throws on purpose. The code decides; the message is for people. */
+export class EdgeHealthError extends Error {
+  readonly code: ErrorCode
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = new.target.name
+    this.code = code
+  }
+}
+
+const MAX_SHOWN = 80
+
+/** Render a value for an error message: JSON, cut short, never longer than one line. */
+export const show = (value: unknown): string => {
+  const json = JSON.stringify(value) as string | undefined
+  const text = json ?? String(value)
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
+}
+
+/** Something from outside broke a rule: names the thing, the rule and the value. */
+export class InvalidInputError extends EdgeHealthError {
+  readonly thing: string
+  readonly rule: string
+  readonly value: unknown
+  constructor(thing: string, rule: string, value: unknown, options?: ErrorOptions) {
+    super('INVALID_INPUT', `${thing} ${rule}, got ${show(value)}`, options)
+    this.thing = thing
+    this.rule = rule
+    this.value = value
+  }
+}
+
+/** An operation outlived its limit. */
+export class TimeoutError extends EdgeHealthError {
+  readonly ms: number
+  constructor(ms: number) {
+    super('TIMEOUT', `no answer within ${ms} ms`)
+    this.ms = ms
+  }
+}
+
+/** A peer's agent did not answer; `cause` says how the connection ended. */
+export class PeerUnreachableError extends EdgeHealthError {
+  readonly peer: string
+  constructor(peer: string, reason: string, options?: ErrorOptions) {
+    super('PEER_UNREACHABLE', `peer ${peer} unreachable: ${reason}`, options)
+    this.peer = peer
+  }
+}
+
+/** The parts of a Kubernetes `Status` that decide what to do next. */
+export interface KubeStatus {
+  readonly status: number
+  readonly reason: string
+  readonly message: string
+  readonly retryAfterMs?: number | undefined
+}
+
+/** The apiserver answered with an error `Status`. */
+export class KubeStatusError extends EdgeHealthError {
+  readonly status: number
+  /** `reason` of the Status: `Conflict`, `Expired`, `Forbidden`, … or empty. */
+  readonly reason: string
+  /** How long the server asked us to wait, from `Retry-After`; undefined when it did not. */
+  readonly retryAfterMs: number | undefined
+  constructor(request: string, answer: KubeStatus) {
+    const { status, reason, message } = answer
+    super('KUBE_STATUS', `${request}: ${status} ${reason}${message === '' ? '' : `: ${message}`}`)
+    this.status = status
+    this.reason = reason
+    this.retryAfterMs = answer.retryAfterMs
+  }
+}
+
+/** The apiserver could not be reached, or the connection broke; `cause` says how. */
+export class KubeUnreachableError extends EdgeHealthError {
+  constructor(request: string, reason: string, options?: ErrorOptions) {
+    super('KUBE_UNREACHABLE', `${request}: ${reason}`, options)
+  }
+}
+
+/** No usable credentials: kubeconfig, token or certificate missing or broken. */
+export class CredentialsError extends EdgeHealthError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('CREDENTIALS', message, options)
+  }
+}
+
+/** A listener could not be opened, for a reason that waiting will not mend. */
+export class ListenError extends EdgeHealthError {
+  readonly address: string
+  constructor(address: string, reason: string, options?: ErrorOptions) {
+    super('LISTEN', `cannot listen on ${address}: ${reason}`, options)
+    this.address = address
+  }
+}
+
+/** The one line that a log or a person gets of an unknown failure, with its causes. */
+export const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return show(error)
+  const own = error.message === '' ? error.name : error.message
+  const { cause } = error
+  if (cause === undefined || (cause instanceof Error && own.includes(cause.message))) return own
+  return `${own} (${reasonOf(cause)})`
+}

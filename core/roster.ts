@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError } from './errors.js'
+import { id64, type NodeName, type ZoneName } from './ids.js'
+
+/** One node of the zone, as a voter and as somebody to be judged. */
+export interface Member {
+  readonly name: NodeName
+  /** The node's first InternalIP, without brackets; where its agent and its kubelet are reached. */
+  readonly address: string
+}
+
+/** A member and its short name on the wire. */
+export interface RosterMember extends Member {
+  readonly id: bigint
+}
+
+/**
+ * The nodes of our zone as last listed: who may vote and who is judged. Immutable; a change is a new roster.
+ * A member's index is its place by `id`, so that equal rosters agree on indices without talking.
+ */
+export interface Roster {
+  readonly zone: ZoneName
+  readonly members: readonly RosterMember[]
+  /** Index of the own node; it is always a member. */
+  readonly self: number
+  /** Equal on all agents that have the same member names in the same zone. */
+  readonly hash: bigint
+  indexOf(name: string): number | undefined
+  indexOfId(id: bigint): number | undefined
+  indexOfAddress(address: string): number | undefined
+}
+
+/**
+ * Build a roster. The own node must be among the members; a name may occur once.
+ * @throws InvalidInputError when a rule is broken.
+ */
+export const makeRoster = (zone: ZoneName, self: NodeName, list: readonly Member[]): Roster => {
+  const members = list
+    .map(member =>
+      Object.freeze({ name: member.name, address: member.address, id: id64(member.name) }),
+    )
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+  const byName = new Map(members.map((member, index) => [member.name as string, index]))
+  const byId = new Map(members.map((member, index) => [member.id, index]))
+  const byAddress = new Map(members.map((member, index) => [member.address, index]))
+  const own = byName.get(self)
+  if (own === undefined)
+    throw new InvalidInputError('roster', `must contain the own node ${self}`, [...byName.keys()])
+  if (byId.size !== members.length)
+    throw new InvalidInputError('roster', 'must name each node once', [...byName.keys()])
+  return Object.freeze({
+    zone,
+    members: Object.freeze(members),
+    self: own,
+    hash: id64(`${zone}\n${members.map(member => member.id.toString(16)).join('\n')}`),
+    indexOf: (name: string) => byName.get(name),
+    indexOfId: (id: bigint) => byId.get(id),
+    indexOfAddress: (address: string) => byAddress.get(address),
+  })
+}
+
+/** Same zone, names and addresses: nothing has to be rebuilt. */
+export const sameRoster = (a: Roster, b: Roster): boolean =>
+  a.hash === b.hash &&
+  a.self === b.self &&
+  a.members.every((member, index) => member.address === b.members[index]!.address)

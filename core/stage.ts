@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The four scheduled stages, by their contract names. */
+export type StageName = 'get-node-list' | 'check' | 'commun' | 'vote'
+
+/** How a stage's last round went; served by `/status`, logged only when it changes. */
+export interface StageStatus {
+  readonly name: StageName
+  readonly state: 'waiting' | 'ok' | 'failing'
+  /** Rounds begun since start. */
+  readonly rounds: number
+  /** Epoch ms of the last round's end; null before the first. */
+  readonly lastAt: number | null
+  /** In words: what the last round did, or why it failed. */
+  readonly detail: string
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeView } from '../core/node.js'
+
+/** A patch and the media type that it travels under. */
+export type KubePatch =
+  | { readonly type: 'json'; readonly operations: readonly JsonPatchOperation[] }
+  | { readonly type: 'merge' | 'strategic-merge'; readonly body: Readonly<Record<string, unknown>> }
+
+/** RFC 6902. */
+export type JsonPatchOperation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string }
+
+/** A ConfigMap or a Secret (values decoded from base64), by name. Frozen. */
+export interface DataView {
+  readonly name: string
+  readonly resourceVersion: string
+  readonly data: Readonly<Record<string, string>>
+}
+
+/** A coordination.k8s.io/v1 Lease. */
+export interface LeaseView {
+  readonly name: string
+  readonly resourceVersion: string
+  readonly holderIdentity: string | undefined
+  readonly renewTime: string | undefined
+  readonly leaseDurationSeconds: number | undefined
+}
+
+/** An Event about a Node, in the words of events.k8s.io/v1. */
+export interface NodeEvent {
+  readonly node: string
+  readonly nodeUid: string
+  readonly type: 'Normal' | 'Warning'
+  /** CamelCase, for machines: `PeersCondemned`. */
+  readonly reason: string
+  readonly action: string
+  /** In words, at most 1024 characters. */
+  readonly note: string
+  readonly reportingInstance: string
+}
+
+/** Where a list/watch puts what it learns. Called in order, never at the same time; an exception of the sink is a bug. */
+export interface WatchSink<T> {
+  /** A full list arrived: this is everything. */
+  replace(items: readonly T[]): void
+  upsert(item: T): void
+  remove(name: string): void
+}
+
+/** How a list/watch is doing. */
+export interface WatchStatus {
+  readonly state: 'listing' | 'watching' | 'backing-off' | 'stopped'
+  /** Clock.now of the last answer, event or bookmark; −Infinity before the first. */
+  readonly lastHeardAt: number
+  /** Full lists so far. */
+  readonly lists: number
+  /** The last trouble in words; undefined since the last success. */
+  readonly trouble: string | undefined
+}
+
+/** A running list/watch. */
+export interface Watching {
+  readonly status: WatchStatus
+  /** Ends it; no sink call comes after the call of `stop`, and the promise resolves when its connection is gone. */
+  stop(): Promise<void>
+}
+
+/**
+ * The Kubernetes API in the agent's words. Every call rejects with KubeStatusError (the server said no),
+ * KubeUnreachableError (no answer), CredentialsError, or the signal's reason.
+ */
+export interface KubeApi {
+  /** Nodes by label selector ('' is all) or one node by name. */
+  watchNodes(pick: { selector: string } | { name: string }, sink: WatchSink<NodeView>): Watching
+  watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching
+  watchSecret(namespace: string, name: string, sink: WatchSink<DataView>): Watching
+  getNode(name: string, signal: AbortSignal): Promise<NodeView>
+  patchNode(name: string, patch: KubePatch, signal: AbortSignal): Promise<NodeView>
+  /** Patches through the status subresource; metadata may change with it, the spec may not. */
+  patchNodeStatus(name: string, patch: KubePatch, signal: AbortSignal): Promise<NodeView>
+  /** The node's Lease in kube-node-lease. */
+  getLease(node: string, signal: AbortSignal): Promise<LeaseView>
+  patchLease(node: string, patch: KubePatch, signal: AbortSignal): Promise<LeaseView>
+  createEvent(event: NodeEvent, signal: AbortSignal): Promise<void>
+  /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
+  ping(signal: AbortSignal): Promise<void>
+  /** Ends all watches and connections. */
+  close(): Promise<void>
+}

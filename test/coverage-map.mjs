@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coverage is demanded where rules live: core, vote and plugins. A test answers for the file that it mirrors
+// (test/vote/quorum.test.ts → vote/quorum.ts); test/every-file.test.ts answers for all of them, so that none can hide.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+const folders = ['core', 'vote', 'plugins']
+const everyFile = () =>
+  folders.flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
+      .map(name => join(folder, name)),
+  )
+
+export default test => {
+  const path = test.replaceAll('\\', '/')
+  if (path === 'test/every-file.test.ts') return everyFile()
+  if (!folders.some(folder => path.startsWith(`test/${folder}/`))) return null
+  return everyFile()
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** What a node says about itself in its record: one byte on the wire, so bits. */
+export const FLAG = {
+  /** Its own probes fail where others' succeed: its votes do not count. */
+  selfSuspect: 1,
+  /** Its kubelet answers its own node with an error, or not at all. */
+  kubeletBad: 2,
+  /** It is shutting down on purpose. */
+  leaving: 4,
+  /** It cannot reach the apiserver. */
+  cloudCut: 8,
+  /** Its kubelet answers its own node well. Neither bit: it does not know. */
+  kubeletWell: 16,
+  /** It has not yet finished a first round against everybody: its votes do not count. */
+  warming: 32,
+} as const
+
+/**
+ * What one agent knows, as columns over its roster: index i is the i-th member. Times are `Clock.now` of the own
+ * agent. The judge reads it and never writes it. Own observations are the row of `self`.
+ */
+export interface Evidence {
+  readonly size: number
+  readonly self: number
+  /** When each member's newest record was made (now − its age); −Infinity when nothing was ever heard. */
+  readonly producedAt: Float64Array
+  /** `FLAG` bits of each member's newest record. */
+  readonly flags: Uint8Array
+  /** Since when each member has no link to the apiserver, by its own word; −Infinity unless `FLAG.cloudCut`. */
+  readonly cloudCutAt: Float64Array
+  /** How many members' newest records say that this member is down, whatever their freshness. */
+  readonly downVotes: Uint16Array
+  /** Own rounds that failed in a row against each member; 0 after a success, −1 before the first round. */
+  readonly failedRounds: Int16Array
+  /** The members that probe `target`; never `target` itself. */
+  observersOf(target: number): ArrayLike<number>
+  /** The newest record of `observer` says that `target` is down. */
+  saysDown(observer: number, target: number): boolean
+}
