@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeView } from '../../core/node.js'
+import type { DataView, KubeApi, Watching, WatchSink } from '../../kube/api.js'
+
+/** A cache of one list/watch: what is there now, or undefined before the first list. */
+interface Cache<T> {
+  current: ReadonlyMap<string, T> | undefined
+  watching: Watching
+}
+
+type Watch<T> = (sink: WatchSink<T>) => Watching
+
+/** Keep what a list/watch tells by name; `onChange` follows each change. */
+const keep = <T extends { readonly name: string }>(
+  watch: Watch<T>,
+  onChange: () => void,
+): Cache<T> => {
+  const items = new Map<string, T>()
+  const cache: Partial<Cache<T>> = {}
+  const changed = (): void => {
+    cache.current = items
+    onChange()
+  }
+  cache.watching = watch({
+    replace: list => {
+      items.clear()
+      for (const item of list) items.set(item.name, item)
+      changed()
+    },
+    upsert: item => {
+      items.set(item.name, item)
+      changed()
+    },
+    remove: name => {
+      items.delete(name)
+      changed()
+    },
+  })
+  return cache as Cache<T>
+}
+
+/** A ConfigMap or Secret as the watch sees it; undefined before the first list, null when there is none. */
+export type Found = DataView | null | undefined
+
+/** Everything that decides who is in the zone, kept fresh by watches. */
+export interface ZoneWatch {
+  /** The own Node; undefined before the first list, null when it does not exist. */
+  readonly own: NodeView | null | undefined
+  /** Nodes that match the watched selector; undefined before its first list. */
+  readonly nodes: ReadonlyMap<string, NodeView> | undefined
+  /** Watch the nodes of this selector from now on; undefined watches none. */
+  select(selector: string | undefined): void
+  configMap(name: string): Found
+  secret(name: string): Found
+  stop(): Promise<void>
+}
+
+interface ZoneWatchPlan {
+  readonly nodeName: string
+  readonly namespace: string
+  readonly configMaps: readonly string[]
+  readonly secret: string
+}
+
+const single = <T>(cache: Cache<T> | undefined, name: string): T | null | undefined =>
+  cache?.current === undefined ? undefined : (cache.current.get(name) ?? null)
+
+/** Start the watches. `onChange` is called after each change, from the watches' callbacks. */
+export const watchZone = (kube: KubeApi, plan: ZoneWatchPlan, onChange: () => void): ZoneWatch => {
+  const { nodeName, namespace } = plan
+  const own = keep<NodeView>(sink => kube.watchNodes({ name: nodeName }, sink), onChange)
+  const configMaps = new Map(
+    plan.configMaps.map(name => [
+      name,
+      keep<DataView>(sink => kube.watchConfigMap(namespace, name, sink), onChange),
+    ]),
+  )
+  const secret = keep<DataView>(sink => kube.watchSecret(namespace, plan.secret, sink), onChange)
+  const ended: Promise<void>[] = []
+  let selected: string | undefined
+  let nodes: Cache<NodeView> | undefined
+  return {
+    get own() {
+      return single(own, nodeName)
+    },
+    get nodes() {
+      return nodes?.current
+    },
+    select: selector => {
+      if (selector === selected) return
+      if (nodes !== undefined) ended.push(nodes.watching.stop())
+      selected = selector
+      nodes =
+        selector === undefined
+          ? undefined
+          : keep<NodeView>(sink => kube.watchNodes({ selector }, sink), onChange)
+    },
+    configMap: name => single(configMaps.get(name), name),
+    secret: name => single(secret, name),
+    stop: async () => {
+      const running = [own, secret, ...configMaps.values(), ...(nodes === undefined ? [] : [nodes])]
+      await Promise.all([...ended, ...running.map(cache => cache.watching.stop())])
+    },
+  }
+}

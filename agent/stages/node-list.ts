@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import type { NodeView } from '../../core/node.js'
+import { parseJson } from '../../core/parse.js'
+import { makeRoster, sameRoster, type Roster } from '../../core/roster.js'
+import type { KubeApi } from '../../kube/api.js'
+import { keepLastGood, type LastGood } from '../node-list/last-good.js'
+import {
+  parseRoster,
+  rememberRoster,
+  type RememberedRoster,
+} from '../node-list/remembered-roster.js'
+import {
+  noZoneConfig,
+  parseRememberedZoneConfig,
+  parseUnits,
+  parseZones,
+  rememberZoneConfig,
+  UNIT_CONFIG,
+  ZONE_CONFIG,
+  type ZoneConfig,
+} from '../node-list/zone-config.js'
+import { membersOf, zoneRuleOf, type ZoneRule } from '../node-list/zone-rule.js'
+import { watchZone, type Found, type ZoneWatch } from '../node-list/zone-watch.js'
+import type { AgentOptions } from '../options/agent-options.js'
+import type { StateFolder } from '../state-folder.js'
+import type { ConfigProblem, NodeListResult, ResultStore } from '../store.js'
+
+/** ConfigMap with SuperEdge's shared key. */
+export const HMAC_CONFIG = 'hmac-config'
+
+type NodeListOptions = Pick<
+  AgentOptions,
+  'nodeName' | 'nodeAddress' | 'namespace' | 'edgeSelector' | 'keySecret'
+>
+
+interface NodeListSeams {
+  readonly kube: KubeApi
+  readonly folder: StateFolder
+  readonly store: ResultStore
+  readonly clock: Clock
+  readonly log: Logger
+  /** The key material as the API has it now; called again when it changes. */
+  readonly onKeys: (secret: Found, hmacConfig: Found) => void
+  /** Told once for each broken ConfigMap version. */
+  readonly onProblem: (problem: ConfigProblem) => void
+}
+
+/** The stage that knows who is in the zone. */
+export interface NodeListStage {
+  /** Take what disk remembers, then watch. */
+  start(): Promise<void>
+  /** Compute the roster from what the watches hold; says in words what came out. */
+  round(): string
+  stop(): Promise<void>
+}
+
+/** Both ConfigMaps with their last good form; `undefined` inside stands for "does not exist". */
+interface Configs {
+  readonly zones: LastGood<ZoneConfig['zones'] | null>
+  readonly units: LastGood<ZoneConfig['units'] | null>
+}
+
+/**
+ * Offer what the watch found; false while nothing usable is known: a broken ConfigMap without a good predecessor
+ * must not turn into "everybody".
+ */
+const offerFound = <T>(
+  kept: LastGood<T | null>,
+  found: Found,
+  parse: (data: Readonly<Record<string, string>>) => T,
+): boolean => {
+  if (found === null) kept.offer('absent', () => null)
+  else if (found !== undefined) kept.offer(found.resourceVersion, () => parse(found.data))
+  return kept.value !== undefined
+}
+
+/** *GetNodeList*: ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk. */
+export const makeNodeListStage = (
+  options: NodeListOptions,
+  seams: NodeListSeams,
+): NodeListStage => {
+  const { store, folder, clock, log } = seams
+  let watch: ZoneWatch | undefined
+  let configs: Configs | undefined
+  let rememberedConfig = ''
+
+  const publish = (change: Partial<NodeListResult>): void =>
+    store.nodeList.set(Object.freeze({ ...store.nodeList.current, ...change }))
+
+  const remember = (next: RememberedRoster): void => {
+    void folder.write('roster.json', rememberRoster(next))
+  }
+  const zoneConfig = (zones: ZoneWatch): ZoneConfig | undefined => {
+    if (configs === undefined) return undefined
+    const known = [
+      offerFound(configs.zones, zones.configMap(ZONE_CONFIG), parseZones),
+      offerFound(configs.units, zones.configMap(UNIT_CONFIG), parseUnits),
+    ]
+    if (known.includes(false)) return undefined
+    const config = {
+      zones: configs.zones.value ?? undefined,
+      units: configs.units.value ?? undefined,
+    }
+    const text = rememberZoneConfig(config)
+    if (text !== rememberedConfig) void folder.write('zone-config.json', text)
+    rememberedConfig = text
+    return config
+  }
+  const problems = (): ConfigProblem[] =>
+    [configs?.zones.problem, configs?.units.problem].filter(problem => problem !== undefined)
+
+  const rosterOf = (
+    own: NodeView,
+    rule: ZoneRule,
+    nodes: Iterable<NodeView>,
+  ): [Roster, readonly string[]] => {
+    const address = options.nodeAddress ?? own.internalIPs[0]
+    if (address === undefined)
+      throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
+    const { members, withoutAddress } = membersOf({ name: own.name, address }, nodes)
+    return [makeRoster(rule.zone, own.name, members), withoutAddress]
+  }
+  const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, NodeView>): string => {
+    const [next, withoutAddress] = rosterOf(own, rule, nodes.values())
+    const { roster: last, source } = store.nodeList.current
+    const isSame = last !== undefined && sameRoster(last, next)
+    const roster = isSame ? last : next
+    const listedAt = clock.wall()
+    if (!isSame || source !== 'api') {
+      remember({ roster, listedAt, rule: rule.why })
+      log.info('roster', { zone: roster.zone, members: roster.members.length, rule: rule.why })
+    }
+    const all = new Map(nodes).set(own.name, own)
+    publish({
+      roster,
+      source: 'api',
+      listedAt,
+      rule: rule.why,
+      nodes: all,
+      withoutAddress,
+      problems: problems(),
+    })
+    return `${roster.members.length} nodes: ${rule.why}`
+  }
+  const round = (): string => {
+    if (watch === undefined) return 'starting'
+    seams.onKeys(watch.secret(options.keySecret), watch.configMap(HMAC_CONFIG))
+    const config = zoneConfig(watch)
+    const { own } = watch
+    publish({ problems: problems() })
+    if (own === null)
+      throw new InvalidInputError('own Node', 'must exist in the API', options.nodeName)
+    if (own === undefined || config === undefined) return waiting()
+    const rule = zoneRuleOf(own, config, options.edgeSelector)
+    watch.select(rule.kind === 'selector' ? rule.selector : undefined)
+    const nodes = rule.kind === 'selector' ? watch.nodes : new Map<string, NodeView>()
+    return nodes === undefined ? waiting() : take(own, rule, nodes)
+  }
+  const waiting = (): string => {
+    const { roster, source, problems: broken } = store.nodeList.current
+    if (broken.length > 0) throw new InvalidInputError('zone config', 'must be usable', broken)
+    return roster === undefined
+      ? 'waiting for the API'
+      : `waiting for the API; ${roster.members.length} nodes from ${source}`
+  }
+  /** A watch told something: compute at once; what it throws is the next scheduled round's to report. */
+  const onChange = (): void => {
+    try {
+      round()
+    } catch (error) {
+      log.debug('roster not computed', { reason: reasonOf(error) })
+    }
+  }
+  const recall = async <T>(
+    name: 'roster.json' | 'zone-config.json',
+    parse: (text: string) => T,
+  ): Promise<T | undefined> => {
+    const text = await folder.read(name)
+    if (text === undefined) return undefined
+    try {
+      return parse(text)
+    } catch (error) {
+      log.warn('remembered state is not used', { name, reason: reasonOf(error) })
+      return undefined
+    }
+  }
+  const keepConfigs = (first: ZoneConfig | undefined): Configs => {
+    const wall = (): number => clock.wall()
+    const thing = (name: string): string => `ConfigMap ${options.namespace}/${name}`
+    const remembered = <T>(value: T | undefined): T | null | undefined =>
+      first === undefined ? undefined : (value ?? null)
+    return {
+      zones: keepLastGood(thing(ZONE_CONFIG), remembered(first?.zones), seams.onProblem, wall),
+      units: keepLastGood(thing(UNIT_CONFIG), remembered(first?.units), seams.onProblem, wall),
+    }
+  }
+  return {
+    start: async () => {
+      const config = await recall('zone-config.json', text =>
+        parseRememberedZoneConfig(parseJson('remembered zone config', text)),
+      )
+      rememberedConfig = rememberZoneConfig(config ?? noZoneConfig)
+      configs = keepConfigs(config)
+      const last = await recall('roster.json', text => parseRoster(text, options.nodeName))
+      if (last !== undefined) publish({ ...last, source: 'disk' })
+      watch = watchZone(
+        seams.kube,
+        {
+          nodeName: options.nodeName,
+          namespace: options.namespace,
+          configMaps: [ZONE_CONFIG, UNIT_CONFIG, HMAC_CONFIG],
+          secret: options.keySecret,
+        },
+        onChange,
+      )
+    },
+    round,
+    stop: async () => {
+      await watch?.stop()
+    },
+  }
+}

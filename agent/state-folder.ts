@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { reasonOf } from '../core/errors.js'
+import type { Logger } from '../core/log.js'
+
+/** What is remembered over a restart; each name is one file. */
+export type StateName = 'roster.json' | 'zone-config.json' | 'keys.json' | 'heartbeat'
+
+/** Where the agent keeps what it needs to vote after a boot without the cloud. */
+export interface StateFolder {
+  /** The text last written, or undefined when there is none or it cannot be read (which is logged). */
+  read(name: StateName): Promise<string | undefined>
+  /**
+   * Replace a file as a whole, readable by the owner only: after a crash it holds the old text or the new one.
+   * Never rejects: a full disk must not stop the votes; it is logged when it begins and when it ends.
+   */
+  write(name: StateName, text: string): Promise<void>
+  /** Files that could not be written the last time, with the reason. */
+  readonly troubles: ReadonlyMap<StateName, string>
+}
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT'
+
+const replaceFile = async (folder: string, name: string, text: string): Promise<void> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const temporary = join(folder, `.${name}.new`)
+  const file = await open(temporary, 'w', 0o600)
+  try {
+    await file.chmod(0o600)
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, join(folder, name)).catch(async (error: unknown) => {
+    await rm(temporary, { force: true })
+    throw error
+  })
+}
+
+/** A folder on disk. Writes of one name follow each other; of several waiting texts only the newest is written. */
+export const openStateFolder = (folder: string, log: Logger): StateFolder => {
+  const troubles = new Map<StateName, string>()
+  const waiting = new Map<StateName, string>()
+  const writing = new Map<StateName, Promise<void>>()
+
+  const writeOnce = async (name: StateName, text: string): Promise<void> => {
+    try {
+      await replaceFile(folder, name, text)
+      if (troubles.delete(name)) log.info('state is written again', { folder, name })
+    } catch (error) {
+      if (!troubles.has(name))
+        log.error('state cannot be written', { folder, name, reason: reasonOf(error) })
+      troubles.set(name, reasonOf(error))
+    }
+  }
+  const drain = async (name: StateName): Promise<void> => {
+    for (let text = waiting.get(name); text !== undefined; text = waiting.get(name)) {
+      waiting.delete(name)
+      await writeOnce(name, text)
+    }
+    writing.delete(name)
+  }
+  return {
+    troubles,
+    read: async name => {
+      try {
+        return await readFile(join(folder, name), 'utf8')
+      } catch (error) {
+        if (!isMissing(error))
+          log.error('state cannot be read', { folder, name, reason: reasonOf(error) })
+        return undefined
+      }
+    },
+    write: (name, text) => {
+      waiting.set(name, text)
+      const running = writing.get(name) ?? drain(name)
+      writing.set(name, running)
+      return running
+    },
+  }
+}
