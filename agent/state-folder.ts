@@ -16,6 +16,8 @@ export interface StateFolder {
    * Never rejects: a full disk must not stop the votes; it is logged when it begins and when it ends.
    */
   write(name: StateName, text: string): Promise<void>
+  /** Resolves when nothing waits to be written. */
+  settled(): Promise<void>
   /** Files that could not be written the last time, with the reason. */
   readonly troubles: ReadonlyMap<StateName, string>
 }
@@ -65,6 +67,9 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
   }
   return {
     troubles,
+    settled: async () => {
+      await Promise.all(writing.values())
+    },
     read: async name => {
       try {
         return await readFile(join(folder, name), 'utf8')

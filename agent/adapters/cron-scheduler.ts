@@ -16,7 +16,7 @@ const SPREAD = 0.1
  */
 export const cronOf = (periodMs: number): string | undefined => {
   const seconds = periodMs / SECOND
-  if (Number.isInteger(seconds) && seconds >= 1 && 60 % seconds === 0)
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds < 60 && 60 % seconds === 0)
     return `*/${seconds} * * * * *`
   const minutes = periodMs / MINUTE
   if (Number.isInteger(minutes) && minutes >= 1 && 60 % minutes === 0)

@@ -15,9 +15,6 @@ export interface ZoneConfig {
   readonly units: { readonly isOn: boolean; readonly names: readonly string[] } | undefined
 }
 
-/** Nothing configured: all nodes are one zone. */
-export const noZoneConfig: ZoneConfig = { zones: undefined, units: undefined }
-
 type Data = Readonly<Record<string, string>>
 
 /** A switch as a ConfigMap holds it. SuperEdge takes all but "false" for on, a missing key too. */

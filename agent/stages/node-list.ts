@@ -13,7 +13,6 @@ import {
   type RememberedRoster,
 } from '../node-list/remembered-roster.js'
 import {
-  noZoneConfig,
   parseRememberedZoneConfig,
   parseUnits,
   parseZones,
@@ -202,7 +201,7 @@ export const makeNodeListStage = (
       const config = await recall('zone-config.json', text =>
         parseRememberedZoneConfig(parseJson('remembered zone config', text)),
       )
-      rememberedConfig = rememberZoneConfig(config ?? noZoneConfig)
+      rememberedConfig = config === undefined ? '' : rememberZoneConfig(config)
       configs = keepConfigs(config)
       const last = await recall('roster.json', text => parseRoster(text, options.nodeName))
       if (last !== undefined) publish({ ...last, source: 'disk' })
@@ -220,6 +219,7 @@ export const makeNodeListStage = (
     round,
     stop: async () => {
       await watch?.stop()
+      await folder.settled()
     },
   }
 }
