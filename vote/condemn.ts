@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+import { FLAG, type Evidence } from './evidence.js'
+import { expectAt, type Horizon } from './horizon.js'
+import { dropPending, type Judgement, type Voice } from './judgement.js'
+import type { VoteOptions } from './options.js'
+import { decide, decideAmongFew, quorumOf, VERDICT, type VerdictCode } from './quorum.js'
+import { isFresh } from './tally.js'
+import { witnessSpeaks } from './witness.js'
+
+/** Whether all others watch the node (mesh), so that the whole roster can vote on it. */
+export const isMesh = (e: Evidence, target: number): boolean =>
+  e.observersOf(target).length >= e.size - 1
+
+/** Counted "up" voices; where the whole roster votes, the node's own word is one of them. */
+export const upVoices = (j: Judgement, e: Evidence, target: number): number =>
+  j.up[target]! + (isMesh(e, target) ? j.ownWord[target]! : 0)
+
+/** The witness is a third voter about the peer; about the own node it knows nothing. */
+const rulingOfTwo = (j: Judgement, e: Evidence, target: number): VerdictCode => {
+  let up = upVoices(j, e, target)
+  let down = j.down[target]!
+  if (target !== e.self) {
+    const backsDown = j.witness === 'down' || (j.witness === 'with-us' && down > 0)
+    if (backsDown) down++
+    else if (witnessSpeaks(j.witness)) up++
+  }
+  return decide(3, up, down)
+}
+
+/** What the counted votes ask for at this moment. */
+export const rulingOf = (j: Judgement, e: Evidence, target: number): VerdictCode => {
+  if (e.size === 2) return rulingOfTwo(j, e, target)
+  if (!isMesh(e, target)) return decideAmongFew(j.up[target]!, j.down[target]!)
+  return decide(e.size, upVoices(j, e, target), j.down[target]!)
+}
+
+/** Members whose records may be believed, and the witness of a zone of two where it speaks. */
+export const presentVoices = (j: Judgement, e: Evidence): number => {
+  let present = witnessSpeaks(j.witness) ? 1 : 0
+  for (let member = 0; member < e.size; member++) if (isFresh(j, member)) present++
+  return present
+}
+
+/** Who may decide: an agent that is sound, past its first round, staying, and in touch with most of the roster. */
+export const voiceOf = (j: Judgement, e: Evidence): Voice => {
+  const flags = e.flags[e.self]!
+  if (j.selfSuspect) return 'self-suspect'
+  if ((flags & FLAG.warming) !== 0) return 'warming'
+  if ((flags & FLAG.leaving) !== 0) return 'leaving'
+  return presentVoices(j, e) >= quorumOf(e.size) && isFresh(j, e.self) ? 'full' : 'minority'
+}
+
+/**
+ * The instant such that a strict majority of the roster has produced state at or after it. A verdict that began
+ * before it has its component quorum: that majority spoke while the votes stood, so no other group can have one.
+ */
+export const majoritySpokeAt = (j: Judgement, e: Evidence): number => {
+  // In a zone of two a speaking witness stands beside the own node, at this very moment.
+  if (witnessSpeaks(j.witness)) return e.producedAt[e.self]!
+  for (let member = 0; member < e.size; member++)
+    j.scratch[member] = isFresh(j, member) ? e.producedAt[member]! : -Infinity
+  return j.scratch.sort()[e.size - quorumOf(e.size)]!
+}
+
+/** When the time of grace ends of a node that announced that it leaves; −Infinity for others. */
+export const graceEndsAt = (e: Evidence, target: number, o: VoteOptions): number =>
+  (e.flags[target]! & FLAG.leaving) !== 0 ? e.producedAt[target]! + o.leaveGraceMs : -Infinity
+
+const wantedOf = (j: Judgement, e: Evidence, target: number, at: Occasion): VerdictCode => {
+  const ruling = rulingOf(j, e, target)
+  if (ruling === j.verdict[target]) return VERDICT.undecided
+  if (ruling !== VERDICT.unhealthy) return ruling
+  const graceAt = graceEndsAt(e, target, at.o)
+  expectAt(at.horizon, graceAt)
+  return at.horizon.now < graceAt ? VERDICT.undecided : ruling
+}
+
+/** Begin, keep or drop the pending verdict about one node, and note when a majority stood behind it. */
+const reviewPending = (j: Judgement, e: Evidence, target: number, at: Occasion): void => {
+  const wanted = wantedOf(j, e, target, at)
+  if (wanted !== j.pending[target]) {
+    dropPending(j, target)
+    j.pending[target] = wanted
+    if (wanted !== VERDICT.undecided) j.pendingAt[target] = at.horizon.now
+  }
+  if (j.backedAt[target] === Infinity && at.majorityAt > j.pendingAt[target]!)
+    j.backedAt[target] = at.horizon.now
+  expectAt(at.horizon, j.backedAt[target]! + at.o.writeHoldMs)
+}
+
+/** What one review of the verdicts works with. */
+interface Occasion {
+  readonly horizon: Horizon
+  readonly o: VoteOptions
+  readonly majorityAt: number
+  readonly changed: number[]
+}
+
+/** Whether votes, component quorum and hold are all there. */
+export const isHeld = (j: Judgement, target: number, now: number, o: VoteOptions): boolean =>
+  now >= j.backedAt[target]! + o.writeHoldMs
+
+const finalise = (j: Judgement, wanted: VerdictCode, at: Occasion): void => {
+  const { now } = at.horizon
+  for (let target = 0; target < j.size; target++) {
+    if (j.pending[target] !== wanted || !isHeld(j, target, now, at.o)) continue
+    j.verdict[target] = wanted
+    j.verdictAt[target] = now
+    dropPending(j, target)
+    at.changed.push(target)
+  }
+}
+
+/** At least one node may be condemned, or a small zone could never do its work. */
+export const brakeLimit = (size: number, o: VoteOptions): number =>
+  Math.max(1, Math.floor(o.brakeShare * size))
+
+/** Whether the node is condemned, or the votes to condemn it stand. */
+export const isCondemned = (j: Judgement, target: number): boolean =>
+  j.verdict[target] === VERDICT.unhealthy || j.pending[target] === VERDICT.unhealthy
+
+const countDead = (j: Judgement): number => {
+  let dead = 0
+  for (let target = 0; target < j.size; target++) if (isCondemned(j, target)) dead++
+  return dead
+}
+
+/**
+ * An agent without a voice decides nothing and remembers no verdict: while it was out, the majority may have decided
+ * otherwise, and what it once knew must be earned again. What stands in the cluster stays as it is.
+ */
+const keepSilent = (j: Judgement): number[] => {
+  const changed: number[] = []
+  for (let target = 0; target < j.size; target++) {
+    dropPending(j, target)
+    if (j.verdict[target] === VERDICT.undecided) continue
+    j.verdict[target] = VERDICT.undecided
+    j.verdictAt[target] = Infinity
+    changed.push(target)
+  }
+  j.dead = 0
+  j.brake = false
+  return changed
+}
+
+/**
+ * Settle the verdicts; returns the members whose verdict moved. Clearing comes first and knows no brake. The brake is
+ * applied to all that look dead together, not one after the other, so that the first few of a disaster are not
+ * condemned merely because they came first.
+ */
+export const reviewVerdicts = (
+  j: Judgement,
+  e: Evidence,
+  horizon: Horizon,
+  o: VoteOptions,
+): number[] => {
+  j.voice = voiceOf(j, e)
+  if (j.voice !== 'full') return keepSilent(j)
+  const at: Occasion = { horizon, o, majorityAt: majoritySpokeAt(j, e), changed: [] }
+  for (let target = 0; target < e.size; target++) reviewPending(j, e, target, at)
+  finalise(j, VERDICT.healthy, at)
+  j.dead = countDead(j)
+  j.brake = j.dead > brakeLimit(e.size, o)
+  if (!j.brake) finalise(j, VERDICT.unhealthy, at)
+  return at.changed
+}

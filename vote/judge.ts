@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import { disruptionOf, reviewClasses } from './classify.js'
+import { reviewVerdicts } from './condemn.js'
+import type { Evidence } from './evidence.js'
+import { expectAt, makeHorizon, type Horizon } from './horizon.js'
+import type { Judgement } from './judgement.js'
+import { reviewLocalView } from './local-view.js'
+import { reviewMass } from './mass.js'
+import type { VoteOptions } from './options.js'
+import { VERDICT } from './quorum.js'
+import { suspectsItself } from './self-suspect.js'
+import { countVotes, reviewOwnStanding, reviewStandings } from './tally.js'
+import { witnessVote, type WitnessAnswer } from './witness.js'
+
+/** What the judge is told beside the evidence. */
+export interface JudgeContext {
+  /** Matters in a zone of two only. */
+  readonly witness: WitnessAnswer
+}
+
+/** What one judging moved. */
+export interface Changes {
+  /** Members whose local view moved. */
+  readonly local: readonly number[]
+  /** Members whose final verdict moved. */
+  readonly verdict: readonly number[]
+  /** Self-suspicion, mass mode, brake, disruption, voice, witness or some node's class moved. */
+  readonly state: boolean
+  /** The earliest `Clock.now` at which time alone may change something; +Infinity if none. */
+  readonly nextAt: number
+  /** Something began so recently that records should travel faster than usual. */
+  readonly burst: boolean
+}
+
+const gist = (j: Judgement): string =>
+  [j.selfSuspect, j.mass, j.brake, j.disruption, j.voice, j.witness].join()
+
+const isRecent = (horizon: Horizon, beganAt: number, windowMs: number): boolean => {
+  expectAt(horizon, beganAt + windowMs)
+  return horizon.now < beganAt + windowMs && horizon.now >= beganAt
+}
+
+/**
+ * Haste has a cause and ends: a contest, mass mode, a condemnation or the way back from one that began within the
+ * last window. A node that is known to be dead is no longer urgent.
+ */
+const isUrgent = (j: Judgement, horizon: Horizon, o: VoteOptions): boolean => {
+  let urgent = isRecent(horizon, j.massAt, o.reaffirmWindowMs)
+  const settleMs = Math.max(o.reaffirmWindowMs, o.writeHoldMs)
+  for (let target = 0; target < j.size; target++) {
+    if (isRecent(horizon, j.contestAt[target]!, o.reaffirmWindowMs)) urgent = true
+    const isTurn =
+      j.pending[target] === VERDICT.unhealthy || j.verdict[target] === VERDICT.unhealthy
+    if (isTurn && isRecent(horizon, j.pendingAt[target]!, settleMs)) urgent = true
+  }
+  return urgent
+}
+
+/**
+ * Judge everybody by the evidence as it stands at `now`. Pure but for `j`, which it updates in place; deterministic;
+ * O(votes), so that it may run after every message. Judging twice at the same instant changes nothing the second
+ * time. `now` must not go back.
+ */
+export const judge = (
+  j: Judgement,
+  e: Evidence,
+  now: number,
+  { o, context }: { readonly o: VoteOptions; readonly context: JudgeContext },
+): Changes => {
+  const before = gist(j)
+  const horizon = makeHorizon(now)
+  j.witness = witnessVote(o, e.size, context.witness)
+  reviewMass(j, e, horizon, o)
+  reviewStandings(j, e, horizon, o)
+  j.selfSuspect = suspectsItself(j, e)
+  reviewOwnStanding(j, e, now, o)
+  countVotes(j, e, now, o)
+  const local = reviewLocalView(j, e, now)
+  const verdict = reviewVerdicts(j, e, horizon, o)
+  const classMoved = reviewClasses(j, e, now, o)
+  j.disruption = disruptionOf(j, e, o)
+  const burst = isUrgent(j, horizon, o)
+  return { local, verdict, state: classMoved || before !== gist(j), nextAt: horizon.nextAt, burst }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import { FLAG, type Evidence } from './evidence.js'
+import type { Judgement } from './judgement.js'
+import { ownProbe } from './mass.js'
+import { isFresh } from './tally.js'
+
+/** Peers that agree, as a share of the votes, before one failed own round is believed at once. */
+const BACKING_SHARE = 0.2
+const BACKING_MIN = 2
+/** Own rounds that fail in a row are believed without anybody else: a link that is broken only from here. */
+const OWN_ROUNDS = 2
+
+const byPeers = (j: Judgement, e: Evidence, target: number): boolean => {
+  const up = j.up[target]!
+  const down = j.down[target]!
+  if (up + down > 0) return down <= up
+  // Nobody can tell. Who was never heard is shown: an agent that knows nothing hides nobody.
+  return e.producedAt[target] === -Infinity || isFresh(j, target)
+}
+
+const byOwnDown = (j: Judgement, e: Evidence, target: number): boolean => {
+  const down = j.down[target]!
+  const backing = Math.max(BACKING_MIN, BACKING_SHARE * (down + j.up[target]!))
+  return down < backing && e.failedRounds[target]! < OWN_ROUNDS
+}
+
+/**
+ * Whether this node, or else its peers, can reach `target`. The own node is up, whatever others say, unless its own
+ * kubelet says that it is not.
+ */
+const isReachable = (j: Judgement, e: Evidence, target: number): boolean => {
+  if (target === e.self) return (e.flags[target]! & FLAG.kubeletBad) === 0
+  const own = j.selfSuspect ? undefined : ownProbe(e, target)
+  if (own === undefined) return byPeers(j, e, target)
+  return own === 'up' || byOwnDown(j, e, target)
+}
+
+/** Settle the local view; returns the members for which it moved. */
+export const reviewLocalView = (j: Judgement, e: Evidence, now: number): number[] => {
+  const moved: number[] = []
+  for (let target = 0; target < e.size; target++) {
+    const up = isReachable(j, e, target) ? 1 : 0
+    if (up === j.localUp[target]) continue
+    j.localUp[target] = up
+    j.localAt[target] = now
+    moved.push(target)
+  }
+  return moved
+}

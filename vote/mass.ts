@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import { FLAG, type Evidence } from './evidence.js'
+import { expectAt, type Horizon } from './horizon.js'
+import type { Judgement } from './judgement.js'
+import type { VoteOptions } from './options.js'
+
+/** Contested nodes beyond this share of the zone, and beyond two, look like a partition rather than crashes. */
+const MASS_SHARE = 0.1
+
+/** Whether the own probes say that the node is down; undefined when there was no round yet. */
+export const ownProbe = (e: Evidence, target: number): 'up' | 'down' | undefined => {
+  if (target === e.self || e.failedRounds[target]! < 0) return undefined
+  return e.failedRounds[target]! > 0 || e.saysDown(e.self, target) ? 'down' : 'up'
+}
+
+/** A dead voter's last words must not keep a node contested for ever, so records past their time are left out. */
+const isContested = (e: Evidence, target: number, horizon: Horizon, o: VoteOptions): boolean => {
+  if (e.downVotes[target]! < 2) return false
+  const observers = e.observersOf(target)
+  let known = 0
+  for (let i = 0; i < observers.length; i++) {
+    const observer = observers[i]!
+    const expiresAt = e.producedAt[observer]! + o.recordTtlMs
+    if (horizon.now >= expiresAt || !e.saysDown(observer, target)) continue
+    expectAt(horizon, expiresAt)
+    known++
+  }
+  return known >= 2
+}
+
+/** Begin and end contests and own down verdicts; returns how many nodes are contested. */
+const reviewContests = (j: Judgement, e: Evidence, horizon: Horizon, o: VoteOptions): number => {
+  let contested = 0
+  j.ownTargets = 0
+  j.ownDowns = 0
+  for (let target = 0; target < e.size; target++) {
+    if (isContested(e, target, horizon, o)) {
+      contested++
+      if (j.contestAt[target] === Infinity) j.contestAt[target] = horizon.now
+      expectAt(horizon, j.contestAt[target]! + o.reaffirmWindowMs)
+    } else j.contestAt[target] = Infinity
+    const own = ownProbe(e, target)
+    if (own !== undefined) j.ownTargets++
+    if (own === 'down') {
+      j.ownDowns++
+      if (j.ownDownAt[target] === Infinity) j.ownDownAt[target] = horizon.now
+    } else j.ownDownAt[target] = Infinity
+  }
+  return contested
+}
+
+/**
+ * Contests and mass mode. In mass mode, and after a window's patience, only records made since it began count: in a
+ * partition the other side's last words would else be believed until they are as old as `recordTtlMs`. An agent
+ * that is still warming up does not call it from its own few probes.
+ */
+export const reviewMass = (j: Judgement, e: Evidence, horizon: Horizon, o: VoteOptions): void => {
+  const contested = reviewContests(j, e, horizon, o)
+  const isWarm = (e.flags[e.self]! & FLAG.warming) === 0
+  j.mass = contested > Math.max(2, MASS_SHARE * e.size) || (isWarm && 2 * j.ownDowns > j.ownTargets)
+  if (!j.mass) j.massAt = Infinity
+  else if (j.massAt === Infinity) j.massAt = horizon.now
+  expectAt(horizon, j.massAt + o.reaffirmWindowMs)
+}

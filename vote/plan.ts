@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeCondition, NodeView, Taint } from '../core/node.js'
+import type { Opinion } from './opinion.js'
+import type { OwnTaint, VoteOptions } from './options.js'
+import { NOTHING, type NodePlan } from './patch.js'
+import { isSameTaint, planTaints } from './taints.js'
+
+/** SuperEdge's mark of a condemned node; its value is always `yes`. */
+export const UNHEALTHY_ANNOTATION = 'nodeunhealth'
+/** Why the node carries our marks, in words. */
+export const REASON_ANNOTATION = 'edge-health/reason'
+/** The NodeCondition that says what the peers see. */
+export const PEER_HEALTH = 'PeerHealth'
+/** Taints with this prefix are ours, even if the options no longer name them. */
+const OWN_PREFIX = 'edge-health/'
+
+/**
+ * What a node should look like. `keep`: nothing is known for sure, so nothing changes. `left`: the node is not ours to
+ * judge any more, and our marks go.
+ */
+export type Wish = 'keep' | 'dead' | 'kubelet-sick' | 'vouched' | 'healthy' | 'left'
+
+/** The wish that follows from an opinion. Only final verdicts are written, so neither hold nor brake shows here. */
+export const wishOf = (opinion: Opinion, isVouched: boolean): Wish => {
+  if (opinion.verdict === 'undecided') return 'keep'
+  if (opinion.verdict === 'unhealthy')
+    return opinion.class === 'kubelet-sick' ? 'kubelet-sick' : 'dead'
+  return isVouched ? 'vouched' : 'healthy'
+}
+
+/** What goes into a write beside the wish. */
+export interface WriteWords {
+  /** In words, for the condition and the annotation; at most 1024 characters. */
+  readonly message: string
+  /** RFC 3339 with the writer's wall clock. */
+  readonly at: string
+}
+
+/** What the wish means on the node, field by field. */
+interface Marks {
+  readonly unhealthy: boolean
+  readonly status: NodeCondition['status']
+  readonly reason: string
+  readonly hasReason: boolean
+}
+
+type Written = Exclude<Wish, 'keep'>
+
+const MARKS: Readonly<Record<Written, Marks>> = {
+  dead: { unhealthy: true, status: 'False', reason: 'PeersCannotReach', hasReason: true },
+  'kubelet-sick': { unhealthy: true, status: 'False', reason: 'KubeletSick', hasReason: true },
+  vouched: { unhealthy: false, status: 'True', reason: 'CloudLinkCut', hasReason: true },
+  healthy: { unhealthy: false, status: 'True', reason: 'PeersReachNode', hasReason: false },
+  left: { unhealthy: false, status: 'Unknown', reason: 'NotJudged', hasReason: false },
+}
+
+const conditionOf = (node: NodeView): NodeCondition | undefined =>
+  node.conditions.find(condition => condition.type === PEER_HEALTH)
+
+/** Whether we left marks that a healthy node does not carry, so that a configured foreign-looking taint is ours too. */
+const isMarked = (node: NodeView): boolean => {
+  const condition = conditionOf(node)
+  return (
+    node.annotations[UNHEALTHY_ANNOTATION] !== undefined ||
+    node.annotations[REASON_ANNOTATION] !== undefined ||
+    condition?.status === 'False'
+  )
+}
+
+const taintsFor = (wish: Written, o: VoteOptions): readonly OwnTaint[] => {
+  const isDead = wish === 'dead' || wish === 'kubelet-sick'
+  const taint = isDead ? o.deadTaint : wish === 'vouched' ? o.cutTaint : undefined
+  return taint === undefined ? [] : [taint]
+}
+
+const planOwnTaints = (node: NodeView, wish: Written, at: string, o: VoteOptions): NodePlan => {
+  const wanted = taintsFor(wish, o)
+  const configured = isMarked(node) ? [o.deadTaint, o.cutTaint] : []
+  const isOurs = (taint: Taint): boolean =>
+    taint.key.startsWith(OWN_PREFIX) ||
+    configured.some(own => own !== undefined && isSameTaint(own, taint))
+  const unwanted = (taint: Taint): boolean =>
+    isOurs(taint) && !wanted.some(want => isSameTaint(want, taint))
+  return planTaints(node, { unwanted, wanted, at })
+}
+
+/** Changed annotations: a value sets, null removes. */
+const annotationsFor = (
+  node: NodeView,
+  marks: Marks,
+  moved: boolean,
+  message: string,
+): Record<string, string | null> => {
+  const changed: Record<string, string | null> = {}
+  const unhealthy = node.annotations[UNHEALTHY_ANNOTATION]
+  const reason = node.annotations[REASON_ANNOTATION]
+  if (marks.unhealthy && unhealthy !== 'yes') changed[UNHEALTHY_ANNOTATION] = 'yes'
+  if (!marks.unhealthy && unhealthy !== undefined) changed[UNHEALTHY_ANNOTATION] = null
+  if (marks.hasReason && (moved || reason === undefined)) changed[REASON_ANNOTATION] = message
+  if (!marks.hasReason && reason !== undefined) changed[REASON_ANNOTATION] = null
+  return changed
+}
+
+/** The condition keeps its `lastTransitionTime` while its status stays, as Kubernetes' own conditions do. */
+const conditionFor = (node: NodeView, marks: Marks, words: WriteWords): object => {
+  const old = conditionOf(node)
+  const since = old?.status === marks.status ? old.lastTransitionTime : undefined
+  return {
+    type: PEER_HEALTH,
+    status: marks.status,
+    reason: marks.reason,
+    message: words.message,
+    lastHeartbeatTime: words.at,
+    lastTransitionTime: since ?? words.at,
+  }
+}
+
+/**
+ * Annotations and condition in one write: the real apiserver lets annotations change through `nodes/status`. The
+ * message is that of the moment when status or reason moved; words alone are no reason to write. A node that is fine
+ * and never carried our condition does not get one.
+ */
+const planStatus = (node: NodeView, wish: Written, words: WriteWords): NodePlan => {
+  const marks = MARKS[wish]
+  const old = conditionOf(node)
+  const moved = old?.status !== marks.status || old.reason !== marks.reason
+  const annotations = annotationsFor(node, marks, moved, words.message)
+  const isAnnotated = Object.keys(annotations).length > 0
+  const needsCondition = moved && (marks.hasReason || old !== undefined || isAnnotated)
+  if (!isAnnotated && !needsCondition) return NOTHING
+  return {
+    kind: 'status',
+    patch: {
+      type: 'strategic-merge',
+      body: {
+        metadata: {
+          resourceVersion: node.resourceVersion,
+          ...(isAnnotated ? { annotations } : {}),
+        },
+        ...(needsCondition ? { status: { conditions: [conditionFor(node, marks, words)] } } : {}),
+      },
+    },
+  }
+}
+
+/**
+ * The next write that brings `node` to the wish, or nothing. Marks are written before taints and taken off after
+ * them, so that a taint of ours never stands on a node without the marks that say whose it is: a writer that dies
+ * in between leaves work that the next one recognises.
+ */
+export const planNode = (
+  node: NodeView,
+  wish: Wish,
+  words: WriteWords,
+  o: VoteOptions,
+): NodePlan => {
+  if (wish === 'keep') return NOTHING
+  const taints = planOwnTaints(node, wish, words.at, o)
+  const status = planStatus(node, wish, words)
+  const [first, second] = MARKS[wish].hasReason ? [status, taints] : [taints, status]
+  return first.kind === 'nothing' ? second : first
+}
+
+/**
+ * The control plane already gave up on a vouched node: say once that it is ready. Only Unknown is mended; False is
+ * the kubelet's own word and stands.
+ */
+export const planReady = (node: NodeView, words: WriteWords): NodePlan => {
+  const ready = node.conditions.find(condition => condition.type === 'Ready')
+  if (ready?.status !== 'Unknown') return NOTHING
+  const condition = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'PeersVouch',
+    message: words.message,
+    lastHeartbeatTime: words.at,
+    lastTransitionTime: words.at,
+  }
+  return {
+    kind: 'status',
+    patch: {
+      type: 'strategic-merge',
+      body: {
+        metadata: { resourceVersion: node.resourceVersion },
+        status: { conditions: [condition] },
+      },
+    },
+  }
+}

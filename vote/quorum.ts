@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** What a zone says about one of its nodes. `undecided` changes nothing. */
+export type Verdict = 'undecided' | 'healthy' | 'unhealthy'
+
+/** A verdict as a number, for columns. */
+export const VERDICT = { undecided: 0, healthy: 1, unhealthy: 2 } as const
+export type VerdictCode = (typeof VERDICT)[Verdict]
+
+/** The names of the codes, by code. */
+export const VERDICTS: readonly Verdict[] = ['undecided', 'healthy', 'unhealthy']
+
+/**
+ * The smallest number that is more than half of `voters`. Two quorums of one zone always share a voter, so that two
+ * separated groups cannot both decide. A zone without voters has a quorum that nobody reaches.
+ */
+export const quorumOf = (voters: number): number => Math.floor(voters / 2) + 1
+
+/** Decide by strict majority. Voters who have not spoken count toward the quorum: silence is not consent. */
+export const decide = (voters: number, up: number, down: number): VerdictCode => {
+  const quorum = quorumOf(voters)
+  if (up >= quorum) return VERDICT.healthy
+  if (down >= quorum) return VERDICT.unhealthy
+  return VERDICT.undecided
+}
+
+/**
+ * Decide where only a few of the zone watch a node: the larger side, with two votes at least. It is the component
+ * quorum (condemn.ts) that keeps a minority from acting on this.
+ */
+export const decideAmongFew = (up: number, down: number): VerdictCode => {
+  if (up > down && up >= 2) return VERDICT.healthy
+  if (down > up && down >= 2) return VERDICT.unhealthy
+  return VERDICT.undecided
+}

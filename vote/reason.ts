@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Guard, Opinion, Uncounted, VoterSays } from './opinion.js'
+import type { Wish } from './plan.js'
+import type { TaintFight } from './taint-fight.js'
+import type { VouchEnd } from './vouch.js'
+
+/** What Kubernetes takes as the note of an Event. */
+export const NOTE_LIMIT = 1024
+/** Names that are spelled out in one list. */
+const NAMES_LIMIT = 8
+
+/** How indices become names and instants become spans. */
+export interface Wording {
+  readonly nameOf: (index: number) => string
+  readonly now: number
+}
+
+/** Cut to what an Event takes; what was cut shows as an ellipsis. */
+export const shorten = (text: string): string =>
+  text.length <= NOTE_LIMIT ? text : `${text.slice(0, NOTE_LIMIT - 1)}…`
+
+/** A length of time as people say it: `0.4 s`, `42 s`, `7 min`, `3 h`. */
+export const span = (ms: number): string => {
+  const seconds = Math.max(0, ms) / 1000
+  if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`
+}
+
+const since = (at: number, w: Wording): string =>
+  Number.isFinite(at) ? ` for ${span(w.now - at)}` : ''
+
+const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? '' : 's'}`
+
+const namesOf = (voters: readonly VoterSays[], w: Wording): string => {
+  const names = voters.slice(0, NAMES_LIMIT).map(voter => w.nameOf(voter.voter))
+  const more = voters.length - names.length
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+const counted = (opinion: Opinion, says: 'down' | 'up', w: Wording): string => {
+  const voters = opinion.voters.filter(v => v.says === says && v.uncounted === undefined)
+  return voters.length === 0 ? '' : ` (${namesOf(voters, w)})`
+}
+
+/** Who voted what: `3 of 5 members say down (b, c, d), 0 say up; 3 needed`. */
+export const votesInWords = (opinion: Opinion, w: Wording): string =>
+  `${opinion.down} of ${count(opinion.members, 'member')} say down${counted(opinion, 'down', w)}, ` +
+  `${opinion.up} say up${counted(opinion, 'up', w)}; ${opinion.needed} needed`
+
+/** The sentence for a condition, an annotation or an Event, by what the node is about to be. */
+export const messageFor = (wish: Wish, opinion: Opinion, w: Wording): string => {
+  const votes = votesInWords(opinion, w)
+  const cut = since(opinion.cloudCutAt, w)
+  switch (wish) {
+    case 'dead':
+      return shorten(`most peers cannot reach this node: ${votes}`)
+    case 'kubelet-sick':
+      return shorten(`the node's own agent says that its kubelet is not well: ${votes}`)
+    case 'vouched':
+      return shorten(
+        `peers reach this node and its kubelet is well, only its link to the apiserver is cut${cut}: ${votes}`,
+      )
+    case 'healthy':
+      return shorten(`most peers reach this node: ${votes}`)
+    case 'left':
+      return 'this node is not among the nodes that judge each other here'
+    case 'keep':
+      return shorten(`nothing is decided: ${votes}`)
+  }
+}
+
+const UNCOUNTED: Readonly<Record<Uncounted, string>> = {
+  'self-suspect': 'not counted: it suspects its own probes',
+  warming: 'not counted: it has not finished its first round',
+  leaving: 'not counted: it is shutting down',
+  gone: 'not counted: too old',
+  'silent-since-mass': 'not counted: silent since much of the zone went quiet',
+  unheard: 'not counted: never heard',
+  'not-reaffirmed': 'not counted: said before the node was contested, and not again',
+}
+
+/** One voter's line of `explain`. */
+export const voterInWords = (voter: VoterSays, w: Wording): string => {
+  if (voter.uncounted === 'unheard') return `${w.nameOf(voter.voter)}: never heard`
+  const why = voter.uncounted === undefined ? '' : `; ${UNCOUNTED[voter.uncounted]}`
+  return `${w.nameOf(voter.voter)} says ${voter.says}, ${span(voter.ageMs)} ago${why}`
+}
+
+const WITNESS = {
+  absent: 'this zone has none',
+  abstains: 'gives no answer, so it does not count',
+  'with-us': 'answers here, so it counts as a third voter on our side',
+  up: "sees the peer's Lease being renewed, so it votes up",
+  down: "sees that the peer's Lease has stopped, so it votes down",
+} as const
+
+/** Why nothing (more) happens, as one sentence. */
+export const guardInWords = (guard: Guard, w: Wording): string => {
+  switch (guard.kind) {
+    case 'no-quorum':
+      return `no quorum: ${guard.have} of ${guard.need} needed votes`
+    case 'component-quorum':
+      return `waiting for a majority that speaks after the votes turned: ${guard.have} of ${guard.need}`
+    case 'hold':
+      return `held for another ${span(guard.until - w.now)} before it becomes final`
+    case 'brake':
+      return `brake: ${count(guard.unhealthy, 'node')} look dead, at most ${guard.limit} may be condemned`
+    case 'minority':
+      return `this agent hears ${guard.have} of the ${guard.need} members that it needs, so it decides nothing`
+    case 'self-suspect':
+      return 'this agent suspects its own probes, so it decides nothing'
+    case 'warming':
+      return 'this agent has not finished its first round, so it decides nothing'
+    case 'leaving':
+      return guard.until === undefined
+        ? 'this agent is shutting down, so it decides nothing'
+        : `the node said that it leaves: not condemned for another ${span(guard.until - w.now)}`
+    case 'zone-of-two':
+      return 'a zone of two cannot tell which side is dead, and it has no witness'
+    case 'witness':
+      return `witness: ${WITNESS[guard.vote]}`
+    case 'reaffirm':
+      return `${count(guard.votes, 'vote')} for up older than the contest (${span(w.now - guard.since)}) not believed`
+  }
+}
+
+const CLASS = {
+  undecided: 'undecided',
+  healthy: 'healthy',
+  dead: 'dead: most peers cannot reach it',
+  'kubelet-sick': 'its kubelet is sick, by its own word, and most peers see it down',
+  'cloud-link-cut': 'alive; only its own link to the apiserver is cut',
+  'zone-link-cut': "alive; the whole zone's link to the apiserver is cut",
+} as const
+
+/** The lines of `explain` about one node: what it is, since when, who says so, and which guard holds. */
+export const explainInWords = (opinion: Opinion, w: Wording): readonly string[] => {
+  const pending =
+    opinion.pending === 'undecided'
+      ? []
+      : [`on its way to ${opinion.pending}${since(opinion.pendingAt, w)}`]
+  return [
+    `${w.nameOf(opinion.index)}: ${CLASS[opinion.class]}${since(opinion.classSince, w)}`,
+    `verdict ${opinion.verdict}${since(opinion.verdictAt, w)}: ${votesInWords(opinion, w)}`,
+    ...pending,
+    `seen from here: ${opinion.local}${since(opinion.localAt, w)}`,
+    ...opinion.voters.map(voter => voterInWords(voter, w)),
+    ...opinion.guards.map(guard => guardInWords(guard, w)),
+  ]
+}
+
+/** Why vouching ended, or does not begin, as half a sentence. */
+export const vouchEndInWords = (why: VouchEnd): string => {
+  const words: Readonly<Record<VouchEnd, string>> = {
+    off: 'vouching is switched off',
+    'no-quorum': 'no majority says up any more',
+    undecided: 'nothing is decided about the node',
+    condemned: 'the node is condemned',
+    leaving: 'the node is shutting its agent down',
+    'own-record-old': 'the node has not been heard for too long',
+    'kubelet-bad': 'the node says that its kubelet is not well',
+    'kubelet-unknown': 'the node does not know how its kubelet is',
+    'link-back': 'its link to the apiserver is back',
+    'roster-left': 'the node has left the zone',
+  }
+  return words[why]
+}
+
+/** How the quarrel about the unreachable taint stands; undefined before the control plane ever put it back. */
+export const fightInWords = (fight: TaintFight, w: Wording): string | undefined =>
+  fight.removals < 2
+    ? undefined
+    : `the control plane put node.kubernetes.io/unreachable:NoExecute back ` +
+      `${count(fight.removals - 1, 'time')}; the next removal is not before ` +
+      `${span(fight.lastAt + fight.waitMs - w.now)} from now (--vouch=lease avoids this)`
+
+/** An Event in the terms of events.k8s.io; the caller adds who and about whom. */
+export interface EventWords {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly action: string
+  readonly note: string
+}
+
+const EVENTS = {
+  dead: ['Warning', 'PeersCondemned', 'Condemn'],
+  'kubelet-sick': ['Warning', 'PeersCondemned', 'Condemn'],
+  vouched: ['Warning', 'CloudLinkCut', 'Vouch'],
+  healthy: ['Normal', 'PeersCleared', 'Clear'],
+  left: ['Normal', 'NotJudged', 'Clear'],
+} as const
+
+/** The Event for a wish that was just written. */
+export const eventFor = (wish: Exclude<Wish, 'keep'>, opinion: Opinion, w: Wording): EventWords => {
+  const [type, reason, action] = EVENTS[wish]
+  return { type, reason, action, note: messageFor(wish, opinion, w) }
+}
+
+/** The Event for a vouching that ended. Only the link's return is good news. */
+export const vouchEndedEvent = (why: VouchEnd): EventWords => ({
+  type: why === 'link-back' ? 'Normal' : 'Warning',
+  reason: 'VouchingEnded',
+  action: 'Vouch',
+  note: `peers no longer vouch for this node: ${vouchEndInWords(why)}`,
+})

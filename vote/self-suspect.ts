@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Evidence } from './evidence.js'
+import type { Judgement } from './judgement.js'
+import { STANDING } from './tally.js'
+
+/** How far the "up"s must lead before the own "down" is the odd one out; fewer where fewer others watch. */
+const MARGIN = 2
+
+/**
+ * Whether the others that watch `target`, speaking after our own down verdict, say up. In a zone of three only one
+ * other watches each node, so the lead cannot be two there: then all others together must contradict.
+ */
+const isContradicted = (j: Judgement, e: Evidence, target: number): boolean => {
+  const observers = e.observersOf(target)
+  const sinceAt = j.ownDownAt[target]!
+  let others = 0
+  let lead = 0
+  for (let i = 0; i < observers.length; i++) {
+    const observer = observers[i]!
+    if (observer === e.self) continue
+    others++
+    if (j.standing[observer] !== STANDING.counts || e.producedAt[observer]! <= sinceAt) continue
+    lead += e.saysDown(observer, target) ? -1 : 1
+  }
+  return others > 0 && lead >= Math.min(MARGIN, others)
+}
+
+/**
+ * Self-suspicion: more than half of the own targets look down, and for more than half of those the others say the
+ * opposite. Then the fault is here: the own votes stop counting everywhere, and the local view follows the peers.
+ */
+export const suspectsItself = (j: Judgement, e: Evidence): boolean => {
+  if (2 * j.ownDowns <= j.ownTargets) return false
+  let contradicted = 0
+  for (let target = 0; target < e.size; target++)
+    if (j.ownDownAt[target] !== Infinity && isContradicted(j, e, target)) contradicted++
+  return 2 * contradicted > j.ownDowns
+}

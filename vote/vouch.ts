@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMesh, upVoices } from './condemn.js'
+import { FLAG, type Evidence } from './evidence.js'
+import { expectAt, makeHorizon } from './horizon.js'
+import type { Judgement } from './judgement.js'
+import type { VoteOptions } from './options.js'
+import { decideAmongFew, quorumOf, VERDICT } from './quorum.js'
+import { isFresh, STANDING } from './tally.js'
+
+/**
+ * Why a node is not vouched for, or not any more. The brake is not among them: it holds back what destroys, and
+ * vouching destroys nothing; its own conditions bound it more tightly than a share of the zone could.
+ */
+export type VouchEnd =
+  | 'off'
+  /** This agent has no voice, or no strict majority says up at present. */
+  | 'no-quorum'
+  | 'undecided'
+  | 'condemned'
+  | 'leaving'
+  | 'own-record-old'
+  | 'kubelet-bad'
+  | 'kubelet-unknown'
+  | 'link-back'
+  | 'roster-left'
+
+/** For whom this agent would vouch, and since when; +Infinity for nobody. The caller owns it. */
+export interface Vouching {
+  readonly since: Float64Array
+}
+
+export const makeVouching = (size: number): Vouching => ({
+  since: new Float64Array(size).fill(Infinity),
+})
+
+/** Whether the member is vouched for. */
+export const isVouched = (v: Vouching, index: number): boolean => v.since[index] !== Infinity
+
+/** Carry over to a changed roster. `left` are the old places of vouched members that are gone: `roster-left`. */
+export const remapVouching = (
+  v: Vouching,
+  oldIndexOf: Int32Array,
+): { readonly vouching: Vouching; readonly left: readonly number[] } => {
+  const vouching = makeVouching(oldIndexOf.length)
+  oldIndexOf.forEach((from, to) => {
+    if (from >= 0) vouching.since[to] = v.since[from]!
+  })
+  const kept = new Set(oldIndexOf)
+  const left: number[] = []
+  v.since.forEach((since, index) => {
+    if (since !== Infinity && !kept.has(index)) left.push(index)
+  })
+  return { vouching, left }
+}
+
+/**
+ * Strict majority of the roster, by votes that count at this moment and the node's own word; never the witness. In a
+ * k-ring, where only a few watch each node, the larger side of those, beside the majority that gives this agent its
+ * voice. Somebody other than the node must always say up.
+ */
+const hasMajority = (j: Judgement, e: Evidence, target: number): boolean => {
+  if (j.voice !== 'full' || e.size === 1 || j.up[target] === 0) return false
+  if (!isMesh(e, target)) return decideAmongFew(j.up[target]!, j.down[target]!) === VERDICT.healthy
+  return upVoices(j, e, target) >= quorumOf(e.size)
+}
+
+/** What the node's own word says against vouching. Bad news wins over good. */
+const ownWordAgainst = (flags: number): VouchEnd | undefined => {
+  if ((flags & FLAG.leaving) !== 0) return 'leaving'
+  if ((flags & FLAG.kubeletBad) !== 0) return 'kubelet-bad'
+  if ((flags & FLAG.kubeletWell) === 0) return 'kubelet-unknown'
+  return (flags & FLAG.cloudCut) === 0 ? 'link-back' : undefined
+}
+
+/** Why the node cannot be vouched for at `now`; undefined when it can. */
+export const vouchRefusal = (
+  j: Judgement,
+  e: Evidence,
+  target: number,
+  { now, o }: VouchFrame,
+): VouchEnd | undefined => {
+  if (o.vouch === 'off') return 'off'
+  if (j.voice !== 'full') return 'no-quorum'
+  if (j.verdict[target] === VERDICT.unhealthy) return 'condemned'
+  if (!isFresh(j, target) || now >= e.producedAt[target]! + o.vouchFreshMs) return 'own-record-old'
+  const against = ownWordAgainst(e.flags[target]!)
+  if (against !== undefined) return against
+  if (!hasMajority(j, e, target) || j.standing[target] !== STANDING.counts) return 'no-quorum'
+  return j.verdict[target] === VERDICT.undecided ? 'undecided' : undefined
+}
+
+/** When vouching is looked at, and by which rules. */
+export interface VouchFrame {
+  readonly now: number
+  readonly o: VoteOptions
+}
+
+/** What one review of the vouching moved. */
+export interface VouchChanges {
+  readonly begun: readonly number[]
+  readonly ended: readonly { readonly index: number; readonly why: VouchEnd }[]
+  /** When time alone may end one; +Infinity if none. */
+  readonly nextAt: number
+}
+
+/**
+ * Decide for whom to vouch; call after each `judge`. It begins only with a final `healthy` verdict, so hold and
+ * component quorum stand behind it, and ends the moment one condition fails: there is no grace, since every renewal
+ * postpones what the control plane would do by its own grace already.
+ */
+export const reviewVouching = (
+  v: Vouching,
+  j: Judgement,
+  e: Evidence,
+  frame: VouchFrame,
+): VouchChanges => {
+  const horizon = makeHorizon(frame.now)
+  const begun: number[] = []
+  const ended: { index: number; why: VouchEnd }[] = []
+  for (let index = 0; index < e.size; index++) {
+    const why = vouchRefusal(j, e, index, frame)
+    if (why === undefined) {
+      expectAt(horizon, e.producedAt[index]! + frame.o.vouchFreshMs)
+      if (isVouched(v, index)) continue
+      v.since[index] = frame.now
+      begun.push(index)
+    } else if (isVouched(v, index)) {
+      v.since[index] = Infinity
+      ended.push({ index, why })
+    }
+  }
+  return { begun, ended, nextAt: horizon.nextAt }
+}

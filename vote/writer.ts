@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import { FLAG, type Evidence } from './evidence.js'
+import type { Judgement } from './judgement.js'
+import type { VoteOptions } from './options.js'
+import { VERDICT } from './quorum.js'
+import { STANDING } from './tally.js'
+
+/** Who is to be written about. */
+export interface WriteTarget {
+  /** Place in the roster; −1 for a node that has left it. */
+  readonly index: number
+  /** `id64` of its name. */
+  readonly id: bigint
+}
+
+const MASK = 0xffff_ffff_ffff_ffffn
+
+/** The finaliser of SplitMix64: any bit of the input moves about half of the output's. */
+const mix = (value: bigint): bigint => {
+  let z = (value + 0x9e37_79b9_7f4a_7c15n) & MASK
+  z = ((z ^ (z >> 30n)) * 0xbf58_476d_1ce4_e5b9n) & MASK
+  z = ((z ^ (z >> 27n)) * 0x94d0_49bb_1331_11ebn) & MASK
+  return z ^ (z >> 31n)
+}
+
+/** Rendezvous weight: each target has an order of its own, and one writer's death moves only its own targets. */
+const weightOf = (writer: bigint, target: bigint): bigint => mix(writer ^ mix(target))
+
+/**
+ * Whether a member is fit to write about the target: its word counts, it reaches the apiserver, we can reach it, it
+ * is not condemned, and it is not the target, unless it is alone.
+ */
+export const mayWrite = (j: Judgement, e: Evidence, member: number, target: number): boolean =>
+  j.standing[member] === STANDING.counts &&
+  (e.flags[member]! & FLAG.cloudCut) === 0 &&
+  j.localUp[member] === 1 &&
+  j.verdict[member] !== VERDICT.unhealthy &&
+  (member !== target || e.size === 1)
+
+/**
+ * How many fit members come before the own node in the target's order: 0 writes at once, each further rank stands by
+ * that much longer. Undefined when the own node may not write at all. Agents with equal evidence agree without
+ * talking; where evidence differs, two may write the same, and the later one finds nothing left to change.
+ */
+export const writerRank = (
+  j: Judgement,
+  e: Evidence,
+  target: WriteTarget,
+  ids: readonly bigint[],
+): number | undefined => {
+  if (j.voice !== 'full' || !mayWrite(j, e, e.self, target.index)) return undefined
+  const own = weightOf(ids[e.self]!, target.id)
+  let rank = 0
+  for (let member = 0; member < e.size; member++) {
+    if (member === e.self || !mayWrite(j, e, member, target.index)) continue
+    if (weightOf(ids[member]!, target.id) > own) rank++
+  }
+  return rank
+}
+
+/** When a writer of this rank may write what has been wanted since `since`, if it is still to be done then. */
+export const writeAt = (since: number, rank: number, o: VoteOptions): number =>
+  since + rank * o.writerStaggerMs
