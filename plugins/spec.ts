@@ -10,8 +10,13 @@ export interface PluginSpec {
   readonly port: number
   /** `http` only: URL with `{address}` (brackets added for IPv6) and `{name}`. */
   readonly url?: string
-  /** TLS: path of a PEM bundle; `'insecure'` does not verify. Undefined trusts the system's authorities. */
+  /**
+   * TLS: path of a PEM bundle; `'insecure'` does not verify. Undefined trusts the system's authorities; for
+   * `kubeletauth` without a token it does not verify, since nothing secret is sent.
+   */
   readonly ca?: string
   /** `kubeletauth` only: path of a bearer token to send. Undefined sends none. */
   readonly tokenFile?: string
+  /** Keys of SuperEdge that were given and that the ladder of attempts replaces, for a line in the log. */
+  readonly replaced?: readonly string[]
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import { bracketed } from './address.js'
+import { aliveUnless5xx, askHttp } from './http-probe.js'
+import { unknown } from './outcome.js'
+import type { PluginKind } from './seams.js'
+import { INSECURE, readTrust, refuseTokenUnverified } from './trust.js'
+
+/**
+ * The kubelet's authenticated port. Without a token it answers 401, which says all that is asked: it lives. So no
+ * token is sent unless the operator names one, and then only over verified TLS. Without a token and without a CA the
+ * certificate is not verified: nothing secret is sent, and kubelets usually sign their own.
+ */
+export const kubeletauth: PluginKind = {
+  name: 'kubeletauth',
+  keys: ['port', 'ca', 'token-file'],
+  defaultPort: 10250,
+  reachesNode: true,
+  check: refuseTokenUnverified,
+  make: (spec, { http, readFile }) => {
+    const sendsNothing = spec.ca === undefined && spec.tokenFile === undefined
+    const files = sendsNothing ? { ca: INSECURE } : spec
+    return {
+      name: spec.name,
+      weight: spec.weight,
+      probe: async (target, { signal, reuse }) => {
+        const trust = await readTrust(files, readFile, signal)
+        if (!trust.ok) return unknown(trust.reason)
+        const url = `https://${bracketed(target.address)}:${spec.port}/healthz`
+        return askHttp(http, { url, ...trust.parts, reuse, signal }, aliveUnless5xx)
+      },
+    }
+  },
+}

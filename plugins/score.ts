@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { CheckPlugin, ProbeResult } from '../core/check.js'
+import { InvalidInputError } from '../core/errors.js'
+
+const DECIMAL = /^(?=\.?\d)(\d{0,6})(?:\.(\d{0,6}))?$/
+
+/** Decimal text as whole millionths: no float ever holds a part of it, so "0.29", "0.57" and "0.14" are exactly 1. */
+const parseMillionths = (thing: string, text: string): number => {
+  const match = DECIMAL.exec(text.trim())
+  if (match === null)
+    throw new InvalidInputError(
+      thing,
+      'must be a decimal number with at most 6 digits before and after the point',
+      text,
+    )
+  return Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0'))
+}
+
+/** A weight in millionths. @throws InvalidInputError unless it is a decimal number above 0. */
+export const parseWeight = (text: string, thing = 'weight'): number => {
+  const weight = parseMillionths(thing, text)
+  if (weight === 0) throw new InvalidInputError(thing, 'must be above 0', text)
+  return weight
+}
+
+/** The score line, where 100 is 100_000_000. @throws InvalidInputError unless 0 < line ≤ 100. */
+export const parseScoreLine = (text: string, thing = 'score line'): number => {
+  const line = parseMillionths(thing, text)
+  if (line === 0 || line > 100_000_000)
+    throw new InvalidInputError(thing, 'must be above 0 and at most 100', text)
+  return line
+}
+
+/** What a round's results add up to. */
+export interface RoundScore {
+  /** 100 × the weights of what succeeded or is unknown, in millionths: all of a weight of 1 is 100_000_000. */
+  readonly score: number
+  /**
+   * `up`: at least one success, and the line is reached whatever is still open. `down`: the line is out of reach.
+   * `void`: all is known and it says nothing: only unknowns lift the score to the line. `open`: not decided yet.
+   */
+  readonly verdict: 'up' | 'down' | 'void' | 'open'
+}
+
+/**
+ * Add up one round. A plugin without a result is still at work. An unknown counts as a success, so that trouble of
+ * our own lowers nobody; but without one real success nobody is called up.
+ */
+export const scoreOf = (
+  plugins: readonly CheckPlugin[],
+  results: ReadonlyMap<CheckPlugin, ProbeResult['kind']>,
+  scoreLine: number,
+): RoundScore => {
+  const sum = (kind: ProbeResult['kind'] | undefined): number =>
+    plugins.reduce((total, plugin) => total + (results.get(plugin) === kind ? plugin.weight : 0), 0)
+  const succeeded = sum('success')
+  const open = 100 * sum(undefined)
+  const score = 100 * (succeeded + sum('unknown'))
+  if (score + open < scoreLine) return { score, verdict: 'down' }
+  if (score >= scoreLine && succeeded > 0) return { score, verdict: 'up' }
+  return { score, verdict: open > 0 ? 'open' : 'void' }
+}

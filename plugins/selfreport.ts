@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ProbeResult } from '../core/check.js'
+import { failure, SUCCESS, unknown } from './outcome.js'
+import type { PluginKind, SelfReport } from './seams.js'
+
+const RESULTS: Readonly<Record<SelfReport, ProbeResult>> = Object.freeze({
+  well: SUCCESS,
+  bad: failure('its own agent says that its kubelet is bad'),
+  unknown: unknown('it has not said how its kubelet is'),
+})
+
+/** The node's own signed word about its kubelet, as it came with the exchange. No packet is sent. */
+export const selfreport: PluginKind = {
+  name: 'selfreport',
+  keys: [],
+  defaultPort: 0,
+  reachesNode: false,
+  make: ({ name, weight }, { selfReport }) => ({
+    name,
+    weight,
+    probe: target => Promise.resolve(RESULTS[selfReport(target.name)]),
+  }),
+}

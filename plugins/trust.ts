@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError, reasonOf } from '../core/errors.js'
+import type { HttpRequest } from '../core/dial.js'
+import type { PluginSeams } from './seams.js'
+import type { PluginSpec } from './spec.js'
+
+/** The word that turns verification off. */
+export const INSECURE = 'insecure'
+
+/** @throws InvalidInputError when a token would go to whoever holds the address. */
+export const refuseTokenUnverified = ({ ca, tokenFile }: PluginSpec, thing: string): void => {
+  if (tokenFile !== undefined && ca === INSECURE)
+    throw new InvalidInputError(
+      `${thing}: token-file`,
+      'must not be sent without verified TLS (give ca= a PEM file, or leave it out to trust the system)',
+      tokenFile,
+    )
+}
+
+/** The part of a request that comes from files, or why it could not be had. */
+export type Trust =
+  | { readonly ok: true; readonly parts: Pick<HttpRequest, 'ca' | 'headers'> }
+  | { readonly ok: false; readonly reason: string }
+
+const CUT = 'took too long to read'
+
+/** Settles no later than the signal; the read itself cannot be stopped. */
+const inTime = (signal: AbortSignal, reading: Promise<string>): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const cut = (): void => reject(new Error(CUT))
+    signal.addEventListener('abort', cut, { once: true })
+    void reading.then(resolve, reject).finally(() => signal.removeEventListener('abort', cut))
+    if (signal.aborted) cut()
+  })
+
+const TOKEN = /^[\x21-\x7e]+$/
+
+/**
+ * Read CA and token anew, so that rotated ones count from the next probe on. Trouble with a file is ours, never the
+ * node's.
+ */
+export const readTrust = async (
+  { ca, tokenFile }: Pick<PluginSpec, 'ca' | 'tokenFile'>,
+  readFile: PluginSeams['readFile'],
+  signal: AbortSignal,
+): Promise<Trust> => {
+  let path = ''
+  const read = (file: string): Promise<string> => {
+    path = file
+    return inTime(signal, readFile(file))
+  }
+  try {
+    const pem = ca === undefined || ca === INSECURE ? ca : await read(ca)
+    if (pem !== undefined && pem !== INSECURE && !pem.includes('-----BEGIN CERTIFICATE-----'))
+      return { ok: false, reason: `${path} holds no certificate` }
+    if (tokenFile === undefined) return { ok: true, parts: { ca: pem } }
+    const token = (await read(tokenFile)).trim()
+    if (!TOKEN.test(token)) return { ok: false, reason: `${path} holds no token` }
+    return { ok: true, parts: { ca: pem, headers: { authorization: `Bearer ${token}` } } }
+  } catch (error) {
+    return { ok: false, reason: `cannot read ${path}: ${reasonOf(error)}` }
+  }
+}
