@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { CheckPlugin, Target } from '../../core/check.js'
+import type { Clock } from '../../core/clock.js'
+import type { NodeName } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import { shuffle, type Random } from '../../core/random.js'
+import type { CheckOptions } from '../options/agent-options.js'
+import type { LoopLag } from './loop-lag.js'
+import { Watch, type RoundOutcome, type TargetState, type WatchContext } from './watch.js'
+
+/** The world as the checker sees it. */
+export interface CheckerSeams {
+  readonly plugins: readonly CheckPlugin[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Without it no round is void for delays of our own. */
+  readonly loopLag?: LoopLag | undefined
+  /** Each round that said something. */
+  readonly onRound: (outcome: RoundOutcome) => void
+  /** Other observers of the target should look now: two attempts were missed, or it went down just now. */
+  readonly callForVotes: (target: NodeName) => void
+}
+
+/** Probes peers, each on its own timer. */
+export interface Checker {
+  /**
+   * From now on probe these. Those that stay keep their state; a changed address is a new target. The first rounds of
+   * new ones are spread over the next second.
+   */
+  setTargets(list: readonly Target[]): void
+  /** Start a round now, unless one runs or the node is no target. */
+  probeNow(name: NodeName): void
+  /** Probe all targets now; at most once per check period. */
+  sweep(): void
+  /** Rounds that start from now on take this many times as long; 1 is normal, less is taken for 1. */
+  slowDown(factor: number): void
+  /** Undefined for a node that is no target. */
+  stateOf(name: NodeName): TargetState | undefined
+  /** Abort everything; resolves when no probe is at work. May be called twice. */
+  stop(): Promise<void>
+}
+
+const FIRST_ROUNDS_MS = 1_000
+const SWEEP_LEAST = 2
+const SWEEP_SHARE = 0.2
+const SWEEP_TARGETS = 15
+
+class PeerChecker implements Checker {
+  readonly #periodMs: number
+  readonly #seams: CheckerSeams
+  readonly #context: WatchContext
+  readonly #left = new Set<Promise<void>>()
+  #watches = new Map<NodeName, Watch>()
+  #factor = 1
+  #sweptAt = -Infinity
+  #stopped = false
+
+  constructor(options: CheckOptions, seams: CheckerSeams) {
+    this.#periodMs = options.checkPeriodMs
+    this.#seams = seams
+    this.#context = {
+      ...seams,
+      options,
+      loopLag: seams.loopLag,
+      factor: () => this.#factor,
+      onFall: () => this.#sweepIfMany(),
+      onLeft: work => this.#keep(work),
+    }
+  }
+
+  setTargets(list: readonly Target[]): void {
+    if (this.#stopped) return
+    const old = this.#watches
+    const next = new Map<NodeName, Watch>()
+    for (const target of list) {
+      const kept = old.get(target.name)
+      const isSame = kept?.target.address === target.address
+      next.set(target.name, isSame ? kept : new Watch(target, this.#context))
+    }
+    this.#watches = next
+    for (const [name, watch] of old) if (next.get(name) !== watch) watch.stop()
+    this.#startSpread([...next.values()].filter(watch => old.get(watch.target.name) !== watch))
+  }
+
+  probeNow(name: NodeName): void {
+    this.#watches.get(name)?.probeNow()
+  }
+
+  sweep(): void {
+    const now = this.#seams.clock.now()
+    if (now - this.#sweptAt < this.#periodMs) return
+    this.#sweptAt = now
+    for (const watch of this.#watches.values()) watch.probeNow()
+  }
+
+  slowDown(factor: number): void {
+    this.#factor = Math.max(1, factor)
+  }
+
+  stateOf(name: NodeName): TargetState | undefined {
+    return this.#watches.get(name)?.state
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const watch of this.#watches.values()) watch.stop()
+    while (this.#left.size > 0) await Promise.all(this.#left)
+  }
+
+  /** In random order, so that agents that start together do not all begin with the same node. */
+  #startSpread(added: readonly Watch[]): void {
+    const { random } = this.#seams
+    const step = Math.min(FIRST_ROUNDS_MS, this.#periodMs) / added.length
+    shuffle(random, added).forEach((watch, place) =>
+      watch.start(step * (place + random.below(1_000) / 1_000)),
+    )
+  }
+
+  /** Several at once may be a cut in the network: then it matters soon who else is behind it. */
+  #sweepIfMany(): void {
+    let failing = 0
+    for (const { state } of this.#watches.values()) if (state.failedRounds > 0) failing++
+    const many = SWEEP_SHARE * Math.min(this.#watches.size, SWEEP_TARGETS)
+    if (failing >= SWEEP_LEAST && failing >= many) this.sweep()
+  }
+
+  #keep(work: Promise<void>): void {
+    this.#left.add(work)
+    void work.then(() => this.#left.delete(work))
+  }
+}
+
+/** A checker without targets; it starts with the first `setTargets`. */
+export const makeChecker = (options: CheckOptions, seams: CheckerSeams): Checker =>
+  new PeerChecker(options, seams)

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { CheckPlugin, Target } from '../../core/check.js'
+import type { Clock } from '../../core/clock.js'
+import type { NodeName } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import { jitter, type Random } from '../../core/random.js'
+import type { CheckOptions } from '../options/agent-options.js'
+import { holdMs, NO_FLAPS, withFall, type Flaps } from './damping.js'
+import { FIRST_LOSS, learnLoss } from './ladder.js'
+import type { LoopLag } from './loop-lag.js'
+import { Round, type Link, type RoundEnd } from './round.js'
+
+/** What one round changed. Rounds that are void change nothing and are not told. */
+export interface RoundOutcome {
+  readonly target: NodeName
+  /** After this round; still true while a node that answers again is held down for flapping. */
+  readonly isDown: boolean
+  /** Rounds that failed in a row; 0 after a success. */
+  readonly failedRounds: number
+  /** 100 × weights of what succeeded or is unknown, in millionths: 100_000_000 is the score 100. */
+  readonly score: number
+  /** In words; empty when all is well. */
+  readonly reason: string
+  readonly startedAt: number
+  readonly endedAt: number
+  /** Attempts started, of all plugins. */
+  readonly attempts: number
+}
+
+/** How we see one target. Times are `Clock.now`; −Infinity when it never happened. */
+export interface TargetState {
+  readonly isDown: boolean
+  /** −1 before the first round that said something. */
+  readonly failedRounds: number
+  readonly lastRoundAt: number
+  readonly score: number
+  readonly reason: string
+  /** Share of first attempts that are missed, of the plugin that misses most. */
+  readonly loss: number
+  /** It answers again, but has to go on until then to count as up. */
+  readonly heldUntil: number
+  /** Rounds that said something, and rounds that were void. */
+  readonly rounds: number
+  readonly voidRounds: number
+}
+
+/** What a watch shares with the others. */
+export interface WatchContext {
+  readonly options: CheckOptions
+  readonly plugins: readonly CheckPlugin[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly loopLag: LoopLag | undefined
+  /** Spacing and tail are this many times as long. */
+  readonly factor: () => number
+  readonly onRound: (outcome: RoundOutcome) => void
+  readonly callForVotes: (target: NodeName) => void
+  /** The target went down just now. */
+  readonly onFall: () => void
+  /** Work that is still at its end although its round is over. */
+  readonly onLeft: (work: Promise<void>) => void
+}
+
+const PERIOD_JITTER = 0.1
+/** Every so many rounds even the first attempt opens a connection of its own. */
+const FRESH_EVERY = 6
+
+/** One target: its timer, its rounds, its state. Watches know nothing of each other, so none can hold up another. */
+export class Watch {
+  readonly target: Target
+  readonly #c: WatchContext
+  readonly #links: readonly Link[]
+  #cancelTimer: () => void = () => undefined
+  #round: Round | undefined
+  /** The running round is the one that the timer asked for. */
+  #isDue = false
+  #stopped = false
+  #begun = 0
+  #flaps: Flaps = NO_FLAPS
+  #state: TargetState = {
+    isDown: false,
+    failedRounds: -1,
+    lastRoundAt: -Infinity,
+    score: 0,
+    reason: '',
+    loss: FIRST_LOSS,
+    heldUntil: -Infinity,
+    rounds: 0,
+    voidRounds: 0,
+  }
+
+  constructor(target: Target, context: WatchContext) {
+    this.target = target
+    this.#c = context
+    this.#links = context.plugins.map(plugin => ({ plugin, loss: FIRST_LOSS }))
+  }
+
+  get state(): TargetState {
+    return this.#state
+  }
+
+  /** Plan the first round. */
+  start(delayMs: number): void {
+    this.#arm(delayMs)
+  }
+
+  /** Start a round now, unless one runs. The regular rounds keep their times. */
+  probeNow(): void {
+    if (this.#stopped || this.#round !== undefined) return
+    const { options, clock, loopLag } = this.#c
+    const factor = this.#c.factor()
+    const tailMs = options.attemptTailMs * factor
+    const startedAt = clock.now()
+    const isLate = (): boolean => (loopLag?.maxSince(startedAt) ?? 0) > tailMs / 2
+    const round = new Round({
+      target: this.target,
+      links: this.#links,
+      scoreLine: options.scoreLine,
+      spacingMs: options.attemptSpacingMs * factor,
+      tailMs,
+      attemptsMin: options.attemptsMin,
+      attemptsMax: options.attemptsMax,
+      reuse: ++this.#begun % FRESH_EVERY !== 0,
+      clock,
+      onSuspicion: () => {
+        if (!this.#state.isDown && !isLate()) this.#c.callForVotes(this.target.name)
+      },
+      onEnd: end => this.#take(round, end, { startedAt, isLate: isLate() }),
+    })
+    this.#round = round
+    round.start()
+  }
+
+  /** Abort what runs; nothing is called back after this. May be called twice. */
+  stop(): void {
+    this.#stopped = true
+    this.#cancelTimer()
+    if (this.#round === undefined) return
+    this.#round.stop()
+    this.#c.onLeft(this.#round.settled())
+    this.#round = undefined
+  }
+
+  #arm(ms: number): void {
+    this.#cancelTimer()
+    this.#cancelTimer = this.#c.clock.after(ms, () => {
+      this.#arm(this.#period(this.#c.options.checkPeriodMs))
+      this.#isDue = true
+      this.probeNow()
+    })
+  }
+
+  #period(ms: number): number {
+    return jitter(this.#c.random, ms, PERIOD_JITTER)
+  }
+
+  #take(round: Round, end: RoundEnd, when: { startedAt: number; isLate: boolean }): void {
+    this.#round = undefined
+    this.#c.onLeft(round.settled())
+    const before = this.#state
+    const now = this.#c.clock.now()
+    // An answer is an answer, however late we were; only silence may be our own doing.
+    const isOurs = when.isLate && end.verdict !== 'up'
+    if (!when.isLate && end.verdict === 'up') this.#learn(end)
+    if (isOurs || end.verdict === 'void') {
+      const reason = isOurs ? 'this process was held up' : end.reason
+      this.#state = { ...before, lastRoundAt: now, reason, voidRounds: before.voidRounds + 1 }
+      this.#c.log.debug('round is void', { peer: this.target.name, reason })
+      // The target may be dead: after a delay of our own it is asked again soon.
+      this.#planNext(when.startedAt, before, isOurs)
+      return
+    }
+    const after = this.#judge(end, now)
+    this.#state = after
+    this.#planNext(when.startedAt, before, false)
+    this.#tell(before, end, when.startedAt)
+  }
+
+  #learn(end: RoundEnd): void {
+    for (const [link, missed] of end.learned) link.loss = learnLoss(link.loss, missed)
+  }
+
+  #judge(end: RoundEnd, now: number): TargetState {
+    const before = this.#state
+    const common = {
+      lastRoundAt: now,
+      score: end.score,
+      loss: Math.max(...this.#links.map(link => link.loss)),
+      rounds: before.rounds + 1,
+      voidRounds: before.voidRounds,
+    }
+    if (end.verdict === 'down') {
+      if (!before.isDown) this.#flaps = withFall(this.#flaps, now)
+      const failedRounds = Math.max(0, before.failedRounds) + 1
+      return { ...common, isDown: true, failedRounds, reason: end.reason, heldUntil: -Infinity }
+    }
+    const up = { ...common, isDown: false, failedRounds: 0, reason: end.reason }
+    if (!before.isDown) return { ...up, heldUntil: -Infinity }
+    const { heldUntil: held } = before
+    const heldUntil = held === -Infinity ? now + holdMs(this.#flaps, now) : held
+    if (now >= heldUntil) return { ...up, heldUntil: -Infinity }
+    return { ...up, isDown: true, heldUntil, reason: 'answers again, held down for flapping' }
+  }
+
+  /** Rounds outside the timer leave it alone, so that the peers' phases stay spread. */
+  #planNext(startedAt: number, before: TargetState, isSoon: boolean): void {
+    const { options, clock, random, factor } = this.#c
+    const now = clock.now()
+    const wasDue = this.#isDue
+    this.#isDue = false
+    if (this.#state.isDown || isSoon) {
+      const next = startedAt + this.#period(options.downCheckPeriodMs)
+      this.#arm(Math.max(next - now, options.attemptSpacingMs * factor()))
+    } else if (before.rounds === 0 || before.isDown) {
+      this.#arm(random.below(Math.ceil(options.checkPeriodMs)))
+    } else if (wasDue) {
+      this.#arm(Math.max(0, startedAt + this.#period(options.checkPeriodMs) - now))
+    }
+  }
+
+  #tell(before: TargetState, { attempts }: RoundEnd, startedAt: number): void {
+    const { isDown, failedRounds, score, reason, lastRoundAt: endedAt } = this.#state
+    const { name: target } = this.target
+    const fell = isDown && !before.isDown
+    if (fell) this.#c.log.info('peer is down', { peer: target, reason })
+    else if (before.isDown && !isDown) this.#c.log.info('peer is up again', { peer: target })
+    this.#c.onRound({ target, isDown, failedRounds, score, reason, startedAt, endedAt, attempts })
+    if (!fell || this.#stopped) return
+    this.#c.callForVotes(target)
+    this.#c.onFall()
+  }
+}
