@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeView } from '../core/node.js'
 import type { Roster } from '../core/roster.js'
+import type { Judgement } from '../vote/judgement.js'
+import type { Vouching } from '../vote/vouch.js'
 import type { CloudLinkState } from './cloud-link.js'
+import type { RecordTable } from './commun/table.js'
 
 /** One section of the result store: one stage writes it, all read it. What is in it is frozen. */
 export class Section<T> {
@@ -54,20 +57,40 @@ export interface NodeListResult {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** One write to a Node or its Lease. */
+/** How a write to the API ended. */
+export type WriteResult = 'done' | 'conflict' | 'refused' | 'unreachable'
+
+/** One write to a Node, its Lease or an Event. */
 export interface WriteRecord {
   readonly node: string
+  /** Epoch ms. */
   readonly at: number
+  readonly kind: 'status' | 'taints' | 'ready' | 'lease' | 'event'
+  /** In words: what was to be brought about. */
   readonly what: string
-  readonly outcome: 'written' | 'conflict' | 'failed' | 'not needed'
-  readonly detail: string
+  readonly result: WriteResult
+  /** Why it did not work; empty when it did. */
+  readonly trouble: string
 }
 
-/** Where the stages meet; nothing else connects them. Rows of votes live in the detector's table. */
+/**
+ * The votes of one roster and what follows from them, as columns. *Check* writes the own row of the table, *Commun*
+ * the other rows, *Vote* judgement and vouching. A new roster is a new object.
+ */
+export interface ZoneState {
+  readonly roster: Roster
+  readonly table: RecordTable
+  readonly judgement: Judgement
+  readonly vouching: Vouching
+}
+
+/** Where the stages meet; nothing else connects them. */
 export interface ResultStore {
   readonly nodeList: Section<NodeListResult>
   readonly cloudLink: Section<CloudLinkState>
-  /** The newest write per node. */
+  /** Undefined until the roster is known. */
+  readonly zone: Section<ZoneState | undefined>
+  /** The newest write per node that is not a mere renewal. */
   readonly writes: Section<ReadonlyMap<string, WriteRecord>>
 }
 
@@ -83,5 +106,6 @@ export const makeResultStore = (now: number): ResultStore => ({
     problems: [],
   }),
   cloudLink: new Section<CloudLinkState>({ state: 'unknown', since: now, trouble: undefined }),
+  zone: new Section<ZoneState | undefined>(undefined),
   writes: new Section<ReadonlyMap<string, WriteRecord>>(new Map()),
 })

@@ -86,7 +86,11 @@ export const makeWitness = (options: WitnessOptions, seams: WitnessSeams): Witne
     answer = next
     seams.onChange()
   }
-  const askOnce = async (peer: string, pulse: LeasePulse, signal: AbortSignal): Promise<WitnessAnswer> => {
+  const askOnce = async (
+    peer: string,
+    pulse: LeasePulse,
+    signal: AbortSignal,
+  ): Promise<WitnessAnswer> => {
     if (target !== undefined) {
       await reach(target, seams, signal)
       return { state: 'reachable', peerLease: 'unknown' }

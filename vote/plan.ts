@@ -21,7 +21,7 @@ const OWN_PREFIX = 'edge-health/'
 export type Wish = 'keep' | 'dead' | 'kubelet-sick' | 'vouched' | 'healthy' | 'left'
 
 /** The wish that follows from an opinion. Only final verdicts are written, so neither hold nor brake shows here. */
-export const wishOf = (opinion: Opinion, isVouched: boolean): Wish => {
+export const wishOf = (opinion: Pick<Opinion, 'verdict' | 'class'>, isVouched: boolean): Wish => {
   if (opinion.verdict === 'undecided') return 'keep'
   if (opinion.verdict === 'unhealthy')
     return opinion.class === 'kubelet-sick' ? 'kubelet-sick' : 'dead'

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { judge, type Changes } from '../../vote/judge.js'
+import { reviewVouching, type VouchEnd } from '../../vote/vouch.js'
+import type { WitnessAnswer } from '../../vote/witness.js'
+import type { AgentOptions } from '../options/agent-options.js'
+import type { ResultStore, ZoneState } from '../store.js'
+
+/** What one vote moved. */
+export interface VoteOutcome {
+  readonly state: ZoneState
+  readonly changes: Changes
+  /** Members whose vouching ended, by roster index. */
+  readonly vouchEnded: readonly { readonly index: number; readonly why: VouchEnd }[]
+  /** Vouching began or ended for somebody. */
+  readonly vouchMoved: boolean
+}
+
+interface VoteSeams {
+  readonly store: ResultStore
+  readonly clock: Clock
+  readonly witness: () => WitnessAnswer
+  /** Told after each vote, whatever it moved. */
+  readonly onVote: (outcome: VoteOutcome) => void
+}
+
+/** The stage that decides; what it decides is written by the writer. */
+export interface VoteStage {
+  /** Decide by what is known now. Called on every change, by the schedule, and when time alone changes something. */
+  vote(): void
+  /** The same, as a round; says in words how the zone stands. */
+  round(): string
+  stop(): void
+}
+
+const describe = ({ judgement: j, table }: ZoneState): string => {
+  const down = j.localUp.reduce((sum, up) => sum + 1 - up, 0)
+  const voice = j.voice === 'full' ? '' : `; this agent decides nothing: ${j.voice}`
+  const brake = j.brake ? '; the brake holds' : ''
+  return `${table.size} nodes, ${down} down from here, ${j.dead} condemned${brake}${voice}`
+}
+
+/** *Vote*: the table's votes → local view, verdicts, vouching. */
+export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStage => {
+  const { store, clock } = seams
+  let cancel: () => void = () => undefined
+  let isStopped = false
+
+  const vote = (): void => {
+    const state = store.zone.current
+    if (state === undefined || isStopped) return
+    cancel()
+    const { judgement, table, vouching } = state
+    const now = clock.now()
+    const changes = judge(judgement, table, now, {
+      o: options,
+      context: { witness: seams.witness() },
+    })
+    const vouch = reviewVouching(vouching, judgement, table, { now, o: options })
+    const nextAt = Math.min(changes.nextAt, vouch.nextAt)
+    if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), vote)
+    const vouchMoved = vouch.begun.length + vouch.ended.length > 0
+    seams.onVote({ state, changes, vouchEnded: vouch.ended, vouchMoved })
+  }
+  return {
+    vote,
+    round: () => {
+      vote()
+      const state = store.zone.current
+      return state === undefined ? 'nothing to vote on yet' : describe(state)
+    },
+    stop: () => {
+      isStopped = true
+      cancel()
+    },
+  }
+}

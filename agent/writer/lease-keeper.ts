@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
+import type { KubeApi } from '../../kube/api.js'
+import { leaseStep, type LeaseMemory } from '../../vote/lease.js'
+import type { AgentOptions } from '../options/agent-options.js'
+import { resultOf, type Record } from './node-writer.js'
+
+/** Renews the Leases of nodes that the zone vouches for. */
+export interface LeaseKeeper {
+  /** When the node's Lease has to be looked at next; −Infinity for one that was not looked at yet. */
+  dueAt(node: string): number
+  /** Look at the node's Lease now, and renew it if it is our turn. Never rejects. */
+  look(node: string, rank: number, signal: AbortSignal): Promise<void>
+  /** Nobody vouches for it any more. */
+  forget(node: string): void
+  /** Whether we wrote this renewal in the node's place. */
+  isOurs(node: string, renewTime: string): boolean
+}
+
+type LeaseOptions = Pick<AgentOptions, 'vouchRenewPeriodMs' | 'writerStaggerMs'>
+
+interface Kept {
+  readonly memory: LeaseMemory | undefined
+  readonly dueAt: number
+}
+
+/** Wait this share of a period after a look that failed. */
+const RETRY_SHARE = 0.25
+
+export const makeLeaseKeeper = (
+  options: LeaseOptions,
+  seams: { readonly kube: KubeApi; readonly clock: Clock; readonly record: Record },
+): LeaseKeeper => {
+  const { kube, clock, record } = seams
+  const kept = new Map<string, Kept>()
+  /** Outlives the vouching: the witness must not take our renewal for the node's own sign of life. */
+  const ours = new Map<string, string>()
+
+  const renew = async (node: string, rank: number, signal: AbortSignal): Promise<Kept> => {
+    const lease = await kube.getLease(node, signal)
+    const step = leaseStep(kept.get(node)?.memory, lease, {
+      now: clock.now(),
+      wall: clock.wall(),
+      rank,
+      renewEveryMs: options.vouchRenewPeriodMs,
+      writerStaggerMs: options.writerStaggerMs,
+    })
+    if (step.write === undefined) return { memory: step.memory, dueAt: step.dueAt }
+    await kube.patchLease(node, step.write.patch, signal)
+    ours.set(node, step.write.whenDone.renewTime ?? '')
+    record({
+      node,
+      kind: 'lease',
+      what: 'renew the Lease in its place',
+      result: 'done',
+      trouble: '',
+    })
+    return { memory: step.write.whenDone, dueAt: step.dueAt }
+  }
+  return {
+    dueAt: node => kept.get(node)?.dueAt ?? -Infinity,
+    look: async (node, rank, signal) => {
+      try {
+        kept.set(node, await renew(node, rank, signal))
+      } catch (error) {
+        const again = clock.now() + options.vouchRenewPeriodMs * RETRY_SHARE
+        kept.set(node, { memory: kept.get(node)?.memory, dueAt: again })
+        const what = 'renew the Lease in its place'
+        record({ node, kind: 'lease', what, result: resultOf(error), trouble: reasonOf(error) })
+      }
+    },
+    forget: node => kept.delete(node),
+    isOurs: (node, renewTime) => ours.get(node) === renewTime,
+  }
+}

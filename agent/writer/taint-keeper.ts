@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import type { NodeView } from '../../core/node.js'
+import type { NodePlan } from '../../vote/patch.js'
+import { fightInWords, type Wording } from '../../vote/reason.js'
+import { NO_FIGHT, taintStep, type TaintFight } from '../../vote/taint-fight.js'
+
+/** SuperEdge's way of vouching: takes the unreachable taint off, ever more slowly while it is put back. */
+export interface TaintKeeper {
+  /** Whether the taint has to go now, and when to look again. */
+  review(node: NodeView, wording: Wording): { readonly isDue: boolean; readonly nextAt: number }
+  /** A plan for one removal: what the control plane puts back meanwhile is the next review's matter. */
+  removal(): (node: NodeView) => NodePlan
+  /** How the quarrel stands, in words; undefined where there is none. */
+  fight(node: string, wording: Wording): string | undefined
+}
+
+export const makeTaintKeeper = (seams: {
+  readonly clock: Clock
+  readonly log: Logger
+}): TaintKeeper => {
+  const { clock, log } = seams
+  const fights = new Map<string, TaintFight>()
+  const fight = (node: string, wording: Wording): string | undefined =>
+    fightInWords(fights.get(node) ?? NO_FIGHT, wording)
+  return {
+    review: (node, wording) => {
+      const step = taintStep(fights.get(node.name) ?? NO_FIGHT, node, clock.now())
+      fights.set(node.name, step.fight)
+      const isDue = step.plan.kind !== 'nothing'
+      const words = isDue ? fight(node.name, wording) : undefined
+      if (words !== undefined) log.warn('taint was put back', { node: node.name, detail: words })
+      return { isDue, nextAt: step.dueAt }
+    },
+    removal: () => {
+      let isMade = false
+      return node => {
+        if (isMade) return { kind: 'nothing' }
+        isMade = true
+        return taintStep(NO_FIGHT, node, clock.now()).plan
+      }
+    },
+    fight,
+  }
+}

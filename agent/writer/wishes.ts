@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeView } from '../../core/node.js'
+import { opinionOf, type Opinion } from '../../vote/opinion.js'
+import type { VoteOptions } from '../../vote/options.js'
+import { NOTHING, type NodePlan } from '../../vote/patch.js'
+import { planNode, planReady, wishOf, type Wish, type WriteWords } from '../../vote/plan.js'
+import { CLASSES } from '../../vote/judgement.js'
+import { VERDICTS } from '../../vote/quorum.js'
+import { messageFor, type Wording } from '../../vote/reason.js'
+import { isVouched } from '../../vote/vouch.js'
+import type { ZoneState } from '../store.js'
+
+/** The instant of a decision, on both clocks. */
+export interface Instant {
+  readonly now: number
+  readonly wall: number
+}
+
+const SILENT: WriteWords = { message: '', at: '' }
+
+/** What the zone wants the member's Node to look like. Cheap: no words are made. */
+export const wishFor = ({ judgement: j, vouching }: ZoneState, index: number): Wish =>
+  wishOf(
+    { verdict: VERDICTS[j.verdict[index]!]!, class: CLASSES[j.nodeClass[index]!]! },
+    isVouched(vouching, index),
+  )
+
+/** The next write that the wish asks of the Node; a vouched node that the control plane gave up is also made Ready. */
+export const planWish = (
+  node: NodeView,
+  wish: Wish,
+  words: WriteWords,
+  o: VoteOptions,
+): NodePlan => {
+  if (wish === 'vouched' && o.vouch === 'lease') {
+    const ready = planReady(node, words)
+    if (ready.kind !== 'nothing') return ready
+  }
+  return wish === 'keep' ? NOTHING : planNode(node, wish, words, o)
+}
+
+/** Whether the Node as last seen differs from the wish. */
+export const differs = (node: NodeView, wish: Wish, o: VoteOptions): boolean =>
+  planWish(node, wish, SILENT, o).kind !== 'nothing'
+
+/** How this zone's members are named. */
+export const wordingOf = ({ roster }: ZoneState, now: number): Wording => ({
+  nameOf: index => roster.members[index]!.name,
+  now,
+})
+
+/** Everything that is known about the member, and the sentence for what is about to be written. */
+export const wordsFor = (
+  state: ZoneState,
+  index: number,
+  wish: Wish,
+  at: Instant & { readonly o: VoteOptions },
+): { readonly opinion: Opinion; readonly words: WriteWords } => {
+  const { now, o } = at
+  const opinion = opinionOf(state.judgement, state.table, index, { now, o })
+  const message = messageFor(wish, opinion, wordingOf(state, now))
+  return { opinion, words: { message, at: new Date(at.wall).toISOString() } }
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { id64 } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import type { NodeView } from '../../core/node.js'
+import type { KubeApi } from '../../kube/api.js'
+import type { Wish } from '../../vote/plan.js'
+import { eventFor, type EventWords } from '../../vote/reason.js'
+import type { VouchEnd } from '../../vote/vouch.js'
+import { writeAt, writerRank } from '../../vote/writer.js'
+import type { AgentOptions } from '../options/agent-options.js'
+import type { ResultStore, ZoneState } from '../store.js'
+import { makeEventTeller, type EventTeller } from './event-teller.js'
+import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
+import { bringAbout, type Record, type Task, type TaskEnd } from './node-writer.js'
+import { makeTaintKeeper, type TaintKeeper } from './taint-keeper.js'
+import { differs, planWish, wishFor, wordingOf, wordsFor } from './wishes.js'
+
+/** Ranks that look after the Leases of vouched nodes: the writer and one to stand by. */
+const LEASE_RANKS = 2
+/** Wait this long before a write that failed is tried again. */
+const RETRY_MS = 2_000
+
+interface WriterSeams {
+  readonly kube: KubeApi
+  readonly clock: Clock
+  readonly log: Logger
+  readonly store: ResultStore
+  readonly record: Record
+}
+
+/** What is to be written about one node, and since when that is known. */
+interface Pending {
+  readonly wish: Wish
+  readonly since: number
+  notBefore: number
+}
+
+/** The next write about a node, for `status`. */
+export interface NextWrite {
+  readonly wish: Wish
+  /** Own place in the writers' order; undefined when this agent does not write. */
+  readonly rank: number | undefined
+  /** `Clock.now`; +Infinity without a rank. */
+  readonly at: number
+}
+
+/** Brings the cluster to what the zone decided, if it is this agent's turn. */
+export interface Writer extends Pick<LeaseKeeper, 'isOurs'> {
+  /** Look at everybody; start what is due. Says in words what there is to do. */
+  review(): string
+  /** Vouching for the node ended. */
+  vouchEnded(node: string, why: VouchEnd): void
+  nextWrite(node: string): NextWrite | undefined
+  /** How the quarrel about the node's taint stands, in words. */
+  fight(node: string): string | undefined
+  stop(): Promise<void>
+}
+
+const nothing = { kind: 'nothing' } as const
+
+/** A level-triggered writer: it keeps no queue, so after an outage it writes what is true then, not what was. */
+class LevelWriter implements Writer {
+  readonly #o: AgentOptions
+  readonly #seams: WriterSeams
+  readonly #leases: LeaseKeeper
+  readonly #taints: TaintKeeper
+  readonly #events: EventTeller
+  readonly #stopping = new AbortController()
+  readonly #pending = new Map<string, Pending>()
+  readonly #running = new Map<string, Promise<void>>()
+  /** Nodes as our own writes left them, until the watch has caught up. */
+  readonly #written = new Map<
+    string,
+    { readonly seen: NodeView | undefined; readonly node: NodeView }
+  >()
+  /** Members that left the roster, whose marks have to go. */
+  readonly #departed = new Set<string>()
+  #roster: ZoneState['roster'] | undefined
+  #cancelTimer: () => void = () => undefined
+
+  constructor(options: AgentOptions, seams: WriterSeams) {
+    this.#o = options
+    this.#seams = seams
+    this.#leases = makeLeaseKeeper(options, seams)
+    this.#taints = makeTaintKeeper(seams)
+    this.#events = makeEventTeller(options.nodeName, { ...seams, signal: this.#stopping.signal })
+  }
+
+  isOurs(node: string, renewTime: string): boolean {
+    return this.#leases.isOurs(node, renewTime)
+  }
+
+  vouchEnded(node: string, why: VouchEnd): void {
+    this.#events.vouchEnded(node, why)
+    this.#leases.forget(node)
+  }
+
+  nextWrite(node: string): NextWrite | undefined {
+    const pending = this.#pending.get(node)
+    const state = this.#seams.store.zone.current
+    if (pending === undefined || state === undefined) return undefined
+    const rank = this.#rank(state, node)
+    const at = rank === undefined ? Infinity : writeAt(pending.since, rank, this.#o)
+    return { wish: pending.wish, rank, at }
+  }
+
+  fight(node: string): string | undefined {
+    const state = this.#seams.store.zone.current
+    if (state === undefined) return undefined
+    return this.#taints.fight(node, wordingOf(state, this.#seams.clock.now()))
+  }
+
+  review(): string {
+    this.#cancelTimer()
+    const { store, clock } = this.#seams
+    const state = store.zone.current
+    if (state === undefined || this.#stopping.signal.aborted) return 'nothing is known yet'
+    if (store.cloudLink.current.state !== 'up') {
+      // The present truth is written after the outage; what was wanted before it does not matter then.
+      this.#pending.clear()
+      return 'nothing is written: no link to the apiserver'
+    }
+    this.#noteDeparted(state)
+    let nextAt = Infinity
+    for (let index = 0; index < state.table.size; index++)
+      nextAt = Math.min(nextAt, this.#reviewMember(state, index))
+    for (const node of this.#departed) this.#reviewDeparted(state, node)
+    if (nextAt < Infinity)
+      this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
+    return this.#pending.size === 0 ? 'all is written' : `${this.#pending.size} nodes to be written`
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#cancelTimer()
+    await Promise.all(this.#running.values())
+  }
+
+  #rank(state: ZoneState, node: string): number | undefined {
+    const { roster, judgement, table } = state
+    const target = { index: roster.indexOf(node) ?? -1, id: id64(node) }
+    return writerRank(
+      judgement,
+      table,
+      target,
+      roster.members.map(member => member.id),
+    )
+  }
+
+  #nodeOf(name: string): NodeView | undefined {
+    const seen = this.#seams.store.nodeList.current.nodes.get(name)
+    const own = this.#written.get(name)
+    if (own !== undefined && own.seen === seen) return own.node
+    this.#written.delete(name)
+    return seen
+  }
+
+  #noteDeparted(state: ZoneState): void {
+    const last = this.#roster
+    this.#roster = state.roster
+    if (last === undefined || last === state.roster) return
+    for (const { name } of last.members)
+      if (state.roster.indexOf(name) === undefined) {
+        this.#departed.add(name)
+        this.#pending.delete(name)
+      }
+    for (const { name } of state.roster.members) this.#departed.delete(name)
+  }
+
+  /** Start what is due about one member; returns when to look again. */
+  #reviewMember(state: ZoneState, index: number): number {
+    const { name } = state.roster.members[index]!
+    const node = this.#nodeOf(name)
+    const wish = wishFor(state, index)
+    const vouchAt = wish === 'vouched' ? this.#reviewVouching(state, name, node) : Infinity
+    if (node === undefined || this.#running.has(name)) return vouchAt
+    if (!differs(node, wish, this.#o)) {
+      this.#pending.delete(name)
+      return vouchAt
+    }
+    const dueAt = this.#dueAt(state, name, wish)
+    if (dueAt > this.#seams.clock.now()) return Math.min(vouchAt, dueAt)
+    this.#start(name, this.#bringMember(name, node, wish))
+    return vouchAt
+  }
+
+  /** When it is our turn to write; +Infinity when it never is. */
+  #dueAt(state: ZoneState, name: string, wish: Wish): number {
+    const now = this.#seams.clock.now()
+    let pending = this.#pending.get(name)
+    if (pending?.wish !== wish) {
+      pending = { wish, since: now, notBefore: now }
+      this.#pending.set(name, pending)
+    }
+    const rank = this.#rank(state, name)
+    if (rank === undefined) return Infinity
+    return Math.max(pending.notBefore, writeAt(pending.since, rank, this.#o))
+  }
+
+  /** Keep a vouched node's heartbeat or its taints; returns when to look again. */
+  #reviewVouching(state: ZoneState, name: string, node: NodeView | undefined): number {
+    const rank = this.#rank(state, name)
+    if (rank === undefined) return Infinity
+    const key = `vouch for ${name}`
+    if (this.#running.has(key)) return Infinity
+    if (this.#o.vouch === 'taint') return this.#reviewTaint(state, node, rank)
+    if (rank >= LEASE_RANKS) return Infinity
+    const dueAt = this.#leases.dueAt(name)
+    if (dueAt > this.#seams.clock.now()) return dueAt
+    this.#start(key, this.#leases.look(name, rank, this.#stopping.signal))
+    return Infinity
+  }
+
+  #reviewTaint(state: ZoneState, node: NodeView | undefined, rank: number): number {
+    if (rank !== 0 || node === undefined || this.#running.has(node.name)) return Infinity
+    const wording = wordingOf(state, this.#seams.clock.now())
+    const { isDue, nextAt } = this.#taints.review(node, wording)
+    if (!isDue) return nextAt
+    const what = 'take the unreachable taint off'
+    const work = this.#carryOut({ node: node.name, what, plan: this.#taints.removal() })
+    this.#start(
+      node.name,
+      work.then(() => undefined),
+    )
+    return nextAt
+  }
+
+  #reviewDeparted(state: ZoneState, name: string): void {
+    if (this.#running.has(name)) return
+    if (this.#rank(state, name) !== 0) {
+      this.#departed.delete(name)
+      return
+    }
+    const at = new Date(this.#seams.clock.wall()).toISOString()
+    const words = { message: 'this node left the zone', at }
+    const plan: Task['plan'] = node => planWish(node, 'left', words, this.#o)
+    const work = this.#carryOut({ node: name, what: 'take our marks off', plan }).then(end => {
+      // A Node that is gone from the API is refused with 404: there is nothing left to clean.
+      if (end.result === 'done' || end.result === 'refused') this.#departed.delete(name)
+    })
+    this.#start(name, work)
+  }
+
+  #start(key: string, work: Promise<void>): void {
+    const done = work.finally(() => {
+      this.#running.delete(key)
+      this.review()
+    })
+    this.#running.set(key, done)
+  }
+
+  /** Write what is true at the moment of each write, not what was true when the turn came. */
+  async #bringMember(name: string, before: NodeView, what: Wish): Promise<void> {
+    const { store, clock } = this.#seams
+    let said: { readonly wish: Wish; readonly event: EventWords } | undefined
+    const plan: Task['plan'] = node => {
+      const state = store.zone.current
+      const index = state?.roster.indexOf(name)
+      if (state === undefined || index === undefined) return nothing
+      const wish = wishFor(state, index)
+      if (wish === 'keep') return nothing
+      const at = { now: clock.now(), wall: clock.wall(), o: this.#o }
+      const { opinion, words } = wordsFor(state, index, wish, at)
+      said = { wish, event: eventFor(wish, opinion, wordingOf(state, at.now)) }
+      return planWish(node, wish, words, this.#o)
+    }
+    const end = await this.#carryOut({ node: name, what, plan })
+    if (end.written === 0 || said === undefined || end.node === undefined) return
+    await this.#events.tell(end.node, said.event)
+    await this.#events.tellVouchEnd(end.node, before, said.wish)
+  }
+
+  async #carryOut(task: Task): Promise<TaskEnd> {
+    const { kube, record, store, clock } = this.#seams
+    const seen = store.nodeList.current.nodes.get(task.node)
+    const end = await bringAbout(task, { kube, record, signal: this.#stopping.signal })
+    if (end.node !== undefined) this.#written.set(task.node, { seen, node: end.node })
+    const pending = this.#pending.get(task.node)
+    if (end.result !== 'done' && pending !== undefined) pending.notBefore = clock.now() + RETRY_MS
+    return end
+  }
+}
+
+export const makeWriter = (options: AgentOptions, seams: WriterSeams): Writer =>
+  new LevelWriter(options, seams)
