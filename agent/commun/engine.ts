@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Roster } from '../../core/roster.js'
+import { FLAG } from '../../vote/evidence.js'
+import { maxMessageBytes } from './body.js'
+import { Courier } from './courier.js'
+import { AT_ONCE, Exchange, PER_SECOND, type EngineOptions, type EngineSeams } from './exchange.js'
+import { Gossip } from './gossip.js'
+import { Heartbeat } from './heartbeat.js'
+import { Inbox, refusalAnswer, type PeerAnswer } from './inbox.js'
+import type { KeyRing } from './key-ring.js'
+import { meshTopology } from './mesh.js'
+import { Partners } from './partners.js'
+import { Push } from './push.js'
+import { RateLimit } from './rate-limit.js'
+import { maxResultBytes, Results } from './results.js'
+import { makeBoot } from './session.js'
+import { statusOf, type EngineStatus } from './status.js'
+import type { RecordTable } from './table.js'
+import type { MakeTopology } from './topology.js'
+import type { Route } from './transport.js'
+
+/** Changes of these are worth a push; the others travel with the next exchange. */
+const PUSHED_FLAGS = FLAG.selfSuspect | FLAG.kubeletBad | FLAG.leaving | FLAG.cloudCut
+
+/** What an engine begins with. */
+export interface EngineStart {
+  readonly roster: Roster
+  /** Without a key there is no exchange: `parseKeyRing` throws rather than let one begin. */
+  readonly keys: KeyRing
+  /** What `saveHeartbeat` was last given; undefined on a node without memory. */
+  readonly savedHeartbeat: number | undefined
+  /** @default meshTopology */
+  readonly topology?: MakeTopology
+}
+
+/** The peer exchange of one agent. Members are roster indices of the present roster. */
+export interface Engine {
+  /** What is known now; another object after `setRoster`. */
+  readonly table: RecordTable
+  /** Begin to exchange. `receive` works without it. */
+  start(): void
+  /** Goes on with what both rosters share. */
+  setRoster(roster: Roster): void
+  setKeys(keys: KeyRing): void
+  /** An own round ended. A flip is pushed; whoever called for this vote gets it in any case. @returns whether it flipped. */
+  setOwnVote(target: number, isDown: boolean, failedRounds: number): boolean
+  /** `setOwnVote` does this by itself; for a vote that was set in the table. */
+  pushFlip(target: number): void
+  /** Call for votes: the other observers probe this member at once. */
+  suspect(target: number): void
+  /** While something is contested; a burst outlives its last cause by `burstMs`. */
+  setBurst(on: boolean): void
+  /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
+  setOwnFlags(flags: number, cloudCutAt: number): void
+  /** The longest body worth reading on this route. */
+  maxBytes(route: Route): number
+  /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
+  receive(route: Route, body: Uint8Array, from: string): PeerAnswer
+  /** Tell the others that this node leaves on purpose; resolves within `exchangeTimeoutMs`. */
+  leave(): Promise<void>
+  /** Ends all waits. May be called twice. */
+  stop(): Promise<void>
+  status(): EngineStatus
+}
+
+/** IPv4 addresses look like this on a socket that takes both families. */
+const MAPPED = '::ffff:'
+
+const addressOf = (from: string): string =>
+  from.startsWith(MAPPED) ? from.slice(MAPPED.length) : from
+
+/** Build the exchange; nothing is sent before `start`. */
+export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSeams): Engine => {
+  const heartbeat = new Heartbeat(seams.clock, start.savedHeartbeat, value =>
+    seams.saveHeartbeat(value),
+  )
+  const topology = start.topology ?? meshTopology
+  const boot = makeBoot(seams.random)
+  const x = new Exchange({ o, seams, keys: start.keys, boot, heartbeat, topology }, start.roster)
+  const courier = new Courier(x)
+  const partners = new Partners(x)
+  const gossip = new Gossip(x, courier, partners)
+  const push = new Push(x, courier)
+  const results = new Results(x)
+  const inbox = new Inbox(x, (target, caller) => push.called(target, caller))
+  const makeLimit = (): RateLimit => new RateLimit(x.table.size, PER_SECOND, AT_ONCE)
+  let limit = makeLimit()
+
+  const setOwnFlags = (flags: number, cloudCutAt: number): void => {
+    if ((x.table.setOwnFlags(flags, cloudCutAt) & PUSHED_FLAGS) !== 0) push.flags()
+  }
+  const maxBytes = (route: Route): number =>
+    route === 'result' ? maxResultBytes(x.table.size) : maxMessageBytes(x.table.size)
+
+  return {
+    get table() {
+      return x.table
+    },
+    start: () => {
+      gossip.start()
+      results.start()
+    },
+    setRoster: roster => {
+      x.setRoster(roster)
+      partners.reset()
+      push.reset()
+      limit = makeLimit()
+    },
+    setKeys: keys => {
+      x.keys = keys
+    },
+    setOwnVote: (target, isDown, failedRounds) => {
+      const flipped = x.table.setOwnVote(target, isDown, failedRounds)
+      const peer = x.peers[target]
+      // We reached it just now: the exchange need not wait for its back-off to end.
+      if (flipped && !isDown && peer !== undefined) peer.backoffUntil = -Infinity
+      if (flipped) push.flip(target)
+      else push.roundEnded(target)
+      return flipped
+    },
+    pushFlip: target => push.flip(target),
+    suspect: target => push.suspect(target),
+    setBurst: on => gossip.setBurst(on),
+    setOwnFlags,
+    maxBytes,
+    receive: (route, body, from) => {
+      const index = x.table.roster.indexOfAddress(addressOf(from))
+      x.messagesReceived++
+      const refusal = !limit.take(index, x.now)
+        ? 'too-fast'
+        : body.length > maxBytes(route)
+          ? 'too-large'
+          : undefined
+      if (refusal !== undefined) {
+        x.refuse(refusal, index === undefined ? undefined : x.peers[index])
+        return refusalAnswer(refusal)
+      }
+      x.bytesReceived += body.length
+      return route === 'result' ? results.receive(body, index) : inbox.receive(route, body)
+    },
+    leave: async () => {
+      const { flags, cloudCutAt, self } = x.table
+      x.table.setOwnFlags(flags[self]! | FLAG.leaving, cloudCutAt[self]!)
+      gossip.stop()
+      results.stop()
+      await push.announce()
+    },
+    stop: () => {
+      gossip.stop()
+      results.stop()
+      push.stop()
+      x.life.abort()
+      return Promise.resolve()
+    },
+    status: () => statusOf(x, gossip.isBurst),
+  }
+}

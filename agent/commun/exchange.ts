@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { NodeName } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import type { Roster } from '../../core/roster.js'
+import type { ExchangeOptions } from '../options/agent-options.js'
+import { BodyCodec } from './body.js'
+import type { Heartbeat } from './heartbeat.js'
+import type { KeyRing } from './key-ring.js'
+import { PeerState } from './peer-state.js'
+import { RefusalCounts, type Refusal } from './refusal.js'
+import { RecordTable } from './table.js'
+import type { MakeTopology } from './topology.js'
+import type { Transport } from './transport.js'
+import { zoneHash, type Opened } from './wire.js'
+
+/** What the exchange is told; times in milliseconds. */
+export interface EngineOptions extends ExchangeOptions {
+  /** Where all agents of the zone listen for peers. */
+  readonly port: number
+  /** How long a record counts. */
+  readonly recordTtlMs: number
+}
+
+/** The world as the exchange sees it. */
+export interface EngineSeams {
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Records came in: judge again. May be called often. */
+  onEvidence(): void
+  /** Another observer calls for votes: probe this node now, and report the round with `setOwnVote`. */
+  onSuspect(target: NodeName): void
+  /** Keep this number for the next start; called at most every 30 s. */
+  saveHeartbeat(heartbeat: number): void
+  /** The local view, as SuperEdge peers are told it. */
+  localUp(target: number): boolean
+}
+
+/** An authenticated message. */
+export type Message = Extract<Opened, { ok: true }>
+
+/** The rate at which one address may send to us, and how many at once. */
+export const PER_SECOND = 20
+export const AT_ONCE = 40
+
+/** What all parts of the exchange share. The engine owns it; a new roster replaces table, codec and peers at once. */
+export class Exchange {
+  readonly o: EngineOptions
+  readonly seams: EngineSeams
+  readonly boot: bigint
+  readonly life = new AbortController()
+  readonly refusals = new RefusalCounts()
+  bytesSent = 0
+  bytesReceived = 0
+  messagesSent = 0
+  messagesReceived = 0
+  keys: KeyRing
+  zone = 0n
+  table!: RecordTable
+  codec!: BodyCodec
+  /** By roster index; the own place is empty. */
+  peers: readonly (PeerState | undefined)[] = []
+  readonly #heartbeat: Heartbeat
+  readonly #makeTopology: MakeTopology
+  #topSeq = 0
+
+  constructor(
+    start: {
+      o: EngineOptions
+      seams: EngineSeams
+      keys: KeyRing
+      boot: bigint
+      heartbeat: Heartbeat
+      topology: MakeTopology
+    },
+    roster: Roster,
+  ) {
+    this.o = start.o
+    this.seams = start.seams
+    this.keys = start.keys
+    this.boot = start.boot
+    this.#heartbeat = start.heartbeat
+    this.#makeTopology = start.topology
+    this.setRoster(roster)
+  }
+
+  get now(): number {
+    return this.seams.clock.now()
+  }
+
+  get self(): number {
+    return this.table.self
+  }
+
+  get heartbeat(): number {
+    return this.#heartbeat.value
+  }
+
+  setRoster(roster: Roster): void {
+    const topology = this.#makeTopology(roster.members.length)
+    const seams = { clock: this.seams.clock, heartbeat: this.#heartbeat }
+    const before = new Map(this.peers.map(peer => [peer?.id, peer]))
+    this.table = new RecordTable(
+      roster,
+      topology,
+      seams,
+      this.peers.length > 0 ? this.table : undefined,
+    )
+    this.codec = new BodyCodec(this.table)
+    this.zone = zoneHash(this.o.clusterId, roster.zone)
+    this.peers = roster.members.map((member, index) => {
+      if (index === roster.self) return undefined
+      const known = before.get(member.id)
+      known?.moveTo(member, index)
+      // A peer that left and came back still remembers our numbers: begin above all that were ever used.
+      return known ?? new PeerState(member, { index, port: this.o.port, seq: this.#topSeq })
+    })
+  }
+
+  /** The number of the next request to this peer. */
+  nextSeq(peer: PeerState): number {
+    peer.seq++
+    this.#topSeq = Math.max(this.#topSeq, peer.seq)
+    return peer.seq
+  }
+
+  peerById(id: bigint): PeerState | undefined {
+    const index = this.table.roster.indexOfId(id)
+    return index === undefined ? undefined : this.peers[index]
+  }
+
+  /** Count a refusal, and log the first of its kind of each peer. */
+  refuse(refusal: Refusal, peer?: PeerState): void {
+    this.refusals.add(refusal)
+    const count = peer?.refusals.add(refusal)
+    if (count === 1) this.seams.log.warn('peer message refused', { peer: peer?.name, refusal })
+  }
+
+  /**
+   * Take in what an authenticated message says: all of it or, when any of it is malformed, nothing.
+   * A dense message about another roster is not malformed, its records just cannot be read.
+   * @returns whom to probe, as roster indices; undefined when malformed.
+   */
+  take(message: Message, peer: PeerState): readonly number[] | undefined {
+    const { header, body } = message
+    peer.rosterHash = header.membershipHash
+    peer.keyId = message.keyId
+    if (!this.codec.canRead(header)) return []
+    const now = this.now
+    const head = this.codec.read(header, body, now)
+    if (head === undefined) return undefined
+    peer.keySetHash = head.keySetHash
+    let fresh = 0
+    this.codec.read(header, body, now, draft => {
+      if (this.table.merge(draft) !== 'old') fresh++
+    })
+    if (fresh > 0) this.seams.onEvidence()
+    return head.suspects
+  }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import { jitter } from '../../core/random.js'
+import { Batch, type Courier } from './courier.js'
+import type { Exchange } from './exchange.js'
+import type { PeerState } from './peer-state.js'
+import type { Partners } from './partners.js'
+
+/** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
+const FIRST_WITHIN_MS = 1_000
+
+/** Anti-entropy: one push-pull with one partner per period, more often while something is contested. */
+export class Gossip {
+  readonly #x: Exchange
+  readonly #courier: Courier
+  readonly #partners: Partners
+  #cancel: (() => void) | undefined
+  #dueAt = Infinity
+  #isContested = false
+  #burstUntil = -Infinity
+
+  constructor(x: Exchange, courier: Courier, partners: Partners) {
+    this.#x = x
+    this.#courier = courier
+    this.#partners = partners
+  }
+
+  get isBurst(): boolean {
+    return this.#isContested || this.#x.now < this.#burstUntil
+  }
+
+  start(): void {
+    if (this.#cancel !== undefined) return
+    const first = Math.min(FIRST_WITHIN_MS, this.#x.o.exchangePeriodMs)
+    this.#schedule(this.#x.seams.random.below(Math.ceil(first) + 1))
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#dueAt = Infinity
+  }
+
+  /** Something is contested, or no longer; the burst outlives its last cause. */
+  setBurst(on: boolean): void {
+    const { burstMs, burstPeriodMs } = this.#x.o
+    if (on || this.#isContested) this.#burstUntil = this.#x.now + burstMs
+    this.#isContested = on
+    if (!on || this.#cancel === undefined) return
+    const wait = jitter(this.#x.seams.random, burstPeriodMs, 0.1)
+    if (this.#dueAt > this.#x.now + wait) this.#schedule(wait)
+  }
+
+  #schedule(ms: number): void {
+    this.#cancel?.()
+    this.#dueAt = this.#x.now + ms
+    this.#cancel = this.#x.seams.clock.after(ms, () => this.#round())
+  }
+
+  #round(): void {
+    const { exchangePeriodMs, burstPeriodMs } = this.#x.o
+    const period = this.isBurst ? Math.min(burstPeriodMs, exchangePeriodMs) : exchangePeriodMs
+    this.#schedule(jitter(this.#x.seams.random, period, 0.1))
+    const partner = this.#partners.pick()
+    // A round may outlast the period; the next one then has another partner. It never rejects.
+    if (partner !== undefined) void this.#exchangeWith(partner)
+  }
+
+  async #exchangeWith(partner: PeerState): Promise<void> {
+    partner.isGossiping = true
+    await this.#courier.deliver(partner, new Batch(this.#x, 'gossip', []))
+    partner.isGossiping = false
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Exchange, Message } from './exchange.js'
+import type { PeerState } from './peer-state.js'
+import { STATUS_OF, type Refusal } from './refusal.js'
+import type { Answer, Route } from './transport.js'
+import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
+
+/** An answer as the HTTP layer sends it. */
+export interface PeerAnswer extends Answer {
+  readonly contentType: string
+  /** Send `X-Content-Type-Options: nosniff`. */
+  readonly nosniff: boolean
+}
+
+/** Told when a member calls for votes. */
+export type OnCall = (target: number, caller: PeerState) => void
+
+type ReplyType = typeof TYPE.state | typeof TYPE.ack | typeof TYPE.challenge
+
+const binary = (status: number, body: Uint8Array): PeerAnswer => ({
+  status,
+  body,
+  contentType: 'application/octet-stream',
+  nosniff: false,
+})
+
+/** Tells the sender why, in one word. */
+export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
+  status: STATUS_OF[refusal],
+  body: Buffer.from(`${refusal}\n`),
+  contentType: 'text/plain; charset=utf-8',
+  nosniff: true,
+})
+
+/** The receiving side of /v1: believes a message only after signature, sender and session agree. */
+export class Inbox {
+  readonly #x: Exchange
+  readonly #onCall: OnCall
+
+  constructor(x: Exchange, onCall: OnCall) {
+    this.#x = x
+    this.#onCall = onCall
+  }
+
+  receive(route: Extract<Route, 'gossip' | 'vote'>, bytes: Uint8Array): PeerAnswer {
+    const x = this.#x
+    const message = open(bytes, x.zone, x.keys)
+    if (!message.ok) return this.#refuse(message.refusal)
+    const { header } = message
+    if (header.type !== TYPE[route] || (header.flags | SPARSE) !== SPARSE) {
+      return this.#refuse('malformed')
+    }
+    if (header.senderId === x.table.roster.members[x.self]!.id) return this.#refuse('own-id')
+    const peer = x.peerById(header.senderId)
+    if (peer === undefined) return this.#refuse('unknown-sender')
+    return this.#fromMember(route, message, bytes.length, peer)
+  }
+
+  #fromMember(
+    route: Extract<Route, 'gossip' | 'vote'>,
+    message: Message,
+    length: number,
+    peer: PeerState,
+  ): PeerAnswer {
+    const x = this.#x
+    const { header } = message
+    const admission = peer.inbound.admit(header.senderBoot, header.destBoot, header.senderSeq)
+    if (admission === 'challenged') return this.#challenge(peer, header)
+    if (admission === 'replayed') return this.#refuse('replayed', peer)
+    peer.bytesReceived += length
+    const suspects = x.take(message, peer)
+    if (suspects === undefined) return this.#refuse('malformed', peer)
+    peer.heard(x.now)
+    for (const target of suspects) this.#onCall(target, peer)
+    const wantsState = route === 'gossip' || suspects.length > 0
+    return this.#reply(peer, header, wantsState ? TYPE.state : TYPE.ack)
+  }
+
+  #challenge(peer: PeerState, request: Header): PeerAnswer {
+    this.#x.refuse('challenged')
+    return this.#reply(peer, request, TYPE.challenge)
+  }
+
+  /** Bound to the request by its sender's boot id and number: it answers nothing else, and nobody else. */
+  #reply(peer: PeerState, request: Header, type: ReplyType): PeerAnswer {
+    const x = this.#x
+    const { table } = x
+    const isEmpty = type !== TYPE.state
+    const sparse = request.membershipHash !== table.hash
+    if (!isEmpty) table.beat()
+    const baseHb = table.hb[table.self]!
+    const order = { sparse, suspects: [], keySetHash: x.keys.setHash, baseHb, isEmpty }
+    const body = x.codec.encode(order, x.now)
+    const header: Header = {
+      type,
+      flags: sparse ? SPARSE : 0,
+      membershipHash: table.hash,
+      senderId: table.roster.members[x.self]!.id,
+      senderBoot: type === TYPE.challenge ? peer.inbound.challenge(x.seams.random) : x.boot,
+      senderSeq: request.senderSeq,
+      baseHb,
+      destBoot: request.senderBoot,
+      count: isEmpty ? 0 : table.size,
+    }
+    const bytes = seal(header, body, x.zone, x.keys.primary)
+    peer.bytesSent += bytes.length
+    x.bytesSent += bytes.length
+    x.messagesSent++
+    return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
+  }
+
+  #refuse(refusal: Refusal, peer?: PeerState): PeerAnswer {
+    this.#x.refuse(refusal, peer)
+    return refusalAnswer(refusal)
+  }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** Why a message was not believed. Nothing of a refused message reaches the table. */
+export type Refusal =
+  | 'too-fast'
+  | 'too-large'
+  | 'malformed'
+  | 'wrong-version'
+  | 'wrong-zone'
+  | 'unknown-key'
+  | 'bad-signature'
+  /** Sent by ourselves, or in our name. */
+  | 'own-id'
+  | 'unknown-sender'
+  /** Not meant for this incarnation of this receiver: answered with a challenge. */
+  | 'challenged'
+  | 'replayed'
+  /** A reply that does not answer our request. */
+  | 'wrong-reply'
+  /** A SuperEdge result of a member that lately spoke our own protocol. */
+  | 'superseded'
+
+/** The HTTP status that tells a sender why; its body is the refusal's name. */
+export const STATUS_OF: Readonly<Record<Refusal, number>> = {
+  'too-fast': 429,
+  'too-large': 413,
+  malformed: 400,
+  'wrong-version': 400,
+  'wrong-zone': 421,
+  'unknown-key': 403,
+  'bad-signature': 403,
+  'own-id': 403,
+  'unknown-sender': 403,
+  challenged: 409,
+  replayed: 400,
+  'wrong-reply': 400,
+  superseded: 200,
+}
+
+/** Refusals by kind, counted since start; a kind that never happened is absent. */
+export class RefusalCounts {
+  readonly #counts = new Map<Refusal, number>()
+
+  /** @returns how often this kind has happened, this time included. */
+  add(refusal: Refusal): number {
+    const count = (this.#counts.get(refusal) ?? 0) + 1
+    this.#counts.set(refusal, count)
+    return count
+  }
+
+  /** A copy. */
+  show(): Readonly<Partial<Record<Refusal, number>>> {
+    return Object.fromEntries(this.#counts)
+  }
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { id64 } from '../../core/ids.js'
+import type { Roster } from '../../core/roster.js'
+import { FLAG, type Evidence } from '../../vote/evidence.js'
+import type { Heartbeat } from './heartbeat.js'
+import type { Topology } from './topology.js'
+
+/** The bits that FLAG defines; the wire uses the two others. */
+export const FLAG_MASK = 0x3f
+
+/** An own record younger than this is sent as it is, unless something in it changed. */
+const BEAT_EVERY_MS = 250
+
+/**
+ * One member's record on its way into the table. One draft is reused for all records of a message: merging makes no
+ * objects.
+ */
+export interface RecordDraft {
+  /** Roster index. */
+  origin: number
+  hb: number
+  /** `Clock.now` of the own agent; −Infinity when the age is unknown. */
+  producedAt: number
+  flags: number
+  cloudCutAt: number
+  /** Made by a receiver of a SuperEdge result in its origin's place. */
+  foreign: boolean
+  /** Whether any bit of `down` is set. */
+  anyDown: boolean
+  /** One bit per slot of the origin, lowest bit first; meaningless unless `anyDown`. */
+  readonly down: Uint8Array
+}
+
+/** What a record did: nothing new; same word, newer; or another word. */
+export type Merged = 'old' | 'fresher' | 'changed'
+
+export interface TableSeams {
+  readonly clock: Clock
+  readonly heartbeat: Heartbeat
+}
+
+/**
+ * What every member last said, as columns over the roster. A record is replaced only by one with a larger heartbeat
+ * and then as a whole, so the order and the number of deliveries do not matter. Freshness is the age of the
+ * information, wherever it travelled. A roster change is a new table that takes over what it can.
+ */
+export class RecordTable implements Evidence {
+  readonly roster: Roster
+  readonly topology: Topology
+  readonly size: number
+  readonly self: number
+  /** Equal where rows can be read by place: same members, same topology. */
+  readonly hash: bigint
+  readonly producedAt: Float64Array
+  readonly flags: Uint8Array
+  readonly cloudCutAt: Float64Array
+  readonly downVotes: Uint16Array
+  readonly failedRounds: Int16Array
+  /** Heartbeat of each member's newest record; 0 when nothing was ever heard. */
+  readonly hb: Uint32Array
+  /** 1 where the newest record was made from a SuperEdge result. */
+  readonly foreign: Uint8Array
+  /** How many bits each record has set. */
+  readonly downCount: Uint16Array
+  /** Bytes of one row of `bits`. */
+  readonly rowBytes: number
+  /** Row i is the i-th member's record, one bit per slot. */
+  readonly bits: Uint8Array
+  readonly #seams: TableSeams
+  #isOwnNew = true
+
+  constructor(roster: Roster, topology: Topology, seams: TableSeams, previous?: RecordTable) {
+    const size = roster.members.length
+    this.roster = roster
+    this.topology = topology
+    this.size = size
+    this.self = roster.self
+    this.hash = id64(`${roster.hash.toString(16)} ${topology.kind} ${topology.slots}`)
+    this.producedAt = new Float64Array(size).fill(-Infinity)
+    this.flags = new Uint8Array(size)
+    this.cloudCutAt = new Float64Array(size).fill(-Infinity)
+    this.downVotes = new Uint16Array(size)
+    this.failedRounds = new Int16Array(size).fill(-1)
+    this.hb = new Uint32Array(size)
+    this.foreign = new Uint8Array(size)
+    this.downCount = new Uint16Array(size)
+    this.rowBytes = (topology.slots + 7) >> 3
+    this.bits = new Uint8Array(size * this.rowBytes)
+    this.#seams = seams
+    if (previous !== undefined) this.#takeOver(previous)
+    this.foreign[this.self] = 0
+    this.beat()
+  }
+
+  observersOf(target: number): ArrayLike<number> {
+    return this.topology.observersOf(target)
+  }
+
+  saysDown(observer: number, target: number): boolean {
+    const slot = this.topology.slotOf(observer, target)
+    return slot >= 0 && (this.bits[observer * this.rowBytes + (slot >> 3)]! >> (slot & 7)) % 2 === 1
+  }
+
+  /** A draft that fits this table's rows. */
+  makeDraft(): RecordDraft {
+    return {
+      origin: 0,
+      hb: 0,
+      producedAt: -Infinity,
+      flags: 0,
+      cloudCutAt: -Infinity,
+      foreign: false,
+      anyDown: false,
+      down: new Uint8Array(this.rowBytes),
+    }
+  }
+
+  /**
+   * What the own round found. A target that we do not probe is ignored.
+   * @returns whether the own vote flipped.
+   */
+  setOwnVote(target: number, isDown: boolean, failedRounds: number): boolean {
+    const slot = this.topology.slotOf(this.self, target)
+    if (slot < 0) return false
+    this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
+    if (this.saysDown(this.self, target) === isDown) return false
+    this.#flip(this.self, target, slot)
+    this.#isOwnNew = true
+    return true
+  }
+
+  /**
+   * What the own record says of its own node.
+   * @param cloudCutAt `Clock.now` when the cloud link was cut; counts only with FLAG.cloudCut.
+   * @returns the flag bits that changed.
+   */
+  setOwnFlags(flags: number, cloudCutAt: number): number {
+    const bits = flags & FLAG_MASK
+    const cutAt = (bits & FLAG.cloudCut) === 0 ? -Infinity : cloudCutAt
+    const changed = this.flags[this.self]! ^ bits
+    if (changed === 0 && this.cloudCutAt[this.self] === cutAt) return 0
+    this.flags[this.self] = bits
+    this.cloudCutAt[this.self] = cutAt
+    this.#isOwnNew = true
+    return changed
+  }
+
+  /** Make the own record as new as now; called before it is sent. */
+  beat(): void {
+    const now = this.#seams.clock.now()
+    if (!this.#isOwnNew && now - this.producedAt[this.self]! < BEAT_EVERY_MS) return
+    this.#isOwnNew = false
+    this.hb[this.self] = this.#seams.heartbeat.next()
+    this.producedAt[this.self] = now
+  }
+
+  /** The heartbeat that a record made by us for a member without heartbeats should carry. */
+  heartbeatFor(origin: number): number {
+    return Math.max(this.hb[origin]! + 1, this.#seams.heartbeat.floor)
+  }
+
+  /** Take a record in if it is newer than what we have. A record in the own name is refuted instead. */
+  merge(draft: RecordDraft): Merged {
+    const { origin, hb } = draft
+    if (origin === this.self) {
+      this.#refute(draft)
+      return 'old'
+    }
+    if (hb <= this.hb[origin]!) return 'old'
+    const flags = draft.flags & FLAG_MASK
+    const cutAt = (flags & FLAG.cloudCut) === 0 ? -Infinity : draft.cloudCutAt
+    const hasNewFlags = this.flags[origin] !== flags || this.hb[origin] === 0
+    this.hb[origin] = hb
+    this.producedAt[origin] = draft.producedAt
+    this.flags[origin] = flags
+    this.cloudCutAt[origin] = cutAt
+    this.foreign[origin] = draft.foreign ? 1 : 0
+    return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+  }
+
+  /**
+   * Somebody shows a record in our name. If it is newer than ours, or as new with another content, it is from an
+   * earlier life or forged: the next own record must be above it. An equal one is our own echo.
+   */
+  #refute(draft: RecordDraft): void {
+    const mine = this.hb[this.self]!
+    if (draft.hb < mine) return
+    if (draft.hb === mine && !this.#isOwnNew && this.#isOwnEcho(draft)) return
+    this.#seams.heartbeat.refute(draft.hb)
+    this.#isOwnNew = true
+  }
+
+  #isOwnEcho(draft: RecordDraft): boolean {
+    if (draft.foreign || (draft.flags & FLAG_MASK) !== this.flags[this.self]) return false
+    if (!draft.anyDown) return this.downCount[this.self] === 0
+    const start = this.self * this.rowBytes
+    return draft.down.every((byte, index) => byte === this.bits[start + index])
+  }
+
+  /** Replace a row; true when it differs. Bits that speak of nobody, or of the origin itself, are dropped. */
+  #setRow(draft: RecordDraft): boolean {
+    const { origin, anyDown, down } = draft
+    if (!anyDown && this.downCount[origin] === 0) return false
+    const start = origin * this.rowBytes
+    let isChanged = false
+    for (let byte = 0; byte < this.rowBytes; byte++) {
+      let difference = this.bits[start + byte]! ^ (anyDown ? down[byte]! : 0)
+      for (; difference !== 0; difference &= difference - 1) {
+        const slot = byte * 8 + (31 - Math.clz32(difference & -difference))
+        const target = this.topology.targetAt(origin, slot)
+        if (target < 0) continue
+        this.#flip(origin, target, slot)
+        isChanged = true
+      }
+    }
+    return isChanged
+  }
+
+  #flip(origin: number, target: number, slot: number): void {
+    const at = origin * this.rowBytes + (slot >> 3)
+    const bit = 1 << (slot & 7)
+    const isNowDown = (this.bits[at]! & bit) === 0
+    this.bits[at]! ^= bit
+    const step = isNowDown ? 1 : -1
+    this.downVotes[target]! += step
+    this.downCount[origin]! += step
+  }
+
+  /** Carry over by name what the two rosters share; a vote about somebody who left is gone. */
+  #takeOver(previous: RecordTable): void {
+    const now = this.roster.members.map(member => previous.roster.indexOfId(member.id) ?? -1)
+    const newIndexOf = new Int32Array(previous.size).fill(-1)
+    now.forEach((old, index) => {
+      if (old >= 0) newIndexOf[old] = index
+    })
+    now.forEach((old, index) => {
+      if (old < 0) return
+      this.hb[index] = previous.hb[old]!
+      this.producedAt[index] = previous.producedAt[old]!
+      this.flags[index] = previous.flags[old]!
+      this.cloudCutAt[index] = previous.cloudCutAt[old]!
+      this.foreign[index] = previous.foreign[old]!
+      this.failedRounds[index] = previous.failedRounds[old]!
+      if (previous.downCount[old]! > 0) this.#takeOverRow(previous, old, newIndexOf)
+    })
+  }
+
+  #takeOverRow(previous: RecordTable, old: number, newIndexOf: Int32Array): void {
+    const origin = newIndexOf[old]!
+    for (const oldTarget of previous.topology.targetsOf(old)) {
+      const target = newIndexOf[oldTarget]!
+      if (target < 0 || !previous.saysDown(old, oldTarget)) continue
+      const slot = this.topology.slotOf(origin, target)
+      if (slot >= 0) this.#flip(origin, target, slot)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** Five bytes hold 35 bits: more than anything that we send needs. */
+const MAX_VARINT_BYTES = 5
+
+/** Writes at `at`, lowest seven bits first. @returns the place behind. `value` is below 2^35. */
+export const writeVarint = (out: Uint8Array, at: number, value: number): number => {
+  let rest = value
+  let place = at
+  while (rest > 0x7f) {
+    out[place++] = (rest % 0x80) | 0x80
+    rest = Math.floor(rest / 0x80)
+  }
+  out[place++] = rest
+  return place
+}
+
+/** Small numbers of either sign become small numbers. */
+export const zigzag = (value: number): number => (value < 0 ? -2 * value - 1 : 2 * value)
+
+export const unzigzag = (value: number): number => (value % 2 === 1 ? -(value + 1) / 2 : value / 2)
+
+/** Reads from bytes that may lie about their length: every read that does not fit answers −1 and goes no further. */
+export class ByteReader {
+  at = 0
+  readonly #bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  get isAtEnd(): boolean {
+    return this.at === this.#bytes.length
+  }
+
+  byte(): number {
+    return this.at < this.#bytes.length ? this.#bytes[this.at++]! : -1
+  }
+
+  varint(): number {
+    let value = 0
+    let scale = 1
+    for (let i = 0; i < MAX_VARINT_BYTES; i++) {
+      const byte = this.byte()
+      if (byte < 0) return -1
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value
+      scale *= 0x80
+    }
+    return -1
+  }
+
+  /** @returns the place of the next `length` bytes, which are then behind; −1 when there are fewer. */
+  skip(length: number): number {
+    if (length > this.#bytes.length - this.at) return -1
+    const start = this.at
+    this.at += length
+    return start
+  }
+}
