@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+import http from 'node:http'
+import https from 'node:https'
+import * as v from 'valibot'
+import type { Clock } from '../core/clock.js'
+import {
+  CredentialsError,
+  KubeStatusError,
+  KubeUnreachableError,
+  reasonOf,
+} from '../core/errors.js'
+import { CallLife } from './call-life.js'
+import type { Credentials, Material } from './credentials.js'
+import { exchange, NoAnswerError, readBody, type Exchange, type KubeCall } from './exchange.js'
+
+/** Limits of one call. */
+export interface CallLimits {
+  readonly timeoutMs: number
+  readonly maxBytes: number
+}
+
+/** Longest `Retry-After` that we follow: an agent that sleeps for hours judges nobody. */
+const MAX_RETRY_AFTER_MS = 300_000
+const MAX_ERROR_BYTES = 64 * 1024
+/** All watches and calls together. HTTP/1.1 carries one of them per connection. */
+const MAX_SOCKETS = 32
+
+const statusSchema = v.object({
+  reason: v.optional(v.string(), ''),
+  message: v.optional(v.string(), ''),
+})
+
+/** `PATCH /api/v1/nodes/n1`: how errors and logs name a call. */
+const nameOf = (call: KubeCall): string => `${call.method} ${call.path.split('?', 1)[0]!}`
+
+/** Sending it twice does what sending it once does. */
+const isIdempotent = (call: KubeCall): boolean =>
+  call.method === 'GET' || (call.body?.type.includes('merge-patch') ?? false)
+
+const parseRetryAfter = (value: string | undefined, wall: number): number | undefined => {
+  if (value === undefined) return undefined
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - wall
+  return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms))
+}
+
+const parseStatus = (text: string): v.InferOutput<typeof statusSchema> => {
+  try {
+    return v.parse(statusSchema, JSON.parse(text))
+  } catch {
+    // Not a Status: a proxy in between, or an apiserver that is not up yet. Its first words are better than nothing.
+    return { reason: '', message: text.trim().slice(0, 200) }
+  }
+}
+
+/** Wait for something that takes no signal, but not beyond ours. */
+const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+
+interface KeptAgent {
+  readonly tls: Material['tls']
+  readonly agent: http.Agent
+}
+
+const makeAgent = (tls: Material['tls']): http.Agent => {
+  const kept = { keepAlive: true, maxSockets: MAX_SOCKETS }
+  if (tls === undefined) return new http.Agent(kept)
+  const { secureContext, rejectUnauthorized, servername } = tls
+  const name = servername === undefined ? {} : { servername }
+  return new https.Agent({ ...kept, secureContext, rejectUnauthorized, ...name })
+}
+
+/** Close the connections that nobody uses. */
+const dropIdle = (agent: http.Agent): void => {
+  for (const sockets of Object.values(agent.freeSockets))
+    for (const socket of sockets ?? []) socket.destroy()
+}
+
+/** No new calls: idle connections close now, busy ones when their call ends. */
+const retire = (agent: http.Agent & { keepAlive?: boolean }): void => {
+  agent.keepAlive = false
+  dropIdle(agent)
+}
+
+const sameMaterial = (a: Material, b: Material): boolean =>
+  a === b ||
+  (a.tls === b.tls &&
+    a.server.href === b.server.href &&
+    JSON.stringify(a.headers) === JSON.stringify(b.headers))
+
+/**
+ * Requests to one apiserver over kept connections. Every call rejects with KubeStatusError, KubeUnreachableError,
+ * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
+ */
+export class KubeClient {
+  readonly #credentials: Credentials
+  readonly #clock: Clock
+  readonly #lives = new Set<CallLife>()
+  #kept: KeptAgent | undefined
+  #isClosed = false
+
+  constructor(credentials: Credentials, clock: Clock) {
+    this.#credentials = credentials
+    this.#clock = clock
+  }
+
+  /** Send, and parse the answer as JSON. */
+  async json(call: KubeCall, limits: CallLimits, signal: AbortSignal): Promise<unknown> {
+    const text = await this.#whole(call, limits, signal, inner => this.#accepted(call, inner))
+    try {
+      return JSON.parse(text.body) as unknown
+    } catch (cause) {
+      throw new KubeUnreachableError(nameOf(call), 'the answer is not JSON', { cause })
+    }
+  }
+
+  /** Send, and tell the HTTP status, whatever it is. */
+  async status(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<number> {
+    const limits = { timeoutMs, maxBytes: MAX_ERROR_BYTES }
+    const { status } = await this.#whole(call, limits, signal, inner => this.#believed(call, inner))
+    return status
+  }
+
+  /**
+   * Send, and hand out the answer while it is still coming; the caller must `end` it. The time limit is for its
+   * headers. What breaks the body later comes to its reader as Node.js tells it.
+   */
+  async open(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<Exchange> {
+    const life = this.#begin(timeoutMs, signal)
+    try {
+      const answer = await this.#accepted(call, life.signal)
+      life.untime()
+      return { ...answer, end: () => answer.end().finally(() => life.end()) }
+    } catch (error) {
+      life.end()
+      throw this.#translate(call, error, life)
+    }
+  }
+
+  /** Give up all calls and connections; resolves when they are gone. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const ends = [...this.#lives].map(life => life.ended)
+    for (const life of this.#lives) life.close()
+    await Promise.all(ends)
+    this.#kept?.agent.destroy()
+  }
+
+  #begin(timeoutMs: number, signal: AbortSignal): CallLife {
+    const life = new CallLife(this.#clock, timeoutMs, signal)
+    this.#lives.add(life)
+    void life.ended.then(() => this.#lives.delete(life))
+    if (this.#isClosed) life.close()
+    return life
+  }
+
+  async #whole(
+    call: KubeCall,
+    limits: CallLimits,
+    signal: AbortSignal,
+    send: (inner: AbortSignal) => Promise<Exchange>,
+  ): Promise<{ readonly status: number; readonly body: string }> {
+    const life = this.#begin(limits.timeoutMs, signal)
+    try {
+      const answer = await send(life.signal)
+      try {
+        const body = await readBody(answer, limits.maxBytes)
+        return { status: answer.response.statusCode!, body }
+      } finally {
+        await answer.end()
+      }
+    } catch (error) {
+      throw this.#translate(call, error, life)
+    } finally {
+      life.end()
+    }
+  }
+
+  /** Into the errors that the port promises. */
+  #translate(call: KubeCall, error: unknown, life: CallLife): unknown {
+    if (life.cutBy === 'caller') return life.signal.reason as unknown
+    const cause = life.cutBy === undefined ? error : (life.signal.reason as unknown)
+    if (cause instanceof KubeStatusError || cause instanceof CredentialsError) return cause
+    // A kept connection whose peer went away without a word stays silent: its siblings are likely to do the same.
+    if (life.cutBy === 'deadline' && this.#kept !== undefined) dropIdle(this.#kept.agent)
+    return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
+  }
+
+  /** Send; an answer that is no success is thrown. */
+  async #accepted(call: KubeCall, signal: AbortSignal): Promise<Exchange> {
+    const answer = await this.#believed(call, signal)
+    const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
+    if (status >= 200 && status < 300) return answer
+    try {
+      const { reason, message } = parseStatus(await readBody(answer, MAX_ERROR_BYTES))
+      const retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.wall())
+      throw new KubeStatusError(nameOf(call), {
+        status,
+        reason: reason === '' ? statusMessage : reason,
+        message,
+        retryAfterMs,
+      })
+    } finally {
+      await answer.end()
+    }
+  }
+
+  /** Send; when the server does not believe us and our credentials have changed meanwhile, send again. */
+  async #believed(call: KubeCall, signal: AbortSignal): Promise<Exchange> {
+    const used = await orAborted(this.#credentials.material(), signal)
+    const answer = await this.#send(call, used, signal)
+    if (answer.response.statusCode !== 401) return answer
+    this.#credentials.refused()
+    try {
+      const next = await orAborted(this.#credentials.material(), signal)
+      if (sameMaterial(used, next)) return answer
+      await answer.end()
+      return await this.#send(call, next, signal)
+    } catch (error) {
+      await answer.end()
+      throw error
+    }
+  }
+
+  /** Send; once more when a kept connection turned out to be dead. */
+  async #send(call: KubeCall, material: Material, signal: AbortSignal): Promise<Exchange> {
+    const agent = this.#agentFor(material)
+    try {
+      return await exchange(call, material, agent, signal)
+    } catch (error) {
+      if (!(error instanceof NoAnswerError)) throw error
+      if (!error.wasStale) throw error.cause
+      dropIdle(agent)
+      if (!isIdempotent(call)) throw error.cause
+    }
+    try {
+      return await exchange(call, material, agent, signal)
+    } catch (error) {
+      throw error instanceof NoAnswerError ? error.cause : error
+    }
+  }
+
+  #agentFor({ tls }: Material): http.Agent {
+    if (this.#kept?.tls !== tls || this.#kept === undefined) {
+      // Calls that run keep their connections until they end; new ones are made with what is valid now.
+      if (this.#kept !== undefined) retire(this.#kept.agent)
+      this.#kept = { tls, agent: makeAgent(tls) }
+    }
+    return this.#kept.agent
+  }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+import { existsSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import type { Clock } from '../core/clock.js'
+import { CredentialsError, reasonOf } from '../core/errors.js'
+import type { Logger } from '../core/log.js'
+import {
+  anonymousAccess,
+  kubeconfigAccess,
+  parseServer,
+  serviceAccountAccess,
+  type Access,
+  type Pem,
+} from './access.js'
+import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
+import { readCredentialFile } from './file-reader.js'
+
+/** Where credentials come from. */
+export interface CredentialOptions {
+  /** Path of a kubeconfig; undefined or empty: the Pod's own service account. */
+  readonly kubeconfig?: string | undefined
+  /** Address of the apiserver, in place of the one that the kubeconfig or the Pod's environment names. */
+  readonly masterUrl?: string | undefined
+  /** The process environment: KUBERNETES_SERVICE_HOST and _PORT are read; exec plugins inherit all of it. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** @default '/var/run/secrets/kubernetes.io/serviceaccount' */
+  readonly serviceAccountFolder?: string
+  /**
+   * How long what was read counts as fresh, in milliseconds. Kubelets replace a token at 80 % of its life, ten
+   * minutes at the least, so anything below two minutes is in time.
+   * @default 10_000
+   */
+  readonly recheckMs?: number
+}
+
+/** What a connection needs for TLS. The same object as long as nothing changed, so that connections can be kept. */
+export interface TlsMaterial {
+  readonly secureContext: SecureContext
+  readonly rejectUnauthorized: boolean
+  readonly servername: string | undefined
+}
+
+/** What one request needs. */
+export interface Material {
+  readonly server: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** Undefined for plain http. */
+  readonly tls: TlsMaterial | undefined
+}
+
+/** Credentials that follow their files. */
+export interface Credentials {
+  /**
+   * What the next request needs. Rejects with CredentialsError when nothing usable was ever read; later trouble is
+   * logged and the last good material stays in use, since a file may be missing for the moment of its replacement.
+   */
+  material(): Promise<Material>
+  /** The server did not believe us: read everything anew next time. */
+  refused(): void
+}
+
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+const inClusterServer = (environment: CredentialOptions['environment']): URL => {
+  const host = environment['KUBERNETES_SERVICE_HOST'] ?? ''
+  const port = environment['KUBERNETES_SERVICE_PORT'] ?? '443'
+  if (host === '')
+    throw new CredentialsError(
+      'no kubeconfig given and not inside a Pod: KUBERNETES_SERVICE_HOST is not set',
+    )
+  return parseServer('environment', `https://${isIPv6(host) ? `[${host}]` : host}:${port}`)
+}
+
+/** Reads the kubeconfig again each time; the other sources cannot change. */
+const accessReader = (options: CredentialOptions): (() => Promise<Access>) => {
+  const { kubeconfig = '', masterUrl = '' } = options
+  const master = masterUrl === '' ? undefined : parseServer('master URL', masterUrl)
+  if (kubeconfig !== '') {
+    return async () => {
+      const access = kubeconfigAccess(
+        kubeconfig,
+        await readCredentialFile('kubeconfig', kubeconfig),
+      )
+      return master === undefined ? access : { ...access, server: master }
+    }
+  }
+  const folder = options.serviceAccountFolder ?? SERVICE_ACCOUNT
+  const access =
+    master !== undefined && !existsSync(join(folder, 'token'))
+      ? anonymousAccess(master)
+      : serviceAccountAccess(folder, master ?? inClusterServer(options.environment))
+  return () => Promise.resolve(access)
+}
+
+const readPem = async (what: string, pem: Pem | undefined): Promise<string | undefined> => {
+  if (pem === undefined) return undefined
+  return 'text' in pem ? pem.text : readCredentialFile(what, pem.file)
+}
+
+const bearer = (where: string, token: string): string => {
+  const trimmed = token.trim()
+  if (!/^[\x21-\x7e]+$/.test(trimmed))
+    throw new CredentialsError(`${where} is empty or holds characters that no token has`)
+  return `Bearer ${trimmed}`
+}
+
+interface TlsParts {
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  readonly insecure: boolean
+  readonly servername: string | undefined
+}
+
+/** OpenSSL checks here that the parts are PEM and that the key belongs to the certificate. */
+const makeTls = (parts: TlsParts): TlsMaterial => {
+  const { ca, cert, key, insecure, servername } = parts
+  try {
+    const secureContext = createSecureContext({
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    })
+    return Object.freeze({ secureContext, rejectUnauthorized: !insecure, servername })
+  } catch (cause) {
+    throw new CredentialsError(
+      `broken certificate authority, client certificate or key: ${reasonOf(cause)}`,
+      { cause },
+    )
+  }
+}
+
+class FollowedCredentials implements Credentials {
+  readonly #options: CredentialOptions
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #readAccess: () => Promise<Access>
+  #current: Material | undefined
+  #freshUntil = -Infinity
+  #loading: Promise<Material> | undefined
+  #tls: { readonly key: string; readonly material: TlsMaterial } | undefined
+  #exec: { readonly key: string; readonly credential: ExecCredential } | undefined
+  #trouble: string | undefined
+
+  constructor(options: CredentialOptions, seams: { clock: Clock; log: Logger }) {
+    this.#options = options
+    this.#clock = seams.clock
+    this.#log = seams.log
+    this.#readAccess = accessReader(options)
+  }
+
+  async material(): Promise<Material> {
+    const now = this.#clock.now()
+    const ended = this.#exec !== undefined && now >= this.#exec.credential.endsAt
+    if (this.#current !== undefined && now < this.#freshUntil && !ended) return this.#current
+    this.#loading ??= this.#reload().finally(() => {
+      this.#loading = undefined
+    })
+    return this.#loading
+  }
+
+  refused(): void {
+    this.#freshUntil = -Infinity
+    this.#exec = undefined
+  }
+
+  async #reload(): Promise<Material> {
+    const freshUntil = this.#clock.now() + (this.#options.recheckMs ?? 10_000)
+    try {
+      this.#current = await this.#load()
+      if (this.#trouble !== undefined) this.#log.info('credentials are readable again')
+      this.#trouble = undefined
+    } catch (error) {
+      if (this.#current === undefined) throw error
+      const trouble = reasonOf(error)
+      if (trouble !== this.#trouble)
+        this.#log.warn('credentials cannot be read; the last good ones stay in use', { trouble })
+      this.#trouble = trouble
+      // Else an ended exec credential would run its broken plugin for every request.
+      this.#exec = undefined
+    }
+    this.#freshUntil = freshUntil
+    return this.#current
+  }
+
+  async #load(): Promise<Material> {
+    const access = await this.#readAccess()
+    const { identity } = access
+    const headers: Record<string, string> = {}
+    let cert = await readPem('client certificate', access.certificate?.cert)
+    let key = await readPem('client key', access.certificate?.key)
+    if (identity.kind === 'token') headers['authorization'] = bearer('the token', identity.token)
+    if (identity.kind === 'token-file') {
+      const token = await readCredentialFile('token', identity.file)
+      headers['authorization'] = bearer(`the token file ${identity.file}`, token)
+    }
+    if (identity.kind === 'basic') {
+      const pair = Buffer.from(`${identity.user}:${identity.password}`).toString('base64')
+      headers['authorization'] = `Basic ${pair}`
+    }
+    if (identity.kind === 'exec') {
+      const given = await this.#execCredential(identity.exec)
+      if (given.token !== undefined)
+        headers['authorization'] = bearer("the exec plugin's token", given.token)
+      if (given.certificate !== undefined) ({ cert, key } = given.certificate)
+    }
+    if (access.impersonate !== undefined) headers['impersonate-user'] = access.impersonate
+    const { server, insecure, serverName: servername } = access
+    if (server.protocol === 'http:')
+      return Object.freeze({ server, headers: Object.freeze(headers), tls: undefined })
+    const ca = await readPem('certificate authority', access.ca)
+    const tls = this.#tlsFor({ ca, cert, key, insecure, servername })
+    return Object.freeze({ server, headers: Object.freeze(headers), tls })
+  }
+
+  #tlsFor(parts: TlsParts): TlsMaterial {
+    const key = JSON.stringify(parts)
+    if (this.#tls?.key !== key) this.#tls = { key, material: makeTls(parts) }
+    return this.#tls.material
+  }
+
+  async #execCredential(exec: Parameters<typeof runExecPlugin>[0]): Promise<ExecCredential> {
+    const key = JSON.stringify(exec)
+    const held = this.#exec
+    if (held?.key === key && this.#clock.now() < held.credential.endsAt) return held.credential
+    const { environment } = this.#options
+    const credential = await runExecPlugin(exec, { clock: this.#clock, environment })
+    this.#exec = { key, credential }
+    return credential
+  }
+}
+
+/**
+ * Credentials from a kubeconfig or from the Pod's service account. Reads nothing yet.
+ * @throws CredentialsError when the options name no source at all, or the master URL is no address.
+ */
+export const makeCredentials = (
+  options: CredentialOptions,
+  seams: { clock: Clock; log: Logger },
+): Credentials => new FollowedCredentials(options, seams)

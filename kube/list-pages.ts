@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError, KubeUnreachableError } from '../core/errors.js'
+import type { KubeClient } from './client.js'
+
+/** What to list, and in what portions. */
+export interface ListRequest {
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  readonly pageSize: number
+  /** For each page. */
+  readonly timeoutMs: number
+}
+
+/** How much one page may hold: 500 Nodes with 50 images each are 10 MB. */
+const MAX_PAGE_BYTES = 64 * 1024 * 1024
+/** A server that never stops continuing is broken. */
+const MAX_PAGES = 2_000
+
+interface Page {
+  readonly items: readonly unknown[]
+  readonly version: string
+  readonly next: string
+}
+
+/** Path and query of a request. */
+export const pathOf = (path: string, query: Readonly<Record<string, string>>): string => {
+  const text = new URLSearchParams(query).toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+const parsePage = (path: string, raw: unknown): Page => {
+  const { items, metadata } = raw as {
+    items?: unknown
+    metadata?: { resourceVersion?: unknown; continue?: unknown }
+  }
+  const version = metadata?.resourceVersion
+  // Go writes an empty list as null in places.
+  const list = items ?? []
+  if (typeof version !== 'string' || version === '' || !Array.isArray(list))
+    throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
+  const next = metadata?.continue
+  return { items: list, version, next: typeof next === 'string' ? next : '' }
+}
+
+/** One run over all pages; `take` gets each raw object, so that a page's text is garbage before the next arrives. */
+const walk = async (
+  client: KubeClient,
+  request: ListRequest,
+  signal: AbortSignal,
+  take: (raw: unknown) => void,
+): Promise<{ readonly version: string } | 'expired'> => {
+  const { path, query, pageSize, timeoutMs } = request
+  let next = ''
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const paging = { ...query, limit: String(pageSize), ...(next === '' ? {} : { continue: next }) }
+    const call = { method: 'GET', path: pathOf(path, paging), compressed: true } as const
+    let answer: Page
+    try {
+      const raw = await client.json(call, { timeoutMs, maxBytes: MAX_PAGE_BYTES }, signal)
+      answer = parsePage(path, raw ?? {})
+    } catch (error) {
+      if (next !== '' && error instanceof KubeStatusError && error.status === 410) return 'expired'
+      throw error
+    }
+    answer.items.forEach(take)
+    if (answer.next === '') return { version: answer.version }
+    next = answer.next
+  }
+  throw new KubeUnreachableError(`GET ${path}`, `the list has more than ${MAX_PAGES} pages`)
+}
+
+/**
+ * A full list: all objects as `parse` makes them (undefined leaves one out), and the version to watch from.
+ * When the server forgets the list's version between two pages the list starts again, once.
+ */
+export const listAll = async <T>(
+  client: KubeClient,
+  request: ListRequest,
+  signal: AbortSignal,
+  parse: (raw: unknown) => T | undefined,
+): Promise<{ readonly items: T[]; readonly version: string }> => {
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const items: T[] = []
+    const end = await walk(client, request, signal, raw => {
+      const item = parse(raw)
+      if (item !== undefined) items.push(item)
+    })
+    if (end !== 'expired') return { items, version: end.version }
+  }
+  throw new KubeUnreachableError(`GET ${request.path}`, 'the list expired twice between two pages')
+}
