@@ -17,8 +17,9 @@ export const ownProbe = (e: Evidence, target: number): 'up' | 'down' | undefined
 const isContested = (e: Evidence, target: number, horizon: Horizon, o: VoteOptions): boolean => {
   if (e.downVotes[target]! < 2) return false
   const observers = e.observersOf(target)
+  const { length } = observers
   let known = 0
-  for (let i = 0; i < observers.length; i++) {
+  for (let i = 0; i < length; i++) {
     const observer = observers[i]!
     const expiresAt = e.producedAt[observer]! + o.recordTtlMs
     if (horizon.now >= expiresAt || !e.saysDown(observer, target)) continue

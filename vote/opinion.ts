@@ -34,7 +34,9 @@ export type Guard =
   | { readonly kind: 'hold'; readonly until: number }
   | { readonly kind: 'brake'; readonly unhealthy: number; readonly limit: number }
   | { readonly kind: 'minority'; readonly have: number; readonly need: number }
-  | { readonly kind: 'self-suspect' | 'warming' | 'zone-of-two' }
+  | { readonly kind: 'self-suspect' }
+  | { readonly kind: 'warming' }
+  | { readonly kind: 'zone-of-two' }
   /** `until` is when a leaving node's grace ends; undefined when it is the own agent that leaves and decides no more. */
   | { readonly kind: 'leaving'; readonly until: number | undefined }
   | { readonly kind: 'witness'; readonly vote: WitnessVote }

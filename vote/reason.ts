@@ -95,8 +95,19 @@ const WITNESS = {
   down: "sees that the peer's Lease has stopped, so it votes down",
 } as const
 
+const PLAIN = {
+  'self-suspect': 'this agent suspects its own probes, so it decides nothing',
+  warming: 'this agent has not finished its first round, so it decides nothing',
+  'zone-of-two': 'a zone of two cannot tell which side is dead, and it has no witness',
+} as const
+
+type PlainGuard = Extract<Guard, { kind: keyof typeof PLAIN }>
+
+const isPlain = (guard: Guard): guard is PlainGuard => guard.kind in PLAIN
+
 /** Why nothing (more) happens, as one sentence. */
 export const guardInWords = (guard: Guard, w: Wording): string => {
+  if (isPlain(guard)) return PLAIN[guard.kind]
   switch (guard.kind) {
     case 'no-quorum':
       return `no quorum: ${guard.have} of ${guard.need} needed votes`
@@ -108,16 +119,10 @@ export const guardInWords = (guard: Guard, w: Wording): string => {
       return `brake: ${count(guard.unhealthy, 'node')} look dead, at most ${guard.limit} may be condemned`
     case 'minority':
       return `this agent hears ${guard.have} of the ${guard.need} members that it needs, so it decides nothing`
-    case 'self-suspect':
-      return 'this agent suspects its own probes, so it decides nothing'
-    case 'warming':
-      return 'this agent has not finished its first round, so it decides nothing'
     case 'leaving':
       return guard.until === undefined
         ? 'this agent is shutting down, so it decides nothing'
         : `the node said that it leaves: not condemned for another ${span(guard.until - w.now)}`
-    case 'zone-of-two':
-      return 'a zone of two cannot tell which side is dead, and it has no witness'
     case 'witness':
       return `witness: ${WITNESS[guard.vote]}`
     case 'reaffirm':

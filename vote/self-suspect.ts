@@ -12,10 +12,11 @@ const MARGIN = 2
  */
 const isContradicted = (j: Judgement, e: Evidence, target: number): boolean => {
   const observers = e.observersOf(target)
+  const { length } = observers
   const sinceAt = j.ownDownAt[target]!
   let others = 0
   let lead = 0
-  for (let i = 0; i < observers.length; i++) {
+  for (let i = 0; i < length; i++) {
     const observer = observers[i]!
     if (observer === e.self) continue
     others++

@@ -87,10 +87,11 @@ export const upsCountSince = (
 
 const countAbout = (j: Judgement, e: Evidence, target: number, sinceAt: number): void => {
   const observers = e.observersOf(target)
+  const { length } = observers
   const isQuiet = e.downVotes[target] === 0
   let up = 0
   let down = 0
-  for (let i = 0; i < observers.length; i++) {
+  for (let i = 0; i < length; i++) {
     const observer = observers[i]!
     if (j.standing[observer] !== STANDING.counts) continue
     if (!isQuiet && e.saysDown(observer, target)) down++
@@ -110,7 +111,7 @@ const speaksForItself = (j: Judgement, e: Evidence, target: number, sinceAt: num
 const countAlone = (j: Judgement, e: Evidence): void => {
   const flags = j.standing[0] === STANDING.counts ? e.flags[0]! : 0
   j.down[0] = (flags & FLAG.kubeletBad) !== 0 ? 1 : 0
-  j.up[0] = (flags & FLAG.kubeletWell) !== 0 ? 1 - j.down[0]! : 0
+  j.up[0] = (flags & FLAG.kubeletWell) !== 0 ? 1 - j.down[0] : 0
   j.ownWord[0] = 0
 }
 

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { FLAG } from '../../vote/evidence.js'
+import { judge, type Changes } from '../../vote/judge.js'
+import { CLASSES, makeJudgement, remapJudgement, type Judgement } from '../../vote/judgement.js'
+import type { VoteOptions } from '../../vote/options.js'
+import { decide, decideAmongFew, quorumOf, VERDICTS, type Verdict } from '../../vote/quorum.js'
+import { STANDING } from '../../vote/tally.js'
+import { NO_WITNESS, type WitnessAnswer } from '../../vote/witness.js'
+import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
+
+/** A zone seen by one judge, with a clock that the test turns. */
+class Bench {
+  readonly e: ScriptedEvidence
+  j: Judgement
+  now = 0
+  o: VoteOptions
+  witness: WitnessAnswer = NO_WITNESS
+  /** Who still produces records. */
+  alive: number[]
+
+  constructor(e: ScriptedEvidence, changes: Partial<VoteOptions> = {}) {
+    this.e = e
+    this.o = voteOptions(changes)
+    this.j = makeJudgement(e.size)
+    this.alive = range(e.size)
+  }
+
+  judge(): Changes {
+    return judge(this.j, this.e, this.now, { o: this.o, context: { witness: this.witness } })
+  }
+
+  /** Pass time in steps of a second; the living speak at each. */
+  pass(seconds: number): this {
+    for (let i = 0; i < seconds; i++) {
+      this.now += 1000
+      this.e.hear(this.alive, this.now)
+      this.e.failedRounds.forEach((rounds, target) => {
+        if (rounds > 0) this.e.failedRounds[target] = rounds + 1
+      })
+      this.judge()
+    }
+    return this
+  }
+
+  /** `who` find `targets` down (or up) now. */
+  see(who: readonly number[], targets: readonly number[], isDown = true): this {
+    this.e.say(who, targets, isDown, this.now)
+    return this
+  }
+
+  /** Members stop for good, and everybody else sees it. */
+  kill(targets: readonly number[]): this {
+    this.alive = this.alive.filter(member => !targets.includes(member))
+    return this.see(this.alive, targets)
+  }
+
+  flag(member: number, flags: number): this {
+    this.e.flags[member] = flags
+    return this
+  }
+
+  verdicts(): Verdict[] {
+    return Array.from(this.j.verdict, code => VERDICTS[code]!)
+  }
+
+  class(member: number): string {
+    return CLASSES[this.j.nodeClass[member]!]!
+  }
+
+  hidden(): number[] {
+    return range(this.e.size).filter(member => this.j.localUp[member] === 0)
+  }
+}
+
+/** A zone that has settled: everybody is healthy. */
+const settled = (size: number, changes: Partial<VoteOptions> = {}, self = 0): Bench =>
+  new Bench(new ScriptedEvidence(size, self), changes).pass(8)
+
+t.test('quorum', t => {
+  const cases: [why: string, voters: number, up: number, down: number, want: Verdict][] = [
+    ['nobody decides in a zone of nobody', 0, 0, 0, 'undecided'],
+    ['one is its own majority', 1, 1, 0, 'healthy'],
+    ['one vote of two is no majority', 2, 0, 1, 'undecided'],
+    ['two of three agree', 3, 2, 1, 'healthy'],
+    ['silence is not consent', 5, 2, 0, 'undecided'],
+    ['a tie decides nothing', 4, 2, 2, 'undecided'],
+    ['three of four', 4, 0, 3, 'unhealthy'],
+  ]
+  for (const [why, voters, up, down, want] of cases)
+    t.equal(VERDICTS[decide(voters, up, down)], want, why)
+  t.equal(quorumOf(10), 6)
+  t.equal(VERDICTS[decideAmongFew(1, 2)], 'unhealthy', 'the larger side of a few')
+  t.equal(VERDICTS[decideAmongFew(2, 1)], 'healthy')
+  t.equal(VERDICTS[decideAmongFew(0, 1)], 'undecided', 'one voice alone decides nothing')
+  t.equal(VERDICTS[decideAmongFew(2, 2)], 'undecided')
+  t.end()
+})
+
+t.test('from start to a condemned node and back', t => {
+  const b = new Bench(new ScriptedEvidence(5))
+  t.strictSame(b.judge().verdict, [], 'nothing is decided at first sight')
+  t.strictSame(b.hidden(), [], 'and nobody is hidden')
+  b.pass(1)
+  t.strictSame(new Set(b.verdicts()), new Set(['undecided']), 'backed, but not held yet')
+  b.pass(5)
+  t.strictSame(new Set(b.verdicts()), new Set(['healthy']))
+  t.equal(b.j.verdictAt[3], 6000, 'component quorum at 1 s, hold 5 s')
+  b.pass(10).kill([4])
+  const changes = b.judge()
+  t.strictSame(changes.local, [4], 'the local view is immediate')
+  t.ok(changes.burst, 'and records hurry')
+  t.equal(changes.nextAt, b.now + 8000, 're-affirmation is next')
+  t.ok(b.judge().burst)
+  b.pass(1)
+  t.equal(b.judge().nextAt, b.now + 5000, 'then the hold')
+  b.pass(4)
+  t.equal(b.verdicts()[4], 'healthy')
+  t.equal(b.class(4), 'healthy')
+  b.pass(1)
+  t.equal(b.verdicts()[4], 'unhealthy')
+  t.equal(b.class(4), 'dead')
+  t.equal(b.j.verdictAt[4], b.now)
+  b.pass(60)
+  t.notOk(b.judge().burst, 'a known dead node is not urgent')
+  b.alive.push(4)
+  b.see([0, 1, 2, 3], [4], false).e.hear([4], b.now)
+  t.strictSame(b.judge().local, [4], 'seen up again at once')
+  t.ok(b.judge().burst, 'the way back is urgent too')
+  b.pass(6)
+  t.equal(b.verdicts()[4], 'healthy')
+  t.equal(b.class(4), 'healthy')
+  t.end()
+})
+
+t.test('votes that turn during the hold write nothing', t => {
+  const b = settled(5).see([0, 1, 2], [4])
+  b.pass(4).see([2], [4], false).pass(20)
+  t.equal(b.verdicts()[4], 'healthy')
+  t.equal(b.j.pendingAt[4], Infinity)
+  t.end()
+})
+
+t.test('local view', t => {
+  const own = settled(10).see([0], [3])
+  own.judge()
+  t.strictSame(own.hidden(), [], 'one failed own round is not believed alone')
+  own.e.failedRounds[3] = 2
+  own.judge()
+  t.strictSame(own.hidden(), [3], 'a broken pair link hides the other end, here')
+  own.pass(60)
+  t.equal(own.verdicts()[3], 'healthy', 'and condemns nobody')
+  const other = settled(10, {}, 1).see([0], [3]).pass(5)
+  t.strictSame(other.hidden(), [], 'nor is it hidden from anybody else')
+  const backed = settled(10).see([0, 1], [3])
+  backed.judge()
+  t.strictSame(backed.hidden(), [3], 'one own round and one peer are enough in a zone of ten')
+  const large = settled(20).see([0, 1], [3])
+  large.judge()
+  t.strictSame(large.hidden(), [], 'but not in one of twenty: 20 % of the votes')
+
+  const far = new Bench(new ScriptedEvidence(20, 0, { observers: ring(20, 4) })).pass(8)
+  far.see([5, 6, 7], [9])
+  far.judge()
+  t.strictSame(far.hidden(), [9], 'who does not watch a node follows those that do')
+  far.see([5, 6, 7], [9], false)
+  far.judge()
+  far.alive = range(20).filter(member => ![5, 6, 7, 8, 9].includes(member))
+  far.pass(61)
+  t.ok(far.hidden().includes(9), 'no votes at all and its own record too old: hidden')
+  const deaf = new Bench(new ScriptedEvidence(20, 0, { observers: ring(20, 4), now: -Infinity }))
+  deaf.e.failedRounds.fill(-1)
+  deaf.judge()
+  t.strictSame(deaf.hidden(), [], 'an agent that knows nothing hides nobody')
+
+  const self = settled(5).see([1, 2, 3, 4], [0]).pass(10)
+  t.strictSame(self.hidden(), [], 'the own node is never hidden for what others say')
+  t.equal(self.verdicts()[0], 'unhealthy', 'though the verdict is everybody’s')
+  self.flag(0, FLAG.kubeletBad).judge()
+  t.strictSame(self.hidden(), [0], 'only its own report hides it')
+  t.end()
+})
+
+t.test('a bad checker suspects itself and hides nobody', t => {
+  for (const size of [3, 4, 10]) {
+    const b = settled(size)
+    b.see([0], range(size).slice(1))
+    b.e.failedRounds.fill(5, 1)
+    b.pass(2)
+    t.ok(b.j.selfSuspect, `zone of ${size}`)
+    t.strictSame(b.hidden(), [])
+    t.equal(b.j.voice, 'self-suspect')
+    t.strictSame(new Set(b.verdicts()), new Set(['undecided']), 'and it decides nothing')
+    t.equal(b.j.standing[0], STANDING.selfSuspect, 'its votes do not count for itself either')
+    b.see([0], range(size).slice(1), false).pass(8)
+    t.notOk(b.j.selfSuspect, 'until its probes work again')
+    t.strictSame(new Set(b.verdicts()), new Set(['healthy']), 'then it learns anew')
+  }
+  const two = settled(2).see([0], [1]).pass(20)
+  t.notOk(two.j.selfSuspect, 'in a zone of two there is nobody to contradict')
+  const real = settled(10).kill([5, 6, 7, 8, 9, 4]).pass(5)
+  t.notOk(real.j.selfSuspect, 'a real disaster is confirmed by the others')
+  const others = settled(10, {}, 1).flag(0, FLAG.kubeletWell | FLAG.selfSuspect)
+  others.see([0, 2], [5]).judge()
+  t.equal(others.j.down[5], 1, 'its flag silences it for everybody')
+  t.end()
+})
+
+t.test('who counts', t => {
+  const rows: [why: string, flags: number, standing: number][] = [
+    ['warming', FLAG.warming, STANDING.warming],
+    ['leaving', FLAG.leaving, STANDING.leaving],
+    ['self-suspect', FLAG.selfSuspect, STANDING.selfSuspect],
+  ]
+  for (const [why, flag, standing] of rows) {
+    const b = settled(5)
+      .flag(1, FLAG.kubeletWell | flag)
+      .see([1], [4])
+    b.judge()
+    t.equal(b.j.standing[1], standing, why)
+    t.equal(b.j.down[4], 0)
+    t.equal(b.j.up[4], 3)
+  }
+  const old = settled(5).see([1], [4])
+  old.alive = [0, 2, 3, 4]
+  old.pass(59)
+  t.equal(old.j.down[4], 1, 'a vote counts while it is young')
+  old.pass(1)
+  t.equal(old.j.down[4], 0, 'and not at the end of its time')
+  t.equal(old.j.standing[1], STANDING.gone)
+  for (const [why, flag] of [
+    ['warming', FLAG.warming],
+    ['leaving', FLAG.leaving],
+  ] as const) {
+    const b = settled(5).flag(0, flag).kill([4]).pass(20)
+    t.equal(b.j.voice, why, 'an agent that cannot vote cannot judge')
+    t.equal(b.verdicts()[4], 'undecided')
+  }
+  t.end()
+})
+
+t.test('freshness is the age of what is said, not when it arrived', t => {
+  const b = settled(5).pass(120)
+  b.e.say([1, 2, 3], [4], true, b.now - 60_000)
+  b.judge()
+  t.equal(b.j.down[4], 0, 'three votes that arrive now and are a minute old')
+  t.end()
+})
+
+t.test('up votes about a contested node must be said again', t => {
+  const b = settled(7)
+  b.alive = [0, 1, 2, 3]
+  b.see([0, 1], [6])
+  b.pass(1)
+  t.equal(b.j.up[6], 4, 'at first 2, 3 and the silent 4 and 5 still count')
+  b.pass(7)
+  t.equal(b.j.up[6], 4, 'the contest is seven seconds old')
+  b.pass(1)
+  t.equal(b.j.up[6], 2, 'now only who spoke since')
+  t.equal(b.j.ownWord[6], 0, 'and the node’s own old word is no proof of life')
+  b.pass(60)
+  t.equal(b.j.contestAt[6]! < Infinity, true)
+  b.see([0], [6], false)
+  b.judge()
+  t.equal(b.j.contestAt[6], Infinity, 'one down vote is no contest')
+  t.end()
+})
+
+t.test('the last words of the dead do not contest for ever', t => {
+  const b = settled(9).see([7, 8], [3])
+  b.judge()
+  t.ok(b.j.contestAt[3]! < Infinity)
+  b.kill([7, 8]).pass(61)
+  t.equal(b.j.contestAt[3], Infinity)
+  t.end()
+})
+
+t.test('mass mode', t => {
+  const b = settled(10)
+  b.alive = [0, 1, 2, 3, 4, 5, 6]
+  b.pass(1).see(b.alive, [7, 8, 9])
+  b.judge()
+  t.ok(b.j.mass, 'three contested of ten')
+  t.equal(b.j.standing[9], STANDING.counts)
+  b.pass(8)
+  t.equal(b.j.standing[9], STANDING.silentSinceMass, 'who was silent since is not believed')
+  t.equal(b.j.standing[6], STANDING.counts)
+  const few = settled(10)
+  few.see([0], [4, 5, 6, 7, 8])
+  few.judge()
+  t.ok(few.j.mass, 'more than half of the own targets')
+  few.flag(0, FLAG.warming).judge()
+  t.notOk(few.j.mass, 'which a warming agent cannot tell')
+  t.end()
+})
+
+t.test('partitions', t => {
+  const split = (size: number, minority: number, self: number, o = {}): Bench => {
+    const b = settled(size, o, self)
+    const mine = range(size).filter(member => member < minority === self < minority)
+    b.alive = mine
+    return b
+      .see(
+        mine,
+        range(size).filter(member => !mine.includes(member)),
+      )
+      .pass(90)
+  }
+  t.strictSame(new Set(split(10, 5, 0).verdicts()), new Set(['undecided']), '50/50: one side')
+  t.strictSame(new Set(split(10, 5, 9).verdicts()), new Set(['undecided']), 'and the other')
+  const small = split(10, 3, 0)
+  t.strictSame(new Set(small.verdicts()), new Set(['undecided']), '30/70: the minority')
+  t.equal(small.j.voice, 'minority')
+  t.strictSame(small.hidden(), [3, 4, 5, 6, 7, 8, 9], 'which still knows what it can reach')
+  t.equal(small.j.disruption, 'partial')
+  t.equal(split(10, 1, 0).j.disruption, 'full', 'a lonely node loses everybody')
+  const big = split(10, 3, 9)
+  t.strictSame(
+    big.verdicts(),
+    range(10).map(member => (member < 3 ? 'unhealthy' : 'healthy')),
+    'C21: the majority condemns the cut-off minority, wherever the cloud is; the minority writes nothing',
+  )
+  t.end()
+})
+
+t.test('D11: the brake', t => {
+  const many = new Bench(new ScriptedEvidence(20, 0, { observers: ring(20, 4) })).pass(8)
+  many.kill([1, 3, 5, 7, 9, 11, 13, 15]).pass(20)
+  t.equal(many.verdicts().filter(v => v === 'unhealthy').length, 8, 'up to 40 % are condemned')
+  t.notOk(many.j.brake)
+  t.equal(many.j.disruption, 'normal')
+  const late = many.kill([17]).pass(20)
+  t.ok(late.j.brake, 'the ninth of twenty is held')
+  t.equal(late.verdicts().filter(v => v === 'unhealthy').length, 8, 'and those before it stay')
+  t.equal(late.class(17), 'dead', 'it is shown as what it is')
+  t.equal(late.j.disruption, 'partial')
+  late.alive.push(3)
+  late.see([0, 2, 18, 19], [3], false).pass(8)
+  t.equal(late.verdicts()[3], 'healthy', 'clearing knows no brake')
+  t.equal(late.verdicts()[17], 'unhealthy', 'and makes room')
+  const first = settled(20)
+  first.kill([1, 3, 5, 7]).pass(3)
+  first.kill([9, 11, 13, 15, 17]).pass(30)
+  t.equal(
+    first.verdicts().filter(v => v === 'unhealthy').length,
+    0,
+    'the first of a disaster are not condemned for being first',
+  )
+  const three = settled(3, { brakeShare: 0 }).kill([2]).pass(10)
+  t.equal(three.verdicts()[2], 'unhealthy', 'one node may always be condemned')
+  t.end()
+})
+
+t.test('kring: few watch, the component quorum decides', t => {
+  const zone = (): Bench =>
+    new Bench(new ScriptedEvidence(12, 0, { observers: ring(12, 4) })).pass(8)
+  const b = zone().see([1, 2, 3], [5]).pass(10)
+  t.equal(b.verdicts()[5], 'unhealthy', '3 of 4 observers')
+  const tie = zone().see([1, 2], [5]).pass(30)
+  t.equal(tie.verdicts()[5], 'healthy', 'a tie keeps what was')
+  const cut = zone()
+  cut.alive = [0, 1, 2, 3]
+  cut.see([1, 2, 3], [5]).pass(40)
+  t.equal(cut.verdicts()[5], 'healthy', 'backed by four of twelve: never final')
+  t.equal(cut.j.backedAt[5], Infinity)
+  cut.pass(60)
+  t.equal(cut.j.voice, 'minority')
+  t.end()
+})
+
+t.test('D12: a zone of one judges itself by its own report', t => {
+  const b = new Bench(new ScriptedEvidence(1)).pass(8)
+  t.strictSame(b.verdicts(), ['healthy'])
+  b.flag(0, FLAG.kubeletBad).pass(10)
+  t.strictSame(b.verdicts(), ['unhealthy'])
+  t.equal(b.class(0), 'kubelet-sick')
+  t.strictSame(b.hidden(), [0])
+  b.flag(0, 0).pass(30)
+  t.strictSame(b.verdicts(), ['unhealthy'], '"unknown" changes nothing')
+  b.flag(0, FLAG.kubeletWell).pass(8)
+  t.strictSame(b.verdicts(), ['healthy'])
+  t.equal(b.j.disruption, 'normal')
+  b.flag(0, FLAG.warming).judge()
+  t.equal(b.j.up[0], 0, 'a warming node has no say')
+  t.end()
+})
+
+t.test('D12: a zone of two needs a witness', t => {
+  const zone = (answer: WitnessAnswer, o: Partial<VoteOptions> = {}): Bench => {
+    const b = settled(2, o)
+    b.witness = answer
+    return b.kill([1]).pass(70)
+  }
+  const stopped: WitnessAnswer = { state: 'reachable', peerLease: 'stopped' }
+  const rows: [why: string, answer: WitnessAnswer, o: Partial<VoteOptions>, want: Verdict][] = [
+    ['apiserver: the peer’s Lease has stopped', stopped, {}, 'unhealthy'],
+    ['apiserver: it still moves', { state: 'reachable', peerLease: 'fresh' }, {}, 'healthy'],
+    ['apiserver: it cannot tell', { state: 'reachable', peerLease: 'unknown' }, {}, 'undecided'],
+    ['apiserver: out of reach', { state: 'unreachable', peerLease: 'stopped' }, {}, 'undecided'],
+    ['not asked yet', NO_WITNESS, {}, 'undecided'],
+    ['none: abstains', stopped, { witness: 'none' }, 'undecided'],
+    [
+      'target: reachable',
+      { state: 'reachable', peerLease: 'unknown' },
+      { witness: 'target' },
+      'unhealthy',
+    ],
+    [
+      'target: not',
+      { state: 'unreachable', peerLease: 'unknown' },
+      { witness: 'target' },
+      'undecided',
+    ],
+  ]
+  for (const [why, answer, o, want] of rows) {
+    const b = zone(answer, o)
+    t.equal(b.verdicts()[1], want, why)
+    t.strictSame(b.hidden(), [1], 'the local view needs no quorum')
+  }
+  const back = zone(stopped)
+  back.alive = [0, 1]
+  back.witness = { state: 'unreachable', peerLease: 'unknown' }
+  back.see([0], [1], false).pass(8)
+  t.equal(back.verdicts()[1], 'healthy', 'two that agree need no witness to clear')
+  const quiet = settled(2, { witness: 'target' })
+  quiet.witness = { state: 'reachable', peerLease: 'unknown' }
+  quiet.alive = [0]
+  t.equal(quiet.pass(70).verdicts()[1], 'healthy', 'a silent agent on a reachable node is no death')
+  const three = settled(3)
+  three.witness = stopped
+  three.judge()
+  t.equal(three.j.witness, 'absent', 'larger zones ask nobody')
+  t.end()
+})
+
+t.test('a zone of four with one dead can clear another', t => {
+  const b = settled(4).kill([3]).pass(10)
+  t.equal(b.verdicts()[3], 'unhealthy')
+  b.kill([2]).alive.push(3)
+  b.see([0, 1], [3], false).pass(10)
+  t.equal(b.verdicts()[3], 'healthy', 'its own word is the third of four voices')
+  t.equal(b.verdicts()[2], 'healthy', 'while two of four cannot condemn')
+  t.end()
+})
+
+t.test('a leaving node has its time of grace', t => {
+  const b = settled(5).flag(4, FLAG.kubeletWell | FLAG.leaving)
+  b.e.hear([4], b.now)
+  const leftAt = b.now
+  b.kill([4]).pass(1)
+  t.ok(b.judge().nextAt <= leftAt + 30_000)
+  b.pass(28)
+  t.equal(b.j.pendingAt[4], Infinity, 'nothing begins within it')
+  b.pass(8)
+  t.equal(b.verdicts()[4], 'unhealthy', 'a node that never comes back is dead')
+  t.end()
+})
+
+t.test('classes', t => {
+  const cut = FLAG.kubeletWell | FLAG.cloudCut
+  const b = settled(5).flag(4, cut).pass(1)
+  t.equal(b.class(4), 'cloud-link-cut')
+  for (const member of range(4)) b.flag(member, cut)
+  b.flag(3, FLAG.kubeletWell | FLAG.warming)
+  t.equal(b.judge().state, true)
+  t.equal(b.class(4), 'zone-link-cut', 'one that just started does not know its link yet')
+  b.flag(3, FLAG.kubeletWell | FLAG.selfSuspect).pass(1)
+  t.equal(b.class(4), 'cloud-link-cut', 'a bad checker still knows its own link')
+  b.alive = [0, 1, 2, 3]
+  b.pass(61)
+  t.equal(b.class(4), 'healthy', 'an old word about the link is no word')
+  const sick = settled(5).flag(4, FLAG.kubeletBad).see([0, 1, 2], [4]).pass(10)
+  t.equal(sick.class(4), 'kubelet-sick')
+  sick.alive = [0, 1, 2, 3]
+  sick.pass(61)
+  t.equal(sick.class(4), 'dead', 'when it stops saying so')
+  t.end()
+})
+
+t.test('defects of SuperEdge', t => {
+  const c2 = settled(5)
+  c2.e.say(range(5), range(5), true, c2.now)
+  c2.pass(60)
+  t.ok(c2.j.brake, 'C2: everybody says that everybody is dead: the brake holds')
+  t.notOk(c2.verdicts().includes('unhealthy'))
+  const c8 = new Bench(new ScriptedEvidence(3, 0, { now: -Infinity }))
+  c8.alive = [0]
+  c8.e.say([1], [2], true, -Infinity)
+  c8.pass(60)
+  t.strictSame(
+    new Set(c8.verdicts()),
+    new Set(['undecided']),
+    'C8, D3: an agent that hears nobody decides nothing',
+  )
+  t.equal(quorumOf(0), 1, 'C8: and an empty roster has no half vote')
+  const c9 = settled(5).kill([4]).pass(10).kill([3]).pass(10)
+  t.equal(
+    c9.verdicts()[4],
+    'unhealthy',
+    'C9: the quorum is of the roster: 4 of 5 could condemn one',
+  )
+  t.equal(c9.verdicts()[3], 'unhealthy', 'and 3 of 5 the second')
+  const half = settled(4).kill([2, 3]).pass(10)
+  t.notOk(half.verdicts().includes('unhealthy'), 'C9: exactly half dead stays undecidable')
+  const c11 = settled(5).see([0], [4])
+  c11.alive = [1, 2, 3, 4]
+  c11.pass(60)
+  t.equal(c11.j.down[4], 0, 'C11: own results expire like all others')
+  t.equal(c11.j.voice, 'minority', 'and an agent that no longer produces has no voice')
+  const d7 = settled(3)
+  d7.see([0, 1], [2]).pass(4).see([0, 1], [2], false).pass(10)
+  t.equal(
+    d7.verdicts()[2],
+    'healthy',
+    'D7: a blip of both peers, shorter than the hold, writes nothing',
+  )
+  const s4 = settled(3)
+  t.equal(s4.j.up.length, 3, 'S4, S3: only roster places have votes; a stranger has none')
+  s4.e.say([0, 1, 2], [0, 1, 2], false, s4.now)
+  s4.judge()
+  t.ok(s4.j.up[0]! <= 2, 'S3: and one voter is one vote, however often it speaks')
+  t.end()
+})
+
+t.test('a roster change keeps what it can', t => {
+  const b = settled(5).kill([4]).pass(10)
+  const next = remapJudgement(b.j, Int32Array.of(0, 4, -1, 2))
+  t.equal(next.size, 4)
+  t.strictSame([...next.verdict], [1, 2, 0, 1])
+  t.equal(next.verdictAt[1], b.j.verdictAt[4])
+  t.equal(next.localUp[1], 0)
+  t.equal(next.localUp[2], 1)
+  t.equal(next.massAt, b.j.massAt)
+  t.end()
+})
+
+t.test('it is cheap enough to run after every message', t => {
+  const size = 1000
+  const e = new ScriptedEvidence(size, 0, { observers: ring(size, 10) })
+  const b = new Bench(e).pass(8)
+  e.say(ring(size, 10)[500]!, [500], true, b.now)
+  const beganAt = process.cpuUsage().user
+  for (let i = 0; i < 100; i++) b.judge()
+  const ms = (process.cpuUsage().user - beganAt) / 1000 / 100
+  t.comment(`N=1000, k=10: ${ms.toFixed(3)} ms`)
+  t.ok(ms < 20)
+  t.end()
+})
