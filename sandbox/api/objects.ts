@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../core/clock.js'
+import { clusterIps } from './cluster-ip.js'
+import { copyOf, sameJson, type JsonMap, type KubeObject } from './object.js'
+import type { ResourcePath } from './paths.js'
+import { readObject, type Patch } from './read.js'
+import { served } from './serve.js'
+import * as status from './status.js'
+import type { Store } from './store.js'
+import { checkMetadata } from './validate.js'
+
+/** One request for objects, after its path was understood. */
+export interface Call extends ResourcePath {
+  /** `dryRun=All`: check and answer, but keep nothing. */
+  readonly dryRun: boolean
+}
+
+/** What a write left behind. */
+export interface Written {
+  readonly object: KubeObject
+  readonly created: boolean
+}
+
+/** Conditions and wishes of a DELETE's body. */
+export interface DeleteOptions {
+  readonly uid?: string | undefined
+  readonly resourceVersion?: string | undefined
+}
+
+const SUFFIX = 'bcdfghjklmnpqrstvwxz2456789'
+
+/** Five characters without vowels, as the real one appends to generateName. */
+const suffix = (): string =>
+  [...randomUUID().replaceAll('-', '').slice(0, 10)]
+    .reduce<number[]>((pairs, digit, index) => {
+      if (index % 2 === 0) pairs.push(parseInt(digit, 16) * 16)
+      else pairs[pairs.length - 1]! += parseInt(digit, 16)
+      return pairs
+    }, [])
+    .map(byte => SUFFIX[byte % SUFFIX.length]!)
+    .join('')
+
+/** The API's time: whole seconds, UTC. */
+const apiTime = (clock: Clock): string => `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
+
+const refuse = (call: Call, object: KubeObject, old?: KubeObject): void => {
+  const causes = [...checkMetadata(object), ...(call.row.check?.(object, old) ?? [])]
+  if (causes.length > 0) throw status.invalid(call.row, object.metadata.name, causes)
+}
+
+const withoutMetadata = ({ metadata: _, status: __, ...rest }: KubeObject): JsonMap => rest
+
+/** The writing verbs: what may change, what the server adds, who wins. */
+export class Objects {
+  readonly #store: Store
+  readonly #clock: Clock
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** @throws Refusal 404 */
+  get(call: Call): KubeObject {
+    const name = call.name ?? ''
+    const found = this.#store.get(call.row.storage, call.namespace, name)
+    if (found === undefined) throw status.notFound(call.row, name)
+    return found
+  }
+
+  /** @throws Refusal 400, 404 for the namespace, 409, 422. */
+  create(call: Call, body: unknown): Written {
+    const object = readObject(call, body)
+    const { metadata } = object
+    if (metadata.resourceVersion !== '')
+      throw new status.Refusal(
+        500,
+        '',
+        'resourceVersion should not be set on objects to be created',
+      )
+    const prefix = metadata.generateName ?? ''
+    if (metadata.name === '' && prefix !== '') metadata.name = prefix + suffix()
+    return { object: this.#add(call, object), created: true }
+  }
+
+  /** PUT. @throws Refusal 400, 404, 409, 422. */
+  update(call: Call, body: unknown): Written {
+    const { row } = call
+    const next = readObject(call, body)
+    const name = call.name ?? ''
+    const old = this.#store.get(row.storage, call.namespace, name)
+    if (next.metadata.name === '' || next.metadata.name !== name)
+      throw status.badRequest(
+        next.metadata.name === ''
+          ? 'the name of the object (based on URL) was undeterminable: name must be provided'
+          : `the name of the object (${next.metadata.name}) does not match the name on the URL (${name})`,
+      )
+    if (old === undefined) {
+      if (!row.putCreates || call.subresource !== '' || next.metadata.resourceVersion !== '')
+        throw status.notFound(row, name)
+      return { object: this.#add(call, next), created: true }
+    }
+    if (row.putNeedsVersion && next.metadata.resourceVersion === '')
+      throw status.invalid(row, name, [
+        {
+          reason: 'FieldValueInvalid',
+          message: 'Invalid value: 0: must be specified for an update',
+          field: 'metadata.resourceVersion',
+        },
+      ])
+    return { object: this.#replace(call, old, next), created: false }
+  }
+
+  /** PATCH. @throws Refusal 400, 404, 409, 413, 422. */
+  patch(call: Call, patch: Patch): Written {
+    const old = this.get(call)
+    const patched = patch(served(call.row, old))
+    const next = readObject(call, patched)
+    if (next.metadata.name !== call.name)
+      throw status.badRequest('the name of the object may not be changed by a patch')
+    return { object: this.#replace(call, old, next), created: false }
+  }
+
+  /** DELETE of one object; with finalizers it stays, marked, until they are gone. @throws Refusal 404, 409. */
+  remove(call: Call, options: DeleteOptions): KubeObject {
+    const { row } = call
+    const old = this.get(call)
+    const { uid, resourceVersion } = old.metadata
+    const { name } = old.metadata
+    const claims: [string, string | undefined, string][] = [
+      ['UID', options.uid, uid],
+      ['ResourceVersion', options.resourceVersion, resourceVersion],
+    ]
+    for (const [what, wanted, is] of claims) {
+      if (wanted !== undefined && wanted !== is)
+        throw status.conflict(
+          row,
+          name,
+          `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${is}`,
+        )
+    }
+    if (call.dryRun) return old
+    if ((old.metadata.finalizers ?? []).length > 0) return this.#mark(call, old)
+    if (row.storage === 'namespaces') this.#empty(name)
+    return this.#store.remove(row.storage, old)
+  }
+
+  #add(call: Call, object: KubeObject): KubeObject {
+    const { row } = call
+    const { metadata } = object
+    if (row.namespaced) {
+      metadata.namespace = call.namespace ?? 'default'
+      if (this.#store.get('namespaces', undefined, metadata.namespace) === undefined)
+        throw status.notFound(
+          { group: '', resource: 'namespaces', kind: 'Namespace' },
+          metadata.namespace,
+        )
+    }
+    metadata.uid = randomUUID()
+    metadata.creationTimestamp = apiTime(this.#clock)
+    delete metadata.deletionTimestamp
+    if (row.generation) metadata.generation = 1
+    row.fill?.(object)
+    row.admit?.(object, () => clusterIps(this.#store.list('services')))
+    refuse(call, object)
+    if (this.#store.get(row.storage, metadata.namespace, metadata.name) !== undefined)
+      throw status.alreadyExists(row, metadata.name)
+    return call.dryRun ? object : this.#store.put(row.storage, object)
+  }
+
+  #replace(call: Call, old: KubeObject, next: KubeObject): KubeObject {
+    const { row } = call
+    const { name } = old.metadata
+    const { resourceVersion, uid } = next.metadata
+    if (uid !== '' && uid !== old.metadata.uid)
+      throw status.conflict(
+        row,
+        name,
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+      )
+    if (resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion)
+      throw status.conflict(row, name)
+    const object = this.#kept(call, old, next)
+    refuse(call, object, old)
+    if (sameJson(object, old)) return old
+    if (call.dryRun) return object
+    const { deletionTimestamp, finalizers = [] } = object.metadata
+    if (deletionTimestamp !== undefined && finalizers.length === 0)
+      return this.#store.remove(row.storage, object)
+    return this.#store.put(row.storage, object)
+  }
+
+  /** The new state with everything that this request may not change taken from the old one. */
+  #kept(call: Call, old: KubeObject, next: KubeObject): KubeObject {
+    const { row } = call
+    const base = call.subresource === 'status' ? copyOf(old) : next
+    const object: KubeObject = { ...base, metadata: next.metadata }
+    const { metadata } = object
+    if (call.subresource === 'status') object['status'] = next['status']
+    else if (row.status) object['status'] = old['status']
+    if (object['status'] === undefined) delete object['status']
+    row.fill?.(object)
+    metadata.uid = old.metadata.uid
+    metadata.resourceVersion = old.metadata.resourceVersion
+    metadata.creationTimestamp = old.metadata.creationTimestamp
+    for (const key of ['namespace', 'generateName', 'deletionTimestamp', 'generation']) {
+      if (old.metadata[key] === undefined) Reflect.deleteProperty(metadata, key)
+      else metadata[key] = old.metadata[key]
+    }
+    if (row.generation && !sameJson(withoutMetadata(object), withoutMetadata(old)))
+      metadata.generation = (old.metadata.generation ?? 0) + 1
+    return object
+  }
+
+  #mark(call: Call, old: KubeObject): KubeObject {
+    if (old.metadata.deletionTimestamp !== undefined) return old
+    const object = copyOf(old)
+    object.metadata.deletionTimestamp = apiTime(this.#clock)
+    return this.#store.put(call.row.storage, object)
+  }
+
+  /** No controller empties a namespace here: its objects go with it. */
+  #empty(namespace: string): void {
+    for (const resource of this.#store.resources)
+      for (const object of this.#store.list(resource, namespace))
+        this.#store.remove(resource, object)
+  }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage } from 'node:http'
+import { discover, VERSION } from './discovery.js'
+import { Lists, parseSelectors } from './list.js'
+import { isMap, mapAt, textAt } from './object.js'
+import type { Call, DeleteOptions, Objects, Written } from './objects.js'
+import { mediaType, readJson, readPatch } from './read.js'
+import { methodNotAllowed, successBody, unsupportedMedia } from './status.js'
+import type { Store } from './store.js'
+import { shapeFor, type Shape, type Writer } from './view.js'
+import { wantsWatch } from './watch.js'
+
+/** A request whose body has been read. */
+export interface Asked {
+  readonly method: string
+  readonly headers: IncomingMessage['headers']
+  readonly query: URLSearchParams
+  readonly body: Buffer
+}
+
+/** A whole answer. */
+export interface Answer {
+  readonly code: number
+  readonly text: string
+  readonly type?: string
+}
+
+/** The API's verbs, as RBAC names them. */
+export type Verb =
+  'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
+
+/** @throws Refusal 405 for a verb that the resource does not have. */
+export const verbOf = (method: string, call: Call, query: URLSearchParams): Verb => {
+  const named = call.name !== undefined
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      if (named) return 'get'
+      return wantsWatch(query) ? 'watch' : 'list'
+    case 'POST':
+      if (!named && (!call.row.namespaced || call.namespace !== undefined)) return 'create'
+      break
+    case 'PUT':
+      if (named) return 'update'
+      break
+    case 'PATCH':
+      if (named) return 'patch'
+      break
+    case 'DELETE':
+      if (call.subresource !== '') break
+      return named ? 'delete' : 'deletecollection'
+  }
+  throw methodNotAllowed()
+}
+
+const json = (code: number, value: unknown): Answer => ({
+  code,
+  text: `${JSON.stringify(value)}\n`,
+})
+
+const BODY_TYPES = ['', 'application/json', '*/*']
+
+const bodyOf = (asked: Asked): unknown => {
+  const type = mediaType(asked.headers['content-type'])
+  if (!BODY_TYPES.includes(type))
+    throw unsupportedMedia(
+      'the body of the request was in an unknown format - accepted media types include: application/json',
+    )
+  return readJson(asked.body)
+}
+
+const deleteOptions = (asked: Asked): DeleteOptions => {
+  const body = bodyOf(asked)
+  const conditions = mapAt(isMap(body) ? body : {}, 'preconditions')
+  const { uid, resourceVersion } = conditions
+  return {
+    uid: typeof uid === 'string' ? uid : undefined,
+    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+  }
+}
+
+const HEALTH = new Set(['/livez', '/readyz', '/healthz'])
+
+/** Answers that need no object. Undefined when the path is none of theirs. */
+export const answerPlain = (path: string): Answer | undefined => {
+  if (HEALTH.has(path)) return { code: 200, text: 'ok', type: 'text/plain; charset=utf-8' }
+  if (path === '/version') return json(200, VERSION)
+  const found = discover(path)
+  return found === undefined ? undefined : json(200, found)
+}
+
+/** A path that nobody serves is not answered with a Status. */
+export const pageNotFound: Answer = {
+  code: 404,
+  text: '404 page not found\n',
+  type: 'text/plain; charset=utf-8',
+}
+
+/** Whose token is it? The only thing that the server can review. */
+export const answerTokenReview = (
+  asked: Asked,
+  clientOf: (token: string) => string | undefined,
+): Answer => {
+  const body = bodyOf(asked)
+  const review = isMap(body) ? body : {}
+  const client = clientOf(textAt(review, 'spec.token'))
+  const status =
+    client === undefined
+      ? { user: {}, error: 'invalid bearer token' }
+      : { authenticated: true, user: { username: client, groups: ['system:authenticated'] } }
+  return json(201, {
+    kind: 'TokenReview',
+    apiVersion: 'authentication.k8s.io/v1',
+    metadata: mapAt(review, 'metadata'),
+    spec: mapAt(review, 'spec'),
+    status,
+  })
+}
+
+/** Everything but watches: one request, one answer. */
+export class Routes {
+  readonly #store: Store
+  readonly #objects: Objects
+  readonly #lists: Lists
+  readonly #writer: Writer
+
+  constructor(store: Store, objects: Objects, writer: Writer) {
+    this.#store = store
+    this.#objects = objects
+    this.#lists = new Lists(store)
+    this.#writer = writer
+  }
+
+  /** @throws Refusal for whatever the server will not do. */
+  answer(verb: Exclude<Verb, 'watch'>, call: Call, asked: Asked): Answer {
+    const shape = shapeFor(asked.headers.accept, call.row)
+    switch (verb) {
+      case 'get':
+        return {
+          code: 200,
+          text: `${this.#writer.one(call.row, this.#objects.get(call), shape)}\n`,
+        }
+      case 'list':
+        return this.#list(call, asked, shape)
+      case 'create':
+        return this.#written(call, this.#objects.create(call, bodyOf(asked)), shape)
+      case 'update':
+        return this.#written(call, this.#objects.update(call, bodyOf(asked)), shape)
+      case 'patch': {
+        const type = mediaType(asked.headers['content-type'])
+        const patch = readPatch(call.row, type, asked.body)
+        return this.#written(call, this.#objects.patch(call, patch), shape)
+      }
+      case 'delete':
+        return this.#delete(call, asked, shape)
+      case 'deletecollection':
+        return this.#deleteAll(call, asked, shape)
+    }
+  }
+
+  #written(call: Call, written: Written, shape: Shape): Answer {
+    const text = `${this.#writer.one(call.row, written.object, shape)}\n`
+    return { code: written.created ? 201 : 200, text }
+  }
+
+  #list(call: Call, asked: Asked, shape: Shape): Answer {
+    const page = this.#lists.page(call, asked.query)
+    const head = {
+      resourceVersion: String(page.version),
+      ...(page.continue === '' ? {} : { continue: page.continue }),
+      ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
+    }
+    return { code: 200, text: this.#writer.list(call.row, page.items, shape, head) }
+  }
+
+  #delete(call: Call, asked: Asked, shape: Shape): Answer {
+    const { row } = call
+    const before = this.#objects.get(call)
+    const after = this.#objects.remove(call, deleteOptions(asked))
+    const isGone = (before.metadata.finalizers ?? []).length === 0
+    if (row.deleteReturnsObject || !isGone)
+      return { code: 200, text: `${this.#writer.one(row, after, shape)}\n` }
+    const group = row.group === '' ? {} : { group: row.group }
+    const { name, uid } = before.metadata
+    return json(200, successBody({ name, ...group, kind: row.resource, uid }))
+  }
+
+  #deleteAll(call: Call, asked: Asked, shape: Shape): Answer {
+    const match = parseSelectors(call, asked.query)
+    const options = deleteOptions(asked)
+    const chosen = this.#store.list(call.row.storage, call.namespace).filter(match)
+    for (const { metadata } of chosen)
+      this.#objects.remove({ ...call, name: metadata.name, namespace: metadata.namespace }, options)
+    const head = { resourceVersion: String(this.#store.version) }
+    return { code: 200, text: this.#writer.list(call.row, chosen, shape, head) }
+  }
+}

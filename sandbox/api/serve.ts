@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { JsonMap, KubeObject } from './object.js'
+import { groupVersion, type Row } from './registry.js'
+
+/** A stored object as a row serves it. */
+export const served = (row: Row, object: KubeObject): KubeObject => {
+  const form: JsonMap = row.form === undefined ? object : row.form.toServed(object)
+  const { apiVersion: _, kind: __, ...rest } = form
+  return {
+    kind: row.kind,
+    apiVersion: groupVersion(row),
+    ...rest,
+    metadata: object.metadata,
+  }
+}

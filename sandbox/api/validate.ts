@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMap, mapAt, mapsAt, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
+import type { Cause } from './status.js'
+
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const DNS_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
+const NAME_PART = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
+const DATA_KEY = /^[-._a-zA-Z0-9]{1,253}$/
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+const required = (field: string, detail = ''): Cause => ({
+  reason: 'FieldValueRequired',
+  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
+  field,
+})
+
+const wrong = (field: string, value: unknown, detail: string): Cause => ({
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${JSON.stringify(value)}: ${detail}`,
+  field,
+})
+
+const unsupported = (field: string, value: unknown, allowed: readonly string[]): Cause => ({
+  reason: 'FieldValueNotSupported',
+  message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${allowed.map(one => `"${one}"`).join(', ')}`,
+  field,
+})
+
+const SUBDOMAIN_RULE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+
+const isQualifiedName = (key: string): boolean => {
+  const parts = key.split('/')
+  const name = parts.at(-1) ?? ''
+  if (parts.length > 2 || name.length > 63 || !NAME_PART.test(name)) return false
+  return parts.length === 1 || (parts[0]!.length <= 253 && SUBDOMAIN.test(parts[0]!))
+}
+
+const checkLabels = (metadata: JsonMap): Cause[] =>
+  Object.entries(mapAt(metadata, 'labels')).flatMap(([key, value]) => {
+    const text = String(value)
+    if (!isQualifiedName(key))
+      return [wrong('metadata.labels', key, 'name part must consist of alphanumeric characters')]
+    if (text !== '' && (text.length > 63 || !NAME_PART.test(text)))
+      return [
+        wrong(
+          'metadata.labels',
+          text,
+          'a valid label must be an empty string or consist of alphanumeric characters',
+        ),
+      ]
+    return []
+  })
+
+const checkAnnotations = (metadata: JsonMap): Cause[] =>
+  Object.keys(mapAt(metadata, 'annotations')).flatMap(key =>
+    isQualifiedName(key.toLowerCase())
+      ? []
+      : [wrong('metadata.annotations', key, 'name part must consist of alphanumeric characters')],
+  )
+
+/** What is wrong with an object's name, labels and annotations. */
+export const checkMetadata = (object: KubeObject): readonly Cause[] => {
+  const { metadata } = object
+  const name = metadata.name
+  const causes: Cause[] = []
+  if (name === '') causes.push(required('metadata.name', 'name or generateName is required'))
+  else if (name.length > 253 || !SUBDOMAIN.test(name))
+    causes.push(wrong('metadata.name', name, SUBDOMAIN_RULE))
+  return [...causes, ...checkLabels(metadata), ...checkAnnotations(metadata)]
+}
+
+const isTextMap = (value: unknown): boolean =>
+  isMap(value) && Object.values(value).every(inner => typeof inner === 'string')
+
+/** The field whose type is wrong, in words; undefined when the object can be read at all. */
+export const typeTrouble = (object: JsonMap): string | undefined => {
+  const metadata = object['metadata'] ?? {}
+  if (!isMap(metadata)) return 'metadata: expected an object'
+  for (const key of ['labels', 'annotations']) {
+    const value = metadata[key] ?? {}
+    if (!isTextMap(value)) return `metadata.${key}: expected a map of strings`
+  }
+  for (const key of ['name', 'namespace', 'generateName', 'resourceVersion', 'uid']) {
+    const value = metadata[key] ?? ''
+    if (typeof value !== 'string') return `metadata.${key}: expected a string`
+  }
+  for (const key of ['spec', 'status', 'data', 'stringData', 'involvedObject', 'regarding']) {
+    const value = object[key] ?? {}
+    if (!isMap(value)) return `${key}: expected an object`
+  }
+  for (const [holder, key] of LISTS) {
+    const value = mapAt(object, holder)[key] ?? []
+    if (!Array.isArray(value) || !value.every(isMap))
+      return `${holder}.${key}: expected a list of objects`
+  }
+  return undefined
+}
+
+const LISTS = [
+  ['spec', 'taints'],
+  ['spec', 'ports'],
+  ['spec', 'containers'],
+  ['status', 'conditions'],
+  ['status', 'addresses'],
+  ['metadata', 'ownerReferences'],
+] as const
+
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+
+const checkTaint = (taint: JsonMap, field: string): Cause[] => {
+  const causes: Cause[] = []
+  const key = textAt(taint, 'key')
+  const value = textAt(taint, 'value')
+  if (key === '') causes.push(wrong(`${field}.key`, key, 'name part must be non-empty'))
+  else if (!isQualifiedName(key))
+    causes.push(wrong(`${field}.key`, key, 'name part must consist of alphanumeric characters'))
+  if (value !== '' && (value.length > 63 || !NAME_PART.test(value)))
+    causes.push(
+      wrong(
+        `${field}.value`,
+        value,
+        'a valid label must be an empty string or consist of alphanumeric characters',
+      ),
+    )
+  if (textAt(taint, 'effect') === '') causes.push(required(`${field}.effect`))
+  else if (!EFFECTS.includes(textAt(taint, 'effect')))
+    causes.push(unsupported(`${field}.effect`, taint['effect'], EFFECTS))
+  return causes
+}
+
+/** Taints must be whole, and no two may have the same key and effect. */
+export const checkNode = (node: KubeObject): readonly Cause[] => {
+  const seen = new Set<string>()
+  return mapsAt(mapAt(node, 'spec'), 'taints').flatMap((taint, index) => {
+    const field = `spec.taints[${index}]`
+    const pair = `${textAt(taint, 'key')}:${textAt(taint, 'effect')}`
+    const causes = checkTaint(taint, field)
+    if (seen.has(pair))
+      causes.push({
+        reason: 'FieldValueDuplicate',
+        message: `Duplicate value: ${JSON.stringify(taint)}`,
+        field,
+      })
+    seen.add(pair)
+    return causes
+  })
+}
+
+const checkDataKeys = (object: KubeObject): Cause[] =>
+  Object.keys(mapAt(object, 'data')).flatMap(key =>
+    DATA_KEY.test(key)
+      ? []
+      : [
+          wrong(
+            `data[${key}]`,
+            key,
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+          ),
+        ],
+  )
+
+/** Data that was declared immutable stays. */
+const checkImmutable = (object: KubeObject, old: KubeObject | undefined): Cause[] => {
+  if (old?.['immutable'] !== true) return []
+  const causes: Cause[] = []
+  if (object['immutable'] !== true)
+    causes.push({
+      reason: 'FieldValueForbidden',
+      message: 'Forbidden: field is immutable when `immutable` is set',
+      field: 'immutable',
+    })
+  if (!sameJson(object['data'] ?? {}, old['data'] ?? {}))
+    causes.push({
+      reason: 'FieldValueForbidden',
+      message: 'Forbidden: field is immutable when `immutable` is set',
+      field: 'data',
+    })
+  return causes
+}
+
+export const checkConfigMap = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+): readonly Cause[] => [...checkDataKeys(object), ...checkImmutable(object, old)]
+
+/** True for standard base64 with padding, as Secrets carry it. */
+export const isBase64 = (text: unknown): boolean => typeof text === 'string' && BASE64.test(text)
+
+const immutableField = (field: string, now: unknown, before: unknown): Cause[] =>
+  sameJson(now, before) ? [] : [wrong(field, now, 'field is immutable')]
+
+export const checkSecret = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => [
+  ...checkDataKeys(object),
+  ...checkImmutable(object, old),
+  ...(old === undefined ? [] : immutableField('type', object['type'], old['type'])),
+]
+
+export const checkService = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => {
+  const spec = mapAt(object, 'spec')
+  const causes: Cause[] = []
+  const { name } = object.metadata
+  if (name.length > 63 || !DNS_LABEL.test(name))
+    causes.push(
+      wrong(
+        'metadata.name',
+        name,
+        'a DNS-1035 label must consist of lower case alphanumeric characters',
+      ),
+    )
+  if (
+    mapsAt(spec, 'ports').length === 0 &&
+    spec['clusterIP'] !== 'None' &&
+    spec['type'] !== 'ExternalName'
+  )
+    causes.push(required('spec.ports'))
+  const before = old === undefined ? '' : textAt(old, 'spec.clusterIP')
+  if (before !== '' && before !== spec['clusterIP'])
+    causes.push(wrong('spec.clusterIPs[0]', [spec['clusterIP']], 'may not change once set'))
+  return causes
+}
+
+export const checkPod = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => {
+  const containers = mapsAt(mapAt(object, 'spec'), 'containers')
+  if (containers.length === 0) return [required('spec.containers')]
+  const nodeName = textAt(object, 'spec.nodeName')
+  const before = old === undefined ? '' : textAt(old, 'spec.nodeName')
+  if (before !== '' && before !== nodeName)
+    return [
+      {
+        reason: 'FieldValueForbidden',
+        message:
+          'Forbidden: pod updates may not change fields other than `spec.containers[*].image`',
+        field: 'spec',
+      },
+    ]
+  return containers.flatMap((container, index) =>
+    textAt(container, 'name') === '' ? [required(`spec.containers[${index}].name`)] : [],
+  )
+}
+
+const checkEventNamespace = (object: KubeObject): Cause[] => {
+  const about = textAt(object, 'involvedObject.namespace')
+  const own = object.metadata.namespace ?? ''
+  const expected = about === '' ? ['default', 'kube-system'] : [about]
+  return expected.includes(own)
+    ? []
+    : [wrong('involvedObject.namespace', about, 'does not match event.namespace')]
+}
+
+export const checkEvent = (object: KubeObject): readonly Cause[] => checkEventNamespace(object)
+
+/** The new API asks for what the old one leaves open. */
+export const checkNewEvent = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+): readonly Cause[] => {
+  const causes = checkEventNamespace(object)
+  if (old !== undefined) return causes
+  if (textAt(object, 'eventTime') === '') causes.push(required('eventTime'))
+  const controller = textAt(object, 'reportingComponent')
+  if (controller === '') causes.push(required('reportingController'))
+  else if (!isQualifiedName(controller))
+    causes.push(
+      wrong('reportingController', controller, 'name part must consist of alphanumeric characters'),
+    )
+  for (const field of ['reportingInstance', 'reason', 'action'])
+    if (textAt(object, field) === '') causes.push(required(field))
+  if (textAt(object, 'message').length > 1024)
+    causes.push(wrong('message', '', 'can have at most 1024 characters'))
+  const types = ['Normal', 'Warning']
+  if (!types.includes(textAt(object, 'type')))
+    causes.push(wrong('type', textAt(object, 'type'), 'has invalid value'))
+  return causes
+}
+
+export const checkLease = (object: KubeObject): readonly Cause[] => {
+  const spec = mapAt(object, 'spec')
+  const { leaseDurationSeconds: seconds } = spec
+  if (typeof seconds === 'number' && seconds <= 0)
+    return [wrong('spec.leaseDurationSeconds', seconds, 'must be greater than 0')]
+  return []
+}
+
+const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN']
+
+export const checkSlice = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => {
+  const type = textAt(object, 'addressType')
+  if (type === '') return [required('addressType')]
+  if (!ADDRESS_TYPES.includes(type)) return [unsupported('addressType', type, ADDRESS_TYPES)]
+  const causes = old === undefined ? [] : immutableField('addressType', type, old['addressType'])
+  mapsAt(object, 'endpoints').forEach((endpoint, index) => {
+    const { addresses } = endpoint
+    if (!Array.isArray(addresses) || addresses.length === 0)
+      causes.push(required(`endpoints[${index}].addresses`, 'must contain at least 1 address'))
+  })
+  return causes
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.js'
+import type { Link } from './link.js'
+import { invalidOptions, parseSelectors, parseVersion } from './list.js'
+import type { KubeObject } from './object.js'
+import type { ResourcePath } from './paths.js'
+import type { Match } from './selector.js'
+import * as status from './status.js'
+import type { Store, StoreEvent } from './store.js'
+import type { Shape, Writer } from './view.js'
+
+/** Where a watch begins. */
+type Start =
+  /** After this version. */
+  | { readonly kind: 'after'; readonly version: number }
+  /** With everything that is there, as ADDED; `marked`: then a bookmark that says so. */
+  | { readonly kind: 'state'; readonly marked: boolean }
+
+/** A watch as its query describes it. */
+export interface WatchOptions {
+  readonly start: Start
+  readonly bookmarks: boolean
+  readonly match: Match
+  /** Ms until the server ends the stream. */
+  readonly lastsMs: number
+}
+
+const isTrue = (query: URLSearchParams, key: string): boolean =>
+  query.get(key) === 'true' || query.get(key) === '1'
+
+/** True when a query asks for a stream rather than a list. */
+export const wantsWatch = (query: URLSearchParams): boolean => isTrue(query, 'watch')
+
+/** The real one's default is half an hour and more. */
+const DEFAULT_SECONDS = 1_800
+
+const checkInitial = (query: URLSearchParams, served: boolean): void => {
+  const match = query.get('resourceVersionMatch') ?? ''
+  if (!query.has('sendInitialEvents')) {
+    if (match === '') return
+    throw invalidOptions(
+      'resourceVersionMatch',
+      'Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+    )
+  }
+  if (!served)
+    throw invalidOptions(
+      'sendInitialEvents',
+      'Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled',
+    )
+  if (match !== 'NotOlderThan')
+    throw invalidOptions(
+      'resourceVersionMatch',
+      'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+    )
+}
+
+const startOf = (query: URLSearchParams, current: number): Start => {
+  const version = parseVersion(query) ?? 0
+  if (isTrue(query, 'sendInitialEvents')) {
+    if (version > current) throw status.versionTooLarge(version, current)
+    return { kind: 'state', marked: true }
+  }
+  if (version > 0) return { kind: 'after', version }
+  if (query.has('sendInitialEvents')) return { kind: 'after', version: current }
+  return { kind: 'state', marked: false }
+}
+
+/** @throws Refusal 400, 422, 504. */
+export const parseWatch = (
+  at: ResourcePath,
+  query: URLSearchParams,
+  server: { readonly version: number; readonly watchList: boolean },
+): WatchOptions => {
+  checkInitial(query, server.watchList)
+  const seconds = Number(query.get('timeoutSeconds') ?? DEFAULT_SECONDS)
+  return {
+    start: startOf(query, server.version),
+    bookmarks: isTrue(query, 'allowWatchBookmarks'),
+    match: parseSelectors(at, query),
+    lastsMs: (seconds > 0 ? seconds : DEFAULT_SECONDS) * 1000,
+  }
+}
+
+/** What a watcher with this selector sees of a change: an object may enter and leave the selection. */
+const seenAs = (
+  match: Match,
+  event: StoreEvent,
+): { type: string; object: KubeObject } | undefined => {
+  const before = event.previous !== undefined && match(event.previous)
+  const now = event.type !== 'DELETED' && match(event.object)
+  if (now) return { type: before ? 'MODIFIED' : 'ADDED', object: event.object }
+  if (!before) return undefined
+  const { resourceVersion } = event.object.metadata
+  const left = { ...event.previous!, metadata: { ...event.previous!.metadata, resourceVersion } }
+  return { type: 'DELETED', object: event.type === 'DELETED' ? event.object : left }
+}
+
+/** What a watcher works with. */
+export interface WatchSeams {
+  readonly store: Store
+  readonly clock: Clock
+  readonly writer: Writer
+  readonly link: Link
+  /** Lines that may wait for a slow reader; one more ends its watch with 410. */
+  readonly buffer: number
+  readonly bookmarkPeriodMs: number
+}
+
+/** One watch stream. It never makes the store wait: what its reader does not take is queued up to a limit. */
+export class Watcher {
+  readonly #at: ResourcePath
+  readonly #shape: Shape
+  readonly #options: WatchOptions
+  readonly #seams: WatchSeams
+  readonly #response: ServerResponse
+  readonly #cleanups: (() => void)[] = []
+  #queue: string[] = []
+  #limit: number
+  #isFull = false
+  #isEnding = false
+  #held: (() => void) | undefined
+  #cancelBookmark: () => void = () => undefined
+
+  /** Takes over the response; `run` starts it. */
+  constructor(
+    at: ResourcePath & { readonly shape: Shape },
+    options: WatchOptions,
+    seams: WatchSeams,
+    response: ServerResponse,
+  ) {
+    this.#at = at
+    this.#shape = at.shape
+    this.#options = options
+    this.#seams = seams
+    this.#limit = seams.buffer
+    this.#response = response
+  }
+
+  /** @throws Refusal 410 when the start is forgotten; nothing is sent then. */
+  run(): void {
+    const { store, clock } = this.#seams
+    const { start } = this.#options
+    const past =
+      start.kind === 'after' ? store.eventsAfter(this.#at.row.storage, start.version) : []
+    if (past === undefined)
+      throw status.expired(
+        `too old resource version: ${start.kind === 'after' ? start.version : 0} (${store.version})`,
+      )
+    this.#open()
+    if (start.kind === 'state') this.#pushState(start.marked)
+    for (const event of past) this.#pushEvent(event)
+    // What was there before the watch does not count against its reader.
+    this.#limit += this.#queue.length
+    this.#pump()
+    const floor = start.kind === 'after' ? start.version : 0
+    this.#cleanups.push(
+      store.subscribe(this.#at.row.storage, event => {
+        if (event.version > floor && this.#pushEvent(event)) this.#flush()
+      }),
+      clock.after(this.#options.lastsMs, () => this.end()),
+    )
+    if (this.#options.bookmarks) this.#scheduleBookmark()
+  }
+
+  /** Send an error as the stream's only event, as the real one does for 410. */
+  fail(refusal: status.Refusal): void {
+    this.#open()
+    this.#push('ERROR', JSON.stringify(status.statusBody(refusal)))
+    this.end()
+  }
+
+  /** End the stream in good order. */
+  end(): void {
+    this.#release()
+    this.#isEnding = true
+    this.#pump()
+  }
+
+  #open(): void {
+    this.#response.writeHead(200, {
+      'Content-Type': 'application/json',
+      'Cache-Control': 'no-cache, private',
+    })
+    this.#response.flushHeaders()
+    this.#response.on('drain', () => {
+      this.#isFull = false
+      this.#pump()
+    })
+    this.#response.once('close', () => {
+      this.#release()
+      this.#held?.()
+    })
+  }
+
+  #release(): void {
+    this.#cancelBookmark()
+    for (const clean of this.#cleanups.splice(0)) clean()
+  }
+
+  #pushState(marked: boolean): void {
+    const { store, writer } = this.#seams
+    const { row, namespace } = this.#at
+    for (const object of store.list(row.storage, namespace).filter(this.#options.match))
+      this.#push('ADDED', writer.one(row, object, this.#shape))
+    if (marked && this.#options.bookmarks)
+      this.#push('BOOKMARK', writer.bookmark(row, store.version, this.#shape, true))
+  }
+
+  /** @returns whether the watcher sees anything of the change. */
+  #pushEvent(event: StoreEvent): boolean {
+    const seen = seenAs(this.#options.match, event)
+    if (seen === undefined) return false
+    this.#push(seen.type, this.#seams.writer.one(this.#at.row, seen.object, this.#shape))
+    return true
+  }
+
+  #scheduleBookmark(): void {
+    const { clock, bookmarkPeriodMs, store, writer } = this.#seams
+    this.#cancelBookmark = clock.after(bookmarkPeriodMs, () => {
+      const { start } = this.#options
+      // A watcher from the future hears no version below its own.
+      const floor = start.kind === 'after' ? start.version : 0
+      if (store.version >= floor)
+        this.#push('BOOKMARK', writer.bookmark(this.#at.row, store.version, this.#shape, false))
+      this.#flush()
+      this.#scheduleBookmark()
+    })
+  }
+
+  #push(type: string, object: string): void {
+    this.#queue.push(`{"type":"${type}","object":${object.trimEnd()}}\n`)
+  }
+
+  #flush(): void {
+    this.#pump()
+    if (this.#queue.length <= this.#limit) return
+    this.#queue = []
+    this.#push(
+      'ERROR',
+      JSON.stringify(status.statusBody(status.expired('the watcher is too slow'))),
+    )
+    this.end()
+  }
+
+  #pump(): void {
+    const { link } = this.#seams
+    if (link.state === 'silent') {
+      this.#held ??= link.whenUp(() => {
+        this.#held = undefined
+        this.#pump()
+      })
+      return
+    }
+    while (this.#queue.length > 0 && !this.#isFull)
+      this.#isFull = !this.#response.write(this.#queue.shift())
+    if (this.#isEnding && this.#queue.length === 0) this.#response.end()
+  }
+}
