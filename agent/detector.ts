@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../core/clock.js'
+import type { NodeName } from '../core/ids.js'
+import type { Logger } from '../core/log.js'
+import type { Random } from '../core/random.js'
+import type { Roster } from '../core/roster.js'
+import { makePlugins } from '../plugins/registry.js'
+import type { PluginSeams, SelfReport } from '../plugins/seams.js'
+import { FLAG } from '../vote/evidence.js'
+import { makeJudgement, remapJudgement } from '../vote/judgement.js'
+import { makeVouching, remapVouching, type VouchEnd } from '../vote/vouch.js'
+import { makeChecker, type Checker } from './check/checker.js'
+import type { LoopLag } from './check/loop-lag.js'
+import type { RoundOutcome } from './check/watch.js'
+import { makeEngine, type Engine } from './commun/engine.js'
+import type { PeerAnswer } from './commun/inbox.js'
+import type { KeyRing } from './commun/key-ring.js'
+import type { Route, Transport } from './commun/transport.js'
+import type { AgentOptions } from './options/agent-options.js'
+import type { VoteOutcome } from './stages/vote.js'
+import type { ResultStore, ZoneState } from './store.js'
+
+/** The world as the detector sees it. */
+export interface DetectorSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly store: ResultStore
+  readonly transport: Transport
+  readonly probes: Omit<PluginSeams, 'selfReport'>
+  readonly loopLag?: LoopLag | undefined
+  /** Of the last life; undefined on a node without memory. */
+  readonly savedHeartbeat: number | undefined
+  readonly saveHeartbeat: (heartbeat: number) => void
+  /** Votes have to be counted again. */
+  readonly onEvidence: () => void
+  readonly onRound: (outcome: RoundOutcome) => void
+  /** Members that left the roster while they were vouched for. */
+  readonly onVouchEnded: (node: string, why: VouchEnd) => void
+}
+
+/** *Check* and *Commun* over one roster: fills the store's zone with votes. */
+export interface Detector {
+  readonly engine: Engine
+  readonly checker: Checker
+  /** Go on with another roster; what both share is kept. */
+  setRoster(roster: Roster): void
+  /** What the own kubelet says, and since when the apiserver is out of reach (undefined: it is not). */
+  setOwn(own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined }): void
+  /** What a vote moved changes how we probe, talk, and what we say of ourselves. */
+  afterVote(outcome: VoteOutcome): void
+  receive(route: Route, body: Uint8Array, from: string): PeerAnswer
+  /** Say goodbye, then stop everything. May be called twice. */
+  stop(): Promise<void>
+}
+
+/** While an agent suspects itself its probes get this much more time. */
+const DOUBT_FACTOR = 2
+const KUBELET_BITS = FLAG.kubeletBad | FLAG.kubeletWell
+
+const KUBELET_FLAG: Readonly<Record<SelfReport, number>> = {
+  well: FLAG.kubeletWell,
+  bad: FLAG.kubeletBad,
+  unknown: 0,
+}
+
+class ZoneDetector implements Detector {
+  readonly engine: Engine
+  readonly checker: Checker
+  readonly #o: AgentOptions
+  readonly #seams: DetectorSeams
+  #own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined } = {
+    kubelet: 'unknown',
+    cloudCutAt: undefined,
+  }
+  /** Own rounds are still missing about somebody who was in the first roster. */
+  #isWarming = true
+  /** What the members last said of their kubelets, to notice a change. */
+  #kubelets: Uint8Array
+  #stopping: Promise<void> | undefined
+
+  constructor(
+    options: AgentOptions,
+    start: { readonly roster: Roster; readonly keys: KeyRing },
+    seams: DetectorSeams,
+  ) {
+    this.#o = options
+    this.#seams = seams
+    const { clock, random, log, transport, savedHeartbeat, saveHeartbeat } = seams
+    this.engine = makeEngine(
+      options,
+      { ...start, savedHeartbeat },
+      {
+        clock,
+        random,
+        log,
+        transport,
+        saveHeartbeat,
+        onEvidence: () => this.#evidence(),
+        onSuspect: name => this.checker.probeNow(name),
+        localUp: index => seams.store.zone.current?.judgement.localUp[index] !== 0,
+      },
+    )
+    const selfReport = (name: NodeName): SelfReport => this.#reportOf(name)
+    this.checker = makeChecker(options, {
+      plugins: makePlugins(options.plugins, { ...seams.probes, selfReport }, options.scoreLine),
+      clock,
+      random,
+      log,
+      loopLag: seams.loopLag,
+      onRound: outcome => this.#round(outcome),
+      callForVotes: name => this.#about(name, index => this.engine.suspect(index)),
+    })
+    const size = start.roster.members.length
+    this.#kubelets = new Uint8Array(size)
+    this.#publish({ judgement: makeJudgement(size), vouching: makeVouching(size) })
+    this.#sayOwn()
+    this.#probe(start.roster)
+    this.engine.start()
+  }
+
+  setRoster(roster: Roster): void {
+    const last = this.#state
+    this.engine.setRoster(roster)
+    const oldIndexOf = Int32Array.from(
+      roster.members,
+      member => last.roster.indexOf(member.name) ?? -1,
+    )
+    const { vouching, left } = remapVouching(last.vouching, oldIndexOf)
+    for (const index of left)
+      this.#seams.onVouchEnded(last.roster.members[index]!.name, 'roster-left')
+    this.#kubelets = Uint8Array.from(oldIndexOf, old => (old < 0 ? 0 : this.#kubelets[old]!))
+    this.#publish({ judgement: remapJudgement(last.judgement, oldIndexOf), vouching })
+    this.#probe(roster)
+    this.#seams.onEvidence()
+  }
+
+  setOwn(own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined }): void {
+    this.#own = own
+    this.#sayOwn()
+    this.#seams.onEvidence()
+  }
+
+  afterVote({ changes }: VoteOutcome): void {
+    const { judgement: j } = this.#state
+    this.engine.setBurst(changes.burst)
+    this.checker.slowDown(j.selfSuspect ? DOUBT_FACTOR : 1)
+    this.#sayOwn()
+  }
+
+  receive(route: Route, body: Uint8Array, from: string): PeerAnswer {
+    return this.engine.receive(route, body, from)
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    await this.checker.stop()
+    await this.engine.leave()
+    await this.engine.stop()
+  }
+
+  get #state(): ZoneState {
+    return this.#seams.store.zone.current!
+  }
+
+  #publish(part: Pick<ZoneState, 'judgement' | 'vouching'>): void {
+    const { table } = this.engine
+    this.#seams.store.zone.set(Object.freeze({ roster: table.roster, table, ...part }))
+  }
+
+  #probe({ members, self }: Roster): void {
+    this.checker.setTargets(members.filter((_, index) => index !== self))
+    this.#reviewWarming()
+  }
+
+  #about(name: string, act: (index: number) => void): void {
+    const index = this.engine.table.roster.indexOf(name)
+    if (index !== undefined) act(index)
+  }
+
+  #round(outcome: RoundOutcome): void {
+    this.#about(outcome.target, index =>
+      this.engine.setOwnVote(index, outcome.isDown, outcome.failedRounds),
+    )
+    this.#reviewWarming()
+    this.#seams.onRound(outcome)
+    this.#seams.onEvidence()
+  }
+
+  /** Warm once there was a round about everybody; who joins later does not cool us down again. */
+  #reviewWarming(): void {
+    if (!this.#isWarming) return
+    const { roster } = this.engine.table
+    this.#isWarming = roster.members.some((member, index) => {
+      if (index === roster.self) return false
+      const state = this.checker.stateOf(member.name)
+      return state === undefined || state.rounds + state.voidRounds === 0
+    })
+    if (!this.#isWarming) this.#sayOwn()
+  }
+
+  /** Everything that the own record says of its node. */
+  #sayOwn(): void {
+    const { kubelet, cloudCutAt } = this.#own
+    const isSuspect = this.#seams.store.zone.current?.judgement.selfSuspect === true
+    const flags =
+      KUBELET_FLAG[kubelet] |
+      (cloudCutAt === undefined ? 0 : FLAG.cloudCut) |
+      (this.#isWarming ? FLAG.warming : 0) |
+      (isSuspect ? FLAG.selfSuspect : 0) |
+      (this.#stopping === undefined ? 0 : FLAG.leaving)
+    this.engine.setOwnFlags(flags, cloudCutAt ?? -Infinity)
+  }
+
+  /** The word of a node about its own kubelet, if it is fresh. */
+  #reportOf(name: string): SelfReport {
+    const { table } = this.engine
+    const index = table.roster.indexOf(name)
+    if (index === undefined) return 'unknown'
+    const ageMs = this.#seams.clock.now() - table.producedAt[index]!
+    const flags = ageMs < this.#o.recordTtlMs ? table.flags[index]! : 0
+    if ((flags & FLAG.kubeletBad) !== 0) return 'bad'
+    return (flags & FLAG.kubeletWell) === 0 ? 'unknown' : 'well'
+  }
+
+  /** Records came in. Whose kubelet changed is probed at once: its word is part of the score. */
+  #evidence(): void {
+    const { table } = this.engine
+    for (let index = 0; index < table.size; index++) {
+      const bits = table.flags[index]! & KUBELET_BITS
+      if (bits === this.#kubelets[index]) continue
+      this.#kubelets[index] = bits
+      if (index !== table.self) this.checker.probeNow(table.roster.members[index]!.name)
+    }
+    this.#seams.onEvidence()
+  }
+}
+
+/** Begin to watch the zone. The first vote is the caller's to start. */
+export const makeDetector = (
+  options: AgentOptions,
+  start: { readonly roster: Roster; readonly keys: KeyRing },
+  seams: DetectorSeams,
+): Detector => new ZoneDetector(options, start, seams)
