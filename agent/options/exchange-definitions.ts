@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ExchangeOptions } from './agent-options.js'
+import type { DefinitionsOf } from './definition.js'
+import { duration, integer, oneOf, text } from './kinds.js'
+
+/** How results travel between agents. */
+export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
+  clusterId: {
+    flag: 'cluster-id',
+    group: 'Exchange',
+    kind: text,
+    default: '',
+    summary: 'agents of other clusters that share key and zone name are refused by this name',
+    relation: 'must be the same on all agents of a zone',
+  },
+  exchangePeriodMs: {
+    flag: 'exchange-period',
+    group: 'Exchange',
+    kind: duration('100ms', '10m'),
+    default: '5s',
+    profiles: { fast: '500ms', superedge: '10s' },
+    summary: 'one push-pull with one partner in this period',
+    relation: 'at most half of --record-ttl; at least --burst-period',
+    aliases: [{ name: 'communicateperiod', seconds: true }],
+  },
+  burstPeriodMs: {
+    flag: 'burst-period',
+    group: 'Exchange',
+    kind: duration('50ms', '10m'),
+    default: '500ms',
+    profiles: { fast: '250ms' },
+    summary: 'the same while a node is contested',
+    relation: 'at most --exchange-period',
+  },
+  burstMs: {
+    flag: 'burst-duration',
+    group: 'Exchange',
+    kind: duration('1s', '10m'),
+    default: '15s',
+    summary: 'how long a burst lasts after its last cause',
+  },
+  exchangeTimeoutMs: {
+    flag: 'exchange-timeout',
+    group: 'Exchange',
+    kind: duration('50ms', '1m'),
+    default: '2s',
+    profiles: { fast: '1s', superedge: '3s' },
+    summary: 'limit for one round trip with a peer',
+    relation: 'below --record-ttl',
+    aliases: [
+      { name: 'communicatetimetout', seconds: true },
+      { name: 'communicatetimeout', seconds: true },
+    ],
+  },
+  pushBatchMs: {
+    flag: 'push-batch',
+    group: 'Exchange',
+    kind: duration('0ms', '5s'),
+    default: '50ms',
+    profiles: { fast: '20ms' },
+    summary: 'a change waits this long for others to travel with it',
+  },
+  partnerBackoffMs: {
+    flag: 'partner-backoff',
+    group: 'Exchange',
+    kind: duration('0ms', '10m'),
+    default: '15s',
+    profiles: { fast: '5s' },
+    summary: 'a partner that failed is left out this long',
+  },
+  superedgePeers: {
+    flag: 'superedge-peers',
+    group: 'Exchange',
+    kind: oneOf('auto', 'off', 'v0.6', 'v0.9'),
+    default: 'auto',
+    summary: 'whether SuperEdge agents are talked to: found out, never, or always in one dialect',
+  },
+  superedgePeriodMs: {
+    flag: 'superedge-period',
+    group: 'Exchange',
+    kind: duration('100ms', '10m'),
+    default: '10s',
+    summary: 'how often a SuperEdge peer gets our results',
+    relation: 'at most half of --record-ttl',
+    aliases: [{ name: 'communicateperiod', seconds: true }],
+  },
+  superedgeAttempts: {
+    flag: 'superedge-attempts',
+    group: 'Exchange',
+    kind: integer(1, 10),
+    default: '1',
+    summary: 'attempts of one PUT to a SuperEdge peer',
+    aliases: [{ name: 'communicateretrytime' }],
+  },
+}

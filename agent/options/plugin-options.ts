@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { PluginSpec } from '../../plugins/spec.js'
+import type { Definition } from './definition.js'
+import { parsePluginSpec, pluginNames } from './local-plugins.js'
+import type { Kind } from './kinds.js'
+
+/** The default set: what a kubelet on its usual port and the kubelet's own word give, half each. */
+const DEFAULTS: Readonly<Record<string, string>> = {
+  kubeletauth: 'weight=0.5,port=10250',
+  selfreport: 'weight=0.5',
+}
+
+const SUMMARIES: Readonly<Record<string, string>> = {
+  ping: 'TCP connect to the node',
+  kubelet: "GET of the kubelet's /healthz over HTTP",
+  kubeletauth:
+    "GET of the kubelet's authenticated port; 401 and 403 mean alive; no token unless token-file is given",
+  http: 'GET of any URL with {address} and {name}',
+  selfreport: "what the node's own agent says about its kubelet",
+}
+
+const formatSpec = (spec: PluginSpec): string =>
+  [
+    `weight=${spec.weight / 1_000_000}`,
+    ...(spec.name in DEFAULTS || spec.url === undefined ? [] : [`url=${spec.url}`]),
+    ...(spec.port > 0 && spec.name !== 'http' && spec.name !== 'selfreport'
+      ? [`port=${spec.port}`]
+      : []),
+    ...(spec.ca === undefined ? [] : [`ca=${spec.ca}`]),
+    ...(spec.tokenFile === undefined ? [] : [`token-file=${spec.tokenFile}`]),
+  ].join(',')
+
+const pluginKind = (name: string): Kind<PluginSpec> => ({
+  name: 'plugin',
+  rule: 'must be key=value pairs such as weight=0.5,port=10250',
+  // Refuses by throwing InvalidInputError itself, since it knows which pair is wrong.
+  parse: given => ({ value: parsePluginSpec(name, given) }),
+  format: formatSpec,
+})
+
+/** A check plugin's option; the registry's names decide which there are. */
+export interface PluginDefinition extends Definition<PluginSpec> {
+  readonly plugin: string
+}
+
+/** `--NAME-plugin` for each plugin of the registry, and `--NAMEplugin` as SuperEdge spells it. */
+export const pluginDefinitions: readonly PluginDefinition[] = pluginNames.map(name => ({
+  plugin: name,
+  flag: `${name}-plugin`,
+  group: 'Check',
+  kind: pluginKind(name),
+  default: DEFAULTS[name],
+  summary: SUMMARIES[name] ?? `check plugin ${name}`,
+  relation: 'giving any plugin replaces the whole default set; may be given more than once',
+  aliases: [{ name: `${name}plugin` }],
+}))

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMap, isScalar, isSeq, parseDocument, type Document } from 'yaml'
+import { InvalidInputError } from '../../core/errors.js'
+import { allDefinitions, ignoredFlags } from './definitions.js'
+import { envName } from './definition.js'
+import { suggestion } from './nearest.js'
+import { pluginDefinitions } from './plugin-options.js'
+
+/** Which source gave a value. */
+export type Origin =
+  | { readonly source: 'flag'; readonly name: string }
+  | { readonly source: 'env'; readonly name: string }
+  | { readonly source: 'config'; readonly path: string; readonly name: string }
+  | { readonly source: 'profile'; readonly name: string }
+  | { readonly source: 'default' }
+
+/** A text and where it stood. */
+export interface Given {
+  readonly text: string
+  readonly origin: Origin
+}
+
+/** What one source gives, by own flag name, in order. */
+export type GivenByFlag = ReadonlyMap<string, readonly Given[]>
+
+/** Everything that may give options. */
+export interface OptionSources {
+  /** In the order of the command line; names without dashes, own or SuperEdge's. */
+  readonly flags: readonly { readonly name: string; readonly text: string }[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly config?: { readonly path: string; readonly text: string } | undefined
+}
+
+/** Options about options: not part of AgentOptions. */
+export const metaFlags = ['profile', 'config'] as const
+
+const ownFlags = new Set([...metaFlags, ...allDefinitions.map(definition => definition.flag)])
+const pluginFlags = new Set(pluginDefinitions.map(definition => definition.flag))
+
+/** SuperEdge's name → own flags; one name may set several. */
+const aliases = new Map<string, { readonly flag: string; readonly seconds: boolean }[]>()
+for (const { flag, aliases: list } of allDefinitions) {
+  for (const { name, seconds } of list ?? []) {
+    aliases.set(name, [...(aliases.get(name) ?? []), { flag, seconds: seconds ?? false }])
+  }
+}
+
+/** Every accepted name that is not an own one; the command line declares them without showing them. */
+export const foreignFlags: readonly string[] = [...aliases.keys(), 'v', ...ignoredFlags]
+
+const add = (into: Map<string, Given[]>, flag: string, given: Given): void => {
+  const list = into.get(flag)
+  if (list === undefined) into.set(flag, [given])
+  else list.push(given)
+}
+
+/** klog's verbosity: above 3 people look for trouble. */
+export const levelOfVerbosity = (verbosity: number): 'debug' | 'info' =>
+  verbosity >= 4 ? 'debug' : 'info'
+
+/** @throws InvalidInputError unless it is a whole number from 0 to 10. */
+export const parseVerbosity = (thing: string, text: string): number => {
+  if (!/^(\d|10)$/.test(text)) {
+    throw new InvalidInputError(thing, 'must be a whole number from 0 to 10', text)
+  }
+  return Number(text)
+}
+
+const readForeignFlag = (name: string, text: string, into: Map<string, Given[]>): boolean => {
+  const origin: Origin = { source: 'flag', name: `--${name}` }
+  if (name === 'v') {
+    add(into, 'log-level', { text: levelOfVerbosity(parseVerbosity('--v', text)), origin })
+    return true
+  }
+  for (const { flag, seconds } of aliases.get(name) ?? []) {
+    add(into, flag, { text: seconds && /^\d+$/.test(text) ? `${text}s` : text, origin })
+  }
+  return aliases.has(name)
+}
+
+/** Sort flags by own name; SuperEdge's names are translated, klog's dropped with a notice. */
+export const readFlags = (flags: OptionSources['flags'], notices: string[]): GivenByFlag => {
+  const into = new Map<string, Given[]>()
+  for (const { name, text } of flags) {
+    if (ownFlags.has(name)) add(into, name, { text, origin: { source: 'flag', name: `--${name}` } })
+    else if (readForeignFlag(name, text, into)) continue
+    else if (ignoredFlags.includes(name.replaceAll('_', '-')))
+      notices.push(
+        `--${name} is accepted for SuperEdge's sake and does nothing: logs are JSON lines on stderr`,
+      )
+    else
+      throw new InvalidInputError(
+        'option',
+        `must be a known one${suggestion(name, [...ownFlags], '--')}`,
+        `--${name}`,
+      )
+  }
+  return into
+}
+
+/** What Kubernetes puts into every Pod for a Service that is called edge-health. */
+const isServiceLink = (name: string, text: string): boolean =>
+  /_SERVICE_(HOST|PORT(_.*)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_.*)?$/.test(name) ||
+  (name === 'EDGE_HEALTH_PORT' && /^(tcp|udp|sctp):\/\//.test(text))
+
+/** Empty variables count as not given. An unknown EDGE_HEALTH_ name is a notice: others may own it. */
+export const readEnv = (env: OptionSources['env'], notices: string[]): GivenByFlag => {
+  const into = new Map<string, Given[]>()
+  const byName = new Map<string, string>(metaFlags.map(flag => [envName(flag), flag]))
+  for (const { flag } of allDefinitions) byName.set(envName(flag), flag)
+  for (const { flag, env: other } of allDefinitions) {
+    const own = env[envName(flag)] ?? ''
+    if (other !== undefined && own === '') byName.set(other, flag)
+  }
+  for (const [name, text = ''] of Object.entries(env)) {
+    if (text === '' || isServiceLink(name, text)) continue
+    const flag = byName.get(name)
+    if (flag !== undefined) add(into, flag, { text, origin: { source: 'env', name } })
+    else if (name.startsWith('EDGE_HEALTH_'))
+      notices.push(`${name} is not an option${suggestion(name, [...byName.keys()])}`)
+  }
+  return into
+}
+
+const textOf = (node: unknown): string | undefined =>
+  isScalar(node) && typeof node.value === 'string' ? node.value : undefined
+
+/** The texts of a value: one, or for a plugin a list; undefined when it is neither. */
+const textsOf = (value: unknown, isList: boolean): readonly string[] | undefined => {
+  if (value === null) return ['']
+  const texts = isSeq(value) && isList ? value.items.map(textOf) : [textOf(value)]
+  return texts.every(text => text !== undefined) ? texts : undefined
+}
+
+/** The failsafe schema keeps every scalar as its text: `0.10` stays `0.10` and `off` is not false. */
+const parseYaml = (path: string, text: string): Document.Parsed => {
+  const document = parseDocument(text, { schema: 'failsafe', prettyErrors: true })
+  const [error] = document.errors
+  if (error === undefined) return document
+  const thing = `${path}: line ${error.linePos?.[0].line ?? 1}`
+  throw new InvalidInputError(thing, 'must be YAML', error.message.split('\n')[0])
+}
+
+/**
+ * Read a config file: YAML, one key for each option, its flag without dashes. Values are taken as they are written.
+ * @throws InvalidInputError that names file and key; an unknown key names the nearest known one.
+ */
+export const readConfig = (path: string, text: string): GivenByFlag => {
+  const document = parseYaml(path, text)
+  const into = new Map<string, Given[]>()
+  const root: unknown = document.contents
+  if (root === null || textOf(root) === '') return into
+  if (!isMap(root)) throw new InvalidInputError(path, 'must be a map of options', document.toJS())
+  for (const { key, value } of root.items) {
+    const flag = textOf(key) ?? ''
+    if (!ownFlags.has(flag) || flag === 'config') {
+      const rule = `must be the name of an option${suggestion(flag, [...ownFlags])}`
+      throw new InvalidInputError(`${path}: key`, rule, flag)
+    }
+    const thing = `${path}: ${flag}`
+    const texts = textsOf(value, pluginFlags.has(flag))
+    if (texts === undefined)
+      throw new InvalidInputError(thing, 'must be a single value', document.toJS())
+    const origin: Origin = { source: 'config', path, name: flag }
+    for (const one of texts) add(into, flag, { text: one, origin })
+  }
+  return into
+}
