@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ErrorRequestHandler, Express, RequestHandler } from 'express'
+import express from 'express'
+import type { Logger } from '../../core/log.js'
+import { reasonOf } from '../../core/errors.js'
+
+/** Go's `http.Error`, as SuperEdge's agents answer: a short text and never a guess about its type. */
+export const sendText = (
+  response: Parameters<RequestHandler>[1],
+  status: number,
+  text: string,
+): void => {
+  response.statusCode = status
+  response.setHeader('Content-Type', 'text/plain; charset=utf-8')
+  if (status >= 400) response.setHeader('X-Content-Type-Options', 'nosniff')
+  const body = Buffer.from(`${text}\n`)
+  response.setHeader('Content-Length', body.length)
+  response.end(body)
+}
+
+/** An express application that adds nothing of its own to an answer, and whose paths are exact. */
+export const makeBareApp = (): Express => {
+  const app = express()
+  app.disable('x-powered-by')
+  app.set('etag', false)
+  app.set('query parser', false)
+  app.set('case sensitive routing', true)
+  app.set('strict routing', true)
+  app.use((_request, response, next) => {
+    response.sendDate = false
+    next()
+  })
+  return app
+}
+
+/** The last two handlers: Go's 404, and a bug of ours without its stack. */
+export const finish = (app: Express, log: Logger): void => {
+  app.use((_request, response) => sendText(response, 404, '404 page not found'))
+  const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+    const status = statusOf(error)
+    if (status >= 500)
+      log.error('request failed', { path: request.path, error: reasonOf(error) })
+    if (response.headersSent) response.destroy()
+    else sendText(response, status, status >= 500 ? 'internal error' : 'bad request')
+  }
+  app.use(onError)
+}
+
+/** Express marks what the client did wrong (a bad %-escape) with a 4xx `status`. */
+const statusOf = (error: unknown): number => {
+  const status = error instanceof Error && 'status' in error ? error.status : undefined
+  return typeof status === 'number' && status >= 400 && status < 500 ? status : 500
+}

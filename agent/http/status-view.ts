@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of `/status`: what `status`, `explain` and the page read. All instants are ISO 8601 of the agent's wall
+// clock, all lengths of time are seconds; null says that there is nothing to tell.
+import type { StageStatus } from '../../core/stage.js'
+
+/** The three answers, and what else may be said of a node. */
+export type NodeClassName =
+  | 'healthy'
+  | 'dead'
+  | 'kubelet-sick'
+  | 'cloud-link-cut'
+  | 'zone-link-cut'
+  | 'undecided'
+
+/** What keeps the agents from writing (or from deciding) although a verdict may stand. */
+export type GuardView =
+  /** The verdict has not held long enough. */
+  | { readonly kind: 'hold'; readonly heldSeconds: number; readonly neededSeconds: number }
+  /** Too few members were heard after the condemnation began: we may be the cut-off part. */
+  | { readonly kind: 'component-quorum'; readonly heard: number; readonly needed: number }
+  /** More of the zone is condemned than the brake allows. */
+  | {
+      readonly kind: 'brake'
+      readonly unhealthy: number
+      readonly members: number
+      readonly limit: number
+    }
+  /** This agent's own probes fail where others' succeed. */
+  | { readonly kind: 'self-suspect' }
+  /** A zone of two has no majority without a witness. */
+  | {
+      readonly kind: 'witness'
+      readonly witness: 'none' | 'apiserver' | 'target'
+      readonly answer: 'reachable' | 'unreachable' | 'unknown'
+    }
+  /** The node said that it shuts down on purpose. */
+  | { readonly kind: 'leaving'; readonly remainingSeconds: number }
+  /** Nothing can be written, since this agent does not reach the apiserver. */
+  | { readonly kind: 'cloud-link-cut'; readonly since: string | null }
+  /** No usable key ring: nothing is exchanged. */
+  | { readonly kind: 'no-keys' }
+
+/** Own probing of one node. */
+export interface ProbeView {
+  readonly isDown: boolean
+  /** 0 to 100. */
+  readonly score: number
+  readonly scoreLine: number
+  /** Own rounds that failed in a row. */
+  readonly failedRounds: number
+  /** Share of first attempts that were missed, 0 to 1. */
+  readonly loss: number
+  readonly lastRoundSeconds: number | null
+  /** Why the last failed round failed; empty when none did. */
+  readonly reason: string
+  /** Flap damping: up is not believed for this long; 0 when it is. */
+  readonly heldSeconds: number
+}
+
+/** The exchange with one peer's agent. */
+export interface PeerView {
+  readonly state: 'ok' | 'silent' | 'refused' | 'unknown'
+  readonly dialect: 'edge-health' | 'superedge-v0.6' | 'superedge-v0.9' | 'unknown'
+  readonly lastHeardSeconds: number | null
+  /** Why it is not ok, in words; null when it is. */
+  readonly trouble: string | null
+}
+
+/** Whether the zone keeps the node's Lease (or takes its taint off) while its cloud link is cut. */
+export interface VouchView {
+  /** `idle`: nothing to do; `blocked`: it would be, but for the reason. */
+  readonly state: 'off' | 'idle' | 'active' | 'blocked'
+  readonly since: string | null
+  /** The writer that vouches. */
+  readonly by: string | null
+  readonly reason: string
+}
+
+/** Something that was written to the Kubernetes API about the node. */
+export interface WriteView {
+  readonly at: string
+  readonly by: string
+  /** In words: `annotation nodeunhealth=yes`. */
+  readonly what: string
+  readonly result: 'done' | 'conflict' | 'refused' | 'unreachable'
+}
+
+/** What will be written if nothing changes. */
+export interface NextWriteView {
+  readonly what: string
+  readonly by: string
+  /** Own place in the writers' order: 0 writes first; null: this agent does not write. */
+  readonly ownRank: number | null
+  /** Until the elected writer writes; null while a guard holds it. */
+  readonly inSeconds: number | null
+}
+
+/** One node, without who voted what. */
+export interface NodeStatus {
+  readonly name: string
+  readonly address: string
+  readonly isSelf: boolean
+  readonly verdict: 'healthy' | 'unhealthy' | 'undecided'
+  readonly class: NodeClassName
+  /** Since when the class stands. */
+  readonly since: string | null
+  /** What `/localinfo` says. */
+  readonly local: 'up' | 'down'
+  /** Counted votes, and how many are a majority. */
+  readonly votes: { readonly down: number; readonly up: number; readonly needed: number }
+  readonly guards: readonly GuardView[]
+  /** Null: this agent does not probe it (itself, or a zone with rings). */
+  readonly probe: ProbeView | null
+  /** Age of the node's own record; null when none was ever heard. */
+  readonly recordAgeSeconds: number | null
+  /** What the node says of its kubelet. */
+  readonly kubelet: 'well' | 'bad' | 'unknown'
+  /** Since when the node says that it does not reach the apiserver; null when it does, or says nothing. */
+  readonly cloudCutSince: string | null
+  /** Null for the own node. */
+  readonly peer: PeerView | null
+  readonly vouch: VouchView
+  readonly lastWrite: WriteView | null
+  readonly nextWrite: NextWriteView | null
+}
+
+/** One voter about the node in question. */
+export interface VoterView {
+  readonly name: string
+  readonly says: 'up' | 'down' | 'nothing'
+  /** Age of what it says; null when it never said anything. */
+  readonly ageSeconds: number | null
+  readonly counts: boolean
+  /** Why it does not count, in words; null when it does. */
+  readonly why: string | null
+}
+
+/** One node with its voters. */
+export interface NodeDetail extends NodeStatus {
+  readonly voters: readonly VoterView[]
+}
+
+/** The zone as this agent sees it. */
+export interface ZoneStatus {
+  readonly version: string
+  /** Now, by the agent's wall clock. */
+  readonly at: string
+  readonly uptimeSeconds: number
+  readonly zone: { readonly name: string; readonly members: number; readonly rule: string }
+  readonly self: { readonly name: string; readonly address: string }
+  readonly roster: {
+    readonly source: 'none' | 'api' | 'disk'
+    readonly ageSeconds: number | null
+    readonly trouble: string | null
+  }
+  readonly keys: { readonly state: 'ok' | 'missing' | 'rotating'; readonly trouble: string | null }
+  readonly stages: readonly StageStatus[]
+  readonly cloudLink: { readonly state: 'up' | 'cut' | 'unknown'; readonly since: string | null }
+  readonly disruption: 'normal' | 'partial' | 'full'
+  readonly brake: {
+    readonly isOn: boolean
+    readonly unhealthy: number
+    /** Most nodes that may be condemned at one time. */
+    readonly limit: number
+  }
+  readonly selfSuspect: boolean
+  readonly mass: boolean
+  readonly topology: { readonly kind: 'mesh' | 'rings'; readonly observers: number }
+}
+
+/** `GET /status`. */
+export interface StatusView extends ZoneStatus {
+  /** Sorted by name. */
+  readonly nodes: readonly NodeStatus[]
+}
+
+/** `GET /status?node=NAME`. */
+export interface NodeView extends ZoneStatus {
+  readonly node: NodeDetail
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Route } from '../commun/transport.js'
+import type { NodeDetail, StatusView, ZoneStatus } from './status-view.js'
+
+/** What the own node may rely on: who is reachable. */
+export interface LocalView {
+  /** Grows with every change; never shared by two contents. */
+  readonly generation: number
+  /** Sorted by name; empty until the roster is known. */
+  readonly nodes: readonly { readonly name: string; readonly isUp: boolean }[]
+}
+
+/** Numbers that only grow, since the start. */
+export interface Counts {
+  readonly probeRounds: { readonly up: number; readonly down: number; readonly void: number }
+  readonly probeAttempts: number
+  /** Changes of own probe verdicts, of the local view, and of verdicts of the zone. */
+  readonly flips: { readonly probe: number; readonly local: number; readonly verdict: number }
+  readonly exchange: {
+    readonly sentBytes: number
+    readonly receivedBytes: number
+    readonly sent: number
+    readonly failed: number
+    readonly received: number
+    /** By a short reason out of a fixed set. */
+    readonly refused: Readonly<Record<string, number>>
+  }
+  /** By what was written (`annotation`, `taint`, `lease`, `condition`, `event`) and how it ended. */
+  readonly writes: readonly {
+    readonly kind: string
+    readonly result: 'done' | 'conflict' | 'refused' | 'unreachable'
+    readonly count: number
+  }[]
+  readonly watchLists: number
+  readonly configProblems: number
+}
+
+/** What HTTP shows. Functions return plain data that nobody changes afterwards; none of them waits. */
+export interface Views {
+  /** The same object until it changes. */
+  localView(): LocalView
+  status(): StatusView
+  /** The zone without its nodes: cheap. */
+  zone(): ZoneStatus
+  /** One node with its voters; undefined when the roster does not have it. */
+  node(name: string): NodeDetail | undefined
+  counts(): Counts
+  /** Ready when the roster is known; `reason` says what is missing, or what makes it ready. */
+  readiness(): { readonly isReady: boolean; readonly reason: string }
+  /** Calls back after the local view or anything else changed. The returned function ends that. */
+  subscribe(onChange: (what: 'local' | 'status') => void): () => void
+  /** klog's verbosity, 0 to 10. */
+  setVerbosity(verbosity: number): void
+}
+
+/** What the exchange says to a peer's message. */
+export interface PeerAnswer {
+  readonly status: number
+  readonly body: Uint8Array | string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The exchange's receiving side. Must not throw for what a peer sends. */
+export type Receive = (route: Route, body: Uint8Array, fromAddress: string) => PeerAnswer
