@@ -98,7 +98,8 @@ export const listen = async (
       const where = shown(address, port)
       if (codeOf(cause) !== 'EADDRNOTAVAIL')
         throw new ListenError(where, reasons[codeOf(cause)] ?? reasonOf(cause), { cause })
-      if (wait === FIRST_RETRY_MS) log.warn('address does not exist yet, waiting', { address: where })
+      if (wait === FIRST_RETRY_MS)
+        log.warn('address does not exist yet, waiting', { address: where })
       if (!(await sleep(clock, wait, signal)))
         throw new ListenError(where, 'the address did not appear', { cause })
     }

@@ -3,7 +3,7 @@ import type { Express, Request, Response } from 'express'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Route } from '../commun/transport.js'
-import { finish, makeBareApp, sendText } from './plain.js'
+import { finish, isLoopback, makeBareApp, sendText } from './plain.js'
 import { makeRate, type RateLimit } from './rate.js'
 import type { PeerAnswer, Receive } from './views.js'
 
@@ -69,9 +69,6 @@ const sendAnswer = (response: Response, route: Route, answer: PeerAnswer): void 
   response.end(body)
 }
 
-const isLoopback = (address: string): boolean =>
-  address.startsWith('127.') || address === '::1' || address.startsWith('::ffff:127.')
-
 /**
  * What peers may ask on the node's address: the exchange, SuperEdge's `/result`, a sign of life. Everything else is
  * a 404, so that a scan of the network learns nothing. Sizes and rates are bounded before a body is read.
@@ -85,9 +82,18 @@ export const makePeerApp = (seams: PeerSeams): Express => {
     async (request: Request, response: Response): Promise<void> => {
       const from = request.socket.remoteAddress ?? ''
       const length = declaredLength(request)
-      if (length === undefined) return refuse(response, 411, 'length required')
-      if (length > bodyLimit(route, seams.members())) return refuse(response, 413, 'body too large')
-      if (!isLoopback(from) && !rate.allow(from)) return refuse(response, 429, 'too many requests')
+      if (length === undefined) {
+        refuse(response, 411, 'length required')
+        return
+      }
+      if (length > bodyLimit(route, seams.members())) {
+        refuse(response, 413, 'body too large')
+        return
+      }
+      if (!isLoopback(from) && !rate.allow(from)) {
+        refuse(response, 429, 'too many requests')
+        return
+      }
       const body = await readBody(request, length)
       if (body !== undefined) sendAnswer(response, route, seams.receive(route, body, from))
     }

@@ -9,14 +9,19 @@ export const sendText = (
   response: Parameters<RequestHandler>[1],
   status: number,
   text: string,
+  end = '\n',
 ): void => {
   response.statusCode = status
   response.setHeader('Content-Type', 'text/plain; charset=utf-8')
   if (status >= 400) response.setHeader('X-Content-Type-Options', 'nosniff')
-  const body = Buffer.from(`${text}\n`)
+  const body = Buffer.from(`${text}${end}`)
   response.setHeader('Content-Length', body.length)
   response.end(body)
 }
+
+/** As a socket tells it, IPv4 in IPv6 too. */
+export const isLoopback = (address: string): boolean =>
+  address.startsWith('127.') || address === '::1' || address.startsWith('::ffff:127.')
 
 /** An express application that adds nothing of its own to an answer, and whose paths are exact. */
 export const makeBareApp = (): Express => {
@@ -38,8 +43,7 @@ export const finish = (app: Express, log: Logger): void => {
   app.use((_request, response) => sendText(response, 404, '404 page not found'))
   const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
     const status = statusOf(error)
-    if (status >= 500)
-      log.error('request failed', { path: request.path, error: reasonOf(error) })
+    if (status >= 500) log.error('request failed', { path: request.path, error: reasonOf(error) })
     if (response.headersSent) response.destroy()
     else sendText(response, status, status >= 500 ? 'internal error' : 'bad request')
   }

@@ -5,12 +5,7 @@ import type { StageStatus } from '../../core/stage.js'
 
 /** The three answers, and what else may be said of a node. */
 export type NodeClassName =
-  | 'healthy'
-  | 'dead'
-  | 'kubelet-sick'
-  | 'cloud-link-cut'
-  | 'zone-link-cut'
-  | 'undecided'
+  'healthy' | 'dead' | 'kubelet-sick' | 'cloud-link-cut' | 'zone-link-cut' | 'undecided'
 
 /** What keeps the agents from writing (or from deciding) although a verdict may stand. */
 export type GuardView =

@@ -12,8 +12,11 @@ export interface Kind<T> {
   readonly name: string
   /** Completes "the option …": `must be a duration from 100ms to 1h`. */
   readonly rule: string
-  /** Undefined when the text breaks the rule. */
-  parse(text: string): { readonly value: T } | undefined
+  /**
+   * Undefined when the text breaks the rule. A kind of many rules throws InvalidInputError instead, and names the
+   * option by `thing`.
+   */
+  parse(text: string, thing: string): { readonly value: T } | undefined
   /** The text that parses to this value. */
   format(value: T): string
 }
@@ -216,6 +219,7 @@ export const selector: Kind<string> = {
 export const optional = <T>(kind: Kind<T>): Kind<T | undefined> => ({
   name: kind.name,
   rule: `${kind.rule}, or none`,
-  parse: given => (given === '' || given === 'none' ? accept(undefined) : kind.parse(given)),
+  parse: (given, thing) =>
+    given === '' || given === 'none' ? accept(undefined) : kind.parse(given, thing),
   format: value => (value === undefined ? '' : kind.format(value)),
 })

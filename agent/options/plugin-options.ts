@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { parsePluginSpec, pluginNames } from '../../plugins/registry.js'
 import type { PluginSpec } from '../../plugins/spec.js'
 import type { Definition } from './definition.js'
-import { parsePluginSpec, pluginNames } from './local-plugins.js'
 import type { Kind } from './kinds.js'
 
 /** The default set: what a kubelet on its usual port and the kubelet's own word give, half each. */
@@ -33,8 +33,7 @@ const formatSpec = (spec: PluginSpec): string =>
 const pluginKind = (name: string): Kind<PluginSpec> => ({
   name: 'plugin',
   rule: 'must be key=value pairs such as weight=0.5,port=10250',
-  // Refuses by throwing InvalidInputError itself, since it knows which pair is wrong.
-  parse: given => ({ value: parsePluginSpec(name, given) }),
+  parse: (given, thing) => ({ value: parsePluginSpec(name, given, thing) }),
   format: formatSpec,
 })
 
@@ -51,6 +50,6 @@ export const pluginDefinitions: readonly PluginDefinition[] = pluginNames.map(na
   kind: pluginKind(name),
   default: DEFAULTS[name],
   summary: SUMMARIES[name] ?? `check plugin ${name}`,
-  relation: 'giving any plugin replaces the whole default set; may be given more than once',
+  relation: 'giving any plugin replaces the whole default set',
   aliases: [{ name: `${name}plugin` }],
 }))

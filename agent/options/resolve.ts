@@ -57,15 +57,8 @@ const thingOf = (flag: string, origin: Origin): string => {
 
 const parseGiven = <T>({ flag, kind }: Definition<T>, { text, origin }: Given): T => {
   const thing = thingOf(flag, origin)
-  try {
-    const parsed = kind.parse(text.trim())
-    if (parsed !== undefined) return parsed.value
-  } catch (error) {
-    if (!(error instanceof InvalidInputError)) throw error
-    throw new InvalidInputError(`${thing}: ${error.thing}`, error.rule, error.value, {
-      cause: error,
-    })
-  }
+  const parsed = kind.parse(text.trim(), thing)
+  if (parsed !== undefined) return parsed.value
   throw new InvalidInputError(thing, kind.rule, text)
 }
 
@@ -75,7 +68,7 @@ const resolveProfile = (sources: readonly GivenByFlag[]): ProfileName => {
   for (const source of sources) {
     const given = source.get('profile')?.at(-1)
     if (given === undefined) continue
-    const profile = profileKind.parse(given.text)
+    const profile = profileKind.parse(given.text, 'profile')
     if (profile !== undefined) return profile.value
     throw new InvalidInputError(thingOf('profile', given.origin), profileKind.rule, given.text)
   }
@@ -114,16 +107,15 @@ const resolvePlugins = (
       (source.get(definition.flag) ?? []).map(one => ({ definition, one })),
     )
     if (given.length === 0) continue
-    for (const { one } of given) {
-      if (/\b(timeout|retrytime)\s*=/.test(one.text))
-        notices.push(
-          `${thingOf('', one.origin)}: timeout and retrytime are replaced by --attempt-spacing, --attempt-tail, --attempts-min and --attempts-max`,
-        )
+    const plugins = given.map(({ definition, one }) => parseGiven(definition, one))
+    for (const [index, { replaced }] of plugins.entries()) {
+      if (replaced === undefined) continue
+      const { definition, one } = given[index]!
+      notices.push(
+        `${thingOf(definition.flag, one.origin)}: ${replaced.join(' and ')} is replaced by --attempt-spacing, --attempt-tail, --attempts-min and --attempts-max`,
+      )
     }
-    return {
-      plugins: given.map(({ definition, one }) => parseGiven(definition, one)),
-      origin: given[0]!.one.origin,
-    }
+    return { plugins, origin: given[0]!.one.origin }
   }
   const origin: Origin = { source: 'default' }
   return {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError } from '../../core/errors.js'
+import { checkPluginSet } from '../../plugins/registry.js'
 import type { AgentOptions } from './agent-options.js'
 import { definitions, type OptionKey } from './definitions.js'
 
@@ -50,15 +51,6 @@ const rules: readonly Rule[] = [
   atMost('vouchFreshMs', 'recordTtlMs'),
   atMost('cloudCheckTimeoutMs', 'cloudCheckPeriodMs'),
   {
-    option: 'scoreLine',
-    broken: o => {
-      const best = o.plugins.reduce((sum, plugin) => sum + plugin.weight, 0) * 100
-      if (best >= o.scoreLine) return undefined
-      const weights = o.plugins.map(plugin => `${plugin.name} ${plugin.weight / 1_000_000}`)
-      return `must be at most ${best / 1_000_000}, which all plugins together can reach (${weights.join(', ')})`
-    },
-  },
-  {
     option: 'witnessTarget',
     broken: o => {
       const isGiven = o.witnessTarget !== undefined
@@ -87,7 +79,7 @@ const rules: readonly Rule[] = [
 ]
 
 /**
- * Check what holds between options.
+ * Check what holds between options, and between the plugins and the score line.
  * @param thing how an error names an option, with where its value came from.
  * @throws InvalidInputError for the first rule that is broken.
  */
@@ -102,4 +94,5 @@ export const checkRules = (o: AgentOptions, thing: (key: OptionKey) => string): 
       definitions[option].kind.format(o[option] as never),
     )
   }
+  checkPluginSet(o.plugins, o.scoreLine)
 }

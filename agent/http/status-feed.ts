@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import { makeEventStream } from './event-stream.js'
+import type { Views } from './views.js'
+
+/** Changes closer together than this are one event. */
+const SETTLE_MS = 250
+/** Without a change ages still grow: a new event this often. */
+const REFRESH_MS = 5_000
+
+/** The whole `/status` as events, for `status --watch` and the page. Costs nothing while nobody watches. */
+export interface StatusFeed {
+  /** False: too many clients. */
+  open(response: ServerResponse): boolean
+  changed(): void
+  close(): void
+}
+
+/** A feed whose events are whole views: a reader needs no memory, and a lost event loses nothing. */
+export const makeStatusFeed = (views: Views, clock: Clock, log: Logger): StatusFeed => {
+  const stream = makeEventStream(clock, log, 8 * 1_048_576)
+  let id = 0
+  let isSoon = false
+  let cancel: (() => void) | undefined
+
+  const event = (): { event: string; id: number; data: string } => ({
+    event: 'status',
+    id: ++id,
+    data: JSON.stringify(views.status()),
+  })
+  const plan = (ms: number): void => {
+    cancel?.()
+    cancel = clock.after(ms, () => {
+      isSoon = false
+      cancel = undefined
+      if (stream.clients === 0) return
+      stream.send(event())
+      plan(REFRESH_MS)
+    })
+  }
+
+  return {
+    open: response => {
+      if (!stream.open(response, event())) return false
+      if (cancel === undefined) plan(REFRESH_MS)
+      return true
+    },
+    changed: () => {
+      if (isSoon || stream.clients === 0) return
+      isSoon = true
+      plan(SETTLE_MS)
+    },
+    close: () => {
+      cancel?.()
+      cancel = undefined
+      stream.close()
+    },
+  }
+}
