@@ -17,7 +17,6 @@ const $=id=>document.getElementById(id)
 const line=(tag,text,cls)=>{const e=document.createElement(tag);e.textContent=text;if(cls)e.className=cls;return e}
 const ago=s=>s===null?'never':s<120?Math.round(s)+' s':Math.round(s/60)+' min'
 const colour={healthy:'good',undecided:'warn','cloud-link-cut':'warn','zone-link-cut':'warn',dead:'bad','kubelet-sick':'bad'}
-const guard=g=>({hold:'hold '+Math.round(g.heldSeconds)+' of '+Math.round(g.neededSeconds)+' s',brake:'brake: '+g.unhealthy+' of '+g.members+' look dead, '+g.limit+' may be condemned','component-quorum':'heard '+g.heard+' of '+g.needed+' members',witness:'witness '+g.witness+' '+g.answer})[g.kind]||g.kind
 const show=s=>{
  $('zone').textContent='Zone '+(s.zone.name||'(whole cluster)')+': '+s.zone.members+' nodes'
  const notes=[]
@@ -30,10 +29,10 @@ const show=s=>{
  $('nodes').replaceChildren(...s.nodes.map(n=>{
   const li=document.createElement('li')
   li.append(line('b',n.name+(n.isSelf?' (here)':'')),line('span',n.class,colour[n.class]),line('span',n.local==='up'?'':' · not reachable from here','bad'))
-  const facts=[n.votes.down+' down, '+n.votes.up+' up, '+n.votes.needed+' needed','record '+ago(n.recordAgeSeconds)]
+  const facts=[...(n.pending?['on its way to '+n.pending]:[]),n.votes.down+' down, '+n.votes.up+' up, '+n.votes.needed+' needed','record '+ago(n.recordAgeSeconds)]
   if(n.probe&&n.probe.isDown)facts.push('own probes: '+n.probe.reason)
   if(n.vouch.state==='active')facts.push('vouched for by '+n.vouch.by)
-  for(const g of n.guards)facts.push(guard(g))
+  for(const g of n.guards)facts.push(g.text)
   li.append(line('small',facts.join(' · ')));return li}))
  $('state').textContent='live, '+new Date(s.at).toLocaleTimeString()
 }

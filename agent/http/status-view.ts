@@ -7,33 +7,29 @@ import type { StageStatus } from '../../core/stage.js'
 export type NodeClassName =
   'healthy' | 'dead' | 'kubelet-sick' | 'cloud-link-cut' | 'zone-link-cut' | 'undecided'
 
-/** What keeps the agents from writing (or from deciding) although a verdict may stand. */
-export type GuardView =
-  /** The verdict has not held long enough. */
-  | { readonly kind: 'hold'; readonly heldSeconds: number; readonly neededSeconds: number }
-  /** Too few members were heard after the condemnation began: we may be the cut-off part. */
-  | { readonly kind: 'component-quorum'; readonly heard: number; readonly needed: number }
-  /** More of the zone is condemned than the brake allows. */
-  | {
-      readonly kind: 'brake'
-      readonly unhealthy: number
-      readonly members: number
-      readonly limit: number
-    }
-  /** This agent's own probes fail where others' succeed. */
-  | { readonly kind: 'self-suspect' }
-  /** A zone of two has no majority without a witness. */
-  | {
-      readonly kind: 'witness'
-      readonly witness: 'none' | 'apiserver' | 'target'
-      readonly answer: 'reachable' | 'unreachable' | 'unknown'
-    }
-  /** The node said that it shuts down on purpose. */
-  | { readonly kind: 'leaving'; readonly remainingSeconds: number }
-  /** Nothing can be written, since this agent does not reach the apiserver. */
-  | { readonly kind: 'cloud-link-cut'; readonly since: string | null }
-  /** No usable key ring: nothing is exchanged. */
-  | { readonly kind: 'no-keys' }
+/** What keeps a verdict from being reached or written. The first ones are the vote's own. */
+export type GuardKind =
+  | 'no-quorum'
+  | 'component-quorum'
+  | 'hold'
+  | 'brake'
+  | 'minority'
+  | 'self-suspect'
+  | 'warming'
+  | 'zone-of-two'
+  | 'leaving'
+  | 'witness'
+  | 'reaffirm'
+  /** This agent does not reach the apiserver, so it cannot write. */
+  | 'cloud-link-cut'
+  /** No usable key ring: this agent hears nobody. */
+  | 'no-keys'
+
+export interface GuardView {
+  readonly kind: GuardKind
+  /** One sentence with its numbers and what it waits for. */
+  readonly text: string
+}
 
 /** Own probing of one node. */
 export interface ProbeView {
@@ -95,7 +91,11 @@ export interface NodeStatus {
   readonly name: string
   readonly address: string
   readonly isSelf: boolean
+  /** Final, or undecided. */
   readonly verdict: 'healthy' | 'unhealthy' | 'undecided'
+  /** What the votes ask for and the guards still hold back; null when there is nothing. */
+  readonly pending: 'healthy' | 'unhealthy' | null
+  readonly pendingSince: string | null
   readonly class: NodeClassName
   /** Since when the class stands. */
   readonly since: string | null

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Command } from 'commander'
+import type { NodeDetail, NodeView, ProbeView, VouchView } from '../agent/http/status-view.js'
+import { nearest } from '../agent/options/nearest.js'
+import { agentOption, fetchNode, fetchStatus } from './agent-client.js'
+import {
+  ageText,
+  clean,
+  outputOption,
+  paintFor,
+  secondsSince,
+  table,
+  type Format,
+  type Paint,
+} from './format.js'
+import { exitOf } from './status.js'
+import { Exit, type ExitCode, type Run, type World } from './world.js'
+import { classColour, headline, looksDead } from './words.js'
+
+const sinceText = (since: string | null, at: string): string =>
+  since === null
+    ? 'since the agent started'
+    : `since ${since} (${ageText(secondsSince(since, at))} ago)`
+
+const probeLine = (node: NodeDetail): string => {
+  if (node.isSelf) return 'this is the own node'
+  if (node.probe === null) return 'this agent does not probe it; others do'
+  const { isDown, score, scoreLine, failedRounds, loss, heldSeconds }: ProbeView = node.probe
+  const reason = node.probe.reason === '' ? '' : `: ${node.probe.reason}`
+  const held =
+    heldSeconds > 0 ? `; flapped lately, up is not believed for ${ageText(heldSeconds)}` : ''
+  const failed = failedRounds > 0 ? `, ${failedRounds} failed in a row${reason}` : ''
+  return `${isDown ? 'down' : 'up'}, score ${score} (line ${scoreLine}), last round ${ageText(node.probe.lastRoundSeconds)} ago${failed}, loss ${Math.round(loss * 100)} %${held}`
+}
+
+const ownWord = (node: NodeDetail, at: string): string => {
+  if (node.recordAgeSeconds === null) return 'never heard'
+  const cloud =
+    node.cloudCutSince === null
+      ? 'no trouble with its cloud link'
+      : `cloud link cut ${sinceText(node.cloudCutSince, at)}`
+  return `${ageText(node.recordAgeSeconds)} old; kubelet ${node.kubelet}, ${cloud}`
+}
+
+const peerLine = ({ peer }: NodeDetail): string => {
+  if (peer === null) return 'this is the own node'
+  const trouble = peer.trouble === null ? '' : `: ${peer.trouble}`
+  return `${peer.state}, speaks ${peer.dialect}, last heard ${ageText(peer.lastHeardSeconds)} ago${trouble}`
+}
+
+const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string => {
+  switch (state) {
+    case 'active':
+      return `by ${by ?? 'its peers'}, ${sinceText(since, at)}: ${reason}`
+    case 'off':
+      return 'off (--vouch=off)'
+    case 'idle':
+      return `not needed: ${reason}`
+    case 'blocked':
+      return `would be, but is not: ${reason}`
+  }
+}
+
+const writtenLine = ({ lastWrite }: NodeDetail, at: string): string =>
+  lastWrite === null
+    ? 'nothing that this agent knows of'
+    : `${lastWrite.what}, by ${lastWrite.by} ${ageText(secondsSince(lastWrite.at, at))} ago: ${lastWrite.result}`
+
+const nextLine = ({ nextWrite }: NodeDetail): string => {
+  if (nextWrite === null) return 'nothing'
+  const { what, by, ownRank, inSeconds } = nextWrite
+  const when = inSeconds === null ? 'once no guard holds' : `in ${ageText(inSeconds)}`
+  const own = ownRank === null ? 'this agent does not write' : `this agent is number ${ownRank + 1}`
+  return `${what}, by ${by} ${when} (${own} in the order of writers)`
+}
+
+const voterRows = (node: NodeDetail): readonly (readonly string[])[] =>
+  node.voters.map(({ name, says, ageSeconds, counts, why }) => [
+    `  ${name}`,
+    says,
+    ageText(ageSeconds),
+    counts ? 'yes' : `no: ${why ?? 'not said'}`,
+  ])
+
+/** The explanation for people: the first line says it, the rest shows why. */
+export const explainText = (view: NodeView, paint: Paint): string => {
+  const { node, at } = view
+  const title = `${node.name} (${node.address}) ${headline(node, view)}.`
+  const fact = (name: string, text: string): string => clean(`${name.padEnd(13)}${text}`)
+  const guards =
+    node.guards.length === 0
+      ? [fact('guards', 'none holds')]
+      : node.guards.map((guard, index) =>
+          fact(index === 0 ? 'guards' : '', `${guard.kind}: ${guard.text}`),
+        )
+  const here =
+    node.local === 'up'
+      ? 'up: services on this node use it'
+      : 'down: services on this node avoid it'
+  const lines = [
+    paint(looksDead(node) ? 'red' : classColour[node.class], clean(title)),
+    '',
+    fact('verdict', `${node.verdict}, class ${node.class}, ${sinceText(node.since, at)}`),
+    ...(node.pending === null
+      ? []
+      : [fact('', `on its way to ${node.pending}, ${sinceText(node.pendingSince, at)}`)]),
+    fact('here', `${here} (/localinfo of ${view.self.name})`),
+    ...guards,
+    fact('own probes', probeLine(node)),
+    fact('own record', ownWord(node, at)),
+    fact('exchange', peerLine(node)),
+    fact('written', writtenLine(node, at)),
+    fact('next write', nextLine(node)),
+    fact('vouching', vouchLine(node.vouch, at)),
+    '',
+    `votes: ${node.votes.down} down and ${node.votes.up} up count; ${node.votes.needed} of ${view.zone.members} members decide`,
+  ]
+  const voters = voterRows(node)
+  const list =
+    voters.length === 0
+      ? '  nobody votes on it\n'
+      : table([['  VOTER', 'SAYS', 'AGE', 'COUNTS'], ...voters], paint)
+  return `${lines.join('\n')}\n${list}`
+}
+
+interface ExplainFlags {
+  readonly agent: string
+  readonly output: Format
+}
+
+const runExplain = async (name: string, flags: ExplainFlags, world: World): Promise<ExitCode> => {
+  const view = await fetchNode(flags.agent, name, world)
+  if (view === undefined) {
+    const { nodes, zone } = await fetchStatus(flags.agent, world)
+    const names = nodes.map(node => node.name)
+    const close = nearest(name, names)
+    const hint = close === undefined ? '' : ` (did you mean ${close}?)`
+    throw new Exit(
+      2,
+      `NODE must be one of the ${names.length} nodes of zone ${JSON.stringify(zone.name)}${hint}, got ${JSON.stringify(name)}`,
+    )
+  }
+  world.stdout.write(
+    flags.output === 'json'
+      ? `${JSON.stringify(view)}\n`
+      : explainText(view, paintFor(world, world.stdout)),
+  )
+  return exitOf([view.node])
+}
+
+/** `edge-health explain NODE`. */
+export const registerExplain = (program: Command, world: World, run: Run): void => {
+  program
+    .command('explain')
+    .argument('<node>', 'name of a node of this zone')
+    .description('say why a node is judged as it is; exit 1 when it is dead')
+    .addOption(agentOption(world))
+    .addOption(outputOption('text', 'json'))
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 the node is not dead, 1 it is, 2 bad usage, 3 no agent answers.',
+    )
+    .action((name: string, flags: ExplainFlags) => run(() => runExplain(name, flags, world)))
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import { pino } from 'pino'
+import { reasonOf } from '../core/errors.js'
+import type { Fields, Logger } from '../core/log.js'
+import { levelOfVerbosity } from '../agent/options/sources.js'
+import type { AgentOptions } from '../agent/options/agent-options.js'
+import type { Output } from './world.js'
+
+/** A logger whose level can be changed while it runs. */
+export interface LevelledLogger extends Logger {
+  /** klog's verbosity: 4 and above is `debug`; below, the level that was asked for at the start. */
+  readonly setVerbosity: (verbosity: number) => void
+}
+
+const flat = (fields: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [
+      key,
+      value instanceof Error ? reasonOf(value) : typeof value === 'bigint' ? String(value) : value,
+    ]),
+  )
+
+/** JSON lines: `{"level":"warn","time":"…","node":"…","msg":"…",…}`. */
+export const makeLogger = (
+  { nodeName, logLevel }: Pick<AgentOptions, 'nodeName' | 'logLevel'>,
+  output: Output,
+): LevelledLogger => {
+  const log = pino(
+    {
+      level: logLevel,
+      base: { node: nodeName },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: label => ({ level: label }) },
+    },
+    {
+      write: line => {
+        output.write(line)
+      },
+    },
+  )
+  return {
+    debug: (message, fields = {}) => log.debug(flat(fields), message),
+    info: (message, fields = {}) => log.info(flat(fields), message),
+    warn: (message, fields = {}) => log.warn(flat(fields), message),
+    error: (message, fields = {}) => log.error(flat(fields), message),
+    setVerbosity: verbosity => {
+      log.level = levelOfVerbosity(verbosity) === 'debug' ? 'debug' : logLevel
+    },
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Command, CommanderError } from 'commander'
+import { nearest } from '../agent/options/nearest.js'
+import { InvalidInputError, reasonOf } from '../core/errors.js'
+import { registerAgent, type MakeAgent } from './agent.js'
+import { registerExplain } from './explain.js'
+import type { LazyCommand } from './lazy-commands.js'
+import { registerStatus } from './status.js'
+import { registerVersion } from './version.js'
+import { Exit, type ExitCode, type Run, type World } from './world.js'
+
+/** What is loaded only when it is called. */
+export interface Parts {
+  readonly lazyCommands: readonly LazyCommand[]
+  readonly loadAgent: (() => Promise<MakeAgent>) | undefined
+}
+
+const registerLazy = (program: Command, lazy: LazyCommand): void => {
+  program
+    .command(lazy.name)
+    .description(lazy.description)
+    .helpOption(false)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .argument('[arguments...]')
+    .action(async (given: readonly string[]) => {
+      const own = new Command('edge-health').copyInheritedSettings(program)
+      const parts = await lazy.load()
+      parts.register(own)
+      await own.parseAsync([lazy.name, ...given], { from: 'user' })
+    })
+}
+
+/** One line out of commander's, with the nearest name of the command's own options. */
+const lineOf = (error: CommanderError, program: Command, argv: readonly string[]): string => {
+  const text = error.message
+    .replace(/^error: /, '')
+    .replace(/\n\(Did you mean (.*)\?\)$/, ' (did you mean $1?)')
+  const unknown = /^unknown option '(--?[^'=]*)/.exec(text)
+  if (unknown === null) return text.replaceAll('\n', ' ')
+  const command = program.commands.find(command => command.name() === argv[0]) ?? program
+  const names = command.options.filter(option => !option.hidden).flatMap(({ long }) => long ?? [])
+  const close = nearest(unknown[1]!, names)
+  const base = text.replace(/ \(did you mean .*\)$/, '')
+  return `${base}${close === undefined ? '' : ` (did you mean ${close}?)`}`
+}
+
+const exitOf = (
+  error: unknown,
+  program: Command,
+  argv: readonly string[],
+): readonly [ExitCode, string] => {
+  if (error instanceof Exit) return [error.exitCode, error.message]
+  if (error instanceof InvalidInputError) return [2, error.message]
+  if (!(error instanceof CommanderError)) return [1, reasonOf(error)]
+  if (error.exitCode === 0) return [0, '']
+  return [2, error.code === 'commander.help' ? '' : lineOf(error, program, argv)]
+}
+
+/**
+ * Run the command line.
+ * @param argv without the interpreter and the script.
+ * @returns the exit code; nothing of the process is touched.
+ */
+export const runProgram = async (
+  argv: readonly string[],
+  world: World,
+  parts: Parts,
+): Promise<number> => {
+  let code: ExitCode = 0
+  const run: Run = async work => {
+    code = await work()
+  }
+  const width = (): number => world.stdout.columns ?? 100
+  const program = new Command('edge-health')
+    .description('Edge nodes judge each other: a cut cloud link is not a dead node.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => void world.stdout.write(text),
+      writeErr: text => void world.stderr.write(text),
+      // The one line is written below, for every kind of error.
+      outputError: () => undefined,
+      getOutHelpWidth: width,
+      getErrHelpWidth: width,
+    })
+  registerAgent(program, world, run, parts.loadAgent)
+  registerStatus(program, world, run)
+  registerExplain(program, world, run)
+  registerVersion(program, world, run)
+  for (const lazy of parts.lazyCommands) registerLazy(program, lazy)
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return code
+  } catch (error) {
+    const [exitCode, message] = exitOf(error, program, argv)
+    if (message !== '') world.stderr.write(`edge-health: ${message}\n`)
+    return exitCode
+  }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Command } from 'commander'
+import type { NodeStatus, StatusView } from '../agent/http/status-view.js'
+import { agentOption, fetchStatus, watchStatus } from './agent-client.js'
+import {
+  ageText,
+  clean,
+  outputOption,
+  paintFor,
+  secondsSince,
+  table,
+  type Format,
+  type Paint,
+} from './format.js'
+import type { ExitCode, Run, World } from './world.js'
+import { classColour, looksDead } from './words.js'
+
+const classCounts = (nodes: readonly NodeStatus[]): string => {
+  const counts = new Map<string, number>()
+  for (const { class: name } of nodes) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts].map(([name, count]) => `${count} ${name}`).join(', ')
+}
+
+/** What is wrong with the zone or with this agent, one line each. */
+const troubles = (view: StatusView): readonly string[] => [
+  ...(view.roster.source === 'none' ? ['the roster is not known yet'] : []),
+  ...(view.roster.source === 'disk'
+    ? [`the roster comes from disk and is ${ageText(view.roster.ageSeconds)} old`]
+    : []),
+  ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
+  ...(view.keys.trouble === null ? [] : [`keys: ${view.keys.trouble}`]),
+  ...(view.brake.isOn
+    ? [
+        `the brake holds: ${view.brake.unhealthy} of ${view.zone.members} nodes look dead, at most ${view.brake.limit} may be condemned at one time`,
+      ]
+    : []),
+  ...(view.selfSuspect
+    ? ["this agent suspects itself: its own probes fail where others' succeed"]
+    : []),
+  ...view.stages
+    .filter(stage => stage.state === 'failing')
+    .map(stage => `stage ${stage.name} fails: ${stage.detail}`),
+]
+
+const probeText = ({ isSelf, probe }: NodeStatus): string => {
+  if (isSelf) return 'self'
+  if (probe === null) return '–'
+  return probe.isDown ? 'down' : 'up'
+}
+
+const noteOf = (node: NodeStatus, at: string): string => {
+  const notes: string[] = []
+  if (node.pending !== null)
+    notes.push(
+      `on its way to ${node.pending}, held by ${node.guards.map(({ kind }) => kind).join(', ')}`,
+    )
+  if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
+  if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
+  if (node.probe?.isDown === true && node.probe.reason !== '') notes.push(node.probe.reason)
+  if (node.lastWrite !== null && node.verdict === 'unhealthy')
+    notes.push(
+      `written by ${node.lastWrite.by} ${ageText(secondsSince(node.lastWrite.at, at))} ago`,
+    )
+  return notes.join('; ')
+}
+
+/** The status for people. */
+export const statusText = (view: StatusView, paint: Paint): string => {
+  const { zone, self, cloudLink, at } = view
+  const since = secondsSince(cloudLink.since, at)
+  const link = `cloud link ${cloudLink.state}${since === null ? '' : ` for ${ageText(since)}`}`
+  const head = [
+    `zone ${zone.name === '' ? '(whole cluster)' : zone.name}: ${zone.members} nodes (${zone.rule}), seen from ${self.name}, ${link}`,
+    `${view.nodes.length === 0 ? 'no nodes' : classCounts(view.nodes)}; disruption ${view.disruption}`,
+  ]
+  const rows = view.nodes.map(node => [
+    { text: node.name, colour: 'bold' as const },
+    { text: node.class, colour: looksDead(node) ? ('red' as const) : classColour[node.class] },
+    ageText(secondsSince(node.since, at)),
+    node.local === 'up' ? 'up' : { text: 'down', colour: 'red' as const },
+    probeText(node),
+    `${node.votes.down}/${node.votes.up}/${node.votes.needed}`,
+    ageText(node.recordAgeSeconds),
+    noteOf(node, at),
+  ])
+  const header = ['NODE', 'CLASS', 'FOR', 'HERE', 'PROBE', 'DOWN/UP/NEED', 'RECORD', 'NOTE']
+  return [
+    ...head.map(line => `${clean(line)}\n`),
+    ...troubles(view).map(line => `${paint('yellow', `! ${clean(line)}`)}\n`),
+    ...(rows.length === 0 ? [] : ['\n', table([header, ...rows], paint)]),
+  ].join('')
+}
+
+/** 1 when somebody is dead, even if a guard keeps that from being written. */
+export const exitOf = (nodes: readonly Pick<NodeStatus, 'verdict' | 'pending'>[]): ExitCode =>
+  nodes.some(looksDead) ? 1 : 0
+
+const CLEAR = '\u001b[H\u001b[2J\u001b[3J'
+
+interface StatusFlags {
+  readonly agent: string
+  readonly output: Format
+  readonly watch?: boolean
+}
+
+const runStatus = async (flags: StatusFlags, world: World): Promise<ExitCode> => {
+  const { stdout } = world
+  const paint = paintFor(world, stdout)
+  const print = (view: StatusView): void => {
+    stdout.write(flags.output === 'json' ? `${JSON.stringify(view)}\n` : statusText(view, paint))
+  }
+  if (flags.watch !== true) {
+    const view = await fetchStatus(flags.agent, world)
+    print(view)
+    return exitOf(view.nodes)
+  }
+  let last: StatusView | undefined
+  for await (const view of watchStatus(flags.agent, world)) {
+    if (flags.output === 'text' && stdout.isTTY === true) stdout.write(CLEAR)
+    else if (flags.output === 'text' && last !== undefined) stdout.write('\n')
+    print(view)
+    last = view
+  }
+  return exitOf(last?.nodes ?? [])
+}
+
+/** `edge-health status`. */
+export const registerStatus = (program: Command, world: World, run: Run): void => {
+  program
+    .command('status')
+    .description('show the zone as the agent of this node sees it; exit 1 when a node is dead')
+    .addOption(agentOption(world))
+    .addOption(outputOption('text', 'json'))
+    .option('-w, --watch', 'show it again with every change, until Ctrl-C')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 nobody is dead, 1 somebody is, 2 bad usage, 3 no agent answers.',
+    )
+    .action((flags: StatusFlags) => run(() => runStatus(flags, world)))
+}

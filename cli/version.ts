@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { arch, platform, version as nodeVersion } from 'node:process'
+import type { Command } from 'commander'
+import { outputOption, type Format } from './format.js'
+import type { Run, World } from './world.js'
+
+/** Put in by the bundler; a source tree has none and reads package.json. */
+declare const EDGE_HEALTH_VERSION: string | undefined
+
+const fromPackage = (): string => {
+  const text = readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')
+  return (JSON.parse(text) as { readonly version: string }).version
+}
+
+/** Version of this build. */
+export const version: string =
+  typeof EDGE_HEALTH_VERSION === 'string' ? EDGE_HEALTH_VERSION : fromPackage()
+
+/** `edge-health version`. */
+export const registerVersion = (program: Command, world: World, run: Run): void => {
+  program
+    .command('version')
+    .description('print the version')
+    .addOption(outputOption('text', 'json'))
+    .action(({ output }: { output: Format }) =>
+      run(() => {
+        const facts = { version, node: nodeVersion, platform: `${platform}-${arch}` }
+        world.stdout.write(
+          output === 'json'
+            ? `${JSON.stringify(facts)}\n`
+            : `edge-health ${version} (Node.js ${nodeVersion}, ${facts.platform})\n`,
+        )
+        return Promise.resolve(0)
+      }),
+    )
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import type {
+  GuardView,
+  NodeClassName,
+  NodeDetail,
+  NodeStatus,
+  ZoneStatus,
+} from '../agent/http/status-view.js'
+import { ageText, secondsSince, type Colour } from './format.js'
+
+/** Red is dead, yellow is alive but troubled. */
+export const classColour: Readonly<Record<NodeClassName, Colour>> = {
+  healthy: 'green',
+  dead: 'red',
+  'kubelet-sick': 'red',
+  'cloud-link-cut': 'yellow',
+  'zone-link-cut': 'yellow',
+  undecided: 'yellow',
+}
+
+const count = (node: NodeStatus): string =>
+  `${node.votes.down} down, ${node.votes.up} up, ${node.votes.needed} needed`
+
+/** Final or not, most peers cannot reach it. */
+export const looksDead = (node: Pick<NodeStatus, 'verdict' | 'pending'>): boolean =>
+  node.verdict === 'unhealthy' || node.pending === 'unhealthy'
+
+const kindsOf = (guards: readonly GuardView[]): string => guards.map(({ kind }) => kind).join(', ')
+
+const pendingHeadline = (node: NodeStatus, { brake, zone }: ZoneStatus): string => {
+  const votes = `looks dead (${count(node)}), but`
+  if (node.guards.some(({ kind }) => kind === 'brake'))
+    return `${votes} the brake holds: ${brake.unhealthy} of ${zone.members} nodes look dead, at most ${brake.limit} may be condemned at one time; nothing is written about any of them`
+  return `${votes} that is not final yet; what holds it: ${kindsOf(node.guards)}`
+}
+
+/** Verdict and class in one sentence without the name. */
+export const headline = (node: NodeDetail, zone: ZoneStatus): string => {
+  if (node.verdict !== 'unhealthy' && node.pending === 'unhealthy')
+    return pendingHeadline(node, zone)
+  switch (node.class) {
+    case 'dead':
+      return `is dead: a majority of its peers cannot reach it (${count(node)})`
+    case 'kubelet-sick':
+      return `runs and its agent answers, but its kubelet does not work (${count(node)})`
+    case 'cloud-link-cut': {
+      const since = ageText(secondsSince(node.cloudCutSince, zone.at))
+      const kept = node.vouch.state === 'active' ? '; its peers vouch for it' : ''
+      return `is alive: only its own link to the cloud is cut, for ${since} by its own word${kept}`
+    }
+    case 'zone-link-cut':
+      return 'is alive: the link between the whole zone and the cloud is cut, and nobody here can write'
+    case 'healthy':
+      return `is healthy (${count(node)})`
+    case 'undecided':
+      return `is undecided: neither side has a majority (${count(node)}); nothing is changed`
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../core/clock.js'
+
+/** Where text goes. */
+export interface Output {
+  write(text: string): unknown
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+}
+
+/** The process as the commands see it; a test gives its own. */
+export interface World {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly stdout: Output
+  readonly stderr: Output
+  /** Throws the system's error. */
+  readFile(path: string): string
+  /** Aborts on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal
+  readonly clock: Clock
+}
+
+/** What a command leaves behind. 0: done; 1: somebody is dead, or it failed; 2: bad usage; 3: no agent answers. */
+export type ExitCode = 0 | 1 | 2 | 3
+
+/** Ends a command with a line for people and an exit code. */
+export class Exit extends Error {
+  readonly exitCode: ExitCode
+  constructor(exitCode: ExitCode, message: string) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/** Runs as a command's action; the program keeps its exit code. */
+export type Run = (work: () => Promise<ExitCode>) => Promise<void>
