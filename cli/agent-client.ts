@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { get, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
-import { Option, InvalidArgumentError } from 'commander'
+import { Option } from 'commander'
 import * as v from 'valibot'
 import type { NodeView, StatusView } from '../agent/http/status-view.js'
-import { EdgeHealthError, reasonOf } from '../core/errors.js'
+import { EdgeHealthError, InvalidInputError, reasonOf } from '../core/errors.js'
 import { parseJson, parseWith } from '../core/parse.js'
 import { Exit, type World } from './world.js'
 
@@ -12,20 +12,20 @@ const DEFAULT_AGENT = 'http://127.0.0.1:51005'
 const TIMEOUT_MS = 5_000
 const MAX_BODY_BYTES = 64 * 1_048_576
 
-const parseBase = (text: string): string => {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== 'http:') {
-    throw new InvalidArgumentError(`must be an http:// URL such as ${DEFAULT_AGENT}`)
-  }
-  return url.origin
-}
-
 /** `--agent URL`, or EDGE_HEALTH_AGENT. */
 export const agentOption = (world: World): Option => {
   const given = world.env['EDGE_HEALTH_AGENT'] ?? ''
-  return new Option('--agent <url>', "the agent's local listener; also EDGE_HEALTH_AGENT")
-    .argParser(parseBase)
-    .default(given === '' ? DEFAULT_AGENT : given)
+  const what = "the agent's local listener; also EDGE_HEALTH_AGENT"
+  return new Option('--agent <url>', `${what} (default ${DEFAULT_AGENT})`).default(
+    given === '' ? DEFAULT_AGENT : given,
+  )
+}
+
+/** @throws InvalidInputError unless it is an http URL. */
+export const parseAgentUrl = (text: string): string => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol === 'http:') return url.origin
+  throw new InvalidInputError('--agent', `must be an http:// URL such as ${DEFAULT_AGENT}`, text)
 }
 
 const unreachable = (base: string, reason: string): Exit =>

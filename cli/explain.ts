@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { NodeDetail, NodeView, ProbeView, VouchView } from '../agent/http/status-view.js'
 import { nearest } from '../agent/options/nearest.js'
-import { agentOption, fetchNode, fetchStatus } from './agent-client.js'
+import { agentOption, fetchNode, fetchStatus, parseAgentUrl } from './agent-client.js'
 import {
   ageText,
   clean,
@@ -129,9 +129,10 @@ interface ExplainFlags {
 }
 
 const runExplain = async (name: string, flags: ExplainFlags, world: World): Promise<ExitCode> => {
-  const view = await fetchNode(flags.agent, name, world)
+  const base = parseAgentUrl(flags.agent)
+  const view = await fetchNode(base, name, world)
   if (view === undefined) {
-    const { nodes, zone } = await fetchStatus(flags.agent, world)
+    const { nodes, zone } = await fetchStatus(base, world)
     const names = nodes.map(node => node.name)
     const close = nearest(name, names)
     const hint = close === undefined ? '' : ` (did you mean ${close}?)`

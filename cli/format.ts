@@ -6,7 +6,10 @@ export type Format = 'text' | 'json' | 'yaml'
 
 /** `-o`, with the first format as default. */
 export const outputOption = (...formats: readonly Format[]): Option =>
-  new Option('-o, --output <format>', `how to print: ${formats.join(' or ')}`)
+  new Option(
+    '-o, --output <format>',
+    `how to print: ${formats.join(' or ')} (default ${formats[0]!})`,
+  )
     .choices(formats)
     .default(formats[0])
 

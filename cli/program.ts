@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Command, CommanderError } from 'commander'
-import { nearest } from '../agent/options/nearest.js'
+import { suggestion } from '../agent/options/nearest.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import { registerAgent, type MakeAgent } from './agent.js'
 import { registerExplain } from './explain.js'
@@ -31,18 +31,28 @@ const registerLazy = (program: Command, lazy: LazyCommand): void => {
     })
 }
 
+const REWORDED: readonly (readonly [RegExp, string])[] = [
+  [
+    /^option '.*(--[a-z-]+) .*' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/,
+    '$1 must be one of $3, got "$2"',
+  ],
+  [/^option '.*(--[a-z-]+) (.*)' argument missing$/, '$1 must have a value, $2, got nothing'],
+  [/^missing required argument '(.*)'$/, 'argument <$1> must be given'],
+]
+
 /** One line out of commander's, with the nearest name of the command's own options. */
 const lineOf = (error: CommanderError, program: Command, argv: readonly string[]): string => {
   const text = error.message
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (.*)\?\)$/, ' (did you mean $1?)')
+    .replaceAll('\n', ' ')
   const unknown = /^unknown option '(--?[^'=]*)/.exec(text)
-  if (unknown === null) return text.replaceAll('\n', ' ')
+  if (unknown === null)
+    return REWORDED.reduce((line, [pattern, words]) => line.replace(pattern, words), text)
   const command = program.commands.find(command => command.name() === argv[0]) ?? program
   const names = command.options.filter(option => !option.hidden).flatMap(({ long }) => long ?? [])
-  const close = nearest(unknown[1]!, names)
   const base = text.replace(/ \(did you mean .*\)$/, '')
-  return `${base}${close === undefined ? '' : ` (did you mean ${close}?)`}`
+  return `${base}${suggestion(unknown[1]!, names)}`
 }
 
 const exitOf = (
@@ -75,6 +85,8 @@ export const runProgram = async (
   const program = new Command('edge-health')
     .description('Edge nodes judge each other: a cut cloud link is not a dead node.')
     .exitOverride()
+    // Defaults and choices stand in the descriptions, in our words.
+    .configureHelp({ optionDescription: option => option.description })
     .configureOutput({
       writeOut: text => void world.stdout.write(text),
       writeErr: text => void world.stderr.write(text),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
 import type { NodeStatus, StatusView } from '../agent/http/status-view.js'
-import { agentOption, fetchStatus, watchStatus } from './agent-client.js'
+import { agentOption, fetchStatus, parseAgentUrl, watchStatus } from './agent-client.js'
 import {
   ageText,
   clean,
@@ -105,17 +105,18 @@ interface StatusFlags {
 
 const runStatus = async (flags: StatusFlags, world: World): Promise<ExitCode> => {
   const { stdout } = world
+  const base = parseAgentUrl(flags.agent)
   const paint = paintFor(world, stdout)
   const print = (view: StatusView): void => {
     stdout.write(flags.output === 'json' ? `${JSON.stringify(view)}\n` : statusText(view, paint))
   }
   if (flags.watch !== true) {
-    const view = await fetchStatus(flags.agent, world)
+    const view = await fetchStatus(base, world)
     print(view)
     return exitOf(view.nodes)
   }
   let last: StatusView | undefined
-  for await (const view of watchStatus(flags.agent, world)) {
+  for await (const view of watchStatus(base, world)) {
     if (flags.output === 'text' && stdout.isTTY === true) stdout.write(CLEAR)
     else if (flags.output === 'text' && last !== undefined) stdout.write('\n')
     print(view)

@@ -80,6 +80,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     group: 'Exchange',
     kind: duration('100ms', '10m'),
     default: '10s',
+    profiles: { fast: '5s' },
     summary: 'how often a SuperEdge peer gets our results',
     relation: 'at most half of --record-ttl',
     aliases: [{ name: 'communicateperiod', seconds: true }],

@@ -21,10 +21,11 @@ const distance = (a: string, b: string): number => {
 
 /** The known name that was probably meant; undefined when none is close. */
 export const nearest = (given: string, known: readonly string[]): string | undefined => {
+  if (given.length > 64) return undefined
   let best: string | undefined
   let bestDistance = Math.max(2, Math.floor(given.length / 3)) + 1
   for (const name of known) {
-    const edits = distance(given.slice(0, 64), name)
+    const edits = distance(given, name)
     if (edits < bestDistance) {
       best = name
       bestDistance = edits

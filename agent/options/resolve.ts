@@ -94,7 +94,7 @@ const pick = (
     return { text: ofProfile, origin: { source: 'profile', name: profile } }
   if (definition.default !== undefined)
     return { text: definition.default, origin: { source: 'default' } }
-  const also = definition.env === undefined ? '' : ` or ${definition.env} in the environment`
+  const also = definition.env === undefined ? '' : `, or ${definition.env} in the environment`
   throw new InvalidInputError(`--${definition.flag}`, `must be given${also}`, null)
 }
 
@@ -112,7 +112,7 @@ const resolvePlugins = (
       if (replaced === undefined) continue
       const { definition, one } = given[index]!
       notices.push(
-        `${thingOf(definition.flag, one.origin)}: ${replaced.join(' and ')} is replaced by --attempt-spacing, --attempt-tail, --attempts-min and --attempts-max`,
+        `${thingOf(definition.flag, one.origin)}: --attempt-spacing, --attempt-tail, --attempts-min and --attempts-max stand in for ${replaced.join(' and ')}`,
       )
     }
     return { plugins, origin: given[0]!.one.origin }

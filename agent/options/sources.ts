@@ -98,22 +98,30 @@ export const readFlags = (flags: OptionSources['flags'], notices: string[]): Giv
   return into
 }
 
+/** Where `status` and `explain` look; not the agent's. */
+const CLIENT_VARIABLE = 'EDGE_HEALTH_AGENT'
+
 /** What Kubernetes puts into every Pod for a Service that is called edge-health. */
 const isServiceLink = (name: string, text: string): boolean =>
   /_SERVICE_(HOST|PORT(_.*)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_.*)?$/.test(name) ||
   (name === 'EDGE_HEALTH_PORT' && /^(tcp|udp|sctp):\/\//.test(text))
 
+/** Variable → own flag; a further name, such as NODE_NAME, only while the own one is not given. */
+const variables = (env: OptionSources['env']): Map<string, string> => {
+  const byName = new Map<string, string>(metaFlags.map(flag => [envName(flag), flag]))
+  for (const { flag, env: other } of allDefinitions) {
+    byName.set(envName(flag), flag)
+    if (other !== undefined && (env[envName(flag)] ?? '') === '') byName.set(other, flag)
+  }
+  return byName
+}
+
 /** Empty variables count as not given. An unknown EDGE_HEALTH_ name is a notice: others may own it. */
 export const readEnv = (env: OptionSources['env'], notices: string[]): GivenByFlag => {
   const into = new Map<string, Given[]>()
-  const byName = new Map<string, string>(metaFlags.map(flag => [envName(flag), flag]))
-  for (const { flag } of allDefinitions) byName.set(envName(flag), flag)
-  for (const { flag, env: other } of allDefinitions) {
-    const own = env[envName(flag)] ?? ''
-    if (other !== undefined && own === '') byName.set(other, flag)
-  }
+  const byName = variables(env)
   for (const [name, text = ''] of Object.entries(env)) {
-    if (text === '' || isServiceLink(name, text)) continue
+    if (text === '' || name === CLIENT_VARIABLE || isServiceLink(name, text)) continue
     const flag = byName.get(name)
     if (flag !== undefined) add(into, flag, { text, origin: { source: 'env', name } })
     else if (name.startsWith('EDGE_HEALTH_'))
