@@ -72,6 +72,7 @@ export default ts.config(
       globals: {
         console: 'readonly',
         process: 'readonly',
+        performance: 'readonly',
         module: 'writable',
         require: 'readonly',
         URL: 'readonly',

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaves out of the bundle what is loaded at start but never used by edge-health. Every entry says what it saves and
+// what no longer works; test/build.test.ts proves that the rest does. An entry whose text is gone from a newer version
+// of its package fails the build, so that none rots.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+
+const require = createRequire(import.meta.url)
+
+/** Types that the agent's pages, or a peer, may name. */
+const MEDIA_TYPES = [
+  'application/json',
+  'application/octet-stream',
+  'application/x-www-form-urlencoded',
+  'image/svg+xml',
+  'multipart/form-data',
+  'text/css',
+  'text/event-stream',
+  'text/html',
+  'text/javascript',
+  'text/plain',
+]
+
+const mediaTypes = () => {
+  const all = require('mime-db')
+  return JSON.stringify(Object.fromEntries(MEDIA_TYPES.map(type => [type, all[type]])))
+}
+
+/** Packages that are replaced whole. */
+const standIns = {
+  // 480 KiB of code pages. Bodies are bytes or UTF-8; another charset is answered with 415.
+  'iconv-lite': () => `
+    const { StringDecoder } = require('node:string_decoder')
+    const isUtf8 = name => /^utf-?8$/i.test(name)
+    const make = name => {
+      if (!isUtf8(name)) throw new Error('Encoding not recognized: ' + name)
+      return new StringDecoder('utf8')
+    }
+    exports.encodingExists = isUtf8
+    exports.getDecoder = make
+    exports.decode = (bytes, name) => { const d = make(name); return d.write(bytes) + d.end() }`,
+  // 147 KiB of JSON.
+  'mime-db': () => `module.exports = ${mediaTypes()}`,
+  // 140 KiB with a media type table of its own. The agent sends no forms.
+  'form-data': () => `module.exports = class FormData {}`,
+}
+
+/** Single modules: `[end of the importer's path, import, what it gets instead]`. */
+const modules = [
+  // The generated client (1 000 models) and node-fetch with a 260 KiB Unicode table, which also warns on Node 22 and
+  // later that punycode is deprecated. Used by makeApiClient and applyToFetchOptions only; kube/ calls neither.
+  [
+    '@kubernetes/client-node/dist/config.js',
+    './gen/index.js',
+    `const refuse = () => { throw new Error('the generated client is not in this build') }
+     export const createConfiguration = refuse
+     export class ServerConfiguration { constructor() { refuse() } }`,
+  ],
+  ['@kubernetes/client-node/dist/config.js', 'node-fetch', `export const { Headers } = {}`],
+  // The fetch adapter starts undici when it is loaded. Only the http adapter is used.
+  [
+    'axios/lib/adapters/adapters.js',
+    './fetch.js',
+    `export const getFetch = () => false
+     export default false`,
+  ],
+]
+
+/** `[end of the path, text, replacement]`. */
+const patches = [
+  // Reading this global starts undici: 6 MiB for an `instanceof` that no request needs.
+  ['axios/lib/utils.js', `typeof G.FormData !== 'undefined' ? G.FormData : undefined`, 'undefined'],
+]
+
+const escape = text => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+const slashes = path => path.replaceAll('\\', '/')
+
+export const slim = {
+  name: 'slim',
+  setup(build) {
+    const namespace = 'slim'
+    const contents = new Map()
+    const used = new Set()
+    const stand = (key, text) => {
+      contents.set(key, text)
+      return { path: key, namespace, sideEffects: false }
+    }
+    for (const [name, text] of Object.entries(standIns)) {
+      build.onResolve({ filter: new RegExp(`^${escape(name)}$`) }, () => {
+        used.add(name)
+        return stand(name, text())
+      })
+    }
+    for (const [importer, name, text] of modules) {
+      build.onResolve({ filter: new RegExp(`^${escape(name)}$`) }, args => {
+        if (!slashes(args.importer).endsWith(importer)) return undefined
+        used.add(`${importer} ${name}`)
+        return stand(`${importer} ${name}`, text)
+      })
+    }
+    for (const [path, text, replacement] of patches) {
+      build.onLoad({ filter: new RegExp(`${escape(path)}$`) }, args => {
+        const source = readFileSync(args.path, 'utf8')
+        if (!source.includes(text)) return { errors: [{ text: `no longer says: ${text}` }] }
+        used.add(path)
+        return { contents: source.replace(text, replacement), loader: 'js' }
+      })
+    }
+    build.onLoad({ filter: /.*/, namespace }, args => ({
+      contents: contents.get(args.path),
+      loader: 'js',
+    }))
+    build.onEnd(() => {
+      const all = [
+        ...Object.keys(standIns),
+        ...modules.map(([importer, name]) => `${importer} ${name}`),
+        ...patches.map(([path]) => path),
+      ]
+      const idle = all.filter(key => !used.has(key))
+      return {
+        warnings: idle.map(key => ({ text: `build-slim.mjs: ${key} is not in the bundle` })),
+      }
+    })
+  },
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: Apache-2.0
+// Bundles cli/main.ts into one file, dist/edge-health.cjs: a DaemonSet pod has 100 MiB, and a thousand small modules
+// cost more memory and start-up time than the code in them. docs/adr/0004-one-commonjs-file.md has the figures.
+//   node build.mjs [--quiet] [--analyze] [--entry FILE] [--outdir FOLDER]
+import { createHash } from 'node:crypto'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { build } from 'esbuild'
+import { slim } from './build-slim.mjs'
+
+const root = import.meta.dirname
+const sourceFolders = ['core', 'vote', 'plugins', 'kube', 'agent', 'sandbox', 'cli']
+
+const { values: flags } = parseArgs({
+  options: {
+    quiet: { type: 'boolean', default: false },
+    analyze: { type: 'boolean', default: false },
+    entry: { type: 'string', default: 'cli/main.ts' },
+    outdir: { type: 'string', default: 'dist' },
+  },
+})
+// Relative to the root, with slashes: this is how the metafile names it.
+const outdir = relative(root, resolve(root, flags.outdir)).replaceAll('\\', '/')
+const outfile = `${outdir}/edge-health.cjs`
+const licences = `${outdir}/THIRD_PARTY_LICENSES.txt`
+
+const readJson = path => JSON.parse(readFileSync(path, 'utf8'))
+const kib = bytes => `${(bytes / 1024).toFixed(0)} KiB`
+
+/** Names what was built without asking git: the same sources and lockfile give the same id on every machine. */
+const buildId = () => {
+  const hash = createHash('sha256')
+  const files = sourceFolders
+    .filter(folder => existsSync(join(root, folder)))
+    .flatMap(folder =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter(name => name.endsWith('.ts'))
+        .map(name => join(folder, name).replaceAll('\\', '/')),
+    )
+  for (const file of ['build.mjs', 'package.json', 'package-lock.json', ...files.sort()]) {
+    hash.update(`${file}\0`).update(readFileSync(join(root, file)))
+  }
+  return hash.digest('hex').slice(0, 12)
+}
+
+/** `a/node_modules/@x/y/z.js` → `a/node_modules/@x/y`; undefined for files of our own. */
+const packageFolder = path => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
+
+/** What the bundle contains of others, heaviest first: `{ name, version, licence, folder, bytes }`. */
+const bundledPackages = metafile => {
+  const bytes = new Map()
+  for (const output of Object.values(metafile.outputs)) {
+    for (const [path, { bytesInOutput }] of Object.entries(output.inputs)) {
+      const folder = packageFolder(path)
+      if (folder === undefined) continue
+      bytes.set(folder, (bytes.get(folder) ?? 0) + bytesInOutput)
+    }
+  }
+  return [...bytes]
+    .filter(([, size]) => size > 0)
+    .map(([folder, size]) => {
+      const { name, version, license } = readJson(join(root, folder, 'package.json'))
+      return { name, version, licence: license ?? 'unknown', folder, bytes: size }
+    })
+    .sort((a, b) => b.bytes - a.bytes)
+}
+
+const licenceText = folder => {
+  const name = readdirSync(join(root, folder)).find(file => /^(licen[cs]e|copying)/i.test(file))
+  return name === undefined ? '(no licence file)' : readFileSync(join(root, folder, name), 'utf8')
+}
+
+/** One file with the licence of every package in the bundle, and the legal comments that esbuild took out of it. */
+const writeLicences = packages => {
+  const legal = join(root, `${outfile}.LEGAL.txt`)
+  const parts = packages
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(p => `## ${p.name} ${p.version} (${p.licence})\n\n${licenceText(p.folder).trim()}\n`)
+  if (existsSync(legal))
+    parts.push(`## Comments kept from the sources\n\n${readFileSync(legal, 'utf8')}`)
+  rmSync(legal, { force: true })
+  writeFileSync(join(root, licences), `Packages inside edge-health.cjs\n\n${parts.join('\n')}`)
+}
+
+// `EDGE_HEALTH_VERSION` and `EDGE_HEALTH_BUILD` are names that only the bundle knows: read them behind `typeof`.
+const { version } = readJson(join(root, 'package.json'))
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: [flags.entry],
+  outfile,
+  bundle: true,
+  minify: true,
+  platform: 'node',
+  target: 'node20.19',
+  // CommonJS: the ES module loader costs 13 MiB on Node 22 and later.
+  format: 'cjs',
+  // Node prints the source line of an uncaught error: keep it readable in a pod's log.
+  lineLimit: 200,
+  sourcemap: 'linked',
+  sourcesContent: false,
+  legalComments: 'external',
+  metafile: true,
+  logLevel: 'warning',
+  plugins: [slim],
+  banner: {
+    js: '#!/usr/bin/env node\n"use strict";const __url=require("node:url").pathToFileURL(__filename).href;',
+  },
+  define: {
+    'import.meta.url': '__url',
+    'import.meta.dirname': '__dirname',
+    'import.meta.filename': '__filename',
+    EDGE_HEALTH_VERSION: JSON.stringify(version),
+    EDGE_HEALTH_BUILD: JSON.stringify(buildId()),
+  },
+}).catch(error => {
+  // esbuild has already said what is wrong with the sources; anything else is a bug in this script.
+  if (error.errors === undefined) throw error
+  process.exit(1)
+})
+chmodSync(join(root, outfile), 0o755)
+const packages = bundledPackages(metafile)
+writeLicences(packages)
+
+const size = metafile.outputs[outfile].bytes
+if (!flags.quiet || flags.analyze)
+  console.log(`${outfile}  ${kib(size)}, ${packages.length} packages`)
+if (flags.analyze) {
+  const others = packages.reduce((sum, p) => sum + p.bytes, 0)
+  console.log(`  ${kib(size - others).padStart(9)}  own code`)
+  for (const p of packages.slice(0, 10)) {
+    console.log(`  ${kib(p.bytes).padStart(9)}  ${p.name} ${p.version}`)
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import { spawnSync } from 'node:child_process'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..')
+const node = (...args: string[]) =>
+  spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
+
+// Uses every package that the build slims, as the agent does, and says what it saw.
+const entry = `
+import axios from 'axios'
+import express from 'express'
+import cron from 'node-cron'
+import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
+
+declare const EDGE_HEALTH_VERSION: string
+declare const EDGE_HEALTH_BUILD: string
+
+const main = async (): Promise<void> => {
+  const kube = new KubeConfig()
+  kube.loadFromString(JSON.stringify({
+    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+    users: [{ name: 'u', user: { token: 'secret' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  }))
+  const options: { headers?: Record<string, string> } = {}
+  await kube.applyToHTTPSOptions(options as never)
+  const app = express()
+  app.put('/raw', express.raw({ type: () => true }), (q, r) => void r.type('text').send(String((q.body as Buffer).length)))
+  app.put('/json', express.json(), (q, r) => void r.json(q.body))
+  app.get('/page', (_q, r) => void r.type('html').send('<p>'))
+  app.use((error: { status: number }, _q: unknown, r: express.Response, _next: unknown) => void r.status(error.status).end())
+  const lazy = process.argv[2] === 'lazy' ? await import('./lazy.js') : undefined
+  const server = app.listen(0, '127.0.0.1', async () => {
+    const at = 'http://127.0.0.1:' + (server.address() as { port: number }).port
+    const set = { proxy: false as const, validateStatus: () => true }
+    const utf8 = await axios.put(at + '/json', { a: 'ä' }, set)
+    const other = await axios.put(at + '/json', '{}', {
+      ...set, headers: { 'content-type': 'application/json; charset=iso-8859-2' },
+    })
+    const raw = await axios.put(at + '/raw', Buffer.from('12345'), set)
+    const page = await axios.get(at + '/page', set)
+    console.log(JSON.stringify({
+      bearer: options.headers?.Authorization,
+      utf8: utf8.data, jsonType: utf8.headers['content-type'], other: other.status,
+      raw: raw.data, rawType: raw.headers['content-type'], pageType: page.headers['content-type'],
+      cron: cron.validate('*/5 * * * * *'),
+      version: EDGE_HEALTH_VERSION, build: EDGE_HEALTH_BUILD,
+      lazy: lazy?.word ?? 'not asked', started: (globalThis as Record<string, unknown>)['lazyStarted'] ?? false,
+      undici: (process as unknown as { moduleLoadList: string[] }).moduleLoadList.some(name => name.includes('undici')),
+    }))
+    server.close()
+  })
+}
+void main()
+`
+const lazy = `
+;(globalThis as Record<string, unknown>)['lazyStarted'] = true
+export const word = 'asked'
+`
+
+t.test('the bundle', t => {
+  const folder = t.testdir({ 'main.ts': entry, 'lazy.ts': lazy })
+  const outdir = join(folder, 'out')
+  const build = (...more: string[]) =>
+    node('build.mjs', '--entry', join(folder, 'main.ts'), '--outdir', outdir, ...more)
+  const built = build('--analyze')
+  t.equal(built.stderr, '', 'no package left out of the bundle has gone from it')
+  t.equal(built.status, 0)
+  t.match(
+    built.stdout,
+    /edge-health\.cjs {2}\d+ KiB, \d+ packages\n.*own code\n(.* \d+\.\d+.*\n){10}/,
+  )
+  const file = join(outdir, 'edge-health.cjs')
+  const text = readFileSync(file, 'utf8')
+  t.ok(text.startsWith('#!/usr/bin/env node\n'), 'starts by itself')
+  t.ok((statSync(file).mode & 0o111) === 0o111, 'is executable')
+  t.ok(
+    text.trimEnd().endsWith('//# sourceMappingURL=edge-health.cjs.map'),
+    'its map is a file of its own',
+  )
+  t.ok(statSync(`${file}.map`).size > 0)
+  const licences = readFileSync(join(outdir, 'THIRD_PARTY_LICENSES.txt'), 'utf8')
+  for (const name of ['express', 'axios', 'node-cron', '@kubernetes/client-node']) {
+    t.match(licences, new RegExp(`^## ${name} \\d`, 'm'), `the licence of ${name} is there`)
+  }
+
+  const run = node(file)
+  t.equal(run.stderr, '', 'starts without a warning')
+  const saw = JSON.parse(run.stdout) as Record<string, unknown>
+  t.match(saw, {
+    bearer: 'Bearer secret',
+    utf8: { a: 'ä' },
+    jsonType: 'application/json; charset=utf-8',
+    other: 415,
+    raw: 5,
+    rawType: 'text/plain; charset=utf-8',
+    pageType: 'text/html; charset=utf-8',
+    cron: true,
+    version: /^\d+\.\d+\.\d+/,
+    build: /^[0-9a-f]{12}$/,
+    lazy: 'not asked',
+    started: false,
+    undici: false,
+  })
+  t.match(JSON.parse(node(file, 'lazy').stdout), { lazy: 'asked', started: true })
+
+  t.equal(build('--quiet').stdout, '', '--quiet says nothing')
+  t.equal(readFileSync(file, 'utf8'), text, 'the same sources give the same file')
+  t.end()
+})
+
+t.test('sources that do not build end with 1 and the place', t => {
+  const folder = t.testdir({ 'main.ts': `import './absent.js'\n` })
+  const { status, stderr } = node(
+    'build.mjs',
+    '--entry',
+    join(folder, 'main.ts'),
+    '--outdir',
+    folder,
+  )
+  t.equal(status, 1)
+  t.match(stderr, /Could not resolve "\.\/absent\.js"/)
+  t.notMatch(stderr, /at file:/, 'no trace of our own')
+  t.end()
+})

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what tap writes with `--reporter=tap`: one line per test file as it ends, everything about a failure, the counts.
+
+const SUMMARY = /^# \{ (.*) \}$/
+const FILE = /^(not ok|ok) \d+ - (\S+).*?# time=([\d.]+)ms/
+const RESULT = /^(\s*)(not ok|ok) \d+/
+const HEADING = /^(\s*)# Subtest: /
+const PLAN = /^\s*1\.\.\d+/
+
+/** `total: 5, pass: 3, fail: 1, todo: 1` → counts; undefined when the numbers do not add up or there are none. */
+export const parseSummary = text => {
+  const counts = { total: 0, pass: 0, fail: 0, todo: 0, skip: 0 }
+  for (const part of text.split(', ')) {
+    const [, key, value] = /^(\w+): (\d+)$/.exec(part) ?? []
+    if (key === undefined || !(key in counts)) return undefined
+    counts[key] = Number(value)
+  }
+  const sum = counts.pass + counts.fail + counts.todo + counts.skip
+  return counts.total > 0 && sum === counts.total ? counts : undefined
+}
+
+/**
+ * Feed it whole lines. `print` gets lines for people: a file that passed is one line, of a file that failed everything
+ * but its passing assertions follows, under the headings that it stood under.
+ */
+export const makeTapReader = print => {
+  let summary
+  let headings = []
+  let kept = []
+  let isPassing = true
+  const keep = line => {
+    const indent = /^ */.exec(line)[0].length
+    kept.push(...headings.filter(heading => heading.indent <= indent).map(heading => heading.line))
+    headings = headings.filter(heading => heading.indent > indent)
+    kept.push(line)
+  }
+  const endFile = ([, verdict, file, ms]) => {
+    const seconds = (Number(ms) / 1000).toFixed(1).padStart(6)
+    print(`    ${verdict === 'ok' ? 'ok    ' : 'not ok'} ${seconds} s  ${file}`)
+    if (verdict !== 'ok') for (const line of kept) print(`      ${line}`)
+    headings = []
+    kept = []
+    isPassing = true
+  }
+  const inner = line => {
+    const heading = HEADING.exec(line)
+    if (heading) {
+      headings.push({ indent: heading[1].length, line })
+      return
+    }
+    const result = RESULT.exec(line)
+    if (result) {
+      isPassing = result[2] === 'ok'
+      if (isPassing) headings = headings.filter(h => h.indent !== result[1].length)
+      else keep(line)
+    } else if (!isPassing && !PLAN.test(line) && line.trim() !== '') keep(line)
+  }
+  return {
+    line(line) {
+      const last = SUMMARY.exec(line)
+      if (last) {
+        summary = parseSummary(last[1])
+        return
+      }
+      const file = FILE.exec(line)
+      if (file) endFile(file)
+      else inner(line)
+    },
+    /** The counts of tap's last line; undefined when it never came, or does not add up. */
+    get summary() {
+      return summary
+    },
+    /** What belongs to a file that never ended. */
+    get rest() {
+      return kept
+    },
+  }
+}
