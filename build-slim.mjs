@@ -5,8 +5,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-const require = createRequire(import.meta.url)
-
 /** Types that the agent's pages, or a peer, may name. */
 const MEDIA_TYPES = [
   'application/json',
@@ -21,8 +19,8 @@ const MEDIA_TYPES = [
   'text/plain',
 ]
 
-const mediaTypes = () => {
-  const all = require('mime-db')
+const mediaTypes = importer => {
+  const all = createRequire(importer)('mime-db')
   return JSON.stringify(Object.fromEntries(MEDIA_TYPES.map(type => [type, all[type]])))
 }
 
@@ -40,7 +38,7 @@ const standIns = {
     exports.getDecoder = make
     exports.decode = (bytes, name) => { const d = make(name); return d.write(bytes) + d.end() }`,
   // 147 KiB of JSON.
-  'mime-db': () => `module.exports = ${mediaTypes()}`,
+  'mime-db': importer => `module.exports = ${mediaTypes(importer)}`,
   // 140 KiB with a media type table of its own. The agent sends no forms.
   'form-data': () => `module.exports = class FormData {}`,
 }
@@ -86,9 +84,9 @@ export const slim = {
       return { path: key, namespace, sideEffects: false }
     }
     for (const [name, text] of Object.entries(standIns)) {
-      build.onResolve({ filter: new RegExp(`^${escape(name)}$`) }, () => {
+      build.onResolve({ filter: new RegExp(`^${escape(name)}$`) }, args => {
         used.add(name)
-        return stand(name, text())
+        return stand(name, text(args.importer))
       })
     }
     for (const [importer, name, text] of modules) {
