@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readManifests } from '../support/manifests.js'
+
+const root = join(import.meta.dirname, '..', '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+interface Instruction {
+  readonly name: string
+  readonly text: string
+}
+
+/** Comments out, continued lines joined, one list for each stage. */
+const stages = read('docker/Dockerfile')
+  .replace(/^\s*#.*\n/gm, '')
+  .replace(/\\\n\s*/g, '')
+  .split('\n')
+  .filter(line => line.trim() !== '')
+  .map((line): Instruction => {
+    const [, name = '', text = ''] = /^([A-Z]+)\s+(.*)$/.exec(line) ?? []
+    return { name, text: text.trim() }
+  })
+  .reduce<Instruction[][]>(
+    (list, instruction) => {
+      if (instruction.name === 'FROM') list.push([])
+      list.at(-1)!.push(instruction)
+      return list
+    },
+    [[]],
+  )
+const [head, build, runtime, image] = stages
+const texts = (stage: readonly Instruction[] | undefined, name: string) =>
+  (stage ?? []).filter(instruction => instruction.name === name).map(({ text }) => text)
+const all = stages.flat()
+
+t.test('every instruction is one', t => {
+  t.equal(stages.length, 4, 'arguments and three stages')
+  for (const { name } of all) t.match(name, /^(ARG|FROM|WORKDIR|COPY|RUN|USER|ENV|LABEL|EXPOSE|HEALTHCHECK|ENTRYPOINT|CMD)$/) // prettier-ignore
+  t.notOk(all.some(({ name }) => name === 'ADD'), 'nothing is fetched by ADD') // prettier-ignore
+  t.notOk(all.some(({ text }) => /https?:|curl|wget|apt-get/.test(text)), 'nothing is downloaded beside packages') // prettier-ignore
+  t.end()
+})
+
+t.test('the Node that runs is the Node that built', t => {
+  t.strictSame(texts(head, 'ARG'), ['NODE_TAG=24-slim'])
+  t.strictSame(texts(build, 'FROM'), ['node:${NODE_TAG} AS build'])
+  t.strictSame(texts(runtime, 'FROM'), ['node:${NODE_TAG} AS runtime'])
+  t.strictSame(texts(image, 'FROM'), ['scratch'])
+  t.end()
+})
+
+t.test('what is copied exists and reaches the builder', t => {
+  const sources = [build, runtime]
+    .flatMap(stage => texts(stage, 'COPY'))
+    .filter(text => !text.startsWith('--from='))
+    .flatMap(text => text.split(/\s+/).slice(0, -1))
+    .map(source => source.replace(/\/$/, ''))
+  const ignore = read('.dockerignore').split('\n')
+  for (const source of sources) {
+    // The folder of the sandbox and of the command line come with their first file.
+    t.ok(existsSync(join(root, source)) || ['sandbox', 'cli'].includes(source), `${source} exists`)
+    t.ok(ignore.includes(`!${source}`), `${source} is not ignored`)
+  }
+  t.ok(ignore.includes('*'), 'all else is')
+  t.end()
+})
+
+t.test('the image runs one file as nobody', t => {
+  t.strictSame(texts(image, 'USER'), ['65532:65532'])
+  t.strictSame(texts(runtime, 'USER'), ['65532:65532'], 'compiled by the uid that runs it')
+  t.strictSame(texts(image, 'HEALTHCHECK'), ['NONE'])
+  const [program, ...rest] = JSON.parse(texts(image, 'ENTRYPOINT')[0]!) as string[]
+  const flags = rest.slice(0, -1)
+  t.equal(program, 'node')
+  t.equal(rest.at(-1), '/app/edge-health.cjs')
+  const warmUp = texts(runtime, 'RUN').at(-1)!
+  t.match(warmUp, `node ${flags.join(' ')} /app/edge-health.cjs agent`, 'compiled with its flags')
+  t.match(warmUp, 'NODE_COMPILE_CACHE=/app/cache')
+  t.match(texts(image, 'ENV')[0], 'NODE_COMPILE_CACHE=/app/cache')
+  for (const name of ['npm', 'npx', 'yarn', 'corepack']) {
+    t.match(texts(runtime, 'RUN')[0], `/usr/local/bin/${name}`, `${name} is taken out`)
+  }
+  t.end()
+})
+
+t.test('image and manifests agree', t => {
+  const text = JSON.stringify(readManifests(join(root, 'deploy', 'base')))
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  t.match(text, `"image":"edge-health:${version}"`)
+  t.match(text, '"runAsUser":65532')
+  t.end()
+})
