@@ -16,6 +16,8 @@ export interface StateFolder {
    * Never rejects: a full disk must not stop the votes; it is logged when it begins and when it ends.
    */
   write(name: StateName, text: string): Promise<void>
+  /** Try again what could not be written the last time. */
+  retry(): Promise<void>
   /** Resolves when nothing waits to be written. */
   settled(): Promise<void>
   /** Files that could not be written the last time, with the reason. */
@@ -47,15 +49,18 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
   const troubles = new Map<StateName, string>()
   const waiting = new Map<StateName, string>()
   const writing = new Map<StateName, Promise<void>>()
+  const failed = new Map<StateName, string>()
 
   const writeOnce = async (name: StateName, text: string): Promise<void> => {
     try {
       await replaceFile(folder, name, text)
+      failed.delete(name)
       if (troubles.delete(name)) log.info('state is written again', { folder, name })
     } catch (error) {
       if (!troubles.has(name))
         log.error('state cannot be written', { folder, name, reason: reasonOf(error) })
       troubles.set(name, reasonOf(error))
+      failed.set(name, text)
     }
   }
   const drain = async (name: StateName): Promise<void> => {
@@ -65,8 +70,17 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
     }
     writing.delete(name)
   }
+  const write = (name: StateName, text: string): Promise<void> => {
+    waiting.set(name, text)
+    const running = writing.get(name) ?? drain(name)
+    writing.set(name, running)
+    return running
+  }
   return {
     troubles,
+    retry: async () => {
+      await Promise.all([...failed].map(([name, text]) => write(name, text)))
+    },
     settled: async () => {
       await Promise.all(writing.values())
     },
@@ -79,11 +93,6 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
         return undefined
       }
     },
-    write: (name, text) => {
-      waiting.set(name, text)
-      const running = writing.get(name) ?? drain(name)
-      writing.set(name, running)
-      return running
-    },
+    write,
   }
 }

@@ -71,19 +71,22 @@ export const messageFor = (wish: Wish, opinion: Opinion, w: Wording): string => 
 }
 
 const UNCOUNTED: Readonly<Record<Uncounted, string>> = {
-  'self-suspect': 'not counted: it suspects its own probes',
-  warming: 'not counted: it has not finished its first round',
-  leaving: 'not counted: it is shutting down',
-  gone: 'not counted: too old',
-  'silent-since-mass': 'not counted: silent since much of the zone went quiet',
-  unheard: 'not counted: never heard',
-  'not-reaffirmed': 'not counted: said before the node was contested, and not again',
+  'self-suspect': 'it suspects its own probes',
+  warming: 'it has not finished its first round',
+  leaving: 'it is shutting down',
+  gone: 'too old',
+  'silent-since-mass': 'silent since much of the zone went quiet',
+  unheard: 'never heard',
+  'not-reaffirmed': 'said before the node was contested, and not again',
 }
+
+/** Why a vote does not count, in a few words. */
+export const uncountedInWords = (why: Uncounted): string => UNCOUNTED[why]
 
 /** One voter's line of `explain`. */
 export const voterInWords = (voter: VoterSays, w: Wording): string => {
   if (voter.uncounted === 'unheard') return `${w.nameOf(voter.voter)}: never heard`
-  const why = voter.uncounted === undefined ? '' : `; ${UNCOUNTED[voter.uncounted]}`
+  const why = voter.uncounted === undefined ? '' : `; not counted: ${UNCOUNTED[voter.uncounted]}`
   return `${w.nameOf(voter.voter)} says ${voter.says}, ${span(voter.ageMs)} ago${why}`
 }
 

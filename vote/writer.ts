@@ -61,3 +61,19 @@ export const writerRank = (
 /** When a writer of this rank may write what has been wanted since `since`, if it is still to be done then. */
 export const writeAt = (since: number, rank: number, o: VoteOptions): number =>
   since + rank * o.writerStaggerMs
+
+/** The member that is first in the target's order, wherever we stand; undefined when nobody may write. */
+export const topWriter = (
+  j: Judgement,
+  e: Evidence,
+  target: WriteTarget,
+  ids: readonly bigint[],
+): number | undefined => {
+  let top: number | undefined
+  for (let member = 0; member < e.size; member++) {
+    if (!mayWrite(j, e, member, target.index)) continue
+    if (top === undefined || weightOf(ids[member]!, target.id) > weightOf(ids[top]!, target.id))
+      top = member
+  }
+  return top
+}

@@ -52,6 +52,8 @@ export interface ZoneWatch {
   select(selector: string | undefined): void
   configMap(name: string): Found
   secret(name: string): Found
+  /** Full lists so far, of all watches that run. */
+  readonly lists: number
   stop(): Promise<void>
 }
 
@@ -79,6 +81,10 @@ export const watchZone = (kube: KubeApi, plan: ZoneWatchPlan, onChange: () => vo
   const ended: Promise<void>[] = []
   let selected: string | undefined
   let nodes: Cache<NodeView> | undefined
+  const watchings = (): Watching[] =>
+    [own, secret, ...configMaps.values(), ...(nodes === undefined ? [] : [nodes])].map(
+      ({ watching }) => watching,
+    )
   return {
     get own() {
       return single(own, nodeName)
@@ -97,9 +103,11 @@ export const watchZone = (kube: KubeApi, plan: ZoneWatchPlan, onChange: () => vo
     },
     configMap: name => single(configMaps.get(name), name),
     secret: name => single(secret, name),
+    get lists() {
+      return watchings().reduce((sum, { status }) => sum + status.lists, 0)
+    },
     stop: async () => {
-      const running = [own, secret, ...configMaps.values(), ...(nodes === undefined ? [] : [nodes])]
-      await Promise.all([...ended, ...running.map(cache => cache.watching.stop())])
+      await Promise.all([...ended, ...watchings().map(watching => watching.stop())])
     },
   }
 }

@@ -53,6 +53,8 @@ export interface NodeListStage {
   start(): Promise<void>
   /** Compute the roster from what the watches hold; says in words what came out. */
   round(): string
+  /** Full lists that the watches asked for so far. */
+  readonly lists: number
   stop(): Promise<void>
 }
 
@@ -217,6 +219,9 @@ export const makeNodeListStage = (
       )
     },
     round,
+    get lists() {
+      return watch?.lists ?? 0
+    },
     stop: async () => {
       await watch?.stop()
       await folder.settled()

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
+import type { Random } from '../core/random.js'
+import { reasonOf } from '../core/errors.js'
+import type { KubeApi } from '../kube/api.js'
+import type { PluginSeams, SelfReport } from '../plugins/seams.js'
+import { makeSelfReport, type SelfReporter } from './check/self-report.js'
+import type { LoopLag } from './check/loop-lag.js'
+import { watchCloudLink, type CloudLink } from './cloud-link.js'
+import { Tally } from './counts.js'
+import { makeDetector, type Detector } from './detector.js'
+import { makeKeyKeeper, type KeyKeeper } from './keys.js'
+import type { AgentOptions } from './options/agent-options.js'
+import type { Transport } from './commun/transport.js'
+import type { Receive, Views } from './http/views.js'
+import type { Scheduler } from './scheduler.js'
+import { makeNodeListStage, type NodeListStage } from './stages/node-list.js'
+import { makeStageRunner, type StageRunner } from './stages/runner.js'
+import { makeVoteStage, type VoteOutcome, type VoteStage } from './stages/vote.js'
+import type { StateFolder } from './state-folder.js'
+import { makeResultStore, type ConfigProblem, type ResultStore, type WriteRecord } from './store.js'
+import { makeViews } from './views/views.js'
+import { makeWitness, type Witness } from './witness.js'
+import { makeWriter, type Writer } from './writer/writer.js'
+
+/** The world as the agent sees it. */
+export interface AgentSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly scheduler: Scheduler
+  readonly kube: KubeApi
+  readonly transport: Transport
+  readonly folder: StateFolder
+  readonly probes: Omit<PluginSeams, 'selfReport'>
+  readonly loopLag?: LoopLag | undefined
+  readonly version: string
+  /** klog's verbosity, 0 to 10. */
+  readonly setVerbosity: (verbosity: number) => void
+}
+
+/** One node's agent without its listeners. */
+export interface Agent {
+  readonly views: Views
+  /** What peers send; answers 503 until zone and keys are known. */
+  readonly receive: Receive
+  /** Take what disk remembers and begin. */
+  start(): Promise<void>
+  /** Say goodbye to the peers and end everything, in reverse order. May be called twice. */
+  stop(): Promise<void>
+}
+
+const HOUSEKEEPING_MS = 60_000
+
+const NOT_READY = { status: 503, body: 'not ready\n' } as const
+
+class NodeAgent implements Agent {
+  readonly views: Views
+  readonly #o: AgentOptions
+  readonly #seams: AgentSeams
+  readonly #store: ResultStore
+  readonly #tally = new Tally()
+  readonly #stopping = new AbortController()
+  readonly #changed = new Set<(what: 'local' | 'status') => void>()
+  readonly #keys: KeyKeeper
+  readonly #nodeList: NodeListStage
+  readonly #vote: VoteStage
+  readonly #writer: Writer
+  readonly #witness: Witness
+  readonly #rounds: Readonly<Record<'get-node-list' | 'vote', StageRunner>>
+  #cloudLink: CloudLink | undefined
+  #selfReport: SelfReporter | undefined
+  #detector: Detector | undefined
+  #savedHeartbeat: number | undefined
+  #isVoting = false
+  #stopped: Promise<void> | undefined
+
+  constructor(options: AgentOptions, seams: AgentSeams) {
+    const { clock, log, folder, kube } = seams
+    this.#o = options
+    this.#seams = seams
+    this.#store = makeResultStore(clock.now())
+    const store = this.#store
+    const onProblem = (problem: ConfigProblem): void => this.#problem(problem)
+    this.#keys = makeKeyKeeper(options, {
+      folder,
+      clock,
+      log,
+      onProblem,
+      onRing: () => this.#reviewDetector(),
+    })
+    this.#nodeList = makeNodeListStage(options, {
+      ...{ kube, folder, store, clock, log, onProblem },
+      onKeys: (secret, hmacConfig) => this.#keys.offer(secret, hmacConfig),
+    })
+    this.#writer = makeWriter(options, {
+      kube,
+      clock,
+      log,
+      store,
+      record: write => this.#record(write),
+    })
+    this.#witness = makeWitness(options, {
+      clock,
+      dial: seams.probes.dial,
+      http: seams.probes.http,
+      getLease: (node, signal) => kube.getLease(node, signal),
+      isOurRenewal: (node, renewTime) => this.#writer.isOurs(node, renewTime),
+      onChange: () => this.#runVote(),
+    })
+    this.#vote = makeVoteStage(options, {
+      store,
+      clock,
+      witness: () => this.#witness.answer,
+      onVote: outcome => this.#afterVote(outcome),
+    })
+    this.#rounds = {
+      'get-node-list': makeStageRunner('get-node-list', () => this.#nodeList.round(), seams),
+      vote: makeStageRunner('vote', () => `${this.#vote.round()}; ${this.#writer.review()}`, seams),
+    }
+    this.views = makeViews(options, {
+      ...{ clock, store, tally: this.#tally, writer: this.#writer, version: seams.version },
+      keys: this.#keys,
+      detector: () => this.#detector,
+      stages: () => [this.#rounds['get-node-list'].status, this.#rounds.vote.status],
+      watchLists: () => this.#nodeList.lists,
+      subscribe: onChange => {
+        this.#changed.add(onChange)
+        return () => this.#changed.delete(onChange)
+      },
+      setVerbosity: seams.setVerbosity,
+    })
+    store.nodeList.subscribe(() => this.#reviewDetector())
+  }
+
+  readonly receive: Receive = (route, body, from) =>
+    this.#detector === undefined ? NOT_READY : this.#answer(this.#detector, route, body, from)
+
+  #answer(detector: Detector, ...message: Parameters<Receive>): ReturnType<Receive> {
+    const { status, body, contentType, nosniff } = detector.receive(...message)
+    const headers = {
+      'Content-Type': contentType,
+      ...(nosniff ? { 'X-Content-Type-Options': 'nosniff' } : {}),
+    }
+    return { status, body, headers }
+  }
+
+  async start(): Promise<void> {
+    const { clock, random, log, scheduler, kube, probes, folder } = this.#seams
+    const { signal } = this.#stopping
+    const saved = Number(await folder.read('heartbeat'))
+    this.#savedHeartbeat = Number.isSafeInteger(saved) && saved > 0 ? saved : undefined
+    await this.#keys.recall()
+    await this.#nodeList.start()
+    if (signal.aborted) return
+    this.#cloudLink = watchCloudLink(this.#o, {
+      ...{ clock, random, log },
+      ping: inner => kube.ping(inner),
+      onChange: state => {
+        this.#store.cloudLink.set(state)
+        this.#sayOwn()
+        this.#writer.review()
+      },
+    })
+    this.#selfReport = makeSelfReport(this.#o, {
+      http: probes.http,
+      clock,
+      log,
+      onChange: () => this.#sayOwn(),
+    })
+    const { 'get-node-list': nodeList, vote } = this.#rounds
+    scheduler.every('get-node-list', this.#o.nodeListPeriodMs, signal, () => nodeList.run())
+    scheduler.every('vote', this.#o.votePeriodMs, signal, () => vote.run())
+    scheduler.every('housekeeping', HOUSEKEEPING_MS, signal, () => folder.retry())
+    await nodeList.run()
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#vote.stop()
+    await this.#writer.stop()
+    await this.#detector?.stop()
+    await Promise.all([this.#witness.stop(), this.#selfReport?.stop(), this.#cloudLink?.stop()])
+    await this.#nodeList.stop()
+    this.#seams.transport.close()
+    await this.#seams.kube.close()
+    await this.#seams.folder.settled()
+  }
+
+  /** Zone or keys changed: begin to watch the zone, or go on with what is new. */
+  #reviewDetector(): void {
+    const { roster } = this.#store.nodeList.current
+    const { ring } = this.#keys
+    if (roster === undefined || ring === undefined || this.#stopping.signal.aborted) return
+    if (this.#detector === undefined) this.#begin(roster, ring)
+    else {
+      this.#detector.engine.setKeys(ring)
+      if (this.#detector.engine.table.roster !== roster) this.#detector.setRoster(roster)
+    }
+    this.#runVote()
+  }
+
+  #begin(
+    roster: NonNullable<ResultStore['nodeList']['current']['roster']>,
+    keys: NonNullable<KeyKeeper['ring']>,
+  ): void {
+    const { clock, random, log, transport, probes, loopLag, folder } = this.#seams
+    this.#detector = makeDetector(
+      this.#o,
+      { roster, keys },
+      {
+        ...{ clock, random, log, transport, probes, loopLag, store: this.#store },
+        savedHeartbeat: this.#savedHeartbeat,
+        saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
+        onEvidence: () => this.#runVote(),
+        onRound: outcome => this.#tally.round(outcome),
+        onVouchEnded: (node, why) => this.#writer.vouchEnded(node, why),
+      },
+    )
+    this.#sayOwn()
+  }
+
+  #sayOwn(): void {
+    const { state, since } = this.#store.cloudLink.current
+    const kubelet: SelfReport = this.#selfReport?.state ?? 'unknown'
+    this.#detector?.setOwn({ kubelet, cloudCutAt: state === 'cut' ? since : undefined })
+  }
+
+  /** What a vote changes in this agent may ask for another one: that one follows, it is not nested. */
+  #runVote(): void {
+    if (this.#detector === undefined || this.#isVoting) return
+    this.#isVoting = true
+    this.#vote.vote()
+    this.#isVoting = false
+  }
+
+  #afterVote(outcome: VoteOutcome): void {
+    const { state, changes, vouchEnded, vouchMoved } = outcome
+    this.#tally.vote(outcome)
+    this.#detector?.afterVote(outcome)
+    for (const { index, why } of vouchEnded)
+      this.#writer.vouchEnded(state.roster.members[index]!.name, why)
+    this.#askWitness(outcome)
+    const isChange = changes.state || vouchMoved || changes.verdict.length > 0
+    if (isChange || vouchEnded.length > 0) this.#writer.review()
+    if (changes.local.length > 0) this.#tell('local')
+    else if (isChange) this.#tell('status')
+  }
+
+  /** Only a zone of two has a witness, and it is asked only while the two do not reach each other. */
+  #askWitness({ state: { table, roster } }: VoteOutcome): void {
+    const peer = table.size === 2 ? 1 - table.self : -1
+    const isLost = peer >= 0 && table.saysDown(table.self, peer)
+    this.#witness.ask(isLost ? roster.members[peer]!.name : undefined)
+  }
+
+  #tell(what: 'local' | 'status'): void {
+    for (const reader of this.#changed) reader(what)
+  }
+
+  #record(write: Omit<WriteRecord, 'at'>): void {
+    const { log, clock } = this.#seams
+    const { node, kind, what, result, trouble } = write
+    this.#tally.write(write)
+    const level = result === 'done' ? 'info' : 'warn'
+    if (kind !== 'lease' || result !== 'done')
+      log[level]('write', { node, kind, what, result, trouble })
+    if (kind === 'event') return
+    const next = new Map(this.#store.writes.current)
+    next.set(node, { ...write, at: clock.wall() })
+    this.#store.writes.set(next)
+    this.#tell('status')
+  }
+
+  #problem(problem: ConfigProblem): void {
+    const { log, kube } = this.#seams
+    this.#tally.problem()
+    log.error('config is refused, the last good one stays', {
+      thing: problem.thing,
+      reason: problem.problem,
+    })
+    const own = this.#store.nodeList.current.nodes.get(this.#o.nodeName)
+    const event = {
+      ...{ node: this.#o.nodeName, nodeUid: own?.uid ?? '', reportingInstance: this.#o.nodeName },
+      ...({ type: 'Warning', reason: 'ConfigRefused', action: 'Reload' } as const),
+      note: `${problem.thing} is not used, the last good one stays: ${problem.problem}`,
+    }
+    kube.createEvent(event, this.#stopping.signal).catch((error: unknown) => {
+      log.debug('event not created', { reason: reasonOf(error) })
+    })
+  }
+}
+
+/** Build one node's agent from options and seams; nothing runs before `start`. */
+export const makeAgent = (options: AgentOptions, seams: AgentSeams): Agent =>
+  new NodeAgent(options, seams)

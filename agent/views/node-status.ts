@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Checker } from '../check/checker.js'
+import type { EngineStatus, PeerStatus } from '../commun/status.js'
+import type {
+  GuardView,
+  NextWriteView,
+  NodeDetail,
+  NodeStatus,
+  PeerView,
+  ProbeView,
+  VouchView,
+  VoterView,
+  WriteView,
+} from '../http/status-view.js'
+import type { AgentOptions } from '../options/agent-options.js'
+import type { ResultStore, ZoneState } from '../store.js'
+import { wordingOf } from '../writer/wishes.js'
+import type { NextWrite, Writer } from '../writer/writer.js'
+import { FLAG } from '../../vote/evidence.js'
+import { opinionOf, type Opinion } from '../../vote/opinion.js'
+import { guardInWords, uncountedInWords, vouchEndInWords } from '../../vote/reason.js'
+import { isVouched, vouchRefusal } from '../../vote/vouch.js'
+import { topWriter } from '../../vote/writer.js'
+import type { Times } from './times.js'
+
+/** Everything that a node's page is made from, at one instant. */
+export interface NodeScene {
+  readonly o: AgentOptions
+  readonly state: ZoneState
+  readonly store: ResultStore
+  readonly checker: Checker
+  readonly engine: EngineStatus
+  readonly writer: Pick<Writer, 'nextWrite' | 'fight'>
+  readonly times: Times
+}
+
+const MILLIONTHS = 1_000_000
+
+/** A record is waited for this many exchange periods before its sender counts as silent. */
+const SILENT_PERIODS = 6
+
+const probeOf = ({ o, checker, times, state }: NodeScene, index: number): ProbeView | null => {
+  const probe = checker.stateOf(state.roster.members[index]!.name)
+  if (probe === undefined) return null
+  return {
+    isDown: probe.isDown,
+    score: probe.score / MILLIONTHS,
+    scoreLine: o.scoreLine / MILLIONTHS,
+    failedRounds: Math.max(0, probe.failedRounds),
+    loss: probe.loss,
+    lastRoundSeconds: times.age(probe.lastRoundAt),
+    reason: probe.reason,
+    heldSeconds: Math.max(0, times.until(probe.heldUntil) ?? 0),
+  }
+}
+
+const DIALECTS: Readonly<Record<PeerStatus['speaks'], PeerView['dialect']>> = {
+  unknown: 'unknown',
+  v1: 'edge-health',
+  superedge: 'unknown',
+  'v0.6': 'superedge-v0.6',
+  'v0.9': 'superedge-v0.9',
+}
+
+const peerOf = ({ o, engine, times, state }: NodeScene, index: number): PeerView | null => {
+  const peer = engine.peers.find(({ name }) => name === state.roster.members[index]!.name)
+  if (peer === undefined) return null
+  const lastHeardSeconds = peer.lastHeardAt === null ? null : times.age(peer.lastHeardAt)
+  const limit = (SILENT_PERIODS * o.exchangePeriodMs * Math.max(1, engine.peers.length)) / 1_000
+  const isSilent = lastHeardSeconds !== null && lastHeardSeconds > limit
+  const refused = Object.keys(peer.refusals).filter(kind => kind !== 'challenged')
+  const heard = isSilent ? 'silent' : 'ok'
+  return {
+    state: lastHeardSeconds === null ? (refused.length > 0 ? 'refused' : 'unknown') : heard,
+    dialect: DIALECTS[peer.speaks],
+    lastHeardSeconds,
+    trouble:
+      peer.trouble ??
+      (refused.length > 0 && heard !== 'ok' ? `refused: ${refused.join(', ')}` : null),
+  }
+}
+
+const vouchOf = (scene: NodeScene, index: number): VouchView => {
+  const { o, state, times, writer } = scene
+  const { judgement: j, table: e, vouching, roster } = state
+  if (o.vouch === 'off') return { state: 'off', since: null, by: null, reason: '--vouch=off' }
+  const { name } = roster.members[index]!
+  if (isVouched(vouching, index)) {
+    const top = topWriter(
+      j,
+      e,
+      { index, id: roster.members[index]!.id },
+      roster.members.map(({ id }) => id),
+    )
+    const how =
+      o.vouch === 'lease'
+        ? 'its Lease is renewed in its place'
+        : 'its unreachable taint is taken off'
+    return {
+      state: 'active',
+      since: times.iso(vouching.since[index]!),
+      by: top === undefined ? null : roster.members[top]!.name,
+      reason: writer.fight(name) ?? how,
+    }
+  }
+  const why = vouchRefusal(j, e, index, { now: times.now, o })
+  const reason = why === undefined ? 'about to begin' : vouchEndInWords(why)
+  const isCut = (e.flags[index]! & FLAG.cloudCut) !== 0
+  const state_ = isCut && why !== 'link-back' ? 'blocked' : 'idle'
+  return { state: state_, since: null, by: null, reason }
+}
+
+const guardsOf = (scene: NodeScene, opinion: Opinion, next: NextWrite | undefined): GuardView[] => {
+  const { state, store, times } = scene
+  const wording = wordingOf(state, times.now)
+  const guards: GuardView[] = opinion.guards.map(guard => ({
+    kind: guard.kind,
+    text: guardInWords(guard, wording),
+  }))
+  const isHeldBack =
+    store.cloudLink.current.state === 'cut' &&
+    (next !== undefined || opinion.verdict === 'unhealthy')
+  if (isHeldBack)
+    guards.push({
+      kind: 'cloud-link-cut',
+      text: 'this agent does not reach the apiserver, so it writes nothing',
+    })
+  return guards
+}
+
+const lastWriteOf = ({ store, o }: NodeScene, name: string): WriteView | null => {
+  const write = store.writes.current.get(name)
+  if (write === undefined) return null
+  const { at, what, kind, result } = write
+  return { at: new Date(at).toISOString(), by: o.nodeName, what: `${kind}: ${what}`, result }
+}
+
+const nextWriteOf = (
+  scene: NodeScene,
+  index: number,
+  next: NextWrite | undefined,
+): NextWriteView | null => {
+  if (next === undefined) return null
+  const { state, times } = scene
+  const { judgement, table, roster } = state
+  const target = { index, id: roster.members[index]!.id }
+  const top = topWriter(
+    judgement,
+    table,
+    target,
+    roster.members.map(({ id }) => id),
+  )
+  return {
+    what: next.wish,
+    by: top === undefined ? 'nobody' : roster.members[top]!.name,
+    ownRank: next.rank ?? null,
+    inSeconds: next.rank === undefined ? null : Math.max(0, times.until(next.at) ?? 0),
+  }
+}
+
+const kubeletOf = (flags: number): NodeStatus['kubelet'] =>
+  (flags & FLAG.kubeletBad) !== 0 ? 'bad' : (flags & FLAG.kubeletWell) !== 0 ? 'well' : 'unknown'
+
+const opinionAt = ({ state, times, o }: NodeScene, index: number): Opinion =>
+  opinionOf(state.judgement, state.table, index, { now: times.now, o })
+
+const statusFrom = (scene: NodeScene, opinion: Opinion): NodeStatus => {
+  const { state, times, writer } = scene
+  const { index } = opinion
+  const { name, address } = state.roster.members[index]!
+  const next = writer.nextWrite(name)
+  return {
+    name,
+    address,
+    isSelf: opinion.isSelf,
+    verdict: opinion.verdict,
+    pending: opinion.pending === 'undecided' ? null : opinion.pending,
+    pendingSince: times.iso(opinion.pendingAt),
+    class: opinion.class,
+    since: times.iso(opinion.classSince),
+    local: opinion.local,
+    votes: { down: opinion.down, up: opinion.up, needed: opinion.needed },
+    guards: guardsOf(scene, opinion, next),
+    probe: probeOf(scene, index),
+    recordAgeSeconds: times.age(state.table.producedAt[index]!),
+    kubelet: kubeletOf(state.table.flags[index]!),
+    cloudCutSince: times.iso(opinion.cloudCutAt),
+    peer: opinion.isSelf ? null : peerOf(scene, index),
+    vouch: vouchOf(scene, index),
+    lastWrite: lastWriteOf(scene, name),
+    nextWrite: nextWriteOf(scene, index, next),
+  }
+}
+
+/** One member as this agent sees it. */
+export const nodeStatusOf = (scene: NodeScene, index: number): NodeStatus =>
+  statusFrom(scene, opinionAt(scene, index))
+
+/** The same with every voter. */
+export const nodeDetailOf = (scene: NodeScene, index: number): NodeDetail => {
+  const opinion = opinionAt(scene, index)
+  const { members } = scene.state.roster
+  const voters = opinion.voters.map(({ voter, says, ageMs, uncounted }): VoterView => ({
+    name: members[voter]!.name,
+    says: uncounted === 'unheard' ? 'nothing' : says,
+    ageSeconds: Number.isFinite(ageMs) ? ageMs / 1_000 : null,
+    counts: uncounted === undefined,
+    why: uncounted === undefined ? null : uncountedInWords(uncounted),
+  }))
+  return { ...statusFrom(scene, opinion), voters }
+}
