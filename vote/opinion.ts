@@ -4,7 +4,7 @@ import { FLAG, type Evidence } from './evidence.js'
 import { CLASSES, type Judgement, type NodeClass } from './judgement.js'
 import type { VoteOptions } from './options.js'
 import { quorumOf, VERDICT, VERDICTS, type Verdict } from './quorum.js'
-import { STANDING, upsCountSince } from './tally.js'
+import { isFresh, upsCountSince } from './tally.js'
 import type { WitnessVote } from './witness.js'
 
 /** Why a vote does not count. */
@@ -109,7 +109,7 @@ const voiceGuards = (j: Judgement, e: Evidence): Guard[] => {
 const spokenSince = (j: Judgement, e: Evidence, since: number): number => {
   let have = 0
   for (let member = 0; member < e.size; member++)
-    if (j.standing[member]! <= STANDING.leaving && e.producedAt[member]! > since) have++
+    if (isFresh(j, member) && e.producedAt[member]! > since) have++
   return have
 }
 
@@ -120,9 +120,11 @@ const pendingGuards = (j: Judgement, e: Evidence, target: number, at: OpinionFra
     const have = spokenSince(j, e, j.pendingAt[target]!)
     return [{ kind: 'component-quorum', have, need: quorumOf(e.size) }]
   }
-  if (!isHeld(j, target, at.now, at.o))
-    return [{ kind: 'hold', until: j.backedAt[target]! + at.o.writeHoldMs }]
-  return [{ kind: 'brake', unhealthy: j.dead, limit: brakeLimit(e.size, at.o) }]
+  // The brake holds condemnations only; a hold that is over without it becomes final at the next judging.
+  const isBraked = j.brake && j.pending[target] === VERDICT.unhealthy
+  if (isBraked && isHeld(j, target, at.now, at.o))
+    return [{ kind: 'brake', unhealthy: j.dead, limit: brakeLimit(e.size, at.o) }]
+  return [{ kind: 'hold', until: j.backedAt[target]! + at.o.writeHoldMs }]
 }
 
 /** Guards of votes that do not suffice. Asked only while nothing is decided, or somebody says down. */
@@ -156,7 +158,7 @@ const neededFor = (e: Evidence, target: number): number =>
 /** Everything there is to say about one member, as of the last judging. */
 export const opinionOf = (j: Judgement, e: Evidence, index: number, at: OpinionFrame): Opinion => {
   const voters = votersOf(j, e, index, at)
-  const isCut = j.standing[index]! <= STANDING.leaving && (e.flags[index]! & FLAG.cloudCut) !== 0
+  const isCut = isFresh(j, index) && (e.flags[index]! & FLAG.cloudCut) !== 0
   return {
     index,
     isSelf: index === e.self,

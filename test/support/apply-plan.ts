@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
+import type { VoteOptions } from '../../vote/options.js'
+import type { NodePlan, PatchOperation } from '../../vote/patch.js'
+import { planNode, type Wish, type WriteWords } from '../../vote/plan.js'
+
+interface StatusBody {
+  readonly metadata: {
+    readonly resourceVersion: string
+    readonly annotations?: Readonly<Record<string, string | null>>
+  }
+  readonly status?: { readonly conditions: readonly NodeCondition[] }
+}
+
+const check = (node: NodeView, version: unknown): void => {
+  if (version !== node.resourceVersion) throw new Error('conflict')
+}
+
+const applyStatus = (node: NodeView, body: StatusBody): NodeView => {
+  check(node, body.metadata.resourceVersion)
+  const annotations = { ...node.annotations }
+  for (const [key, value] of Object.entries(body.metadata.annotations ?? {}))
+    if (value === null) Reflect.deleteProperty(annotations, key)
+    else annotations[key] = value
+  const conditions = [...node.conditions]
+  for (const condition of body.status?.conditions ?? []) {
+    const place = conditions.findIndex(old => old.type === condition.type)
+    if (place < 0) conditions.push(condition)
+    else conditions[place] = { ...conditions[place], ...condition }
+  }
+  return { ...node, annotations, conditions }
+}
+
+/** A node without taints has no such field, so only an "add" of the whole list can make it. */
+const applyTaints = (node: NodeView, operations: readonly PatchOperation[]): NodeView => {
+  let taints: Taint[] | undefined = node.taints.length === 0 ? undefined : [...node.taints]
+  for (const operation of operations) {
+    const place = operation.path.slice('/spec/taints/'.length)
+    if (operation.op === 'test') check(node, operation.value)
+    else if (operation.path === '/spec/taints' && operation.op === 'add')
+      taints = operation.value as Taint[]
+    else if (taints === undefined) throw new Error('no such path')
+    else if (operation.op === 'add' && place === '-') taints.push(operation.value as Taint)
+    else if (operation.op === 'remove' && taints[Number(place)] !== undefined)
+      taints.splice(Number(place), 1)
+    else throw new Error(`cannot ${operation.op} ${operation.path}`)
+  }
+  return { ...node, taints: taints ?? [] }
+}
+
+/** What the apiserver would make of the plan; throws where it would refuse. Small and obviously right. */
+export const applyPlan = (node: NodeView, plan: NodePlan): NodeView => {
+  if (plan.kind === 'nothing') return node
+  const { patch } = plan
+  const changed =
+    patch.type === 'json'
+      ? applyTaints(node, patch.operations)
+      : applyStatus(node, patch.body as unknown as StatusBody)
+  return { ...changed, resourceVersion: `${Number(node.resourceVersion) + 1}` }
+}
+
+/** Plan and write until there is nothing left to write; three writes are one too many. */
+export const settleNode = (
+  node: NodeView,
+  wish: Wish,
+  words: WriteWords,
+  o: VoteOptions,
+): { node: NodeView; writes: number } => {
+  let current = node
+  for (let writes = 0; writes < 3; writes++) {
+    const plan = planNode(current, wish, words, o)
+    if (plan.kind === 'nothing') return { node: current, writes }
+    current = applyPlan(current, plan)
+  }
+  throw new Error('the plan never ends')
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+import fc from 'fast-check'
+import t from 'tap'
+import { parseNodeName } from '../../core/ids.js'
+import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
+import { FLAG } from '../../vote/evidence.js'
+import { judge } from '../../vote/judge.js'
+import { makeJudgement, type Judgement } from '../../vote/judgement.js'
+import { leaseStep, type LeaseMemory, type LeaseTurn } from '../../vote/lease.js'
+import { opinionOf } from '../../vote/opinion.js'
+import type { VoteOptions } from '../../vote/options.js'
+import { planNode, planReady, wishOf, type Wish } from '../../vote/plan.js'
+import { NO_FIGHT, taintStep } from '../../vote/taint-fight.js'
+import { planTaints } from '../../vote/taints.js'
+import { isVouched, makeVouching, remapVouching, reviewVouching } from '../../vote/vouch.js'
+import { NO_WITNESS } from '../../vote/witness.js'
+import { applyPlan, settleNode } from '../support/apply-plan.js'
+import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
+
+const at = '2026-01-01T00:00:00Z'
+const later = '2026-01-01T00:01:00Z'
+const words = { message: 'because', at }
+const deadTaint = { key: 'example.com/dead', value: 'yes', effect: 'NoExecute' } as const
+const cutTaint = { key: 'edge-health/cloud-link-cut', effect: 'NoSchedule' } as const
+const o = voteOptions({ deadTaint, cutTaint })
+const foreign: Taint = {
+  key: 'node.kubernetes.io/unreachable',
+  effect: 'NoExecute',
+  timeAdded: '2025-12-31T00:00:00Z',
+}
+
+const makeNode = (changes: Partial<NodeView> = {}): NodeView => ({
+  name: parseNodeName('n1'),
+  uid: 'u1',
+  resourceVersion: '7',
+  labels: {},
+  annotations: {},
+  taints: [],
+  internalIPs: ['10.0.0.1'],
+  conditions: [],
+  ...changes,
+})
+
+const peerHealth = (node: NodeView): NodeCondition | undefined =>
+  node.conditions.find(condition => condition.type === 'PeerHealth')
+
+t.test('plans', t => {
+  const { node: dead, writes } = settleNode(makeNode({ taints: [foreign] }), 'dead', words, o)
+  t.equal(writes, 2, 'one through the status, one for the taints')
+  t.strictSame(dead.annotations, { nodeunhealth: 'yes', 'edge-health/reason': 'because' })
+  t.strictSame(dead.taints, [foreign, { ...deadTaint, timeAdded: at }])
+  t.match(peerHealth(dead), { status: 'False', reason: 'PeersCannotReach', lastTransitionTime: at })
+  t.strictSame(planNode(dead, 'dead', { message: 'other words', at: later }, o), {
+    kind: 'nothing',
+  })
+
+  const sick = settleNode(dead, 'kubelet-sick', { message: 'sick', at: later }, o)
+  t.equal(sick.writes, 1)
+  t.match(peerHealth(sick.node), { reason: 'KubeletSick', lastTransitionTime: at })
+  t.equal(sick.node.annotations['edge-health/reason'], 'sick')
+
+  const cut = settleNode(sick.node, 'vouched', { message: 'cut', at: later }, o)
+  t.equal(cut.writes, 2)
+  t.strictSame(cut.node.annotations, { 'edge-health/reason': 'cut' }, 'never nodeunhealth')
+  t.strictSame(cut.node.taints, [foreign, cutTaint])
+  t.match(peerHealth(cut.node), {
+    status: 'True',
+    reason: 'CloudLinkCut',
+    lastTransitionTime: later,
+  })
+
+  const healed = settleNode(dead, 'healthy', { message: 'well', at: later }, o)
+  t.strictSame(healed.node.annotations, {})
+  t.strictSame(healed.node.taints, [foreign])
+  t.match(peerHealth(healed.node), { status: 'True', reason: 'PeersReachNode' })
+  t.equal(planNode(dead, 'healthy', words, o).kind, 'taints', 'taints go while the marks stand')
+
+  const left = settleNode(dead, 'left', words, o)
+  t.strictSame(left.node.annotations, {}, 'C13: marks do not outlive membership')
+  t.match(peerHealth(left.node), { status: 'Unknown', reason: 'NotJudged' })
+  t.equal(planNode(left.node, 'left', words, o).kind, 'nothing')
+  t.end()
+})
+
+t.test('what is left alone', t => {
+  const operators = makeNode({ taints: [deadTaint, foreign] })
+  t.equal(planNode(operators, 'healthy', words, o).kind, 'nothing', 'an operator’s own taint')
+  t.equal(planNode(makeNode(), 'left', words, o).kind, 'nothing')
+  t.equal(
+    planNode(makeNode(), 'healthy', words, o).kind,
+    'nothing',
+    'C12: a healthy node gets no write',
+  )
+  const marked = makeNode({ annotations: { nodeunhealth: 'yes' } })
+  t.equal(planNode(marked, 'keep', words, o).kind, 'nothing', 'undecided keeps what is there')
+  const { node } = settleNode(marked, 'healthy', words, o)
+  t.match(peerHealth(node), { status: 'True' }, 'a mark by SuperEdge is removed, and that is said')
+  t.strictSame(node.annotations, {})
+  const half = makeNode({ annotations: { nodeunhealth: 'no' } })
+  t.equal(settleNode(half, 'dead', words, o).node.annotations['nodeunhealth'], 'yes')
+  const bare = settleNode(makeNode(), 'dead', words, voteOptions())
+  t.equal(bare.writes, 1, 'no taint unless the operator asks for one')
+  const old = makeNode({
+    taints: [{ key: 'edge-health/old', effect: 'NoSchedule' }],
+  })
+  t.strictSame(settleNode(old, 'healthy', words, o).node.taints, [], 'our prefix is ours')
+  const falseOnly = makeNode({
+    conditions: [{ type: 'PeerHealth', status: 'False', reason: 'PeersCannotReach' }],
+    taints: [deadTaint],
+  })
+  t.strictSame(settleNode(falseOnly, 'healthy', words, o).node.taints, [])
+  const undated = makeNode({
+    conditions: [{ type: 'PeerHealth', status: 'True', reason: 'Other' }],
+  })
+  t.match(peerHealth(settleNode(undated, 'vouched', words, o).node), { lastTransitionTime: at })
+  t.end()
+})
+
+t.test('patches carry their guards', t => {
+  const status = planNode(makeNode(), 'dead', words, o)
+  t.match(status, {
+    kind: 'status',
+    patch: {
+      type: 'strategic-merge',
+      body: {
+        metadata: { resourceVersion: '7', annotations: { nodeunhealth: 'yes' } },
+        status: { conditions: [{ type: 'PeerHealth', lastHeartbeatTime: at }] },
+      },
+    },
+  })
+  const half = makeNode({
+    conditions: [{ type: 'PeerHealth', status: 'False', reason: 'PeersCannotReach' }],
+  })
+  t.strictSame(planNode(half, 'dead', words, o), {
+    kind: 'status',
+    patch: {
+      type: 'strategic-merge',
+      body: {
+        metadata: {
+          resourceVersion: '7',
+          annotations: { nodeunhealth: 'yes', 'edge-health/reason': 'because' },
+        },
+      },
+    },
+  })
+  const wasSick = makeNode({
+    annotations: { nodeunhealth: 'yes', 'edge-health/reason': 'x' },
+    conditions: [{ type: 'PeerHealth', status: 'True', reason: 'CloudLinkCut' }],
+  })
+  t.match(planNode(wasSick, 'healthy', words, o), { kind: 'status' })
+  const named = makeNode({
+    conditions: [{ type: 'PeerHealth', status: 'True', reason: 'Other' }],
+  })
+  t.strictSame(
+    planNode(named, 'healthy', words, o),
+    {
+      kind: 'status',
+      patch: {
+        type: 'strategic-merge',
+        body: {
+          metadata: { resourceVersion: '7' },
+          status: {
+            conditions: [
+              {
+                type: 'PeerHealth',
+                status: 'True',
+                reason: 'PeersReachNode',
+                message: 'because',
+                lastHeartbeatTime: at,
+                lastTransitionTime: at,
+              },
+            ],
+          },
+        },
+      },
+    },
+    'a condition alone leaves the annotations out',
+  )
+  t.strictSame(planTaints(makeNode(), { unwanted: () => true, wanted: [cutTaint], at }), {
+    kind: 'taints',
+    patch: {
+      type: 'json',
+      operations: [
+        { op: 'test', path: '/metadata/resourceVersion', value: '7' },
+        { op: 'add', path: '/spec/taints', value: [cutTaint] },
+      ],
+    },
+  })
+  const two = makeNode({ taints: [{ ...cutTaint, value: 'old' }, foreign, deadTaint] })
+  t.strictSame(
+    planTaints(two, { unwanted: x => x.key === deadTaint.key, wanted: [cutTaint], at }),
+    {
+      kind: 'taints',
+      patch: {
+        type: 'json',
+        operations: [
+          { op: 'test', path: '/metadata/resourceVersion', value: '7' },
+          { op: 'remove', path: '/spec/taints/2' },
+          { op: 'remove', path: '/spec/taints/0' },
+          { op: 'add', path: '/spec/taints/-', value: cutTaint },
+        ],
+      },
+    },
+    'from the end; a changed value is a new taint',
+  )
+  t.throws(() => applyPlan(makeNode({ resourceVersion: '8' }), status), 'stale plans are refused')
+  t.end()
+})
+
+t.test(
+  'any node reaches any wish in at most two writes, and foreign taints keep their order',
+  t => {
+    const taint = fc.record({
+      key: fc.constantFrom(
+        'a',
+        'b',
+        'node.kubernetes.io/unreachable',
+        'edge-health/cloud-link-cut',
+        'edge-health/old',
+        'example.com/dead',
+      ),
+      effect: fc.constantFrom('NoSchedule' as const, 'NoExecute' as const),
+      timeAdded: fc.constantFrom('2025-01-01T00:00:00Z', '2025-02-01T00:00:00Z'),
+    })
+    const node = fc.record({
+      annotations: fc.constantFrom<Record<string, string>>(
+        {},
+        { nodeunhealth: 'yes' },
+        { nodeunhealth: 'maybe', 'edge-health/reason': 'x' },
+      ),
+      taints: fc.uniqueArray(taint, { selector: x => x.key + x.effect }),
+      conditions: fc.constantFrom<readonly NodeCondition[]>(
+        [],
+        [{ type: 'Ready', status: 'Unknown' }],
+        [{ type: 'PeerHealth', status: 'False', reason: 'KubeletSick', lastTransitionTime: later }],
+        [{ type: 'PeerHealth', status: 'True', reason: 'CloudLinkCut' }],
+      ),
+    })
+    const wish = fc.constantFrom<Wish>('keep', 'dead', 'kubelet-sick', 'vouched', 'healthy', 'left')
+    fc.assert(
+      fc.property(node, wish, wish, (changes, first, second) => {
+        const start = makeNode(changes)
+        let current = start
+        for (const goal of [first, second]) {
+          const before = current
+          const { node: reached, writes } = settleNode(current, goal, words, o)
+          current = reached
+          if (writes > 2) return false
+          if (goal === 'keep') {
+            if (writes > 0) return false
+            continue
+          }
+          const isDead = goal === 'dead' || goal === 'kubelet-sick'
+          if ((reached.annotations['nodeunhealth'] === 'yes') !== isDead) return false
+          if ('nodeunhealth' in reached.annotations !== isDead) return false
+          if ('edge-health/reason' in reached.annotations !== (isDead || goal === 'vouched'))
+            return false
+          const has = (x: { key: string; effect: string }): boolean =>
+            reached.taints.some(y => y.key === x.key && y.effect === x.effect)
+          if (has(cutTaint) !== (goal === 'vouched')) return false
+          if (isDead && !has(deadTaint)) return false
+          if (writes > 0 && goal === 'healthy' && peerHealth(reached)?.status === 'False')
+            return false
+          const others = (n: NodeView): string =>
+            JSON.stringify(
+              n.taints.filter(x => !x.key.startsWith('edge-health/') && x.key !== deadTaint.key),
+            )
+          if (others(before) !== others(reached)) return false
+        }
+        return true
+      }),
+      { numRuns: 500 },
+    )
+    t.end()
+  },
+)
+
+t.test('Ready is mended once, and only from Unknown', t => {
+  const ready = (status: NodeCondition['status']): NodeView =>
+    makeNode({ conditions: [{ type: 'Ready', status }] })
+  const plan = planReady(ready('Unknown'), words)
+  t.match(plan, { patch: { body: { metadata: { resourceVersion: '7' } } } })
+  const mended = applyPlan(ready('Unknown'), plan)
+  t.match(mended.conditions, [{ type: 'Ready', status: 'True', reason: 'PeersVouch' }])
+  for (const node of [mended, ready('False'), ready('True'), makeNode()])
+    t.equal(planReady(node, words).kind, 'nothing')
+  t.end()
+})
+
+t.test('Leases are renewed by one, if by nobody else', t => {
+  const wall = Date.parse(at)
+  const turn = (now: number, rank = 0): LeaseTurn => ({
+    now,
+    wall: wall + now,
+    rank,
+    renewEveryMs: 10_000,
+    writerStaggerMs: 2_000,
+  })
+  const lease = (
+    renewTime: string | undefined,
+  ): { resourceVersion: string; renewTime: typeof renewTime } => ({
+    resourceVersion: '3',
+    renewTime,
+  })
+  const old = lease('2025-12-31T23:59:00.123456Z')
+  const first = leaseStep(undefined, old, turn(0))
+  t.strictSame(first.write?.patch, {
+    type: 'merge',
+    body: {
+      metadata: { resourceVersion: '3' },
+      spec: { renewTime: '2026-01-01T00:00:00.000000Z' },
+    },
+  })
+  t.equal(first.dueAt, 10_000)
+  t.ok(leaseStep(first.memory, old, turn(1)).write, 'a write that failed is tried again')
+  const done = first.write!.whenDone
+  const own = lease(done.renewTime)
+  t.strictSame(leaseStep(done, own, turn(9_999)).write, undefined)
+  t.ok(leaseStep(done, own, turn(10_000)).write, 'our own renewal runs out')
+  const other = leaseStep(done, lease('2026-01-01T00:00:05.5Z'), turn(10_000))
+  t.equal(other.write, undefined, 'somebody renewed it: the holder or another writer')
+  t.equal(other.dueAt, 20_000)
+  const standby = leaseStep(undefined, old, turn(0, 2))
+  t.equal(standby.write, undefined)
+  t.equal(standby.dueAt, 4_000, 'rank 2 waits first')
+  t.ok(leaseStep(standby.memory, old, turn(4_000, 2)).write, 'and takes over when nobody renews')
+  const ahead = leaseStep(undefined, lease('2026-01-01T01:00:00.000999Z'), turn(0))
+  t.equal(
+    ahead.write?.whenDone.renewTime,
+    '2026-01-01T01:00:00.001000Z',
+    'a renewal always grows, though the node’s clock is ahead',
+  )
+  for (const broken of ['never', undefined])
+    t.equal(
+      leaseStep(undefined, lease(broken), turn(0)).write?.whenDone.renewTime,
+      '2026-01-01T00:00:00.000000Z',
+    )
+  const memory: LeaseMemory = { renewTime: undefined, changedAt: 0, isFirst: false }
+  t.equal(leaseStep(memory, lease(undefined), turn(10)).write, undefined)
+  t.end()
+})
+
+t.test('taking the taint off backs off', t => {
+  const tainted = makeNode({ taints: [{ key: 'a', effect: 'NoSchedule' }, foreign] })
+  let { fight } = taintStep(NO_FIGHT, makeNode(), 0)
+  t.strictSame(fight, NO_FIGHT)
+  const first = taintStep(fight, tainted, 1000)
+  t.strictSame(applyPlan(tainted, first.plan).taints, [tainted.taints[0]])
+  const soon = taintStep(first.fight, tainted, 1100)
+  t.strictSame([soon.plan.kind, soon.dueAt], ['nothing', 3000], 'put back at once: wait')
+  const times: number[] = []
+  fight = first.fight
+  for (let now = 1100; now < 2_000_000; now += 100) {
+    const step = taintStep(fight, tainted, now)
+    if (step.plan.kind !== 'nothing') times.push(now)
+    fight = step.fight
+  }
+  t.strictSame(times.slice(0, 4), [3000, 7000, 15_000, 31_000], 'each wait doubles')
+  t.equal(times.at(-1)! - times.at(-2)!, 300_000, 'up to five minutes')
+  t.strictSame(taintStep(fight, makeNode(), fight.lastAt + 1000).fight, fight)
+  t.strictSame(taintStep(fight, makeNode(), fight.lastAt + 300_000).fight, NO_FIGHT)
+  t.end()
+})
+
+t.test('vouching', t => {
+  const cut = FLAG.kubeletWell | FLAG.cloudCut
+  interface Zone {
+    e: ScriptedEvidence
+    j: Judgement
+    v: ReturnType<typeof makeVouching>
+    now: number
+  }
+  const step = (
+    z: Zone,
+    options: VoteOptions,
+    who = range(z.e.size),
+  ): ReturnType<typeof reviewVouching> => {
+    z.now += 1000
+    z.e.hear(who, z.now)
+    judge(z.j, z.e, z.now, { o: options, context: { witness: NO_WITNESS } })
+    return reviewVouching(z.v, z.j, z.e, { now: z.now, o: options })
+  }
+  const zone = (size = 5, options = o, observers?: number[][]): Zone => {
+    const e = new ScriptedEvidence(size, 0, observers === undefined ? {} : { observers })
+    const z = { e, j: makeJudgement(size), v: makeVouching(size), now: 0 }
+    e.flags[size - 1] = cut
+    for (let i = 0; i < 5; i++) step(z, options)
+    t.notOk(isVouched(z.v, size - 1), 'not before the verdict is final')
+    for (let i = 0; i < 3; i++) step(z, options)
+    return z
+  }
+  const begun = zone()
+  t.ok(isVouched(begun.v, 4))
+  t.equal(begun.v.since[4], 7000)
+  const opinion = opinionOf(begun.j, begun.e, 4, { now: begun.now, o })
+  t.equal(wishOf(opinion, true), 'vouched')
+  t.equal(wishOf(opinion, false), 'healthy')
+  t.equal(wishOf({ ...opinion, verdict: 'undecided' }, true), 'keep')
+  t.equal(wishOf({ ...opinion, verdict: 'unhealthy', class: 'dead' }, true), 'dead')
+  const sick = { ...opinion, verdict: 'unhealthy', class: 'kubelet-sick' } as const
+  t.equal(wishOf(sick, false), 'kubelet-sick')
+
+  const ends: [why: string, change: (z: Zone) => void][] = [
+    ['kubelet-bad', z => (z.e.flags[4] = cut | FLAG.kubeletBad)],
+    ['kubelet-unknown', z => (z.e.flags[4] = FLAG.cloudCut)],
+    ['link-back', z => (z.e.flags[4] = FLAG.kubeletWell)],
+    ['leaving', z => (z.e.flags[4] = cut | FLAG.leaving)],
+    ['no-quorum', z => z.e.say([1, 2, 3], [4], true, z.now)],
+    ['no-quorum', z => (z.e.flags[0] = FLAG.warming)],
+    ['no-quorum', z => (z.e.flags[4] = cut | FLAG.selfSuspect)],
+    ['condemned', z => (z.j.verdict[4] = 2)],
+  ]
+  for (const [why, change] of ends) {
+    const z = zone()
+    change(z)
+    const { ended } = step(z, o, [0, 1, 2, 3, 4])
+    t.strictSame(ended, [{ index: 4, why }], why)
+  }
+  const silent = zone()
+  for (let i = 0; i < 29; i++) t.strictSame(step(silent, o, [0, 1, 2, 3]).ended, [])
+  t.strictSame(step(silent, o, [0, 1, 2, 3]).ended, [{ index: 4, why: 'own-record-old' }])
+  t.equal(zone(5, voteOptions({ vouch: 'off' })).v.since[4], Infinity, 'off')
+  t.equal(zone(1).v.since[0], Infinity, 'nobody vouches for itself alone')
+  t.ok(isVouched(zone(2).v, 1), 'in a zone of two the other one, and its own word')
+  t.ok(isVouched(zone(12, o, ring(12, 4)).v, 11), 'in a k-ring those who watch it')
+  const held = zone()
+  held.j.verdict[4] = 0
+  held.j.pending[4] = 0
+  t.strictSame(step(held, o).ended, [{ index: 4, why: 'undecided' }])
+
+  const changed = remapVouching(begun.v, Int32Array.of(0, 1, 2, 4, -1))
+  t.equal(changed.vouching.since[3], 7000)
+  t.strictSame(changed.left, [])
+  t.strictSame(remapVouching(begun.v, Int32Array.of(0, 1, 2)).left, [4], 'roster-left')
+  t.end()
+})
