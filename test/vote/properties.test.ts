@@ -6,6 +6,7 @@ import { FLAG } from '../../vote/evidence.js'
 import { judge } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import { decide, quorumOf, VERDICT } from '../../vote/quorum.js'
+import type { VoteOptions } from '../../vote/options.js'
 import { NO_WITNESS } from '../../vote/witness.js'
 import { makeVouching, reviewVouching } from '../../vote/vouch.js'
 import { mesh, range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
@@ -50,6 +51,7 @@ const play = (
   options: {
     readonly group: readonly number[]
     readonly flags?: boolean
+    readonly options?: VoteOptions
     readonly each?: (now: number) => void
   },
 ): number => {
@@ -62,7 +64,7 @@ const play = (
     e.say(fresh, [h.target % e.size], h.isDown, at)
     if (options.flags !== false) for (const member of fresh) e.flags[member] = h.flags
     e.hear([e.self], now)
-    judge(j, e, now, { o, context })
+    judge(j, e, now, { o: options.options ?? o, context })
     options.each?.(now)
   }
   return now
@@ -172,12 +174,15 @@ t.test('the brake never lets more than its limit stand newly condemned', t => {
       const e = new ScriptedEvidence(z.size, 0, { now: 100_000, observers: observersFor(z) })
       const j = makeJudgement(z.size)
       let before: number[] = []
+      const tight = voteOptions({ brakeShare: 0 })
       play(e, j, list, {
         group: range(z.size),
+        flags: false,
+        options: tight,
         each: () => {
           const after = unhealthyIn(j)
           const isNew = after.some(index => !before.includes(index))
-          if (isNew && after.length > brakeLimit(z.size, o)) throw new Error('too many')
+          if (isNew && after.length > brakeLimit(z.size, tight)) throw new Error('too many')
           before = after
         },
       })
