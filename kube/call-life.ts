@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../core/clock.js'
 import { TimeoutError } from '../core/errors.js'
 
@@ -19,6 +20,8 @@ export class CallLife {
     const forward = (): void => this.#cut('caller', caller.reason)
     this.#untime = clock.after(timeoutMs, () => this.#cut('deadline', new TimeoutError(timeoutMs)))
     this.#unlink = () => caller.removeEventListener('abort', forward)
+    // Many calls may share a caller's signal, and each leaves it when it ends: that is no leak to warn of.
+    setMaxListeners(0, caller)
     caller.addEventListener('abort', forward, { once: true })
     if (caller.aborted) forward()
   }

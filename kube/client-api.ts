@@ -72,10 +72,14 @@ const cutNote = (note: string): string => {
   return `${bytes.subarray(0, end).toString('utf8')}…`
 }
 
-const eventBody = (event: NodeEvent, wall: number): unknown => ({
+/** As client-go makes them: the object's name and something unique. The API takes no `generateName` that ends in a dot. */
+const eventName = (node: string, unique: bigint): string =>
+  `${node.slice(0, 236).replace(/[.-]+$/, '')}.${unique.toString(16).padStart(16, '0')}`
+
+const eventBody = (event: NodeEvent, wall: number, unique: bigint): unknown => ({
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',
-  metadata: { generateName: `${event.node}.`, namespace: 'default' },
+  metadata: { name: eventName(event.node, unique), namespace: 'default' },
   // A MicroTime: six digits.
   eventTime: new Date(wall).toISOString().replace('Z', '000Z'),
   reportingController: WRITER,
@@ -152,7 +156,8 @@ class ClientApi implements KubeApi {
   }
 
   async createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {
-    const text = JSON.stringify(eventBody(event, this.#seams.clock.wall()))
+    const { clock, random } = this.#seams
+    const text = JSON.stringify(eventBody(event, clock.wall(), random.bits64()))
     const body = { type: 'application/json', text }
     await this.#client.json({ method: 'POST', path: EVENTS, body }, this.#limits, signal)
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import http from 'node:http'
-import https from 'node:https'
+import type http from 'node:http'
 import * as v from 'valibot'
 import type { Clock } from '../core/clock.js'
 import {
@@ -12,6 +11,7 @@ import {
 import { CallLife } from './call-life.js'
 import type { Credentials, Material } from './credentials.js'
 import { exchange, NoAnswerError, readBody, type Exchange, type KubeCall } from './exchange.js'
+import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
 
 /** Limits of one call. */
 export interface CallLimits {
@@ -22,8 +22,6 @@ export interface CallLimits {
 /** Longest `Retry-After` that we follow: an agent that sleeps for hours judges nobody. */
 const MAX_RETRY_AFTER_MS = 300_000
 const MAX_ERROR_BYTES = 64 * 1024
-/** All watches and calls together. HTTP/1.1 carries one of them per connection. */
-const MAX_SOCKETS = 32
 
 const statusSchema = v.object({
   reason: v.optional(v.string(), ''),
@@ -60,31 +58,6 @@ const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
     if (signal.aborted) abort()
     void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
-
-interface KeptAgent {
-  readonly tls: Material['tls']
-  readonly agent: http.Agent
-}
-
-const makeAgent = (tls: Material['tls']): http.Agent => {
-  const kept = { keepAlive: true, maxSockets: MAX_SOCKETS }
-  if (tls === undefined) return new http.Agent(kept)
-  const { secureContext, rejectUnauthorized, servername } = tls
-  const name = servername === undefined ? {} : { servername }
-  return new https.Agent({ ...kept, secureContext, rejectUnauthorized, ...name })
-}
-
-/** Close the connections that nobody uses. */
-const dropIdle = (agent: http.Agent): void => {
-  for (const sockets of Object.values(agent.freeSockets))
-    for (const socket of sockets ?? []) socket.destroy()
-}
-
-/** No new calls: idle connections close now, busy ones when their call ends. */
-const retire = (agent: http.Agent & { keepAlive?: boolean }): void => {
-  agent.keepAlive = false
-  dropIdle(agent)
-}
 
 const sameMaterial = (a: Material, b: Material): boolean =>
   a === b ||

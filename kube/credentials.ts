@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
-import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../core/clock.js'
 import { CredentialsError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
@@ -16,6 +15,7 @@ import {
 } from './access.js'
 import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
 import { readCredentialFile } from './file-reader.js'
+import { makeTls, type TlsMaterial, type TlsParts } from './tls-material.js'
 
 /** Where credentials come from. */
 export interface CredentialOptions {
@@ -33,13 +33,6 @@ export interface CredentialOptions {
    * @default 10_000
    */
   readonly recheckMs?: number
-}
-
-/** What a connection needs for TLS. The same object as long as nothing changed, so that connections can be kept. */
-export interface TlsMaterial {
-  readonly secureContext: SecureContext
-  readonly rejectUnauthorized: boolean
-  readonly servername: string | undefined
 }
 
 /** What one request needs. */
@@ -61,6 +54,8 @@ export interface Credentials {
   refused(): void
 }
 
+/** Between two readings that a refusal brought about. */
+const SHORTEST_MS = 1_000
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const inClusterServer = (environment: CredentialOptions['environment']): URL => {
@@ -106,32 +101,6 @@ const bearer = (where: string, token: string): string => {
   return `Bearer ${trimmed}`
 }
 
-interface TlsParts {
-  readonly ca: string | undefined
-  readonly cert: string | undefined
-  readonly key: string | undefined
-  readonly insecure: boolean
-  readonly servername: string | undefined
-}
-
-/** OpenSSL checks here that the parts are PEM and that the key belongs to the certificate. */
-const makeTls = (parts: TlsParts): TlsMaterial => {
-  const { ca, cert, key, insecure, servername } = parts
-  try {
-    const secureContext = createSecureContext({
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-    })
-    return Object.freeze({ secureContext, rejectUnauthorized: !insecure, servername })
-  } catch (cause) {
-    throw new CredentialsError(
-      `broken certificate authority, client certificate or key: ${reasonOf(cause)}`,
-      { cause },
-    )
-  }
-}
-
 class FollowedCredentials implements Credentials {
   readonly #options: CredentialOptions
   readonly #clock: Clock
@@ -139,6 +108,7 @@ class FollowedCredentials implements Credentials {
   readonly #readAccess: () => Promise<Access>
   #current: Material | undefined
   #freshUntil = -Infinity
+  #loadedAt = -Infinity
   #loading: Promise<Material> | undefined
   #tls: { readonly key: string; readonly material: TlsMaterial } | undefined
   #exec: { readonly key: string; readonly credential: ExecCredential } | undefined
@@ -162,12 +132,14 @@ class FollowedCredentials implements Credentials {
   }
 
   refused(): void {
+    // What was just read cannot be stale: a server that refuses all must not have a plugin run for each call.
+    if (this.#clock.now() - this.#loadedAt < SHORTEST_MS) return
     this.#freshUntil = -Infinity
     this.#exec = undefined
   }
 
   async #reload(): Promise<Material> {
-    const freshUntil = this.#clock.now() + (this.#options.recheckMs ?? 10_000)
+    this.#loadedAt = this.#clock.now()
     try {
       this.#current = await this.#load()
       if (this.#trouble !== undefined) this.#log.info('credentials are readable again')
@@ -181,7 +153,7 @@ class FollowedCredentials implements Credentials {
       // Else an ended exec credential would run its broken plugin for every request.
       this.#exec = undefined
     }
-    this.#freshUntil = freshUntil
+    this.#freshUntil = this.#loadedAt + (this.#options.recheckMs ?? 10_000)
     return this.#current
   }
 

@@ -4,7 +4,6 @@ import type { NodeView } from '../../core/node.js'
 import type { Watching, WatchSink } from '../../kube/api.js'
 import { makeKubeApi } from '../../kube/client-api.js'
 import { makeCredentials } from '../../kube/credentials.js'
-import type { WatchOptions } from '../../kube/list-watch.js'
 import { FakeClock, settle } from '../support/fake-clock.js'
 import { recordingLog } from '../support/recording-log.js'
 import { answer, refusal, startScripted, type Step } from '../support/scripted-server.js'
@@ -150,6 +149,17 @@ const rows: [why: string, steps: Step[], told: string[], from: string, lists: nu
     [
       list('1', ['a']),
       { kind: 'stream', lines: [event('ADDED', 'b', '5')], then: 'reset' },
+      open(event('ADDED', 'c', '6')),
+    ],
+    ['=a', '+b', '+c'],
+    '5',
+    1,
+  ],
+  [
+    'the connection is closed in the middle: resume',
+    [
+      list('1', ['a']),
+      { kind: 'stream', lines: [event('ADDED', 'b', '5')], then: 'cut' },
       open(event('ADDED', 'c', '6')),
     ],
     ['=a', '+b', '+c'],

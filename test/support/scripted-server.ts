@@ -16,7 +16,7 @@ export type Step =
   | {
       readonly kind: 'stream'
       readonly lines?: readonly unknown[]
-      readonly then?: 'open' | 'end' | 'reset'
+      readonly then?: 'open' | 'end' | 'cut' | 'reset'
     }
   /** Read the request, answer nothing. */
   | { readonly kind: 'hang' }
@@ -110,6 +110,8 @@ const perform = (step: Step, response: ServerResponse): void => {
       response.flushHeaders()
       for (const line of step.lines ?? []) response.write(`${textOf(line)}\n`)
       if (step.then === 'end') response.end()
+      // Closed in order, but in the middle of the answer.
+      if (step.then === 'cut') response.write('', () => response.socket?.end())
       // The reset overtakes bytes that are not sent yet.
       if (step.then === 'reset') response.write('', () => response.socket?.resetAndDestroy())
       break

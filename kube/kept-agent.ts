@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+import http from 'node:http'
+import https from 'node:https'
+import type { TlsMaterial } from './tls-material.js'
+
+/** All watches and calls together. HTTP/1.1 carries one of them per connection. */
+const MAX_SOCKETS = 32
+
+/** The agent in use, and what its connections are made with. */
+export interface KeptAgent {
+  readonly tls: TlsMaterial | undefined
+  readonly agent: http.Agent
+}
+
+/** An agent that keeps its connections. */
+export const makeAgent = (tls: TlsMaterial | undefined): http.Agent => {
+  const kept = { keepAlive: true, maxSockets: MAX_SOCKETS }
+  if (tls === undefined) return new http.Agent(kept)
+  const { secureContext, rejectUnauthorized, servername } = tls
+  const name = servername === undefined ? {} : { servername }
+  return new https.Agent({ ...kept, secureContext, rejectUnauthorized, ...name })
+}
+
+/** Close the connections that nobody uses. */
+export const dropIdle = (agent: http.Agent): void => {
+  for (const sockets of Object.values(agent.freeSockets))
+    for (const socket of sockets ?? []) socket.destroy()
+}
+
+/** No new calls: idle connections close now, busy ones when their call ends. */
+export const retire = (agent: http.Agent & { keepAlive?: boolean }): void => {
+  agent.keepAlive = false
+  dropIdle(agent)
+}
