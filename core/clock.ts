@@ -59,12 +59,14 @@ export const withTimeout = async <T>(
   const cancel = clock.after(ms, () => inner.abort(timeout))
   signal.addEventListener('abort', forward, { once: true })
   if (signal.aborted) forward()
+  let error: unknown
   try {
     return await work(inner.signal)
-  } catch (error) {
-    throw inner.signal.aborted ? inner.signal.reason : error
+  } catch (thrown) {
+    error = thrown
   } finally {
     cancel()
     signal.removeEventListener('abort', forward)
   }
+  throw inner.signal.aborted ? inner.signal.reason : error
 }

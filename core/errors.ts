@@ -22,10 +22,18 @@ export class EdgeHealthError extends Error {
 
 const MAX_SHOWN = 80
 
-/** Render a value for an error message: JSON, cut short, never longer than one line. */
+/** JSON has no word for these (undefined), or refuses them (bigint, circles). */
+const jsonOf = (value: unknown): string | undefined => {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}
+
+/** Render a value for an error message: JSON, cut short, never longer than one line. Never throws. */
 export const show = (value: unknown): string => {
-  const json = JSON.stringify(value) as string | undefined
-  const text = json ?? String(value)
+  const text = jsonOf(value) ?? String(value)
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }
 

@@ -23,11 +23,11 @@ const kindOf = (name: string): PluginKind => {
   return kind
 }
 
-const optionOf = (name: string): string => `--${name}plugin`
+const optionOf = (name: string): string => `--${name}-plugin`
 
 /**
  * Read one plugin's option text: `timeout=5,retrytime=3,weight=1,port=10250`.
- * @param option how errors name the option. Default: SuperEdge's name, `--pingplugin`.
+ * @param option how errors name the option. Default: `--ping-plugin` for `ping`.
  * @throws InvalidInputError that names option, key, rule and value.
  */
 export const parsePluginSpec = (

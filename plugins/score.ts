@@ -4,8 +4,11 @@ import { InvalidInputError } from '../core/errors.js'
 
 const DECIMAL = /^(?=\.?\d)(\d{0,6})(?:\.(\d{0,6}))?$/
 
-/** Decimal text as whole millionths: no float ever holds a part of it, so "0.29", "0.57" and "0.14" are exactly 1. */
-const parseMillionths = (thing: string, text: string): number => {
+/**
+ * A weight in whole millionths: no float ever holds a part of it, so "0.29", "0.57" and "0.14" are exactly 1.
+ * @throws InvalidInputError unless it is a decimal number above 0.
+ */
+export const parseWeight = (text: string, thing = 'weight'): number => {
   const match = DECIMAL.exec(text.trim())
   if (match === null)
     throw new InvalidInputError(
@@ -13,22 +16,9 @@ const parseMillionths = (thing: string, text: string): number => {
       'must be a decimal number with at most 6 digits before and after the point',
       text,
     )
-  return Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0'))
-}
-
-/** A weight in millionths. @throws InvalidInputError unless it is a decimal number above 0. */
-export const parseWeight = (text: string, thing = 'weight'): number => {
-  const weight = parseMillionths(thing, text)
+  const weight = Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0'))
   if (weight === 0) throw new InvalidInputError(thing, 'must be above 0', text)
   return weight
-}
-
-/** The score line, where 100 is 100_000_000. @throws InvalidInputError unless 0 < line ≤ 100. */
-export const parseScoreLine = (text: string, thing = 'score line'): number => {
-  const line = parseMillionths(thing, text)
-  if (line === 0 || line > 100_000_000)
-    throw new InvalidInputError(thing, 'must be above 0 and at most 100', text)
-  return line
 }
 
 /** What a round's results add up to. */

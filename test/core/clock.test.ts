@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { sleep, systemClock, withTimeout } from '../../core/clock.js'
+import { FakeClock, settle } from '../support/fake-clock.js'
+
+const never = (): AbortSignal => new AbortController().signal
+
+/** Work that ends only when told. */
+const hang = (signal: AbortSignal): Promise<never> =>
+  new Promise((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(new Error('cut inside')), { once: true }),
+  )
+
+t.test('the machine clock runs forward, fires and cancels', async t => {
+  const startedAt = systemClock.now()
+  t.ok(Math.abs(systemClock.wall() - Date.now()) < 1_000)
+  let fired = 0
+  systemClock.after(5, () => fired++)
+  const cancel = systemClock.after(5, () => (fired += 10))
+  cancel()
+  cancel()
+  t.equal(await sleep(systemClock, 20, never()), true)
+  t.equal(fired, 1)
+  t.ok(systemClock.now() - startedAt >= 15)
+})
+
+t.test('a sleep passes, or is cut short, and leaves no timer', async t => {
+  const clock = new FakeClock()
+  const passing = sleep(clock, 100, never())
+  await clock.advance(99)
+  t.equal(clock.waiting, 1)
+  await clock.advance(1)
+  t.equal(await passing, true)
+  const controller = new AbortController()
+  const cut = sleep(clock, 100, controller.signal)
+  controller.abort()
+  t.equal(await cut, false)
+  t.equal(await sleep(clock, 100, controller.signal), false, 'aborted before')
+  t.equal(clock.waiting, 0)
+  const late = new AbortController()
+  const done = sleep(clock, 1, late.signal)
+  await clock.advance(1)
+  late.abort()
+  t.equal(await done, true)
+})
+
+t.test('work in time', async t => {
+  const clock = new FakeClock()
+  t.equal(await withTimeout(clock, 100, never(), () => Promise.resolve(7)), 7)
+  const failing = withTimeout(clock, 100, never(), () => Promise.reject(new Error('its own')))
+  await t.rejects(failing, { message: 'its own' })
+  t.equal(clock.waiting, 0)
+})
+
+t.test('work that takes too long', async t => {
+  const clock = new FakeClock()
+  const late = withTimeout(clock, 100, never(), hang)
+  late.catch(() => undefined)
+  await clock.advance(100)
+  await t.rejects(late, { code: 'TIMEOUT', ms: 100 })
+  const deaf = withTimeout(clock, 100, never(), async signal => {
+    await sleep(clock, 200, never())
+    return signal.aborted
+  })
+  await clock.advance(200)
+  t.equal(await deaf, true, 'work that ends well after all is kept')
+})
+
+t.test('the outer signal comes first', async t => {
+  const clock = new FakeClock()
+  const reason = new Error('stopping')
+  const controller = new AbortController()
+  const cut = withTimeout(clock, 100, controller.signal, hang)
+  await settle()
+  controller.abort(reason)
+  await t.rejects(cut, reason)
+  let seen: unknown
+  const before = withTimeout(clock, 100, controller.signal, signal => {
+    seen = signal.reason
+    return Promise.reject(new Error('never started'))
+  })
+  await t.rejects(before, reason, 'aborted before it began')
+  t.equal(seen, reason)
+  t.equal(clock.waiting, 0)
+})
