@@ -65,8 +65,11 @@ export const admitService = (service: KubeObject, allocate: Allocate): void => {
 }
 
 export const fillSlice = (slice: JsonMap): void => {
-  if (!Array.isArray(slice['endpoints'])) slice['endpoints'] = null
-  if (!Array.isArray(slice['ports'])) slice['ports'] = null
+  const ports = mapsAt(slice, 'ports')
+  const endpoints = mapsAt(slice, 'endpoints')
+  slice['ports'] = ports.length === 0 ? null : ports
+  slice['endpoints'] = endpoints.length === 0 ? null : endpoints
+  for (const endpoint of endpoints) setDefault(endpoint, 'conditions', {})
   for (const port of mapsAt(slice, 'ports')) {
     setDefault(port, 'name', '')
     setDefault(port, 'protocol', 'TCP')

@@ -31,13 +31,16 @@ export const parseSelectors = (at: ResourcePath, query: URLSearchParams): Match 
     byFields(object)
 }
 
-/** A resourceVersion of a query; undefined when absent. @throws Refusal 400. */
-export const parseVersion = (query: URLSearchParams): number | undefined => {
+/** A resourceVersion of a query; undefined when absent. @throws Refusal 400, or what `refuse` makes. */
+export const parseVersion = (
+  query: URLSearchParams,
+  refuse: (message: string) => status.Refusal = status.badRequest,
+): number | undefined => {
   const text = query.get('resourceVersion') ?? ''
   if (text === '') return undefined
   if (!/^\d{1,15}$/.test(text))
-    throw status.badRequest(
-      `Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
+    throw refuse(
+      `resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
     )
   return Number(text)
 }

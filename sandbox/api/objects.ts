@@ -4,7 +4,8 @@ import type { Clock } from '../../core/clock.js'
 import { clusterIps } from './cluster-ip.js'
 import { copyOf, sameJson, type JsonMap, type KubeObject } from './object.js'
 import type { ResourcePath } from './paths.js'
-import { readObject, type Patch } from './read.js'
+import { patchTrouble, readObject, type Patch } from './read.js'
+import type { Row } from './registry.js'
 import { served } from './serve.js'
 import * as status from './status.js'
 import type { Store } from './store.js'
@@ -49,7 +50,15 @@ const refuse = (call: Call, object: KubeObject, old?: KubeObject): void => {
   if (causes.length > 0) throw status.invalid(call.row, object.metadata.name, causes)
 }
 
-const withoutMetadata = ({ metadata: _, status: __, ...rest }: KubeObject): JsonMap => rest
+const spec = ({ metadata: _, status: __, ...rest }: KubeObject): JsonMap => rest
+const allButStatus = ({ status: _, ...rest }: KubeObject): JsonMap => rest
+
+/** Whether a change is one that metadata.generation counts. */
+const counts = ({ generation }: Row, now: KubeObject, old: KubeObject): boolean => {
+  if (generation === 'none') return false
+  const part = generation === 'all' ? allButStatus : spec
+  return !sameJson(part(now), part(old))
+}
 
 /** The writing verbs: what may change, what the server adds, who wins. */
 export class Objects {
@@ -116,7 +125,7 @@ export class Objects {
   patch(call: Call, patch: Patch): Written {
     const old = this.get(call)
     const patched = patch(served(call.row, old))
-    const next = readObject(call, patched)
+    const next = readObject(call, patched, patchTrouble)
     if (next.metadata.name !== call.name)
       throw status.badRequest('the name of the object may not be changed by a patch')
     return { object: this.#replace(call, old, next), created: false }
@@ -160,7 +169,7 @@ export class Objects {
     metadata.uid = randomUUID()
     metadata.creationTimestamp = apiTime(this.#clock)
     delete metadata.deletionTimestamp
-    if (row.generation) metadata.generation = 1
+    if (row.generation !== 'none') metadata.generation = 1
     row.fill?.(object)
     row.admit?.(object, () => clusterIps(this.#store.list('services')))
     refuse(call, object)
@@ -208,8 +217,7 @@ export class Objects {
       if (old.metadata[key] === undefined) Reflect.deleteProperty(metadata, key)
       else metadata[key] = old.metadata[key]
     }
-    if (row.generation && !sameJson(withoutMetadata(object), withoutMetadata(old)))
-      metadata.generation = (old.metadata.generation ?? 0) + 1
+    if (counts(row, object, old)) metadata.generation = (old.metadata.generation ?? 0) + 1
     return object
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { applyPatch, type Operation } from 'rfc6902'
+import { applyPatch, Pointer, type Operation } from 'rfc6902'
 import { copyOf, isMap } from './object.js'
 import { badRequest, Refusal, tooLarge } from './status.js'
 
@@ -21,6 +21,22 @@ const rejected = (): Refusal =>
   })
 
 /**
+ * The real one is milder than the RFC about a missing key of a map: `replace` adds it, `test` takes it for null.
+ * @returns the operation to carry out; undefined when there is none.
+ */
+const leniently = (holder: object, operation: Operation): Operation | undefined => {
+  const { op, path } = operation
+  if (op !== 'replace' && op !== 'test') return operation
+  const { parent, value } = Pointer.fromJSON(path).evaluate(holder) as {
+    parent: unknown
+    value: unknown
+  }
+  if (!isMap(parent) || value !== undefined) return operation
+  if (op === 'replace') return { ...operation, op: 'add' }
+  return operation.value === null ? undefined : operation
+}
+
+/**
  * JSON patch, RFC 6902. Does not change `target`.
  * @throws Refusal 400 when the patch is no list of operations, 413 when it is too long, 422 when an operation fails:
  *   a `test` that does not hold, a path that leads nowhere.
@@ -40,7 +56,8 @@ export const jsonPatch = (target: unknown, patch: unknown): unknown => {
     ...('from' in operation ? { from: `/root${operation.from}` } : {}),
   }))
   for (const operation of prefixed) {
-    if (applyPatch(holder, [operation])[0] !== null) throw rejected()
+    const lenient = leniently(holder, operation)
+    if (lenient !== undefined && applyPatch(holder, [lenient])[0] !== null) throw rejected()
   }
   return holder.root
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, sameJson, type JsonMap } from './object.js'
 import { setKey } from './patch-merge.js'
-import { badRequest } from './status.js'
+import { Refusal } from './status.js'
 
 /**
  * Which lists merge, by dotted path without indices: `'status.conditions': 'type'` merges items of equal type;
@@ -13,6 +13,9 @@ const DIRECTIVE = '$patch'
 const ORDER = '$setElementOrder/'
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const RETAIN = '$retainKeys'
+
+/** The real one takes a patch that it cannot follow for its own failure. */
+const broken = (message: string): Refusal => new Refusal(500, '', message)
 
 const isDirectiveKey = (key: string): boolean =>
   key === DIRECTIVE || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE_FROM)
@@ -83,7 +86,7 @@ class Merger {
     if (directive === 'replace') return cleaned(patch) as JsonMap
     if (directive === 'delete') return {}
     if (directive !== undefined && directive !== 'merge')
-      throw badRequest(`Unknown patch type ${JSON.stringify(directive)} found in the patch`)
+      throw broken(`Unknown patch type ${JSON.stringify(directive)} found in the patch`)
     const out: JsonMap = { ...target }
     const retained = patch[RETAIN]
     if (Array.isArray(retained))
@@ -112,8 +115,8 @@ class Merger {
   ): void {
     const old = Object.hasOwn(out, key) ? out[key] : undefined
     if (value === null) Reflect.deleteProperty(out, key)
-    else if (Array.isArray(value) && Object.hasOwn(this.#keys, path))
-      setKey(out, key, this.#list(Array.isArray(old) ? old : [], value, path, patch[ORDER + key]))
+    else if (Array.isArray(value) && Array.isArray(old) && Object.hasOwn(this.#keys, path))
+      setKey(out, key, this.#list(old, value, path, patch[ORDER + key]))
     else if (isMap(value) && isMap(old)) setKey(out, key, this.map(old, value, path))
     else setKey(out, key, cleaned(value))
   }
@@ -138,9 +141,7 @@ class Merger {
 
   #item(merged: unknown[], item: unknown, mergeKey: string, path: string): void {
     if (!isMap(item) || item[mergeKey] === undefined)
-      throw badRequest(
-        `map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`,
-      )
+      throw broken(`map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`)
     const place = placeOf(merged, item, mergeKey)
     if (item[DIRECTIVE] === 'delete') {
       if (place >= 0) merged.splice(place, 1)
@@ -154,7 +155,7 @@ class Merger {
 
 /**
  * Strategic merge patch with the real one's list rules. Changes neither argument.
- * @throws Refusal 400 for an unknown directive or a list item without its merge key.
+ * @throws Refusal 500 for an unknown directive or a list item without its merge key.
  */
 export const strategicPatch = (target: JsonMap, patch: JsonMap, keys: ListKeys): JsonMap =>
   new Merger(keys).map(target, patch, '')

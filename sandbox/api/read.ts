@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { copyOf, isMap, type JsonMap, type KubeObject, type ObjectMeta } from './object.js'
+import { isMap, mapAt, type JsonMap, type KubeObject, type ObjectMeta } from './object.js'
 import { jsonPatch } from './patch-json.js'
-import { mergePatch } from './patch-merge.js'
+import { mergePatch, setKey } from './patch-merge.js'
 import { strategicPatch } from './patch-strategic.js'
 import type { ResourcePath } from './paths.js'
 import { groupVersion, type Row } from './registry.js'
-import { badRequest, tooLarge, unsupportedMedia } from './status.js'
+import { badRequest, invalid, tooLarge, unsupportedMedia, type Refusal } from './status.js'
 import { typeTrouble } from './validate.js'
 
 /** Turns the served form of an object into what the client wants it to be. */
@@ -16,8 +16,44 @@ export const MAX_BODY = 3 * 1024 * 1024
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-const withoutNulls = (map: JsonMap): JsonMap =>
-  Object.fromEntries(Object.entries(map).filter(([, value]) => value !== null))
+/** Null is as good as absent in everything that a client sends. */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isMap(value)) return value
+  const out: JsonMap = {}
+  for (const [key, inner] of Object.entries(value))
+    if (inner !== null) setKey(out, key, withoutNulls(inner))
+  return out
+}
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0
+
+/** Fields that the API leaves out rather than show empty. */
+const OMITTED: readonly (readonly [holder: string, ...keys: readonly string[]])[] = [
+  ['metadata', 'labels', 'annotations', 'finalizers', 'ownerReferences'],
+  ['spec', 'taints', 'podCIDRs', 'ports'],
+  ['status', 'conditions', 'addresses'],
+]
+
+const tidy = (object: JsonMap): JsonMap => {
+  for (const key of ['data', 'binaryData', 'stringData'])
+    if (isEmpty(object[key])) Reflect.deleteProperty(object, key)
+  for (const [holder, ...keys] of OMITTED) {
+    const map = mapAt(object, holder)
+    for (const key of keys) if (isEmpty(map[key])) Reflect.deleteProperty(map, key)
+  }
+  return object
+}
+
+/** How an unreadable body is refused. */
+type Refuse = (message: string) => Refusal
+
+/** An object that cannot be read after a patch is the patch's fault, which the real one calls Invalid. */
+export const patchTrouble: Refuse = message =>
+  invalid({ group: '', resource: '', kind: '' }, '', [
+    { reason: 'FieldValueInvalid', message: `Invalid value: ${message}`, field: 'patch' },
+  ])
 
 const checkType = (row: Row, body: JsonMap): void => {
   const { apiVersion = '', kind = '' } = body
@@ -36,17 +72,22 @@ const checkType = (row: Row, body: JsonMap): void => {
  * What a client sent, as an object in the stored form that may be changed.
  * @throws Refusal 400 when it is not an object of the row's kind or belongs elsewhere.
  */
-export const readObject = (at: ResourcePath, body: unknown): KubeObject => {
+export const readObject = (
+  at: ResourcePath,
+  body: unknown,
+  refuse: Refuse = badRequest,
+): KubeObject => {
   const { row } = at
   if (!isMap(body)) throw badRequest(`the object provided is unrecognized: expected ${row.kind}`)
   checkType(row, body)
-  const trouble = typeTrouble(body)
+  const trouble = typeTrouble(body) ?? row.trouble?.(body)
   if (trouble !== undefined)
-    throw badRequest(
+    throw refuse(
       `${row.kind} in version "${row.version}" cannot be handled as a ${row.kind}: ${trouble}`,
     )
-  const stored = copyOf(row.form === undefined ? body : row.form.toStored(body))
-  const given = isMap(stored['metadata']) ? withoutNulls(stored['metadata']) : {}
+  const whole = withoutNulls(row.form === undefined ? body : row.form.toStored(body)) as JsonMap
+  const stored = tidy(whole)
+  const given = mapAt(stored, 'metadata')
   const namespace = text(given['namespace'])
   if (
     row.namespaced &&
@@ -67,7 +108,7 @@ export const readObject = (at: ResourcePath, body: unknown): KubeObject => {
     creationTimestamp: text(given['creationTimestamp']),
   }
   if (!row.namespaced) delete metadata.namespace
-  return { ...withoutNulls(stored), apiVersion: 'v1', kind: row.kind, metadata }
+  return { ...stored, apiVersion: 'v1', kind: row.kind, metadata }
 }
 
 /** @throws Refusal 400, 413. An empty body is undefined. */

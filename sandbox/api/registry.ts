@@ -19,12 +19,12 @@ export interface Row {
   readonly storage: string
   /** `status` is written through the subresource of that name, and nothing else is. */
   readonly status: boolean
-  /** Field selectors beside metadata.name and metadata.namespace: label → path in the stored form. */
+  /** Field selectors: label → path in the stored form, and `=` what an absent field counts as. */
   readonly fields: Readonly<Record<string, string>>
   /** Lists that merge in a strategic-merge patch. */
   readonly lists: ListKeys
-  /** The server counts changes outside metadata and status in metadata.generation. */
-  readonly generation: boolean
+  /** What metadata.generation counts: changes of the spec, of everything but the status, or nothing. */
+  readonly generation: 'spec' | 'all' | 'none'
   /** A PUT to a missing name makes it. */
   readonly putCreates: boolean
   /** A PUT must name the resourceVersion that it replaces. */
@@ -37,6 +37,8 @@ export interface Row {
   readonly fill?: ((object: JsonMap) => void) | undefined
   /** Fill in what the server adds to a new object alone. */
   readonly admit?: ((object: KubeObject, allocate: defaults.Allocate) => void) | undefined
+  /** Why an object cannot even be read; undefined when it can. */
+  readonly trouble?: ((object: JsonMap) => string | undefined) | undefined
   /** What is wrong with an object beside its metadata. */
   readonly check?:
     ((object: KubeObject, old: KubeObject | undefined) => readonly Cause[]) | undefined
@@ -53,7 +55,7 @@ const row = (given: Given): Row => ({
   namespaced: true,
   storage: given.resource,
   status: false,
-  generation: false,
+  generation: 'none',
   putCreates: false,
   putNeedsVersion: false,
   deleteReturnsObject: false,
@@ -85,7 +87,7 @@ const slice = {
   resource: 'endpointslices',
   singular: 'endpointslice',
   kind: 'EndpointSlice',
-  generation: true,
+  generation: 'all' as const,
   fill: defaults.fillSlice,
 }
 
@@ -109,7 +111,7 @@ export const ROWS: readonly Row[] = [
     shortNames: ['no'],
     namespaced: false,
     status: true,
-    fields: plain('spec.unschedulable'),
+    fields: { 'spec.unschedulable': 'spec.unschedulable=false' },
     lists: { 'status.conditions': 'type', 'status.addresses': 'type', 'spec.podCIDRs': '' },
     admit: defaults.admitNode,
     check: rules.checkNode,
@@ -127,6 +129,7 @@ export const ROWS: readonly Row[] = [
     kind: 'Secret',
     fields: plain('type'),
     fill: defaults.fillSecret,
+    trouble: rules.secretTrouble,
     check: rules.checkSecret,
   }),
   row({
@@ -156,7 +159,7 @@ export const ROWS: readonly Row[] = [
     kind: 'Pod',
     shortNames: ['po'],
     status: true,
-    generation: true,
+    generation: 'spec',
     deleteReturnsObject: true,
     fields: plain('spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'status.phase'),
     lists: {

@@ -5,7 +5,7 @@ import { Lists, parseSelectors } from './list.js'
 import { isMap, mapAt, textAt } from './object.js'
 import type { Call, DeleteOptions, Objects, Written } from './objects.js'
 import { mediaType, readJson, readPatch } from './read.js'
-import { methodNotAllowed, successBody, unsupportedMedia } from './status.js'
+import { methodNotAllowed, Refusal, statusBody, successBody, unsupportedMedia } from './status.js'
 import type { Store } from './store.js'
 import { shapeFor, type Shape, type Writer } from './view.js'
 import { wantsWatch } from './watch.js'
@@ -90,10 +90,18 @@ export const answerPlain = (path: string): Answer | undefined => {
 }
 
 /** A path that nobody serves is not answered with a Status. */
-export const pageNotFound: Answer = {
+const pageNotFound: Answer = {
   code: 404,
   text: '404 page not found\n',
   type: 'text/plain; charset=utf-8',
+}
+
+/** Nothing is served at this path: a Status inside a group and version that is served, a page elsewhere. */
+export const answerNothing = (path: string): Answer => {
+  const version = /^\/(api\/[^/]+|apis\/[^/]+\/[^/]+)\//.exec(path)?.[1]
+  if (version === undefined || discover(version) === undefined) return pageNotFound
+  const message = 'the server could not find the requested resource'
+  return json(404, statusBody(new Refusal(404, 'NotFound', message, { details: {} })))
 }
 
 /** Whose token is it? The only thing that the server can review. */

@@ -87,7 +87,7 @@ const unescape = (text: string): string => text.replaceAll(/\\([,=\\])/g, '$1')
 
 /**
  * A field selector: `metadata.name=a,spec.clusterIP!=None`. Empty means everything.
- * @param paths which labels the kind serves, and where each is found in the stored object.
+ * @param paths which labels the kind serves, and where each is found in the stored object; `path=x`: x if it is absent.
  * @throws Refusal 400 when it does not parse or the kind does not serve a field.
  */
 export const parseFieldSelector = (
@@ -99,9 +99,9 @@ export const parseFieldSelector = (
     if (found === null) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`)
     const [, label, operator, raw] = found
     if (!Object.hasOwn(paths, label!)) throw badRequest(`field label not supported: ${label!}`)
-    const path = paths[label!]!
+    const [path, absent = ''] = paths[label!]!.split('=')
     const value = unescape(raw!)
-    return object => (textAt(object, path) === value) === (operator !== '!=')
+    return object => ((textAt(object, path!) || absent) === value) === (operator !== '!=')
   })
   return object => all.every(match => match(object))
 }

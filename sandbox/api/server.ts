@@ -228,8 +228,8 @@ class Api {
   #plain(asked: routes.Asked, path: string): routes.Answer {
     if (path === TOKEN_REVIEWS && asked.method === 'POST')
       return routes.answerTokenReview(asked, token => this.#tokens.get(token))
-    if (asked.method !== 'GET' && asked.method !== 'HEAD') return routes.pageNotFound
-    return routes.answerPlain(path) ?? routes.pageNotFound
+    const reads = asked.method === 'GET' || asked.method === 'HEAD'
+    return (reads ? routes.answerPlain(path) : undefined) ?? routes.answerNothing(path)
   }
 
   #watch({ request, response, link, query }: Given, call: Call): void {

@@ -85,7 +85,11 @@ export const typeTrouble = (object: JsonMap): string | undefined => {
     const value = metadata[key] ?? ''
     if (typeof value !== 'string') return `metadata.${key}: expected a string`
   }
-  for (const key of ['spec', 'status', 'data', 'stringData', 'involvedObject', 'regarding']) {
+  for (const key of ['data', 'stringData']) {
+    const value = object[key] ?? {}
+    if (!isTextMap(value)) return `${key}: expected a map of strings`
+  }
+  for (const key of ['spec', 'status', 'involvedObject', 'regarding']) {
     const value = object[key] ?? {}
     if (!isMap(value)) return `${key}: expected an object`
   }
@@ -133,7 +137,7 @@ const checkTaint = (taint: JsonMap, field: string): Cause[] => {
 export const checkNode = (node: KubeObject): readonly Cause[] => {
   const seen = new Set<string>()
   return mapsAt(mapAt(node, 'spec'), 'taints').flatMap((taint, index) => {
-    const field = `spec.taints[${index}]`
+    const field = `metadata.taints[${index}]` // sic: so the real one calls it
     const pair = `${textAt(taint, 'key')}:${textAt(taint, 'effect')}`
     const causes = checkTaint(taint, field)
     if (seen.has(pair))
@@ -184,8 +188,13 @@ export const checkConfigMap = (
   old: KubeObject | undefined,
 ): readonly Cause[] => [...checkDataKeys(object), ...checkImmutable(object, old)]
 
-/** True for standard base64 with padding, as Secrets carry it. */
-export const isBase64 = (text: unknown): boolean => typeof text === 'string' && BASE64.test(text)
+/** Secrets carry their data as standard base64 with padding. */
+export const secretTrouble = (secret: JsonMap): string | undefined => {
+  const broken = Object.entries(mapAt(secret, 'data')).find(
+    ([, text]) => !BASE64.test(String(text)),
+  )
+  return broken === undefined ? undefined : `data.${broken[0]}: illegal base64 data`
+}
 
 const immutableField = (field: string, now: unknown, before: unknown): Cause[] =>
   sameJson(now, before) ? [] : [wrong(field, now, 'field is immutable')]

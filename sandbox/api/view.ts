@@ -68,6 +68,11 @@ export class Writer {
     const apiVersion = shape === 'metadata' ? 'meta.k8s.io/v1' : groupVersion(row)
     const start = JSON.stringify({ kind: `${kind}List`, apiVersion, metadata: head })
     const texts = items.map(item => this.one(row, item, shape))
+    // Items of a typed list do not repeat what they are.
+    if (shape === 'object') {
+      const type = JSON.stringify({ kind: row.kind, apiVersion }).length
+      return `${start.slice(0, -1)},"items":[${texts.map(text => `{${text.slice(type)}`).join(',')}]}\n`
+    }
     return `${start.slice(0, -1)},"items":[${texts.join(',')}]}\n`
   }
 

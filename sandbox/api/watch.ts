@@ -57,7 +57,8 @@ const checkInitial = (query: URLSearchParams, served: boolean): void => {
 }
 
 const startOf = (query: URLSearchParams, current: number): Start => {
-  const version = parseVersion(query) ?? 0
+  // The real one fails over a version that is no number; a list is refused with 400.
+  const version = parseVersion(query, message => new status.Refusal(500, '', message)) ?? 0
   if (isTrue(query, 'sendInitialEvents')) {
     if (version > current) throw status.versionTooLarge(version, current)
     return { kind: 'state', marked: true }
