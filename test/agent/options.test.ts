@@ -317,11 +317,7 @@ t.test('D2: a bad value is refused with option, rule and value', t => {
       '/etc/eh.yaml: port must be a single value, got {"port":["1","2"]}',
     ],
     ['no map', { config: '- a' }, '/etc/eh.yaml must be a map of options, got ["a"]'],
-    [
-      'no YAML',
-      { config: 'a: [' },
-      '/etc/eh.yaml: line 1 must be YAML, got "Flow sequence in block collection must be sufficiently indented and end with a ]',
-    ],
+    ['no YAML', { config: 'a: [' }, '/etc/eh.yaml: line 1 must be YAML, got "Flow sequence'],
     [
       'a key twice',
       { config: 'port: 1\nport: 2' },

@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+import { connect, createServer } from 'node:net'
+import { Script } from 'node:vm'
+import t, { type Test } from 'tap'
+import { listen, type Listener } from '../../agent/http/listen.js'
+import { makeLocalApp } from '../../agent/http/local-routes.js'
+import { bodyLimit, makePeerApp } from '../../agent/http/peer-routes.js'
+import { makeRate } from '../../agent/http/rate.js'
+import { makeEventStream } from '../../agent/http/event-stream.js'
+import type { PeerAnswer } from '../../agent/http/views.js'
+import { systemClock, type Clock } from '../../core/clock.js'
+import { FakeClock, settle } from '../support/fake-clock.js'
+import { ask, fuzzRoute, sendRaw } from '../support/raw-http.js'
+import { recordingLog } from '../support/recording-log.js'
+import { seededRandom } from '../support/seeded-random.js'
+import { FakeViews, nodeFixture } from '../support/status-fixture.js'
+
+const forever = new AbortController().signal
+
+interface PeerWorld {
+  readonly port: number
+  readonly received: { route: string; body: Uint8Array; from: string }[]
+  readonly log: ReturnType<typeof recordingLog>
+  answer: PeerAnswer | Error
+}
+
+const startPeer = async (t: Test): Promise<PeerWorld> => {
+  const log = recordingLog()
+  const world: PeerWorld = {
+    port: 0,
+    received: [],
+    log,
+    answer: { status: 200, body: 'Received!\n' },
+  }
+  const app = makePeerApp({
+    members: () => 3,
+    clock: systemClock,
+    log,
+    receive: (route, body, from) => {
+      world.received.push({ route, body, from })
+      if (world.answer instanceof Error) throw world.answer
+      return world.answer
+    },
+  })
+  const listener = await listen(
+    { address: '127.0.0.1', port: 0, app },
+    { clock: systemClock, log, signal: forever },
+  )
+  t.teardown(() => listener.close())
+  return Object.assign(world, { port: listener.port })
+}
+
+const startLocal = async (
+  t: Test,
+  clock: Clock = systemClock,
+  localinfoTime: 'zero' | 'unix' | 'rfc3339' | 'omit' = 'zero',
+): Promise<{ views: FakeViews; port: number; listener: Listener }> => {
+  const views = new FakeViews()
+  const log = recordingLog()
+  const { app, close } = makeLocalApp({ views, address: '127.0.0.1', localinfoTime, clock, log })
+  const listener = await listen(
+    { address: '127.0.0.1', port: 0, app, onClose: close },
+    { clock: systemClock, log, signal: forever },
+  )
+  t.teardown(() => listener.close())
+  return { views, port: listener.port, listener }
+}
+
+t.test('peers: the exchange gets exact bytes and its answer goes back as it is', async t => {
+  const world = await startPeer(t)
+  world.answer = { status: 409, body: Uint8Array.of(0, 255, 10), headers: { 'X-Boot': '7' } }
+  const body = Buffer.from([0, 1, 2, 255])
+  const gossip = await ask(world.port, '/v1/gossip', { method: 'POST', body })
+  t.equal(gossip.status, 409)
+  t.match(gossip.headers, {
+    'x-boot': '7',
+    'content-length': '3',
+    'content-type': 'application/octet-stream',
+  })
+  t.strictSame(Buffer.from(world.received[0]!.body), body, 'without a content type')
+  t.match(world.received[0], { route: 'gossip', from: '127.0.0.1' })
+  await ask(world.port, '/v1/vote', { method: 'POST', body: 'x' })
+  t.equal(world.received[1]!.route, 'vote')
+  for (const name of ['date', 'x-powered-by', 'etag']) t.notHas(gossip.headers, name)
+})
+
+t.test('peers: /result takes any method, with or without a body', async t => {
+  const world = await startPeer(t)
+  for (const method of ['PUT', 'POST', 'PATCH', 'DELETE']) {
+    const { status, text, headers } = await ask(world.port, '/result', { method, body: '{}' })
+    t.strictSame([status, text], [200, 'Received!\n'], method)
+    t.equal(headers['content-type'], 'text/plain; charset=utf-8')
+  }
+  world.answer = { status: 402, body: 'EOF\n' }
+  const empty = await ask(world.port, '/result')
+  t.strictSame([empty.status, empty.text], [402, 'EOF\n'])
+  t.equal(empty.headers['x-content-type-options'], 'nosniff', 'as Go answers errors')
+  t.equal(world.received.at(-1)?.body.length, 0)
+})
+
+t.test('S7: on the peers’ address there is nothing else', async t => {
+  const world = await startPeer(t)
+  const paths = [
+    '/',
+    '/localinfo',
+    '/status',
+    '/metrics',
+    '/probe',
+    '/debug/flags/v',
+    '/readyz',
+    '/v1/gossip/',
+    '/V1/gossip',
+    '/healthz/x',
+    '/%zz',
+  ]
+  for (const path of paths) {
+    const { status, text } = await ask(world.port, path)
+    t.strictSame([status, text], [404, '404 page not found\n'], path)
+  }
+  t.equal((await ask(world.port, '/v1/gossip')).status, 404, 'GET is not a message')
+  t.match(await ask(world.port, '/healthz'), { status: 200, text: 'ok\n' })
+  t.equal(world.received.length, 0)
+})
+
+t.test('S7: sizes are refused before the body is read', async t => {
+  const world = await startPeer(t)
+  const limit = bodyLimit('gossip', 3)
+  const head = (path: string, more: string): string =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`
+  const big = await sendRaw(world.port, head('/v1/gossip', `Content-Length: ${limit + 1}`))
+  t.match(big, /^HTTP\/1\.1 413 .*Connection: close.*body too large\n$/s, 'not one byte was sent')
+  t.notMatch(big, /\r\nDate:/)
+  t.match(
+    await sendRaw(world.port, head('/v1/vote', 'Transfer-Encoding: chunked')),
+    /^HTTP\/1\.1 411 /,
+  )
+  t.match(
+    await sendRaw(world.port, head('/result', 'Transfer-Encoding: chunked')),
+    /^HTTP\/1\.1 411 /,
+  )
+  t.match(await sendRaw(world.port, head('/v1/gossip', 'X: y')), /^HTTP\/1\.1 411 /)
+  t.match(
+    await sendRaw(
+      world.port,
+      head('/v1/gossip', 'Content-Length: 1\r\nTransfer-Encoding: chunked'),
+    ),
+    /^HTTP\/1\.1 400 /,
+  )
+  t.match(await sendRaw(world.port, head('/v1/gossip', 'Content-Length: -1')), /^HTTP\/1\.1 400 /)
+  t.match(await sendRaw(world.port, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 /)
+  t.match(
+    await sendRaw(world.port, head('/v1/gossip', `X: ${'y'.repeat(9_000)}`)),
+    /^HTTP\/1\.1 431 /,
+  )
+  t.equal(world.received.length, 0)
+  const whole = await ask(world.port, '/v1/gossip', { method: 'POST', body: Buffer.alloc(limit) })
+  t.equal(whole.status, 200, 'exactly the limit is taken')
+  t.equal(world.received[0]?.body.length, limit)
+})
+
+t.test('the limits follow the roster and have a cap', t => {
+  t.equal(bodyLimit('gossip', 0), 256 + 16 * 64 + 512, 'room before the roster is known')
+  t.equal(bodyLimit('vote', 64), 256 + 16 * 128 + 2_048)
+  t.equal(bodyLimit('gossip', 5_000), 1_048_576)
+  t.equal(bodyLimit('result', 100), 1_024 + 96 * 200)
+  t.equal(bodyLimit('result', 5_000), 524_288)
+  t.end()
+})
+
+t.test('S7: a slow client does not keep a socket', async t => {
+  const world = await startPeer(t)
+  const began = performance.now()
+  const answers = await Promise.all([
+    sendRaw(world.port, ''),
+    sendRaw(world.port, 'POST /v1/gossip HTTP/1.1\r\nHost: a\r\nContent-'),
+  ])
+  t.match(answers[1], /^HTTP\/1\.1 408 /)
+  t.ok(performance.now() - began < 4_000, 'headers have 2 s')
+  t.equal(world.received.length, 0)
+})
+
+t.test('a bug of ours is one short line for the peer and a log line for us', async t => {
+  const world = await startPeer(t)
+  world.answer = new Error('secret detail')
+  const { status, text } = await ask(world.port, '/v1/vote', { method: 'POST', body: 'x' })
+  t.strictSame([status, text], [500, 'internal error\n'])
+  t.match(world.log.lines, [
+    {
+      level: 'error',
+      message: 'request failed',
+      fields: { path: '/v1/vote', error: 'secret detail' },
+    },
+  ])
+})
+
+t.test('fuzzed bodies: every one gets an answer', async t => {
+  const world = await startPeer(t)
+  const target = { port: world.port, path: '/v1/gossip', method: 'POST' }
+  const statuses = await fuzzRoute(target, 500, seededRandom(7), [Buffer.alloc(64, 1)])
+  t.strictSame([...statuses], [[200, 500]])
+  t.equal(world.received.length, 500)
+})
+
+t.test('a source has a bucket of its own, which fills again', async t => {
+  const clock = new FakeClock()
+  const rate = makeRate(clock, { perSecond: 2, burst: 3 })
+  const taken = (source: string): number => {
+    let count = 0
+    while (rate.allow(source)) count++
+    return count
+  }
+  t.equal(taken('a'), 3)
+  t.equal(taken('b'), 3, 'another source is not touched')
+  await clock.advance(1_000)
+  t.equal(taken('a'), 2)
+  await clock.advance(60_000)
+  t.equal(taken('a'), 3, 'never more than the burst')
+  for (let i = 0; i < 5_000; i++) rate.allow(`10.0.${i >> 8}.${i & 255}`)
+  t.equal(taken('a'), 3, 'forgotten sources begin anew: memory is bounded')
+})
+
+t.test('/localinfo has the contract’s form', async t => {
+  const { views, port } = await startLocal(t)
+  t.equal(
+    (await ask(port, '/localinfo')).text,
+    '{}\n',
+    'empty before the roster: absent nodes are shown',
+  )
+  views.setLocal({ 'node-3': false, 'node-1': true })
+  for (const method of ['GET', 'POST', 'PUT']) {
+    const { status, text, headers } = await ask(port, '/localinfo', { method })
+    t.equal(status, 200)
+    t.equal(
+      text,
+      '{"node-1":{"Normal":true,"Hamc":"","Time":"0001-01-01T00:00:00Z"},' +
+        '"node-3":{"Normal":false,"Hamc":"","Time":"0001-01-01T00:00:00Z"}}\n',
+      method,
+    )
+    t.equal(headers['content-type'], 'text/plain; charset=utf-8')
+    t.notHas(headers, 'date')
+  }
+})
+
+t.test('/localinfo may say the time in other forms', async t => {
+  const rows = [
+    ['unix', '{"a":{"Normal":true,"Hamc":"","Time":1767225600}}\n'],
+    ['rfc3339', '{"a":{"Normal":true,"Hamc":"","Time":"2026-01-01T00:00:00Z"}}\n'],
+    ['omit', '{"a":{"Normal":true,"Hamc":""}}\n'],
+  ] as const
+  for (const [form, want] of rows) {
+    const { views, port } = await startLocal(t, new FakeClock(), form)
+    views.setLocal({ a: true })
+    t.equal((await ask(port, '/localinfo')).text, want)
+  }
+})
+
+/** Reads a stream until it has said so many events. */
+const openStream = (port: number, path: string) => {
+  let got = ''
+  let closed = false
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.setEncoding('utf8')
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  socket.on('data', (chunk: string) => (got += chunk))
+  socket.on('error', () => undefined)
+  socket.on('close', () => (closed = true))
+  const until = async (isThere: () => boolean): Promise<void> => {
+    for (let i = 0; i < 2_000 && !isThere(); i++) await settle()
+  }
+  return {
+    /** Events so far, as `event id data`. */
+    events: () =>
+      [...got.matchAll(/event: (\w+)\nid: (\d+)\ndata: (.*)\n\n/g)].map(([, ...parts]) =>
+        parts.join(' '),
+      ),
+    until,
+    text: () => got,
+    isClosed: () => closed,
+    destroy: () => socket.destroy(),
+  }
+}
+
+t.test(
+  'the stream: a snapshot, then only what changed, a heartbeat, and an end at close',
+  async t => {
+    const clock = new FakeClock()
+    const { views, port, listener } = await startLocal(t, clock, 'omit')
+    views.setLocal({ a: true, b: true })
+    const stream = openStream(port, '/localinfo?stream=1')
+    await stream.until(() => stream.events().length === 1)
+    views.setLocal({ b: false })
+    views.setLocal({ b: false })
+    views.setLocal({ a: null, c: true })
+    await stream.until(() => stream.events().length === 3)
+    t.strictSame(stream.events(), [
+      'snapshot 2 {"a":{"Normal":true,"Hamc":""},"b":{"Normal":true,"Hamc":""}}',
+      'change 3 {"b":{"Normal":false,"Hamc":""}}',
+      'change 5 {"c":{"Normal":true,"Hamc":""},"a":null}',
+    ])
+    t.match(stream.text(), /Content-Type: text\/event-stream/)
+    await clock.advance(15_000)
+    await stream.until(() => stream.text().includes(': still here'))
+    t.match(stream.text(), /: still here\n\n/, 'so that a dead connection is noticed')
+    const second = openStream(port, '/localinfo?stream=1')
+    await second.until(() => second.events().length === 1)
+    t.match(second.events()[0], /^snapshot 5 \{"b":.*"c":/, 'who comes later sees everything')
+    await listener.close()
+    await stream.until(stream.isClosed)
+    t.ok(stream.isClosed())
+    t.equal(views.listeners.size, 0)
+    t.equal(clock.waiting, 0, 'no timer is left')
+  },
+)
+
+t.test('a stream whose client does not read is closed, the others go on', t => {
+  const log = recordingLog()
+  const clock = new FakeClock()
+  const stream = makeEventStream(clock, log, 100)
+  const client = (writableLength: number) => ({
+    writableLength,
+    destroyed: false,
+    got: [] as string[],
+    writeHead: () => undefined,
+    on: () => undefined,
+    write(text: string) {
+      this.got.push(text)
+    },
+    end: () => undefined,
+    destroy() {
+      this.destroyed = true
+    },
+  })
+  const slow = client(90)
+  const quick = client(0)
+  const first = { event: 'snapshot', id: 1, data: '{}' }
+  t.ok(stream.open(slow as never, first))
+  t.ok(stream.open(quick as never, first))
+  stream.send({ event: 'change', id: 2, data: '{"a":1}' })
+  t.ok(slow.destroyed)
+  t.equal(quick.got.length, 2)
+  t.equal(stream.clients, 1)
+  for (let i = 1; i < 32; i++) t.ok(stream.open(client(0) as never, first))
+  t.notOk(stream.open(client(0) as never, first), 'not more than 32')
+  stream.close()
+  t.equal(clock.waiting, 0)
+  t.end()
+})
+
+t.test('/status: the zone, one node with its voters, and a stream of whole views', async t => {
+  const clock = new FakeClock()
+  const { views, port } = await startLocal(t, clock)
+  t.strictSame(JSON.parse((await ask(port, '/status')).text), views.view)
+  views.details = [
+    {
+      ...nodeFixture(2),
+      voters: [{ name: 'node-1', says: 'up', ageSeconds: 1, counts: true, why: null }],
+    },
+  ]
+  const one = JSON.parse((await ask(port, '/status?node=node-2')).text) as Record<string, unknown>
+  t.match(one, { self: { name: 'node-1' }, node: { name: 'node-2', voters: [{ says: 'up' }] } })
+  t.notHas(one, 'nodes', 'not the whole zone again')
+  t.match(await ask(port, '/status?node=nobody'), {
+    status: 404,
+    text: 'no such node in this zone\n',
+  })
+  const stream = openStream(port, '/status?stream=1')
+  await stream.until(() => stream.events().length === 1)
+  for (let i = 0; i < 10; i++) views.changed()
+  await clock.advance(250)
+  await stream.until(() => stream.events().length === 2)
+  t.equal(stream.events().length, 2, 'a burst of changes is one event')
+  await clock.advance(5_000)
+  await stream.until(() => stream.events().length === 3)
+  t.equal(stream.events().length, 3, 'ages grow without changes')
+  stream.destroy()
+})
+
+t.test('/readyz is red until the roster is known, and says why; /healthz is not', async t => {
+  const { views, port } = await startLocal(t)
+  t.match(await ask(port, '/readyz'), { status: 503, text: 'the roster is not known yet\n' })
+  t.match(await ask(port, '/healthz'), { status: 200, text: 'ok\n' })
+  views.ready = { isReady: true, reason: '5 nodes, from the API' }
+  t.match(await ask(port, '/readyz'), { status: 200, text: '5 nodes, from the API\n' })
+})
+
+t.test('/debug/flags/v answers as SuperEdge’s does', async t => {
+  const { views, port } = await startLocal(t)
+  const put = (body: string) => ask(port, '/debug/flags/v', { method: 'PUT', body })
+  t.match(await put('4'), { status: 200, text: 'successfully set klog.logging.verbosity to 4' })
+  t.equal(views.verbosity, 4)
+  t.match(await ask(port, '/debug/flags/v'), { status: 406, text: 'unsupported http method' })
+  for (const body of ['', '11', '-1', 'a', '4 ', '9'.repeat(5_000)])
+    t.equal((await put(body)).status, 400)
+  t.equal(views.verbosity, 4)
+})
+
+t.test('a page from elsewhere whose name points to 127.0.0.1 is refused', async t => {
+  const { port } = await startLocal(t)
+  const status = async (host: string) =>
+    (await ask(port, '/status', { headers: { Host: host } })).status
+  for (const host of [
+    'localhost',
+    'localhost:51005',
+    '127.0.0.1:1',
+    '127.9.9.9',
+    '[::1]:51005',
+    'LOCALHOST',
+  ])
+    t.equal(await status(host), 200, host)
+  for (const host of [
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '10.0.0.1',
+    '[::2]',
+  ])
+    t.equal(await status(host), 403, host)
+  t.match(await ask(port, '/nothing'), { status: 404, text: '404 page not found\n' })
+})
+
+t.test('/metrics: own names, units, _total on counters alone, O(N) series', async t => {
+  const { views, port } = await startLocal(t)
+  const scrape = async () => (await ask(port, '/metrics')).text
+  const text = await scrape()
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(
+    ([, name, type]) => [name!, type!] as const,
+  )
+  t.ok(types.length > 30)
+  for (const [name, type] of types) {
+    t.match(name, /^edge_health_[a-z_]+$/)
+    t.equal(name.endsWith('_total'), type === 'counter', name)
+    t.match(text, new RegExp(`^# HELP ${name} .{10}`, 'm'), `${name} says what it is`)
+  }
+  t.match(text, /^edge_health_node_up\{node="node-5"\} 1$/m)
+  t.match(text, /^edge_health_zone_disruption\{state="normal"\} 1$/m)
+  t.match(text, /^edge_health_exchange_refused_total\{reason="bad-signature"\} 1$/m)
+  t.match(text, /^edge_health_api_writes_total\{kind="lease",result="done"\} 4$/m)
+  t.match(text, /^edge_health_stage_rounds_total\{stage="vote"\} 9$/m)
+  t.notMatch(text, /edge_health_node_probe_up\{node="node-1"\}/, 'the own node is not probed')
+  const series = (body: string): number =>
+    body.split('\n').filter(line => /^[a-z]/.test(line)).length
+  views.view = { ...views.view, nodes: Array.from({ length: 100 }, (_, i) => nodeFixture(i + 1)) }
+  const perNode = (series(await scrape()) - series(text)) / 95
+  t.ok(perNode < 16, `${perNode} series for each node`)
+  views.view = { ...views.view, nodes: [] }
+  t.notMatch(await scrape(), /node="node-5"/, 'a node that left leaves nothing behind')
+})
+
+t.test('the page is whole in itself', async t => {
+  const { port } = await startLocal(t)
+  const { headers, text } = await ask(port, '/')
+  t.match(headers['content-type'], /text\/html/)
+  t.match(
+    headers['content-security-policy'],
+    /default-src 'none'; connect-src 'self'; script-src 'sha256-/,
+  )
+  t.match(text, /name="viewport"/)
+  t.notMatch(text, /(src|href)=|https?:|innerHTML/, 'no foreign asset, no markup from data')
+  const script = /<script>(.*)<\/script>/s.exec(text)![1]!
+  t.doesNotThrow(() => new Script(script), 'it is a script')
+})
+
+t.test('C20: a taken port is a clear error', async t => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  await new Promise(resolve => holder.once('listening', resolve))
+  t.teardown(() => holder.close())
+  const { port } = holder.address() as { port: number }
+  await t.rejects(
+    listen(
+      { address: '127.0.0.1', port, app: () => undefined },
+      { clock: new FakeClock(), log: recordingLog(), signal: forever },
+    ),
+    {
+      code: 'LISTEN',
+      message: `cannot listen on 127.0.0.1:${port}: the port is taken; is another agent running on this node?`,
+    },
+  )
+})
+
+t.test('an address that does not exist yet is waited for, and told once', async t => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const stop = new AbortController()
+  const opening = listen(
+    { address: '203.0.113.1', port: 0, app: () => undefined },
+    { clock, log, signal: stop.signal },
+  )
+  const waits: number[] = []
+  for (let i = 0; i < 5; i++) {
+    while (clock.waiting === 0) await settle()
+    waits.push(clock.now())
+    await clock.advance(250 * 2 ** i)
+  }
+  t.strictSame(
+    waits.map((at, i) => at - (waits[i - 1] ?? at)),
+    [0, 250, 500, 1_000, 2_000],
+    'ever more slowly',
+  )
+  t.match(log.lines, [
+    {
+      level: 'warn',
+      message: 'address does not exist yet, waiting',
+      fields: { address: '203.0.113.1:0' },
+    },
+  ])
+  t.equal(log.lines.length, 1)
+  stop.abort()
+  await t.rejects(opening, { code: 'LISTEN', message: /the address did not appear/ })
+})
+
+t.test('C19: closing lets an answer end, cuts what does not, and may be asked twice', async t => {
+  const clock = new FakeClock()
+  let release: (() => void) | undefined
+  const app = (request: { url?: string }, response: { end(text?: string): void }): void => {
+    if (request.url === '/slow') release = () => response.end('done')
+  }
+  const open = () =>
+    listen(
+      { address: '127.0.0.1', port: 0, app: app as never },
+      { clock, log: recordingLog(), signal: forever },
+    )
+  const first = await open()
+  const answer = ask(first.port, '/slow')
+  while (release === undefined) await settle()
+  const closing = first.close()
+  t.equal(first.close(), closing)
+  ;(release)()
+  t.equal((await answer).text, 'done', 'an answer that is on its way arrives')
+  await closing
+  t.equal(clock.waiting, 0)
+  const second = await open()
+  const hung = sendRaw(second.port, 'GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
+  await new Promise(resolve => setImmediate(resolve))
+  const ending = second.close()
+  await clock.advance(2_000)
+  await ending
+  t.equal(await hung, '', 'cut after 2 s')
+  await t.rejects(ask(second.port, '/'), { code: 'ECONNREFUSED' })
+})
