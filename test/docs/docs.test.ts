@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..', '..')
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.md'))
+    .map(name => join('docs', name)),
+]
+const read = (page: string) => readFileSync(join(root, page), 'utf8')
+
+/** As GitHub makes anchors of headings. */
+const anchorsOf = (text: string) =>
+  [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+t.test('every link leads somewhere', t => {
+  for (const page of pages) {
+    const text = read(page).replace(/```[\s\S]*?```/g, '')
+    for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(link)) continue
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : join(dirname(page), path)
+      t.ok(existsSync(join(root, target)), `${page} → ${link}`)
+      if (anchor !== undefined) t.ok(anchorsOf(read(target)).includes(anchor), `${page} → ${link}`)
+    }
+  }
+  t.end()
+})
+
+t.test('the conventions fit on two pages', t => {
+  t.ok(read('docs/conventions.md').split('\n').length < 120)
+  t.end()
+})
+
+// Written for people; a flag or a metric that is gone must not stay in them.
+const definitions = join(root, 'agent', 'options', 'definitions.ts')
+t.test('every option that a page names exists', { skip: !existsSync(definitions) }, async t => {
+  const { allDefinitions } = (await import(definitions)) as {
+    allDefinitions: readonly {
+      readonly flag: string
+      readonly aliases?: readonly { readonly name: string }[]
+    }[]
+  }
+  const known = new Set(
+    allDefinitions.flatMap(({ flag, aliases = [] }) => [flag, ...aliases.map(({ name }) => name)]),
+  )
+  // Of the command line, of the build and of V8; not the agent's options.
+  for (const name of ['profile', 'config', 'print-config', 'help', 'agent', 'all']) known.add(name)
+  for (const name of ['nodes', 'scene', 'keep', 'only', 'analyze']) known.add(name)
+  for (const name of ['lite-mode', 'max-semi-space-size', 'v8-pool-size']) known.add(name)
+  known.add('optimize-for-size')
+  for (const page of pages.filter(page => page !== 'docs/options.md')) {
+    // Inline code only: blocks show other programs' commands.
+    const text = read(page).replace(/```[\s\S]*?```/g, '')
+    for (const [, code = ''] of text.matchAll(/`([^`\n]*)`/g)) {
+      if (/^(npm|kubectl|docker|curl)\b/.test(code)) continue
+      for (const [, flag = ''] of code.matchAll(/(?:^|\s)--([a-z][-a-z0-9]+)/g)) {
+        t.ok(known.has(flag), `${page}: --${flag}`)
+      }
+    }
+  }
+})
+
+const metrics = join(root, 'agent', 'http', 'metric-table.ts')
+t.test('every metric that a page names exists', { skip: !existsSync(metrics) }, t => {
+  const source = readFileSync(metrics, 'utf8')
+  const names = new Set<string>()
+  for (const page of pages) {
+    for (const [name] of read(page).matchAll(/edge_health_[a-z_]+/g)) names.add(name)
+  }
+  t.ok(names.size > 10)
+  for (const name of names) {
+    const short = name.replace(/^edge_health_(node_)?/, '').replace(/_total$/, '')
+    t.ok(source.includes(`'${short}'`) || source.includes(`'${name}'`), name)
+  }
+  t.end()
+})
