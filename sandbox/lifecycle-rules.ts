@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Taint } from '../core/node.js'
+import {
+  apiTime,
+  type Condition,
+  conditionsOf,
+  type NodeObject,
+  readyOf,
+  taintsOf,
+} from './node-object.js'
+
+/** What the controller remembers of a node; times are its own clock's, since a node's clock proves nothing. */
+export interface NodeHealth {
+  /** When the last heartbeat was noticed. */
+  readonly probeAt: number
+  /** `lastHeartbeatTime` of the Ready condition, when there was one. */
+  readonly heartbeat: string | undefined
+  readonly hadReady: boolean
+  readonly renewTime: string | undefined
+}
+
+/** What there is to see of a node at one moment. */
+interface Sight {
+  readonly ready: Condition | undefined
+  readonly renewTime: string | undefined
+}
+
+/** Any change of the heartbeat in the status counts, but a Lease only when it was renewed to a later time. */
+const isHeartbeat = (health: NodeHealth, sight: Sight): boolean => {
+  if ((sight.ready !== undefined) !== health.hadReady) return true
+  if (sight.ready !== undefined && sight.ready.lastHeartbeatTime !== health.heartbeat) return true
+  if (sight.renewTime === undefined) return false
+  return health.renewTime === undefined || sight.renewTime > health.renewTime
+}
+
+/** Look at a node: what to remember from now on. */
+export const observe = (health: NodeHealth | undefined, sight: Sight, now: number): NodeHealth => ({
+  probeAt: health === undefined || isHeartbeat(health, sight) ? now : health.probeAt,
+  heartbeat: sight.ready?.lastHeartbeatTime,
+  hadReady: sight.ready !== undefined,
+  renewTime: sight.renewTime ?? health?.renewTime,
+})
+
+const JUDGED = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']
+
+/** The conditions of a node whose kubelet went silent, in the words of Kubernetes. */
+export const silentConditions = (node: NodeObject, wall: number): Condition[] => {
+  const now = apiTime(wall)
+  const known = conditionsOf(node)
+  const silenced = known.map(condition =>
+    !JUDGED.includes(condition.type) || condition.status === 'Unknown'
+      ? condition
+      : {
+          ...condition,
+          status: 'Unknown' as const,
+          reason: 'NodeStatusUnknown',
+          message: 'Kubelet stopped posting node status.',
+          lastTransitionTime: now,
+        },
+  )
+  const missing = JUDGED.filter(type => !known.some(condition => condition.type === type))
+  return [
+    ...silenced,
+    ...missing.map(type => ({
+      type,
+      status: 'Unknown' as const,
+      reason: 'NodeStatusNeverUpdated',
+      message: 'Kubelet never posted node status.',
+      lastHeartbeatTime: node.metadata.creationTimestamp,
+      lastTransitionTime: now,
+    })),
+  ]
+}
+
+export const UNREACHABLE = 'node.kubernetes.io/unreachable'
+const NOT_READY = 'node.kubernetes.io/not-ready'
+
+const PRESSURE_TAINTS: Readonly<Record<string, string>> = {
+  MemoryPressure: 'node.kubernetes.io/memory-pressure',
+  DiskPressure: 'node.kubernetes.io/disk-pressure',
+  PIDPressure: 'node.kubernetes.io/pid-pressure',
+  NetworkUnavailable: 'node.kubernetes.io/network-unavailable',
+}
+
+const MANAGED = [
+  NOT_READY,
+  UNREACHABLE,
+  'node.kubernetes.io/unschedulable',
+  ...Object.values(PRESSURE_TAINTS),
+]
+
+const noScheduleKeys = (node: NodeObject): string[] => {
+  const ready = readyOf(node)?.status
+  const keys = conditionsOf(node)
+    .filter(condition => condition.status === 'True')
+    .map(condition => PRESSURE_TAINTS[condition.type])
+    .filter(key => key !== undefined)
+  if (ready === 'False') keys.push(NOT_READY)
+  if (ready === 'Unknown') keys.push(UNREACHABLE)
+  if (node.spec?.unschedulable === true) keys.push('node.kubernetes.io/unschedulable')
+  return keys
+}
+
+/** The taints as the conditions want them: NoSchedule alone, others stay; undefined when they are right already. */
+export const withNoSchedule = (node: NodeObject, wall: number): Taint[] | undefined => {
+  const wanted = noScheduleKeys(node)
+  const isStale = (taint: Taint): boolean =>
+    taint.effect === 'NoSchedule' && MANAGED.includes(taint.key) && !wanted.includes(taint.key)
+  const now = taintsOf(node)
+  const kept = now.filter(taint => !isStale(taint))
+  const missing = wanted.filter(
+    key => !kept.some(taint => taint.key === key && taint.effect === 'NoSchedule'),
+  )
+  if (missing.length === 0 && kept.length === now.length) return undefined
+  return [
+    ...kept,
+    ...missing.map(key => ({ key, effect: 'NoSchedule' as const, timeAdded: apiTime(wall) })),
+  ]
+}
+
+/** The taint that evicts, for a node in this state; undefined for one that is ready. */
+export const evictionKey = (node: NodeObject): string | undefined => {
+  const status = readyOf(node)?.status
+  if (status === 'False') return NOT_READY
+  return status === 'Unknown' ? UNREACHABLE : undefined
+}
+
+/** The taints with exactly one NoExecute of ours, or none; undefined when they are right already. */
+export const withNoExecute = (
+  node: NodeObject,
+  key: string | undefined,
+  wall: number,
+): Taint[] | undefined => {
+  const isOurs = (taint: Taint): boolean =>
+    taint.effect === 'NoExecute' && (taint.key === NOT_READY || taint.key === UNREACHABLE)
+  const now = taintsOf(node)
+  const kept = now.filter(taint => !isOurs(taint) || taint.key === key)
+  if (key === undefined || kept.some(isOurs)) return kept.length === now.length ? undefined : kept
+  return [...kept, { key, effect: 'NoExecute', timeAdded: apiTime(wall) }]
+}
+
+/** The failure domain that evictions are paced in; nodes without labels share one. */
+export const domainOf = (node: NodeObject): string => {
+  const labels = node.metadata.labels ?? {}
+  return `${labels['topology.kubernetes.io/region'] ?? ''}/${labels['topology.kubernetes.io/zone'] ?? ''}`
+}
+
+/** True for each failure domain in which no node is Ready. */
+export const darkDomains = (nodes: readonly NodeObject[]): ReadonlyMap<string, boolean> => {
+  const dark = new Map<string, boolean>()
+  for (const node of nodes) {
+    const domain = domainOf(node)
+    dark.set(domain, (dark.get(domain) ?? true) && readyOf(node)?.status !== 'True')
+  }
+  return dark
+}
