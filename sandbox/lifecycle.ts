@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import { type Clock, sleep } from '../core/clock.js'
 import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
@@ -72,6 +73,8 @@ class NodeLifecycle implements Lifecycle {
   constructor(options: LifecycleOptions, seams: LifecycleSeams) {
     this.#options = options
     this.#seams = seams
+    // Each request under way listens to it, and there are as many as nodes.
+    setMaxListeners(0, this.#end.signal)
     this.#loops.push(
       this.#follow({
         path: NODES,

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+import * as v from 'valibot'
+import { type Clock, sleep } from '../core/clock.js'
+import { KubeStatusError, reasonOf } from '../core/errors.js'
+import type { Logger } from '../core/log.js'
+import { parseWith } from '../core/parse.js'
+import { type ApiClient, type Json, makeApiClient } from './api-client.js'
+import { makeCertificate, openHealthz, openKubeletPort, type OpenServer } from './kubelet-server.js'
+import {
+  apiMicroTime,
+  apiTime,
+  type Condition,
+  conditionsOf,
+  LEASES,
+  type LeaseObject,
+  type NodeObject,
+  NODES,
+} from './node-object.js'
+
+const listenSchema = v.strictObject({ host: v.string(), port: v.number() })
+
+const optionsSchema = v.strictObject({
+  nodeName: v.string(),
+  /** InternalIP of the Node. */
+  address: v.string(),
+  labels: v.record(v.string(), v.string()),
+  server: v.string(),
+  token: v.string(),
+  /** `/healthz` without TLS, for the own node. */
+  healthz: listenSchema,
+  /** The authenticated port, with TLS. */
+  secure: listenSchema,
+  /** What the Lease says of itself. Real ones say 40. */
+  leaseSeconds: v.number(),
+  /** The Lease is renewed, and the status compared with the API's, this often. Real ones do it each 10 s. */
+  renewMs: v.number(),
+  /** The status is posted this often although nothing changed. Real ones do it each 5 minutes. */
+  statusMs: v.number(),
+})
+
+/** How a small kubelet plays its part. */
+export type KubeletOptions = Readonly<v.InferOutput<typeof optionsSchema>>
+
+/** @throws InvalidInputError that names the field. */
+export const parseKubeletOptions = (value: unknown): KubeletOptions =>
+  parseWith(optionsSchema, 'kubelet options', value)
+
+/** A running kubelet. */
+export interface Kubelet {
+  readonly healthzPort: number
+  readonly securePort: number
+  stop(): Promise<void>
+}
+
+interface KubeletSeams {
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const CALM: readonly [type: string, reason: string, message: string][] = [
+  ['MemoryPressure', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],
+  ['DiskPressure', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
+  ['PIDPressure', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
+]
+
+const ready = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'KubeletReady',
+  message: 'kubelet is posting ready status',
+} as const
+
+const wantedConditions = (): Condition[] => [
+  ...CALM.map(([type, reason, message]) => ({ type, status: 'False' as const, reason, message })),
+  ready,
+]
+
+const MIN_BACKOFF_MS = 200
+const MAX_BACKOFF_MS = 7_000
+
+/**
+ * The part of a kubelet that the cluster sees: a Node that says Ready, a Lease that is renewed, a health port and
+ * an authenticated port. It runs no pods.
+ */
+class SmallKubelet implements Kubelet {
+  readonly #options: KubeletOptions
+  readonly #seams: KubeletSeams
+  readonly #api: ApiClient
+  readonly #servers: readonly [healthz: OpenServer, secure: OpenServer]
+  readonly #end = new AbortController()
+  readonly #loops: Promise<unknown>
+  #lease: LeaseObject | undefined
+  #postedAt = -Infinity
+
+  constructor(
+    options: KubeletOptions,
+    seams: KubeletSeams,
+    api: ApiClient,
+    servers: readonly [OpenServer, OpenServer],
+  ) {
+    this.#options = options
+    this.#seams = seams
+    this.#api = api
+    this.#servers = servers
+    this.#loops = this.#run()
+  }
+
+  get healthzPort(): number {
+    return this.#servers[0].port
+  }
+
+  get securePort(): number {
+    return this.#servers[1].port
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort()
+    await this.#loops
+    await Promise.all(this.#servers.map(server => server.close()))
+    this.#api.close()
+  }
+
+  async #run(): Promise<void> {
+    await this.#register()
+    await Promise.all([
+      this.#every('lease', () => this.#renew()),
+      this.#every('status', () => this.#postIfNeeded()),
+    ])
+  }
+
+  /** Until it succeeds; the API may come up after the nodes. */
+  async #register(): Promise<void> {
+    const { clock, log } = this.#seams
+    for (let waitMs = MIN_BACKOFF_MS; ; waitMs = Math.min(MAX_BACKOFF_MS, waitMs * 2)) {
+      try {
+        await this.#makeNode()
+        log.info('kubelet: registered', { node: this.#options.nodeName })
+        return
+      } catch (error) {
+        if (this.#end.signal.aborted) return
+        log.warn('kubelet: cannot register', { reason: reasonOf(error), againInMs: waitMs })
+      }
+      if (!(await sleep(clock, waitMs, this.#end.signal))) return
+    }
+  }
+
+  async #makeNode(): Promise<void> {
+    const { nodeName, labels } = this.#options
+    const metadata = { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName, ...labels } }
+    const body = { apiVersion: 'v1', kind: 'Node', metadata, spec: {} }
+    try {
+      await this.#api.post(NODES, body, this.#end.signal)
+    } catch (error) {
+      if (!(error instanceof KubeStatusError) || error.status !== 409) throw error
+      const patch = { metadata: { labels: metadata.labels } }
+      await this.#api.patch(`${NODES}/${nodeName}`, 'strategic-merge', patch, this.#end.signal)
+    }
+  }
+
+  /** The first round is at once, the next come in step; what fails is tried again in the next. */
+  async #every(what: string, round: () => Promise<void>): Promise<void> {
+    const { clock, log } = this.#seams
+    const { signal } = this.#end
+    let trouble = ''
+    do {
+      try {
+        await round()
+        if (trouble !== '') log.info(`kubelet: ${what} works again`)
+        trouble = ''
+      } catch (error) {
+        const reason = reasonOf(error)
+        if (trouble !== reason && !signal.aborted) log.warn(`kubelet: ${what} failed`, { reason })
+        trouble = reason
+      }
+    } while (await sleep(clock, this.#options.renewMs, signal))
+  }
+
+  /** Others may have renewed it meanwhile: then read it again and put the own renewal on top. */
+  async #renew(): Promise<void> {
+    const path = `${LEASES}/${this.#options.nodeName}`
+    const { signal } = this.#end
+    try {
+      this.#lease ??= (await this.#api.get(path, signal)) as LeaseObject
+      this.#lease = (await this.#api.put(path, this.#renewed(this.#lease), signal)) as LeaseObject
+    } catch (error) {
+      this.#lease = undefined
+      const status = error instanceof KubeStatusError ? error.status : 0
+      if (status === 409) await this.#renewFresh(path)
+      else if (status === 404) await this.#makeLease()
+      else throw error
+    }
+  }
+
+  async #renewFresh(path: string): Promise<void> {
+    const { signal } = this.#end
+    const fresh = (await this.#api.get(path, signal)) as LeaseObject
+    this.#lease = (await this.#api.put(path, this.#renewed(fresh), signal)) as LeaseObject
+  }
+
+  async #makeLease(): Promise<void> {
+    const { nodeName } = this.#options
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: nodeName, namespace: 'kube-node-lease' },
+    }
+    this.#lease = (await this.#api.post(
+      LEASES,
+      this.#renewed(lease),
+      this.#end.signal,
+    )) as LeaseObject
+  }
+
+  #renewed(lease: Json): Json {
+    const { nodeName, leaseSeconds } = this.#options
+    return {
+      ...lease,
+      spec: {
+        holderIdentity: nodeName,
+        leaseDurationSeconds: leaseSeconds,
+        renewTime: apiMicroTime(this.#seams.clock.wall()),
+      },
+    }
+  }
+
+  /** Compare with what the API holds: somebody may have called us Unknown while the link was cut. */
+  async #postIfNeeded(): Promise<void> {
+    const { nodeName, address, statusMs } = this.#options
+    const { clock } = this.#seams
+    const { signal } = this.#end
+    const node = (await this.#api.get(`${NODES}/${nodeName}`, signal)) as NodeObject
+    const known = new Map(conditionsOf(node).map(condition => [condition.type, condition]))
+    const isChanged = wantedConditions().some(
+      ({ type, status }) => known.get(type)?.status !== status,
+    )
+    if (!isChanged && clock.now() - this.#postedAt < statusMs) return
+    const now = apiTime(clock.wall())
+    const status = {
+      addresses: [
+        { type: 'InternalIP', address },
+        { type: 'Hostname', address: nodeName },
+      ],
+      capacity: { cpu: '2', memory: '1Gi', pods: '110' },
+      allocatable: { cpu: '2', memory: '1Gi', pods: '110' },
+      conditions: wantedConditions().map(condition => ({
+        ...condition,
+        lastHeartbeatTime: now,
+        lastTransitionTime:
+          known.get(condition.type)?.status === condition.status
+            ? known.get(condition.type)?.lastTransitionTime
+            : now,
+      })),
+    }
+    await this.#api.patch(`${NODES}/${nodeName}/status`, 'strategic-merge', { status }, signal)
+    this.#postedAt = clock.now()
+  }
+}
+
+const reviewWith =
+  (api: ApiClient, signal: AbortSignal) =>
+  async (token: string): Promise<boolean> => {
+    const answer = await api.post(
+      '/apis/authentication.k8s.io/v1/tokenreviews',
+      { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } },
+      signal,
+    )
+    return (answer['status'] as Json | undefined)?.['authenticated'] === true
+  }
+
+/**
+ * Start a kubelet; resolves when both ports are open. The Node is registered in the background.
+ * @throws ListenError when a port cannot be had.
+ */
+export const startKubelet = async (
+  options: KubeletOptions,
+  seams: KubeletSeams,
+): Promise<Kubelet> => {
+  const api = makeApiClient(options, seams.clock)
+  const review = reviewWith(api, new AbortController().signal)
+  const pair = await makeCertificate(options.nodeName, options.address)
+  const healthz = await openHealthz(options.healthz, { isSick: false })
+  try {
+    const secure = await openKubeletPort(options.secure, pair, review, seams.clock)
+    return new SmallKubelet(options, seams, api, [healthz, secure])
+  } catch (error) {
+    await healthz.close()
+    throw error
+  }
+}
