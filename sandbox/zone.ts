@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
+import { type AgentStatus, type LocalInfo, readLocalInfo, readStatus } from './agent-view.js'
+import { type ApiClient, makeApiClient } from './api-client.js'
+import type { Cut } from './api/link.js'
+import { type ApiServer, type RecordedRequest, startApi } from './api/server.js'
+import type { Ended } from './child.js'
+import { type Lifecycle, startLifecycle } from './lifecycle.js'
+import type { NodeObject } from './node-object.js'
+import { createZoneObjects, kubeconfigText } from './zone-objects.js'
+import { clusterPeriods, type Profile, type Vouch, ZoneNode } from './zone-node.js'
+
+export interface ZoneOptions {
+  /** Loopback addresses, one per node. */
+  readonly addresses: readonly string[]
+  /** Value of the zone label. */
+  readonly zone: string
+  readonly profile: Profile
+  readonly vouch: Vouch
+  /** Interpreter and bundle that the nodes' processes run. */
+  readonly command: string
+  readonly script: string
+  /** All that the processes see of the environment. */
+  readonly env: Readonly<Record<string, string>>
+  /** A folder of its own is made in here and removed at the end. */
+  readonly tempDir: string
+  /** Port of the embedded API; 0 takes a free one. */
+  readonly apiPort: number
+  /** A process of ours ended and nobody here had ended it. */
+  readonly onCrash: (ended: Ended) => void
+}
+
+interface ZoneSeams {
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** An agent's change of a Node. */
+export interface NodeWrite {
+  readonly node: string
+  readonly by: string
+  readonly path: string
+}
+
+const agentClient = (node: string): string => `agent:${node}`
+const kubeletClient = (node: string): string => `kubelet:${node}`
+const CONTROLLER = 'node-lifecycle-controller'
+
+const WRITES = ['create', 'update', 'patch', 'delete']
+
+/** How many processes may start at the same time. */
+const START_BATCH = 6
+const START_PAUSE_MS = 250
+
+const writeOf = (request: RecordedRequest): NodeWrite | undefined => {
+  const isWrite = WRITES.includes(request.verb) && request.status < 300
+  if (!isWrite || request.resource !== 'nodes' || !request.client.startsWith('agent:'))
+    return undefined
+  return { node: request.name, by: request.client.slice('agent:'.length), path: request.path }
+}
+
+/** A zone on one machine: the embedded API, the cluster's own parts, and per node a kubelet and an agent. */
+export class Zone {
+  readonly nodes: readonly ZoneNode[]
+  readonly dir: string
+  readonly api: ApiServer
+  readonly #clock: Clock
+  readonly #admin: ApiClient
+  readonly #clients: readonly ApiClient[]
+  readonly #lifecycle: Lifecycle
+  readonly #end = new AbortController()
+  #vouch: Vouch
+  #stopping: Promise<void> | undefined
+
+  constructor(
+    parts: { dir: string; api: ApiServer; nodes: readonly ZoneNode[] },
+    options: ZoneOptions,
+    seams: ZoneSeams,
+  ) {
+    this.dir = parts.dir
+    this.api = parts.api
+    this.nodes = parts.nodes
+    this.#clock = seams.clock
+    this.#vouch = options.vouch
+    const client = (name: string): ApiClient =>
+      makeApiClient({ server: parts.api.url, token: parts.api.addClient(name) }, seams.clock)
+    const controller = client(CONTROLLER)
+    this.#admin = client('admin')
+    this.#clients = [controller, this.#admin]
+    const { monitorPeriodMs, graceMs } = clusterPeriods(options.profile)
+    this.#lifecycle = startLifecycle(
+      { monitorPeriodMs, graceMs, startupGraceMs: graceMs + 10_000, evictionPeriodMs: 100 },
+      { api: controller, ...seams },
+    )
+  }
+
+  /** Create the zone's objects and start all processes; agents come when their Nodes can be there. */
+  async start(): Promise<void> {
+    await createZoneObjects(this.#admin, randomBytes(32).toString('hex'), this.#end.signal)
+    for (const node of this.nodes) await node.prepare()
+    await this.#inBatches(this.nodes, node => node.startKubelet())
+    await this.#inBatches(this.nodes, node => node.startAgent(this.#vouch))
+  }
+
+  node(name: string): ZoneNode {
+    const found = this.nodes.find(node => node.name === name)
+    if (found === undefined) throw new Error(`no node ${name} in this zone`)
+    return found
+  }
+
+  /** Start a killed node's processes again; its state folder is as it left it. */
+  restart(node: ZoneNode): void {
+    node.startKubelet()
+    node.startAgent(this.#vouch)
+  }
+
+  /** Stop the agents as a rolling update would, and start them with another way of vouching. */
+  async restartAgents(vouch: Vouch): Promise<void> {
+    this.#vouch = vouch
+    await Promise.all(this.nodes.map(node => node.stopAgent()))
+    await this.#inBatches(this.nodes, node => node.startAgent(vouch))
+  }
+
+  /** Kubelet and agent of the node lose the API, as behind a cut cable (`silent`) or a stopped server. */
+  cutCloud(node: ZoneNode, how: Cut): void {
+    node.isCut = true
+    this.api.cutLink(agentClient(node.name), how)
+    this.api.cutLink(kubeletClient(node.name), how)
+  }
+
+  healCloud(node: ZoneNode): void {
+    node.isCut = false
+    this.api.healLink(agentClient(node.name))
+    this.api.healLink(kubeletClient(node.name))
+  }
+
+  localInfo(node: ZoneNode): Promise<LocalInfo | undefined> {
+    return readLocalInfo(node.localUrl, this.#clock, this.#end.signal)
+  }
+
+  status(node: ZoneNode): Promise<AgentStatus | undefined> {
+    return readStatus(node.localUrl, this.#clock, this.#end.signal)
+  }
+
+  /** The Node as the API has it now. */
+  object(name: string): NodeObject | undefined {
+    return this.api.store.get('nodes', undefined, name)
+  }
+
+  /** From now on: what the agents write to Nodes. Call the answer to read what came so far. */
+  recordWrites(): () => readonly NodeWrite[] {
+    const last = this.api.requests.at(-1)
+    return () => {
+      const from = last === undefined ? 0 : this.api.requests.lastIndexOf(last) + 1
+      return this.api.requests
+        .slice(from)
+        .map(writeOf)
+        .filter(write => write !== undefined)
+    }
+  }
+
+  /** Write a kubeconfig for people into the zone's folder. */
+  async writeKubeconfig(): Promise<string> {
+    const path = join(this.dir, 'kubeconfig')
+    await writeFile(path, kubeconfigText(this.api.url, 'admin', undefined), { mode: 0o600 })
+    return path
+  }
+
+  /** Ends every process of the zone and removes its folder. May be called twice. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    this.#end.abort()
+    await Promise.all(this.nodes.map(node => node.stop()))
+    await this.#lifecycle.stop()
+    for (const client of this.#clients) client.close()
+    await this.api.stop()
+    await rm(this.dir, { recursive: true, force: true })
+  }
+
+  async #inBatches(nodes: readonly ZoneNode[], start: (node: ZoneNode) => void): Promise<void> {
+    for (const [i, node] of nodes.entries()) {
+      if (this.#end.signal.aborted) return
+      start(node)
+      if (i % START_BATCH === START_BATCH - 1)
+        await new Promise<void>(resolve => this.#clock.after(START_PAUSE_MS, resolve))
+    }
+  }
+}
+
+/**
+ * Build a zone; `start` brings it up, and `stop` must be called in any case.
+ * @throws ListenError when the API's port is taken.
+ */
+export const makeZone = async (options: ZoneOptions, seams: ZoneSeams): Promise<Zone> => {
+  const api = await startApi({
+    host: '127.0.0.1',
+    port: options.apiPort,
+    anonymous: 'kubectl',
+    ...seams,
+  })
+  const dir = await mkdtemp(join(options.tempDir, 'edge-health-demo-'))
+  const nodes = options.addresses.map((address, i) => {
+    const name = `edge-${i + 1}`
+    const identity = {
+      name,
+      address,
+      dir: join(dir, name),
+      agentToken: api.addClient(agentClient(name)),
+      kubeletToken: api.addClient(kubeletClient(name)),
+    }
+    return new ZoneNode(identity, { ...options, server: api.url, clock: seams.clock })
+  })
+  return new Zone({ dir, api, nodes }, options, seams)
+}
