@@ -34,6 +34,8 @@ export interface AgentSeams {
   readonly version: string
   /** Changes the log level: klog's verbosity, 0 to 10. */
   readonly setVerbosity: (verbosity: number) => void
+  /** The process environment: credentials are found through it. */
+  readonly environment: World['env']
 }
 
 export type MakeAgent = (options: AgentOptions, seams: AgentSeams) => AgentProgram
@@ -70,7 +72,10 @@ export const runAgent = async (
   const { clock, signal } = world
   const { setVerbosity, ...log } = makeLogger(options, world.stderr)
   for (const notice of notices) log.warn(notice)
-  const agent = makeAgent(options, { clock, random: systemRandom, log, version, setVerbosity })
+  const environment = world.env
+  const agent = makeAgent(options, {
+    ...{ clock, random: systemRandom, log, version, setVerbosity, environment },
+  })
   log.info('starting', { version })
   try {
     const first = await Promise.race([agent.start().then(() => 'running'), aborted(signal)])

@@ -14,4 +14,5 @@ export interface LazyCommand {
 export const lazyCommands: readonly LazyCommand[] = []
 
 /** The agent itself: loaded by `edge-health agent` alone. */
-export const loadAgent: (() => Promise<MakeAgent>) | undefined = undefined
+export const loadAgent = async (): Promise<MakeAgent> =>
+  (await import('../agent/program.js')).makeProgram

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFile } from 'node:fs/promises'
+import type { Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
+import type { Random } from '../core/random.js'
+import { makeKubeApi } from '../kube/client-api.js'
+import { makeCredentials } from '../kube/credentials.js'
+import { makeCronScheduler } from './adapters/cron-scheduler.js'
+import { makeHttpGet } from './adapters/http-get.js'
+import { makeHttpTransport } from './adapters/http-transport.js'
+import { makeLoopLag } from './adapters/loop-lag.js'
+import { netDial } from './adapters/net-dial.js'
+import { makeAgent, type Agent } from './agent.js'
+import { listen, type Listener } from './http/listen.js'
+import { makeLocalApp } from './http/local-routes.js'
+import { makePeerApp } from './http/peer-routes.js'
+import type { Views } from './http/views.js'
+import type { AgentOptions } from './options/agent-options.js'
+import { openStateFolder } from './state-folder.js'
+
+/** What the process gives the agent. */
+export interface ProgramSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly version: string
+  readonly setVerbosity: (verbosity: number) => void
+  /** For credentials: the Pod's service account and exec plugins are found through it. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** The agent as a program: with its listeners, on the real network, against the real API. */
+export interface Program {
+  /** Resolves when both listeners are open. @throws ListenError, CredentialsError. */
+  start(): Promise<void>
+  /** May be called while starting, and twice. */
+  stop(): Promise<void>
+}
+
+/** The own node's address, once the zone is known. */
+const addressOf = (views: Views, signal: AbortSignal): Promise<string> =>
+  new Promise(resolve => {
+    const look = (): void => {
+      const { address } = views.zone().self
+      if (address === '' && !signal.aborted) return
+      end()
+      resolve(address)
+    }
+    const end = views.subscribe(look)
+    signal.addEventListener('abort', look, { once: true })
+    look()
+  })
+
+/** Build the program on the real adapters; nothing runs before `start`. */
+export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program => {
+  const { clock, random, log } = seams
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const http = makeHttpGet(clock)
+  const loopLag = makeLoopLag(clock)
+  const listeners: Listener[] = []
+  const { kubeconfig, masterUrl } = options
+  const { environment } = seams
+  const credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
+  const agent: Agent = makeAgent(options, {
+    ...{ clock, random, log, loopLag, version: seams.version, setVerbosity: seams.setVerbosity },
+    scheduler: makeCronScheduler(clock, random),
+    kube: makeKubeApi(credentials, { clock, random, log }),
+    transport: makeHttpTransport(),
+    folder: openStateFolder(options.stateDir, log),
+    probes: { dial: netDial, http, readFile: path => readFile(path, 'utf8') },
+  })
+  const { views } = agent
+
+  const openLocal = async (): Promise<void> => {
+    const { localAddress: address, localPort: port, localinfoTime } = options
+    const { app, close } = makeLocalApp({ views, address, localinfoTime, clock, log })
+    listeners.push(await listen({ address, port, app, onClose: close }, { clock, log, signal }))
+  }
+  const openPeers = async (): Promise<void> => {
+    const address = options.nodeAddress ?? (await addressOf(views, signal))
+    if (signal.aborted) return
+    const members = (): number => views.zone().zone.members
+    const app = makePeerApp({ receive: agent.receive, members, clock, log })
+    listeners.push(await listen({ address, port: options.port, app }, { clock, log, signal }))
+  }
+  let stopped: Promise<void> | undefined
+  const stop = async (): Promise<void> => {
+    stopping.abort()
+    await agent.stop()
+    await Promise.all(listeners.map(listener => listener.close()))
+    http.close()
+    loopLag.stop()
+  }
+  return {
+    start: async () => {
+      try {
+        await openLocal()
+        await agent.start()
+        await openPeers()
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+    },
+    stop: () => (stopped ??= stop()),
+  }
+}
