@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
+import type { NodeView } from '../../core/node.js'
+import type {
+  DataView,
+  KubeApi,
+  KubePatch,
+  LeaseView,
+  NodeEvent,
+  Watching,
+  WatchSink,
+} from '../../kube/api.js'
+import { parseLease } from '../../kube/lease.js'
+import { parseNodeView } from '../../kube/node-view.js'
+import { jsonPatch } from '../../sandbox/api/patch-json.js'
+import { mergePatch } from '../../sandbox/api/patch-merge.js'
+import { strategicPatch } from '../../sandbox/api/patch-strategic.js'
+
+type Raw = Record<string, unknown> & {
+  metadata: Record<string, unknown> & { name: string; resourceVersion: string }
+}
+
+/** A write that the cluster took. */
+interface Write {
+  readonly at: number
+  readonly by: string
+  readonly node: string
+  readonly kind: 'status' | 'spec' | 'lease'
+}
+
+interface Subscription {
+  readonly client: string
+  readonly matches: (kind: string, name: string) => boolean
+  /** The whole list, as this watch sees it. */
+  readonly resync: () => void
+  readonly upsert: (raw: Raw) => void
+  isOpen: boolean
+}
+
+const LATENCY_MS = 20
+const LISTS = { 'status.conditions': 'type', 'status.addresses': 'type' }
+
+/**
+ * The API in memory, on a virtual clock: objects with versions, the embedded server's patch rules, conflicts, watches,
+ * and a cloud link per client. A cut link is silence; when it heals, watches list again.
+ */
+export class FakeCluster {
+  readonly writes: Write[] = []
+  readonly events: (NodeEvent & { readonly by: string; readonly at: number })[] = []
+  readonly #clock: Clock
+  readonly #objects = new Map<string, Raw>()
+  readonly #subscriptions = new Set<Subscription>()
+  readonly #cut = new Set<string>()
+  #version = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  put(
+    kind: 'node' | 'lease' | 'configmap' | 'secret',
+    name: string,
+    body: Record<string, unknown>,
+  ): void {
+    const metadata = { uid: `uid-${name}`, ...(body['metadata'] as object | undefined), name }
+    this.#store(kind, { ...body, metadata } as unknown as Raw)
+  }
+
+  remove(kind: 'node' | 'configmap' | 'secret', name: string): void {
+    this.#objects.delete(`${kind}/${name}`)
+    for (const each of this.#subscriptions) if (this.#hears(each, kind, name)) each.resync()
+  }
+
+  node(name: string): NodeView {
+    return parseNodeView(this.#objects.get(`node/${name}`))
+  }
+
+  lease(name: string): LeaseView {
+    return parseLease(this.#objects.get(`lease/${name}`))
+  }
+
+  cut(client: string): void {
+    this.#cut.add(client)
+  }
+
+  heal(client: string): void {
+    this.#cut.delete(client)
+    for (const each of this.#subscriptions) if (each.isOpen && each.client === client) each.resync()
+  }
+
+  #hears(each: Subscription, kind: string, name: string): boolean {
+    return each.isOpen && !this.#cut.has(each.client) && each.matches(kind, name)
+  }
+
+  #store(kind: string, raw: Raw): Raw {
+    const next = structuredClone(raw)
+    next.metadata.resourceVersion = String(++this.#version)
+    const { name } = next.metadata
+    this.#objects.set(`${kind}/${name}`, next)
+    for (const each of this.#subscriptions) if (this.#hears(each, kind, name)) each.upsert(next)
+    return next
+  }
+
+  async #call<T>(client: string, what: string, signal: AbortSignal, work: () => T): Promise<T> {
+    const arrived = await new Promise<boolean>(resolve => {
+      const cancel = this.#clock.after(LATENCY_MS, () => resolve(!this.#cut.has(client)))
+      signal.addEventListener('abort', () => {
+        cancel()
+        resolve(false)
+      })
+    })
+    if (signal.aborted) throw signal.reason
+    if (!arrived) throw new KubeUnreachableError(what, 'connection refused')
+    return work()
+  }
+
+  #read(kind: string, name: string): Raw {
+    const raw = this.#objects.get(`${kind}/${name}`)
+    if (raw === undefined)
+      throw new KubeStatusError(name, { status: 404, reason: 'NotFound', message: '' })
+    return raw
+  }
+
+  #patched(raw: Raw, patch: KubePatch): Raw {
+    if (patch.type === 'json') {
+      try {
+        return jsonPatch(raw, patch.operations) as Raw
+      } catch (error) {
+        throw new KubeStatusError('patch', {
+          status: 422,
+          reason: 'Invalid',
+          message: String(error),
+        })
+      }
+    }
+    const { metadata } = patch.body as { metadata?: { resourceVersion?: string } }
+    const guard = metadata?.resourceVersion
+    if (guard !== undefined && guard !== raw.metadata.resourceVersion)
+      throw new KubeStatusError('patch', { status: 409, reason: 'Conflict', message: '' })
+    if (patch.type === 'merge') return mergePatch(raw, patch.body) as Raw
+    return strategicPatch(raw, patch.body, LISTS) as Raw
+  }
+
+  #write(by: string, node: string, kind: Write['kind'], patch: KubePatch): Raw {
+    const where = kind === 'lease' ? 'lease' : 'node'
+    const before = this.#read(where, node)
+    const after = this.#patched(before, patch)
+    this.writes.push({ at: this.#clock.now(), by, node, kind })
+    const kept =
+      kind === 'status'
+        ? { spec: before['spec'] }
+        : kind === 'spec'
+          ? { status: before['status'] }
+          : {}
+    return this.#store(where, { ...after, ...kept } as Raw)
+  }
+
+  #watch<T>(
+    client: string,
+    pick: {
+      kind: string
+      matches: (raw: Raw) => boolean
+      parse: (raw: Raw) => T & { name: string }
+    },
+    sink: WatchSink<T>,
+  ): Watching {
+    const { kind, matches, parse } = pick
+    const each: Subscription = {
+      client,
+      isOpen: true,
+      matches: (other, name) => {
+        const raw = this.#objects.get(`${other}/${name}`)
+        return other === kind && (raw === undefined || matches(raw))
+      },
+      resync: () => {
+        const all = [...this.#objects].filter(
+          ([key, raw]) => key.startsWith(`${kind}/`) && matches(raw),
+        )
+        sink.replace(all.map(([, raw]) => parse(raw)))
+      },
+      upsert: raw => sink.upsert(parse(raw)),
+    }
+    this.#subscriptions.add(each)
+    this.#clock.after(LATENCY_MS, () => {
+      if (each.isOpen && !this.#cut.has(client)) each.resync()
+    })
+    return {
+      status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined },
+      stop: async () => {
+        each.isOpen = false
+        this.#subscriptions.delete(each)
+      },
+    }
+  }
+
+  /** The API as one client sees it. */
+  api(client: string): KubeApi {
+    const data = (kind: string, name: string, sink: WatchSink<DataView>): Watching =>
+      this.#watch(
+        client,
+        {
+          kind,
+          matches: raw => raw.metadata.name === name,
+          parse: raw => ({
+            name,
+            resourceVersion: raw.metadata.resourceVersion,
+            data: raw['data'] as Record<string, string>,
+          }),
+        },
+        sink,
+      )
+    const isMaster = (raw: Raw): boolean =>
+      Object.keys((raw.metadata['labels'] as object | undefined) ?? {}).some(label =>
+        /^node-role\.kubernetes\.io\/(master|control-plane)$/.test(label),
+      )
+    return {
+      watchNodes: (pick, sink) =>
+        this.#watch(
+          client,
+          {
+            kind: 'node',
+            matches: raw => ('name' in pick ? raw.metadata.name === pick.name : !isMaster(raw)),
+            parse: parseNodeView,
+          },
+          sink,
+        ),
+      watchConfigMap: (_, name, sink) => data('configmap', name, sink),
+      watchSecret: (_, name, sink) => data('secret', name, sink),
+      getNode: (name, signal) =>
+        this.#call(client, `get ${name}`, signal, () => parseNodeView(this.#read('node', name))),
+      patchNode: (name, patch, signal) =>
+        this.#call(client, `patch ${name}`, signal, () =>
+          parseNodeView(this.#write(client, name, 'spec', patch)),
+        ),
+      patchNodeStatus: (name, patch, signal) =>
+        this.#call(client, `patch ${name}/status`, signal, () =>
+          parseNodeView(this.#write(client, name, 'status', patch)),
+        ),
+      getLease: (name, signal) =>
+        this.#call(client, `get lease ${name}`, signal, () =>
+          parseLease(this.#read('lease', name)),
+        ),
+      patchLease: (name, patch, signal) =>
+        this.#call(client, `patch lease ${name}`, signal, () =>
+          parseLease(this.#write(client, name, 'lease', patch)),
+        ),
+      createEvent: (event, signal) =>
+        this.#call(client, 'create event', signal, () => {
+          this.events.push({ ...event, by: client, at: this.#clock.now() })
+        }),
+      ping: signal => this.#call(client, 'ping', signal, () => undefined),
+      close: async () => undefined,
+    }
+  }
+}
