@@ -80,25 +80,15 @@ interface ListOptions {
   readonly token: string
 }
 
-const parseOptions = (query: URLSearchParams): ListOptions => {
-  const match = query.get('resourceVersionMatch') ?? ''
-  const version = parseVersion(query)
-  const token = query.get('continue') ?? ''
-  const limit = Number(query.get('limit') ?? '0')
-  if (!Number.isInteger(limit)) throw status.badRequest('limit must be a whole number')
-  if (query.has('sendInitialEvents'))
-    throw invalidOptions('sendInitialEvents', 'Forbidden: sendInitialEvents is forbidden for list')
-  if (match !== '' && version === undefined)
-    throw invalidOptions(
-      'resourceVersionMatch',
-      'Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
-    )
-  if (match !== '' && token !== '')
-    throw invalidOptions(
-      'resourceVersionMatch',
-      'Forbidden: resourceVersionMatch is forbidden when continue is provided',
-    )
-  if (match !== '' && match !== 'Exact' && match !== 'NotOlderThan')
+const checkMatch = ({ match, version, token }: ListOptions): void => {
+  const refuse = (what: string): never => {
+    throw invalidOptions('resourceVersionMatch', `Forbidden: resourceVersionMatch ${what}`)
+  }
+  if (match === '') return
+  if (version === undefined) refuse('is forbidden unless resourceVersion is provided')
+  if (token !== '') refuse('is forbidden when continue is provided')
+  if (match === 'Exact' && version === 0) refuse('"exact" is forbidden for resourceVersion "0"')
+  if (match !== 'Exact' && match !== 'NotOlderThan')
     throw status.invalid(LIST_OPTIONS, '', [
       {
         reason: 'FieldValueNotSupported',
@@ -106,14 +96,22 @@ const parseOptions = (query: URLSearchParams): ListOptions => {
         field: 'resourceVersionMatch',
       },
     ])
-  if (match === 'Exact' && version === 0)
-    throw invalidOptions(
-      'resourceVersionMatch',
-      'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-    )
-  if (token !== '' && version !== undefined && version !== 0)
+}
+
+const parseOptions = (query: URLSearchParams): ListOptions => {
+  const options: ListOptions = {
+    limit: Number(query.get('limit') ?? '0'),
+    match: query.get('resourceVersionMatch') ?? '',
+    version: parseVersion(query),
+    token: query.get('continue') ?? '',
+  }
+  if (!Number.isInteger(options.limit)) throw status.badRequest('limit must be a whole number')
+  if (query.has('sendInitialEvents'))
+    throw invalidOptions('sendInitialEvents', 'Forbidden: sendInitialEvents is forbidden for list')
+  checkMatch(options)
+  if (options.token !== '' && (options.version ?? 0) !== 0)
     throw status.badRequest('specifying resource version is not allowed when using continue')
-  return { limit, match, version, token }
+  return options
 }
 
 /** The lists of a store: versions, pages, selectors. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.js'
 import { clusterIps } from './cluster-ip.js'
 import { copyOf, sameJson, type JsonMap, type KubeObject } from './object.js'
@@ -33,14 +33,7 @@ const SUFFIX = 'bcdfghjklmnpqrstvwxz2456789'
 
 /** Five characters without vowels, as the real one appends to generateName. */
 const suffix = (): string =>
-  [...randomUUID().replaceAll('-', '').slice(0, 10)]
-    .reduce<number[]>((pairs, digit, index) => {
-      if (index % 2 === 0) pairs.push(parseInt(digit, 16) * 16)
-      else pairs[pairs.length - 1]! += parseInt(digit, 16)
-      return pairs
-    }, [])
-    .map(byte => SUFFIX[byte % SUFFIX.length]!)
-    .join('')
+  Array.from(randomBytes(5), byte => SUFFIX.charAt(byte % SUFFIX.length)).join('')
 
 /** The API's time: whole seconds, UTC. */
 const apiTime = (clock: Clock): string => `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`

@@ -10,21 +10,25 @@ export interface ResourcePath {
   readonly subresource: string
 }
 
+/** Whether a row is served in a place: namespaced objects by name need their namespace, others must not have one. */
+const fits = (row: Row, namespace: string | undefined, name: string | undefined): boolean =>
+  row.namespaced ? namespace !== undefined || name === undefined : namespace === undefined
+
+const hasPart = (row: Row, subresource: string): boolean =>
+  subresource === '' || (subresource === 'status' && row.status)
+
 /** The part behind `/api/v1` or `/apis/GROUP/VERSION`. */
 const inGroup = (
   group: string,
   version: string,
   rest: readonly string[],
 ): ResourcePath | undefined => {
-  const [first, second, third] = rest
-  const spaced = first === 'namespaces' && third !== undefined && third !== 'status'
-  const namespace = spaced ? second : undefined
-  const [resource, name, subresource = '', ...more] = spaced ? rest.slice(2) : rest
-  if (resource === undefined || more.length > 0) return undefined
+  const isInside = rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status'
+  const namespace = isInside ? rest[1] : undefined
+  const [resource = '', name, subresource = '', ...more] = isInside ? rest.slice(2) : rest
   const row = rowOf(group, version, resource)
-  if (row === undefined) return undefined
-  if (spaced !== row.namespaced && (spaced || name !== undefined)) return undefined
-  if (subresource !== '' && !(subresource === 'status' && row.status)) return undefined
+  if (row === undefined || more.length > 0 || !fits(row, namespace, name)) return undefined
+  if (!hasPart(row, subresource)) return undefined
   return { row, namespace, name, subresource }
 }
 

@@ -6,7 +6,7 @@ import { strategicPatch } from './patch-strategic.js'
 import type { ResourcePath } from './paths.js'
 import { groupVersion, type Row } from './registry.js'
 import { badRequest, invalid, tooLarge, unsupportedMedia, type Refusal } from './status.js'
-import { typeTrouble } from './validate.js'
+import { typeTrouble } from './readable.js'
 
 /** Turns the served form of an object into what the client wants it to be. */
 export type Patch = (object: KubeObject) => unknown
@@ -68,6 +68,13 @@ const checkType = (row: Row, body: JsonMap): void => {
     )
 }
 
+const checkNamespace = ({ row, namespace }: ResourcePath, given: string): void => {
+  if (!row.namespaced || given === '' || namespace === undefined || given === namespace) return
+  throw badRequest(
+    'the namespace of the provided object does not match the namespace sent on the request',
+  )
+}
+
 /**
  * What a client sent, as an object in the stored form that may be changed.
  * @throws Refusal 400 when it is not an object of the row's kind or belongs elsewhere.
@@ -88,23 +95,15 @@ export const readObject = (
   const whole = withoutNulls(row.form === undefined ? body : row.form.toStored(body)) as JsonMap
   const stored = tidy(whole)
   const given = mapAt(stored, 'metadata')
-  const namespace = text(given['namespace'])
-  if (
-    row.namespaced &&
-    namespace !== '' &&
-    at.namespace !== undefined &&
-    namespace !== at.namespace
-  )
-    throw badRequest(
-      'the namespace of the provided object does not match the namespace sent on the request',
-    )
+  checkNamespace(at, text(given['namespace']))
   delete given['managedFields']
   delete given['selfLink']
+  const version = text(given['resourceVersion'])
   const metadata: ObjectMeta = {
     ...given,
     name: text(given['name']),
     uid: text(given['uid']),
-    resourceVersion: text(given['resourceVersion']) === '0' ? '' : text(given['resourceVersion']),
+    resourceVersion: version === '0' ? '' : version,
     creationTimestamp: text(given['creationTimestamp']),
   }
   if (!row.namespaced) delete metadata.namespace

@@ -4,6 +4,7 @@ import { eventForm, sliceForm, type Form } from './forms.js'
 import type { JsonMap, KubeObject } from './object.js'
 import type { ListKeys } from './patch-strategic.js'
 import type { Cause } from './status.js'
+import { secretTrouble } from './readable.js'
 import * as rules from './validate.js'
 
 /** One resource as it is served under one group and version. A new kind is a new row. */
@@ -129,7 +130,7 @@ export const ROWS: readonly Row[] = [
     kind: 'Secret',
     fields: plain('type'),
     fill: defaults.fillSecret,
-    trouble: rules.secretTrouble,
+    trouble: secretTrouble,
     check: rules.checkSecret,
   }),
   row({

@@ -29,28 +29,23 @@ export interface Answer {
 export type Verb =
   'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
 
+const VERBS: Readonly<Record<string, { readonly named?: Verb; readonly all?: Verb }>> = {
+  GET: { named: 'get', all: 'list' },
+  HEAD: { named: 'get', all: 'list' },
+  POST: { all: 'create' },
+  PUT: { named: 'update' },
+  PATCH: { named: 'patch' },
+  DELETE: { named: 'delete', all: 'deletecollection' },
+}
+
 /** @throws Refusal 405 for a verb that the resource does not have. */
 export const verbOf = (method: string, call: Call, query: URLSearchParams): Verb => {
-  const named = call.name !== undefined
-  switch (method) {
-    case 'GET':
-    case 'HEAD':
-      if (named) return 'get'
-      return wantsWatch(query) ? 'watch' : 'list'
-    case 'POST':
-      if (!named && (!call.row.namespaced || call.namespace !== undefined)) return 'create'
-      break
-    case 'PUT':
-      if (named) return 'update'
-      break
-    case 'PATCH':
-      if (named) return 'patch'
-      break
-    case 'DELETE':
-      if (call.subresource !== '') break
-      return named ? 'delete' : 'deletecollection'
-  }
-  throw methodNotAllowed()
+  const verb = VERBS[method]?.[call.name === undefined ? 'all' : 'named']
+  if (verb === 'list' && wantsWatch(query)) return 'watch'
+  const isHomeless = verb === 'create' && call.row.namespaced && call.namespace === undefined
+  const isOfStatus = verb === 'delete' && call.subresource !== ''
+  if (verb === undefined || isHomeless || isOfStatus) throw methodNotAllowed()
+  return verb
 }
 
 const json = (code: number, value: unknown): Answer => ({

@@ -5,11 +5,7 @@ import { groupVersion, type Row } from './registry.js'
 /** A stored object as a row serves it. */
 export const served = (row: Row, object: KubeObject): KubeObject => {
   const form: JsonMap = row.form === undefined ? object : row.form.toServed(object)
-  const { apiVersion: _, kind: __, ...rest } = form
-  return {
-    kind: row.kind,
-    apiVersion: groupVersion(row),
-    ...rest,
-    metadata: object.metadata,
-  }
+  // Kind and version come first in the text: lists cut them off there.
+  const type = { kind: row.kind, apiVersion: groupVersion(row) }
+  return { ...type, ...form, ...type, metadata: object.metadata }
 }

@@ -34,6 +34,7 @@ export class Store {
   readonly #keep: number
   readonly #shelves = new Map<string, Shelf>()
   #version = 1
+  #forgotten = 0
 
   /** @param history how many changes to remember per resource. */
   constructor(history: number) {
@@ -114,10 +115,10 @@ export class Store {
 
   /** Forget all past changes, as a compaction does: watches and lists of older versions are answered with 410. */
   forgetHistory(): void {
-    this.#version++
+    this.#forgotten = ++this.#version
     for (const shelf of this.#shelves.values()) {
       shelf.history.length = 0
-      shelf.forgotten = this.#version
+      shelf.forgotten = this.#forgotten
     }
   }
 
@@ -137,7 +138,7 @@ export class Store {
   #shelf(resource: string): Shelf {
     let shelf = this.#shelves.get(resource)
     if (shelf === undefined) {
-      shelf = { objects: new Map(), history: [], listeners: new Set(), forgotten: 0 }
+      shelf = { objects: new Map(), history: [], listeners: new Set(), forgotten: this.#forgotten }
       this.#shelves.set(resource, shelf)
     }
     return shelf

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, mapAt, mapsAt, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
+import { mapAt, mapsAt, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
 import type { Cause } from './status.js'
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const DNS_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
 const NAME_PART = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const DATA_KEY = /^[-._a-zA-Z0-9]{1,253}$/
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 const required = (field: string, detail = ''): Cause => ({
   reason: 'FieldValueRequired',
@@ -69,46 +68,6 @@ export const checkMetadata = (object: KubeObject): readonly Cause[] => {
     causes.push(wrong('metadata.name', name, SUBDOMAIN_RULE))
   return [...causes, ...checkLabels(metadata), ...checkAnnotations(metadata)]
 }
-
-const isTextMap = (value: unknown): boolean =>
-  isMap(value) && Object.values(value).every(inner => typeof inner === 'string')
-
-/** The field whose type is wrong, in words; undefined when the object can be read at all. */
-export const typeTrouble = (object: JsonMap): string | undefined => {
-  const metadata = object['metadata'] ?? {}
-  if (!isMap(metadata)) return 'metadata: expected an object'
-  for (const key of ['labels', 'annotations']) {
-    const value = metadata[key] ?? {}
-    if (!isTextMap(value)) return `metadata.${key}: expected a map of strings`
-  }
-  for (const key of ['name', 'namespace', 'generateName', 'resourceVersion', 'uid']) {
-    const value = metadata[key] ?? ''
-    if (typeof value !== 'string') return `metadata.${key}: expected a string`
-  }
-  for (const key of ['data', 'stringData']) {
-    const value = object[key] ?? {}
-    if (!isTextMap(value)) return `${key}: expected a map of strings`
-  }
-  for (const key of ['spec', 'status', 'involvedObject', 'regarding']) {
-    const value = object[key] ?? {}
-    if (!isMap(value)) return `${key}: expected an object`
-  }
-  for (const [holder, key] of LISTS) {
-    const value = mapAt(object, holder)[key] ?? []
-    if (!Array.isArray(value) || !value.every(isMap))
-      return `${holder}.${key}: expected a list of objects`
-  }
-  return undefined
-}
-
-const LISTS = [
-  ['spec', 'taints'],
-  ['spec', 'ports'],
-  ['spec', 'containers'],
-  ['status', 'conditions'],
-  ['status', 'addresses'],
-  ['metadata', 'ownerReferences'],
-] as const
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
@@ -187,14 +146,6 @@ export const checkConfigMap = (
   object: KubeObject,
   old: KubeObject | undefined,
 ): readonly Cause[] => [...checkDataKeys(object), ...checkImmutable(object, old)]
-
-/** Secrets carry their data as standard base64 with padding. */
-export const secretTrouble = (secret: JsonMap): string | undefined => {
-  const broken = Object.entries(mapAt(secret, 'data')).find(
-    ([, text]) => !BASE64.test(String(text)),
-  )
-  return broken === undefined ? undefined : `data.${broken[0]}: illegal base64 data`
-}
 
 const immutableField = (field: string, now: unknown, before: unknown): Cause[] =>
   sameJson(now, before) ? [] : [wrong(field, now, 'field is immutable')]

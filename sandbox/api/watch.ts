@@ -94,7 +94,7 @@ const seenAs = (
   if (now) return { type: before ? 'MODIFIED' : 'ADDED', object: event.object }
   if (!before) return undefined
   const { resourceVersion } = event.object.metadata
-  const left = { ...event.previous!, metadata: { ...event.previous!.metadata, resourceVersion } }
+  const left = { ...event.previous, metadata: { ...event.previous.metadata, resourceVersion } }
   return { type: 'DELETED', object: event.type === 'DELETED' ? event.object : left }
 }
 

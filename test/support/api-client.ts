@@ -32,7 +32,7 @@ export interface WatchEvent {
 }
 
 const openWatch = (response: Response): WatchStream => {
-  const reader = response.body!.getReader()
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
   const ready: string[] = []
   let tail = ''
   const fill = async (): Promise<boolean> => {

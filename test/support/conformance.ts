@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isDeepStrictEqual } from 'node:util'
+import { reasonOf } from '../../core/errors.js'
 
 /** One step of a row. In all texts `{id}` is the run's own id, and `{x}` what a step before saved as x. */
 export type Step =
@@ -69,10 +70,10 @@ class Stream {
     const deadline = later(ms)
     while (this.#lines.length === 0) {
       this.#pending ??= this.#fill()
-      const more = await Promise.race([this.#pending, deadline])
+      const more: unknown = await Promise.race([this.#pending, deadline])
       if (more === 'late') return 'silence'
       this.#pending = undefined
-      if (!more) return 'end'
+      if (more !== true) return 'end'
     }
     return eventText(JSON.parse(this.#lines.shift()!))
   }
@@ -142,9 +143,9 @@ class Runner {
       headers: {
         authorization: `Bearer ${this.#judged.token}`,
         accept: step.accept ?? 'application/json',
-        ...(text === undefined ? {} : { 'content-type': type }),
+        ...(body === undefined ? {} : { 'content-type': type }),
       },
-      ...(text === undefined ? {} : { body: text }),
+      ...(body === undefined ? {} : { body: text }),
     })
     const answer = parsed(await response.text())
     for (const [name, at] of Object.entries(step.save ?? {}))
@@ -173,7 +174,7 @@ class Runner {
   async #events(step: Extract<Step, { events: string }>): Promise<void> {
     const stream = this.#streams.get(step.events)
     const got: string[] = []
-    for (const _ of step.want) got.push((await stream?.next(PATIENCE_MS)) ?? 'no stream')
+    while (got.length < step.want.length) got.push((await stream?.next(PATIENCE_MS)) ?? 'no stream')
     if (step.want.length === 0) got.push((await stream?.next(QUIET_MS)) ?? 'no stream')
     const want = step.want.length === 0 ? ['silence'] : step.want.map(text => this.#fill(text))
     this.#compare(`events of ${step.events}`, got, want)
@@ -193,9 +194,9 @@ export const runRow = async (judged: Judged, row: Row): Promise<readonly string[
   const [, ...steps] = row
   const runner = new Runner(judged)
   try {
-    for (const step of steps) await runner.step(step as Step)
+    for (const step of steps) await runner.step(step)
   } catch (error) {
-    runner.differences.push(`broke off: ${String(error)} ${String((error as Error).cause ?? '')}`)
+    runner.differences.push(`broke off: ${reasonOf(error)}`)
   } finally {
     await runner.close()
   }

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.js'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import { Link } from './link.js'
+import { Objects, type Call } from './objects.js'
+import { parsePath } from './paths.js'
+import { MAX_BODY } from './read.js'
+import * as routes from './routes.js'
+import { Refusal, statusBody, tooLarge, unauthorized } from './status.js'
+import { Store } from './store.js'
+import { shapeFor, Writer } from './view.js'
+import { parseWatch, Watcher } from './watch.js'
+
+/** How the embedded API is run. */
+export interface ApiOptions {
+  /** Address to listen on, without brackets. */
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly clock: Clock
+  readonly log: Logger
+  /** Changes remembered per resource: a watch or a continued list from before them gets 410. @default 1000 */
+  readonly history?: number | undefined
+  /** How often a watch that allows bookmarks gets one, in ms. @default 60_000 */
+  readonly bookmarkPeriodMs?: number | undefined
+  /** Lines that may wait for a slow watcher before its watch ends with 410. @default 1000 */
+  readonly watchBuffer?: number | undefined
+  /**
+   * The client that requests without a token belong to; undefined answers them with 401. kubectl never sends a token
+   * over plain HTTP, so a demo that people look into with kubectl names one here.
+   */
+  readonly anonymous?: string | undefined
+  /** How a watch from a forgotten version is refused: in its stream, as today's servers do, or by the HTTP status. @default 'stream' */
+  readonly expiredWatch?: 'stream' | 'status' | undefined
+  /** False refuses `sendInitialEvents` with 422, as servers before 1.34 do. @default true */
+  readonly watchList?: boolean | undefined
+}
+
+/** A request as it was understood; what RBAC would have to allow. */
+export interface RecordedRequest {
+  readonly client: string
+  /** A verb of RBAC; the method in lower case where no resource is named. */
+  readonly verb: string
+  readonly group: string
+  readonly resource: string
+  readonly subresource: string
+  /** '' for cluster-wide. */
+  readonly namespace: string
+  /** '' when no single object is named. */
+  readonly name: string
+  readonly path: string
+  /** The HTTP status of the answer. */
+  readonly status: number
+}
+
+const MAX_RECORDED = 10_000
+const SYSTEM_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
+
+const readBody = async (request: IncomingMessage): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MAX_BODY) throw tooLarge(`Request entity too large: limit is ${MAX_BODY}`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const send = (response: ServerResponse, answer: routes.Answer): void => {
+  response.writeHead(answer.code, {
+    'Content-Type': answer.type ?? 'application/json',
+    'Cache-Control': 'no-cache, private',
+    'Content-Length': Buffer.byteLength(answer.text),
+  })
+  response.end(answer.text)
+}
+
+const bearer = (request: IncomingMessage): string | undefined =>
+  /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+
+interface Parts {
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+const split = (url: string): Parts => {
+  const at = url.indexOf('?')
+  return at < 0
+    ? { path: url, query: new URLSearchParams() }
+    : { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) }
+}
+
+type Named = Omit<RecordedRequest, 'client' | 'path' | 'status'>
+
+/** A request in the words of RBAC. */
+const named = (path: string, verb: string): Named => {
+  const nothing = { resource: '', group: '', subresource: '', namespace: '', name: '' }
+  if (path === TOKEN_REVIEWS)
+    return { ...nothing, verb: 'create', group: 'authentication.k8s.io', resource: 'tokenreviews' }
+  const at = parsePath(path)
+  if (at === undefined) return { ...nothing, verb }
+  const { row, namespace = '', name = '', subresource } = at
+  return { verb, group: row.group, resource: row.resource, subresource, namespace, name }
+}
+
+const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews'
+
+/** The server's side of HTTP: who asks, whether their link is up, and what becomes of the request. */
+export class Api {
+  readonly store: Store
+  readonly requests: RecordedRequest[] = []
+  readonly #options: ApiOptions
+  readonly #links = new Map<string, Link>()
+  readonly #tokens = new Map<string, string>()
+  readonly #watchers = new Set<Watcher>()
+  readonly #writer: Writer
+  readonly #objects: Objects
+  readonly #routes: routes.Routes
+
+  constructor(options: ApiOptions) {
+    this.#options = options
+    this.store = new Store(options.history ?? 1000)
+    this.#writer = new Writer(() => options.clock.wall())
+    this.#objects = new Objects(this.store, options.clock)
+    this.#routes = new routes.Routes(this.store, this.#objects, this.#writer)
+    if (options.anonymous !== undefined) this.addClient(options.anonymous)
+    const namespaces = parsePath('/api/v1/namespaces')!
+    for (const name of SYSTEM_NAMESPACES)
+      this.#objects.create({ ...namespaces, dryRun: false }, { metadata: { name } })
+  }
+
+  addClient(name: string): string {
+    const known = [...this.#tokens].find(([, client]) => client === name)
+    if (known !== undefined) return known[0]
+    const token = randomBytes(24).toString('hex')
+    this.#tokens.set(token, name)
+    this.#links.set(name, new Link(name))
+    return token
+  }
+
+  link(client: string): Link {
+    const link = this.#links.get(client)
+    if (link === undefined)
+      throw new InvalidInputError('client', 'must be one that addClient made', client)
+    return link
+  }
+
+  /** Never rejects: whatever goes wrong becomes an answer. */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const parts = split(request.url ?? '/')
+    const token = bearer(request)
+    const client = token === undefined ? this.#options.anonymous : this.#tokens.get(token)
+    if (client === undefined) {
+      const plain = token === undefined ? anonymous(parts.path) : undefined
+      request.resume()
+      send(response, plain ?? this.#refused(unauthorized()))
+      return
+    }
+    const link = this.link(client)
+    link.adopt(request.socket)
+    if (link.state === 'refused') {
+      request.socket.resetAndDestroy()
+      return
+    }
+    if (link.state === 'silent') await new Promise<void>(resolve => link.whenUp(resolve))
+    if (response.destroyed) return
+    try {
+      const body = await readBody(request)
+      link.whenUp(() => this.#handle({ request, response, body, link, ...parts }))
+    } catch (error) {
+      if (!(error instanceof Refusal)) return // the client went away while it was sending
+      response.setHeader('Connection', 'close')
+      send(response, this.#refused(error))
+    }
+  }
+
+  endWatches(): void {
+    for (const watcher of this.#watchers) watcher.end()
+  }
+
+  #handle(given: Given): void {
+    const { request, response, path, query } = given
+    if (response.destroyed) return
+    const method = request.method ?? 'GET'
+    const at = parsePath(path)
+    const asked = { method, headers: request.headers, query, body: given.body }
+    let verb = method.toLowerCase()
+    const record = (status: number): void => this.#record(given, verb, status)
+    try {
+      if (at === undefined) {
+        const answer = this.#plain(asked, path)
+        record(answer.code)
+        send(response, answer)
+        return
+      }
+      const call: Call = { ...at, dryRun: query.get('dryRun') === 'All' }
+      const known = routes.verbOf(method, call, query)
+      verb = known
+      if (known === 'watch') {
+        this.#watch(given, call)
+        record(200)
+        return
+      }
+      const answer = this.#routes.answer(known, call, asked)
+      record(answer.code)
+      send(response, answer)
+    } catch (error) {
+      const answer = this.#refused(error)
+      record(answer.code)
+      send(response, answer)
+    }
+  }
+
+  #plain(asked: routes.Asked, path: string): routes.Answer {
+    if (path === TOKEN_REVIEWS && asked.method === 'POST')
+      return routes.answerTokenReview(asked, token => this.#tokens.get(token))
+    const reads = asked.method === 'GET' || asked.method === 'HEAD'
+    return (reads ? routes.answerPlain(path) : undefined) ?? routes.answerNothing(path)
+  }
+
+  #watch({ request, response, link, query }: Given, call: Call): void {
+    const { clock, watchBuffer = 1000, bookmarkPeriodMs = 60_000 } = this.#options
+    const { watchList = true, expiredWatch = 'stream' } = this.#options
+    const shape = shapeFor(request.headers.accept, call.row)
+    const options = parseWatch(call, query, { version: this.store.version, watchList })
+    const seams = {
+      store: this.store,
+      writer: this.#writer,
+      clock,
+      link,
+      buffer: watchBuffer,
+      bookmarkPeriodMs,
+    }
+    const watcher = new Watcher({ ...call, shape }, options, seams, response)
+    this.#watchers.add(watcher)
+    response.once('close', () => this.#watchers.delete(watcher))
+    try {
+      watcher.run()
+    } catch (error) {
+      if (expiredWatch === 'status' || !(error instanceof Refusal)) throw error
+      watcher.fail(error)
+    }
+  }
+
+  #refused(error: unknown): routes.Answer {
+    const refusal =
+      error instanceof Refusal ? error : new Refusal(500, 'InternalError', reasonOf(error))
+    if (refusal !== error)
+      this.#options.log.error('embedded API failed', { error: reasonOf(error) })
+    return { code: refusal.status, text: `${JSON.stringify(statusBody(refusal))}\n` }
+  }
+
+  #record({ link, path }: Given, verb: string, status: number): void {
+    if (this.requests.length >= MAX_RECORDED) this.requests.splice(0, MAX_RECORDED / 10)
+    this.requests.push({ client: link.client, path, status, ...named(path, verb) })
+  }
+}
+
+interface Given extends Parts {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly body: Buffer
+  readonly link: Link
+}
+
+/** What a stranger may see. */
+const anonymous = (path: string): routes.Answer | undefined =>
+  path.startsWith('/api') ? undefined : routes.answerPlain(path)
