@@ -6,7 +6,7 @@ import { Api, type ApiOptions, type RecordedRequest } from './api.js'
 import type { Cut } from './link.js'
 import type { Store } from './store.js'
 
-export type { ApiOptions } from './api.js'
+export type { ApiOptions, RecordedRequest } from './api.js'
 
 /** A running embedded API. */
 export interface ApiServer {
