@@ -11,6 +11,8 @@ import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
 /** The state as of one moment, for any number of receivers: encoded at most once per form, signed for each. */
 export class Batch {
   readonly route: Extract<Route, 'gossip' | 'vote'>
+  /** Whom the receiver shall probe at once. */
+  readonly suspects: readonly NodeName[]
   /** What a receiver must have to read the dense form. */
   readonly hash: bigint
   readonly #x: Exchange
@@ -20,11 +22,16 @@ export class Batch {
   #dense: Buffer | undefined
   #sparse: Buffer | undefined
 
-  constructor(x: Exchange, route: Extract<Route, 'gossip' | 'vote'>, suspects: Iterable<NodeName>) {
+  constructor(
+    x: Exchange,
+    route: Extract<Route, 'gossip' | 'vote'>,
+    suspects: readonly NodeName[],
+  ) {
     const { table, codec } = x
     table.beat()
     this.#x = x
     this.route = route
+    this.suspects = suspects
     this.hash = table.hash
     this.#baseHb = table.hb[table.self]!
     this.#count = table.size

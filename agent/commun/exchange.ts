@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/clock.js'
 import type { NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
@@ -84,6 +85,8 @@ export class Exchange {
     this.boot = start.boot
     this.#heartbeat = start.heartbeat
     this.#makeTopology = start.topology
+    // One listener per request under way, and those are bounded by the number of peers.
+    setMaxListeners(0, this.life.signal)
     this.setRoster(roster)
   }
 

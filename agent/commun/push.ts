@@ -6,17 +6,15 @@ import { Batch, type Courier } from './courier.js'
 import type { Exchange } from './exchange.js'
 import type { PeerState } from './peer-state.js'
 
-/** A flip goes to at most so many; each passes on all it knows, and bursts do the rest. */
-const FLIP_FANOUT = 24
-/** A call for votes goes to at most so many. */
-const CALL_FANOUT = 64
+/** One event goes to at most so many, chosen by chance; each passes on all it knows, and bursts do the rest. */
+const FANOUT = 64
 /** Whoever heard so many others call for votes on a node within CALL_QUIET_MS need not call again. */
 const CALLS_ENOUGH = 2
 const CALL_QUIET_MS = 2_000
 /** The same agent calls for votes on the same node at most this often. */
 const CALL_EVERY_MS = 1_000
 /** Callers remembered for one node. */
-const MAX_CALLERS = CALL_FANOUT
+const MAX_CALLERS = FANOUT
 /** The same node is handed to the prober at most this often. */
 const PROBE_EVERY_MS = 1_000
 
@@ -113,7 +111,7 @@ export class Push {
   async announce(): Promise<void> {
     this.stop()
     const batch = new Batch(this.#x, 'vote', [])
-    const peers = this.#some(this.#observers([this.#x.self]), CALL_FANOUT)
+    const peers = this.#some(this.#observers([this.#x.self]), FANOUT)
     await Promise.all(peers.map(peer => this.#courier.deliver(peer, batch)))
   }
 
@@ -164,8 +162,8 @@ export class Push {
     const about = indicesOf(this.#flipped)
     if (this.#toAll) about.push(self)
     const suspects = [...this.#suspects].slice(0, MAX_SUSPECTS)
-    const told = new Set([...this.#callers, ...this.#some(this.#observers(about), FLIP_FANOUT)])
-    const called = this.#some(this.#observers(indicesOf(suspects)), CALL_FANOUT)
+    const told = new Set([...this.#callers, ...this.#some(this.#observers(about), FANOUT)])
+    const called = this.#some(this.#observers(indicesOf(suspects)), FANOUT)
     this.#flipped.clear()
     this.#suspects.clear()
     this.#callers.clear()
@@ -175,16 +173,15 @@ export class Push {
     this.#send(called, suspects)
   }
 
-  /** The other observers of these members; not those that we see down and that did not answer lately either. */
+  /** The other observers of these members that are worth a message. */
   #observers(about: readonly number[]): PeerState[] {
-    const { table, peers, now } = this.#x
+    const { table, peers } = this.#x
     const found = new Set<PeerState>()
     for (const target of about) {
       for (const observer of table.topology.observersOf(target)) {
         const peer = peers[observer]
         if (peer === undefined || peer.isSuperEdge) continue
-        const isLost = peer.backoffUntil > now && table.saysDown(table.self, peer.index)
-        if (!isLost) found.add(peer)
+        if (!this.#isLost(peer)) found.add(peer)
       }
     }
     return [...found]
@@ -210,15 +207,35 @@ export class Push {
     }
   }
 
+  /** A push that fails is tried once more: under loss that is cheaper than waiting for the next exchange. */
   async #run(lane: Lane, peer: PeerState, first: Batch): Promise<void> {
     lane.isBusy = true
-    await this.#courier.deliver(peer, first)
-    while (lane.isWanted && !this.#x.life.signal.aborted && this.#isMember(peer)) {
+    let wasTaken = await this.#courier.deliver(peer, first)
+    let suspects = first.suspects
+    for (
+      let isRetry = false;
+      (lane.isWanted || (!wasTaken && !isRetry)) && this.#isWorthIt(peer);
+    ) {
+      isRetry = !lane.isWanted
+      suspects = [...new Set([...(wasTaken ? [] : suspects), ...lane.suspects])].slice(
+        0,
+        MAX_SUSPECTS,
+      )
       lane.isWanted = false
-      const suspects = [...lane.suspects].slice(0, MAX_SUSPECTS)
       lane.suspects.clear()
-      await this.#courier.deliver(peer, new Batch(this.#x, 'vote', suspects))
+      wasTaken = await this.#courier.deliver(peer, new Batch(this.#x, 'vote', suspects))
     }
     lane.isBusy = false
+  }
+
+  #isWorthIt(peer: PeerState): boolean {
+    const isGone = this.#x.life.signal.aborted || peer.isSuperEdge || !this.#isMember(peer)
+    return !isGone && !this.#isLost(peer)
+  }
+
+  /** We see it down, and it did not answer lately either. */
+  #isLost(peer: PeerState): boolean {
+    const { table, now } = this.#x
+    return peer.backoffUntil > now && table.saysDown(table.self, peer.index)
   }
 }

@@ -124,9 +124,10 @@ export class RecordTable implements Evidence {
     const slot = this.topology.slotOf(this.self, target)
     if (slot < 0) return false
     this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
+    // A round that confirms the vote makes the record newer all the same.
+    this.#isOwnNew = true
     if (this.saysDown(this.self, target) === isDown) return false
     this.#flip(this.self, target, slot)
-    this.#isOwnNew = true
     return true
   }
 

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Answer, Peer, Route, Transport } from '../../agent/commun/transport.js'
+import type { Clock } from '../../core/clock.js'
+import type { Dial, HttpGet } from '../../core/dial.js'
+import { PeerUnreachableError } from '../../core/errors.js'
+import type { Random } from '../../core/random.js'
+
+/** How the network treats packets; all can be changed while it runs. */
+export interface NetworkOptions {
+  /** One way. @default 5 */
+  readonly latencyMs?: number
+  /** Added to the latency, evenly up to this. @default 0 */
+  readonly jitterMs?: number
+  /** Share of packets that are lost, each by itself. @default 0 */
+  readonly loss?: number
+}
+
+export interface Traffic {
+  bytes: number
+  messages: number
+}
+
+type Receive = (route: Route, body: Uint8Array, from: string) => Answer
+
+/** What a Linux sender waits before it sends a SYN, or data, again; doubled each time. */
+const SYN_TIMEOUT_MS = 1_000
+const DATA_TIMEOUT_MS = 200
+const PACKET_BYTES = 1_400
+const IDLE_MS = 120_000
+/** IP and TCP headers of one packet; request line and headers; status line and headers. */
+const PACKET_OVERHEAD = 40
+const REQUEST_OVERHEAD = 110
+const ANSWER_OVERHEAD = 120
+
+const systemError = (code: string): Error => Object.assign(new Error(code), { code })
+
+/**
+ * Many agents on one clock: messages as TCP would carry them. A lost packet is sent again after a time that doubles,
+ * a connection is kept while it is used, a cut link or a host that is down answers nothing at all. A host that is up
+ * and does not listen refuses. The same links carry probes.
+ */
+export class MemoryNetwork {
+  latencyMs: number
+  jitterMs: number
+  loss: number
+  /** Whoever listens on the wire: every body that is sent, requests and answers. */
+  onWire: ((body: Uint8Array, route: Route, kind: 'request' | 'answer') => void) | undefined
+  readonly traffic = new Map<string, Traffic>()
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #listeners = new Map<string, Receive>()
+  readonly #down = new Set<string>()
+  readonly #cuts = new Set<string>()
+  /** Side of each address while there is a partition. */
+  #sides: ReadonlyMap<string, number> | undefined
+  readonly #kept = new Map<string, { at: number; listener: Receive }>()
+
+  constructor(clock: Clock, random: Random, o: NetworkOptions = {}) {
+    this.#clock = clock
+    this.#random = random
+    this.latencyMs = o.latencyMs ?? 5
+    this.jitterMs = o.jitterMs ?? 0
+    this.loss = o.loss ?? 0
+  }
+
+  /** An agent listens here from now on. The returned function ends that: connections are refused. */
+  listen(address: string, receive: Receive): () => void {
+    this.#listeners.set(address, receive)
+    this.#down.delete(address)
+    return () => {
+      if (this.#listeners.get(address) === receive) this.#listeners.delete(address)
+    }
+  }
+
+  /** The host loses power, or its network: silence. */
+  powerOff(address: string): void {
+    this.#down.add(address)
+  }
+
+  powerOn(address: string): void {
+    this.#down.delete(address)
+  }
+
+  /** Packets from one to the other vanish; the other direction is another link. */
+  cut(from: string, to: string): void {
+    this.#cuts.add(`${from} ${to}`)
+  }
+
+  heal(from: string, to: string): void {
+    this.#cuts.delete(`${from} ${to}`)
+  }
+
+  /** Each group reaches only itself; who is in no group reaches nobody. */
+  partition(...groups: readonly (readonly string[])[]): void {
+    this.#sides = new Map(groups.flatMap((group, side) => group.map(address => [address, side])))
+  }
+
+  healAll(): void {
+    this.#sides = undefined
+    this.#cuts.clear()
+  }
+
+  /** A packet may pass from one to the other. */
+  isOpen(from: string, to: string): boolean {
+    if (this.#down.has(from) || this.#down.has(to) || this.#cuts.has(`${from} ${to}`)) return false
+    const sides = this.#sides
+    return sides === undefined || (sides.has(from) && sides.get(from) === sides.get(to))
+  }
+
+  /** Packets pass both ways: a connection can be made, in time. */
+  canReach(from: string, to: string): boolean {
+    return this.isOpen(from, to) && this.isOpen(to, from)
+  }
+
+  /** Sent by this address so far, with the overhead of HTTP, TCP and IP. */
+  sentBy(address: string): Traffic {
+    const known = this.traffic.get(address)
+    if (known !== undefined) return known
+    const fresh = { bytes: 0, messages: 0 }
+    this.traffic.set(address, fresh)
+    return fresh
+  }
+
+  transport(from: string): Transport {
+    return {
+      send: (peer, route, body, signal) =>
+        this.#send({ from, peer, route, body: body.slice() }, signal),
+      close: () => undefined,
+    }
+  }
+
+  /** TCP connects over the same links. Where no agent listens a probed port may still be open: `isListening` says. */
+  dial(from: string, isListening: (address: string) => boolean = () => true): Dial {
+    return {
+      connect: (host, _port, signal) =>
+        this.#untilAbort(signal, (done, fail) => {
+          this.#connect({ from, to: host, isAlive: () => !signal.aborted }, () =>
+            isListening(host) ? done() : fail(systemError('ECONNREFUSED')),
+          )
+        }),
+    }
+  }
+
+  /** GETs over the same links; `statusOf` is the server, undefined refuses. */
+  httpGet(from: string, statusOf: (url: URL) => number | undefined): HttpGet {
+    return {
+      get: ({ url, signal }) =>
+        this.#untilAbort(signal, (done, fail) => {
+          const at = new URL(url)
+          const to = at.hostname.replace(/^\[|\]$/g, '')
+          this.#connect({ from, to, isAlive: () => !signal.aborted }, () => {
+            const status = statusOf(at)
+            if (status === undefined) fail(systemError('ECONNREFUSED'))
+            else done({ status })
+          })
+        }),
+      close: () => undefined,
+    }
+  }
+
+  async #send(
+    message: { from: string; peer: Peer; route: Route; body: Uint8Array },
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const { from, peer, route, body } = message
+    const to = peer.address
+    const link = { from, to, isAlive: () => !signal.aborted }
+    return this.#untilAbort(signal, (done, fail) => {
+      const refuse = (): void =>
+        fail(
+          new PeerUnreachableError(peer.name, 'ECONNREFUSED', {
+            cause: systemError('ECONNREFUSED'),
+          }),
+        )
+      const ask = (): void => {
+        this.onWire?.(body, route, 'request')
+        this.sentBy(from).messages++
+        this.#carry({ ...link, bytes: body.length + REQUEST_OVERHEAD }, DATA_TIMEOUT_MS, () => {
+          const listener = this.#listeners.get(to)
+          if (listener === undefined) {
+            refuse()
+            return
+          }
+          const answer = listener(route, body, from)
+          this.#kept.set(`${from} ${to}`, { at: this.#clock.now(), listener })
+          const back = { from: to, to: from, isAlive: link.isAlive }
+          const bytes = answer.body.length + ANSWER_OVERHEAD
+          this.sentBy(to).messages++
+          this.onWire?.(answer.body, route, 'answer')
+          this.#carry({ ...back, bytes }, DATA_TIMEOUT_MS, () => done(answer))
+        })
+      }
+      if (this.#isKept(from, to)) {
+        ask()
+        return
+      }
+      this.#connect(link, () => (this.#listeners.has(to) ? ask() : refuse()))
+    })
+  }
+
+  #isKept(from: string, to: string): boolean {
+    const kept = this.#kept.get(`${from} ${to}`)
+    return (
+      kept !== undefined &&
+      kept.listener === this.#listeners.get(to) &&
+      this.#clock.now() - kept.at < IDLE_MS
+    )
+  }
+
+  #connect(
+    link: { from: string; to: string; isAlive: () => boolean },
+    connected: () => void,
+  ): void {
+    this.#carry({ ...link, bytes: 20 }, SYN_TIMEOUT_MS, () => {
+      const back = { from: link.to, to: link.from, isAlive: link.isAlive, bytes: 20 }
+      this.#carry(back, SYN_TIMEOUT_MS, connected)
+    })
+  }
+
+  /** Carry bytes over a link; what is lost is sent again until it arrives or nobody waits any more. */
+  #carry(
+    load: { from: string; to: string; bytes: number; isAlive: () => boolean },
+    timeoutMs: number,
+    arrived: () => void,
+  ): void {
+    if (!load.isAlive()) return
+    const packets = Math.ceil(load.bytes / PACKET_BYTES)
+    this.sentBy(load.from).bytes += load.bytes + packets * PACKET_OVERHEAD
+    let lost = 0
+    for (let i = 0; i < packets; i++) if (this.#isLost()) lost++
+    if (lost === 0 && this.isOpen(load.from, load.to)) {
+      const jitter = (this.jitterMs * this.#random.below(1_001)) / 1_000
+      this.#clock.after(this.latencyMs + jitter, arrived)
+      return
+    }
+    const rest = {
+      ...load,
+      bytes: lost === 0 ? load.bytes : Math.min(load.bytes, lost * PACKET_BYTES),
+    }
+    this.#clock.after(timeoutMs, () => this.#carry(rest, timeoutMs * 2, arrived))
+  }
+
+  #isLost(): boolean {
+    return this.loss > 0 && this.#random.below(1_000_000) < this.loss * 1_000_000
+  }
+
+  #untilAbort<T>(
+    signal: AbortSignal,
+    work: (done: (value: T) => void, fail: (error: Error) => void) => void,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const abort = (): void => reject(signal.reason as Error)
+      if (signal.aborted) {
+        abort()
+        return
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      const end = (): void => signal.removeEventListener('abort', abort)
+      work(
+        value => {
+          end()
+          resolve(value)
+        },
+        error => {
+          end()
+          reject(error)
+        },
+      )
+    })
+  }
+}
