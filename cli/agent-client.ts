@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { Option } from 'commander'
 import * as v from 'valibot'
-import type { NodeView, StatusView } from '../agent/http/status-view.js'
+import type { ExplainView, StatusView } from '../agent/http/status-view.js'
 import { EdgeHealthError, InvalidInputError, reasonOf } from '../core/errors.js'
 import { parseJson, parseWith } from '../core/parse.js'
 import { Exit, type World } from './world.js'
@@ -106,12 +106,12 @@ export const fetchNode = async (
   base: string,
   name: string,
   world: World,
-): Promise<NodeView | undefined> => {
+): Promise<ExplainView | undefined> => {
   const path = `/status?node=${encodeURIComponent(name)}`
   const { status, text } = await fetchText(base, path, world)
   if (status === 404 && text.startsWith('no such node')) return undefined
   if (status !== 200) throw unreachable(base, `it says ${status} ${text.trim()}`)
-  return checked(base, () => parseWith(nodeViewSchema, path, parseJson(path, text))) as NodeView
+  return checked(base, () => parseWith(nodeViewSchema, path, parseJson(path, text))) as ExplainView
 }
 
 /** Every new view from the agent's stream, until it ends or the world's signal aborts. @throws Exit 3. */

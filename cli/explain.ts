@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
-import type { NodeDetail, NodeView, ProbeView, VouchView } from '../agent/http/status-view.js'
+import type { NodeDetail, ExplainView, ProbeView, VouchView } from '../agent/http/status-view.js'
 import { nearest } from '../agent/options/nearest.js'
 import { agentOption, fetchNode, fetchStatus, parseAgentUrl } from './agent-client.js'
 import {
@@ -83,7 +83,7 @@ const voterRows = (node: NodeDetail): readonly (readonly string[])[] =>
   ])
 
 /** The explanation for people: the first line says it, the rest shows why. */
-export const explainText = (view: NodeView, paint: Paint): string => {
+export const explainText = (view: ExplainView, paint: Paint): string => {
   const { node, at } = view
   const title = `${node.name} (${node.address}) ${headline(node, view)}.`
   const fact = (name: string, text: string): string => clean(`${name.padEnd(13)}${text}`)

@@ -41,6 +41,7 @@ export const optionsMarkdown = (): string => {
     ].join('\n'),
   )
   return `<!-- Made by \`edge-health agent --options-markdown\`; a test fails when it differs. -->
+<!-- prettier-ignore-start -->
 # Options of \`edge-health agent\`
 
 Each option may be given in five places. The first that gives it wins:
@@ -60,5 +61,7 @@ there a bare number is seconds. klog's \`--v\` from 4 on is \`--log-level debug\
 
 Profiles: ${profileNames.map(name => `**${name}**, ${PROFILES[name]}`).join('; ')}.
 
-${sections.join('\n')}`
+${sections.join('\n')}
+<!-- prettier-ignore-end -->
+`
 }

@@ -8,6 +8,7 @@ import type { Run, World } from './world.js'
 
 /** Put in by the bundler; a source tree has none and reads package.json. */
 declare const EDGE_HEALTH_VERSION: string | undefined
+declare const EDGE_HEALTH_BUILD: string | undefined
 
 const fromPackage = (): string => {
   const text = readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')
@@ -18,6 +19,9 @@ const fromPackage = (): string => {
 export const version: string =
   typeof EDGE_HEALTH_VERSION === 'string' ? EDGE_HEALTH_VERSION : fromPackage()
 
+/** Names the sources of this build: the same sources give the same id. */
+const build = typeof EDGE_HEALTH_BUILD === 'string' ? EDGE_HEALTH_BUILD : 'source'
+
 /** `edge-health version`. */
 export const registerVersion = (program: Command, world: World, run: Run): void => {
   program
@@ -26,11 +30,11 @@ export const registerVersion = (program: Command, world: World, run: Run): void 
     .addOption(outputOption('text', 'json'))
     .action(({ output }: { output: Format }) =>
       run(() => {
-        const facts = { version, node: nodeVersion, platform: `${platform}-${arch}` }
+        const facts = { version, build, node: nodeVersion, platform: `${platform}-${arch}` }
         world.stdout.write(
           output === 'json'
             ? `${JSON.stringify(facts)}\n`
-            : `edge-health ${version} (Node.js ${nodeVersion}, ${facts.platform})\n`,
+            : `edge-health ${version} (build ${build}, Node.js ${nodeVersion}, ${facts.platform})\n`,
         )
         return Promise.resolve(0)
       }),

@@ -170,6 +170,6 @@ export interface StatusView extends ZoneStatus {
 }
 
 /** `GET /status?node=NAME`. */
-export interface NodeView extends ZoneStatus {
+export interface ExplainView extends ZoneStatus {
   readonly node: NodeDetail
 }

@@ -77,7 +77,7 @@ t.test('--help everywhere, with units and defaults', async t => {
     /Exit codes: 0 nobody is dead, 1 somebody is, 2 bad usage, 3 no agent/,
   )
   t.match((await run(['explain', '--help'])).out, /<node>/)
-  t.match((await run(['version'])).out, `edge-health ${version} (Node.js `)
+  t.match((await run(['version'])).out, `edge-health ${version} (build source, Node.js `)
   t.match(JSON.parse((await run(['version', '-o', 'json'])).out), { version })
 })
 

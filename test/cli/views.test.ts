@@ -5,7 +5,7 @@ import { explainText } from '../../cli/explain.js'
 import { statusText } from '../../cli/status.js'
 import { listen } from '../../agent/http/listen.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
-import type { NodeDetail, NodeView } from '../../agent/http/status-view.js'
+import type { NodeDetail, ExplainView } from '../../agent/http/status-view.js'
 import { systemClock } from '../../core/clock.js'
 import { recordingLog } from '../support/recording-log.js'
 import { runCli as run } from '../support/run-cli.js'
@@ -136,7 +136,7 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
   t.end()
 })
 
-const explained = (node: NodeDetail, zone: Partial<NodeView> = {}): string =>
+const explained = (node: NodeDetail, zone: Partial<ExplainView> = {}): string =>
   explainText({ ...zoneFixture(zone), node }, plain)
 
 t.test('explain: a dead node', t => {
