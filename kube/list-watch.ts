@@ -2,8 +2,9 @@
 import { sleep, type Clock } from '../core/clock.js'
 import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
-import { jitter, type Random } from '../core/random.js'
+import type { Random } from '../core/random.js'
 import type { Watching, WatchStatus } from './api.js'
+import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
 import { listAll, pathOf } from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
@@ -38,8 +39,6 @@ export interface WatchSeams {
   readonly log: Logger
 }
 
-const FIRST_BACKOFF_MS = 500
-const LAST_BACKOFF_MS = 30_000
 /** A watch that lived this long was a success; one that ends sooner may be a server that cannot watch. */
 const STEADY_MS = 5_000
 /** Internal errors in a row after which the version that we watch from is no longer trusted. */
@@ -51,6 +50,7 @@ class ListWatch<T> implements Watching {
   readonly #seams: WatchSeams
   readonly #options: Required<WatchOptions>
   readonly #receiver: Receiver<T>
+  readonly #backoff: Backoff
   readonly #stopper = new AbortController()
   readonly #ended: Promise<void>
   #state: WatchStatus['state'] = 'listing'
@@ -60,8 +60,6 @@ class ListWatch<T> implements Watching {
   #hasComplained = false
   /** Where to watch from; undefined asks for a full list. */
   #version: string | undefined
-  /** Attempts in a row that came to nothing. */
-  #failures = 0
   #brokenLines = 0
   /** Watches in a row that never spoke, and how many of them make us doubt our version. */
   #silent = 0
@@ -72,6 +70,7 @@ class ListWatch<T> implements Watching {
     this.#seams = seams
     this.#options = { pageSize: 500, idleMs: 90_000, answerMs: 30_000, ...options }
     this.#receiver = new Receiver(spec, seams.log)
+    this.#backoff = new Backoff(seams.random)
     this.#ended = this.#run()
   }
 
@@ -108,11 +107,11 @@ class ListWatch<T> implements Watching {
   /** List if need be, watch until that ends; tells how long to wait before the next turn. Never rejects. */
   async #turn(): Promise<number> {
     // One more failure until it proves to be a success: a watch that lives for a while.
-    this.#failures++
+    this.#backoff.failures++
     try {
       this.#version ??= await this.#list()
       if (!this.#isStopped()) await this.#watch(this.#version)
-      if (this.#isStopped() || this.#failures === 0) return 0
+      if (this.#isStopped() || this.#backoff.failures === 0) return 0
       return this.#backOff('the server ended the watch at once')
     } catch (error) {
       return this.#isStopped() ? 0 : this.#afterError(error)
@@ -182,7 +181,7 @@ class ListWatch<T> implements Watching {
   }
 
   #steady(): void {
-    this.#failures = 0
+    this.#backoff.succeeded()
     this.#trouble = undefined
     if (this.#hasComplained) this.#seams.log.info('watch recovered', { what: this.#spec.what })
     this.#hasComplained = false
@@ -205,6 +204,7 @@ class ListWatch<T> implements Watching {
 
   #afterError(error: unknown): number {
     if (this.#mustRelist(error)) this.#version = undefined
+    if (error instanceof KubeStatusError && error.status === 410) this.#backoff.expired()
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
     // An idle watch is closed to be sure; it is worth a complaint only when the next one does not open.
@@ -216,14 +216,12 @@ class ListWatch<T> implements Watching {
     if (error instanceof BrokenStreamError) return true
     if (!(error instanceof KubeStatusError)) return false
     const { status } = error
-    if (status === 500) return this.#failures > MAX_INTERNAL_ERRORS
+    if (status === 500) return this.#backoff.failures > MAX_INTERNAL_ERRORS
     return status < 500 && ![401, 403, 429].includes(status)
   }
 
   #backOff(trouble: string, retryAfterMs = 0, isQuiet = false): number {
-    const doublings = Math.min(10, Math.max(0, this.#failures - 1))
-    const nominal = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** doublings)
-    const waitMs = Math.max(jitter(this.#seams.random, nominal, 0.3), retryAfterMs)
+    const waitMs = Math.max(this.#backoff.waitMs(), retryAfterMs)
     this.#trouble = trouble
     this.#complain(trouble, Math.round(waitMs), isQuiet)
     return waitMs
