@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Vouch } from '../zone-node.js'
+import {
+  allSayUp,
+  effectsOf,
+  isAnnotated,
+  isClean,
+  isReady,
+  liveNodes,
+  nodeOf,
+  type NodeSight,
+  opinionOn,
+  othersSay,
+  peerHealthReason,
+  type Sight,
+} from './sight.js'
+import type { Evidence, Limits, Scene, Stage, Step } from './stage.js'
+
+const UNREACHABLE = 'node.kubernetes.io/unreachable'
+const CUT_TAINT = 'edge-health/cloud-link-cut'
+
+const act = (what: string, doIt: (stage: Stage) => Promise<void> | void): Step => ({
+  kind: 'act',
+  what,
+  act: doIt,
+})
+
+const becomes = (
+  claim: string,
+  limitMs: (limits: Limits) => number,
+  holds: (evidence: Evidence) => boolean,
+): Step => ({ kind: 'becomes', claim, limitMs, holds })
+
+const stays = (
+  claim: string,
+  holds: (evidence: Evidence) => boolean,
+  untilMs: (limits: Limits) => number = () => 0,
+): Step => ({ kind: 'stays', claim, holds, untilMs, forMs: limits => limits.quietMs })
+
+const start = (limits: Limits): number => limits.startMs
+const seen = (limits: Limits): number => limits.seenMs
+const written = (limits: Limits): number => limits.writtenMs
+
+/** Exactly one agent wrote to the node, and the annotation changed once. */
+const isOneWrite = (stage: Stage, name: string): boolean => {
+  const writers = new Set(stage.writes().flatMap(write => (write.node === name ? write.by : [])))
+  return writers.size === 1 && stage.flips(name) === 1
+}
+
+const lastOf = (names: readonly string[]): readonly string[] => names.slice(-1)
+const secondLastOf = (names: readonly string[]): readonly string[] => names.slice(-2, -1)
+const secondOf = (names: readonly string[]): readonly string[] => names.slice(1, 2)
+
+const seenDead = (name: string): Step =>
+  becomes(`every other /localinfo shows ${name} down`, seen, ({ sight }) =>
+    othersSay(sight, name, false),
+  )
+const annotated = (name: string): Step =>
+  becomes(`${name} is annotated nodeunhealth=yes`, written, ({ sight }) => isAnnotated(sight, name))
+const writtenOnce = (name: string): Step =>
+  stays(
+    'it was written once, by one writer',
+    ({ sight, stage }) => isAnnotated(sight, name) && isOneWrite(stage, name),
+  )
+const seenAlive = (limitMs: (limits: Limits) => number): Step =>
+  becomes('every /localinfo shows every node up', limitMs, ({ sight }) => allSayUp(sight))
+const cleared = (name: string): Step =>
+  becomes(`the annotation of ${name} is gone`, written, ({ sight }) => !isAnnotated(sight, name))
+const clean = (name: string): Step =>
+  becomes(
+    `${name} is Ready and carries no taint`,
+    limits => limits.graceMs + limits.writtenMs,
+    ({ sight }) => isClean(sight, name),
+  )
+
+const healthy: Scene = {
+  name: 'healthy',
+  proves: 'agents find each other and call every node up',
+  targets: () => [],
+  steps: (_targets, names) => [
+    seenAlive(start),
+    becomes('every Node is Ready, without taint or annotation', start, ({ sight }) =>
+      names.every(name => isClean(sight, name)),
+    ),
+  ],
+}
+
+const dies: Scene = {
+  name: 'dies',
+  proves: 'a dead node is seen by all and written once',
+  targets: lastOf,
+  steps: ([name = '']) => [
+    act(`agent and kubelet of ${name} are killed`, stage => stage.kill(name)),
+    seenDead(name),
+    annotated(name),
+    writtenOnce(name),
+  ],
+}
+
+const returns: Scene = {
+  name: 'returns',
+  proves: 'a node that returns is seen by all and cleared once',
+  after: 'dies',
+  targets: lastOf,
+  steps: ([name = '']) => [
+    act(`${name} starts again`, stage => stage.restart(name)),
+    seenAlive(start),
+    cleared(name),
+    stays(
+      'it was cleared once, by one writer',
+      ({ sight, stage }) => !isAnnotated(sight, name) && isOneWrite(stage, name),
+    ),
+    clean(name),
+  ],
+}
+
+const freezes: Scene = {
+  name: 'freezes',
+  proves: 'a node that hangs (its ports still accept) is as dead as a killed one',
+  targets: secondLastOf,
+  steps: ([name = '']) => [
+    act(`agent and kubelet of ${name} get SIGSTOP`, stage => stage.freeze(name)),
+    seenDead(name),
+    annotated(name),
+    act(`${name} gets SIGCONT`, stage => stage.thaw(name)),
+    seenAlive(start),
+    cleared(name),
+    clean(name),
+  ],
+}
+
+const isUntainted = ({ sight }: Evidence, name: string): boolean =>
+  isReady(sight, name, 'True') &&
+  effectsOf(sight, name, UNREACHABLE).length === 0 &&
+  !isAnnotated(sight, name)
+
+const cutVouched: Scene = {
+  name: 'cut-vouched',
+  proves: 'a node that only lost its cloud link keeps its pods: its peers vouch for it',
+  targets: secondOf,
+  steps: ([name = '']) => [
+    act(`${name} loses the API, silently`, stage => stage.cut(name, 'silent')),
+    becomes(
+      `${name} has the taint ${CUT_TAINT}:NoSchedule and PeerHealth=CloudLinkCut`,
+      limits => limits.graceMs + limits.writtenMs,
+      ({ sight }) =>
+        effectsOf(sight, name, CUT_TAINT).includes('NoSchedule') &&
+        peerHealthReason(sight, name) === 'CloudLinkCut',
+    ),
+    stays(
+      `${name} stays Ready and without unreachable taint past the grace time`,
+      evidence => isUntainted(evidence, name) && othersSay(evidence.sight, name, true),
+      limits => limits.graceMs + limits.quietMs,
+    ),
+    act(`the link of ${name} heals`, stage => stage.heal(name)),
+    clean(name),
+  ],
+}
+
+const cutUnvouched: Scene = {
+  name: 'cut-unvouched',
+  proves: 'the same without vouching: the control plane taints a healthy node',
+  targets: secondOf,
+  steps: ([name = ''], names) => [
+    act('all agents restart with --vouch=off', stage => stage.restartAgents('off')),
+    seenAlive(start),
+    act(`${name} loses the API, silently`, stage => stage.cut(name, 'silent')),
+    becomes(
+      `${name} is Unknown and has both unreachable taints`,
+      limits => limits.graceMs + limits.writtenMs,
+      ({ sight }) =>
+        isReady(sight, name, 'Unknown') && effectsOf(sight, name, UNREACHABLE).length === 2,
+    ),
+    becomes(
+      `all the while its peers call it up, and its link cut`,
+      limits => limits.graceMs + limits.writtenMs,
+      ({ sight }) =>
+        othersSay(sight, name, true) && opinionOn(sight, name)?.class === 'cloud-link-cut',
+    ),
+    act(`the link of ${name} heals, all agents restart as before`, async stage => {
+      stage.heal(name)
+      await stage.restartAgents(stage.vouch)
+    }),
+    seenAlive(start),
+    becomes('every Node is Ready and carries no taint', start, ({ sight }) =>
+      names.every(each => isClean(sight, each)),
+    ),
+  ],
+}
+
+const isLinkGone = ({ sight }: Evidence): boolean =>
+  liveNodes(sight).every(node => node.status?.cloudLink.state === 'cut')
+
+const zoneCut: Scene = {
+  name: 'zone-cut',
+  proves: 'without any cloud the zone still knows who is dead, and writes nothing',
+  targets: lastOf,
+  steps: ([name = ''], names) => [
+    act('the whole zone loses the API', stage => {
+      for (const each of names) stage.cut(each, 'refused')
+    }),
+    becomes('every agent says that its cloud link is cut', limits => limits.startMs, isLinkGone),
+    act(`agent and kubelet of ${name} are killed`, stage => stage.kill(name)),
+    seenDead(name),
+    stays(
+      'nothing is written to any Node',
+      ({ sight, stage }) => stage.writes().length === 0 && !isAnnotated(sight, name),
+    ),
+  ],
+}
+
+const zoneHeals: Scene = {
+  name: 'zone-heals',
+  proves: 'when the link is back the present truth is written, once',
+  after: 'zone-cut',
+  targets: lastOf,
+  steps: ([name = ''], names) => [
+    act('the link of the whole zone heals', stage => {
+      for (const each of names) stage.heal(each)
+    }),
+    becomes(
+      `${name} is annotated nodeunhealth=yes`,
+      limits => limits.graceMs + limits.writtenMs,
+      ({ sight }) => isAnnotated(sight, name),
+    ),
+    writtenOnce(name),
+    becomes('all the others are Ready and carry no taint', start, ({ sight }) =>
+      names.every(each => each === name || isClean(sight, each)),
+    ),
+    act(`${name} starts again`, stage => stage.restart(name)),
+    seenAlive(start),
+    clean(name),
+  ],
+}
+
+const restDies: Scene = {
+  name: 'most-die',
+  proves: 'when most of the zone is gone nobody dares to condemn it',
+  targets: names => names.slice(Math.ceil(names.length / 2) - 1),
+  steps: (targets, names) => [
+    act(`${targets.length} of ${names.length} nodes are killed`, async stage => {
+      await Promise.all(targets.map(name => stage.kill(name)))
+    }),
+    becomes('the others show all of them down', seen, ({ sight }) =>
+      targets.every(name => othersSay(sight, name, false)),
+    ),
+    stays(
+      'nothing is written to any Node',
+      ({ sight, stage }) =>
+        stage.writes().length === 0 && targets.every(name => !isAnnotated(sight, name)),
+      limits => limits.writtenMs / 2,
+    ),
+    becomes('the survivors say what holds them back', written, ({ sight }) =>
+      targets.every(name => {
+        const opinion = opinionOn(sight, name)
+        return opinion?.verdict === 'undecided' || (opinion?.guards.length ?? 0) > 0
+      }),
+    ),
+  ],
+}
+
+/** All scenes in the order in which they are played. */
+export const SCENES: readonly Scene[] = [
+  healthy,
+  dies,
+  returns,
+  freezes,
+  cutVouched,
+  cutUnvouched,
+  zoneCut,
+  zoneHeals,
+  restDies,
+]
+
+/** The named scenes and those that must go before them, in order; all when none is named. */
+export const chooseScenes = (names: readonly string[], vouch: Vouch): readonly Scene[] => {
+  const wanted = new Set(
+    names.length === 0 ? SCENES.map(scene => scene.name) : ['healthy', ...names],
+  )
+  for (const scene of SCENES.toReversed())
+    if (scene.after !== undefined && wanted.has(scene.name)) wanted.add(scene.after)
+  // These two compare vouching with its absence: they say nothing when the whole demo runs without it.
+  if (names.length === 0 && vouch !== 'lease') wanted.delete('cut-vouched')
+  return SCENES.filter(scene => wanted.has(scene.name))
+}
+
+const taintWords = (node: NodeSight | undefined): string =>
+  node?.object?.spec?.taints?.map(taint => `${taint.key}:${taint.effect}`).join(' ') ?? ''
+
+const describeNode = (sight: Sight, name: string): string => {
+  const node = nodeOf(sight, name)
+  const says = (isUp: boolean): number =>
+    liveNodes(sight).filter(other => other.localinfo?.get(name) === isUp).length
+  const opinion = opinionOn(sight, name)
+  const verdict = opinion === undefined ? 'unknown' : `${opinion.verdict}, ${opinion.class}`
+  const guards = opinion?.guards.map(guard => guard.kind).join(' ') ?? ''
+  return (
+    `${name} (${node?.state ?? 'unknown'}): up in ${says(true)} and down in ${says(false)} of ` +
+    `${liveNodes(sight).length} /localinfo; verdict ${verdict}; guards [${guards}]; ` +
+    `taints [${taintWords(node)}]; annotated ${isAnnotated(sight, name) ? 'yes' : 'no'}`
+  )
+}
+
+/** What was seen of these nodes, a line for each, for a person who wants to know why a claim broke. */
+export const describe = (sight: Sight, names: readonly string[]): readonly string[] =>
+  names.map(name => describeNode(sight, name))

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { AgentNode, AgentStatus, LocalInfo } from '../agent-view.js'
+import { conditionsOf, type NodeObject, readyOf, taintsOf } from '../node-object.js'
+
+/** What is to be seen of one node at one moment. */
+export interface NodeSight {
+  readonly name: string
+  /** What was done to its processes. */
+  readonly state: 'running' | 'killed' | 'frozen'
+  /** Its way to the API is cut. */
+  readonly isCut: boolean
+  /** The Node as the API has it. */
+  readonly object: NodeObject | undefined
+  /** What its agent says, if it answers. */
+  readonly localinfo: LocalInfo | undefined
+  readonly status: AgentStatus | undefined
+}
+
+/** The zone at one moment, from outside. */
+export interface Sight {
+  readonly nodes: readonly NodeSight[]
+}
+
+export const nodeOf = (sight: Sight, name: string): NodeSight | undefined =>
+  sight.nodes.find(node => node.name === name)
+
+/** Those who can be asked. */
+export const liveNodes = (sight: Sight): readonly NodeSight[] =>
+  sight.nodes.filter(node => node.state === 'running')
+
+/** Everybody alive but the node itself calls it up (or down) in /localinfo; nobody's silence counts as either. */
+export const othersSay = (sight: Sight, name: string, isUp: boolean): boolean => {
+  const others = liveNodes(sight).filter(node => node.name !== name)
+  return others.length > 0 && others.every(node => node.localinfo?.get(name) === isUp)
+}
+
+/** Every agent runs and calls every node up. */
+export const allSayUp = (sight: Sight): boolean =>
+  sight.nodes.every(node => sight.nodes.every(({ name }) => node.localinfo?.get(name) === true))
+
+export const isAnnotated = (sight: Sight, name: string): boolean =>
+  nodeOf(sight, name)?.object?.metadata.annotations?.['nodeunhealth'] === 'yes'
+
+export const isReady = (sight: Sight, name: string, status: 'True' | 'Unknown'): boolean => {
+  const object = nodeOf(sight, name)?.object
+  return object !== undefined && readyOf(object)?.status === status
+}
+
+/** The effects of a taint key that the Node carries. */
+export const effectsOf = (sight: Sight, name: string, key: string): readonly string[] => {
+  const object = nodeOf(sight, name)?.object
+  if (object === undefined) return []
+  return taintsOf(object)
+    .filter(taint => taint.key === key)
+    .map(taint => taint.effect)
+}
+
+/** Ready, and without marks of ours or of the controller: as if nothing had happened. */
+export const isClean = (sight: Sight, name: string): boolean => {
+  const object = nodeOf(sight, name)?.object
+  if (object === undefined || !isReady(sight, name, 'True')) return false
+  return taintsOf(object).length === 0 && !isAnnotated(sight, name)
+}
+
+/** Reason of the condition that the agents write. */
+export const peerHealthReason = (sight: Sight, name: string): string => {
+  const object = nodeOf(sight, name)?.object
+  const conditions = object === undefined ? [] : conditionsOf(object)
+  return conditions.find(condition => condition.type === 'PeerHealth')?.reason ?? ''
+}
+
+/** What one agent's /status says of a node: asked of somebody alive, somebody else first. */
+export const opinionOn = (sight: Sight, name: string): AgentNode | undefined => {
+  const live = liveNodes(sight)
+  const asked = [...live.filter(node => node.name !== name), ...live]
+  for (const { status } of asked) {
+    const found = status?.nodes.find(node => node.name === name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

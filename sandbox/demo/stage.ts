@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { NodeWrite } from '../zone.js'
+import type { Vouch } from '../zone-node.js'
+import type { Sight } from './sight.js'
+
+/** How long things may take before a claim counts as broken, in ms. */
+export interface Limits {
+  /** All agents up and everybody known to be well. */
+  readonly startMs: number
+  /** A change shows in every /localinfo. */
+  readonly seenMs: number
+  /** A change is written to the API. */
+  readonly writtenMs: number
+  /** The control plane's own patience with a silent node, to the end of its next round. */
+  readonly graceMs: number
+  /** How long "nothing more happens" is watched. */
+  readonly quietMs: number
+}
+
+/** What scenes can do to the zone and see of it. */
+export interface Stage {
+  readonly names: readonly string[]
+  readonly limits: Limits
+  /** How the agents vouch unless a scene says otherwise. */
+  readonly vouch: Vouch
+  look(): Promise<Sight>
+  kill(name: string): Promise<void>
+  restart(name: string): void
+  freeze(name: string): void
+  thaw(name: string): void
+  cut(name: string, how: 'refused' | 'silent'): void
+  heal(name: string): void
+  restartAgents(vouch: Vouch): Promise<void>
+  /** Agents' changes of Nodes since the last `mark`. */
+  writes(): readonly NodeWrite[]
+  /** How often the annotation of a node came or went since the last `mark`. */
+  flips(name: string): number
+  /** Count writes and flips from here. */
+  mark(): void
+  /** What went wrong with the processes themselves; undefined while all is well. */
+  trouble(): string | undefined
+}
+
+/** What a claim may look at. */
+export interface Evidence {
+  readonly sight: Sight
+  readonly stage: Stage
+}
+
+/** One step of a scene. Time is measured from the last `act`. */
+export type Step =
+  | { readonly kind: 'act'; readonly what: string; act(stage: Stage): Promise<void> | void }
+  /** Must come true in time. */
+  | {
+      readonly kind: 'becomes'
+      readonly claim: string
+      limitMs(limits: Limits): number
+      holds(evidence: Evidence): boolean
+    }
+  /** Must be true now and stay so, until this long after the last `act` or for this long, whichever is later. */
+  | {
+      readonly kind: 'stays'
+      readonly claim: string
+      untilMs(limits: Limits): number
+      forMs(limits: Limits): number
+      holds(evidence: Evidence): boolean
+    }
+
+/** A story that proves something. */
+export interface Scene {
+  readonly name: string
+  readonly proves: string
+  /** The scene that must have been played just before. */
+  readonly after?: string
+  /** Nodes that it happens to; their agents' last lines are shown when it fails. */
+  targets(names: readonly string[]): readonly string[]
+  steps(targets: readonly string[], names: readonly string[]): readonly Step[]
+}
+
+/** How one claim came out. */
+export interface ClaimResult {
+  readonly scene: string
+  readonly claim: string
+  readonly ok: boolean
+  /** From the last act to the moment when it was true, or how long it stayed true, or when it broke. */
+  readonly ms: number
+  readonly kind: 'becomes' | 'stays'
+}
+
+/** Hears what happens, for people. */
+export interface Audience {
+  scene(scene: Scene): void
+  act(what: string): void
+  claim(result: ClaimResult): void
+  /** Called at every look. */
+  see(sight: Sight): void
+}
+
+interface Seams {
+  readonly clock: Clock
+  readonly audience: Audience
+  readonly signal: AbortSignal
+  readonly lookPeriodMs: number
+}
+
+const wait = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const stop = (): void => {
+      cancel()
+      reject(signal.reason as Error)
+    }
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+    signal.addEventListener('abort', stop, { once: true })
+  })
+
+type Claim = Extract<Step, { claim: string }>
+
+/** What to make of one look: go on looking, or the claim is settled. */
+const settle = (
+  step: Claim,
+  isTrue: boolean,
+  times: { sinceAct: number; sinceClaim: number },
+  limits: Limits,
+): 'wait' | 'ok' | 'broken' => {
+  if (step.kind === 'becomes') {
+    if (isTrue) return 'ok'
+    return times.sinceAct > step.limitMs(limits) ? 'broken' : 'wait'
+  }
+  if (!isTrue) return 'broken'
+  const isOver = times.sinceAct >= step.untilMs(limits) && times.sinceClaim >= step.forMs(limits)
+  return isOver ? 'ok' : 'wait'
+}
+
+/**
+ * Play a scene; it ends with the first claim that does not hold. Rejects with the signal's reason when interrupted.
+ * @returns every claim that was looked at.
+ */
+export const play = async (
+  scene: Scene,
+  stage: Stage,
+  seams: Seams,
+): Promise<readonly ClaimResult[]> => {
+  const { clock, audience, signal } = seams
+  const results: ClaimResult[] = []
+  let actedAt = clock.now()
+
+  const judge = async (step: Claim): Promise<ClaimResult> => {
+    const startedAt = clock.now()
+    for (;;) {
+      signal.throwIfAborted()
+      const sight = await stage.look()
+      audience.see(sight)
+      const now = clock.now()
+      const times = { sinceAct: now - actedAt, sinceClaim: now - startedAt }
+      const isTrue = stage.trouble() === undefined && step.holds({ sight, stage })
+      const verdict = settle(step, isTrue, times, stage.limits)
+      const isHopeless = stage.trouble() !== undefined
+      if (verdict !== 'wait' || isHopeless) {
+        const { kind, claim } = step
+        return { scene: scene.name, claim, kind, ok: verdict === 'ok', ms: times.sinceAct }
+      }
+      await wait(clock, seams.lookPeriodMs, signal)
+    }
+  }
+
+  audience.scene(scene)
+  stage.mark()
+  for (const step of scene.steps(scene.targets(stage.names), stage.names)) {
+    signal.throwIfAborted()
+    if (step.kind === 'act') {
+      audience.act(step.what)
+      stage.mark()
+      actedAt = clock.now()
+      await step.act(stage)
+      continue
+    }
+    const result = await judge(step)
+    results.push(result)
+    audience.claim(result)
+    if (!result.ok) break
+  }
+  return results
+}
