@@ -6,12 +6,27 @@ import type { MakeAgent } from './agent.js'
 export interface LazyCommand {
   readonly name: string
   readonly description: string
+  /** Left out of the help: not for people to type. */
+  readonly hidden?: boolean
   /** Builds the command's own program; it gets all arguments behind the command's name. */
   load(): Promise<{ register(program: Command): void }>
 }
 
 /** Commands beside the agent's own, by the name that is typed. */
-export const lazyCommands: readonly LazyCommand[] = []
+export const lazyCommands: readonly LazyCommand[] = [
+  {
+    name: 'demo',
+    description:
+      'a whole zone of agent processes on this machine, against an embedded Kubernetes API',
+    load: async () => ({ register: (await import('./demo.js')).registerDemo }),
+  },
+  {
+    name: 'sandbox-kubelet',
+    description: "the demo's kubelet of one node",
+    hidden: true,
+    load: async () => ({ register: (await import('./demo.js')).registerSandboxKubelet }),
+  },
+]
 
 /** The agent itself: loaded by `edge-health agent` alone. */
 export const loadAgent = async (): Promise<MakeAgent> =>

@@ -17,7 +17,7 @@ export interface Parts {
 
 const registerLazy = (program: Command, lazy: LazyCommand): void => {
   program
-    .command(lazy.name)
+    .command(lazy.name, { hidden: lazy.hidden === true })
     .description(lazy.description)
     .helpOption(false)
     .allowUnknownOption()

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { EdgeHealthError } from '../../core/errors.js'
+import { silentLog } from '../../core/log.js'
+import { addressesFrom, aliasLines, checkPlaces } from '../addresses.js'
+import { makeZone, type Zone } from '../zone.js'
+import { HEALTHZ_PORT, NODE_PORTS, type Profile, SECURE_PORT, type Vouch } from '../zone-node.js'
+import { chooseScenes, describe } from './scenes.js'
+import type { Screen } from './screen.js'
+import type { Sight } from './sight.js'
+import { type Audience, type ClaimResult, play, type Scene } from './stage.js'
+import { drawResults, drawZone, seconds } from './table.js'
+import { ZoneStage } from './zone-stage.js'
+
+export interface DemoOptions {
+  readonly nodes: number
+  /** Names of scenes; none plays all. */
+  readonly scenes: readonly string[]
+  readonly profile: Profile
+  readonly vouch: Vouch
+  /** Stay up after the scenes, until the signal. */
+  readonly keep: boolean
+  /** The first of the nodes' loopback addresses. */
+  readonly addressBase: string
+  readonly apiPort: number
+  readonly command: string
+  readonly script: string
+  readonly env: Readonly<Record<string, string>>
+  readonly tempDir: string
+}
+
+interface DemoSeams {
+  readonly clock: Clock
+  readonly screen: Screen
+  readonly signal: AbortSignal
+  readonly platform: string
+}
+
+/** How the demo went, for programs. */
+export interface DemoReport {
+  readonly ok: boolean
+  readonly interrupted: boolean
+  readonly nodes: number
+  readonly profile: Profile
+  readonly vouch: Vouch
+  readonly durationMs: number
+  readonly scenes: readonly {
+    readonly name: string
+    readonly proves: string
+    readonly outcome: 'ok' | 'failed' | 'not played'
+    readonly claims: readonly Omit<ClaimResult, 'scene'>[]
+  }[]
+  /** Why it failed, in lines for people. */
+  readonly trouble: readonly string[]
+}
+
+/** The machine cannot hold the zone; the message says what to type. */
+class PlaceError extends EdgeHealthError {
+  constructor(message: string) {
+    super('LISTEN', message)
+  }
+}
+
+const claimPlaces = async (options: DemoOptions, platform: string): Promise<readonly string[]> => {
+  const addresses = addressesFrom(options.addressBase, options.nodes)
+  const { missing, taken } = await checkPlaces(addresses, NODE_PORTS)
+  if (missing.length > 0) {
+    const how =
+      platform === 'darwin'
+        ? `They last until the next restart; add them with:\n${aliasLines(missing).join('\n')}`
+        : 'Give the loopback interface these addresses, or name others with --address-base.'
+    throw new PlaceError(
+      `this machine has no address ${missing[0]!}${missing.length > 1 ? ' and others' : ''}. ${how}`,
+    )
+  }
+  if (taken.length > 0) {
+    throw new PlaceError(
+      `${taken[0]!} is taken, perhaps by another demo: name free addresses, such as --address-base 127.8.0.11`,
+    )
+  }
+  return addresses
+}
+
+const LINES_SHOWN = 8
+const AGENTS_SHOWN = 3
+
+/** Why a claim broke: what was seen, and what the agents concerned said last. */
+const explain = (
+  zone: Zone,
+  stage: ZoneStage,
+  failed: { scene: Scene; result: ClaimResult; sight: Sight | undefined },
+): readonly string[] => {
+  const targets = failed.scene.targets(stage.names)
+  const others = stage.names.filter(name => !targets.includes(name))
+  const asked = [...targets.slice(0, 1), ...others].slice(0, AGENTS_SHOWN)
+  const crash = stage.trouble()
+  const seen = targets.length === 0 ? stage.names : targets
+  return [
+    `scene ${failed.scene.name}: "${failed.result.claim}" does not hold after ${seconds(failed.result.ms)}`,
+    ...(crash === undefined ? [] : [crash]),
+    ...(failed.sight === undefined ? [] : describe(failed.sight, seen)),
+    ...stage.writes().map(write => `written by ${write.by}: ${write.path}`),
+    ...asked.flatMap(name => [
+      `last lines of the agent on ${name}:`,
+      ...zone
+        .node(name)
+        .agentLines(LINES_SHOWN)
+        .map(line => `  ${line}`),
+    ]),
+  ]
+}
+
+const hints = async (zone: Zone): Promise<readonly string[]> => {
+  const path = await zone.writeKubeconfig()
+  const node = zone.nodes[0]!
+  const { address } = node.identity
+  return [
+    'The zone stays up. Try:',
+    `  curl ${node.localUrl}/localinfo`,
+    `  edge-health status --agent ${node.localUrl}`,
+    `  edge-health explain ${zone.nodes.at(-1)!.name} --agent ${node.localUrl}`,
+    `  curl http://${address}:${HEALTHZ_PORT}/healthz; curl -k https://${address}:${SECURE_PORT}/healthz`,
+    `  curl -X POST http://${address}:${HEALTHZ_PORT}/sandbox/sick    (and /sandbox/well)`,
+    `  kubectl --kubeconfig ${path} get nodes`,
+    `  kubectl --kubeconfig ${path} describe node ${node.name}`,
+    `  kubectl --kubeconfig ${path} get events -A`,
+    ...zone.nodes
+      .slice(-1)
+      .map(last => `  kill -STOP ${last.pids.join(' ')}    (and -CONT: ${last.name})`),
+    'Ctrl-C ends it.',
+  ]
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+/** The demo's play and its account of it. */
+class Demo {
+  readonly #options: DemoOptions
+  readonly #seams: DemoSeams
+  readonly #zone: Zone
+  readonly #stage: ZoneStage
+  readonly #results: ClaimResult[] = []
+  #sight: Sight | undefined
+  #trouble: readonly string[] = []
+
+  constructor(options: DemoOptions, seams: DemoSeams, zone: Zone, stage: ZoneStage) {
+    this.#options = options
+    this.#seams = seams
+    this.#zone = zone
+    this.#stage = stage
+  }
+
+  get results(): readonly ClaimResult[] {
+    return this.#results
+  }
+
+  get trouble(): readonly string[] {
+    return this.#trouble
+  }
+
+  async play(scenes: readonly Scene[]): Promise<void> {
+    const { clock, signal } = this.#seams
+    const lookPeriodMs = Math.max(100, this.#options.nodes * 10)
+    for (const scene of scenes) {
+      const results = await play(scene, this.#stage, {
+        clock,
+        signal,
+        lookPeriodMs,
+        audience: this.#audience(),
+      })
+      const failed = results.find(result => !result.ok)
+      if (failed === undefined) continue
+      this.#trouble = explain(this.#zone, this.#stage, {
+        scene,
+        result: failed,
+        sight: this.#sight,
+      })
+      return
+    }
+  }
+
+  /** What is dead after the last scene lives again, and the picture goes on. */
+  async stay(): Promise<void> {
+    const { clock, screen, signal } = this.#seams
+    for (const node of this.#zone.nodes) if (node.state === 'killed') this.#zone.restart(node)
+    for (const line of await hints(this.#zone)) screen.line(line)
+    const ended = aborted(signal)
+    while (!signal.aborted) {
+      const sight = await this.#stage.look()
+      screen.picture((room, paint) => drawZone(sight, room, paint))
+      await Promise.race([ended, new Promise<void>(resolve => clock.after(1_000, resolve))])
+    }
+  }
+
+  #audience(): Audience {
+    const { screen } = this.#seams
+    const { paint } = screen
+    return {
+      scene: scene => screen.line(paint('bold', `${scene.name}: ${scene.proves}`)),
+      act: what => screen.line(`  > ${what}`),
+      claim: result => {
+        this.#results.push(result)
+        const time = `${result.kind === 'stays' ? 'for ' : ''}${seconds(result.ms)}`
+        const mark = result.ok ? paint('green', 'ok') : paint('red', 'FAILED')
+        screen.line(`  ${mark} ${result.claim} (${time})`)
+      },
+      see: sight => {
+        this.#sight = sight
+        screen.picture((room, paint) => drawZone(sight, room, paint))
+      },
+    }
+  }
+}
+
+const sceneReports = (
+  scenes: readonly Scene[],
+  results: readonly ClaimResult[],
+): DemoReport['scenes'] =>
+  scenes.map(({ name, proves }) => {
+    const own = results.filter(result => result.scene === name)
+    const isFailed = own.some(result => !result.ok)
+    const outcome = own.length === 0 ? 'not played' : isFailed ? 'failed' : 'ok'
+    return { name, proves, outcome, claims: own.map(({ scene: _scene, ...claim }) => claim) }
+  })
+
+/**
+ * Bring a zone up, play the scenes and tell how it went. Whatever happens, no process and no file is left.
+ * @throws PlaceError when the addresses are not there, InvalidInputError for a bad address base.
+ */
+export const runDemo = async (options: DemoOptions, seams: DemoSeams): Promise<DemoReport> => {
+  const { clock, screen, signal } = seams
+  const startedAt = clock.now()
+  const scenes = chooseScenes(options.scenes, options.vouch)
+  const addresses = await claimPlaces(options, seams.platform)
+  const made: { stage?: ZoneStage } = {}
+  const zone = await makeZone(
+    {
+      ...options,
+      addresses,
+      zone: 'demo',
+      onCrash: ({ title, code, signal: by }) => {
+        const what = `${title} ended by itself (${by ?? `exit code ${code ?? '?'}`})`
+        screen.line(screen.paint('red', what))
+        made.stage?.crashed(what)
+      },
+    },
+    { clock, log: silentLog },
+  )
+  const stage = new ZoneStage(zone, options.profile, options.vouch)
+  made.stage = stage
+  const demo = new Demo(options, seams, zone, stage)
+  try {
+    screen.line(
+      `${options.nodes} nodes on ${addresses[0]!} and up, API on ${zone.api.url}, profile ${options.profile}`,
+    )
+    await zone.start()
+    await demo.play(scenes)
+    if (options.keep && demo.trouble.length === 0) await demo.stay()
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    stage.end()
+    await zone.stop()
+  }
+  screen.end()
+  for (const line of drawResults(demo.results, screen.paint)) screen.line(line)
+  for (const line of demo.trouble) screen.line(line)
+  const report = sceneReports(scenes, demo.results)
+  return {
+    ok: report.every(scene => scene.outcome === 'ok'),
+    interrupted: signal.aborted,
+    nodes: options.nodes,
+    profile: options.profile,
+    vouch: options.vouch,
+    durationMs: Math.round(clock.now() - startedAt),
+    scenes: report,
+    trouble: demo.trouble,
+  }
+}
