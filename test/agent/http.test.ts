@@ -524,7 +524,7 @@ t.test('C19: closing lets an answer end, cuts what does not, and may be asked tw
   while (release === undefined) await settle()
   const closing = first.close()
   t.equal(first.close(), closing)
-  ;(release)()
+  release()
   t.equal((await answer).text, 'done', 'an answer that is on its way arrives')
   await closing
   t.equal(clock.waiting, 0)
