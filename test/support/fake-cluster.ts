@@ -104,11 +104,15 @@ export class FakeCluster {
 
   async #call<T>(client: string, what: string, signal: AbortSignal, work: () => T): Promise<T> {
     const arrived = await new Promise<boolean>(resolve => {
-      const cancel = this.#clock.after(LATENCY_MS, () => resolve(!this.#cut.has(client)))
-      signal.addEventListener('abort', () => {
+      const abort = (): void => {
         cancel()
         resolve(false)
+      }
+      const cancel = this.#clock.after(LATENCY_MS, () => {
+        signal.removeEventListener('abort', abort)
+        resolve(!this.#cut.has(client))
       })
+      signal.addEventListener('abort', abort, { once: true })
     })
     if (signal.aborted) throw signal.reason
     if (!arrived) throw new KubeUnreachableError(what, 'connection refused')
