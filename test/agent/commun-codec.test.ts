@@ -378,7 +378,7 @@ t.test('sessions: every request once, from one life, to one life', t => {
   t.end()
 })
 
-t.test('keys: nothing weak, nothing public, nothing missing', t => {
+t.test('S1: nothing weak, nothing public, nothing missing', t => {
   const none = { secret: undefined, hmacConfig: undefined }
   const bad: [string, () => unknown][] = [
     ['no key at all', () => parseKeyRing(none)],

@@ -282,7 +282,7 @@ t.test('keys change one agent at a time without a lost vote', async t => {
   await zone.stop()
 })
 
-t.test('a flood from one address is cut off before it costs a signature', async t => {
+t.test('S7: a flood from one address is cut off before it costs a signature', async t => {
   const zone = new ExchangeZone(3, 37).startAll()
   await zone.clock.advance(10_000)
   const { engine } = zone.agents[0]!

@@ -42,7 +42,7 @@ const stateOf = ({ engine, suspected, evidence }: TestAgent): string =>
 const ROUTES = ['gossip', 'vote', 'result'] as const
 
 t.test(
-  'whatever was on the wire changes nothing when it comes again, to anybody, on any route',
+  'S2: whatever was on the wire changes nothing when it comes again, to anybody, on any route',
   async t => {
     const { zone, wire } = await talkedZone(4)
     await zone.stop()
@@ -82,7 +82,7 @@ t.test('a request that was held back until its sender restarted is challenged', 
   await zone.stop()
 })
 
-t.test('altered or invented bytes change nothing and never throw', async t => {
+t.test('S7: altered or invented bytes change nothing and never throw', async t => {
   const { zone, wire } = await talkedZone(3)
   await zone.stop()
   const [agent] = zone.agents

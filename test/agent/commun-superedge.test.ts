@@ -254,6 +254,8 @@ t.test('a zone of three kinds of agents', async t => {
   t.ok(first!.knows(3, 1) && first!.knows(4, 1) && first!.knows(4, 2) && !first!.knows(3, 2))
   await zone.clock.advance(15_000)
   t.ok(second!.knows(3, 1) && second!.knows(4, 1), 'its vote reaches those that it did not tell')
+  old.put(second!, [])
+  t.notOk(second!.knows(3, 1), 'and what was passed on yields to its own next word')
   t.match(newer.put(first!, [], 'another-key-0123456'), { status: 403 })
   t.ok(first!.knows(4, 1), 'a wrong key changes nothing')
   newer.put(first!, [])
