@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leaves out of the bundle what is loaded at start but never used by edge-health. Every entry says what it saves and
 // what no longer works; test/build.test.ts proves that the rest does. An entry whose text is gone from a newer version
-// of its package fails the build, so that none rots.
+// of its package fails the build, one that no longer meets anything is reported, so that none rots.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
@@ -45,16 +45,6 @@ const standIns = {
 
 /** Single modules: `[end of the importer's path, import, what it gets instead]`. */
 const modules = [
-  // The generated client (1 000 models) and node-fetch with a 260 KiB Unicode table, which also warns on Node 22 and
-  // later that punycode is deprecated. Used by makeApiClient and applyToFetchOptions only; kube/ calls neither.
-  [
-    '@kubernetes/client-node/dist/config.js',
-    './gen/index.js',
-    `const refuse = () => { throw new Error('the generated client is not in this build') }
-     export const createConfiguration = refuse
-     export class ServerConfiguration { constructor() { refuse() } }`,
-  ],
-  ['@kubernetes/client-node/dist/config.js', 'node-fetch', `export const { Headers } = {}`],
   // The fetch adapter starts undici when it is loaded. Only the http adapter is used.
   [
     'axios/lib/adapters/adapters.js',
@@ -73,12 +63,22 @@ const patches = [
 const escape = text => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 const slashes = path => path.replaceAll('\\', '/')
 
-export const slim = {
+/** The plugin for one build, and what it had no use for when the build is over. */
+export const makeSlim = () => {
+  const used = new Set()
+  const all = [
+    ...Object.keys(standIns),
+    ...modules.map(([importer, name]) => `${importer} ${name}`),
+    ...patches.map(([path]) => path),
+  ]
+  return { plugin: makePlugin(used), idle: () => all.filter(key => !used.has(key)) }
+}
+
+const makePlugin = used => ({
   name: 'slim',
   setup(build) {
     const namespace = 'slim'
     const contents = new Map()
-    const used = new Set()
     const stand = (key, text) => {
       contents.set(key, text)
       return { path: key, namespace, sideEffects: false }
@@ -108,16 +108,5 @@ export const slim = {
       contents: contents.get(args.path),
       loader: 'js',
     }))
-    build.onEnd(() => {
-      const all = [
-        ...Object.keys(standIns),
-        ...modules.map(([importer, name]) => `${importer} ${name}`),
-        ...patches.map(([path]) => path),
-      ]
-      const idle = all.filter(key => !used.has(key))
-      return {
-        warnings: idle.map(key => ({ text: `build-slim.mjs: ${key} is not in the bundle` })),
-      }
-    })
   },
-}
+})

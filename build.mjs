@@ -8,7 +8,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
-import { slim } from './build-slim.mjs'
+import { makeSlim } from './build-slim.mjs'
 
 const root = import.meta.dirname
 const sourceFolders = ['core', 'vote', 'plugins', 'kube', 'agent', 'sandbox', 'cli']
@@ -86,6 +86,7 @@ const writeLicences = packages => {
 
 // `EDGE_HEALTH_VERSION` and `EDGE_HEALTH_BUILD` are names that only the bundle knows: read them behind `typeof`.
 const { version } = readJson(join(root, 'package.json'))
+const slim = makeSlim()
 const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: [flags.entry],
@@ -103,7 +104,7 @@ const { metafile } = await build({
   legalComments: 'external',
   metafile: true,
   logLevel: 'warning',
-  plugins: [slim],
+  plugins: [slim.plugin],
   banner: {
     js: '#!/usr/bin/env node\n"use strict";const __url=require("node:url").pathToFileURL(__filename).href;',
   },
@@ -122,6 +123,8 @@ const { metafile } = await build({
 chmodSync(join(root, outfile), 0o755)
 const packages = bundledPackages(metafile)
 writeLicences(packages)
+
+for (const name of slim.idle()) console.error(`build-slim.mjs: ${name} is not in the bundle`)
 
 const size = metafile.outputs[outfile].bytes
 if (!flags.quiet || flags.analyze)
