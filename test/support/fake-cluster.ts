@@ -157,7 +157,7 @@ export class FakeCluster {
         : kind === 'spec'
           ? { status: before['status'] }
           : {}
-    return this.#store(where, { ...after, ...kept } as Raw)
+    return this.#store(where, { ...after, ...kept })
   }
 
   #watch<T>(

@@ -260,6 +260,6 @@ export class World {
     for (const machine of this.machines) machine.stopLease()
     const stopping = this.machines.map(machine => machine.agent?.stop())
     await this.clock.advance(10_000)
-    await Promise.all(stopping)
+    await Promise.all(stopping.filter(each => each !== undefined))
   }
 }
