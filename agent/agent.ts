@@ -13,7 +13,7 @@ import { makeDetector, type Detector } from './detector.js'
 import { makeKeyKeeper, type KeyKeeper } from './keys.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { Transport } from './commun/transport.js'
-import type { Receive, Views } from './http/views.js'
+import type { PeerAnswer, PeerInbox, Views } from './http/views.js'
 import type { Scheduler } from './scheduler.js'
 import { makeNodeListStage, type NodeListStage } from './stages/node-list.js'
 import { makeStageRunner, type StageRunner } from './stages/runner.js'
@@ -43,8 +43,8 @@ export interface AgentSeams {
 /** One node's agent without its listeners. */
 export interface Agent {
   readonly views: Views
-  /** What peers send; answers 503 until zone and keys are known. */
-  readonly receive: Receive
+  /** Takes what peers send; answers 503 until zone and keys are known. */
+  readonly inbox: PeerInbox
   /** Take what disk remembers and begin. */
   start(): Promise<void>
   /** Say goodbye to the peers and end everything, in reverse order. May be called twice. */
@@ -53,7 +53,9 @@ export interface Agent {
 
 const HOUSEKEEPING_MS = 60_000
 
-const NOT_READY = { status: 503, body: 'not ready\n' } as const
+const NOT_READY: PeerAnswer = { status: 503, body: 'not ready\n' }
+/** Room for what a peer of a small zone sends before we know ours. */
+const MAX_EARLY_BYTES = 16 << 10
 
 class NodeAgent implements Agent {
   readonly views: Views
@@ -134,16 +136,14 @@ class NodeAgent implements Agent {
     store.nodeList.subscribe(() => this.#reviewDetector())
   }
 
-  readonly receive: Receive = (route, body, from) =>
-    this.#detector === undefined ? NOT_READY : this.#answer(this.#detector, route, body, from)
-
-  #answer(detector: Detector, ...message: Parameters<Receive>): ReturnType<Receive> {
-    const { status, body, contentType, nosniff } = detector.receive(...message)
-    const headers = {
-      'Content-Type': contentType,
-      ...(nosniff ? { 'X-Content-Type-Options': 'nosniff' } : {}),
-    }
-    return { status, body, headers }
+  readonly inbox: PeerInbox = {
+    maxBytes: route => this.#detector?.engine.maxBytes(route) ?? MAX_EARLY_BYTES,
+    receive: (route, body, from) => {
+      if (this.#detector === undefined) return NOT_READY
+      const { contentType, nosniff, ...answer } = this.#detector.engine.receive(route, body, from)
+      const guard = nosniff ? { 'X-Content-Type-Options': 'nosniff' } : {}
+      return { ...answer, headers: { 'Content-Type': contentType, ...guard } }
+    },
   }
 
   async start(): Promise<void> {

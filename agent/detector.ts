@@ -13,9 +13,8 @@ import { makeChecker, type Checker } from './check/checker.js'
 import type { LoopLag } from './check/loop-lag.js'
 import type { RoundOutcome } from './check/watch.js'
 import { makeEngine, type Engine } from './commun/engine.js'
-import type { PeerAnswer } from './commun/inbox.js'
 import type { KeyRing } from './commun/key-ring.js'
-import type { Route, Transport } from './commun/transport.js'
+import type { Transport } from './commun/transport.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { VoteOutcome } from './stages/vote.js'
 import type { ResultStore, ZoneState } from './store.js'
@@ -49,7 +48,6 @@ export interface Detector {
   setOwn(own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined }): void
   /** What a vote moved changes how we probe, talk, and what we say of ourselves. */
   afterVote(outcome: VoteOutcome): void
-  receive(route: Route, body: Uint8Array, from: string): PeerAnswer
   /** Say goodbye, then stop everything. May be called twice. */
   stop(): Promise<void>
 }
@@ -146,10 +144,6 @@ class ZoneDetector implements Detector {
     this.engine.setBurst(changes.burst)
     this.checker.slowDown(j.selfSuspect ? DOUBT_FACTOR : 1)
     this.#sayOwn()
-  }
-
-  receive(route: Route, body: Uint8Array, from: string): PeerAnswer {
-    return this.engine.receive(route, body, from)
   }
 
   stop(): Promise<void> {

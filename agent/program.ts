@@ -80,8 +80,7 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
   const openPeers = async (): Promise<void> => {
     const address = options.nodeAddress ?? (await addressOf(views, signal))
     if (signal.aborted) return
-    const members = (): number => views.zone().zone.members
-    const app = makePeerApp({ receive: agent.receive, members, clock, log })
+    const app = makePeerApp({ inbox: agent.inbox, log })
     listeners.push(await listen({ address, port: options.port, app }, { clock, log, signal }))
   }
   let stopped: Promise<void> | undefined

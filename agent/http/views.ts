@@ -60,5 +60,10 @@ export interface PeerAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The exchange's receiving side. Must not throw for what a peer sends. */
-export type Receive = (route: Route, body: Uint8Array, fromAddress: string) => PeerAnswer
+/** The exchange's receiving side. Neither call throws, whatever a peer sends. */
+export interface PeerInbox {
+  /** The longest body worth reading on this route. */
+  maxBytes(route: Route): number
+  /** Refuses what comes too fast before it looks at the body. */
+  receive(route: Route, body: Uint8Array, fromAddress: string): PeerAnswer
+}

@@ -141,7 +141,7 @@ export class World {
     })
     machine.agent = agent
     machine.unlisten = network.listen(address, (route, body, from) => {
-      const answer = agent.receive(route, body, from)
+      const answer = agent.inbox.receive(route, body, from)
       return { status: answer.status, body: Buffer.from(answer.body) }
     })
     machine.stopLease = this.#renewLease(machine)
