@@ -41,11 +41,9 @@ const start = (limits: Limits): number => limits.startMs
 const seen = (limits: Limits): number => limits.seenMs
 const written = (limits: Limits): number => limits.writtenMs
 
-/** Exactly one agent wrote to the node, and the annotation changed once. */
-const isOneWrite = (stage: Stage, name: string): boolean => {
-  const writers = new Set(stage.writes().flatMap(write => (write.node === name ? write.by : [])))
-  return writers.size === 1 && stage.flips(name) === 1
-}
+/** Exactly one agent wrote to the node, exactly once, and that was the annotation. */
+const isOneWrite = (stage: Stage, name: string): boolean =>
+  stage.writes().filter(write => write.node === name).length === 1 && stage.flips(name) === 1
 
 const lastOf = (names: readonly string[]): readonly string[] => names.slice(-1)
 const secondLastOf = (names: readonly string[]): readonly string[] => names.slice(-2, -1)

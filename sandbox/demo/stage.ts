@@ -161,7 +161,13 @@ export const play = async (
       const isHopeless = stage.trouble() !== undefined
       if (verdict !== 'wait' || isHopeless) {
         const { kind, claim } = step
-        return { scene: scene.name, claim, kind, ok: verdict === 'ok', ms: times.sinceAct }
+        return {
+          scene: scene.name,
+          claim,
+          kind,
+          ok: verdict === 'ok',
+          ms: Math.round(times.sinceAct),
+        }
       }
       await wait(clock, seams.lookPeriodMs, signal)
     }
