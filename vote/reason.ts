@@ -169,7 +169,7 @@ export const vouchEndInWords = (why: VouchEnd): string => {
     'own-record-old': 'the node has not been heard for too long',
     'kubelet-bad': 'the node says that its kubelet is not well',
     'kubelet-unknown': 'the node does not know how its kubelet is',
-    'link-back': 'its link to the apiserver is back',
+    'link-back': 'its link to the apiserver works',
     'roster-left': 'the node has left the zone',
   }
   return words[why]

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { relative } from 'node:path'
+import process from 'node:process'
 import type { Clock } from '../../core/clock.js'
 import { EdgeHealthError } from '../../core/errors.js'
 import { silentLog } from '../../core/log.js'
@@ -110,15 +112,22 @@ const explain = (
   ]
 }
 
-const hints = async (zone: Zone): Promise<readonly string[]> => {
+/** What to type to reach the command line that runs now, wherever it is installed. */
+const commandOf = (script: string): string => {
+  const near = relative(process.cwd(), script)
+  return `node ${near.startsWith('..') ? script : near}`
+}
+
+const hints = async (zone: Zone, script: string): Promise<readonly string[]> => {
   const path = await zone.writeKubeconfig()
   const node = zone.nodes[0]!
   const { address } = node.identity
+  const command = commandOf(script)
   return [
     'The zone stays up. Try:',
     `  curl ${node.localUrl}/localinfo`,
-    `  edge-health status --agent ${node.localUrl}`,
-    `  edge-health explain ${zone.nodes.at(-1)!.name} --agent ${node.localUrl}`,
+    `  ${command} status --agent ${node.localUrl}`,
+    `  ${command} explain ${zone.nodes.at(-1)!.name} --agent ${node.localUrl}`,
     `  curl http://${address}:${HEALTHZ_PORT}/healthz; curl -k https://${address}:${SECURE_PORT}/healthz`,
     `  curl -X POST http://${address}:${HEALTHZ_PORT}/sandbox/sick    (and /sandbox/well)`,
     `  kubectl --kubeconfig ${path} get nodes`,
@@ -187,7 +196,7 @@ class Demo {
   async stay(): Promise<void> {
     const { clock, screen, signal } = this.#seams
     for (const node of this.#zone.nodes) if (node.state === 'killed') this.#zone.restart(node)
-    for (const line of await hints(this.#zone)) screen.line(line)
+    for (const line of await hints(this.#zone, this.#options.script)) screen.line(line)
     const ended = aborted(signal)
     while (!signal.aborted) {
       const sight = await this.#stage.look()

@@ -19,10 +19,11 @@ import {
   vouchEndedEvent,
   vouchEndInWords,
   type Wording,
+  uncountedInWords,
 } from '../../vote/reason.js'
 import { NO_FIGHT } from '../../vote/taint-fight.js'
 import { NO_WITNESS, type WitnessAnswer } from '../../vote/witness.js'
-import { mayWrite, writeAt, writerRank } from '../../vote/writer.js'
+import { mayWrite, topWriter, writeAt, writerRank } from '../../vote/writer.js'
 import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
 
 const letters = 'abcdefghijklmnopqrst'
@@ -189,7 +190,7 @@ t.test('every guard and every reason has words', t => {
     [{ kind: 'reaffirm', votes: 2, since: 0 }, /2 votes/],
   ]
   for (const [guard, words] of guards) t.match(guardInWords(guard, wording(10_000)), words)
-  t.match(vouchEndInWords('link-back'), /back/)
+  t.match(vouchEndInWords('link-back'), /works/)
   t.equal(vouchEndedEvent('link-back').type, 'Normal')
   t.equal(vouchEndedEvent('own-record-old').type, 'Warning')
   t.match(vouchEndedEvent('own-record-old').note, /not been heard/)
@@ -230,6 +231,7 @@ t.test('messages and Events', t => {
   z.e.flags[4] = FLAG.selfSuspect
   judge(z.j, z.e, z.at(), { o: z.o, context: { witness: NO_WITNESS } })
   t.ok(z.lines(19).includes('d: never heard'))
+  t.equal(uncountedInWords('gone'), 'too old')
   t.ok(z.lines(19).some(line => line.endsWith('not counted: it suspects its own probes')))
   t.end()
 })
@@ -257,6 +259,7 @@ t.test('writers', t => {
   const alone = zone(1)
   t.equal(writerRank(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0, 'unless it is alone')
   t.equal(writerRank(z.j, z.e, { index: 0, id: ids[0]! }, ids), undefined)
+  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0)
   z.j.voice = 'minority'
   t.equal(writerRank(z.j, z.e, target, ids), undefined, 'no voice, no pen')
   z.j.voice = 'full'
@@ -278,7 +281,13 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
         }
         return writerRank(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
       })
-      return [...ranks].sort((a, b) => a! - b!).every((rank, place) => rank === place)
+      const e = new ScriptedEvidence(size)
+      const j = makeJudgement(size)
+      const top = topWriter(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
+      return (
+        ranks.indexOf(0) === top &&
+        [...ranks].sort((a, b) => a! - b!).every((rank, place) => rank === place)
+      )
     }),
     { numRuns: 50 },
   )
