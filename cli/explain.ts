@@ -42,10 +42,12 @@ const ownWord = (node: NodeDetail, at: string): string => {
   return `${ageText(node.recordAgeSeconds)} old; kubelet ${node.kubelet}, ${cloud}`
 }
 
-const peerLine = ({ peer }: NodeDetail): string => {
+const peerLine = ({ peer }: NodeDetail, ownSet: string | null): string => {
   if (peer === null) return 'this is the own node'
   const trouble = peer.trouble === null ? '' : `: ${peer.trouble}`
-  return `${peer.state}, speaks ${peer.dialect}, last heard ${ageText(peer.lastHeardSeconds)} ago${trouble}`
+  const isOther = peer.keySet !== null && peer.keySet !== ownSet
+  const keys = isOther ? `, has key set ${peer.keySet}, we have ${ownSet ?? 'none'}` : ''
+  return `${peer.state}, speaks ${peer.dialect}, last heard ${ageText(peer.lastHeardSeconds)} ago${keys}${trouble}`
 }
 
 const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string => {
@@ -108,7 +110,7 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     ...guards,
     fact('own probes', probeLine(node)),
     fact('own record', ownWord(node, at)),
-    fact('exchange', peerLine(node)),
+    fact('exchange', peerLine(node, view.keys.set)),
     fact('written', writtenLine(node, at)),
     fact('next write', nextLine(node)),
     fact('vouching', vouchLine(node.vouch, at)),

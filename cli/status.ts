@@ -21,6 +21,17 @@ const classCounts = (nodes: readonly NodeStatus[]): string => {
   return [...counts].map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
+/** While keys are rotated, or members differ in them: how far it is. */
+const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
+  const others = nodes.filter(
+    ({ peer }) => peer !== null && peer.keySet !== null && peer.keySet !== keys.set,
+  )
+  if (keys.set === null || (keys.state !== 'rotating' && others.length === 0)) return []
+  const names =
+    others.length === 0 ? '' : `; another set: ${others.map(({ name }) => name).join(', ')}`
+  return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
+}
+
 /** What is wrong with the zone or with this agent, one line each. */
 const troubles = (view: StatusView): readonly string[] => [
   ...(view.roster.source === 'none' ? ['the roster is not known yet'] : []),
@@ -29,6 +40,7 @@ const troubles = (view: StatusView): readonly string[] => [
     : []),
   ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
   ...(view.keys.trouble === null ? [] : [`keys: ${view.keys.trouble}`]),
+  ...keyLine(view),
   ...(view.brake.isOn
     ? [
         `the brake holds: ${view.brake.unhealthy} of ${view.zone.members} nodes look dead, at most ${view.brake.limit} may be condemned at one time`,

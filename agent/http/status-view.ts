@@ -55,6 +55,8 @@ export interface PeerView {
   readonly lastHeardSeconds: number | null
   /** Why it is not ok, in words; null when it is. */
   readonly trouble: string | null
+  /** Which keys it has, by its own word, as `keys.set` shows ours; null until it said so. */
+  readonly keySet: string | null
 }
 
 /** Whether the zone keeps the node's Lease (or takes its taint off) while its cloud link is cut. */
@@ -148,7 +150,14 @@ export interface ZoneStatus {
     readonly ageSeconds: number | null
     readonly trouble: string | null
   }
-  readonly keys: { readonly state: 'ok' | 'missing' | 'rotating'; readonly trouble: string | null }
+  readonly keys: {
+    readonly state: 'ok' | 'missing' | 'rotating'
+    readonly trouble: string | null
+    /** A short name of our set of keys, whatever their order; null without one. */
+    readonly set: string | null
+    /** Members that have the same set, we among them: all of them, before a rotation's next step. */
+    readonly sharedBy: number
+  }
   readonly stages: readonly StageStatus[]
   readonly cloudLink: { readonly state: 'up' | 'cut' | 'unknown'; readonly since: string | null }
   readonly disruption: 'normal' | 'partial' | 'full'

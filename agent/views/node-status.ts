@@ -74,6 +74,7 @@ const peerOf = ({ o, engine, times, state }: NodeScene, index: number): PeerView
     state: lastHeardSeconds === null ? (refused.length > 0 ? 'refused' : 'unknown') : heard,
     dialect: DIALECTS[peer.speaks],
     lastHeardSeconds,
+    keySet: peer.keySetHash,
     trouble:
       peer.trouble ??
       (refused.length > 0 && heard !== 'ok' ? `refused: ${refused.join(', ')}` : null),

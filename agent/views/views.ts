@@ -4,6 +4,7 @@ import type { StageStatus } from '../../core/stage.js'
 import { brakeLimit } from '../../vote/condemn.js'
 import { makeJudgement } from '../../vote/judgement.js'
 import type { Tally } from '../counts.js'
+import { showKeySet } from '../commun/key-ring.js'
 import type { EngineStatus } from '../commun/status.js'
 import type { Detector } from '../detector.js'
 import type { StatusView, ZoneStatus } from '../http/status-view.js'
@@ -72,10 +73,14 @@ const rosterOf = ({ seams }: Parts, wall: number): ZoneStatus['roster'] => {
   return { source, ageSeconds, trouble: trouble === '' ? null : trouble }
 }
 
-const keysOf = ({ seams: { keys } }: Parts): ZoneStatus['keys'] => {
+const keysOf = ({ seams: { keys, detector } }: Parts): ZoneStatus['keys'] => {
   const kept = keys.ring?.keys.length ?? 0
   const state = kept === 0 ? 'missing' : kept > 1 ? 'rotating' : 'ok'
-  return { state, trouble: keys.problem?.problem ?? null }
+  const set = keys.ring === undefined ? null : showKeySet(keys.ring.setHash)
+  const peers = detector()?.engine.status().peers ?? []
+  const sharing = peers.filter(({ keySetHash }) => keySetHash === set).length
+  const trouble = keys.problem?.problem ?? null
+  return { state, trouble, set, sharedBy: set === null ? 0 : sharing + 1 }
 }
 
 const judgedOf = (

@@ -54,6 +54,7 @@ const deadNode = nodeFixture(2, {
     dialect: 'edge-health',
     lastHeardSeconds: 31,
     trouble: 'connect ETIMEDOUT',
+    keySet: '1a2b3c4d',
   },
   vouch: { state: 'idle', since: null, by: null, reason: 'the node is condemned' },
   lastWrite: {
@@ -131,6 +132,11 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
   t.notOk(
     statusText(statusFixture({ 2: { name: 'a\u001b[31mb' } }), plain).includes(ESCAPE),
     'nothing from outside steers the terminal',
+  )
+  const rotating = { state: 'rotating', trouble: null, set: '1a2b3c4d', sharedBy: 2 } as const
+  t.match(
+    statusText({ ...statusFixture(), keys: rotating }, plain),
+    /\n! key set 1a2b3c4d is shared by 2 of \d+ members\n/,
   )
   t.match(statusText({ ...statusFixture(), nodes: [] }, plain), /\nno nodes; disruption normal\n$/)
   t.end()

@@ -15,7 +15,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
   zone: { name: 'shanghai', members: 5, rule: 'zone label' },
   self: { name: 'node-1', address: '10.0.0.1' },
   roster: { source: 'api', ageSeconds: 3, trouble: null },
-  keys: { state: 'ok', trouble: null },
+  keys: { state: 'ok', trouble: null, set: '1a2b3c4d', sharedBy: 5 },
   stages: [
     {
       name: 'get-node-list',
@@ -67,7 +67,13 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
   peer:
     number === 1
       ? null
-      : { state: 'ok', dialect: 'edge-health', lastHeardSeconds: 2, trouble: null },
+      : {
+          state: 'ok',
+          dialect: 'edge-health',
+          lastHeardSeconds: 2,
+          trouble: null,
+          keySet: '1a2b3c4d',
+        },
   vouch: { state: 'idle', since: null, by: null, reason: 'its link to the apiserver is up' },
   lastWrite: null,
   nextWrite: null,
