@@ -75,7 +75,6 @@ class NodeAgent implements Agent {
   #selfReport: SelfReporter | undefined
   #detector: Detector | undefined
   #savedHeartbeat: number | undefined
-  #isVoting = false
   #stopped: Promise<void> | undefined
 
   constructor(options: AgentOptions, seams: AgentSeams) {
@@ -109,7 +108,7 @@ class NodeAgent implements Agent {
       http: seams.probes.http,
       getLease: (node, signal) => kube.getLease(node, signal),
       isOurRenewal: (node, renewTime) => this.#writer.isOurs(node, renewTime),
-      onChange: () => this.#runVote(),
+      onChange: () => this.#vote.vote(),
     })
     this.#vote = makeVoteStage(options, {
       store,
@@ -203,7 +202,7 @@ class NodeAgent implements Agent {
       this.#detector.engine.setKeys(ring)
       if (this.#detector.engine.table.roster !== roster) this.#detector.setRoster(roster)
     }
-    this.#runVote()
+    this.#vote.vote()
   }
 
   #begin(
@@ -218,7 +217,7 @@ class NodeAgent implements Agent {
         ...{ clock, random, log, transport, probes, loopLag, store: this.#store },
         savedHeartbeat: this.#savedHeartbeat,
         saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
-        onEvidence: () => this.#runVote(),
+        onEvidence: () => this.#vote.vote(),
         onRound: outcome => this.#tally.round(outcome),
         onVouchEnded: (node, why) => this.#writer.vouchEnded(node, why),
       },
@@ -230,14 +229,6 @@ class NodeAgent implements Agent {
     const { state, since } = this.#store.cloudLink.current
     const kubelet: SelfReport = this.#selfReport?.state ?? 'unknown'
     this.#detector?.setOwn({ kubelet, cloudCutAt: state === 'cut' ? since : undefined })
-  }
-
-  /** What a vote changes in this agent may ask for another one: that one follows, it is not nested. */
-  #runVote(): void {
-    if (this.#detector === undefined || this.#isVoting) return
-    this.#isVoting = true
-    this.#vote.vote()
-    this.#isVoting = false
   }
 
   #afterVote(outcome: VoteOutcome): void {

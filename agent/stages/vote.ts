@@ -40,15 +40,18 @@ const describe = ({ judgement: j, table }: ZoneState): string => {
   return `${table.size} nodes, ${down} down from here, ${j.dead} condemned${brake}${voice}`
 }
 
+/** Votes that follow each other at one instant; more would be a quarrel with ourselves. */
+const MOST_VOTES = 4
+
 /** *Vote*: the table's votes → local view, verdicts, vouching. */
 export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStage => {
   const { store, clock } = seams
   let cancel: () => void = () => undefined
   let isStopped = false
+  let isVoting = false
+  let isDue = false
 
-  const vote = (): void => {
-    const state = store.zone.current
-    if (state === undefined || isStopped) return
+  const voteOnce = (state: ZoneState): void => {
     cancel()
     const { judgement, table, vouching } = state
     const now = clock.now()
@@ -58,9 +61,21 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
     })
     const vouch = reviewVouching(vouching, judgement, table, { now, o: options })
     const nextAt = Math.min(changes.nextAt, vouch.nextAt)
-    if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), vote)
+    if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), () => vote())
     const vouchMoved = vouch.begun.length + vouch.ended.length > 0
     seams.onVote({ state, changes, vouchEnded: vouch.ended, vouchMoved })
+  }
+  /** What a vote moves may be evidence again: then another vote follows it, and is not nested in it. */
+  const vote = (): void => {
+    isDue = true
+    if (isVoting) return
+    isVoting = true
+    for (let votes = 0; isDue && votes < MOST_VOTES; votes++) {
+      isDue = false
+      const state = store.zone.current
+      if (state !== undefined && !isStopped) voteOnce(state)
+    }
+    isVoting = false
   }
   return {
     vote,
