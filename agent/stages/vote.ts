@@ -70,12 +70,15 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
     isDue = true
     if (isVoting) return
     isVoting = true
-    for (let votes = 0; isDue && votes < MOST_VOTES; votes++) {
-      isDue = false
-      const state = store.zone.current
-      if (state !== undefined && !isStopped) voteOnce(state)
+    try {
+      for (let votes = 0; isDue && votes < MOST_VOTES; votes++) {
+        isDue = false
+        const state = store.zone.current
+        if (state !== undefined && !isStopped) voteOnce(state)
+      }
+    } finally {
+      isVoting = false
     }
-    isVoting = false
   }
   return {
     vote,
