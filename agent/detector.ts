@@ -7,7 +7,8 @@ import type { Roster } from '../core/roster.js'
 import { makePlugins } from '../plugins/registry.js'
 import type { PluginSeams, SelfReport } from '../plugins/seams.js'
 import { FLAG } from '../vote/evidence.js'
-import { makeJudgement, remapJudgement } from '../vote/judgement.js'
+import { makeJudgement, remapJudgement, type Judgement } from '../vote/judgement.js'
+import { VERDICT } from '../vote/quorum.js'
 import { makeVouching, remapVouching, type VouchEnd } from '../vote/vouch.js'
 import { makeChecker, type Checker } from './check/checker.js'
 import type { LoopLag } from './check/loop-lag.js'
@@ -54,6 +55,8 @@ export interface Detector {
 
 /** While an agent suspects itself its probes get this much more time. */
 const DOUBT_FACTOR = 2
+/** By then every record may be made anew. */
+const ASK_AGAIN_MS = 260
 const KUBELET_BITS = FLAG.kubeletBad | FLAG.kubeletWell
 
 const KUBELET_FLAG: Readonly<Record<SelfReport, number>> = {
@@ -61,6 +64,16 @@ const KUBELET_FLAG: Readonly<Record<SelfReport, number>> = {
   bad: FLAG.kubeletBad,
   unknown: 0,
 }
+
+/** A condemnation began at this very instant. */
+const isBegun = (j: Judgement, now: number): boolean =>
+  j.pending.some((verdict, index) => verdict === VERDICT.unhealthy && j.pendingAt[index] === now)
+
+/** Some condemnation still waits for its majority. */
+const isUnbacked = (j: Judgement): boolean =>
+  j.pending.some(
+    (verdict, index) => verdict === VERDICT.unhealthy && j.backedAt[index] === Infinity,
+  )
 
 class ZoneDetector implements Detector {
   readonly engine: Engine
@@ -75,6 +88,7 @@ class ZoneDetector implements Detector {
   #isWarming = true
   /** What the members last said of their kubelets, to notice a change. */
   #kubelets: Uint8Array
+  #cancelAsking: () => void = () => undefined
   #stopping: Promise<void> | undefined
 
   constructor(
@@ -141,6 +155,7 @@ class ZoneDetector implements Detector {
 
   afterVote({ changes }: VoteOutcome): void {
     const { judgement: j } = this.#state
+    if (isBegun(j, this.#seams.clock.now())) this.#backSoon()
     this.engine.setBurst(changes.burst)
     this.checker.slowDown(j.selfSuspect ? DOUBT_FACTOR : 1)
     this.#sayOwn()
@@ -152,6 +167,7 @@ class ZoneDetector implements Detector {
   }
 
   async #stop(): Promise<void> {
+    this.#cancelAsking()
     await this.checker.stop()
     await this.engine.leave()
     await this.engine.stop()
@@ -195,6 +211,22 @@ class ZoneDetector implements Detector {
       return state === undefined || state.rounds + state.voidRounds === 0
     })
     if (!this.#isWarming) this.#sayOwn()
+  }
+
+  /**
+   * A verdict is on its way, and what holds it up is that a majority must speak after it began. Who began it at the
+   * same time speaks within a batch; the others' records may be too young to be made anew, so they are asked again.
+   */
+  #backSoon(): void {
+    this.#cancelAsking()
+    const ask = (again: boolean, ms: number): void => {
+      this.#cancelAsking = this.#seams.clock.after(ms, () => {
+        if (!isUnbacked(this.#state.judgement)) return
+        this.engine.askAround()
+        if (again) ask(false, ASK_AGAIN_MS)
+      })
+    }
+    ask(true, this.#o.pushBatchMs)
   }
 
   /** Everything that the own record says of its node. */

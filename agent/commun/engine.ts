@@ -50,6 +50,8 @@ export interface Engine {
   suspect(target: number): void
   /** While something is contested; a burst outlives its last cause by `burstMs`. */
   setBurst(on: boolean): void
+  /** Something hangs on what most members say from now on: say it again ourselves, and ask several at once. */
+  askAround(): void
   /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
   setOwnFlags(flags: number, cloudCutAt: number): void
   /** The longest body worth reading on this route. */
@@ -121,6 +123,10 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
     pushFlip: target => push.flip(target),
     suspect: target => push.suspect(target),
     setBurst: on => gossip.setBurst(on),
+    askAround: () => {
+      x.table.renew()
+      gossip.askAround()
+    },
     setOwnFlags,
     maxBytes,
     receive: (route, body, from) => {

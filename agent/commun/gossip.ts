@@ -8,6 +8,9 @@ import type { Partners } from './partners.js'
 /** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
 const FIRST_WITHIN_MS = 1_000
 
+/** Asked at once when something hangs on what most members say now. */
+const ASKED = 8
+
 /** Anti-entropy: one push-pull with one partner per period, more often while something is contested. */
 export class Gossip {
   readonly #x: Exchange
@@ -50,6 +53,17 @@ export class Gossip {
     if (this.#dueAt > this.#x.now + wait) this.#schedule(wait)
   }
 
+  /** Ask several partners at the same time, instead of one after the other. */
+  askAround(): void {
+    if (this.#cancel === undefined) return
+    for (let asked = 0; asked < ASKED; asked++) {
+      const partner = this.#partners.pick()
+      if (partner === undefined) return
+      // It never rejects.
+      void this.#exchangeWith(partner)
+    }
+  }
+
   #schedule(ms: number): void {
     this.#cancel?.()
     this.#dueAt = this.#x.now + ms
@@ -63,6 +77,13 @@ export class Gossip {
     const partner = this.#partners.pick()
     // A round may outlast the period; the next one then has another partner. It never rejects.
     if (partner !== undefined) void this.#exchangeWith(partner)
+    else this.#speakAlone()
+  }
+
+  /** With nobody to talk to, in a zone of one above all, the own record must still not grow old. */
+  #speakAlone(): void {
+    this.#x.table.beat()
+    this.#x.seams.onEvidence()
   }
 
   async #exchangeWith(partner: PeerState): Promise<void> {

@@ -147,6 +147,11 @@ export class RecordTable implements Evidence {
     return changed
   }
 
+  /** The own record still holds: the next time it is sent it is made anew, however young it is. */
+  renew(): void {
+    this.#isOwnNew = true
+  }
+
   /** Make the own record as new as now; called before it is sent. */
   beat(): void {
     const now = this.#seams.clock.now()
