@@ -18,17 +18,22 @@ const someoneHasLink = (j: Judgement, e: Evidence): boolean => {
   return false
 }
 
+const SICK = CLASSES.indexOf('kubelet-sick')
+
+const isSick = (j: Judgement, e: Evidence, target: number): boolean =>
+  says(e, target, FLAG.kubeletBad) || j.nodeClass[target] === SICK
+
 /**
  * Dead is whom a majority cannot reach, backed and held, even if the brake keeps the verdict from becoming final. A
- * node that says itself, freshly, that its kubelet is bad is sick rather than gone. A node whose link alone is cut
- * is alive, and the zone says so.
+ * node that says itself, freshly, that its kubelet is bad is sick rather than gone; so is one on its way back from
+ * there, whose kubelet is well already. A node whose link alone is cut is alive, and the zone says so.
  */
 const classOf = (j: Judgement, e: Evidence, target: number, at: Scene): NodeClass => {
   const isDead =
     j.verdict[target] === VERDICT.unhealthy ||
     (j.pending[target] === VERDICT.unhealthy && isHeld(j, target, at.now, at.o))
   const fresh = isFresh(j, target)
-  if (isDead) return fresh && says(e, target, FLAG.kubeletBad) ? 'kubelet-sick' : 'dead'
+  if (isDead) return fresh && isSick(j, e, target) ? 'kubelet-sick' : 'dead'
   if (j.verdict[target] === VERDICT.undecided) return 'undecided'
   if (!fresh || !says(e, target, FLAG.cloudCut)) return 'healthy'
   return at.hasLink ? 'cloud-link-cut' : 'zone-link-cut'

@@ -28,14 +28,13 @@ const weightOf = (writer: bigint, target: bigint): bigint => mix(writer ^ mix(ta
 
 /**
  * Whether a member is fit to write about the target: its word counts, it reaches the apiserver, we can reach it, it
- * is not condemned, and it is not the target, unless it is alone.
+ * is not condemned, and it is not the target. Who is alone in its zone writes about itself whatever it says there.
  */
 export const mayWrite = (j: Judgement, e: Evidence, member: number, target: number): boolean =>
   j.standing[member] === STANDING.counts &&
   (e.flags[member]! & FLAG.cloudCut) === 0 &&
-  j.localUp[member] === 1 &&
-  j.verdict[member] !== VERDICT.unhealthy &&
-  (member !== target || e.size === 1)
+  (e.size === 1 ||
+    (j.localUp[member] === 1 && j.verdict[member] !== VERDICT.unhealthy && member !== target))
 
 /**
  * How many fit members come before the own node in the target's order: 0 writes at once, each further rank stands by
