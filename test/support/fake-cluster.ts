@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
@@ -17,17 +18,25 @@ import { jsonPatch } from '../../sandbox/api/patch-json.js'
 import { mergePatch } from '../../sandbox/api/patch-merge.js'
 import { strategicPatch } from '../../sandbox/api/patch-strategic.js'
 
-type Raw = Record<string, unknown> & {
+export type Raw = Record<string, unknown> & {
   metadata: Record<string, unknown> & { name: string; resourceVersion: string }
 }
 
 /** A write that the cluster took. */
-interface Write {
+export interface Write {
   readonly at: number
   readonly by: string
   readonly node: string
   readonly kind: 'status' | 'spec' | 'lease'
+  /** SuperEdge's mark before and after. */
+  readonly mark: readonly [before: boolean, after: boolean]
+  /** Whether anything but the version differs afterwards. */
+  readonly isChange: boolean
 }
+
+const isMarked = (raw: Raw): boolean =>
+  (raw.metadata['annotations'] as Record<string, string> | undefined)?.['nodeunhealth'] !==
+  undefined
 
 interface Subscription {
   readonly client: string
@@ -150,14 +159,17 @@ export class FakeCluster {
     const where = kind === 'lease' ? 'lease' : 'node'
     const before = this.#read(where, node)
     const after = this.#patched(before, patch)
-    this.writes.push({ at: this.#clock.now(), by, node, kind })
     const kept =
       kind === 'status'
         ? { spec: before['spec'] }
         : kind === 'spec'
           ? { status: before['status'] }
           : {}
-    return this.#store(where, { ...after, ...kept })
+    const next = { ...after, ...kept }
+    const mark = [isMarked(before), isMarked(next)] as const
+    const isChange = !isDeepStrictEqual(before, next)
+    this.writes.push({ at: this.#clock.now(), by, node, kind, mark, isChange })
+    return this.#store(where, next)
   }
 
   #watch<T>(
@@ -198,8 +210,23 @@ export class FakeCluster {
     }
   }
 
-  /** The API as one client sees it. */
-  api(client: string): KubeApi {
+  /** What a part of the control plane changes on the spot; watches hear of it, `writes` does not. */
+  edit(kind: 'node' | 'lease' | 'configmap' | 'secret', name: string, change: object): void {
+    this.#store(kind, { ...this.#read(kind, name), ...change } as Raw)
+  }
+
+  raw(kind: 'node' | 'lease', name: string): Raw {
+    return structuredClone(this.#read(kind, name))
+  }
+
+  /** The client's process is gone, and its watches with it. */
+  drop(client: string): void {
+    for (const each of this.#subscriptions)
+      if (each.client === client) this.#subscriptions.delete(each)
+  }
+
+  /** The API as one client sees it; `actor` is whom its writes are put down to. */
+  api(client: string, actor = client): KubeApi {
     const data = (kind: string, name: string, sink: WatchSink<DataView>): Watching =>
       this.#watch(
         client,
@@ -235,11 +262,11 @@ export class FakeCluster {
         this.#call(client, `get ${name}`, signal, () => parseNodeView(this.#read('node', name))),
       patchNode: (name, patch, signal) =>
         this.#call(client, `patch ${name}`, signal, () =>
-          parseNodeView(this.#write(client, name, 'spec', patch)),
+          parseNodeView(this.#write(actor, name, 'spec', patch)),
         ),
       patchNodeStatus: (name, patch, signal) =>
         this.#call(client, `patch ${name}/status`, signal, () =>
-          parseNodeView(this.#write(client, name, 'status', patch)),
+          parseNodeView(this.#write(actor, name, 'status', patch)),
         ),
       getLease: (name, signal) =>
         this.#call(client, `get lease ${name}`, signal, () =>
@@ -247,7 +274,7 @@ export class FakeCluster {
         ),
       patchLease: (name, patch, signal) =>
         this.#call(client, `patch lease ${name}`, signal, () =>
-          parseLease(this.#write(client, name, 'lease', patch)),
+          parseLease(this.#write(actor, name, 'lease', patch)),
         ),
       createEvent: (event, signal) =>
         this.#call(client, 'create event', signal, () => {

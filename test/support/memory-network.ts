@@ -53,6 +53,11 @@ export class MemoryNetwork {
   readonly #cuts = new Set<string>()
   /** Side of each address while there is a partition. */
   #sides: ReadonlyMap<string, number> | undefined
+  /** Hosts whose processes stand still, with what waits for them; the kernel still takes connections. */
+  readonly #frozen = new Map<string, (() => void)[]>()
+  readonly #lives = new Map<string, number>()
+  /** Added to each packet to or from these hosts. */
+  readonly #slow = new Map<string, number>()
   readonly #kept = new Map<string, { at: number; listener: Receive }>()
 
   constructor(clock: Clock, random: Random, o: NetworkOptions = {}) {
@@ -81,6 +86,37 @@ export class MemoryNetwork {
     this.#down.delete(address)
   }
 
+  /** The process that sent from here was killed: its system sends nothing again in its place. */
+  forget(address: string): void {
+    this.#lives.set(address, this.#lifeOf(address) + 1)
+  }
+
+  #lifeOf(address: string): number {
+    return this.#lives.get(address) ?? 0
+  }
+
+  /** Whether whoever sends now from here still waits for it. */
+  #waiter(from: string, signal: AbortSignal): () => boolean {
+    const life = this.#lifeOf(from)
+    return () => !signal.aborted && this.#lifeOf(from) === life
+  }
+
+  /** The host's processes stand still: it accepts connections and answers nothing. */
+  freeze(address: string): void {
+    if (!this.#frozen.has(address)) this.#frozen.set(address, [])
+  }
+
+  thaw(address: string): void {
+    const waiting = this.#frozen.get(address) ?? []
+    this.#frozen.delete(address)
+    for (const work of waiting) work()
+  }
+
+  /** Every packet to or from the host takes so much longer; 0 is normal. */
+  slowDown(address: string, ms: number): void {
+    this.#slow.set(address, ms)
+  }
+
   /** Packets from one to the other vanish; the other direction is another link. */
   cut(from: string, to: string): void {
     this.#cuts.add(`${from} ${to}`)
@@ -104,6 +140,7 @@ export class MemoryNetwork {
   isOpen(from: string, to: string): boolean {
     if (this.#down.has(from) || this.#down.has(to) || this.#cuts.has(`${from} ${to}`)) return false
     const sides = this.#sides
+    if (from === to) return true
     return sides === undefined || (sides.has(from) && sides.get(from) === sides.get(to))
   }
 
@@ -134,7 +171,7 @@ export class MemoryNetwork {
     return {
       connect: (host, _port, signal) =>
         this.#untilAbort(signal, (done, fail) => {
-          this.#connect({ from, to: host, isAlive: () => !signal.aborted }, () =>
+          this.#connect({ from, to: host, isAlive: this.#waiter(from, signal) }, () =>
             isListening(host) ? done() : fail(systemError('ECONNREFUSED')),
           )
         }),
@@ -147,11 +184,14 @@ export class MemoryNetwork {
       get: ({ url, signal }) =>
         this.#untilAbort(signal, (done, fail) => {
           const at = new URL(url)
-          const to = at.hostname.replace(/^\[|\]$/g, '')
-          this.#connect({ from, to, isAlive: () => !signal.aborted }, () => {
-            const status = statusOf(at)
-            if (status === undefined) fail(systemError('ECONNREFUSED'))
-            else done({ status })
+          const host = at.hostname.replace(/^\[|\]$/g, '')
+          const to = host === '127.0.0.1' ? from : host
+          this.#connect({ from, to, isAlive: this.#waiter(from, signal) }, () => {
+            this.#whenAwake(to, () => {
+              const status = statusOf(at)
+              if (status === undefined) fail(systemError('ECONNREFUSED'))
+              else done({ status })
+            })
           })
         }),
       close: () => undefined,
@@ -164,7 +204,7 @@ export class MemoryNetwork {
   ): Promise<Answer> {
     const { from, peer, route, body } = message
     const to = peer.address
-    const link = { from, to, isAlive: () => !signal.aborted }
+    const link = { from, to, isAlive: this.#waiter(from, signal) }
     return this.#untilAbort(signal, (done, fail) => {
       const refuse = (): void =>
         fail(
@@ -176,18 +216,22 @@ export class MemoryNetwork {
         this.onWire?.(body, route, 'request')
         this.sentBy(from).messages++
         this.#carry({ ...link, bytes: body.length + REQUEST_OVERHEAD }, DATA_TIMEOUT_MS, () => {
-          const listener = this.#listeners.get(to)
-          if (listener === undefined) {
-            refuse()
-            return
-          }
-          const answer = listener(route, body, from)
-          this.#kept.set(`${from} ${to}`, { at: this.#clock.now(), listener })
-          const back = { from: to, to: from, isAlive: link.isAlive }
-          const bytes = answer.body.length + ANSWER_OVERHEAD
-          this.sentBy(to).messages++
-          this.onWire?.(answer.body, route, 'answer')
-          this.#carry({ ...back, bytes }, DATA_TIMEOUT_MS, () => done(answer))
+          this.#whenAwake(to, () => {
+            const listener = this.#listeners.get(to)
+            if (listener === undefined) {
+              refuse()
+              return
+            }
+            const answer = listener(route, body, from)
+            this.#kept.set(`${from} ${to}`, { at: this.#clock.now(), listener })
+            const back = { from: to, to: from, isAlive: link.isAlive }
+            const bytes = answer.body.length + ANSWER_OVERHEAD
+            this.sentBy(to).messages++
+            this.onWire?.(answer.body, route, 'answer')
+            this.#carry({ ...back, bytes }, DATA_TIMEOUT_MS, () =>
+              this.#whenAwake(from, () => done(answer)),
+            )
+          })
         })
       }
       if (this.#isKept(from, to)) {
@@ -196,6 +240,12 @@ export class MemoryNetwork {
       }
       this.#connect(link, () => (this.#listeners.has(to) ? ask() : refuse()))
     })
+  }
+
+  #whenAwake(address: string, work: () => void): void {
+    const waiting = this.#frozen.get(address)
+    if (waiting === undefined) work()
+    else waiting.push(work)
   }
 
   #isKept(from: string, to: string): boolean {
@@ -230,7 +280,8 @@ export class MemoryNetwork {
     for (let i = 0; i < packets; i++) if (this.#isLost()) lost++
     if (lost === 0 && this.isOpen(load.from, load.to)) {
       const jitter = (this.jitterMs * this.#random.below(1_001)) / 1_000
-      this.#clock.after(this.latencyMs + jitter, arrived)
+      const slow = Math.max(this.#slow.get(load.from) ?? 0, this.#slow.get(load.to) ?? 0)
+      this.#clock.after(this.latencyMs + jitter + slow, arrived)
       return
     }
     const rest = {

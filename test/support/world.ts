@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import { makeAgent, type Agent } from '../../agent/agent.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import type { Scheduler } from '../../agent/scheduler.js'
 import type { StateFolder, StateName } from '../../agent/state-folder.js'
 import { sleep, type Clock } from '../../core/clock.js'
+import type { Random } from '../../core/random.js'
 import { FakeClock } from './fake-clock.js'
 import { FakeCluster } from './fake-cluster.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
+import { Observer, type Truth } from './observer.js'
+import { ProcessClock, type WallClock } from './process-clock.js'
 import { recordingLog } from './recording-log.js'
 import { seededRandom } from './seeded-random.js'
 
@@ -32,18 +36,27 @@ const memoryFolder = (files: Map<StateName, string>): StateFolder => ({
   troubles: new Map(),
 })
 
-export type Health = 'well' | 'sick' | 'silent'
+/** How a kubelet is: it answers, says that it is bad, or does not answer. */
+type Health = 'well' | 'sick' | 'silent'
 
-interface Machine {
+export interface Machine {
   readonly name: string
   readonly address: string
   readonly disk: Map<StateName, string>
   readonly log: ReturnType<typeof recordingLog>
+  readonly wall: WallClock
   agent: Agent | undefined
+  /** The agent's process and the kubelet's. */
+  process: ProcessClock | undefined
+  kubeletProcess: ProcessClock | undefined
   unlisten: () => void
   kubelet: Health
-  /** The kubelet's own Lease renewals. */
-  stopLease: () => void
+  isOn: boolean
+  isFrozen: boolean
+  /** Its own probes all fail, whatever they ask. */
+  isBlind: boolean
+  /** The cluster lists it as a node of the zone. */
+  isMember: boolean
 }
 
 export interface WorldOptions extends NetworkOptions {
@@ -52,9 +65,14 @@ export interface WorldOptions extends NetworkOptions {
   readonly profile?: 'default' | 'fast'
 }
 
-export const addressOfNode = (index: number): string => `10.0.${index >> 8}.${(index & 255) + 1}`
+const addressOfNode = (index: number): string => `10.0.${index >> 8}.${(index & 255) + 1}`
 
 const LEASE_SECONDS = 40
+const LEASE_RENEWAL_MS = 10_000
+const STEP_MS = 500
+const never = new AbortController().signal
+// All kubelets wait with it.
+setMaxListeners(0, never)
 
 /** A whole zone on virtual time: real agents, a network that loses and cuts, a cluster in memory. */
 export class World {
@@ -62,29 +80,38 @@ export class World {
   readonly cluster: FakeCluster
   readonly network: MemoryNetwork
   readonly machines: Machine[] = []
+  readonly observer: Observer
   readonly #o: WorldOptions
+  readonly #random: Random
   #lives = 0
 
   constructor(size: number, o: WorldOptions = {}) {
     this.#o = o
+    this.#random = seededRandom((o.seed ?? 1) + 77_777)
     this.cluster = new FakeCluster(this.clock)
     this.network = new MemoryNetwork(this.clock, seededRandom(o.seed ?? 1), o)
     this.cluster.put('secret', 'edge-health-keys', { data: { primary: 'a key of the test world' } })
-    for (let index = 0; index < size; index++) this.#addMachine(index)
+    for (let index = 0; index < size; index++) this.addMachine()
+    this.observer = new Observer({
+      now: () => this.clock.now(),
+      nodes: () => this.machines.map(machine => this.#truth(machine)),
+      canReach: (from, to) => this.network.canReach(from, to),
+      writes: this.cluster.writes,
+    })
   }
 
-  #addMachine(index: number): void {
+  /** A new node joins the cluster; its agent is booted by `boot`. Returns its index. */
+  addMachine(): number {
+    const index = this.machines.length
     const name = `n${index}`
     const address = addressOfNode(index)
-    this.machines.push({
-      ...{ name, address, disk: new Map(), log: recordingLog() },
-      ...{
-        agent: undefined,
-        unlisten: () => undefined,
-        kubelet: 'well',
-        stopLease: () => undefined,
-      },
-    })
+    const machine: Machine = {
+      ...{ name, address, disk: new Map(), log: recordingLog(), wall: { offsetMs: 0 } },
+      ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
+      ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
+      ...{ isFrozen: false, isBlind: false, isMember: true },
+    }
+    this.machines.push(machine)
     this.cluster.put('node', name, {
       apiVersion: 'v1',
       kind: 'Node',
@@ -101,6 +128,14 @@ export class World {
         renewTime: '2026-01-01T00:00:00.000000Z',
       },
     })
+    this.#runKubelet(machine)
+    return index
+  }
+
+  /** The cluster forgets the node: it is no member any more, its agent goes on. */
+  removeNode(index: number): void {
+    this.machine(index).isMember = false
+    this.cluster.remove('node', this.machine(index).name)
   }
 
   machine(index: number): Machine {
@@ -125,7 +160,8 @@ export class World {
   boot(index: number): void {
     const machine = this.machine(index)
     const { address, log, disk } = machine
-    const { clock, network, cluster } = this
+    const { network, cluster } = this
+    const clock = new ProcessClock(this.clock, machine.wall)
     const random = seededRandom(7_919 * ++this.#lives + (this.#o.seed ?? 1))
     const agent = makeAgent(this.optionsOf(machine), {
       ...{ clock, random, log, version: 'test', setVerbosity: () => undefined },
@@ -134,17 +170,17 @@ export class World {
       transport: network.transport(address),
       folder: memoryFolder(disk),
       probes: {
-        dial: network.dial(address),
+        dial: network.dial(address, () => !machine.isBlind),
         http: network.httpGet(address, url => this.#answerOf(machine, url)),
         readFile: () => Promise.reject(new Error('no file')),
       },
     })
     machine.agent = agent
+    machine.process = clock
     machine.unlisten = network.listen(address, (route, body, from) => {
       const answer = agent.inbox.receive(route, body, from)
       return { status: answer.status, body: Buffer.from(answer.body) }
     })
-    machine.stopLease = this.#renewLease(machine)
     void agent.start()
   }
 
@@ -154,69 +190,135 @@ export class World {
       return asker.kubelet === 'well' ? 200 : asker.kubelet === 'sick' ? 500 : undefined
     }
     const target = this.machines.find(machine => machine.address === url.hostname)
-    return target === undefined || target.kubelet === 'silent' ? undefined : 401
+    if (asker.isBlind || target === undefined || target.kubelet === 'silent') return undefined
+    return 401
   }
 
-  #renewLease(machine: Machine): () => void {
-    const stop = new AbortController()
-    const api = this.cluster.api(machine.name)
-    const loop = async (): Promise<void> => {
-      do {
-        const renewTime = new Date(this.clock.wall()).toISOString().replace('Z', '000Z')
-        if (machine.kubelet === 'well')
-          await api
-            .patchLease(machine.name, { type: 'merge', body: { spec: { renewTime } } }, stop.signal)
-            .catch(() => undefined)
-      } while (await sleep(this.clock, 10_000, stop.signal))
+  /** Renews the Lease, and says that the node is ready when the control plane has given it up. */
+  #runKubelet(machine: Machine): void {
+    const clock = new ProcessClock(this.clock, machine.wall)
+    const api = this.cluster.api(machine.name, `kubelet/${machine.name}`)
+    const beat = async (): Promise<void> => {
+      if (machine.kubelet !== 'well') return
+      const renewTime = new Date(clock.wall()).toISOString().replace('Z', '000Z')
+      await api.patchLease(machine.name, { type: 'merge', body: { spec: { renewTime } } }, never)
+      const { conditions } = await api.getNode(machine.name, never)
+      if (conditions.find(({ type }) => type === 'Ready')?.status === 'True') return
+      const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady' }
+      const body = { status: { conditions: [ready] } }
+      await api.patchNodeStatus(machine.name, { type: 'strategic-merge', body }, never)
     }
+    const loop = async (): Promise<void> => {
+      await sleep(clock, this.#random.below(LEASE_RENEWAL_MS), never)
+      do await beat().catch(() => undefined)
+      while (await sleep(clock, LEASE_RENEWAL_MS, never))
+    }
+    machine.kubeletProcess = clock
     void loop()
-    return () => stop.abort()
+  }
+
+  #truth(machine: Machine): Truth {
+    const { name, address, isMember, isOn, isFrozen, isBlind, kubelet, agent } = machine
+    const isRunning = isOn && !isFrozen
+    return {
+      ...{ name, address, isMember },
+      isSound: isRunning && kubelet === 'well',
+      isTalking: isRunning && !isBlind && agent !== undefined,
+      down: agent?.views
+        .localView()
+        .nodes.filter(node => !node.isUp)
+        .map(node => node.name),
+      brake: agent?.views.zone().brake.isOn === true,
+    }
   }
 
   bootAll(): void {
     for (let index = 0; index < this.machines.length; index++) this.boot(index)
   }
 
+  /** Let time pass, looking at everything all the time. */
+  async run(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= STEP_MS) {
+      await this.clock.advance(Math.min(left, STEP_MS))
+      this.observer.look()
+    }
+  }
+
+  /** Let time pass until something is so; returns how long it took, or undefined when `limitMs` was not enough. */
+  async until(isSo: () => boolean, limitMs: number): Promise<number | undefined> {
+    const since = this.clock.now()
+    while (!isSo()) {
+      if (this.clock.now() - since >= limitMs) return undefined
+      await this.clock.advance(100)
+      if ((this.clock.now() - since) % STEP_MS === 0) this.observer.look()
+    }
+    return this.clock.now() - since
+  }
+
   /** All agents run and everybody agrees that all is well. */
-  async settled(): Promise<void> {
+  async settled(ms = 60_000): Promise<void> {
     this.bootAll()
-    await this.clock.advance(60_000)
+    await this.run(ms)
+  }
+
+  /** SIGKILL of the agent alone: its port is closed, its node lives. */
+  killAgent(index: number): void {
+    const machine = this.machine(index)
+    machine.process?.kill()
+    this.network.forget(machine.address)
+    machine.unlisten()
+    machine.agent = undefined
+    machine.process = undefined
+    this.cluster.drop(machine.name)
   }
 
   /** Power off: nothing answers any more, nothing is said. */
   crash(index: number): void {
     const machine = this.machine(index)
+    this.killAgent(index)
     this.network.powerOff(machine.address)
-    machine.unlisten()
-    machine.stopLease()
-    const { agent } = machine
-    machine.agent = undefined
+    machine.kubeletProcess?.kill()
     machine.kubelet = 'silent'
-    // The process is gone: what it would still do reaches nobody.
-    this.cluster.cut(machine.name)
-    void agent?.stop()
+    machine.isOn = false
   }
 
   /** Power on again, with the disk as it was. */
   repair(index: number): void {
     const machine = this.machine(index)
     machine.kubelet = 'well'
-    this.cluster.heal(machine.name)
+    machine.isOn = true
     this.network.powerOn(machine.address)
+    this.#runKubelet(machine)
     this.boot(index)
+  }
+
+  /** Agent and kubelet stand still; the kernel still takes connections. */
+  freeze(index: number): void {
+    const machine = this.machine(index)
+    machine.isFrozen = true
+    this.network.freeze(machine.address)
+    this.cluster.cut(machine.name)
+    machine.process?.freeze()
+    machine.kubeletProcess?.freeze()
+  }
+
+  thaw(index: number): void {
+    const machine = this.machine(index)
+    machine.isFrozen = false
+    this.cluster.heal(machine.name)
+    machine.process?.thaw()
+    machine.kubeletProcess?.thaw()
+    this.network.thaw(machine.address)
   }
 
   /** A rolling update's step: the agent says goodbye, the node stays. */
   async restartAgent(index: number, downMs: number): Promise<void> {
     const machine = this.machine(index)
-    const { agent } = machine
-    machine.stopLease()
-    const stopping = agent?.stop()
-    await this.clock.advance(2_500)
+    const stopping = machine.agent?.stop()
+    await this.run(2_500)
     await stopping
-    machine.unlisten()
-    machine.agent = undefined
-    await this.clock.advance(downMs)
+    this.killAgent(index)
+    await this.run(downMs)
     this.boot(index)
   }
 
@@ -238,9 +340,19 @@ export class World {
     return nodes.filter(node => !node.isUp).map(node => node.name)
   }
 
+  /** Every live agent's `/localinfo` calls exactly these down. */
+  allSee(...down: readonly number[]): boolean {
+    const names = down.map(index => this.machine(index).name).sort()
+    return this.machines.every((machine, index) => {
+      if (machine.agent === undefined || machine.isFrozen || !machine.isMember) return true
+      return this.downFrom(index).join() === names.join()
+    })
+  }
+
   /** Nodes that carry SuperEdge's mark. */
   condemned(): string[] {
     return this.machines
+      .filter(({ isMember }) => isMember)
       .map(machine => machine.name)
       .filter(name => this.cluster.node(name).annotations['nodeunhealth'] === 'yes')
   }
@@ -248,7 +360,7 @@ export class World {
   /** Writes to Nodes by agents since an instant, as `by>node/kind`. */
   writesSince(at: number): string[] {
     return this.cluster.writes
-      .filter(write => write.at >= at && write.kind !== 'lease')
+      .filter(write => write.at >= at && write.kind !== 'lease' && !write.by.startsWith('kubelet/'))
       .map(({ by, node, kind }) => `${by}>${node}/${kind}`)
   }
 
@@ -257,7 +369,7 @@ export class World {
   }
 
   async stop(): Promise<void> {
-    for (const machine of this.machines) machine.stopLease()
+    for (const machine of this.machines) machine.kubeletProcess?.kill()
     const stopping = this.machines.map(machine => machine.agent?.stop())
     await this.clock.advance(10_000)
     await Promise.all(stopping.filter(each => each !== undefined))

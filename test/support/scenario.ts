@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Test } from 'tap'
+import { World, type WorldOptions } from './world.js'
+
+const warnings: string[] = []
+process.on('warning', warning => warnings.push(`${warning.name}: ${warning.message}`))
+
+/**
+ * Play something in a zone, and show that nothing happened on the way that must never happen: no invariant broken,
+ * no timer left behind, no warning of Node.
+ */
+export const scenario = async (
+  t: Test,
+  zone: WorldOptions & { readonly what: string; readonly size: number },
+  play: (world: World) => Promise<void>,
+): Promise<void> => {
+  const { what, size } = zone
+  const world = new World(size, zone)
+  await play(world)
+  await world.stop()
+  t.strictSame(world.observer.broken, [], `${what}: nothing that must never happen`)
+  t.equal(world.clock.waiting, 0, `${what}: no timer is left`)
+  t.strictSame(warnings.splice(0), [], `${what}: no warning of Node`)
+}
+
+/** The middle one, and the largest. */
+const middleAndMost = (values: readonly number[]): readonly [number, number] => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return [sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!]
+}
+
+/** Power off one node: until the last local view shows it, and until it is written; in milliseconds. */
+export const timeCrash = async (world: World, victim: number): Promise<[number, number]> => {
+  const diedAt = world.clock.now()
+  world.crash(victim)
+  const seenMs = (await world.until(() => world.allSee(victim), 30_000)) ?? Infinity
+  await world.until(() => world.condemned().length > 0, 30_000)
+  const write = world.cluster.writes.find(({ at, kind }) => at >= diedAt && kind !== 'lease')
+  return [seenMs, Math.round((write?.at ?? Infinity) - diedAt)]
+}
+
+/** Bounds that the slowest of all may reach, and the middle one; in milliseconds. */
+export interface Bounds {
+  readonly middle: number
+  readonly most: number
+}
+
+/** Many crashes in zones of ten, each at another moment: how soon they are seen and written. */
+export const timeCrashes = async (
+  t: Test,
+  zone: { readonly profile: 'default' | 'fast'; readonly seeds: number; readonly settleMs: number },
+  bounds: { readonly seen: Bounds; readonly written: Bounds },
+): Promise<void> => {
+  const size = 10
+  const { profile, seeds, settleMs } = zone
+  const times: [number, number][] = []
+  for (let seed = 1; seed <= seeds; seed++) {
+    await scenario(t, { what: `seed ${seed}`, size, seed, profile }, async world => {
+      await world.settled(settleMs + 137 * (seed % 10))
+      times.push(await timeCrash(world, seed % size))
+    })
+  }
+  const kinds = ['seen', 'written'] as const
+  kinds.forEach((kind, place) => {
+    const [middle, most] = middleAndMost(times.map(pair => pair[place]!))
+    const text = `${profile}, ${seeds} seeds: ${kind} p50 ${middle} ms, max ${most} ms`
+    t.comment(text)
+    t.ok(middle <= bounds[kind].middle && most <= bounds[kind].most, text)
+  })
+}
