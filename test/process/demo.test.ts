@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The demo as a person runs it: one command, real processes, every scene.
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { DemoReport } from '../../sandbox/demo/run.js'
+import { buildBundle, eventually, processesWith, startBundle } from '../support/bundle.js'
+
+const LIMIT_MS = 100_000
+t.setTimeout(LIMIT_MS + 15_000)
+
+const script = buildBundle(t)
+
+/** A folder for temporary files of its own, so that what is left behind shows. */
+const placeFor = (t: Test, name: string): string => {
+  const place = join(t.testdir(), name)
+  mkdirSync(place)
+  return place
+}
+const leavesNothing = (t: Test, place: string): void => {
+  t.strictSame(processesWith(place), [], 'no process is left')
+  t.strictSame(readdirSync(place), [], 'no file is left')
+}
+
+/** What each scene must have claimed, in this order; the demo's own limits decide whether it holds. */
+const scenes: Readonly<Record<string, readonly RegExp[]>> = {
+  healthy: [/every \/localinfo shows every node up/, /every Node is Ready/],
+  dies: [/every other \/localinfo shows edge-5 down/, /annotated nodeunhealth=yes/, /once, by one/],
+  returns: [/every node up/, /annotation of edge-5 is gone/, /cleared once/, /carries no taint/],
+  freezes: [
+    /shows edge-4 down/,
+    /edge-4 is annotated/,
+    /every node up/,
+    /annotation of edge-4 is gone/,
+    /carries no taint/,
+  ],
+  'cut-vouched': [
+    /edge-2 has the taint edge-health\/cloud-link-cut:NoSchedule and PeerHealth=CloudLinkCut/,
+    /stays Ready and without unreachable taint past the grace time/,
+    /edge-2 is Ready and carries no taint/,
+  ],
+  'cut-unvouched': [
+    /every node up/,
+    /edge-2 is Unknown and has both unreachable taints/,
+    /all the while its peers call it up, and its link cut/,
+    /every node up/,
+    /every Node is Ready/,
+  ],
+  'zone-cut': [
+    /every agent says that its cloud link is cut/,
+    /every other \/localinfo shows edge-5 down/,
+    /nothing is written/,
+  ],
+  'zone-heals': [
+    /edge-5 is annotated/,
+    /once, by one writer/,
+    /all the others are Ready/,
+    /every node up/,
+    /edge-5 is Ready and carries no taint/,
+  ],
+  'most-die': [/show all of them down/, /nothing is written/, /what holds them back/],
+}
+
+const parse = (text: string): DemoReport => JSON.parse(text) as DemoReport
+
+t.test('every scene shows what it claims', async t => {
+  const place = placeFor(t, 'demo')
+  const demo = startBundle(t, script, ['demo', '-o', 'json', '--address-base', '127.31.0.11'], {
+    TMPDIR: place,
+  })
+  const { code, out, err, ms } = await demo.ended
+  t.equal(code, 0, 'exit code', { diagnostic: code !== 0, stderr: err.slice(-4_000) })
+  const report = parse(out)
+  t.match(report, { ok: true, interrupted: false, nodes: 5, profile: 'fast', trouble: [] })
+  t.strictSame(
+    report.scenes.map(({ name }) => name),
+    Object.keys(scenes),
+    'all scenes were played, in order',
+  )
+  for (const { name, outcome, claims } of report.scenes) {
+    const times = claims.map(({ ms }) => (ms / 1_000).toFixed(1)).join(', ')
+    t.equal(outcome, 'ok', `${name}: claims held after ${times} s`)
+    t.match(
+      claims.map(({ claim }) => claim),
+      scenes[name],
+      `${name} claims what it should`,
+    )
+    t.equal(claims.length, scenes[name]?.length, `${name} claims nothing beside`)
+  }
+  t.ok(ms < LIMIT_MS, `through in ${(ms / 1_000).toFixed(0)} s`)
+  leavesNothing(t, place)
+})
+
+t.test('Ctrl-C in the middle leaves nothing behind', async t => {
+  const place = placeFor(t, 'cut')
+  const demo = startBundle(t, script, ['demo', '-o', 'json', '--address-base', '127.31.1.11'], {
+    TMPDIR: place,
+  })
+  await eventually('the zone runs', 30_000, () => demo.err().includes('ok every /localinfo'))
+  t.equal(processesWith(place).length, 10, 'five agents and five kubelets')
+  demo.kill('SIGINT')
+  const { code, out } = await demo.ended
+  t.equal(code, 130)
+  t.match(parse(out), { ok: false, interrupted: true })
+  leavesNothing(t, place)
+})
+
+t.test('--keep stays up, answers, and ends well with SIGTERM', async t => {
+  const place = placeFor(t, 'keep')
+  const args = ['demo', '--keep', '--scene', 'healthy', '--nodes', '3', '-o', 'json']
+  const demo = startBundle(t, script, [...args, '--address-base', '127.31.2.11'], { TMPDIR: place })
+  await eventually('it says what to try', 30_000, () => demo.err().includes('Ctrl-C ends it.'))
+  const url = 'http://127.31.2.11:51006'
+  t.match(demo.err(), `curl ${url}/localinfo`)
+  const status = await startBundle(t, script, ['status', '--agent', url]).ended
+  t.equal(status.code, 0, status.err)
+  t.match(status.out, /edge-3/)
+  demo.kill('SIGTERM')
+  const { code, out } = await demo.ended
+  t.equal(code, 0)
+  t.match(parse(out), { ok: true })
+  leavesNothing(t, place)
+})
