@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { randomBytes } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.js'
@@ -86,6 +87,8 @@ export class Zone {
     this.nodes = parts.nodes
     this.#clock = seams.clock
     this.#vouch = options.vouch
+    // Every question to an agent listens to it, and there are as many as nodes.
+    setMaxListeners(0, this.#end.signal)
     const client = (name: string): ApiClient =>
       makeApiClient({ server: parts.api.url, token: parts.api.addClient(name) }, seams.clock)
     const controller = client(CONTROLLER)
