@@ -32,7 +32,7 @@ export type LocalInfo = ReadonlyMap<string, boolean>
 export type AgentStatus = Readonly<v.InferOutput<typeof statusSchema>>
 export type AgentNode = AgentStatus['nodes'][number]
 
-const TIMEOUT_MS = 1_000
+const TIMEOUT_MS = 2_500
 const MAX_CHARACTERS = 8_000_000
 
 const fetchText = (url: string, signal: AbortSignal): Promise<string> =>

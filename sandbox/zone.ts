@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../core/clock.js'
+import { type Clock, sleep } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 import { type AgentStatus, type LocalInfo, readLocalInfo, readStatus } from './agent-view.js'
 import { type ApiClient, makeApiClient } from './api-client.js'
@@ -53,9 +53,10 @@ const CONTROLLER = 'node-lifecycle-controller'
 
 const WRITES = ['create', 'update', 'patch', 'delete']
 
-/** How many processes may start at the same time. */
+/** How many processes may start at the same time, how long each may take before the next, and how often to look. */
 const START_BATCH = 6
-const START_PAUSE_MS = 250
+const START_LIMIT_MS = 10_000
+const START_LOOK_MS = 100
 
 const writeOf = (request: RecordedRequest): NodeWrite | undefined => {
   const isWrite = WRITES.includes(request.verb) && request.status < 300
@@ -105,8 +106,11 @@ export class Zone {
   async start(): Promise<void> {
     await createZoneObjects(this.#admin, randomBytes(32).toString('hex'), this.#end.signal)
     for (const node of this.nodes) await node.prepare()
-    await this.#inBatches(this.nodes, node => node.startKubelet())
-    await this.#inBatches(this.nodes, node => node.startAgent(this.#vouch))
+    await this.#inBatches(
+      node => node.startKubelet(),
+      node => Promise.resolve(this.object(node.name) !== undefined),
+    )
+    await this.#startAgents()
   }
 
   node(name: string): ZoneNode {
@@ -125,7 +129,7 @@ export class Zone {
   async restartAgents(vouch: Vouch): Promise<void> {
     this.#vouch = vouch
     await Promise.all(this.nodes.map(node => node.stopAgent()))
-    await this.#inBatches(this.nodes, node => node.startAgent(vouch))
+    await this.#startAgents()
   }
 
   /** Kubelet and agent of the node lose the API, as behind a cut cable (`silent`) or a stopped server. */
@@ -188,12 +192,36 @@ export class Zone {
     await rm(this.dir, { recursive: true, force: true })
   }
 
-  async #inBatches(nodes: readonly ZoneNode[], start: (node: ZoneNode) => void): Promise<void> {
-    for (const [i, node] of nodes.entries()) {
-      if (this.#end.signal.aborted) return
-      start(node)
-      if (i % START_BATCH === START_BATCH - 1)
-        await new Promise<void>(resolve => this.#clock.after(START_PAUSE_MS, resolve))
+  #startAgents(): Promise<void> {
+    return this.#inBatches(
+      node => node.startAgent(this.#vouch),
+      async node => (await this.localInfo(node)) !== undefined,
+    )
+  }
+
+  /** A few at a time: a hundred programs that start at once keep each other from starting. */
+  async #inBatches(
+    start: (node: ZoneNode) => void,
+    isUp: (node: ZoneNode) => Promise<boolean>,
+  ): Promise<void> {
+    const { nodes } = this
+    for (let from = 0; from < nodes.length && !this.#end.signal.aborted; from += START_BATCH) {
+      const batch = nodes.slice(from, from + START_BATCH)
+      for (const node of batch) start(node)
+      // The last ones are waited for by whoever wants to see them.
+      if (from + START_BATCH < nodes.length) await this.#untilUp(batch, isUp)
+    }
+  }
+
+  async #untilUp(
+    nodes: readonly ZoneNode[],
+    isUp: (node: ZoneNode) => Promise<boolean>,
+  ): Promise<void> {
+    const giveUpAt = this.#clock.now() + START_LIMIT_MS
+    while (this.#clock.now() < giveUpAt) {
+      const ups = await Promise.all(nodes.map(isUp))
+      if (ups.every(up => up)) return
+      if (!(await sleep(this.#clock, START_LOOK_MS, this.#end.signal))) return
     }
   }
 }
