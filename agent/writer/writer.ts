@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubeApi } from '../../kube/api.js'
+import { majoritySpokeAt } from '../../vote/condemn.js'
 import type { Wish } from '../../vote/plan.js'
 import { eventFor, type EventWords } from '../../vote/reason.js'
 import type { VouchEnd } from '../../vote/vouch.js'
@@ -20,6 +22,8 @@ import { differs, planWish, wishFor, wordingOf, wordsFor } from './wishes.js'
 const LEASE_RANKS = 2
 /** Wait this long before a write that failed is tried again. */
 const RETRY_MS = 2_000
+/** How often to look whether a majority has spoken. */
+const CONFIRM_MS = 500
 
 interface WriterSeams {
   readonly kube: KubeApi
@@ -82,6 +86,8 @@ class LevelWriter implements Writer {
   constructor(options: AgentOptions, seams: WriterSeams) {
     this.#o = options
     this.#seams = seams
+    // Requests about several nodes run beside each other, and those are bounded by the zone's size.
+    setMaxListeners(0, this.#stopping.signal)
     this.#leases = makeLeaseKeeper(options, seams)
     this.#taints = makeTaintKeeper(seams)
     this.#events = makeEventTeller(options.nodeName, { ...seams, signal: this.#stopping.signal })
@@ -171,6 +177,7 @@ class LevelWriter implements Writer {
   /** Start what is due about one member; returns when to look again. */
   #reviewMember(state: ZoneState, index: number): number {
     const { name } = state.roster.members[index]!
+    const now = this.#seams.clock.now()
     const node = this.#nodeOf(name)
     const wish = wishFor(state, index)
     const vouchAt = wish === 'vouched' ? this.#reviewVouching(state, name, node) : Infinity
@@ -180,9 +187,19 @@ class LevelWriter implements Writer {
       return vouchAt
     }
     const dueAt = this.#dueAt(state, name, wish)
-    if (dueAt > this.#seams.clock.now()) return Math.min(vouchAt, dueAt)
+    if (!this.#isConfirmed(state, name, wish)) return Math.min(vouchAt, now + CONFIRM_MS)
+    if (dueAt > now) return Math.min(vouchAt, dueAt)
     this.#start(name, this.#bringMember(name, node, wish))
     return vouchAt
+  }
+
+  /**
+   * Marks that we would take off may have been put on by a majority that we have just lost: it must have spoken since
+   * we saw the difference. A condemnation waited for the same before it became final.
+   */
+  #isConfirmed({ judgement, table }: ZoneState, name: string, wish: Wish): boolean {
+    if (wish === 'dead' || wish === 'kubelet-sick') return true
+    return majoritySpokeAt(judgement, table) > this.#pending.get(name)!.since
   }
 
   /** When it is our turn to write; +Infinity when it never is. */
