@@ -96,14 +96,19 @@ const split = (url: string): Parts => {
 
 type Named = Omit<RecordedRequest, 'client' | 'path' | 'status'>
 
+/** The authorizer takes a list or watch of one name for a question about that name. */
+const selectedName = (query: URLSearchParams): string =>
+  /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
+
 /** A request in the words of RBAC. */
-const named = (path: string, verb: string): Named => {
+const named = (path: string, query: URLSearchParams, verb: string): Named => {
   const nothing = { resource: '', group: '', subresource: '', namespace: '', name: '' }
   if (path === TOKEN_REVIEWS)
     return { ...nothing, verb: 'create', group: 'authentication.k8s.io', resource: 'tokenreviews' }
   const at = parsePath(path)
   if (at === undefined) return { ...nothing, verb }
-  const { row, namespace = '', name = '', subresource } = at
+  const { row, namespace = '', subresource } = at
+  const name = at.name ?? selectedName(query)
   return { verb, group: row.group, resource: row.resource, subresource, namespace, name }
 }
 
@@ -254,9 +259,9 @@ export class Api {
     return { code: refusal.status, text: `${JSON.stringify(statusBody(refusal))}\n` }
   }
 
-  #record({ link, path }: Given, verb: string, status: number): void {
+  #record({ link, path, query }: Given, verb: string, status: number): void {
     if (this.requests.length >= MAX_RECORDED) this.requests.splice(0, MAX_RECORDED / 10)
-    this.requests.push({ client: link.client, path, status, ...named(path, verb) })
+    this.requests.push({ client: link.client, path, status, ...named(path, query, verb) })
   }
 }
 

@@ -219,12 +219,10 @@ const allowed: [method: string, url: string][] = [
   ['PATCH', '/api/v1/nodes/n1/status'],
   ...['edge-health-zone-config', 'edge-health-config', 'hmac-config'].flatMap(
     (name): [string, string][] => [
-      ['GET', `${inSystem}/configmaps/${name}`],
       ['GET', one('configmaps', name)],
       ['GET', one('configmaps', name, '&watch=true')],
     ],
   ),
-  ['GET', `${inSystem}/secrets/edge-health-keys`],
   ['GET', one('secrets', 'edge-health-keys', '&limit=500')],
   ['GET', one('secrets', 'edge-health-keys', '&watch=1')],
   ['GET', `${lease}/n1`],
@@ -239,7 +237,9 @@ const denied: [method: string, url: string][] = [
   ['DELETE', '/api/v1/nodes/n1'],
   ['GET', `${inSystem}/secrets`],
   ['GET', one('secrets', 'other')],
+  ['GET', `${inSystem}/secrets/edge-health-keys`],
   ['GET', `${inSystem}/secrets/other`],
+  ['GET', `${inSystem}/configmaps/hmac-config`],
   ['GET', '/api/v1/namespaces/default/secrets/edge-health-keys'],
   ['PATCH', `${inSystem}/secrets/edge-health-keys`],
   ['GET', `${inSystem}/configmaps?watch=true`],
