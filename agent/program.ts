@@ -94,6 +94,8 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
   return {
     start: async () => {
       try {
+        // A wrong path is a mistake to be told at once; a token that is late, or an API out of reach, is waited for.
+        await credentials.check()
         await openLocal()
         await agent.start()
         await openPeers()

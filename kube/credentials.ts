@@ -46,6 +46,11 @@ export interface Material {
 /** Credentials that follow their files. */
 export interface Credentials {
   /**
+   * Whether the source can be read at all. Neither tokens nor plugins are asked for: those may come later. Rejects
+   * with CredentialsError.
+   */
+  check(): Promise<void>
+  /**
    * What the next request needs. Rejects with CredentialsError when nothing usable was ever read; later trouble is
    * logged and the last good material stays in use, since a file may be missing for the moment of its replacement.
    */
@@ -119,6 +124,10 @@ class FollowedCredentials implements Credentials {
     this.#clock = seams.clock
     this.#log = seams.log
     this.#readAccess = accessReader(options)
+  }
+
+  async check(): Promise<void> {
+    await this.#readAccess()
   }
 
   async material(): Promise<Material> {
