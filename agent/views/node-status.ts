@@ -14,13 +14,15 @@ import type {
 } from '../http/status-view.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
-import { wordingOf } from '../writer/wishes.js'
+import { differs, wordingOf } from '../writer/wishes.js'
 import type { NextWrite, Writer } from '../writer/writer.js'
+import type { Roster } from '../../core/roster.js'
 import { FLAG } from '../../vote/evidence.js'
 import { opinionOf, type Opinion } from '../../vote/opinion.js'
 import { guardInWords, uncountedInWords, vouchEndInWords } from '../../vote/reason.js'
 import { isVouched, vouchRefusal } from '../../vote/vouch.js'
-import { topWriter } from '../../vote/writer.js'
+import { wishOf } from '../../vote/plan.js'
+import { topWriter, writerRank } from '../../vote/writer.js'
 import type { Times } from './times.js'
 
 /** Everything that a node's page is made from, at one instant. */
@@ -136,26 +138,52 @@ const lastWriteOf = ({ store, o }: NodeScene, name: string): WriteView | null =>
   return { at: new Date(at).toISOString(), by: o.nodeName, what: `${kind}: ${what}`, result }
 }
 
+const idsOf = ({ members }: Roster): readonly bigint[] => members.map(({ id }) => id)
+
+/** A write to come: what it is, the own rank, and when the first writer's turn is; +Infinity while a guard holds it. */
+interface Coming {
+  readonly what: string
+  readonly rank: number | undefined
+  readonly at: number
+}
+
+/** What is written once the verdict on its way is final; undefined when the Node already looks like that. */
+const onItsWay = ({ o, state, store }: NodeScene, opinion: Opinion): Coming | undefined => {
+  const { judgement, table, roster } = state
+  const { index } = opinion
+  const { name, id } = roster.members[index]!
+  const wish = wishOf({ verdict: opinion.pending, class: opinion.class }, false)
+  const node = store.nodeList.current.nodes.get(name)
+  if (node === undefined || !differs(node, wish, o)) return undefined
+  const hold = opinion.guards.length === 1 ? opinion.guards[0] : undefined
+  const isLinkUp = store.cloudLink.current.state === 'up'
+  return {
+    what: wish,
+    rank: writerRank(judgement, table, { index, id }, idsOf(roster)),
+    at: isLinkUp && hold?.kind === 'hold' ? hold.until : Infinity,
+  }
+}
+
 const nextWriteOf = (
   scene: NodeScene,
-  index: number,
-  next: NextWrite | undefined,
+  opinion: Opinion,
+  due: NextWrite | undefined,
 ): NextWriteView | null => {
-  if (next === undefined) return null
-  const { state, times } = scene
+  const { o, state, times } = scene
   const { judgement, table, roster } = state
-  const target = { index, id: roster.members[index]!.id }
-  const top = topWriter(
-    judgement,
-    table,
-    target,
-    roster.members.map(({ id }) => id),
-  )
+  const coming: Coming | undefined =
+    due === undefined
+      ? onItsWay(scene, opinion)
+      : { what: due.wish, rank: due.rank, at: due.at - (due.rank ?? 0) * o.writerStaggerMs }
+  if (coming === undefined) return null
+  const { index } = opinion
+  const top = topWriter(judgement, table, { index, id: roster.members[index]!.id }, idsOf(roster))
+  const inSeconds = times.until(coming.at)
   return {
-    what: next.wish,
+    what: coming.what,
     by: top === undefined ? 'nobody' : roster.members[top]!.name,
-    ownRank: next.rank ?? null,
-    inSeconds: next.rank === undefined ? null : Math.max(0, times.until(next.at) ?? 0),
+    ownRank: coming.rank ?? null,
+    inSeconds: inSeconds === null ? null : Math.max(0, inSeconds),
   }
 }
 
@@ -189,7 +217,7 @@ const statusFrom = (scene: NodeScene, opinion: Opinion): NodeStatus => {
     peer: opinion.isSelf ? null : peerOf(scene, index),
     vouch: vouchOf(scene, index),
     lastWrite: lastWriteOf(scene, name),
-    nextWrite: nextWriteOf(scene, index, next),
+    nextWrite: nextWriteOf(scene, opinion, next),
   }
 }
 
