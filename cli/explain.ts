@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
-import type { NodeDetail, ExplainView, ProbeView, VouchView } from '../agent/http/status-view.js'
+import type {
+  GuardView,
+  NodeDetail,
+  ExplainView,
+  ProbeView,
+  VouchView,
+} from '../agent/http/status-view.js'
 import { nearest } from '../agent/options/nearest.js'
 import { agentOption, fetchNode, fetchStatus, parseAgentUrl } from './agent-client.js'
 import {
@@ -84,6 +90,10 @@ const voterRows = (node: NodeDetail): readonly (readonly string[])[] =>
     counts ? 'yes' : `no: ${why ?? 'not said'}`,
   ])
 
+/** Some sentences begin with the guard's name by themselves. */
+const guardText = ({ kind, text }: GuardView): string =>
+  text.startsWith(`${kind.replaceAll('-', ' ')}:`) ? text : `${kind}: ${text}`
+
 /** The explanation for people: the first line says it, the rest shows why. */
 export const explainText = (view: ExplainView, paint: Paint): string => {
   const { node, at } = view
@@ -92,9 +102,7 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
   const guards =
     node.guards.length === 0
       ? [fact('guards', 'none holds')]
-      : node.guards.map((guard, index) =>
-          fact(index === 0 ? 'guards' : '', `${guard.kind}: ${guard.text}`),
-        )
+      : node.guards.map((guard, index) => fact(index === 0 ? 'guards' : '', guardText(guard)))
   const here =
     node.local === 'up'
       ? 'up: services on this node use it'
