@@ -30,7 +30,7 @@ export class Child {
   readonly #process: ChildProcess
   readonly #lines: string[] = []
   #isWanted = true
-  #hasEnded = false
+  #end: Ended | undefined
 
   constructor(program: Program) {
     this.title = program.title
@@ -42,8 +42,8 @@ export class Child {
     this.#collect(this.#process.stderr)
     this.ended = new Promise(resolve => {
       const end = (code: number | null, signal: string | null): void => {
-        this.#hasEnded = true
-        resolve({ title: this.title, code, signal, isCrash: this.#isWanted })
+        this.#end = { title: this.title, code, signal, isCrash: this.#isWanted }
+        resolve(this.#end)
       }
       this.#process.once('error', error => {
         this.#keep(error.message)
@@ -57,8 +57,9 @@ export class Child {
     return this.#process.pid
   }
 
-  get hasEnded(): boolean {
-    return this.#hasEnded
+  /** Undefined while it runs. */
+  get end(): Ended | undefined {
+    return this.#end
   }
 
   /** The last lines of both streams, oldest first. */
@@ -78,14 +79,14 @@ export class Child {
   /** Without a warning, as a power cut. */
   async kill(): Promise<void> {
     this.#isWanted = false
-    if (!this.#hasEnded) this.#process.kill('SIGKILL')
+    if (this.#end === undefined) this.#process.kill('SIGKILL')
     await this.ended
   }
 
   /** Ask it to end, and end it when it does not. */
   async stop(clock: Clock): Promise<void> {
     this.#isWanted = false
-    if (this.#hasEnded) return
+    if (this.#end !== undefined) return
     this.thaw()
     this.#process.kill('SIGTERM')
     const cancel = clock.after(KILL_AFTER_MS, () => this.#process.kill('SIGKILL'))

@@ -151,6 +151,11 @@ export class ZoneNode {
     await Promise.all([this.stopAgent(), this.#kubelet?.stop(this.#settings.clock)])
   }
 
+  /** How its agent ended; undefined while it runs. */
+  get agentEnd(): Ended | undefined {
+    return this.#agent?.end
+  }
+
   /** The last lines of its agent. */
   agentLines(count: number): readonly string[] {
     return this.#agent?.lastLines(count) ?? []

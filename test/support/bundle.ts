@@ -61,8 +61,12 @@ export const startBundle = (
       resolve({ code, signal, out, err, ms: performance.now() - startedAt }),
     )
   })
+  // Also when the test itself runs out of time and is ended.
+  const end = (): void => void child.kill('SIGKILL')
+  process.once('exit', end)
   t.teardown(async () => {
-    child.kill('SIGKILL')
+    end()
+    process.off('exit', end)
     await ended
   })
   return {

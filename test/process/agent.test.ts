@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person sees of agents that are real processes: start, stop, boot without the cloud, death of the writer.
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { kubeconfigText } from '../../sandbox/zone-objects.js'
+import { buildBundle, eventually, startBundle, type Finished } from '../support/bundle.js'
+import { get, startProcessZone } from '../support/process-zone.js'
+
+// About 60 s; several times that on a machine that does other things as well.
+t.setTimeout(300_000)
+
+const script = buildBundle(t)
+
+/** What it said beside that it starts. */
+const troubleOf = ({ err }: Finished): readonly string[] =>
+  err
+    .trim()
+    .split('\n')
+    .filter(line => !line.startsWith('{"level":"info"'))
+
+const agentArguments = (folder: string, address: string, more: readonly string[] = []) => [
+  'agent',
+  '--node-name=edge-1',
+  `--node-address=${address}`,
+  `--state-dir=${join(folder, 'state')}`,
+  ...more,
+]
+
+/** A kubeconfig of an API where nobody listens. */
+const deadKubeconfig = (folder: string): string => {
+  const path = join(folder, 'kubeconfig')
+  writeFileSync(path, kubeconfigText('http://127.0.0.1:1', 'nobody', 'token'))
+  return path
+}
+
+const takePort = async (t: Test, host: string): Promise<number> => {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, host, () => resolve()))
+  t.teardown(() => server.close())
+  return (server.address() as { port: number }).port
+}
+
+t.test('what keeps an agent from starting is one clear line and exit code 1', async t => {
+  const folder = t.testdir()
+  const port = await takePort(t, '127.32.0.1')
+  const kubeconfig = deadKubeconfig(folder)
+  writeFileSync(join(folder, 'broken'), 'clusters: [')
+  mkdirSync(join(folder, 'a-folder'))
+  const free = ['--local-port=51006', '--local-address=127.32.0.2']
+  const at = (name: string): string => `--kubeconfig=${join(folder, name)}`
+  const rows: [why: string, args: readonly string[], line: RegExp][] = [
+    [
+      'the local port is taken',
+      [`--kubeconfig=${kubeconfig}`, '--local-address=127.32.0.1', `--local-port=${port}`],
+      new RegExp(`127\\.32\\.0\\.1:${port}.*the port is taken; is another agent running`),
+    ],
+    [
+      "the peers' port is taken",
+      [`--kubeconfig=${kubeconfig}`, ...free, `--port=${port}`],
+      new RegExp(`127\\.32\\.0\\.1:${port}.*the port is taken`),
+    ],
+    ['no kubeconfig there', [...free, at('absent')], /absent.*(no such file|ENOENT)/],
+    [
+      'a kubeconfig that nobody can read',
+      [...free, at('a-folder')],
+      /a-folder.*(EISDIR|directory)/,
+    ],
+    ['a kubeconfig that is no YAML', [...free, at('broken')], /broken/],
+    ['neither kubeconfig nor Pod', free, /no kubeconfig given and not inside a Pod/],
+  ]
+  for (const [why, args, line] of rows) {
+    const ended = await startBundle(t, script, agentArguments(folder, '127.32.0.1', args)).ended
+    t.equal(ended.code, 1, `${why}: exit code`)
+    const trouble = troubleOf(ended)
+    t.equal(trouble.length, 1, `${why}: one line`, { err: ended.err })
+    t.match(trouble[0], line, why)
+    t.notMatch(ended.err, / at .*\.cjs:/, `${why}: no stack`)
+    t.equal(ended.out, '')
+  }
+})
+
+t.test(
+  'an address that is not there yet is waited for; without a zone it is not ready',
+  async t => {
+    const folder = t.testdir()
+    const more = [
+      `--kubeconfig=${deadKubeconfig(folder)}`,
+      '--local-address=127.32.0.3',
+      '--local-port=51006',
+    ]
+    // TEST-NET-1: no machine has it.
+    const agent = startBundle(t, script, agentArguments(folder, '192.0.2.7', more))
+    const url = 'http://127.32.0.3:51006'
+    await eventually('it waits', 15_000, () => agent.err().includes('does not exist yet, waiting'))
+    t.match(await get(`${url}/healthz`), { status: 200 })
+    t.match(await get(`${url}/readyz`), { status: 503, text: /the zone is not known yet/ })
+    t.match(await get(`${url}/localinfo`), { status: 200, text: /^\{\}/ }, 'it decides nothing')
+    const askedAt = performance.now()
+    agent.kill('SIGTERM')
+    const { code } = await agent.ended
+    t.equal(code, 0)
+    t.ok(performance.now() - askedAt < 5_000)
+  },
+)
+
+t.test('a zone of five', async t => {
+  const zone = await startProcessZone(t, script, {
+    base: '127.32.1.11',
+    nodes: 5,
+    env: { EDGE_HEALTH_WRITE_HOLD: '4s' },
+  })
+  const { explain, agreed, statusOf, detailOf } = zone
+  const restart = async (...names: readonly string[]): Promise<void> => {
+    for (const name of names) zone.zone.restart(zone.node(name))
+    await agreed([], 30_000)
+  }
+  await agreed([], 40_000)
+
+  await t.test('ready, with its memory on disk for its owner alone', async t => {
+    t.match(await get(`${zone.node('edge-1').localUrl}/readyz`), { status: 200 })
+    const folder = join(zone.node('edge-1').identity.dir, 'state')
+    await eventually('roster and keys are on disk', 10_000, () => readdirSync(folder).length >= 3)
+    t.equal(statSync(folder).mode & 0o777, 0o700)
+    for (const name of readdirSync(folder))
+      t.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
+  })
+
+  await t.test('the writer is killed between decision and write: another writes, once', async t => {
+    const writes = zone.zone.recordWrites()
+    let flips = 0
+    t.teardown(
+      zone.zone.api.store.subscribe('nodes', ({ object, previous }) => {
+        const mark = (node: unknown): unknown =>
+          (node as { metadata: { annotations?: Record<string, string> } } | undefined)?.metadata
+            .annotations?.['nodeunhealth']
+        if (object.metadata.name === 'edge-5' && mark(object) !== mark(previous)) flips++
+      }),
+    )
+    await zone.node('edge-5').kill()
+    const survivors = ['edge-1', 'edge-2', 'edge-3', 'edge-4']
+    const { elected, inMs } = await eventually('all agree who is to write', 10_000, async () => {
+      const views = await Promise.all(survivors.map(name => detailOf(name, 'edge-5')))
+      const next = views[0]?.node.nextWrite
+      const isAgreed = views.every(view => view?.node.nextWrite?.by === next?.by)
+      if (!isAgreed || next?.what !== 'dead' || next.inSeconds === null) return false
+      return { elected: next.by, inMs: next.inSeconds * 1_000 }
+    })
+    t.ok(inMs > 1_000, `${elected} is to write in ${inMs.toFixed(0)} ms`)
+    const dueAt = performance.now() + inMs
+    await new Promise(resolve => setTimeout(resolve, dueAt - performance.now() - 300))
+    t.strictSame(writes(), [], 'nothing is written yet')
+    zone.signalAgent(elected, 'SIGKILL')
+    zone.node(elected).state = 'killed'
+
+    const first = await eventually('another writes', 10_000, () =>
+      writes().find(({ node }) => node === 'edge-5'),
+    )
+    const lateMs = performance.now() - dueAt
+    t.ok(lateMs < 5_000, `${first.by} wrote ${lateMs.toFixed(0)} ms after ${elected} was to`)
+    t.not(first.by, elected)
+    t.equal(zone.zone.object('edge-5')?.metadata.annotations?.['nodeunhealth'], 'yes')
+    await new Promise(resolve => setTimeout(resolve, 3_500))
+    const about = writes().filter(({ node }) => node === 'edge-5')
+    t.strictSame(about, [first], 'once: nobody wrote again, no second write was tried')
+    t.equal(flips, 1)
+
+    const asked = survivors.find(name => name !== elected)!
+    const { code, out } = await explain(asked, 'edge-5')
+    t.equal(code, 1)
+    t.match(out, /^edge-5 \(127\.32\.1\.15\) is dead: a majority of its peers cannot reach it/)
+    t.match(out, /votes: [34] down and 0 up count; 3 of 5 members decide/)
+    t.match(out, /own probes +down, .* failed in a row: .*kubeletauth: connection refused/)
+    t.match(out, /next write +nothing/)
+    const teller = await explain(first.by, 'edge-5')
+    t.match(teller.out, new RegExp(`written +status: dead, by ${first.by} .* ago: done`))
+    await zone.node(elected).kill()
+    await restart('edge-5', elected)
+  })
+
+  await t.test('a node without its cloud link is explained as alive and vouched for', async t => {
+    zone.zone.cutCloud(zone.node('edge-2'), 'silent')
+    await eventually('its peers vouch', 30_000, async () => {
+      const view = await detailOf('edge-1', 'edge-2')
+      return view?.node.vouch.state === 'active'
+    })
+    const { code, out } = await explain('edge-1', 'edge-2')
+    t.equal(code, 0, 'it is not dead')
+    t.match(
+      out,
+      /^edge-2 \(.*\) is alive: only its own link to the cloud is cut, for \d+ s by its own word; its peers vouch for it\.\n/,
+    )
+    t.match(out, /verdict +healthy, class cloud-link-cut/)
+    t.match(out, /here +up: services on this node use it/)
+    t.match(out, /own record .* kubelet well, cloud link cut since/)
+    t.match(out, /vouching +by edge-[1345], since /)
+    const own = await explain('edge-2', 'edge-2')
+    t.match(own.out, /only its own link to the cloud is cut/, 'it says so itself')
+    zone.zone.healCloud(zone.node('edge-2'))
+  })
+
+  await t.test('SIGTERM: it says goodbye, ends with 0, and nobody calls it dead', async t => {
+    const writes = zone.zone.recordWrites()
+    const node = zone.node('edge-3')
+    const askedAt = performance.now()
+    await node.stopAgent()
+    const ms = performance.now() - askedAt
+    t.ok(ms < 5_000, `ended after ${ms.toFixed(0)} ms`)
+    t.match(node.agentEnd, { code: 0, signal: null })
+    node.state = 'killed'
+    await eventually('the others heard of it', 5_000, async () => {
+      const view = await detailOf('edge-1', 'edge-4')
+      const voter = view?.node.voters.find(({ name }) => name === 'edge-3')
+      return voter?.counts === false && voter.why === 'it is shutting down'
+    })
+    await agreed([], 5_000)
+    // Twice what it takes to condemn and write a node that dies.
+    await new Promise(resolve => setTimeout(resolve, 8_000))
+    t.strictSame(
+      writes().filter(({ node }) => node === 'edge-3'),
+      [],
+      'nothing is written about it',
+    )
+    zone.zone.restart(node)
+    await agreed([], 30_000)
+  })
+
+  await t.test('booted while the cloud is cut, all of them vote from disk', async t => {
+    const writes = zone.zone.recordWrites()
+    for (const node of zone.zone.nodes) zone.zone.cutCloud(node, 'refused')
+    zone.env['EDGE_HEALTH_BRAKE_SHARE'] = '20%'
+    await zone.zone.restartAgents('lease')
+    await agreed([], 30_000)
+    t.match(await statusOf('edge-1'), { roster: { source: 'disk' }, cloudLink: { state: 'cut' } })
+    t.match(await get(`${zone.node('edge-1').localUrl}/readyz`), { status: 200 })
+    await zone.node('edge-5').kill()
+    await agreed(['edge-5'], 15_000)
+    await eventually('it is condemned', 15_000, async () => {
+      const view = await detailOf('edge-1', 'edge-5')
+      return view?.node.verdict === 'unhealthy'
+    })
+    t.strictSame(writes(), [], 'and nothing is written')
+    const { out } = await explain('edge-1', 'edge-5')
+    t.match(out, /cloud-link-cut: this agent does not reach the apiserver, so it writes nothing/)
+    for (const node of zone.zone.nodes) zone.zone.healCloud(node)
+    await restart('edge-5')
+  })
+
+  await t.test('the brake is explained with its numbers', async t => {
+    const isClean = (): boolean =>
+      zone.zone.nodes.every(
+        ({ name }) => zone.zone.object(name)?.metadata.annotations?.['nodeunhealth'] === undefined,
+      )
+    await eventually('no mark is left from before', 20_000, isClean)
+    const writes = zone.zone.recordWrites()
+    await Promise.all([zone.node('edge-4').kill(), zone.node('edge-5').kill()])
+    await agreed(['edge-4', 'edge-5'], 15_000)
+    await eventually('the brake holds', 20_000, async () => {
+      const view = await detailOf('edge-1', 'edge-5')
+      return view?.node.guards.some(({ kind }) => kind === 'brake')
+    })
+    const { code, out } = await explain('edge-1', 'edge-5')
+    t.equal(code, 1)
+    t.match(
+      out,
+      /^edge-5 \(.*\) looks dead \(3 down, 0 up, 3 needed\), but the brake holds: 2 of 5 nodes look dead, at most 1 may be condemned at one time; nothing is written about any of them\.\n/,
+    )
+    t.match(out, /guards +brake: 2 nodes look dead, at most 1 may be condemned/)
+    t.match(out, /next write +dead, by edge-[123] once no guard holds/)
+    t.strictSame(writes(), [])
+  })
+})
