@@ -44,7 +44,7 @@ export class ControlPlane {
   }
 
   #node(name: string): NodeObject {
-    return this.#cluster.raw('node', name) as unknown as NodeObject
+    return this.#cluster.raw('node', name)
   }
 
   #monitor(name: string): void {

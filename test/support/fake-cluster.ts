@@ -212,7 +212,7 @@ export class FakeCluster {
 
   /** What a part of the control plane changes on the spot; watches hear of it, `writes` does not. */
   edit(kind: 'node' | 'lease' | 'configmap' | 'secret', name: string, change: object): void {
-    this.#store(kind, { ...this.#read(kind, name), ...change } as Raw)
+    this.#store(kind, { ...this.#read(kind, name), ...change })
   }
 
   raw(kind: 'node' | 'lease', name: string): Raw {
