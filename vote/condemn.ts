@@ -144,6 +144,18 @@ const keepSilent = (j: Judgement): number[] => {
 }
 
 /**
+ * The brake lets go because some came back: the others may be about to. What they were held for begins anew, or the
+ * end of an outage would condemn whoever is last to return.
+ */
+const holdAnew = (j: Judgement, now: number): void => {
+  for (let target = 0; target < j.size; target++) {
+    if (j.pending[target] !== VERDICT.unhealthy) continue
+    j.pendingAt[target] = now
+    j.backedAt[target] = Infinity
+  }
+}
+
+/**
  * Settle the verdicts; returns the members whose verdict moved. Clearing comes first and knows no brake. The brake is
  * applied to all that look dead together, not one after the other, so that the first few of a disaster are not
  * condemned merely because they came first.
@@ -160,7 +172,9 @@ export const reviewVerdicts = (
   for (let target = 0; target < e.size; target++) reviewPending(j, e, target, at)
   finalise(j, VERDICT.healthy, at)
   j.dead = countDead(j)
+  const wasBraked = j.brake
   j.brake = j.dead > brakeLimit(e.size, o)
+  if (wasBraked && !j.brake) holdAnew(j, horizon.now)
   if (!j.brake) finalise(j, VERDICT.unhealthy, at)
   return at.changed
 }
