@@ -18,12 +18,15 @@ export interface Instant {
 
 const SILENT: WriteWords = { message: '', at: '' }
 
-/** What the zone wants the member's Node to look like. Cheap: no words are made. */
-export const wishFor = ({ judgement: j, vouching }: ZoneState, index: number): Wish =>
-  wishOf(
-    { verdict: VERDICTS[j.verdict[index]!]!, class: CLASSES[j.nodeClass[index]!]! },
-    isVouched(vouching, index),
-  )
+/**
+ * What the zone wants the member's Node to look like. Cheap: no words are made. A condemnation that became final just
+ * before the brake came on, and was not written yet, stays unwritten.
+ */
+export const wishFor = ({ judgement: j, vouching }: ZoneState, index: number): Wish => {
+  const verdict = VERDICTS[j.verdict[index]!]!
+  if (j.brake && verdict === 'unhealthy') return 'keep'
+  return wishOf({ verdict, class: CLASSES[j.nodeClass[index]!]! }, isVouched(vouching, index))
+}
 
 /** The next write that the wish asks of the Node; a vouched node that the control plane gave up is also made Ready. */
 export const planWish = (
@@ -39,9 +42,18 @@ export const planWish = (
   return wish === 'keep' ? NOTHING : planNode(node, wish, words, o)
 }
 
+/**
+ * Vouching that just began asks for no marks yet: after an outage of the whole zone the links come back one after the
+ * other, and who is last is not cut. Its Lease is renewed meanwhile, and a node that was given up is made Ready.
+ */
+export const planYoungVouch = (node: NodeView, words: WriteWords, o: VoteOptions): NodePlan =>
+  o.vouch === 'lease' ? planReady(node, words) : NOTHING
+
 /** Whether the Node as last seen differs from the wish. */
-export const differs = (node: NodeView, wish: Wish, o: VoteOptions): boolean =>
-  planWish(node, wish, SILENT, o).kind !== 'nothing'
+export const differs = (node: NodeView, wish: Wish, isYoung: boolean, o: VoteOptions): boolean => {
+  const plan = isYoung ? planYoungVouch(node, SILENT, o) : planWish(node, wish, SILENT, o)
+  return plan.kind !== 'nothing'
+}
 
 /** How this zone's members are named. */
 export const wordingOf = ({ roster }: ZoneState, now: number): Wording => ({

@@ -6,6 +6,7 @@ import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubeApi } from '../../kube/api.js'
 import { majoritySpokeAt } from '../../vote/condemn.js'
+import { CLASSES } from '../../vote/judgement.js'
 import type { Wish } from '../../vote/plan.js'
 import { eventFor, type EventWords } from '../../vote/reason.js'
 import type { VouchEnd } from '../../vote/vouch.js'
@@ -16,12 +17,14 @@ import { makeEventTeller, type EventTeller } from './event-teller.js'
 import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
 import { bringAbout, type Record, type Task, type TaskEnd } from './node-writer.js'
 import { makeTaintKeeper, type TaintKeeper } from './taint-keeper.js'
-import { differs, planWish, wishFor, wordingOf, wordsFor } from './wishes.js'
+import { differs, planWish, planYoungVouch, wishFor, wordingOf, wordsFor } from './wishes.js'
 
 /** Ranks that look after the Leases of vouched nodes: the writer and one to stand by. */
 const LEASE_RANKS = 2
 /** Wait this long before a write that failed is tried again. */
 const RETRY_MS = 2_000
+/** The cloud link is looked at once in so many periods, at the latest. */
+const LINK_PERIODS = 1.1
 /** How often to look whether a majority has spoken. */
 const CONFIRM_MS = 500
 
@@ -180,9 +183,12 @@ class LevelWriter implements Writer {
     const now = this.#seams.clock.now()
     const node = this.#nodeOf(name)
     const wish = wishFor(state, index)
-    const vouchAt = wish === 'vouched' ? this.#reviewVouching(state, name, node) : Infinity
+    const youngUntil = wish === 'vouched' ? this.#youngUntil(state, index) : -Infinity
+    const isYoung = now < youngUntil
+    const leaseAt = wish === 'vouched' ? this.#reviewVouching(state, name, node) : Infinity
+    const vouchAt = isYoung ? Math.min(leaseAt, youngUntil) : leaseAt
     if (node === undefined || this.#running.has(name)) return vouchAt
-    if (!differs(node, wish, this.#o)) {
+    if (!differs(node, wish, isYoung, this.#o)) {
       this.#pending.delete(name)
       return vouchAt
     }
@@ -191,6 +197,13 @@ class LevelWriter implements Writer {
     if (dueAt > now) return Math.min(vouchAt, dueAt)
     this.#start(name, this.#bringMember(name, node, wish))
     return vouchAt
+  }
+
+  /** When every agent whose link came back together with the first one has noticed; +Infinity while none has. */
+  #youngUntil({ judgement: j }: ZoneState, index: number): number {
+    if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
+    const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#o
+    return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
   }
 
   /**
@@ -279,6 +292,8 @@ class LevelWriter implements Writer {
       if (wish === 'keep') return nothing
       const at = { now: clock.now(), wall: clock.wall(), o: this.#o }
       const { opinion, words } = wordsFor(state, index, wish, at)
+      if (wish === 'vouched' && at.now < this.#youngUntil(state, index))
+        return planYoungVouch(node, words, this.#o)
       said = { wish, event: eventFor(wish, opinion, wordingOf(state, at.now)) }
       return planWish(node, wish, words, this.#o)
     }
