@@ -17,6 +17,7 @@ import { parseNodeView } from '../../kube/node-view.js'
 import { jsonPatch } from '../../sandbox/api/patch-json.js'
 import { mergePatch } from '../../sandbox/api/patch-merge.js'
 import { strategicPatch } from '../../sandbox/api/patch-strategic.js'
+import { parseLabelSelector } from '../../sandbox/api/selector.js'
 
 export type Raw = Record<string, unknown> & {
   metadata: Record<string, unknown> & { name: string; resourceVersion: string }
@@ -32,6 +33,12 @@ export interface Write {
   readonly mark: readonly [before: boolean, after: boolean]
   /** Whether anything but the version differs afterwards. */
   readonly isChange: boolean
+}
+
+const matchOf = (pick: { selector: string } | { name: string }): ((raw: Raw) => boolean) => {
+  if ('name' in pick) return raw => raw.metadata.name === pick.name
+  const matches = parseLabelSelector(pick.selector)
+  return raw => matches(raw as unknown as Parameters<typeof matches>[0])
 }
 
 const isMarked = (raw: Raw): boolean =>
@@ -103,11 +110,17 @@ export class FakeCluster {
   }
 
   #store(kind: string, raw: Raw): Raw {
+    const before = [...this.#subscriptions].filter(each =>
+      this.#hears(each, kind, raw.metadata.name),
+    )
     const next = structuredClone(raw)
     next.metadata.resourceVersion = String(++this.#version)
     const { name } = next.metadata
     this.#objects.set(`${kind}/${name}`, next)
-    for (const each of this.#subscriptions) if (this.#hears(each, kind, name)) each.upsert(next)
+    for (const each of this.#subscriptions) {
+      if (this.#hears(each, kind, name)) each.upsert(next)
+      else if (before.includes(each)) each.resync()
+    }
     return next
   }
 
@@ -241,17 +254,13 @@ export class FakeCluster {
         },
         sink,
       )
-    const isMaster = (raw: Raw): boolean =>
-      Object.keys((raw.metadata['labels'] as object | undefined) ?? {}).some(label =>
-        /^node-role\.kubernetes\.io\/(master|control-plane)$/.test(label),
-      )
     return {
       watchNodes: (pick, sink) =>
         this.#watch(
           client,
           {
             kind: 'node',
-            matches: raw => ('name' in pick ? raw.metadata.name === pick.name : !isMaster(raw)),
+            matches: matchOf(pick),
             parse: parseNodeView,
           },
           sink,

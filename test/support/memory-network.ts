@@ -140,7 +140,6 @@ export class MemoryNetwork {
   isOpen(from: string, to: string): boolean {
     if (this.#down.has(from) || this.#down.has(to) || this.#cuts.has(`${from} ${to}`)) return false
     const sides = this.#sides
-    if (from === to) return true
     return sides === undefined || (sides.has(from) && sides.get(from) === sides.get(to))
   }
 
@@ -274,6 +273,10 @@ export class MemoryNetwork {
     arrived: () => void,
   ): void {
     if (!load.isAlive()) return
+    if (load.from === load.to) {
+      this.#clock.after(0, arrived)
+      return
+    }
     const packets = Math.ceil(load.bytes / PACKET_BYTES)
     this.sentBy(load.from).bytes += load.bytes + packets * PACKET_OVERHEAD
     let lost = 0

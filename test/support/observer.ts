@@ -29,6 +29,8 @@ export interface Sight {
 const MINORITY_GRACE_MS = 20_000
 /** What was wrong with a node may be written this long after it was mended: hold and one rank. */
 const CONDEMN_GRACE_MS = 8_000
+/** A request that was sent before the brake came on may still arrive. */
+const UNDER_WAY_MS = 50
 /** The own kubelet's trouble is shown a little longer than it lasts. */
 const OWN_GRACE_MS = 20_000
 
@@ -45,6 +47,7 @@ export class Observer {
   readonly #unsoundAt = new Map<string, number>()
   readonly #majorityAt = new Map<string, number>()
   #braked = new Set<string>()
+  #lookedAt = -Infinity
   #seen = 0
 
   constructor(sight: Sight) {
@@ -67,6 +70,7 @@ export class Observer {
     }
     for (const write of this.#sight.writes.slice(this.#seen)) this.#review(write, nodes)
     this.#seen = this.#sight.writes.length
+    this.#lookedAt = now
     this.#braked = new Set(nodes.filter(node => node.brake).map(node => node.name))
   }
 
@@ -94,7 +98,8 @@ export class Observer {
       this.#say(`${what}: without a majority`)
     const [before, after] = mark
     if (before || !after) return
-    if (this.#braked.has(by)) this.#say(`${what}: condemns under the brake`)
+    if (this.#braked.has(by) && at > this.#lookedAt + UNDER_WAY_MS)
+      this.#say(`${what}: condemns under the brake`)
     if (at - (this.#troubleAt.get(node) ?? -Infinity) > CONDEMN_GRACE_MS)
       this.#say(`${what}: condemns a sound node`)
   }

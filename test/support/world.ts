@@ -53,6 +53,10 @@ export interface Machine {
   kubelet: Health
   isOn: boolean
   isFrozen: boolean
+  /** Somebody else's agent runs there, which is not ours to start. */
+  isForeign: boolean
+  /** Its answers take longer than any round waits. */
+  isTooSlow: boolean
   /** Its own probes all fail, whatever they ask. */
   isBlind: boolean
   /** The cluster lists it as a node of the zone. */
@@ -109,7 +113,7 @@ export class World {
       ...{ name, address, disk: new Map(), log: recordingLog(), wall: { offsetMs: 0 } },
       ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
       ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
-      ...{ isFrozen: false, isBlind: false, isMember: true },
+      ...{ isFrozen: false, isForeign: false, isTooSlow: false, isBlind: false, isMember: true },
     }
     this.machines.push(machine)
     this.cluster.put('node', name, {
@@ -222,8 +226,8 @@ export class World {
     const isRunning = isOn && !isFrozen
     return {
       ...{ name, address, isMember },
-      isSound: isRunning && kubelet === 'well',
-      isTalking: isRunning && !isBlind && agent !== undefined,
+      isSound: isRunning && kubelet === 'well' && !machine.isTooSlow,
+      isTalking: isRunning && !isBlind && (agent !== undefined || machine.isForeign),
       down: agent?.views
         .localView()
         .nodes.filter(node => !node.isUp)
@@ -309,6 +313,12 @@ export class World {
     machine.process?.thaw()
     machine.kubeletProcess?.thaw()
     this.network.thaw(machine.address)
+  }
+
+  /** Packets to and from the node take so much longer, each way. */
+  slowDown(index: number, ms: number): void {
+    this.machine(index).isTooSlow = ms > 1_000
+    this.network.slowDown(this.machine(index).address, ms)
   }
 
   /** A rolling update's step: the agent says goodbye, the node stays. */

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { ControlPlane } from '../support/control-plane.js'
+import { scenario } from '../support/scenario.js'
+import type { World } from '../support/world.js'
+
+const size = 5
+const CUT = 'edge-health/cloud-link-cut'
+const UNREACHABLE = 'node.kubernetes.io/unreachable'
+
+const taintsOf = (world: World, name: string): string[] =>
+  world.cluster.node(name).taints.map(({ key, effect }) => `${key}:${effect}`)
+
+const conditionOf = (world: World, name: string, type: string): string | undefined =>
+  world.cluster.node(name).conditions.find(condition => condition.type === type)?.status
+
+const reasonOf = (world: World, name: string): string | undefined =>
+  world.cluster.node(name).conditions.find(({ type }) => type === 'PeerHealth')?.reason
+
+const renewals = (world: World, node: string, since: number): string[] =>
+  world.cluster.writes
+    .filter(write => write.kind === 'lease' && write.node === node && write.at >= since)
+    .map(({ by }) => by)
+
+const eventsAbout = (world: World, node: string): string[] =>
+  world.cluster.events.filter(event => event.node === node).map(({ reason }) => reason)
+
+/** A zone with a control plane whose first node has lost its cloud link two minutes ago. */
+const cutOne = async (
+  t: Parameters<typeof scenario>[0],
+  zone: { what: string; flags?: readonly string[] },
+  play: (world: World, control: ControlPlane, cutAt: number) => Promise<void>,
+): Promise<void> =>
+  scenario(t, { ...zone, size, seed: 9 }, async world => {
+    const control = new ControlPlane(
+      world.clock,
+      world.cluster,
+      world.machines.map(({ name }) => name),
+    )
+    await world.settled()
+    const cutAt = world.clock.now()
+    world.cutCloud(0)
+    await world.run(120_000)
+    await play(world, control, cutAt)
+    control.stop()
+  })
+
+t.test('D18: a node whose cloud link is cut is vouched for, until the link is back', async t => {
+  await cutOne(t, { what: 'link back' }, async (world, control, cutAt) => {
+    t.equal(conditionOf(world, 'n0', 'Ready'), 'True', 'past the grace time it is still Ready')
+    t.strictSame(taintsOf(world, 'n0'), [`${CUT}:NoSchedule`], 'new pods are kept away')
+    t.equal(reasonOf(world, 'n0'), 'CloudLinkCut')
+    t.equal(control.evictions.get('n0'), undefined, 'nothing was ever evicted')
+    const by = renewals(world, 'n0', cutAt + 40_000)
+    t.ok(by.length >= 7 && !by.includes('kubelet/n0'), `renewed by others: ${by.join()}`)
+    t.ok(eventsAbout(world, 'n0').includes('CloudLinkCut'))
+    t.strictSame(world.condemned(), [])
+    t.ok(world.allSee(), 'no local view hides it')
+
+    world.healCloud(0)
+    await world.run(40_000)
+    t.strictSame(taintsOf(world, 'n0'), [])
+    t.equal(reasonOf(world, 'n0'), 'PeersReachNode')
+    t.ok(eventsAbout(world, 'n0').includes('VouchingEnded'))
+    const after = renewals(world, 'n0', world.clock.now() - 30_000)
+    t.ok(
+      after.every(each => each === 'kubelet/n0'),
+      'it renews its own Lease again',
+    )
+  })
+})
+
+t.test('D18: vouching ends when the kubelet is sick, and when the node dies', async t => {
+  await cutOne(t, { what: 'kubelet sick' }, async world => {
+    world.machine(0).kubelet = 'sick'
+    const endAt = world.clock.now()
+    await world.run(60_000)
+    t.strictSame(renewals(world, 'n0', endAt + 20_000), [], 'nobody renews for it')
+    t.equal(reasonOf(world, 'n0'), 'KubeletSick')
+    t.strictSame(world.condemned(), ['n0'])
+    t.ok(!taintsOf(world, 'n0').includes(`${CUT}:NoSchedule`))
+    t.ok(eventsAbout(world, 'n0').includes('VouchingEnded'))
+  })
+  await cutOne(t, { what: 'dies' }, async world => {
+    world.crash(0)
+    const endAt = world.clock.now()
+    await world.run(60_000)
+    t.strictSame(renewals(world, 'n0', endAt + 15_000), [])
+    t.strictSame(world.condemned(), ['n0'])
+    t.equal(reasonOf(world, 'n0'), 'PeersCannotReach')
+  })
+})
+
+t.test('D18: vouching ends when the quorum is lost', async t => {
+  await cutOne(t, { what: 'quorum lost' }, async (world, control) => {
+    world.partition([0, 1], [2], [3], [4])
+    const endAt = world.clock.now()
+    await world.run(120_000)
+    t.strictSame(
+      renewals(world, 'n0', endAt + 45_000),
+      [],
+      'a minority does not keep its node alive in the cluster',
+    )
+    t.ok(control.evictions.has('n0'), 'the control plane does what it always did')
+    t.strictSame(world.condemned(), [])
+  })
+})
+
+t.test('D18: without vouching the control plane gives the node up', async t => {
+  await cutOne(t, { what: 'off', flags: ['--vouch=off'] }, async (world, control, cutAt) => {
+    t.equal(conditionOf(world, 'n0', 'Ready'), 'Unknown')
+    t.ok(taintsOf(world, 'n0').includes(`${UNREACHABLE}:NoExecute`))
+    t.equal(control.evictions.get('n0'), 1)
+    t.strictSame(renewals(world, 'n0', cutAt + 1_000), [])
+    t.strictSame(world.writesSince(cutAt), [], 'and nothing is written')
+  })
+})
+
+t.test('D18: --vouch=taint backs off when the control plane puts the taint back', async t => {
+  await cutOne(t, { what: 'taint', flags: ['--vouch=taint'] }, async (world, control, cutAt) => {
+    await world.run(480_000)
+    const removals = world.cluster.writes.filter(
+      ({ at, node, kind }) => at >= cutAt && node === 'n0' && kind === 'spec',
+    ).length
+    t.ok(removals >= 3 && removals <= 14, `${removals} writes of taints in ten minutes`)
+    t.ok((control.evictions.get('n0') ?? 0) <= 14, 'and no more taints by the control plane')
+    t.strictSame(renewals(world, 'n0', cutAt + 1_000), [])
+    const words = world.machines.map(({ agent }) => agent?.views.node('n0')?.vouch.reason)
+    t.ok(
+      words.some(text => text?.includes('put')),
+      `somebody says so: ${words.join('; ')}`,
+    )
+  })
+})
+
+t.test(
+  'the whole zone is cut and a node dies: nothing is written until the link heals, then once',
+  async t => {
+    await scenario(t, { what: 'zone cut', size, seed: 5 }, async world => {
+      await world.settled()
+      world.cutCloud(...world.indices)
+      await world.run(60_000)
+      t.equal(world.machine(1).agent?.views.node('n0')?.class, 'zone-link-cut')
+      world.crash(4)
+      t.ok(
+        (await world.until(() => world.allSee(4), 12_000)) !== undefined,
+        'every local view shows it',
+      )
+      await world.run(120_000)
+      t.strictSame(world.writesSince(0), [])
+      const healedAt = world.clock.now()
+      world.healCloud(0, 1, 2, 3)
+      await world.run(60_000)
+      t.equal(world.writesSince(healedAt).length, 1, world.writesSince(healedAt).join())
+      t.strictSame(world.condemned(), ['n4'])
+    })
+    await scenario(t, { what: 'died and back', size, seed: 6 }, async world => {
+      await world.settled()
+      world.cutCloud(...world.indices)
+      await world.run(40_000)
+      world.crash(4)
+      await world.run(60_000)
+      world.repair(4)
+      world.cutCloud(4)
+      await world.run(60_000)
+      world.healCloud(...world.indices)
+      await world.run(60_000)
+      t.strictSame(
+        world.writesSince(0),
+        [],
+        'what was true only during the outage is never written',
+      )
+    })
+  },
+)

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { scenario } from '../support/scenario.js'
+
+t.test('D11: the brake: nothing is condemned when most of the zone looks dead', async t => {
+  for (const [size, dead] of [
+    [10, 5],
+    [5, 3],
+    [7, 3],
+  ] as const) {
+    const what = `${dead} of ${size}`
+    await scenario(t, { what, size, seed: 20 }, async world => {
+      await world.settled()
+      const diedAt = world.clock.now()
+      for (let index = 0; index < dead; index++) world.crash(index)
+      await world.run(90_000)
+      const gone = world.indices.slice(0, dead)
+      t.ok(world.allSee(...gone), `${what}: every local view shows them`)
+      t.strictSame(world.writesSince(diedAt), [], `${what}: nothing is written`)
+      const zone = world.machine(size - 1).agent?.views.zone()
+      const isMajority = size - dead > size / 2
+      t.equal(zone?.brake.isOn, isMajority, 'the brake holds a majority; a minority has no voice')
+      for (const index of gone) world.repair(index)
+      t.ok((await world.until(() => world.allSee(), 30_000)) !== undefined)
+      await world.run(20_000)
+      t.strictSame(world.writesSince(diedAt), [])
+    })
+  }
+})
+
+t.test('D11: three of ten dead are within the limit', async t => {
+  await scenario(t, { what: '3 of 10', size: 10, seed: 21 }, async world => {
+    await world.settled()
+    const diedAt = world.clock.now()
+    for (const index of [2, 5, 8]) world.crash(index)
+    await world.run(40_000)
+    t.strictSame(world.condemned(), ['n2', 'n5', 'n8'])
+    t.equal(world.writesSince(diedAt).length, 3, world.writesSince(diedAt).join())
+  })
+})
+
+t.test('D10: the writer dies between decision and write: another one writes, once', async t => {
+  for (const size of [5, 7]) {
+    const zone = { size, seed: 22 }
+    let writer = -1
+    let writtenAt = 0
+    await scenario(t, { ...zone, what: `N=${size}: who writes, and when` }, async world => {
+      await world.settled()
+      world.crash(3)
+      await world.until(() => world.condemned().length > 0, 30_000)
+      const [by] = world.writesSince(0)[0]!.split('>')
+      writer = world.machines.findIndex(({ name }) => name === by)
+      writtenAt = world.cluster.writes.find(({ kind }) => kind !== 'lease')!.at
+    })
+    // The same world again, to the moment when the writer has decided and its request is under way.
+    await scenario(t, { ...zone, what: `N=${size}: it dies` }, async world => {
+      await world.settled()
+      world.crash(3)
+      await world.run(Math.floor(writtenAt - world.clock.now()) - 30)
+      t.strictSame(world.writesSince(0), [], 'not written yet')
+      t.equal(world.machine(writer).agent?.views.node('n3')?.verdict, 'unhealthy', 'but decided')
+      world.killAgent(writer)
+      world.cutCloud(writer)
+      const ms = await world.until(() => world.condemned().includes('n3'), 10_000)
+      t.ok(ms !== undefined && ms <= 5_000, `N=${size}: another one writes ${ms} ms later`)
+      await world.run(20_000)
+      const writes = world.writesSince(0)
+      t.equal(writes.length, 1, writes.join())
+      t.not(writes[0]!.split('>')[0], `n${writer}`)
+    })
+  }
+})
+
+t.test('a sick kubelet: its own word, and the votes of the others', async t => {
+  for (const size of [3, 5]) {
+    await scenario(t, { what: `N=${size}`, size, seed: 23 }, async world => {
+      await world.settled()
+      world.machine(1).kubelet = 'sick'
+      const ms = await world.until(() => world.condemned().length > 0, 60_000)
+      t.ok(ms !== undefined, `condemned after ${ms} ms`)
+      const reason = world.cluster
+        .node('n1')
+        .conditions.find(({ type }) => type === 'PeerHealth')?.reason
+      t.equal(reason, 'KubeletSick')
+      t.equal(world.machine(0).agent?.views.node('n1')?.class, 'kubelet-sick')
+      t.ok(world.allSee(1), 'its own local view agrees')
+      world.machine(1).kubelet = 'well'
+      await world.run(60_000)
+      t.strictSame(world.condemned(), [])
+      t.equal(world.writesSince(0).length, 2, world.writesSince(0).join())
+    })
+  }
+})
+
+t.test('C13: the roster changes while a node is down', async t => {
+  await scenario(t, { what: 'added', size: 4, seed: 24 }, async world => {
+    await world.settled()
+    world.crash(2)
+    await world.run(30_000)
+    t.strictSame(world.condemned(), ['n2'])
+    const added = world.addMachine()
+    world.boot(added)
+    await world.run(60_000)
+    t.ok(world.allSee(2), 'the new one is up for all and knows who is down')
+    t.equal(world.machine(0).agent?.views.zone().zone.members, 5)
+    t.strictSame(world.condemned(), ['n2'])
+    t.equal(world.writesSince(0).length, 1, 'nothing was written again')
+  })
+  await scenario(t, { what: 'removed', size: 5, seed: 25 }, async world => {
+    await world.settled()
+    world.crash(2)
+    await world.run(30_000)
+    world.removeNode(2)
+    await world.run(30_000)
+    t.ok(world.allSee(), 'who is no node any more is in no local view')
+    t.equal(world.machine(0).agent?.views.zone().zone.members, 4)
+    world.crash(4)
+    await world.run(30_000)
+    t.strictSame(world.condemned(), ['n4'], 'the smaller zone decides by its own majority')
+  })
+})
+
+t.test('C13: a node that leaves the zone takes none of our marks along', async t => {
+  await scenario(t, { what: 'zone', size: 5, seed: 26 }, async world => {
+    const relabel = (index: number, zone: string): void => {
+      const { name } = world.machine(index)
+      const node = world.cluster.raw('node', name)
+      const labels = { 'superedgehealth/topology-zone': zone }
+      world.cluster.edit('node', name, { metadata: { ...node.metadata, labels } })
+    }
+    for (const index of world.indices) relabel(index, 'a')
+    world.cluster.put('configmap', 'edge-health-zone-config', {
+      data: { TaintZoneAdmission: 'true' },
+    })
+    await world.settled()
+    world.crash(2)
+    await world.run(30_000)
+    t.strictSame(world.condemned(), ['n2'])
+    relabel(2, 'b')
+    await world.run(60_000)
+    t.strictSame(world.condemned(), [], 'the mark is gone with the membership')
+    t.equal(world.machine(0).agent?.views.zone().zone.members, 4)
+  })
+})
+
+t.test('D9: keys are rotated over running agents, out of step, without a lost vote', async t => {
+  const [old, next] = ['a key of the test world', 'another key of the world']
+  await scenario(t, { what: 'rotation', size: 5, seed: 27 }, async world => {
+    await world.settled()
+    const steps = [
+      { primary: old, secondary: next },
+      { primary: next, secondary: old },
+      { primary: next },
+    ]
+    for (const data of steps) {
+      world.cutCloud(1, 3)
+      world.cluster.put('secret', 'edge-health-keys', { data })
+      await world.run(12_000)
+      t.ok(world.allSee(), 'while some have it and some do not')
+      world.healCloud(1, 3)
+      await world.run(20_000)
+      t.ok(world.allSee(), 'and when all have it')
+    }
+    const refused = world.machines.map(({ agent }) => agent?.views.counts().exchange.refused)
+    t.notOk(JSON.stringify(refused).includes('unknown-key'), JSON.stringify(refused))
+    t.strictSame(world.writesSince(0), [])
+    world.crash(0)
+    t.ok((await world.until(() => world.allSee(0), 12_000)) !== undefined)
+  })
+})
+
+t.test(
+  'a ConfigMap that is broken at run time: the last good one stays, and it is told',
+  async t => {
+    await scenario(t, { what: 'broken config', size: 4, seed: 28 }, async world => {
+      world.cluster.put('configmap', 'edge-health-config', {
+        data: { 'unit-internal-check': 'false' },
+      })
+      await world.settled()
+      t.equal(world.machine(0).agent?.views.zone().zone.members, 4)
+      world.cluster.put('configmap', 'edge-health-config', {
+        data: { 'unit-internal-check': 'perhaps', 'check-units': ',,!' },
+      })
+      await world.run(30_000)
+      t.equal(world.machine(0).agent?.views.zone().zone.members, 4)
+      t.ok(world.allSee())
+      t.ok(world.machine(0).agent?.views.zone().roster.trouble, 'status says so')
+      t.ok(world.cluster.events.some(({ reason }) => reason === 'ConfigRefused'))
+      world.cluster.put('secret', 'edge-health-keys', { data: { primary: 'short' } })
+      await world.run(30_000)
+      t.ok(world.machine(0).agent?.views.zone().keys.trouble)
+      world.crash(3)
+      t.ok((await world.until(() => world.allSee(3), 12_000)) !== undefined, 'and it goes on')
+    })
+  },
+)
