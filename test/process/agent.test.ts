@@ -198,6 +198,7 @@ t.test('a zone of five', async t => {
     const own = await explain('edge-2', 'edge-2')
     t.match(own.out, /only its own link to the cloud is cut/, 'it says so itself')
     zone.zone.healCloud(zone.node('edge-2'))
+    await agreed([], 30_000)
   })
 
   await t.test('SIGTERM: it says goodbye, ends with 0, and nobody calls it dead', async t => {
@@ -214,7 +215,6 @@ t.test('a zone of five', async t => {
       const voter = view?.node.voters.find(({ name }) => name === 'edge-3')
       return voter?.counts === false && voter.why === 'it is shutting down'
     })
-    await agreed([], 5_000)
     // Twice what it takes to condemn and write a node that dies.
     await new Promise(resolve => setTimeout(resolve, 8_000))
     t.strictSame(
@@ -222,6 +222,7 @@ t.test('a zone of five', async t => {
       [],
       'nothing is written about it',
     )
+    await agreed([], 5_000)
     zone.zone.restart(node)
     await agreed([], 30_000)
   })

@@ -40,15 +40,23 @@ export interface Running {
   kill(signal: NodeJS.Signals): void
 }
 
+/** The flags for V8 with which the image runs the agent. */
+export const shippedFlags = (): readonly string[] => {
+  const text = readFileSync(join(root, 'docker', 'Dockerfile'), 'utf8')
+  const line = /^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]'
+  return (JSON.parse(line) as string[]).filter(part => part.startsWith('--'))
+}
+
 /** Start the bundle; it is ended with the test in any case. */
 export const startBundle = (
   t: Test,
-  script: string,
+  /** The bundle, behind flags for Node if there are any. */
+  script: string | readonly string[],
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Running => {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [script, ...args], {
+  const child = spawn(process.execPath, [script, args].flat(2), {
     env: cleanEnvironment(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

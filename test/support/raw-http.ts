@@ -4,10 +4,15 @@ import { connect } from 'node:net'
 import type { Random } from '../../core/random.js'
 
 /** Send bytes as they are and collect what comes back until the server closes, or until `until` is in it. */
-export const sendRaw = (port: number, text: string | Uint8Array, until?: string): Promise<string> =>
+export const sendRaw = (
+  to: number | { readonly port: number; readonly host: string },
+  text: string | Uint8Array,
+  until?: string,
+): Promise<string> =>
   new Promise(resolve => {
     let got = ''
-    const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(text))
+    const at = typeof to === 'number' ? { port: to, host: '127.0.0.1' } : to
+    const socket = connect(at, () => socket.write(text))
     socket.setEncoding('latin1')
     socket.on('data', (chunk: string) => {
       got += chunk
@@ -46,7 +51,7 @@ export const ask = (
   })
 
 /** One body out of samples: cut, grown, bytes flipped, or nothing but noise. */
-const mutate = (random: Random, samples: readonly Uint8Array[]): Uint8Array => {
+export const spoil = (random: Random, samples: readonly Uint8Array[]): Uint8Array => {
   const noise = (length: number): Buffer =>
     Buffer.from(Array.from({ length }, () => random.below(256)))
   const sample = samples[random.below(Math.max(1, samples.length))]
@@ -66,17 +71,28 @@ const mutate = (random: Random, samples: readonly Uint8Array[]): Uint8Array => {
  * @returns how often each status was answered; a connection that the server cut counts as 0 and is opened again.
  */
 export const fuzzRoute = async (
-  target: { readonly port: number; readonly path: string; readonly method: string },
+  target: {
+    readonly port: number
+    readonly path: string
+    readonly method: string
+    /** @default '127.0.0.1' */
+    readonly host?: string
+    /** Whom the server takes us for. */
+    readonly localAddress?: string
+    /** From one body to the next at least; 0 sends as fast as answers come. @default 0 */
+    readonly periodMs?: number
+  },
   count: number,
   random: Random,
   samples: readonly Uint8Array[] = [],
 ): Promise<ReadonlyMap<number, number>> => {
   const statuses = new Map<number, number>()
-  const { port, path, method } = target
+  const { port, path, method, host = '127.0.0.1', localAddress, periodMs = 0 } = target
   let left = count
   const round = (): Promise<void> =>
     new Promise(resolve => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      const socket = connect({ port, host, localAddress, noDelay: true })
+      let sentAt = -Infinity
       let got = Buffer.alloc(0)
       const note = (status: number): void => {
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
@@ -87,7 +103,13 @@ export const fuzzRoute = async (
           socket.destroy()
           return
         }
-        const body = mutate(random, samples)
+        const waitMs = sentAt + periodMs - performance.now()
+        if (waitMs > 0) {
+          setTimeout(next, waitMs)
+          return
+        }
+        sentAt = performance.now()
+        const body = spoil(random, samples)
         socket.write(
           `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`,
         )
