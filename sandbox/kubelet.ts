@@ -26,6 +26,8 @@ const optionsSchema = v.strictObject({
   labels: v.record(v.string(), v.string()),
   server: v.string(),
   token: v.string(),
+  /** PEM text of the authority that signed an https server's certificate. */
+  ca: v.optional(v.string()),
   /** `/healthz` without TLS, for the own node. */
   healthz: listenSchema,
   /** The authenticated port, with TLS. */

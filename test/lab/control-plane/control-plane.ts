@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real control plane: etcd, kube-apiserver with RBAC and an audit log, kube-controller-manager.
+import { randomBytes } from 'node:crypto'
+import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock } from '../../../core/clock.js'
+import { reasonOf } from '../../../core/errors.js'
+import { makeApiClient, type ApiClient } from '../../../sandbox/api-client.js'
+import { Child, type Ended } from '../../../sandbox/child.js'
+import type { Binaries } from './binaries.js'
+import { signingKey, type ServingPair } from './certificates.js'
+
+/** Somebody whom the apiserver knows by a token of its own file. */
+export interface StaticUser {
+  readonly token: string
+  readonly name: string
+  readonly groups: readonly string[]
+}
+
+export interface ControlPlaneOptions {
+  readonly binaries: Binaries
+  /** Where its files are kept; the caller removes it. */
+  readonly dir: string
+  /** What the apiserver shows; it listens on every address. */
+  readonly serving: ServingPair
+  readonly users: readonly StaticUser[]
+  /** The node-lifecycle controller's patience with a silent node; undefined starts no controller manager. */
+  readonly graceMs: number | undefined
+  /** One of the three programs ended by itself. */
+  readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
+}
+
+export const API_PORT = 6443
+const ETCD = 'http://127.0.0.1:2379'
+const ETCD_PEER = 'http://127.0.0.1:2380'
+const MANAGER_PORT = 10257
+const READY_MS = 60_000
+
+/** Who is asked about in the audit log; reads by others fill a disk and prove nothing. */
+const auditPolicy = (account: string): string => `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+  - level: Request
+    users: ['${account}']
+    verbs: [create, update, patch, delete]
+  - level: Metadata
+    users: ['${account}']
+  - level: None
+`
+
+/** The ServiceAccount of deploy/base, as the apiserver calls it. */
+export const AGENT_ACCOUNT = 'system:serviceaccount:edge-system:edge-health'
+
+const seconds = (ms: number): string => `${Math.max(1, Math.round(ms / 1000))}s`
+
+/** A running control plane. */
+export class ControlPlane {
+  readonly url = `https://127.0.0.1:${API_PORT}`
+  readonly dir: string
+  readonly ca: string
+  readonly admin: ApiClient
+  readonly adminToken: string
+  readonly auditLog: string
+  readonly #options: ControlPlaneOptions
+  readonly #children: Child[] = []
+  #stopping: Promise<void> | undefined
+
+  constructor(
+    parts: { dir: string; ca: string; adminToken: string },
+    options: ControlPlaneOptions,
+  ) {
+    this.#options = options
+    this.dir = parts.dir
+    this.ca = parts.ca
+    this.adminToken = parts.adminToken
+    this.auditLog = join(parts.dir, 'audit.log')
+    this.admin = makeApiClient(
+      { server: this.url, token: parts.adminToken, ca: parts.ca },
+      systemClock,
+    )
+  }
+
+  /** Start the programs one after the other, each when the one before answers. */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#run('etcd', this.#etcdFlags())
+    this.#run('kube-apiserver', this.#serverFlags())
+    await this.#answers('/readyz', signal)
+    if (this.#options.graceMs === undefined) return
+    this.#run('kube-controller-manager', this.#managerFlags(this.#options.graceMs))
+  }
+
+  /** Run kubectl as the administrator. Rejects with what it said. */
+  kubectl(args: readonly string[], input?: string): Promise<string> {
+    const all = [
+      `--kubeconfig=${join(this.dir, 'kubeconfig')}`,
+      `--cache-dir=${join(this.dir, 'kubectl')}`,
+      ...args,
+    ]
+    return new Promise((resolve, reject) => {
+      const child = execFile(
+        this.#options.binaries.kubectl,
+        all,
+        { env: { HOME: this.dir, PATH: '/usr/bin:/bin' }, maxBuffer: 64 * 2 ** 20 },
+        (error, output, errors) => {
+          if (error === null) resolve(output)
+          else reject(new Error(`kubectl ${args.join(' ')}: ${errors.trim()}`, { cause: error }))
+        },
+      )
+      child.stdin?.end(input)
+    })
+  }
+
+  /** The last lines of each program. */
+  lastLines(count: number): readonly string[] {
+    return this.#children.flatMap(child =>
+      child.lastLines(count).map(line => `${child.title}: ${line}`),
+    )
+  }
+
+  /** Ends the programs. May be called twice. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    this.admin.close()
+    // The apiserver takes a minute to say goodbye to open watches, and nobody needs what these programs know.
+    await Promise.all(this.#children.map(child => child.kill()))
+  }
+
+  #run(name: keyof Binaries, args: readonly string[]): void {
+    const child = new Child({
+      title: name,
+      command: this.#options.binaries[name],
+      args,
+      env: { HOME: this.dir, PATH: '/usr/bin:/bin' },
+    })
+    this.#children.push(child)
+    void child.ended.then(ended => {
+      if (ended.isCrash) this.#options.onCrash(ended, child.lastLines(10))
+    })
+  }
+
+  async #answers(path: string, signal: AbortSignal): Promise<void> {
+    const until = performance.now() + READY_MS
+    for (;;) {
+      const dead = this.#children.find(child => child.hasEnded)
+      if (dead !== undefined)
+        throw new Error(`${dead.title} does not start:\n${dead.lastLines(15).join('\n')}`)
+      try {
+        await this.kubectl(['get', '--raw', path])
+        return
+      } catch (error) {
+        signal.throwIfAborted()
+        if (performance.now() > until)
+          throw new Error(`the apiserver is not ready: ${reasonOf(error)}`, { cause: error })
+      }
+      await new Promise(resolve => setTimeout(resolve, 200))
+    }
+  }
+
+  #etcdFlags(): readonly string[] {
+    return [
+      `--data-dir=${join(this.dir, 'etcd')}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+      '--name=lab',
+      `--listen-client-urls=${ETCD}`,
+      `--advertise-client-urls=${ETCD}`,
+      `--listen-peer-urls=${ETCD_PEER}`,
+      `--initial-advertise-peer-urls=${ETCD_PEER}`,
+      `--initial-cluster=lab=${ETCD_PEER}`,
+    ]
+  }
+
+  #serverFlags(): readonly string[] {
+    const file = (name: string): string => join(this.dir, name)
+    return [
+      `--etcd-servers=${ETCD}`,
+      '--bind-address=0.0.0.0',
+      `--secure-port=${API_PORT}`,
+      '--advertise-address=127.0.0.1',
+      '--endpoint-reconciler-type=none',
+      `--tls-cert-file=${file('serving.pem')}`,
+      `--tls-private-key-file=${file('serving.key')}`,
+      `--client-ca-file=${file('serving.pem')}`,
+      `--token-auth-file=${file('tokens.csv')}`,
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${file('sa.key')}`,
+      `--service-account-signing-key-file=${file('sa.key')}`,
+      '--service-cluster-ip-range=10.96.0.0/16',
+      '--authorization-mode=Node,RBAC',
+      // Pods are made by hand here, with the token that a kubelet would have mounted.
+      '--disable-admission-plugins=ServiceAccount',
+      `--audit-policy-file=${file('audit-policy.yaml')}`,
+      `--audit-log-path=${this.auditLog}`,
+    ]
+  }
+
+  #managerFlags(graceMs: number): readonly string[] {
+    return [
+      `--kubeconfig=${join(this.dir, 'kubeconfig')}`,
+      '--controllers=node-lifecycle-controller,taint-eviction-controller,endpointslice-controller',
+      '--leader-elect=false',
+      '--use-service-account-credentials=false',
+      '--bind-address=127.0.0.1',
+      `--secure-port=${MANAGER_PORT}`,
+      `--cert-dir=${this.dir}`,
+      `--node-monitor-period=${seconds(Math.min(5_000, graceMs / 10))}`,
+      `--node-monitor-grace-period=${seconds(graceMs)}`,
+      `--node-startup-grace-period=${seconds(graceMs + 10_000)}`,
+      '--node-eviction-rate=10',
+      '--secondary-node-eviction-rate=10',
+      '--unhealthy-zone-threshold=1',
+    ]
+  }
+}
+
+const kubeconfig = (server: string, ca: string, token: string): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name: 'lab',
+        cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') },
+      },
+    ],
+    users: [{ name: 'admin', user: { token } }],
+    contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'admin' } }],
+    'current-context': 'lab',
+  })
+
+/** Write what the programs read. `start` brings them up; `stop` must be called in any case. */
+export const makeControlPlane = async (options: ControlPlaneOptions): Promise<ControlPlane> => {
+  const { dir } = options
+  const { key, cert } = options.serving
+  await mkdir(join(dir, 'etcd'), { recursive: true, mode: 0o700 })
+  const adminToken = randomBytes(16).toString('hex')
+  const users = [
+    { token: adminToken, name: 'admin', groups: ['system:masters'] },
+    ...options.users,
+  ].map(
+    user => `${user.token},${user.name},${user.name},"${user.groups.join()}"
+`,
+  )
+  const plane = new ControlPlane({ dir, ca: cert, adminToken }, options)
+  const files = {
+    'serving.pem': cert,
+    'serving.key': key,
+    'sa.key': signingKey(),
+    'tokens.csv': users.join(''),
+    'audit-policy.yaml': auditPolicy(AGENT_ACCOUNT),
+    kubeconfig: kubeconfig(plane.url, cert, adminToken),
+  }
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(dir, name), text, { mode: 0o600 })
+  return plane
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lab from inside its own namespaces: process 1 of them, so that all that runs here ends with it.
+import { setMaxListeners } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { cpus, release } from 'node:os'
+import { join } from 'node:path'
+import { runConformance } from './conformance.js'
+import { binariesIn } from './control-plane/binaries.js'
+import { makeControlPlane } from './control-plane/control-plane.js'
+import type { Played } from './cell.js'
+import { openLab } from './lab.js'
+import { type Figure, figuresOf, writeReport } from './report.js'
+import { type LabOptions, parseLabOptions } from './options.js'
+import { NOT_PLAYED } from './cells.js'
+import { chooseCells, runCells } from './run-cells.js'
+import { command } from './shell.js'
+
+const dir = process.env['LAB_DIR']!
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const stop = new AbortController()
+// Everything that waits listens to it, and all of them take their listeners back.
+setMaxListeners(0, stop.signal)
+const interrupt = (): void => stop.abort(new Error('interrupted'))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt)
+process.stdin.on('end', interrupt).on('error', interrupt).resume().unref()
+
+const trouble: string[] = []
+const crashed = (what: string): void => {
+  if (stop.signal.aborted) return
+  say(what)
+  trouble.push(what)
+}
+
+const parts = {
+  binaries: binariesIn(process.env['LAB_BINARIES']!),
+  dir,
+  serving: {
+    key: readFileSync(join(dir, 'serving.key'), 'utf8'),
+    cert: readFileSync(join(dir, 'serving.pem'), 'utf8'),
+  },
+}
+
+const conformance = async (): Promise<boolean> => {
+  const plane = await makeControlPlane({
+    ...parts,
+    users: [],
+    graceMs: undefined,
+    onCrash: ({ title }, lines) => {
+      crashed([`${title} ended by itself`, ...lines].join('\n  '))
+      stop.abort(new Error('the control plane is gone'))
+    },
+  })
+  try {
+    await plane.start(stop.signal)
+    return await runConformance(plane, say, stop.signal)
+  } finally {
+    await plane.stop()
+  }
+}
+
+/** Over several trials one wants to know the spread. */
+const sayFigure = (figure: Figure, { trials }: LabOptions): void => {
+  if (trials === 1 || figure.kind !== 'becomes') return
+  const [p50, p99, max] = [figure.p50, figure.p99, figure.max].map(ms => (ms / 1_000).toFixed(1))
+  const held = `${figure.held}/${figure.trials}`
+  say(`${figure.cell}: ${figure.claim}: held ${held}, p50 ${p50} s, p99 ${p99} s, max ${max} s`)
+}
+
+const cells = async (options: LabOptions): Promise<boolean> => {
+  chooseCells(options)
+  const startedAt = performance.now()
+  const results: Played[] = []
+  const lab = await openLab(options, { ...parts, onCrash: crashed }, stop.signal)
+  let version: string
+  try {
+    await lab.start(stop.signal)
+    version = String((await lab.plane.admin.get('/version', stop.signal))['gitVersion'])
+    const took = ((performance.now() - startedAt) / 1_000).toFixed(1)
+    say(`${options.nodes} nodes and a control plane, up after ${took} s`)
+    await runCells(lab, options, {
+      say,
+      signal: stop.signal,
+      trouble: () => trouble[0],
+      onPlayed: played => results.push(played),
+    })
+  } finally {
+    await lab.stop()
+  }
+  const failed = results.filter(played => !played.ok).length
+  const ok = failed + trouble.length === 0
+  for (const figure of figuresOf(results)) sayFigure(figure, options)
+  if (options.report !== undefined) {
+    const [cpu] = cpus()
+    writeReport(options.report, {
+      command: `npm run lab -- ${process.argv.slice(2).join(' ')}`,
+      date: new Date().toISOString(),
+      kubernetes: version,
+      machine: `${cpus().length} × ${cpu?.model ?? 'unknown'}, Linux ${release()}, Node ${process.version}`,
+      ...{ options, ok, notPlayed: NOT_PLAYED, cells: results },
+      durationMs: Math.round(performance.now() - startedAt),
+      figures: figuresOf(results),
+    })
+    say(`report: ${join(options.report, 'index.html')}`)
+  }
+  for (const line of NOT_PLAYED) say(`not played: ${line}`)
+  const broke = trouble.length > 0 ? '; a process broke down' : ''
+  say(`${results.length - failed} cells held, ${failed} did not${broke} (seed ${options.seed})`)
+  return ok
+}
+
+const main = async (): Promise<boolean> => {
+  const options = parseLabOptions(process.argv.slice(2))
+  await command('ip', ['link', 'set', 'lo', 'up'])
+  return options.command === 'conformance' ? conformance() : cells(options)
+}
+
+try {
+  process.exit((await main()) ? 0 : 1)
+} catch (error) {
+  if (!stop.signal.aborted) throw error
+  say((stop.signal.reason as Error).message)
+  process.exit(130)
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+import { systemClock } from '../../core/clock.js'
+import { Child, type Ended } from '../../sandbox/child.js'
+import { API_PORT } from './control-plane/control-plane.js'
+import type { Namespace } from './network.js'
+import type { Profile } from './options.js'
+import { CLOUD_HUB, peerAddress, watchAddress } from './places.js'
+
+export type Vouch = 'lease' | 'off'
+
+const LOCAL_PORT = 51005
+const SERVICE_ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount'
+
+/** What all nodes have in common. */
+export interface NodeSettings {
+  /** The bundle. */
+  readonly script: string
+  /** The arguments of the DaemonSet's container. */
+  readonly args: readonly string[]
+  readonly profile: Profile
+  /** PEM text of the cluster's authority. */
+  readonly ca: string
+  readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
+}
+
+/** Who a node is. */
+export interface LabIdentity {
+  readonly name: string
+  readonly index: number
+  readonly space: Namespace
+}
+
+/** One node: a namespace with a kubelet and an agent. */
+export class LabNode {
+  readonly name: string
+  readonly index: number
+  readonly space: Namespace
+  /** What was done to it last. */
+  state: 'running' | 'killed' | 'frozen' = 'running'
+  isCut = false
+  vouch: Vouch = 'lease'
+  readonly #settings: NodeSettings
+  #kubelet: Child | undefined
+  #agent: Child | undefined
+
+  constructor({ name, index, space }: LabIdentity, settings: NodeSettings) {
+    this.name = name
+    this.index = index
+    this.space = space
+    this.#settings = settings
+  }
+
+  get address(): string {
+    return peerAddress(this.index)
+  }
+
+  /** Where the observer asks its agent. */
+  get localUrl(): string {
+    return `http://${watchAddress(this.index)}:${LOCAL_PORT}`
+  }
+
+  /** What a kubelet mounts into the agent's Pod. */
+  async mountAccount(token: string): Promise<void> {
+    const files = { token, 'ca.crt': this.#settings.ca, namespace: 'edge-system' }
+    await this.space.run('mkdir', ['-p', SERVICE_ACCOUNT, '/var/lib/edge-health'])
+    for (const [file, text] of Object.entries(files))
+      await this.space.run('sh', ['-c', `umask 077; cat >${SERVICE_ACCOUNT}/${file}`], text)
+  }
+
+  /** Write the small kubelet's options. */
+  async prepareKubelet(token: string): Promise<void> {
+    const renewMs = this.#settings.profile === 'fast' ? 2_000 : 10_000
+    const options = {
+      nodeName: this.name,
+      address: this.address,
+      labels: { 'kubernetes.io/os': 'linux' },
+      server: `https://${CLOUD_HUB}:${API_PORT}`,
+      token,
+      ca: this.#settings.ca,
+      healthz: { host: '127.0.0.1', port: 10248 },
+      secure: { host: this.address, port: 10250 },
+      leaseSeconds: (renewMs * 4) / 1_000,
+      renewMs,
+      statusMs: 300_000,
+    }
+    const text = JSON.stringify(options)
+    await this.space.run('sh', ['-c', 'umask 077; cat >/run/kubelet.json'], text)
+  }
+
+  startKubelet(): void {
+    this.#kubelet = this.#start('kubelet', ['sandbox-kubelet', '--config=/run/kubelet.json'], {})
+  }
+
+  /** As the DaemonSet says; only the local listener moves to where the observer can ask. */
+  startAgent(): void {
+    const own = [
+      `--local-address=${watchAddress(this.index)}`,
+      `--profile=${this.#settings.profile}`,
+      `--vouch=${this.vouch}`,
+    ]
+    this.#agent = this.#start('agent', [...this.#settings.args, ...own], {
+      NODE_NAME: this.name,
+      NODE_IP: this.address,
+      KUBERNETES_SERVICE_HOST: CLOUD_HUB,
+      KUBERNETES_SERVICE_PORT: String(API_PORT),
+    })
+    this.state = 'running'
+  }
+
+  async kill(): Promise<void> {
+    this.state = 'killed'
+    await Promise.all([this.#agent?.kill(), this.#kubelet?.kill()])
+  }
+
+  revive(): void {
+    this.startKubelet()
+    this.startAgent()
+  }
+
+  freeze(): void {
+    this.state = 'frozen'
+    this.#agent?.freeze()
+    this.#kubelet?.freeze()
+  }
+
+  thaw(): void {
+    this.state = 'running'
+    this.#agent?.thaw()
+    this.#kubelet?.thaw()
+  }
+
+  async stopAgent(): Promise<void> {
+    await this.#agent?.stop(systemClock)
+  }
+
+  async killAgent(): Promise<void> {
+    await this.#agent?.kill()
+  }
+
+  /** The kubelet says 500, or 200 again, where its own node asks. */
+  async setSick(isSick: boolean): Promise<void> {
+    const path = `http://127.0.0.1:10248/sandbox/${isSick ? 'sick' : 'well'}`
+    const ask = `fetch('${path}',{method:'POST'}).then(a=>process.exit(a.ok?0:1))`
+    await this.space.run(process.execPath, ['-e', ask])
+  }
+
+  /** The last lines of its agent. */
+  agentLines(count: number): readonly string[] {
+    return this.#agent?.lastLines(count) ?? []
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#agent?.kill(), this.#kubelet?.kill()])
+    this.space.close()
+  }
+
+  #start(what: string, args: readonly string[], more: Readonly<Record<string, string>>): Child {
+    const { script, onCrash } = this.#settings
+    const [first = '', ...rest] = this.space.inside(process.execPath, [script, ...args])
+    const child = new Child({
+      title: `${what} ${this.name}`,
+      command: first,
+      args: rest,
+      env: { PATH: process.env['PATH'] ?? '', ...more },
+    })
+    void child.ended.then(ended => {
+      if (ended.isCrash) onCrash(ended, child.lastLines(10))
+    })
+    return child
+  }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lab from outside: checks what the machine has, fetches and builds what needs a network, then runs inside.ts in
+// namespaces of its own. Whatever happens there, the kernel ends its processes and its links with it.
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { CELLS } from './cells.js'
+import { findBinaries, MissingError } from './control-plane/binaries.js'
+import { servingPair } from './control-plane/certificates.js'
+import { parseLabOptions, USAGE, UsageError } from './options.js'
+import { CLOUD_HUB } from './places.js'
+import { chooseCells } from './run-cells.js'
+
+const TOOLS: Readonly<Record<string, string>> = {
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  mount: 'mount',
+  ip: 'iproute2',
+  bridge: 'iproute2',
+  iptables: 'iptables',
+}
+
+const PATH = [process.env['PATH'] ?? '', '/usr/sbin', '/sbin'].join(delimiter)
+
+const isThere = (program: string): boolean =>
+  PATH.split(delimiter).some(folder => {
+    try {
+      accessSync(join(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+const NAMESPACES = ['--mount', '--net', '--pid', '--fork', '--mount-proc', '--kill-child']
+
+/** What `unshare` needs to be told here. @throws MissingError when it cannot make namespaces at all. */
+const unshareFlags = (): readonly string[] => {
+  const asUser = ['--user', '--map-root-user']
+  const wanted = process.getuid?.() === 0 ? [[], asUser] : [asUser]
+  for (const more of wanted) {
+    const probe = spawnSync('unshare', [...more, ...NAMESPACES, 'true'], { env: { PATH } })
+    if (probe.status === 0) return [...more, ...NAMESPACES]
+  }
+  throw new MissingError(
+    'the lab makes network namespaces: run it as root (sudo npm run lab), or allow user namespaces ' +
+      '(sysctl user.max_user_namespaces=10000, kernel.apparmor_restrict_unprivileged_userns=0); ' +
+      'a container needs --privileged',
+  )
+}
+
+const checkMachine = (): readonly string[] => {
+  if (process.platform !== 'linux')
+    throw new MissingError(
+      `the lab needs Linux, and this is ${process.platform}: use a virtual machine, or "npm run demo"`,
+    )
+  const missing = Object.entries(TOOLS).filter(([program]) => !isThere(program))
+  if (missing.length > 0) {
+    const packages = [...new Set(missing.map(([, name]) => name))].join(' ')
+    const programs = missing.map(([program]) => program).join(', ')
+    throw new MissingError(`${programs} not found: apt-get install ${packages}`)
+  }
+  return unshareFlags()
+}
+
+/** `unshare` itself hears no signal while its child runs: the child is told. */
+const tell = (child: ChildProcess, signal: NodeJS.Signals): void => {
+  try {
+    const path = `/proc/${child.pid}/task/${child.pid}/children`
+    for (const pid of readFileSync(path, 'utf8').split(' ').filter(Boolean))
+      process.kill(Number(pid), signal)
+  } catch {
+    // It has just ended.
+  }
+}
+
+const runInside = (flags: readonly string[], dir: string, binaries: string): Promise<number> =>
+  new Promise(resolve => {
+    const inside = [process.execPath, '--enable-source-maps', '.cache/lab/inside.mjs']
+    const child = spawn('unshare', [...flags, ...inside, ...process.argv.slice(2)], {
+      // Its input ends with us, and it ends with its input.
+      stdio: ['pipe', 'inherit', 'inherit'],
+      env: {
+        ...process.env,
+        PATH,
+        LAB_DIR: dir,
+        LAB_BINARIES: binaries,
+        NODE_EXTRA_CA_CERTS: join(dir, 'serving.pem'),
+      },
+    })
+    // A terminal sends Ctrl-C to all of us, anybody else to this process alone; either way it cleans up last.
+    for (const signal of SIGNALS) process.on(signal, () => tell(child, signal))
+    child.on('error', () => resolve(1))
+    child.on('close', code => resolve(code ?? 1))
+  })
+
+const main = async (): Promise<number> => {
+  const options = parseLabOptions(process.argv.slice(2))
+  if (options.command === 'help') {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  if (options.command === 'list') {
+    for (const { name, shows } of CELLS) process.stdout.write(`${name.padEnd(16)} ${shows}\n`)
+    return 0
+  }
+  if (options.command === 'cells') chooseCells(options)
+  const flags = checkMachine()
+  const say = (text: string): void => void process.stderr.write(`${text}\n`)
+  const binaries = await findBinaries('test/lab/control-plane', process.env, say)
+  const dir = mkdtempSync(join(tmpdir(), 'edge-health-lab-'))
+  try {
+    const { key, cert } = await servingPair(['127.0.0.1', CLOUD_HUB])
+    writeFileSync(join(dir, 'serving.pem'), cert)
+    writeFileSync(join(dir, 'serving.key'), key, { mode: 0o600 })
+    return await runInside(flags, dir, binaries)
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  if (!(error instanceof MissingError || error instanceof UsageError)) throw error
+  process.stderr.write(`lab: ${error.message}\n`)
+  process.exitCode = 2
+}

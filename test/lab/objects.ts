@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in the cluster beside the Nodes: deploy/base as it is, its key, one Pod of the DaemonSet per node, and a
+// service with a Pod on each node, to see whom the control plane evicts.
+import { randomBytes } from 'node:crypto'
+import type { ApiClient, Json } from '../../sandbox/api-client.js'
+import type { ControlPlane } from './control-plane/control-plane.js'
+
+const PODS = '/api/v1/namespaces/default/pods'
+const AGENT_PODS = '/api/v1/namespaces/edge-system/pods'
+const DAEMON_SET = '/apis/apps/v1/namespaces/edge-system/daemonsets/edge-health'
+const ACCOUNT = '/api/v1/namespaces/edge-system/serviceaccounts/edge-health'
+
+/** How long the service's Pods bear a node that the control plane calls unreachable. */
+const TOLERATED_S = 3
+
+/** Everything that an operator applies, by an operator's commands. */
+export const applyDeploy = async (plane: ControlPlane): Promise<void> => {
+  await plane.kubectl(['apply', '-k', 'deploy/base'])
+  const key = randomBytes(32).toString('base64')
+  const secret = [
+    'create',
+    'secret',
+    'generic',
+    'edge-health-keys',
+    `--from-literal=primary=${key}`,
+  ]
+  await plane.kubectl(['-n', 'edge-system', ...secret])
+  await plane.kubectl(['create', 'service', 'clusterip', 'shop', '--tcp=80:80'])
+}
+
+interface Template {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> }
+  readonly spec: Json & { readonly containers: readonly { readonly args: readonly string[] }[] }
+}
+
+/** The Pod template that deploy/base brought about. */
+export const daemonTemplate = async (api: ApiClient, signal: AbortSignal): Promise<Template> => {
+  const set = (await api.get(DAEMON_SET, signal)) as unknown as { spec: { template: Template } }
+  return set.spec.template
+}
+
+/**
+ * The agent's Pod on a node, as the DaemonSet's controller would make it, and the token that its kubelet would mount.
+ * The token is bound to the Pod, so the audit log knows the node that spoke.
+ */
+export const createAgentPod = async (
+  api: ApiClient,
+  node: string,
+  template: Template,
+  signal: AbortSignal,
+): Promise<string> => {
+  const name = `edge-health-${node}`
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: template.metadata.labels },
+    spec: { ...template.spec, nodeName: node },
+  }
+  const made = (await api.post(AGENT_PODS, pod, signal)) as { metadata?: { uid?: string } }
+  const request = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: {
+      expirationSeconds: 86_400,
+      boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid: made.metadata?.uid },
+    },
+  }
+  const answer = (await api.post(`${ACCOUNT}/token`, request, signal)) as {
+    status?: { token?: string }
+  }
+  return answer.status?.token ?? ''
+}
+
+const shopPod = (node: string): Json => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: `shop-${node}`, labels: { app: 'shop' } },
+  spec: {
+    nodeName: node,
+    containers: [{ name: 'shop', image: 'shop' }],
+    terminationGracePeriodSeconds: 0,
+    tolerations: ['unreachable', 'not-ready'].map(what => ({
+      key: `node.kubernetes.io/${what}`,
+      operator: 'Exists',
+      effect: 'NoExecute',
+      tolerationSeconds: TOLERATED_S,
+    })),
+  },
+})
+
+/** A running Pod of the service on this node, in place of whatever is left of an earlier one. */
+export const renewShopPod = async (
+  plane: ControlPlane,
+  node: string,
+  address: string,
+  signal: AbortSignal,
+): Promise<void> => {
+  const name = `shop-${node}`
+  await plane.kubectl(['delete', 'pod', name, '--ignore-not-found', '--force', '--grace-period=0'])
+  await plane.admin.post(PODS, shopPod(node), signal)
+  const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+  const condition = (type: string): Json => ({ type, status: 'True', lastTransitionTime: now })
+  const status = {
+    phase: 'Running',
+    podIP: address,
+    podIPs: [{ ip: address }],
+    startTime: now,
+    conditions: ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map(condition),
+  }
+  await plane.admin.patch(`${PODS}/${name}/status`, 'strategic-merge', { status }, signal)
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at the zone from outside of it: the agents' pages over a link of its own, the cluster through watches as the
+// administrator, the writes through the audit log.
+import { setMaxListeners } from 'node:events'
+import { systemClock } from '../../core/clock.js'
+import type { ApiClient, Json, WatchEvent } from '../../sandbox/api-client.js'
+import { readLocalInfo, readStatus } from '../../sandbox/agent-view.js'
+import type { NodeSight } from '../../sandbox/demo/sight.js'
+import { type NodeObject, readyOf, taintsOf } from '../../sandbox/node-object.js'
+import { type Asked, AuditLog } from './audit.js'
+import type { LabNode } from './lab-node.js'
+
+/** How one node is, at one look. */
+export interface NodeState {
+  /** What was done to it. */
+  readonly done: 'running' | 'killed' | 'frozen'
+  /** How many of the other agents that answer call it down, and how many answer. */
+  readonly down: number
+  readonly of: number
+  readonly ready: string
+  /** `nodeunhealth: "yes"`. */
+  readonly marked: boolean
+  /** Our own taint of a node that is vouched for. */
+  readonly vouched: boolean
+  /** The control plane's taint that evicts. */
+  readonly unreachable: boolean
+  /** Its Pod of the service: there, with a ready endpoint; there without; or gone. */
+  readonly pod: 'ready' | 'unready' | 'gone'
+}
+
+/** The zone at one look. */
+export interface View {
+  readonly nodes: readonly NodeSight[]
+  readonly states: ReadonlyMap<string, NodeState>
+}
+
+interface PodObject extends Json {
+  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string }
+}
+
+interface SliceObject extends Json {
+  readonly metadata: { readonly name: string }
+  readonly endpoints?:
+    | readonly { readonly nodeName?: string; readonly conditions?: { readonly ready?: boolean } }[]
+    | null
+}
+
+const WATCHED = [
+  ['nodes', '/api/v1/nodes'],
+  ['pods', '/api/v1/namespaces/default/pods'],
+  ['slices', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'],
+] as const
+
+const AGAIN_MS = 500
+const STATUS_PER_LOOK = 4
+
+export class Observer {
+  readonly nodes = new Map<string, NodeObject>()
+  readonly #pods = new Map<string, PodObject>()
+  readonly #slices = new Map<string, SliceObject>()
+  readonly #zone: readonly LabNode[]
+  readonly #api: ApiClient
+  readonly #audit: AuditLog
+  readonly #end = new AbortController()
+  readonly #statuses = new Map<string, NodeSight['status']>()
+  readonly #loops: Promise<unknown>
+  /** All that the agents asked of the apiserver, but for reads that it answered. */
+  readonly asked: Asked[] = []
+  /** Called at every change of a Node. */
+  onNode: (now: NodeObject, before: NodeObject | undefined) => void = () => undefined
+  #turn = 0
+
+  constructor(zone: readonly LabNode[], api: ApiClient, auditLog: string) {
+    this.#zone = zone
+    this.#api = api
+    this.#audit = new AuditLog(auditLog)
+    // One listener per node that is asked.
+    setMaxListeners(0, this.#end.signal)
+    this.#loops = Promise.all(WATCHED.map(([what, path]) => this.#watch(what, path)))
+  }
+
+  async look(): Promise<View> {
+    const live = this.#zone.filter(node => node.state === 'running')
+    const asked = new Set<LabNode>()
+    for (let i = 0; i < Math.min(STATUS_PER_LOOK, live.length); i++)
+      asked.add(live[this.#turn++ % live.length]!)
+    const nodes = await Promise.all(this.#zone.map(node => this.#lookAt(node, asked.has(node))))
+    for (const one of await this.#audit.next())
+      if (one.code >= 400 || !/^(get|list|watch)$/.test(one.verb)) this.asked.push(one)
+    const states = new Map(nodes.map(node => [node.name, this.#stateOf(node, nodes)]))
+    return { nodes, states }
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort()
+    await this.#loops
+    await this.#audit.close()
+  }
+
+  async #lookAt(node: LabNode, isAsked: boolean): Promise<NodeSight> {
+    const { signal } = this.#end
+    const isLive = node.state === 'running'
+    const [localinfo, status] = await Promise.all([
+      isLive ? readLocalInfo(node.localUrl, systemClock, signal) : undefined,
+      isLive && isAsked
+        ? readStatus(node.localUrl, systemClock, signal)
+        : this.#statuses.get(node.name),
+    ])
+    this.#statuses.set(node.name, isLive ? status : undefined)
+    const { name, state, isCut } = node
+    return { name, state, isCut, object: this.nodes.get(name), localinfo, status }
+  }
+
+  #stateOf({ name, state, object }: NodeSight, nodes: readonly NodeSight[]): NodeState {
+    const others = nodes.filter(each => each.name !== name && each.localinfo !== undefined)
+    const taints = object === undefined ? [] : taintsOf(object)
+    const has = (key: string, effect: string): boolean =>
+      taints.some(taint => taint.key === key && taint.effect === effect)
+    return {
+      done: state,
+      down: others.filter(each => each.localinfo?.get(name) === false).length,
+      of: others.length,
+      ready: (object === undefined ? undefined : readyOf(object)?.status) ?? 'none',
+      marked: object?.metadata.annotations?.['nodeunhealth'] === 'yes',
+      vouched: has('edge-health/cloud-link-cut', 'NoSchedule'),
+      unreachable: has('node.kubernetes.io/unreachable', 'NoExecute'),
+      pod: this.#podOn(name),
+    }
+  }
+
+  #podOn(node: string): NodeState['pod'] {
+    const pod = this.#pods.get(`shop-${node}`)
+    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return 'gone'
+    const endpoints = [...this.#slices.values()].flatMap(slice => slice.endpoints ?? [])
+    const isReady = endpoints.some(
+      each => each.nodeName === node && each.conditions?.ready === true,
+    )
+    return isReady ? 'ready' : 'unready'
+  }
+
+  /** Without a version: the server begins with what there is. */
+  async #watch(what: (typeof WATCHED)[number][0], path: string): Promise<void> {
+    const { signal } = this.#end
+    while (!signal.aborted) {
+      await this.#api
+        .watch(`${path}?watch=true`, event => this.#hear(what, event), signal)
+        .catch(() => undefined)
+      await new Promise(resolve => setTimeout(resolve, AGAIN_MS))
+    }
+  }
+
+  #hear(what: (typeof WATCHED)[number][0], { type, object }: WatchEvent): void {
+    const found = { nodes: this.nodes, pods: this.#pods, slices: this.#slices }[what] as Map<
+      string,
+      Json
+    >
+    const { name } = (object as PodObject).metadata
+    if (type === 'DELETED') found.delete(name)
+    if (type === 'ADDED' || type === 'MODIFIED') {
+      const before = found.get(name)
+      found.set(name, object)
+      if (what === 'nodes') this.onNode(object as NodeObject, before as NodeObject | undefined)
+    }
+  }
+}

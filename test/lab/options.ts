@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import { parseArgs } from 'node:util'
+import { MOST_NODES } from './places.js'
+
+export type Profile = 'fast' | 'default'
+
+/** What the lab is asked to do. */
+export interface LabOptions {
+  readonly command: 'cells' | 'conformance' | 'list' | 'help'
+  readonly nodes: number
+  /** Names of cells; none runs all. */
+  readonly cells: readonly string[]
+  readonly trials: number
+  readonly seed: number
+  readonly profile: Profile
+  /** The node-lifecycle controller's patience with a silent node. */
+  readonly graceMs: number
+  /** Folder for report.json and index.html. */
+  readonly report: string | undefined
+}
+
+/** A bad argument. */
+export class UsageError extends Error {}
+
+export const USAGE = `npm run lab [-- FLAGS]              the chaos cells
+npm run lab -- conformance          the rows of test/sandbox/conformance-rows.ts on a real apiserver and ours
+npm run lab -- list                 the cells and what each must show
+
+  --nodes N          nodes of the zone, 3 to ${MOST_NODES} (default 5)
+  --cells a,b        only these cells
+  --trials N         play each cell N times (default 1)
+  --seed N           who plays which part (default: drawn, and printed)
+  --profile NAME     the agents' periods: fast or default (default fast)
+  --grace SECONDS    the control plane's node-monitor-grace-period (default 12 with fast, 50 with default)
+  --report FOLDER    write FOLDER/index.html and FOLDER/report.json
+
+Linux; root, or a user who may make user namespaces. The control plane is built from the Go modules pinned in
+test/lab/control-plane, or taken from the folder in KUBEBUILDER_ASSETS.
+Exit codes: 0 all held, 1 something did not, 2 a bad argument or a machine that lacks something, 130 interrupted.
+`
+
+const whole = (name: string, text: string, min: number, max: number): number => {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max)
+    throw new UsageError(`${name} must be a whole number from ${min} to ${max}, got ${text}`)
+  return value
+}
+
+const FLAGS = {
+  nodes: { type: 'string', default: '5' },
+  cells: { type: 'string', default: '' },
+  trials: { type: 'string', default: '1' },
+  seed: { type: 'string' },
+  profile: { type: 'string', default: 'fast' },
+  grace: { type: 'string' },
+  report: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
+const parse = (args: readonly string[]) => {
+  try {
+    return parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+const COMMANDS = ['cells', 'conformance', 'list', 'help'] as const
+
+/** @throws UsageError that names the flag. */
+export const parseLabOptions = (args: readonly string[]): LabOptions => {
+  const { values, positionals } = parse(args)
+  const [word = 'cells', ...more] = positionals
+  const command = COMMANDS.find(name => name === word)
+  if (command === undefined || more.length > 0)
+    throw new UsageError(`one of ${COMMANDS.join(', ')}, got ${positionals.join(' ')}`)
+  const { profile } = values
+  if (profile !== 'fast' && profile !== 'default')
+    throw new UsageError(`--profile must be fast or default, got ${profile}`)
+  const grace = values.grace ?? (profile === 'fast' ? '12' : '50')
+  const seed = values.seed ?? String(Date.now() % 1_000_000)
+  return {
+    command: values.help ? 'help' : command,
+    nodes: whole('--nodes', values.nodes, 3, MOST_NODES),
+    cells: values.cells.split(',').filter(name => name !== ''),
+    trials: whole('--trials', values.trials, 1, 1_000),
+    seed: whole('--seed', seed, 0, 2 ** 32 - 1),
+    profile,
+    graceMs: 1_000 * whole('--grace', grace, 4, 600),
+    report: values.report,
+  }
+}

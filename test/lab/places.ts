@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses of the lab; all of them live in network namespaces that the lab makes.
+
+/** Where nodes reach the apiserver. */
+export const CLOUD_HUB = '10.201.0.1'
+/** From where the observer looks. */
+export const WATCH_HUB = '10.203.0.1'
+
+/** A node's address on the link to its peers: its InternalIP. */
+export const peerAddress = (index: number): string => `10.202.0.${index + 11}`
+/** A node's address on the link to the control plane. */
+export const cloudAddress = (index: number): string => `10.201.0.${index + 11}`
+/** A node's address on the observer's link, which no fault touches. */
+export const watchAddress = (index: number): string => `10.203.0.${index + 11}`
+
+/** More would overflow the kernel's neighbour table, which is one for all namespaces. */
+export const MOST_NODES = 24

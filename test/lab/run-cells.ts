@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+import { systemClock, sleep } from '../../core/clock.js'
+import { seededRandom } from '../support/seeded-random.js'
+import { type Cell, type Limits, limitsFor, playCell, type Played, type Roles } from './cell.js'
+import { CELLS } from './cells.js'
+import type { Lab } from './lab.js'
+import { type LabOptions, UsageError } from './options.js'
+
+/** The cells that were asked for. @throws UsageError for an unknown name, or a zone too small for it. */
+export const chooseCells = ({ cells, nodes }: LabOptions): readonly Cell[] => {
+  for (const name of cells) {
+    const cell = CELLS.find(each => each.name === name)
+    const known = CELLS.map(each => each.name).join(', ')
+    if (cell === undefined) throw new UsageError(`--cells must be of ${known}, got ${name}`)
+    if (nodes < cell.least)
+      throw new UsageError(`the cell ${name} needs --nodes ${cell.least} or more, got ${nodes}`)
+  }
+  return CELLS.filter(
+    cell => nodes >= cell.least && (cells.length === 0 || cells.includes(cell.name)),
+  )
+}
+
+/** A shuffled copy of the names: who plays which part. A cell that is played alone draws the same. */
+const drawRoles = (names: readonly string[], cell: string, seed: number): Roles => {
+  const random = seededRandom(Buffer.from(cell).reduce((sum, byte) => sum * 31 + byte, seed) >>> 0)
+  const roles = [...names]
+  for (let i = roles.length - 1; i > 0; i--) {
+    const j = random.below(i + 1)
+    ;[roles[i], roles[j]] = [roles[j]!, roles[i]!]
+  }
+  return roles
+}
+
+const SETTLE_MS = 60_000
+
+/** Undo everything and wait until all is well. @returns whether it is. */
+const settle = async (lab: Lab, signal: AbortSignal): Promise<boolean> => {
+  await lab.mend(signal)
+  const end = performance.now() + SETTLE_MS
+  while (performance.now() < end) {
+    const { nodes, states } = await lab.observer.look()
+    const isWell = nodes.every(
+      ({ name, object, localinfo, status }) =>
+        (object?.spec?.taints ?? []).length === 0 &&
+        states.get(name)?.ready === 'True' &&
+        states.get(name)?.marked === false &&
+        states.get(name)?.pod === 'ready' &&
+        status?.cloudLink.state === 'up' &&
+        nodes.every(each => localinfo?.get(each.name) === true),
+    )
+    if (isWell) return true
+    if (!(await sleep(systemClock, 300, signal))) break
+  }
+  signal.throwIfAborted()
+  return false
+}
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+const tell = (played: Played, options: LabOptions, say: (line: string) => void): void => {
+  for (const { claim, ok, kind, ms } of played.claims)
+    say(`  ${ok ? 'ok    ' : 'NOT OK'} ${claim} (${kind === 'stays' ? 'for ' : ''}${seconds(ms)})`)
+  if (played.ok) return
+  say('  timeline:')
+  for (const { at, kind, node, text } of played.moments)
+    say(`    ${seconds(at).padStart(7)} ${kind.padEnd(6)} ${node === '' ? '' : `${node}: `}${text}`)
+  for (const line of played.logs) say(`    ${line}`)
+  const grace = `--profile ${options.profile} --grace ${options.graceMs / 1_000}`
+  say(
+    `  alone: npm run lab -- --nodes ${options.nodes} ${grace} --cells ${played.cell} --seed ${played.seed}`,
+  )
+}
+
+const notSettled = (cell: Cell, seed: number): Played => ({
+  ...{ cell: cell.name, shows: cell.shows, seed, ok: false, ms: 0 },
+  claims: [{ claim: 'before it all is well', kind: 'becomes', ok: false, ms: SETTLE_MS }],
+  ...{ moments: [], stretches: {}, logs: [] },
+})
+
+/** Play the cells one after the other on one zone. */
+export const runCells = async (
+  lab: Lab,
+  options: LabOptions,
+  seams: {
+    readonly say: (line: string) => void
+    readonly signal: AbortSignal
+    readonly trouble: () => string | undefined
+    readonly onPlayed: (played: Played) => void
+  },
+): Promise<void> => {
+  const { say, signal, trouble } = seams
+  const limits: Limits = limitsFor(options)
+  const cells = chooseCells(options)
+  for (let trial = 0; trial < options.trials; trial++)
+    for (const cell of cells) {
+      const seed = (options.seed + trial) >>> 0
+      const nth = options.trials > 1 ? `, trial ${trial + 1}` : ''
+      say(`${cell.name}: ${cell.shows} (seed ${seed}${nth})`)
+      const played = (await settle(lab, signal))
+        ? await playCell(cell, lab, {
+            ...{ seed, limits, signal, trouble },
+            roles: drawRoles(lab.names, cell.name, seed),
+          })
+        : notSettled(cell, seed)
+      tell(played, options, say)
+      seams.onPlayed(played)
+      if (trouble() !== undefined) return
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// `npm run lab`: agents against a real control plane and real networks. `-- --help` says what it takes.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+
+const root = join(import.meta.dirname, '..', '..')
+process.chdir(root)
+await build({
+  absWorkingDir: root,
+  entryPoints: ['test/lab/main.ts', 'test/lab/inside.ts'],
+  outdir: '.cache/lab',
+  outExtension: { '.js': '.mjs' },
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'esm',
+  packages: 'external',
+  sourcemap: 'inline',
+  logLevel: 'warning',
+})
+// The agents are the bundle that is shipped, made from what is here now.
+const { status } = spawnSync(process.execPath, ['build.mjs', '--quiet'], { stdio: 'inherit' })
+if (status !== 0) process.exit(1)
+await import(pathToFileURL(join(root, '.cache/lab/main.mjs')).href)
