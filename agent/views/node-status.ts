@@ -154,7 +154,7 @@ const onItsWay = ({ o, state, store }: NodeScene, opinion: Opinion): Coming | un
   const { name, id } = roster.members[index]!
   const wish = wishOf({ verdict: opinion.pending, class: opinion.class }, false)
   const node = store.nodeList.current.nodes.get(name)
-  if (node === undefined || !differs(node, wish, o)) return undefined
+  if (node === undefined || !differs(node, wish, false, o)) return undefined
   const hold = opinion.guards.length === 1 ? opinion.guards[0] : undefined
   const isLinkUp = store.cloudLink.current.state === 'up'
   return {

@@ -147,7 +147,7 @@ export class ControlPlane {
   async #answers(path: string, signal: AbortSignal): Promise<void> {
     const until = performance.now() + READY_MS
     for (;;) {
-      const dead = this.#children.find(child => child.hasEnded)
+      const dead = this.#children.find(child => child.end !== undefined)
       if (dead !== undefined)
         throw new Error(`${dead.title} does not start:\n${dead.lastLines(15).join('\n')}`)
       try {
