@@ -54,9 +54,9 @@ export const withTimeout = async <T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
   const inner = new AbortController()
-  const timeout = new TimeoutError(ms)
   const forward = (): void => inner.abort(signal.reason)
-  const cancel = clock.after(ms, () => inner.abort(timeout))
+  // Made only when it is needed: an error takes down the whole stack.
+  const cancel = clock.after(ms, () => inner.abort(new TimeoutError(ms)))
   signal.addEventListener('abort', forward, { once: true })
   if (signal.aborted) forward()
   let error: unknown

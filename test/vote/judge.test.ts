@@ -337,7 +337,7 @@ t.test('D11: the brake', t => {
   late.alive.push(3)
   late.see([0, 2, 18, 19], [3], false).pass(8)
   t.equal(late.verdicts()[3], 'healthy', 'clearing knows no brake')
-  t.equal(late.verdicts()[17], 'unhealthy', 'and makes room')
+  t.equal(late.pass(8).verdicts()[17], 'unhealthy', 'and makes room, after another hold')
   const first = settled(20)
   first.kill([1, 3, 5, 7]).pass(3)
   first.kill([9, 11, 13, 15, 17]).pass(30)
@@ -346,6 +346,12 @@ t.test('D11: the brake', t => {
     0,
     'the first of a disaster are not condemned for being first',
   )
+  first.alive.push(3)
+  first.see(first.alive, [3], false).pass(2)
+  t.notOk(first.j.brake, 'one came back: the brake lets go')
+  t.notOk(first.verdicts().includes('unhealthy'), 'the others may be about to: held anew')
+  first.pass(10)
+  t.equal(first.verdicts().filter(v => v === 'unhealthy').length, 8, 'who stays away is condemned')
   const three = settled(3, { brakeShare: 0 }).kill([2]).pass(10)
   t.equal(three.verdicts()[2], 'unhealthy', 'one node may always be condemned')
   t.end()
@@ -474,6 +480,10 @@ t.test('classes', t => {
   sick.alive = [0, 1, 2, 3]
   sick.pass(61)
   t.equal(sick.class(4), 'dead', 'when it stops saying so')
+  const healed = settled(5).flag(4, FLAG.kubeletBad).see([0, 1, 2], [4]).pass(10)
+  healed.flag(4, FLAG.kubeletWell).see([0, 1, 2], [4], false).pass(2)
+  t.equal(healed.class(4), 'kubelet-sick', 'on its way back it was never dead')
+  t.equal(healed.pass(10).class(4), 'healthy')
   t.end()
 })
 

@@ -260,6 +260,9 @@ t.test('writers', t => {
   t.equal(writerRank(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0, 'unless it is alone')
   t.equal(writerRank(z.j, z.e, { index: 0, id: ids[0]! }, ids), undefined)
   t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0)
+  alone.j.localUp[0] = 0
+  alone.j.verdict[0] = 2
+  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0, 'sick and alone, it says so')
   z.j.voice = 'minority'
   t.equal(writerRank(z.j, z.e, target, ids), undefined, 'no voice, no pen')
   z.j.voice = 'full'
