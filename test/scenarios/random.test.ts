@@ -65,14 +65,14 @@ const mend = (world: World): void => {
 const play = async (seed: number): Promise<string[]> => {
   const random = seededRandom(seed * 104_729)
   const world = new World(SIZE, { seed, profile: 'fast' })
-  await world.settled(5_000)
+  await world.settled(3_000)
   const played: string[] = []
   for (let step = 0; step < 3; step++) {
     const which = random.below(faults.length)
     const index = random.below(SIZE)
     played.push(`${which}@n${index}`)
     faults[which]!(world, index, random)
-    await world.run(500 * (1 + random.below(10)))
+    await world.run(500 * (1 + random.below(5)))
   }
   mend(world)
   const isWell = (): boolean => world.allSee() && world.condemned().length === 0
