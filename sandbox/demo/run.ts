@@ -198,6 +198,8 @@ class Demo {
     for (const node of this.#zone.nodes) if (node.state === 'killed') this.#zone.restart(node)
     for (const line of await hints(this.#zone, this.#options.script)) screen.line(line)
     const ended = aborted(signal)
+    // To ask all agents once a second would be more work for them than their own.
+    if (!screen.hasPicture) await ended
     while (!signal.aborted) {
       const sight = await this.#stage.look()
       screen.picture((room, paint) => drawZone(sight, room, paint))

@@ -12,6 +12,8 @@ export interface Output {
 /** Lines that stay, and a picture below them that is drawn over again. */
 export interface Screen {
   readonly paint: Paint
+  /** Whether pictures are shown; else nobody need look. */
+  readonly hasPicture: boolean
   /** Draws the zone's state. */
   picture(draw: (room: { columns: number; rows: number }, paint: Paint) => readonly string[]): void
   line(text: string): void
@@ -24,6 +26,7 @@ export const plainScreen = (output: Output, clock: Clock, paint: Paint): Screen 
   const startedAt = clock.now()
   return {
     paint,
+    hasPicture: false,
     picture: () => undefined,
     line: text => {
       output.write(`${seconds(clock.now() - startedAt).padStart(8)}  ${text}\n`)
@@ -45,6 +48,7 @@ export const terminalScreen = (output: Output, clock: Clock, paint: Paint): Scre
   }
   return {
     paint,
+    hasPicture: true,
     picture: draw => {
       const rows = Math.max(4, (output.rows ?? 24) - ROOM_FOR_LINES)
       const next = draw({ columns: output.columns ?? 80, rows }, paint)
