@@ -49,6 +49,15 @@ export const HEALTHZ_PORT = 10248
 export const SECURE_PORT = 10250
 export const NODE_PORTS: readonly number[] = [PEER_PORT, LOCAL_PORT, HEALTHZ_PORT, SECURE_PORT]
 
+/** V8 told to be small, as in the image: a zone on one machine is many agents. */
+export const AGENT_FLAGS: readonly string[] = [
+  '--max-semi-space-size=1',
+  '--lite-mode',
+  '--v8-pool-size=1',
+]
+/** One malloc arena, as in the image. */
+const AGENT_ENV = { MALLOC_ARENA_MAX: '1' }
+
 const STATUS_MS = 300_000
 
 /** `agent`'s arguments: all agents share one machine, so each gets an address, and its local listener a port beside. */
@@ -122,7 +131,7 @@ export class ZoneNode {
 
   startAgent(vouch: Vouch): void {
     const args = agentArguments(this.identity, this.#settings.profile, vouch)
-    this.#agent = this.#start('agent', args)
+    this.#agent = this.#start('agent', args, AGENT_FLAGS)
     this.state = 'running'
   }
 
@@ -166,13 +175,13 @@ export class ZoneNode {
     return [this.#agent?.pid, this.#kubelet?.pid].filter(pid => pid !== undefined)
   }
 
-  #start(what: string, args: readonly string[]): Child {
+  #start(what: string, args: readonly string[], flags: readonly string[] = []): Child {
     const { command, script, env, onCrash } = this.#settings
     const program: Program = {
       title: `${what} ${this.name}`,
       command,
-      args: [script, ...args],
-      env,
+      args: [...flags, script, ...args],
+      env: { ...AGENT_ENV, ...env },
     }
     const child = new Child(program)
     void child.ended.then(ended => {

@@ -2,6 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { AGENT_FLAGS } from '../../sandbox/zone-node.js'
+import { shippedFlags } from '../support/bundle.js'
 import { readManifests } from '../support/manifests.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -90,5 +92,10 @@ t.test('image and manifests agree', t => {
   const { version } = JSON.parse(read('package.json')) as { version: string }
   t.match(text, `"image":"edge-health:${version}"`)
   t.match(text, '"runAsUser":65532')
+  t.end()
+})
+
+t.test("the demo's agents run with the same flags as the image's", t => {
+  t.strictSame(AGENT_FLAGS, shippedFlags())
   t.end()
 })
