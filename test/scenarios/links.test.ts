@@ -6,7 +6,7 @@ const losses: [loss: number, size: number, minutes: number][] = [
   [0.1, 5, 10],
   [0.2, 5, 10],
   [0.3, 3, 10],
-  [0.3, 7, 10],
+  [0.3, 7, 5],
 ]
 for (const [loss, size, minutes] of losses) {
   const what = `${loss * 100} % loss, N=${size}`
