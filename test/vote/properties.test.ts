@@ -252,6 +252,7 @@ t.test('tally and condemnation agree with a slow twin', t => {
       // The twin's memory: since when each target is asked to be condemned, and since when that is backed.
       const asked = new Map<number, { at: number; backedAt: number }>()
       const condemned = new Set<number>()
+      let isBraked = false
       play(e, j, list, {
         group: range(z.size),
         flags: false,
@@ -261,6 +262,7 @@ t.test('tally and condemnation agree with a slow twin', t => {
           if (j.voice !== 'full') {
             asked.clear()
             condemned.clear()
+            isBraked = false
             return
           }
           const believed = range(z.size).filter(m => j.standing[m]! <= 3)
@@ -285,7 +287,12 @@ t.test('tally and condemnation agree with a slow twin', t => {
           }
           for (const target of condemned)
             if (j.verdict[target] !== VERDICT.unhealthy) condemned.delete(target)
-          if (condemned.size + asked.size <= Math.max(1, Math.floor(0.4 * z.size)))
+          const wasBraked = isBraked
+          isBraked = condemned.size + asked.size > Math.max(1, Math.floor(0.4 * z.size))
+          // Who was held by the brake is held once more when it lets go.
+          if (wasBraked && !isBraked)
+            for (const target of asked.keys()) asked.set(target, { at: now, backedAt: Infinity })
+          if (!isBraked)
             for (const [target, memory] of asked)
               if (now >= memory.backedAt + 5_000) condemned.add(target)
           for (const target of condemned) asked.delete(target)
