@@ -73,17 +73,18 @@ const inClusterServer = (environment: CredentialOptions['environment']): URL => 
   return parseServer('environment', `https://${isIPv6(host) ? `[${host}]` : host}:${port}`)
 }
 
-/** Reads the kubeconfig again each time; the other sources cannot change. */
+/** Reads the kubeconfig again each time, but parses it only when its text is another; the other sources cannot change. */
 const accessReader = (options: CredentialOptions): (() => Promise<Access>) => {
   const { kubeconfig = '', masterUrl = '' } = options
   const master = masterUrl === '' ? undefined : parseServer('master URL', masterUrl)
   if (kubeconfig !== '') {
+    let last: { readonly text: string; readonly access: Access } | undefined
     return async () => {
-      const access = kubeconfigAccess(
-        kubeconfig,
-        await readCredentialFile('kubeconfig', kubeconfig),
-      )
-      return master === undefined ? access : { ...access, server: master }
+      const text = await readCredentialFile('kubeconfig', kubeconfig)
+      if (last?.text === text) return last.access
+      const access = kubeconfigAccess(kubeconfig, text)
+      last = { text, access: master === undefined ? access : { ...access, server: master } }
+      return last.access
     }
   }
   const folder = options.serviceAccountFolder ?? SERVICE_ACCOUNT
