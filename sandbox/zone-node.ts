@@ -122,7 +122,9 @@ export class ZoneNode {
     await writeFile(join(dir, 'kubeconfig'), kubeconfigText(server, name, agentToken), secret)
   }
 
+  /** Start it unless it runs: where only the agent was stopped, the kubelet goes on. */
   startKubelet(): void {
+    if (this.#kubelet !== undefined && this.#kubelet.end === undefined) return
     this.#kubelet = this.#start('kubelet', [
       'sandbox-kubelet',
       `--config=${join(this.identity.dir, 'kubelet.json')}`,

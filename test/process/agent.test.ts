@@ -233,7 +233,11 @@ t.test('a zone of five', async t => {
     zone.env['EDGE_HEALTH_BRAKE_SHARE'] = '20%'
     await zone.zone.restartAgents('lease')
     await agreed([], 30_000)
-    t.match(await statusOf('edge-1'), { roster: { source: 'disk' }, cloudLink: { state: 'cut' } })
+    await eventually('it knows that its link is cut', 15_000, async () => {
+      const status = await statusOf('edge-1')
+      return status?.cloudLink.state === 'cut'
+    })
+    t.match(await statusOf('edge-1'), { roster: { source: 'disk' } })
     t.match(await get(`${zone.node('edge-1').localUrl}/readyz`), { status: 200 })
     await zone.node('edge-5').kill()
     await agreed(['edge-5'], 15_000)
