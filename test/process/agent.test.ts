@@ -258,6 +258,14 @@ t.test('a zone of five', async t => {
         ({ name }) => zone.zone.object(name)?.metadata.annotations?.['nodeunhealth'] === undefined,
       )
     await eventually('no mark is left from before', 20_000, isClean)
+    // Nothing was written while the link was cut, but the verdict stood: who is still condemned cannot be held back.
+    await eventually('no verdict is left from before', 60_000, async () => {
+      const asked = ['edge-1', 'edge-2', 'edge-3']
+      const views = await Promise.all(
+        asked.flatMap(by => ['edge-4', 'edge-5'].map(name => detailOf(by, name))),
+      )
+      return views.every(view => view?.node.verdict === 'healthy')
+    })
     const writes = zone.zone.recordWrites()
     await Promise.all([zone.node('edge-4').kill(), zone.node('edge-5').kill()])
     await agreed(['edge-4', 'edge-5'], 15_000)
