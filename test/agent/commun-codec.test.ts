@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from 'fast-check'
+import fc from '../support/properties.js'
 import t from 'tap'
 import { BodyCodec, maxMessageBytes } from '../../agent/commun/body.js'
 import { Heartbeat, MAX_HEARTBEAT } from '../../agent/commun/heartbeat.js'

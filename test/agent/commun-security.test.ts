@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from 'fast-check'
+import fc from '../support/properties.js'
 import t from 'tap'
 import { makeKeyRing } from '../../agent/commun/key-ring.js'
 import { open, seal, zoneHash } from '../../agent/commun/wire.js'

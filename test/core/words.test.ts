@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core: names, errors, parsers, rosters, chance, log.
-import fc from 'fast-check'
+import fc from '../support/properties.js'
 import * as v from 'valibot'
 import t from 'tap'
 import {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from 'fast-check'
+import fc from '../support/properties.js'
 import t from 'tap'
 import type { KubeObject } from '../../sandbox/api/object.js'
 import { jsonPatch } from '../../sandbox/api/patch-json.js'
@@ -92,7 +92,7 @@ t.test('JSON patch: all or nothing, and never in place', t => {
       )
       return JSON.stringify(target) === before
     }),
-    { numRuns: 30 },
+    { numRuns: 300 },
   )
   t.equal(
     refusal(() => jsonPatch({}, { op: 'add' })),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from 'fast-check'
+import fc from '../support/properties.js'
 import t from 'tap'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
