@@ -96,8 +96,10 @@ t.test('Ctrl-C in the middle leaves nothing behind', async t => {
   const demo = startBundle(t, script, ['demo', '-o', 'json', '--address-base', '127.31.1.11'], {
     TMPDIR: place,
   })
+  // Counted before a scene can end one of them.
+  const haveAllStarted = (): boolean => processesWith(place).length === 10
+  await eventually('five agents and five kubelets run', 120_000, haveAllStarted)
   await eventually('the zone runs', 120_000, () => demo.err().includes('ok every /localinfo'))
-  t.equal(processesWith(place).length, 10, 'five agents and five kubelets')
   demo.kill('SIGINT')
   const { code, out } = await demo.ended
   t.equal(code, 130)
