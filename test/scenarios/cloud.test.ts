@@ -173,3 +173,46 @@ t.test(
     })
   },
 )
+
+t.test(
+  'the link heals while a condemned node comes back: its marks go on and off once',
+  async t => {
+    const zone = { what: 'heals and returns', size, profile: 'fast' } as const
+    for (const [seed, backAfterMs] of [
+      [3, 300],
+      [5, 2_200],
+      [11, 5_500],
+    ] as const)
+      await scenario(t, { ...zone, seed, flags: ['--write-hold=4s'] }, async world => {
+        await world.settled()
+        world.cutCloud(...world.indices)
+        await world.run(20_000)
+        world.crash(4)
+        await world.run(20_000)
+        const healedAt = world.clock.now()
+        world.healCloud(...world.indices)
+        await world.run(backAfterMs)
+        world.repair(4)
+        const areHealthy = (): boolean =>
+          world.machines.every(({ agent }) =>
+            world.machines.every(({ name }) => agent?.views.node(name)?.verdict === 'healthy'),
+          )
+        t.ok((await world.until(areHealthy, 30_000)) !== undefined, 'all verdicts are healthy')
+        const healthyAt = world.clock.now()
+        await world.run(60_000)
+        const writes = world.cluster.writes.filter(
+          ({ at, kind }) => at >= healedAt && kind !== 'lease',
+        )
+        t.strictSame(
+          writes.map(({ node, mark }) => [node, ...mark]),
+          [
+            ['n4', false, true],
+            ['n4', true, false],
+          ],
+          `seed ${seed}: what is true when the link heals, and the way back`,
+        )
+        const lateMs = writes.at(-1)!.at - healthyAt
+        t.ok(lateMs < 1_500, `the last one ${lateMs.toFixed(0)} ms after the last verdict`)
+      })
+  },
+)
