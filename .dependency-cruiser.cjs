@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: core ← vote, plugins, kube ← agent, sandbox ← cli. Imports go down only; each package has one owner folder.
+// Floors: core ← vote, plugins, kube ← agent, sandbox, wrapper ← cli. Imports go down only; each package has one owner folder.
 const only = (name, from, allowed) => ({
   name,
   severity: 'error',
@@ -22,11 +22,14 @@ module.exports = {
     only('kube-sees-core', '^kube/', '^(kube|core)/'),
     only('agent-looks-down', '^agent/', '^(agent|kube|plugins|vote|core)/'),
     only('sandbox-looks-down', '^sandbox/', '^(sandbox|kube|core)/'),
-    only('cli-never-sees-test', '^cli/', '^(cli|agent|sandbox|kube|plugins|vote|core)/'),
+    only('wrapper-looks-down', '^wrapper/', '^(wrapper|kube|core)/'),
+    only('wire-sees-core', '^wrapper/wire/', '^(wrapper/wire|core)/'),
+    only('prune-sees-wire', '^wrapper/prune/', '^(wrapper/(prune|wire)|core)/'),
+    only('cli-never-sees-test', '^cli/', '^(cli|agent|sandbox|wrapper|kube|plugins|vote|core)/'),
     {
-      name: 'vote-is-pure',
+      name: 'rules-are-pure',
       severity: 'error',
-      from: { path: '^vote/' },
+      from: { path: '^(vote|wrapper/wire|wrapper/prune)/' },
       to: { dependencyTypes: ['core', 'npm'] },
     },
     behind('axios', '^agent/adapters/'),

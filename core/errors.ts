@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'KUBE_UNREACHABLE'
   | 'CREDENTIALS'
   | 'LISTEN'
+  | 'MALFORMED_WIRE'
 
 /** The root of all errors that this project throws on purpose. The code decides; the message is for people. */
 export class EdgeHealthError extends Error {

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** What the wrapper keeps. Both wire versions of EndpointSlice are this one kind: v1beta1 is derived from v1. */
+export type Kind = 'Node' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'ServiceCIDR'
+
+/** A JSON object that nobody has looked into yet. */
+export type JsonMap = Readonly<Record<string, unknown>>
