@@ -6,9 +6,11 @@ import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { CELLS } from './cells.js'
-import { findBinaries, MissingError } from './control-plane/binaries.js'
+import { findBinaries } from './control-plane/binaries.js'
 import { servingPair } from './control-plane/certificates.js'
-import { parseLabOptions, USAGE, UsageError } from './options.js'
+import { MissingError } from './control-plane/go-build.js'
+import { API, CONTROL_PLANE } from './control-plane/programs.js'
+import { type LabOptions, parseLabOptions, USAGE, UsageError } from './options.js'
 import { CLOUD_HUB } from './places.js'
 import { chooseCells } from './run-cells.js'
 
@@ -77,10 +79,18 @@ const tell = (child: ChildProcess, signal: NodeJS.Signals): void => {
   }
 }
 
-const runInside = (flags: readonly string[], dir: string, binaries: string): Promise<number> =>
+interface Inside {
+  readonly flags: readonly string[]
+  readonly dir: string
+  readonly binaries: string
+  /** What this version changes of our own arguments. */
+  readonly more: readonly string[]
+}
+
+const runInside = ({ flags, dir, binaries, more }: Inside): Promise<number> =>
   new Promise(resolve => {
     const inside = [process.execPath, '--enable-source-maps', '.cache/lab/inside.mjs']
-    const child = spawn('unshare', [...flags, ...inside, ...process.argv.slice(2)], {
+    const child = spawn('unshare', [...flags, ...inside, ...process.argv.slice(2), ...more], {
       // Its input ends with us, and it ends with its input.
       stdio: ['pipe', 'inherit', 'inherit'],
       env: {
@@ -97,8 +107,37 @@ const runInside = (flags: readonly string[], dir: string, binaries: string): Pro
     child.on('close', code => resolve(code ?? 1))
   })
 
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+const binariesFor = (options: LabOptions, kubernetes: string | undefined): Promise<string> => {
+  const needed = options.command === 'conformance' ? API : CONTROL_PLANE
+  const programs = options.programs.length > 0 ? options.programs : needed
+  return findBinaries({ folder: 'test/lab/control-plane', kubernetes, programs }, process.env, say)
+}
+
+const runVersion = async (
+  options: LabOptions,
+  flags: readonly string[],
+  kubernetes: string | undefined,
+): Promise<number> => {
+  const binaries = await binariesFor(options, kubernetes)
+  const { report } = options
+  const isOneOfMany = options.kubernetes.length > 1 && kubernetes !== undefined
+  const more = isOneOfMany && report !== undefined ? ['--report', join(report, kubernetes)] : []
+  const dir = mkdtempSync(join(tmpdir(), 'edge-health-lab-'))
+  try {
+    const { key, cert } = await servingPair(['127.0.0.1', CLOUD_HUB])
+    writeFileSync(join(dir, 'serving.pem'), cert)
+    writeFileSync(join(dir, 'serving.key'), key, { mode: 0o600 })
+    return await runInside({ flags, dir, binaries, more })
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
 const main = async (): Promise<number> => {
   const options = parseLabOptions(process.argv.slice(2))
+  const versions = options.kubernetes.length > 0 ? options.kubernetes : [undefined]
   if (options.command === 'help') {
     process.stdout.write(USAGE)
     return 0
@@ -107,19 +146,18 @@ const main = async (): Promise<number> => {
     for (const { name, shows } of CELLS) process.stdout.write(`${name.padEnd(16)} ${shows}\n`)
     return 0
   }
+  if (options.command === 'build') {
+    for (const each of versions) process.stdout.write(`${await binariesFor(options, each)}\n`)
+    return 0
+  }
   if (options.command === 'cells') chooseCells(options)
   const flags = checkMachine()
-  const say = (text: string): void => void process.stderr.write(`${text}\n`)
-  const binaries = await findBinaries('test/lab/control-plane', process.env, say)
-  const dir = mkdtempSync(join(tmpdir(), 'edge-health-lab-'))
-  try {
-    const { key, cert } = await servingPair(['127.0.0.1', CLOUD_HUB])
-    writeFileSync(join(dir, 'serving.pem'), cert)
-    writeFileSync(join(dir, 'serving.key'), key, { mode: 0o600 })
-    return await runInside(flags, dir, binaries)
-  } finally {
-    rmSync(dir, { recursive: true, force: true })
+  let worst = 0
+  for (const each of versions) {
+    worst = Math.max(worst, await runVersion(options, flags, each))
+    if (worst > 1) break
   }
+  return worst
 }
 
 try {

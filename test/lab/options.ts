@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { parseArgs } from 'node:util'
+import { type Program, programs } from './control-plane/programs.js'
 import { MOST_NODES } from './places.js'
 
 export type Profile = 'fast' | 'default'
 
 /** What the lab is asked to do. */
 export interface LabOptions {
-  readonly command: 'cells' | 'conformance' | 'list' | 'help'
+  readonly command: 'cells' | 'conformance' | 'build' | 'list' | 'help'
+  /** Versions of Kubernetes, one after the other: `1.33` or `1.33.13`; none is the default. */
+  readonly kubernetes: readonly string[]
+  /** What `build` is asked for; none is what a control plane needs. */
+  readonly programs: readonly Program[]
   readonly nodes: number
   /** Names of cells; none runs all. */
   readonly cells: readonly string[]
@@ -25,6 +30,7 @@ export class UsageError extends Error {}
 export const USAGE = `npm run lab [-- FLAGS]              the chaos cells
 npm run lab -- conformance          the rows of test/sandbox/conformance-rows.ts on a real apiserver and ours
 npm run lab -- list                 the cells and what each must show
+npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 
   --nodes N          nodes of the zone, 3 to ${MOST_NODES} (default 5)
   --cells a,b        only these cells
@@ -32,7 +38,8 @@ npm run lab -- list                 the cells and what each must show
   --seed N           who plays which part (default: drawn, and printed)
   --profile NAME     the agents' periods: fast or default (default fast)
   --grace SECONDS    the control plane's node-monitor-grace-period (default 12 with fast, 50 with default)
-  --report FOLDER    write FOLDER/index.html and FOLDER/report.json
+  --kubernetes a,b   these versions, one after the other (default: the newest that is pinned)
+  --report FOLDER    write FOLDER/index.html and FOLDER/report.json; of several versions, into a folder for each
 
 Linux; root, or a user who may make user namespaces. The control plane is built from the Go modules pinned in
 test/lab/control-plane, or taken from the folder in KUBEBUILDER_ASSETS.
@@ -53,6 +60,7 @@ const FLAGS = {
   seed: { type: 'string' },
   profile: { type: 'string', default: 'fast' },
   grace: { type: 'string' },
+  kubernetes: { type: 'string', default: '' },
   report: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
@@ -65,14 +73,32 @@ const parse = (args: readonly string[]) => {
   }
 }
 
-const COMMANDS = ['cells', 'conformance', 'list', 'help'] as const
+const COMMANDS = ['cells', 'conformance', 'build', 'list', 'help'] as const
+
+const listOf = (text: string): readonly string[] => text.split(',').filter(name => name !== '')
+
+const versionsOf = (text: string): readonly string[] => {
+  const versions = listOf(text)
+  for (const version of versions)
+    if (!/^\d+\.\d+(?:\.\d+)?$/.test(version))
+      throw new UsageError(`--kubernetes must be versions such as 1.33 or 1.33.13, got ${version}`)
+  return versions
+}
+
+const isProgram = (name: string): name is Program => programs.some(each => each === name)
+
+const programsOf = (names: readonly string[]): readonly Program[] =>
+  names.map(name => {
+    if (isProgram(name)) return name
+    throw new UsageError(`build takes ${programs.join(', ')}, got ${name}`)
+  })
 
 /** @throws UsageError that names the flag. */
 export const parseLabOptions = (args: readonly string[]): LabOptions => {
   const { values, positionals } = parse(args)
   const [word = 'cells', ...more] = positionals
   const command = COMMANDS.find(name => name === word)
-  if (command === undefined || more.length > 0)
+  if (command === undefined || (more.length > 0 && command !== 'build'))
     throw new UsageError(`one of ${COMMANDS.join(', ')}, got ${positionals.join(' ')}`)
   const { profile } = values
   if (profile !== 'fast' && profile !== 'default')
@@ -81,8 +107,10 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
   const seed = values.seed ?? String(Date.now() % 1_000_000)
   return {
     command: values.help ? 'help' : command,
+    kubernetes: versionsOf(values.kubernetes),
+    programs: programsOf(more),
     nodes: whole('--nodes', values.nodes, 3, MOST_NODES),
-    cells: values.cells.split(',').filter(name => name !== ''),
+    cells: listOf(values.cells),
     trials: whole('--trials', values.trials, 1, 1_000),
     seed: whole('--seed', seed, 0, 2 ** 32 - 1),
     profile,

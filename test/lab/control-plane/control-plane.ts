@@ -8,7 +8,7 @@ import { systemClock } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import { makeApiClient, type ApiClient } from '../../../sandbox/api-client.js'
 import { Child, type Ended } from '../../../sandbox/child.js'
-import type { Binaries } from './binaries.js'
+import type { Binaries } from './programs.js'
 import { signingKey, type ServingPair } from './certificates.js'
 
 /** Somebody whom the apiserver knows by a token of its own file. */
