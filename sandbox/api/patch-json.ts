@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { copyOf, isMap, sameJson } from './object.js'
-import { badRequest, Refusal, tooLarge } from './status.js'
+import { badRequest, Refusal, tooLarge } from '../../kube/status.js'
 
 /** As many as the real one takes. */
 const MAX_OPERATIONS = 10_000

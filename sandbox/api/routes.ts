@@ -5,7 +5,13 @@ import { Lists, parseSelectors } from './list.js'
 import { isMap, mapAt, textAt } from './object.js'
 import type { Call, DeleteOptions, Objects, Written } from './objects.js'
 import { mediaType, readJson, readPatch } from './read.js'
-import { methodNotAllowed, Refusal, statusBody, successBody, unsupportedMedia } from './status.js'
+import {
+  methodNotAllowed,
+  Refusal,
+  statusBody,
+  successBody,
+  unsupportedMedia,
+} from '../../kube/status.js'
 import type { Store } from './store.js'
 import { shapeFor, type Shape, type Writer } from './view.js'
 import { wantsWatch } from './watch.js'

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
+import {
+  parseFlag,
+  parseWatchOptions,
+  type WatchOptions as AskedWatch,
+} from '../../kube/list-options.js'
+import * as status from '../../kube/status.js'
 import type { Link } from './link.js'
-import { invalidOptions, parseSelectors, parseVersion } from './list.js'
+import { parseSelectors } from './list.js'
 import type { KubeObject } from './object.js'
 import type { ResourcePath } from './paths.js'
 import type { Match } from './selector.js'
-import * as status from './status.js'
 import type { Store, StoreEvent } from './store.js'
 import type { Shape, Writer } from './view.js'
 
@@ -26,45 +31,20 @@ export interface WatchOptions {
   readonly lastsMs: number
 }
 
-const isTrue = (query: URLSearchParams, key: string): boolean =>
-  query.get(key) === 'true' || query.get(key) === '1'
-
 /** True when a query asks for a stream rather than a list. */
-export const wantsWatch = (query: URLSearchParams): boolean => isTrue(query, 'watch')
+export const wantsWatch = (query: URLSearchParams): boolean =>
+  query.has('watch') && parseFlag(query.get('watch')!)
 
 /** The real one's default is half an hour and more. */
 const DEFAULT_SECONDS = 1_800
 
-const checkInitial = (query: URLSearchParams, served: boolean): void => {
-  const match = query.get('resourceVersionMatch') ?? ''
-  if (!query.has('sendInitialEvents')) {
-    if (match === '') return
-    throw invalidOptions(
-      'resourceVersionMatch',
-      'Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-    )
-  }
-  if (!served)
-    throw invalidOptions(
-      'sendInitialEvents',
-      'Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled',
-    )
-  if (match !== 'NotOlderThan')
-    throw invalidOptions(
-      'resourceVersionMatch',
-      'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
-    )
-}
-
-const startOf = (query: URLSearchParams, current: number): Start => {
-  // The real one fails over a version that is no number; a list is refused with 400.
-  const version = parseVersion(query, message => new status.Refusal(500, '', message)) ?? 0
-  if (isTrue(query, 'sendInitialEvents')) {
+const startOf = ({ version = 0, sendsInitial }: AskedWatch, current: number): Start => {
+  if (sendsInitial === true) {
     if (version > current) throw status.versionTooLarge(version, current)
     return { kind: 'state', marked: true }
   }
   if (version > 0) return { kind: 'after', version }
-  if (query.has('sendInitialEvents')) return { kind: 'after', version: current }
+  if (sendsInitial === false) return { kind: 'after', version: current }
   return { kind: 'state', marked: false }
 }
 
@@ -74,13 +54,12 @@ export const parseWatch = (
   query: URLSearchParams,
   server: { readonly version: number; readonly watchList: boolean },
 ): WatchOptions => {
-  checkInitial(query, server.watchList)
-  const seconds = Number(query.get('timeoutSeconds') ?? DEFAULT_SECONDS)
+  const asked = parseWatchOptions(query, server.watchList)
   return {
-    start: startOf(query, server.version),
-    bookmarks: isTrue(query, 'allowWatchBookmarks'),
+    start: startOf(asked, server.version),
+    bookmarks: asked.bookmarks,
     match: parseSelectors(at, query),
-    lastsMs: (seconds > 0 ? seconds : DEFAULT_SECONDS) * 1000,
+    lastsMs: (asked.seconds ?? DEFAULT_SECONDS) * 1000,
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError } from '../../core/errors.js'
-import type { JsonMap } from './object.js'
+import { KubeStatusError } from '../core/errors.js'
 
 /** A reason why a field was refused; `field` is a path such as `spec.taints[0].effect`. */
 export interface Cause {
@@ -46,7 +45,7 @@ export class Refusal extends KubeStatusError {
 }
 
 /** The error body of the Kubernetes API. */
-export const statusBody = (refusal: Refusal): JsonMap => ({
+export const statusBody = (refusal: Refusal): Record<string, unknown> => ({
   kind: 'Status',
   apiVersion: 'v1',
   metadata: refusal.continue === undefined ? {} : { continue: refusal.continue },
@@ -58,7 +57,7 @@ export const statusBody = (refusal: Refusal): JsonMap => ({
 })
 
 /** The body of a successful delete. */
-export const successBody = (details: StatusDetails): JsonMap => ({
+export const successBody = (details: StatusDetails): Record<string, unknown> => ({
   kind: 'Status',
   apiVersion: 'v1',
   metadata: {},
