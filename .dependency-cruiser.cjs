@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: core ← vote, plugins, kube ← agent, sandbox, wrapper ← cli. Imports go down only; each package has one owner folder.
+// Floors: core ← vote, plugins, kube, options ← agent, sandbox, wrapper ← cli. Imports go down only; each package has one owner folder.
 const only = (name, from, allowed) => ({
   name,
   severity: 'error',
@@ -20,12 +20,17 @@ module.exports = {
     only('vote-sees-core', '^vote/', '^(vote|core)/'),
     only('plugins-see-core', '^plugins/', '^(plugins|core)/'),
     only('kube-sees-core', '^kube/', '^(kube|core)/'),
-    only('agent-looks-down', '^agent/', '^(agent|kube|plugins|vote|core)/'),
+    only('options-see-core', '^options/', '^(options|core)/'),
+    only('agent-looks-down', '^agent/', '^(agent|kube|plugins|vote|options|core)/'),
     only('sandbox-looks-down', '^sandbox/', '^(sandbox|kube|core)/'),
-    only('wrapper-looks-down', '^wrapper/', '^(wrapper|kube|core)/'),
+    only('wrapper-looks-down', '^wrapper/', '^(wrapper|kube|options|core)/'),
     only('wire-sees-core', '^wrapper/wire/', '^(wrapper/wire|core)/'),
     only('prune-sees-wire', '^wrapper/prune/', '^(wrapper/(prune|wire)|core)/'),
-    only('cli-never-sees-test', '^cli/', '^(cli|agent|sandbox|wrapper|kube|plugins|vote|core)/'),
+    only(
+      'cli-never-sees-test',
+      '^cli/',
+      '^(cli|agent|sandbox|wrapper|kube|plugins|vote|options|core)/',
+    ),
     {
       name: 'rules-are-pure',
       severity: 'error',

@@ -11,7 +11,17 @@ import { build } from 'esbuild'
 import { makeSlim } from './build-slim.mjs'
 
 const root = import.meta.dirname
-const sourceFolders = ['core', 'vote', 'plugins', 'kube', 'agent', 'sandbox', 'wrapper', 'cli']
+const sourceFolders = [
+  'core',
+  'vote',
+  'plugins',
+  'kube',
+  'options',
+  'agent',
+  'sandbox',
+  'wrapper',
+  'cli',
+]
 
 const { values: flags } = parseArgs({
   options: {

@@ -1,116 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
 import type { AgentOptions } from '../agent/options/agent-options.js'
-import {
-  configPathOf,
-  resolveAgentOptions,
-  type ResolvedAgentOptions,
-} from '../agent/options/resolve.js'
-import type { Clock } from '../core/clock.js'
-import { InvalidInputError, reasonOf } from '../core/errors.js'
-import type { Logger } from '../core/log.js'
-import { systemRandom, type Random } from '../core/random.js'
+import { agentOptionSet } from '../agent/options/definitions.js'
+import { describeOptions, resolveAgentOptions } from '../agent/options/resolve.js'
 import { outputOption, type Format } from './format.js'
-import { makeLogger } from './logger.js'
-import { addAgentOptions } from './option-flags.js'
+import { addOptions } from './option-flags.js'
 import { optionsMarkdown } from './options-markdown.js'
 import { configJson, configYaml } from './print-config.js'
-import { version } from './version.js'
-import { Exit, type ExitCode, type Run, type World } from './world.js'
+import { runLong, sourcesFrom, type MakeProgram } from './run-program.js'
+import { Exit, type Run, type World } from './world.js'
 
-/** A program that runs until it is stopped. */
-export interface AgentProgram {
-  /** Resolves when the agent runs; rejects when it cannot (a taken port, no credentials). */
-  start(): Promise<void>
-  /** Announces leaving and stops in reverse order; may be called while starting. */
-  stop(): Promise<void>
-}
-
-/** The real world, as far as the command line knows it. */
-export interface AgentSeams {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly version: string
-  /** Changes the log level: klog's verbosity, 0 to 10. */
-  readonly setVerbosity: (verbosity: number) => void
-  /** The process environment: credentials are found through it. */
-  readonly environment: World['env']
-}
-
-export type MakeAgent = (options: AgentOptions, seams: AgentSeams) => AgentProgram
-
-const STOP_LIMIT_MS = 5_000
-
-const aborted = (signal: AbortSignal): Promise<'aborted'> =>
-  new Promise(resolve => {
-    if (signal.aborted) resolve('aborted')
-    else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
-  })
-
-const stopWithin = (agent: AgentProgram, clock: Clock, ms: number): Promise<boolean> =>
-  new Promise((resolve, reject) => {
-    const cancel = clock.after(ms, () => resolve(false))
-    agent.stop().then(
-      () => {
-        cancel()
-        resolve(true)
-      },
-      (error: unknown) => {
-        cancel()
-        reject(error instanceof Error ? error : new Error(reasonOf(error)))
-      },
-    )
-  })
-
-/** Run an agent from start to the world's signal. 0: stopped as asked; 1: could not start, or not stop in 5 s. */
-export const runAgent = async (
-  { options, notices }: Pick<ResolvedAgentOptions, 'options' | 'notices'>,
-  makeAgent: MakeAgent,
-  world: World,
-): Promise<ExitCode> => {
-  const { clock, signal } = world
-  const { setVerbosity, ...log } = makeLogger(options, world.stderr)
-  for (const notice of notices) log.warn(notice)
-  const environment = world.env
-  const agent = makeAgent(options, {
-    ...{ clock, random: systemRandom, log, version, setVerbosity, environment },
-  })
-  log.info('starting', { version })
-  try {
-    const first = await Promise.race([agent.start().then(() => 'running'), aborted(signal)])
-    if (first === 'running') log.info('running')
-    await aborted(signal)
-    log.info('stopping', { signal: signal.reason as unknown })
-    if (await stopWithin(agent, clock, STOP_LIMIT_MS)) return 0
-    log.error('not stopped in time', { limitMs: STOP_LIMIT_MS })
-    return 1
-  } catch (error) {
-    if (error instanceof InvalidInputError) throw error
-    log.error('agent failed', { error: reasonOf(error) })
-    await stopWithin(agent, clock, STOP_LIMIT_MS).catch((cause: unknown) =>
-      log.error('stopping failed', { error: reasonOf(cause) }),
-    )
-    return 1
-  }
-}
-
-const resolveFrom = (
-  flags: Parameters<typeof resolveAgentOptions>[0]['flags'],
-  world: World,
-): ResolvedAgentOptions => {
-  const sources = { flags, env: world.env }
-  const path = configPathOf(sources)
-  if (path === undefined) return resolveAgentOptions(sources)
-  let text: string
-  try {
-    text = world.readFile(path)
-  } catch (cause) {
-    const rule = `must be a readable file (${reasonOf(cause)})`
-    throw new InvalidInputError('--config', rule, path, { cause })
-  }
-  return resolveAgentOptions({ ...sources, config: { path, text } })
-}
+export type MakeAgent = MakeProgram<AgentOptions>
 
 interface AgentFlags {
   readonly output: Format
@@ -134,7 +34,7 @@ export const registerAgent = (
   const command = program
     .command('agent')
     .description("run the node's agent: check the peers, exchange, vote, write, answer /localinfo")
-  const flags = addAgentOptions(command)
+  const flags = addOptions(command, agentOptionSet)
   command
     .option('--print-config', 'print the options and where each came from, and exit')
     .addOption(command.createOption('--options-markdown').hideHelp())
@@ -143,16 +43,18 @@ export const registerAgent = (
     .action((own: AgentFlags) =>
       run(async () => {
         if (own.optionsMarkdown === true) {
-          world.stdout.write(optionsMarkdown())
+          world.stdout.write(optionsMarkdown(agentOptionSet))
           return 0
         }
-        const resolved = resolveFrom(flags, world)
+        const resolved = resolveAgentOptions(sourcesFrom(flags, world))
         if (own.printConfig === true) {
-          world.stdout.write(own.output === 'json' ? configJson(resolved) : configYaml(resolved))
+          const shown = { profile: resolved.profile, described: describeOptions(resolved) }
+          world.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
           return 0
         }
         if (load === undefined) throw new Exit(1, 'this build has no agent')
-        return runAgent(resolved, await load(), world)
+        const { options, notices } = resolved
+        return runLong({ name: 'agent', options, notices, make: await load() }, world)
       }),
     )
 }

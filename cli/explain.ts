@@ -7,7 +7,7 @@ import type {
   ProbeView,
   VouchView,
 } from '../agent/http/status-view.js'
-import { nearest } from '../agent/options/nearest.js'
+import { nearest } from '../options/nearest.js'
 import { agentOption, fetchNode, fetchStatus, parseAgentUrl } from './agent-client.js'
 import {
   ageText,

@@ -2,8 +2,7 @@
 import { pino } from 'pino'
 import { reasonOf } from '../core/errors.js'
 import type { Fields, Logger } from '../core/log.js'
-import { levelOfVerbosity } from '../agent/options/sources.js'
-import type { AgentOptions } from '../agent/options/agent-options.js'
+import { levelOfVerbosity } from '../options/sources.js'
 import type { Output } from './world.js'
 
 /** A logger whose level can be changed while it runs. */
@@ -20,9 +19,15 @@ const flat = (fields: Fields): Fields =>
     ]),
   )
 
+/** Who logs, and how much. */
+export interface LoggerOptions {
+  readonly nodeName: string
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+}
+
 /** JSON lines: `{"level":"warn","time":"…","node":"…","msg":"…",…}`. */
 export const makeLogger = (
-  { nodeName, logLevel }: Pick<AgentOptions, 'nodeName' | 'logLevel'>,
+  { nodeName, logLevel }: LoggerOptions,
   output: Output,
 ): LevelledLogger => {
   const log = pino(

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 import { stringify } from 'yaml'
-import { describeOptions, originText, type ResolvedAgentOptions } from '../agent/options/resolve.js'
+import { originText, type Described } from '../options/resolve.js'
+
+/** A program's options as they were understood. */
+export interface ShownConfig {
+  /** Undefined for a program without profiles. */
+  readonly profile: string | undefined
+  readonly described: readonly Described[]
+}
 
 /** JSON for programs: each option's text and where it came from. */
-export const configJson = (resolved: ResolvedAgentOptions): string => {
+export const configJson = ({ profile, described }: ShownConfig): string => {
   const options = Object.fromEntries(
-    describeOptions(resolved).map(({ flag, texts, origin }) => [
+    described.map(({ flag, texts, origin }) => [
       flag,
       { value: texts.join(' '), origin: { ...origin, text: originText(origin) } },
     ]),
   )
-  return `${JSON.stringify({ profile: resolved.profile, options }, null, 2)}\n`
+  return `${JSON.stringify({ profile, options }, null, 2)}\n`
 }
 
 /** YAML that `--config` reads back to the same options; where each value came from stands behind it. */
-export const configYaml = (resolved: ResolvedAgentOptions): string => {
-  const rows = describeOptions(resolved).map(
+export const configYaml = ({ profile, described }: ShownConfig): string => {
+  const rows = described.map(
     ({ flag, texts, origin }) =>
       [
         `${flag}: ${stringify(texts.join(' '), { lineWidth: 0 }).trimEnd()}`,
@@ -24,5 +31,5 @@ export const configYaml = (resolved: ResolvedAgentOptions): string => {
   )
   const width = Math.max(...rows.map(([text]) => text.length))
   const lines = rows.map(([text, origin]) => `${text.padEnd(width)}  # ${origin}`)
-  return `profile: ${resolved.profile}\n${lines.join('\n')}\n`
+  return `${profile === undefined ? '' : `profile: ${profile}\n`}${lines.join('\n')}\n`
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Command, CommanderError } from 'commander'
-import { suggestion } from '../agent/options/nearest.js'
+import { suggestion } from '../options/nearest.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import { registerAgent, type MakeAgent } from './agent.js'
 import { registerExplain } from './explain.js'

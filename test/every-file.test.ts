@@ -5,7 +5,16 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 
-for (const folder of ['core', 'vote', 'plugins', 'kube', 'agent', 'sandbox', 'wrapper']) {
+for (const folder of [
+  'core',
+  'vote',
+  'plugins',
+  'kube',
+  'options',
+  'agent',
+  'sandbox',
+  'wrapper',
+]) {
   for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.ts')) continue
     await t.resolves(

@@ -13,7 +13,18 @@ const root = join(import.meta.dirname, '..')
 const STEP_LIMIT_MS = 900_000
 const GIB = 2 ** 30
 
-const folders = ['core', 'vote', 'plugins', 'kube', 'agent', 'sandbox', 'wrapper', 'cli', 'test']
+const folders = [
+  'core',
+  'vote',
+  'plugins',
+  'kube',
+  'options',
+  'agent',
+  'sandbox',
+  'wrapper',
+  'cli',
+  'test',
+]
 const present = folders.filter(folder => existsSync(join(root, folder)))
 
 /** The file behind a package's command, so that no shell and no npx stands between. */

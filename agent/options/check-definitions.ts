@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import { duration, integer, url } from '../../options/kinds.js'
 import type { CheckOptions } from './agent-options.js'
 import type { DefinitionsOf } from './definition.js'
-import { duration, integer, score, url } from './kinds.js'
+import { score } from './own-kinds.js'
 
 /** How peers are probed. The plugins have options of their own (`plugin-options.ts`). */
 export const checkDefinitions: DefinitionsOf<Omit<CheckOptions, 'plugins'>> = {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+import { inGroups, type OptionSet } from '../../options/definition.js'
+import { klogFlags } from '../../options/klog.js'
 import type { AgentOptions } from './agent-options.js'
 import { checkDefinitions } from './check-definitions.js'
-import type { Definition, DefinitionsOf, OptionGroup } from './definition.js'
+import type { DefinitionsOf, OptionGroup } from './definition.js'
 import { exchangeDefinitions } from './exchange-definitions.js'
 import { nodeDefinitions } from './node-definitions.js'
 import { pluginDefinitions } from './plugin-options.js'
+import { PROFILES } from './profiles.js'
 import { voteDefinitions } from './vote-definitions.js'
 
 /** An option that holds one value; the plugins are a list and apart. */
@@ -19,7 +22,7 @@ export const definitions: DefinitionsOf<Pick<AgentOptions, OptionKey>> = {
 }
 
 /** In the order of help and reference. */
-export const groups: Readonly<Record<OptionGroup, string>> = {
+const groups: Readonly<Record<OptionGroup, string>> = {
   Node: 'Who we are',
   Listening: 'Where we listen',
   Kubernetes: 'How Kubernetes is reached',
@@ -32,26 +35,12 @@ export const groups: Readonly<Record<OptionGroup, string>> = {
 
 export const optionKeys = Object.keys(definitions) as readonly OptionKey[]
 
-/** Every definition, plugins too, group by group. */
-export const allDefinitions: readonly Definition<unknown>[] = Object.keys(groups).flatMap(group =>
-  [...optionKeys.map((key): Definition<unknown> => definitions[key]), ...pluginDefinitions].filter(
-    definition => definition.group === group,
-  ),
-)
-
-/** Flags of SuperEdge's agent that are accepted and do nothing: klog's, and where logs go. */
-export const ignoredFlags: readonly string[] = [
-  'alsologtostderr',
-  'logtostderr',
-  'stderrthreshold',
-  'vmodule',
-  'log-dir',
-  'log-file',
-  'log-file-max-size',
-  'log-backtrace-at',
-  'log-flush-frequency',
-  'add-dir-header',
-  'skip-headers',
-  'skip-log-headers',
-  'one-output',
-]
+/** The agent's options, plugins too. */
+export const agentOptionSet: OptionSet = {
+  command: 'agent',
+  example: definitions.checkPeriodMs.flag,
+  groups,
+  definitions: inGroups(groups, [...optionKeys.map(key => definitions[key]), ...pluginDefinitions]),
+  profiles: PROFILES,
+  ignored: klogFlags,
+}

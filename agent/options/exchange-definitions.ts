@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { duration, integer, oneOf, text } from '../../options/kinds.js'
 import type { ExchangeOptions } from './agent-options.js'
 import type { DefinitionsOf } from './definition.js'
-import { duration, integer, oneOf, text } from './kinds.js'
 
 /** How results travel between agents. */
 export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { VoteOptions } from '../../vote/options.js'
-import type { AgentOptions, CheckOptions, ExchangeOptions } from './agent-options.js'
-import type { DefinitionsOf } from './definition.js'
 import {
   address,
   boolean,
@@ -15,7 +12,10 @@ import {
   port,
   selector,
   url,
-} from './kinds.js'
+} from '../../options/kinds.js'
+import type { VoteOptions } from '../../vote/options.js'
+import type { AgentOptions, CheckOptions, ExchangeOptions } from './agent-options.js'
+import type { DefinitionsOf } from './definition.js'
 
 type NodeOptions = Omit<
   AgentOptions,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Kind } from '../../options/kinds.js'
 import { parsePluginSpec, pluginNames } from '../../plugins/registry.js'
 import type { PluginSpec } from '../../plugins/spec.js'
-import type { Definition } from './definition.js'
-import type { Kind } from './kinds.js'
+import type { AgentDefinition } from './definition.js'
 
 /** The default set: what a kubelet on its usual port and the kubelet's own word give, half each. */
 const DEFAULTS: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ const pluginKind = (name: string): Kind<PluginSpec> => ({
 })
 
 /** A check plugin's option; the registry's names decide which there are. */
-export interface PluginDefinition extends Definition<PluginSpec> {
+export interface PluginDefinition extends AgentDefinition<PluginSpec> {
   readonly plugin: string
 }
 
@@ -52,4 +52,5 @@ export const pluginDefinitions: readonly PluginDefinition[] = pluginNames.map(na
   summary: SUMMARIES[name] ?? `check plugin ${name}`,
   relation: 'giving any plugin replaces the whole default set',
   aliases: [{ name: `${name}plugin` }],
+  isList: true,
 }))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import { duration, oneOf, optional, share } from '../../options/kinds.js'
 import type { VoteOptions } from '../../vote/options.js'
 import type { DefinitionsOf } from './definition.js'
-import { duration, oneOf, optional, share, taint } from './kinds.js'
+import { taint } from './own-kinds.js'
 
 /** How the vote decides and what it writes. */
 export const voteDefinitions: DefinitionsOf<VoteOptions> = {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { allDefinitions, definitions, optionKeys } from '../../agent/options/definitions.js'
-import { envName } from '../../agent/options/definition.js'
-import { nearest } from '../../agent/options/nearest.js'
+import { agentOptionSet, definitions, optionKeys } from '../../agent/options/definitions.js'
 import { profileNames } from '../../agent/options/profiles.js'
 import {
-  configPathOf,
   describeOptions,
-  originText,
   resolveAgentOptions,
   type ResolvedAgentOptions,
 } from '../../agent/options/resolve.js'
-import { foreignFlags, type OptionSources } from '../../agent/options/sources.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
+import { envName } from '../../options/definition.js'
+import { nearest } from '../../options/nearest.js'
+import { configPathOf, originText } from '../../options/resolve.js'
+import { foreignFlags, type OptionSources } from '../../options/sources.js'
+
+const { definitions: allDefinitions } = agentOptionSet
 
 interface Given {
   readonly flags?: readonly string[]
@@ -95,7 +96,11 @@ t.test(
         t.strictSame(kind.parse(shown, flag), parsed, `${flag}: ${shown} reads back`)
       }
     }
-    t.equal(foreignFlags.filter(name => name !== 'kubeconfig' && names.includes(name)).length, 0)
+    t.equal(
+      foreignFlags(agentOptionSet).filter(name => name !== 'kubeconfig' && names.includes(name))
+        .length,
+      0,
+    )
     t.end()
   },
 )

@@ -3,11 +3,13 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { parse } from 'yaml'
 import t from 'tap'
-import type { AgentProgram, AgentSeams, MakeAgent } from '../../cli/agent.js'
+import type { MakeAgent } from '../../cli/agent.js'
 import { makeLogger } from '../../cli/logger.js'
 import { optionsMarkdown } from '../../cli/options-markdown.js'
+import type { LongProgram, ProgramSeams } from '../../cli/run-program.js'
 import { version } from '../../cli/version.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
+import { agentOptionSet } from '../../agent/options/definitions.js'
 import { ListenError } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 import { FakeClock, settle } from '../support/fake-clock.js'
@@ -123,23 +125,23 @@ t.test('docs/options.md is what the definitions say', t => {
   const page = readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8')
   t.equal(
     page,
-    optionsMarkdown(),
+    optionsMarkdown(agentOptionSet),
     'make it anew: edge-health agent --options-markdown > docs/options.md',
   )
   t.end()
 })
 
 t.test('the page of options can be made', async t => {
-  t.equal((await run(['agent', '--options-markdown'])).out, optionsMarkdown())
+  t.equal((await run(['agent', '--options-markdown'])).out, optionsMarkdown(agentOptionSet))
 })
 
 interface Started {
   readonly options: AgentOptions
-  readonly seams: AgentSeams
+  readonly seams: ProgramSeams
 }
 
 const agentThat = (
-  program: Partial<AgentProgram>,
+  program: Partial<LongProgram>,
 ): { started: Started[]; load: () => Promise<MakeAgent> } => {
   const started: Started[] = []
   const make: MakeAgent = (options, seams) => {

@@ -189,8 +189,8 @@ t.test('overlays stand on the base and patch what is there', t => {
 const optionFiles = join(root, 'agent', 'options')
 const hasOptions = existsSync(join(optionFiles, 'definitions.ts'))
 t.test('every flag in the manifests is an option', { skip: !hasOptions }, async t => {
-  const { allDefinitions } = (await import(join(optionFiles, 'definitions.ts'))) as {
-    allDefinitions: readonly { readonly flag: string }[]
+  const { agentOptionSet } = (await import(join(optionFiles, 'definitions.ts'))) as {
+    agentOptionSet: { readonly definitions: readonly { readonly flag: string }[] }
   }
   const { profileNames } = (await import(join(optionFiles, 'profiles.ts'))) as {
     profileNames: readonly string[]
@@ -200,7 +200,7 @@ t.test('every flag in the manifests is an option', { skip: !hasOptions }, async 
   for (const flag of [...flags, ...overlayFlags]) {
     const [, name = '', value = ''] = /^--([^=]+)=(.+)$/.exec(flag) ?? []
     if (name === 'profile') t.ok(profileNames.includes(value), flag)
-    else t.ok(allDefinitions.some(definition => definition.flag === name), flag) // prettier-ignore
+    else t.ok(agentOptionSet.definitions.some(definition => definition.flag === name), flag) // prettier-ignore
   }
 })
 

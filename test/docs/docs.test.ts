@@ -45,14 +45,19 @@ t.test('the conventions fit on two pages', t => {
 // Written for people; a flag or a metric that is gone must not stay in them.
 const definitions = join(root, 'agent', 'options', 'definitions.ts')
 t.test('every option that a page names exists', { skip: !existsSync(definitions) }, async t => {
-  const { allDefinitions } = (await import(definitions)) as {
-    allDefinitions: readonly {
-      readonly flag: string
-      readonly aliases?: readonly { readonly name: string }[]
-    }[]
+  const { agentOptionSet } = (await import(definitions)) as {
+    agentOptionSet: {
+      readonly definitions: readonly {
+        readonly flag: string
+        readonly aliases?: readonly { readonly name: string }[]
+      }[]
+    }
   }
   const known = new Set(
-    allDefinitions.flatMap(({ flag, aliases = [] }) => [flag, ...aliases.map(({ name }) => name)]),
+    agentOptionSet.definitions.flatMap(({ flag, aliases = [] }) => [
+      flag,
+      ...aliases.map(({ name }) => name),
+    ]),
   )
   // Of the command line, of the build and of V8; not the agent's options.
   for (const name of ['profile', 'config', 'print-config', 'help', 'agent', 'all']) known.add(name)

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, isScalar, isSeq, parseDocument, type Document } from 'yaml'
-import { InvalidInputError } from '../../core/errors.js'
-import { allDefinitions, ignoredFlags } from './definitions.js'
-import { envName } from './definition.js'
+import { InvalidInputError } from '../core/errors.js'
+import { envName, type OptionSet } from './definition.js'
 import { suggestion } from './nearest.js'
-import { pluginDefinitions } from './plugin-options.js'
 
 /** Which source gave a value. */
 export type Origin =
@@ -31,22 +29,35 @@ export interface OptionSources {
   readonly config?: { readonly path: string; readonly text: string } | undefined
 }
 
-/** Options about options: not part of AgentOptions. */
-export const metaFlags = ['profile', 'config'] as const
+/** Options about options: no program has them among its own. */
+const metaFlags = ({ profiles }: OptionSet): readonly string[] =>
+  Object.keys(profiles).length === 0 ? ['config'] : ['profile', 'config']
 
-const ownFlags = new Set([...metaFlags, ...allDefinitions.map(definition => definition.flag)])
-const pluginFlags = new Set(pluginDefinitions.map(definition => definition.flag))
+const ownFlags = (set: OptionSet): ReadonlySet<string> =>
+  new Set([...metaFlags(set), ...set.definitions.map(definition => definition.flag)])
+
+interface Translation {
+  readonly flag: string
+  readonly seconds: boolean
+}
 
 /** SuperEdge's name → own flags; one name may set several. */
-const aliases = new Map<string, { readonly flag: string; readonly seconds: boolean }[]>()
-for (const { flag, aliases: list } of allDefinitions) {
-  for (const { name, seconds } of list ?? []) {
-    aliases.set(name, [...(aliases.get(name) ?? []), { flag, seconds: seconds ?? false }])
+const aliasesOf = (set: OptionSet): ReadonlyMap<string, readonly Translation[]> => {
+  const aliases = new Map<string, Translation[]>()
+  for (const { flag, aliases: list = [] } of set.definitions) {
+    for (const { name, seconds = false } of list) {
+      aliases.set(name, [...(aliases.get(name) ?? []), { flag, seconds }])
+    }
   }
+  return aliases
 }
 
 /** Every accepted name that is not an own one; the command line declares them without showing them. */
-export const foreignFlags: readonly string[] = [...aliases.keys(), 'v', ...ignoredFlags]
+export const foreignFlags = (set: OptionSet): readonly string[] => [
+  ...aliasesOf(set).keys(),
+  'v',
+  ...Object.keys(set.ignored),
+]
 
 const add = (into: Map<string, Given[]>, flag: string, given: Given): void => {
   const list = into.get(flag)
@@ -66,40 +77,53 @@ export const parseVerbosity = (thing: string, text: string): number => {
   return Number(text)
 }
 
-const readForeignFlag = (name: string, text: string, into: Map<string, Given[]>): boolean => {
+type Flag = OptionSources['flags'][number]
+
+const readForeignFlag = (
+  { name, text }: Flag,
+  translations: readonly Translation[],
+  into: Map<string, Given[]>,
+): boolean => {
   const origin: Origin = { source: 'flag', name: `--${name}` }
   if (name === 'v') {
     add(into, 'log-level', { text: levelOfVerbosity(parseVerbosity('--v', text)), origin })
     return true
   }
-  for (const { flag, seconds } of aliases.get(name) ?? []) {
+  for (const { flag, seconds } of translations) {
     add(into, flag, { text: seconds && /^\d+$/.test(text) ? `${text}s` : text, origin })
   }
-  return aliases.has(name)
+  return translations.length > 0
 }
 
-/** Sort flags by own name; SuperEdge's names are translated, klog's dropped with a notice. */
-export const readFlags = (flags: OptionSources['flags'], notices: string[]): GivenByFlag => {
+/** Sort flags by own name; SuperEdge's names are translated, those that do nothing dropped with a notice. */
+export const readFlags = (
+  set: OptionSet,
+  flags: OptionSources['flags'],
+  notices: string[],
+): GivenByFlag => {
   const into = new Map<string, Given[]>()
+  const own = ownFlags(set)
+  const aliases = aliasesOf(set)
   for (const { name, text } of flags) {
-    if (ownFlags.has(name)) add(into, name, { text, origin: { source: 'flag', name: `--${name}` } })
-    else if (readForeignFlag(name, text, into)) continue
-    else if (ignoredFlags.includes(name.replaceAll('_', '-')))
-      notices.push(
-        `--${name} is accepted for SuperEdge's sake and does nothing: logs are JSON lines on stderr`,
-      )
-    else
+    if (own.has(name)) {
+      add(into, name, { text, origin: { source: 'flag', name: `--${name}` } })
+      continue
+    }
+    if (readForeignFlag({ name, text }, aliases.get(name) ?? [], into)) continue
+    const why = set.ignored[name.replaceAll('_', '-')]
+    if (why === undefined)
       throw new InvalidInputError(
         'option',
-        `must be a known one${suggestion(name, [...ownFlags], '--')}`,
+        `must be a known one${suggestion(name, [...own], '--')}`,
         `--${name}`,
       )
+    notices.push(`--${name} is accepted for SuperEdge's sake and does nothing: ${why}`)
   }
   return into
 }
 
-/** Where `status` and `explain` look; not the agent's. */
-const CLIENT_VARIABLE = 'EDGE_HEALTH_AGENT'
+/** Where `status` and `explain` look: no option of a program that runs. */
+const CLIENT_VARIABLES = ['EDGE_HEALTH_AGENT', 'EDGE_HEALTH_WRAPPER']
 
 /** What Kubernetes puts into every Pod for a Service that is called edge-health. */
 const isServiceLink = (name: string, text: string): boolean =>
@@ -107,9 +131,9 @@ const isServiceLink = (name: string, text: string): boolean =>
   (name === 'EDGE_HEALTH_PORT' && /^(tcp|udp|sctp):\/\//.test(text))
 
 /** Variable → own flag; a further name, such as NODE_NAME, only while the own one is not given. */
-const variables = (env: OptionSources['env']): Map<string, string> => {
-  const byName = new Map<string, string>(metaFlags.map(flag => [envName(flag), flag]))
-  for (const { flag, env: other } of allDefinitions) {
+const variables = (set: OptionSet, env: OptionSources['env']): Map<string, string> => {
+  const byName = new Map<string, string>(metaFlags(set).map(flag => [envName(flag), flag]))
+  for (const { flag, env: other } of set.definitions) {
     byName.set(envName(flag), flag)
     if (other !== undefined && (env[envName(flag)] ?? '') === '') byName.set(other, flag)
   }
@@ -117,11 +141,15 @@ const variables = (env: OptionSources['env']): Map<string, string> => {
 }
 
 /** Empty variables count as not given. An unknown EDGE_HEALTH_ name is a notice: others may own it. */
-export const readEnv = (env: OptionSources['env'], notices: string[]): GivenByFlag => {
+export const readEnv = (
+  set: OptionSet,
+  env: OptionSources['env'],
+  notices: string[],
+): GivenByFlag => {
   const into = new Map<string, Given[]>()
-  const byName = variables(env)
+  const byName = variables(set, env)
   for (const [name, text = ''] of Object.entries(env)) {
-    if (text === '' || name === CLIENT_VARIABLE || isServiceLink(name, text)) continue
+    if (text === '' || CLIENT_VARIABLES.includes(name) || isServiceLink(name, text)) continue
     const flag = byName.get(name)
     if (flag !== undefined) add(into, flag, { text, origin: { source: 'env', name } })
     else if (name.startsWith('EDGE_HEALTH_'))
@@ -133,7 +161,7 @@ export const readEnv = (env: OptionSources['env'], notices: string[]): GivenByFl
 const textOf = (node: unknown): string | undefined =>
   isScalar(node) && typeof node.value === 'string' ? node.value : undefined
 
-/** The texts of a value: one, or for a plugin a list; undefined when it is neither. */
+/** The texts of a value: one, or for a list option a list; undefined when it is neither. */
 const textsOf = (value: unknown, isList: boolean): readonly string[] | undefined => {
   if (value === null) return ['']
   const texts = isSeq(value) && isList ? value.items.map(textOf) : [textOf(value)]
@@ -153,20 +181,25 @@ const parseYaml = (path: string, text: string): Document.Parsed => {
  * Read a config file: YAML, one key for each option, its flag without dashes. Values are taken as they are written.
  * @throws InvalidInputError that names file and key; an unknown key names the nearest known one.
  */
-export const readConfig = (path: string, text: string): GivenByFlag => {
+export const readConfig = (
+  set: OptionSet,
+  { path, text }: { readonly path: string; readonly text: string },
+): GivenByFlag => {
   const document = parseYaml(path, text)
   const into = new Map<string, Given[]>()
+  const own = ownFlags(set)
+  const lists = new Set(set.definitions.filter(each => each.isList).map(each => each.flag))
   const root: unknown = document.contents
   if (root === null || textOf(root) === '') return into
   if (!isMap(root)) throw new InvalidInputError(path, 'must be a map of options', document.toJS())
   for (const { key, value } of root.items) {
     const flag = textOf(key) ?? ''
-    if (!ownFlags.has(flag) || flag === 'config') {
-      const rule = `must be the name of an option${suggestion(flag, [...ownFlags])}`
+    if (!own.has(flag) || flag === 'config') {
+      const rule = `must be the name of an option${suggestion(flag, [...own])}`
       throw new InvalidInputError(`${path}: key`, rule, flag)
     }
     const thing = `${path}: ${flag}`
-    const texts = textsOf(value, pluginFlags.has(flag))
+    const texts = textsOf(value, lists.has(flag))
     if (texts === undefined)
       throw new InvalidInputError(thing, 'must be a single value', document.toJS())
     const origin: Origin = { source: 'config', path, name: flag }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isIP } from 'node:net'
-import { parseNodeName, type NodeName } from '../../core/ids.js'
-import type { OwnTaint } from '../../vote/options.js'
+import { parseNodeName, type NodeName } from '../core/ids.js'
 
 /**
  * What an option's text may be. Every source (flag, environment, file, profile, default) gives text, so that one
@@ -40,7 +39,7 @@ export const formatDuration = (ms: number): string => {
   return ms >= 120_000 && ms % 60_000 === 0 ? `${ms / 60_000}m` : `${ms / 1_000}s`
 }
 
-const accept = <T>(value: T): { readonly value: T } => ({ value })
+export const accept = <T>(value: T): { readonly value: T } => ({ value })
 
 /** A length of time in whole milliseconds within bounds. */
 export const duration = (min: string, max: string): Kind<number> => {
@@ -84,19 +83,6 @@ export const share: Kind<number> = {
     return value > 0 && value <= 1 ? accept(value) : undefined
   },
   format: value => `${Math.round(value * 1e8) / 1e6}%`,
-}
-
-/** A score from above 0 to 100 with at most six decimals, held exactly: 100 is 100_000_000. */
-export const score: Kind<number> = {
-  name: 'score',
-  rule: 'must be a score above 0 and up to 100 with at most 6 decimals',
-  parse: text => {
-    const match = /^(\d{1,3})(?:\.(\d{1,6}))?$/.exec(text)
-    if (match === null) return undefined
-    const value = Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0'))
-    return value > 0 && value <= 100_000_000 ? accept(value) : undefined
-  },
-  format: value => String(value / 1_000_000),
 }
 
 /** One of a few words. */
@@ -177,30 +163,8 @@ export const url = (...schemes: readonly string[]): Kind<string> => ({
 })
 
 const NAME_PART = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
-const LABEL_KEY = `(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?${NAME_PART}`
-const LABEL_VALUE = `(?:${NAME_PART})?`
-const TAINT = new RegExp(
-  `^(${LABEL_KEY})(?:=(${LABEL_VALUE}))?:(NoSchedule|PreferNoSchedule|NoExecute)$`,
-)
-
-/** `key=value:Effect` or `key:Effect`, as kubectl writes taints. */
-export const taint: Kind<OwnTaint> = {
-  name: 'taint',
-  rule: 'must be a taint such as key:NoSchedule or key=value:NoExecute',
-  parse: given => {
-    const match = TAINT.exec(given)
-    if (match === null) return undefined
-    const [, key, value, effect] = match
-    const taintEffect = effect as OwnTaint['effect']
-    return accept(
-      value === undefined
-        ? { key: key!, effect: taintEffect }
-        : { key: key!, value, effect: taintEffect },
-    )
-  },
-  format: ({ key, value, effect }) => `${key}${value === undefined ? '' : `=${value}`}:${effect}`,
-}
-
+export const LABEL_KEY = `(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?${NAME_PART}`
+export const LABEL_VALUE = `(?:${NAME_PART})?`
 const SELECTOR_TERM =
   `(?:!?${LABEL_KEY}|${LABEL_KEY}\\s*(?:=|==|!=)\\s*${LABEL_VALUE}` +
   `|${LABEL_KEY}\\s+(?:in|notin)\\s+\\(\\s*${LABEL_VALUE}(?:\\s*,\\s*${LABEL_VALUE})*\\s*\\))`

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import { configPathOf } from '../options/resolve.js'
+import type { OptionSources } from '../options/sources.js'
+import type { Clock } from '../core/clock.js'
+import { InvalidInputError, reasonOf } from '../core/errors.js'
+import type { Logger } from '../core/log.js'
+import { systemRandom, type Random } from '../core/random.js'
+import { makeLogger, type LoggerOptions } from './logger.js'
+import { version } from './version.js'
+import type { ExitCode, World } from './world.js'
+
+/** A program that runs until it is stopped. */
+export interface LongProgram {
+  /** Resolves when it runs; rejects when it cannot (a taken port, no credentials). */
+  start(): Promise<void>
+  /** Stops in reverse order; may be called while starting. */
+  stop(): Promise<void>
+}
+
+/** The real world, as far as the command line knows it. */
+export interface ProgramSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly version: string
+  /** Changes the log level: klog's verbosity, 0 to 10. */
+  readonly setVerbosity: (verbosity: number) => void
+  /** The process environment: credentials are found through it. */
+  readonly environment: World['env']
+}
+
+/** How a program is built out of its options. */
+export type MakeProgram<O> = (options: O, seams: ProgramSeams) => LongProgram
+
+/** What is run: by what name logs call it, with what. */
+export interface ProgramRun<O> {
+  readonly name: string
+  readonly options: O
+  readonly notices: readonly string[]
+  readonly make: MakeProgram<O>
+}
+
+const STOP_LIMIT_MS = 5_000
+
+const aborted = (signal: AbortSignal): Promise<'aborted'> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve('aborted')
+    else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
+  })
+
+const stopWithin = (program: LongProgram, clock: Clock, ms: number): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const cancel = clock.after(ms, () => resolve(false))
+    program.stop().then(
+      () => {
+        cancel()
+        resolve(true)
+      },
+      (error: unknown) => {
+        cancel()
+        reject(error instanceof Error ? error : new Error(reasonOf(error)))
+      },
+    )
+  })
+
+/** Run a program from start to the world's signal. 0: stopped as asked; 1: could not start, or not stop in 5 s. */
+export const runLong = async <O extends LoggerOptions>(
+  { name, options, notices, make }: ProgramRun<O>,
+  world: World,
+): Promise<ExitCode> => {
+  const { clock, signal } = world
+  const { setVerbosity, ...log } = makeLogger(options, world.stderr)
+  for (const notice of notices) log.warn(notice)
+  const environment = world.env
+  const program = make(options, {
+    ...{ clock, random: systemRandom, log, version, setVerbosity, environment },
+  })
+  log.info('starting', { version })
+  try {
+    const first = await Promise.race([program.start().then(() => 'running'), aborted(signal)])
+    if (first === 'running') log.info('running')
+    await aborted(signal)
+    log.info('stopping', { signal: signal.reason as unknown })
+    if (await stopWithin(program, clock, STOP_LIMIT_MS)) return 0
+    log.error('not stopped in time', { limitMs: STOP_LIMIT_MS })
+    return 1
+  } catch (error) {
+    if (error instanceof InvalidInputError) throw error
+    log.error(`${name} failed`, { error: reasonOf(error) })
+    await stopWithin(program, clock, STOP_LIMIT_MS).catch((cause: unknown) =>
+      log.error('stopping failed', { error: reasonOf(cause) }),
+    )
+    return 1
+  }
+}
+
+/** Flags, environment and, where one is named, the config file. @throws InvalidInputError when it cannot be read. */
+export const sourcesFrom = (flags: OptionSources['flags'], world: World): OptionSources => {
+  const sources = { flags, env: world.env }
+  const path = configPathOf(sources)
+  if (path === undefined) return sources
+  try {
+    return { ...sources, config: { path, text: world.readFile(path) } }
+  } catch (cause) {
+    const rule = `must be a readable file (${reasonOf(cause)})`
+    throw new InvalidInputError('--config', rule, path, { cause })
+  }
+}

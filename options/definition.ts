@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Kind } from './kinds.js'
+
+/** A name that SuperEdge's program uses for the option. */
+export interface Alias {
+  readonly name: string
+  /** SuperEdge counts in seconds: a bare number is one. */
+  readonly seconds?: true
+}
+
+/** All that is known about one option; help, reference, parser and `--print-config` read nothing else. */
+export interface Definition<T> {
+  /** Kebab-case, without dashes in front; also the key in the config file. */
+  readonly flag: string
+  /** Where it stands in `--help` and in the reference; one of the program's groups. */
+  readonly group: string
+  readonly kind: Kind<T>
+  /** As an operator would write it; undefined: must be given, or for a list: not there. */
+  readonly default: string | undefined
+  /** Values of profiles where they differ from the default. */
+  readonly profiles?: Readonly<Record<string, string>>
+  /** One line, without a full stop. */
+  readonly summary: string
+  /** How it stands to its neighbours. */
+  readonly relation?: string
+  readonly aliases?: readonly Alias[]
+  /** A further environment variable, as the downward API is usually mapped. */
+  readonly env?: string
+  /** May be given more than once: all of them count. */
+  readonly isList?: true
+}
+
+/** Everything that one program can be told. */
+export interface OptionSet {
+  /** As it is typed: `agent`. */
+  readonly command: string
+  /** A flag with a duration, for explanations. */
+  readonly example: string
+  /** In the order of help and reference: name → title. */
+  readonly groups: Readonly<Record<string, string>>
+  /** Group by group. */
+  readonly definitions: readonly Definition<unknown>[]
+  /** Named sets of values, and what each is for; empty: the program has none. */
+  readonly profiles: Readonly<Record<string, string>>
+  /** Flags that are accepted for SuperEdge's sake and do nothing, and why or what stands in for them. */
+  readonly ignored: Readonly<Record<string, string>>
+}
+
+/** `check-period` → `EDGE_HEALTH_CHECK_PERIOD`. */
+export const envName = (flag: string): string =>
+  `EDGE_HEALTH_${flag.toUpperCase().replaceAll('-', '_')}`
+
+/** Every definition, group by group. */
+export const inGroups = (
+  groups: OptionSet['groups'],
+  definitions: readonly Definition<unknown>[],
+): readonly Definition<unknown>[] =>
+  Object.keys(groups).flatMap(group => definitions.filter(each => each.group === group))
