@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Range } from './fields.js'
+import type { Fields, Range } from './fields.js'
 
 /** One endpoint of a slice, or one address of an Endpoints object: where it lies, and what pruning asks about it. */
 export interface EndpointView extends Range {
@@ -9,4 +9,69 @@ export interface EndpointView extends Range {
   readonly address: string
   /** Would a proxy send traffic to it: ready, or still serving while it terminates. */
   readonly isUsable: boolean
+}
+
+/** Where to find things in the two messages that hold addresses. */
+export interface EndpointShape {
+  readonly address: number
+  readonly node: number
+  /** The message with `ready`, `serving` and `terminating`; 0 where the list that it stands in says it. */
+  readonly conditions: number
+}
+
+const READY = 1
+const SERVING = 2
+const TERMINATING = 3
+
+/** As kube-proxy reads it: unset means ready, serving and not terminating; its last resort is what serves to the end. */
+const readUsable = (conditions: Fields): boolean => {
+  let isReady = true
+  let isServing = true
+  let isTerminating = false
+  while (conditions.next()) {
+    if (conditions.number === READY) isReady = conditions.value !== 0
+    else if (conditions.number === SERVING) isServing = conditions.value !== 0
+    else if (conditions.number === TERMINATING) isTerminating = conditions.value !== 0
+  }
+  return isReady || (isServing && isTerminating)
+}
+
+/** A view keeps offsets instead of texts: most addresses are never asked for. */
+export class EndpointInBytes implements EndpointView {
+  readonly start: number
+  readonly end: number
+  readonly node: string | undefined
+  readonly isUsable: boolean
+  readonly #raw: Buffer
+  readonly #from: number
+  readonly #to: number
+
+  /** Reads the field that `field` stands on. */
+  constructor(field: Fields, shape: EndpointShape, isListedReady: boolean) {
+    let node: string | undefined
+    let isUsable = isListedReady
+    let from = 0
+    let to = 0
+    const inside = field.inside()
+    while (inside.next()) {
+      if (inside.number === shape.node) node = inside.text()
+      else if (inside.number === shape.conditions) isUsable = readUsable(inside.inside())
+      else if (inside.number === shape.address && to === 0) {
+        from = inside.from
+        to = inside.end
+      }
+    }
+    this.start = field.start
+    this.end = field.end
+    // Go writes "no node" as an absent field; an empty one means the same.
+    this.node = node === '' ? undefined : node
+    this.isUsable = isUsable
+    this.#raw = field.raw
+    this.#from = from
+    this.#to = to
+  }
+
+  get address(): string {
+    return this.#raw.toString('utf8', this.#from, this.#to)
+  }
 }

@@ -1,23 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { EndpointView } from './endpoint.js'
+import { EndpointInBytes, type EndpointShape, type EndpointView } from './endpoint.js'
+import { cut, Fields } from './fields.js'
+import { Sink } from './sink.js'
 
 export interface EndpointsView {
   /** Every address of every subset, ready and not ready, in the order of the bytes. */
   readonly endpoints: readonly EndpointView[]
 }
 
-const later = (): never => {
-  throw new Error('comes with the next step')
+const SUBSET = 2
+const ADDRESSES = 1
+const NOT_READY_ADDRESSES = 2
+const SHAPE: EndpointShape = { address: 1, node: 4, conditions: 0 }
+
+/** The addresses of the subset that `subset` stands on, with their places in the whole object. */
+const readSubset = (subset: Fields): EndpointView[] => {
+  const found: EndpointView[] = []
+  const inside = subset.inside()
+  while (inside.next()) {
+    if (inside.number === ADDRESSES) found.push(new EndpointInBytes(inside, SHAPE, true))
+    else if (inside.number === NOT_READY_ADDRESSES)
+      found.push(new EndpointInBytes(inside, SHAPE, false))
+  }
+  return found
 }
 
 /** Read what pruning asks of an Endpoints object. @throws WireError */
-export const readEndpoints = (_raw: Uint8Array): EndpointsView => later()
+export const readEndpoints = (raw: Uint8Array): EndpointsView => {
+  const endpoints: EndpointView[] = []
+  const fields = new Fields(raw)
+  while (fields.next()) if (fields.number === SUBSET) endpoints.push(...readSubset(fields))
+  return { endpoints }
+}
 
 /**
  * The object without the addresses that `keep` refuses; the very same buffer when it refuses none. `index` counts as
  * `readEndpoints` does. A subset that loses all its addresses stays, with its ports. @throws WireError
  */
 export const pruneEndpoints = (
-  _raw: Uint8Array,
-  _keep: (endpoint: EndpointView, index: number) => boolean,
-): Uint8Array => later()
+  raw: Uint8Array,
+  keep: (endpoint: EndpointView, index: number) => boolean,
+): Uint8Array => {
+  const fields = new Fields(raw)
+  const pruned = new Sink(raw.length)
+  let seen = 0
+  let copied = 0
+  while (fields.next()) {
+    if (fields.number !== SUBSET) continue
+    const gone = readSubset(fields)
+      .filter(endpoint => !keep(endpoint, seen++))
+      .map(({ start, end }) => ({ start: start - fields.from, end: end - fields.from }))
+    if (gone.length === 0) continue
+    pruned.copy(raw.subarray(copied, fields.start))
+    pruned.bytes(SUBSET, cut(raw.subarray(fields.from, fields.end), gone))
+    copied = fields.end
+  }
+  return copied === 0 ? raw : pruned.copy(raw.subarray(copied)).take()
+}

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { BYTES, Fields } from './fields.js'
+import { Sink, varintSize } from './sink.js'
+import { WireError } from './wire-error.js'
 
 /** A body that begins with `k8s\0`, opened: `raw` is a part of it, not a copy. */
 export interface Opened {
@@ -16,23 +19,9 @@ export interface ListHead {
 }
 
 export interface SplitList extends ListHead {
-  /** Parts of the body, not copies. */
+  /** Parts of the body, not copies: who keeps one for long keeps all of the body alive. */
   readonly items: readonly Uint8Array[]
 }
-
-const later = (): never => {
-  throw new Error('comes with the next step')
-}
-
-/** A whole `k8s\0` body around one object. */
-export const envelope = (_apiVersion: string, _kind: string, _raw: Uint8Array): Uint8Array =>
-  later()
-
-/** @throws WireError */
-export const openEnvelope = (_bytes: Uint8Array): Opened => later()
-
-/** Read a list: the bytes inside its envelope (`openEnvelope(body).raw`). @throws WireError */
-export const splitList = (_raw: Uint8Array): SplitList => later()
 
 export interface ListChunkHead extends ListHead {
   readonly apiVersion: string
@@ -40,8 +29,111 @@ export interface ListChunkHead extends ListHead {
   readonly kind: string
 }
 
+const MAGIC = Uint8Array.of(0x6b, 0x38, 0x73, 0x00)
+const EMPTY = new Uint8Array(0)
+
+// runtime.Unknown
+const TYPE_META = 1
+const RAW = 2
+const CONTENT_ENCODING = 3
+const CONTENT_TYPE = 4
+// Every list
+const LIST_META = 1
+const ITEM = 2
+
+const typeMeta = (apiVersion: string, kind: string): Uint8Array =>
+  new Sink(64).text(1, apiVersion).text(2, kind).take()
+
+/** What follows the object: Go writes both texts, empty as they are. */
+const TAIL = new Sink(4).bytes(CONTENT_ENCODING, EMPTY).bytes(CONTENT_TYPE, EMPTY).take()
+
+/** A whole `k8s\0` body around one object. */
+export const envelope = (apiVersion: string, kind: string, raw: Uint8Array): Uint8Array => {
+  const type = typeMeta(apiVersion, kind)
+  const size = 2 + type.length + 1 + varintSize(raw.length) + raw.length
+  return new Sink(MAGIC.length + size + TAIL.length)
+    .copy(MAGIC)
+    .bytes(TYPE_META, type)
+    .bytes(RAW, raw)
+    .copy(TAIL)
+    .take()
+}
+
+/** Open a whole body. @throws WireError */
+export const openEnvelope = (bytes: Uint8Array): Opened => {
+  if (bytes.length < MAGIC.length || MAGIC.some((byte, at) => bytes[at] !== byte))
+    throw new WireError('protobuf body', 'must begin with k8s and a zero byte')
+  let apiVersion = ''
+  let kind = ''
+  let raw: Uint8Array = EMPTY
+  const fields = new Fields(bytes, MAGIC.length)
+  while (fields.next()) {
+    if (fields.number === RAW) raw = fields.content()
+    else if (fields.number === CONTENT_ENCODING && fields.text() !== '')
+      throw new WireError('protobuf body', 'must not be encoded once more')
+    else if (fields.number === TYPE_META) {
+      const type = fields.inside()
+      while (type.next()) {
+        if (type.number === 1) apiVersion = type.text()
+        else if (type.number === 2) kind = type.text()
+      }
+    }
+  }
+  return { apiVersion, kind, raw }
+}
+
+const readListMeta = (meta: Fields): ListHead => {
+  const head = { version: '', continue: '', remaining: undefined as number | undefined }
+  while (meta.next()) {
+    if (meta.number === 2) head.version = meta.text()
+    else if (meta.number === 3) head.continue = meta.text()
+    else if (meta.number === 4) head.remaining = meta.value
+  }
+  return head
+}
+
+/** Read a list: the bytes inside its envelope (`openEnvelope(body).raw`). @throws WireError */
+export const splitList = (raw: Uint8Array): SplitList => {
+  const items: Uint8Array[] = []
+  let head: ListHead = { version: '', continue: '', remaining: undefined }
+  const fields = new Fields(raw)
+  while (fields.next()) {
+    if (fields.number === ITEM) items.push(fields.content())
+    else if (fields.number === LIST_META) head = readListMeta(fields.inside())
+  }
+  return { ...head, items }
+}
+
+const listMeta = (head: ListHead): Uint8Array => {
+  const meta = new Sink(64).bytes(1, EMPTY).text(2, head.version).text(3, head.continue)
+  if (head.remaining !== undefined) meta.number(4, head.remaining)
+  return meta.take()
+}
+
+const itemSize = ({ length }: Uint8Array): number => 1 + varintSize(length) + length
+
 /** The whole `k8s\0` body of a list, in pieces: small ones of our own, and the items themselves, uncopied. */
-export const listChunks = (
-  _head: ListChunkHead,
-  _items: Iterable<Uint8Array>,
-): Iterable<Uint8Array> => later()
+export function* listChunks(
+  head: ListChunkHead,
+  items: Iterable<Uint8Array>,
+): Generator<Uint8Array, void, undefined> {
+  // The length of the whole stands in front of the first item.
+  const all = [...items]
+  const meta = listMeta(head)
+  const size = all.reduce((sum, item) => sum + itemSize(item), itemSize(meta))
+  yield new Sink(256)
+    .copy(MAGIC)
+    .bytes(TYPE_META, typeMeta(head.apiVersion, head.kind))
+    .varint(RAW * 8 + BYTES)
+    .varint(size)
+    .bytes(LIST_META, meta)
+    .take()
+  for (const item of all) {
+    yield new Sink(1 + varintSize(item.length))
+      .varint(ITEM * 8 + BYTES)
+      .varint(item.length)
+      .take()
+    yield item
+  }
+  yield TAIL
+}

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { Fields } from './fields.js'
+import { Sink } from './sink.js'
+import { WireError } from './wire-error.js'
 
 export interface Frame {
   /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`. */
@@ -7,29 +10,96 @@ export interface Frame {
   readonly body: Uint8Array
 }
 
-const later = (): never => {
-  throw new Error('comes with the next step')
-}
+const HEADER = 4
+const TYPE = 1
+const OBJECT = 2
+const RAW = 1
 
 /** A watch event as it goes over the wire: four bytes of length, then the event around a whole `k8s\0` body. */
-export const watchFrame = (_type: string, _body: Uint8Array): Uint8Array => later()
+export const watchFrame = (type: string, body: Uint8Array): Uint8Array => {
+  const event = new Sink(body.length + 64)
+    .copy(new Uint8Array(HEADER))
+    .text(TYPE, type)
+    .message(OBJECT, object => object.bytes(RAW, body))
+    .take()
+  new DataView(event.buffer, event.byteOffset).setUint32(0, event.length - HEADER)
+  return event
+}
 
-/** Puts the frames of a protobuf watch together again, wherever the chunks were cut. */
+const readObject = (object: Fields): Uint8Array | undefined => {
+  let body: Uint8Array | undefined
+  while (object.next()) if (object.number === RAW) body = object.content()
+  return body
+}
+
+const readFrame = (bytes: Uint8Array): Frame => {
+  let type = ''
+  let body: Uint8Array | undefined
+  const fields = new Fields(bytes)
+  while (fields.next()) {
+    if (fields.number === TYPE) type = fields.text()
+    else if (fields.number === OBJECT) body = readObject(fields.inside())
+  }
+  if (type === '' || body === undefined)
+    throw new WireError('watch frame', 'must have a type and an object')
+  return { type, body }
+}
+
+/**
+ * Puts the frames of a protobuf watch together again, wherever the chunks were cut. Each frame has memory of its own,
+ * so that who keeps its body keeps nothing else. After a WireError the stream is of no use any more.
+ */
 export class FrameReader {
   readonly #maxBytes: number
+  readonly #header = new Uint8Array(HEADER)
+  #headerHas = 0
+  #frame: Uint8Array | undefined
+  #frameHas = 0
 
   /** @param maxBytes a longer frame is refused, before anything is allocated for it */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes of a frame that has not ended yet. */
+  /** Bytes of a frame that has not ended yet: 0 means that the stream may end here. */
   get pending(): number {
-    return this.#maxBytes - this.#maxBytes
+    return this.#headerHas + this.#frameHas
   }
 
   /** The frames that this chunk completes. @throws WireError */
-  push(_chunk: Uint8Array): readonly Frame[] {
-    return later()
+  push(chunk: Uint8Array): readonly Frame[] {
+    const frames: Frame[] = []
+    let at = 0
+    while (at < chunk.length) {
+      at +=
+        this.#frame === undefined ? this.#fillHeader(chunk, at) : this.#fill(this.#frame, chunk, at)
+      if (this.#frame?.length !== this.#frameHas) continue
+      frames.push(readFrame(this.#frame))
+      this.#frame = undefined
+      this.#frameHas = 0
+      this.#headerHas = 0
+    }
+    return frames
+  }
+
+  /** Takes bytes of the length; when it is complete, makes room for the frame. */
+  #fillHeader(chunk: Uint8Array, at: number): number {
+    const part = chunk.subarray(at, at + HEADER - this.#headerHas)
+    this.#header.set(part, this.#headerHas)
+    this.#headerHas += part.length
+    if (this.#headerHas === HEADER) {
+      const length = new DataView(this.#header.buffer).getUint32(0)
+      if (length > this.#maxBytes)
+        throw new WireError('watch frame', `must have at most ${this.#maxBytes} bytes`)
+      this.#frame = new Uint8Array(length)
+    }
+    return part.length
+  }
+
+  #fill(frame: Uint8Array, chunk: Uint8Array, at: number): number {
+    const part = chunk.subarray(at, at + frame.length - this.#frameHas)
+    frame.set(part, this.#frameHas)
+    this.#frameHas += part.length
+    return part.length
   }
 }

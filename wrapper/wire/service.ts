@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { Fields } from './fields.js'
+import { readAnnotation } from './meta.js'
 
 export interface ServiceView {
   /** The text of the annotation `topologyKeys`. */
@@ -8,9 +10,22 @@ export interface ServiceView {
   readonly type: string
 }
 
-const later = (): never => {
-  throw new Error('comes with the next step')
-}
+const SPEC = 2
+const CLUSTER_IP = 3
+const TYPE = 4
 
 /** Read what pruning and field selectors ask of a Service. @throws WireError */
-export const readService = (_raw: Uint8Array): ServiceView => later()
+export const readService = (raw: Uint8Array): ServiceView => {
+  let clusterIP = ''
+  let type = ''
+  const fields = new Fields(raw)
+  while (fields.next()) {
+    if (fields.number !== SPEC) continue
+    const spec = fields.inside()
+    while (spec.next()) {
+      if (spec.number === CLUSTER_IP) clusterIP = spec.text()
+      else if (spec.number === TYPE) type = spec.text()
+    }
+  }
+  return { topologyKeys: readAnnotation(raw, 'topologyKeys'), clusterIP, type }
+}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { EndpointView } from './endpoint.js'
+import { EndpointInBytes, type EndpointShape, type EndpointView } from './endpoint.js'
+import { cut, Fields } from './fields.js'
+import { readLabels } from './meta.js'
 
 export interface SliceView {
   /** The label `kubernetes.io/service-name`, never a guess from the slice's name. */
@@ -10,15 +12,30 @@ export interface SliceView {
   readonly endpoints: readonly EndpointView[]
 }
 
-const later = (): never => {
-  throw new Error('comes with the next step')
-}
+const SERVICE_NAME = 'kubernetes.io/service-name'
+const ENDPOINT = 2
+const ADDRESS_TYPE = 4
+const SHAPE: EndpointShape = { address: 1, node: 6, conditions: 2 }
 
 /** Read what pruning asks of an EndpointSlice (v1; v1beta1 has the same fields). @throws WireError */
-export const readSlice = (_raw: Uint8Array): SliceView => later()
+export const readSlice = (raw: Uint8Array): SliceView => {
+  const endpoints: EndpointView[] = []
+  let addressType = ''
+  const fields = new Fields(raw)
+  while (fields.next()) {
+    if (fields.number === ENDPOINT) endpoints.push(new EndpointInBytes(fields, SHAPE, true))
+    else if (fields.number === ADDRESS_TYPE) addressType = fields.text()
+  }
+  const service = readLabels(raw).get(SERVICE_NAME)
+  return { service: service === '' ? undefined : service, addressType, endpoints }
+}
 
 /** The slice without the endpoints that `keep` refuses; the very same buffer when it refuses none. @throws WireError */
 export const pruneSlice = (
-  _raw: Uint8Array,
-  _keep: (endpoint: EndpointView, index: number) => boolean,
-): Uint8Array => later()
+  raw: Uint8Array,
+  keep: (endpoint: EndpointView, index: number) => boolean,
+): Uint8Array =>
+  cut(
+    raw,
+    readSlice(raw).endpoints.filter((endpoint, index) => !keep(endpoint, index)),
+  )
