@@ -57,6 +57,8 @@ export interface Detector {
 const DOUBT_FACTOR = 2
 /** By then every record may be made anew. */
 const ASK_AGAIN_MS = 260
+/** After a change of the roster all have had their first rounds within so many windows. */
+const SETTLE_WINDOWS = 2
 const KUBELET_BITS = FLAG.kubeletBad | FLAG.kubeletWell
 
 const KUBELET_FLAG: Readonly<Record<SelfReport, number>> = {
@@ -100,7 +102,7 @@ class ZoneDetector implements Detector {
     this.#seams = seams
     const { clock, random, log, transport, savedHeartbeat, saveHeartbeat } = seams
     this.engine = makeEngine(
-      options,
+      { ...options, settleMs: SETTLE_WINDOWS * options.reaffirmWindowMs },
       { ...start, savedHeartbeat },
       {
         clock,
@@ -183,7 +185,8 @@ class ZoneDetector implements Detector {
   }
 
   #probe({ members, self }: Roster): void {
-    this.checker.setTargets(members.filter((_, index) => index !== self))
+    const targets = this.engine.table.topology.targetsOf(self)
+    this.checker.setTargets(Array.from(targets, index => members[index]!))
     this.#reviewWarming()
   }
 
@@ -204,10 +207,9 @@ class ZoneDetector implements Detector {
   /** Warm once there was a round about everybody; who joins later does not cool us down again. */
   #reviewWarming(): void {
     if (!this.#isWarming) return
-    const { roster } = this.engine.table
-    this.#isWarming = roster.members.some((member, index) => {
-      if (index === roster.self) return false
-      const state = this.checker.stateOf(member.name)
+    const { roster, topology } = this.engine.table
+    this.#isWarming = topology.targetsOf(roster.self).some(index => {
+      const state = this.checker.stateOf(roster.members[index]!.name)
       return state === undefined || state.rounds + state.voidRounds === 0
     })
     if (!this.#isWarming) this.#sayOwn()

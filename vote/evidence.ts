@@ -33,8 +33,10 @@ export interface Evidence {
   readonly downVotes: Uint16Array
   /** Own rounds that failed in a row against each member; 0 after a success, −1 before the first round. */
   readonly failedRounds: Int16Array
-  /** The members that probe `target`; never `target` itself. */
+  /** The members that probe `target`, stand-ins at work among them; never `target` itself. */
   observersOf(target: number): ArrayLike<number>
   /** The newest record of `observer` says that `target` is down. */
   saysDown(observer: number, target: number): boolean
+  /** The newest record of `observer` is from after its first round about `target`: only then is its silence an "up". */
+  hasLooked(observer: number, target: number): boolean
 }

@@ -16,6 +16,7 @@ export type Uncounted =
   | 'silent-since-mass'
   | 'unheard'
   | 'not-reaffirmed'
+  | 'not-looked-yet'
 
 /** What one voter says about the node. */
 export interface VoterSays {
@@ -92,8 +93,12 @@ const votersOf = (j: Judgement, e: Evidence, target: number, at: OpinionFrame): 
   return Array.from(e.observersOf(target), voter => {
     const producedAt = e.producedAt[voter]!
     const says = e.saysDown(voter, target) ? 'down' : 'up'
-    const isLate = says === 'up' && producedAt < sinceAt
-    const uncounted = WHY[j.standing[voter]!] ?? (isLate ? 'not-reaffirmed' : undefined)
+    const whyNoUp = !e.hasLooked(voter, target)
+      ? 'not-looked-yet'
+      : producedAt < sinceAt
+        ? 'not-reaffirmed'
+        : undefined
+    const uncounted = WHY[j.standing[voter]!] ?? (says === 'up' ? whyNoUp : undefined)
     return { voter, says, ageMs: at.now - producedAt, uncounted }
   })
 }

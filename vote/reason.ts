@@ -78,6 +78,7 @@ const UNCOUNTED: Readonly<Record<Uncounted, string>> = {
   'silent-since-mass': 'silent since much of the zone went quiet',
   unheard: 'never heard',
   'not-reaffirmed': 'said before the node was contested, and not again',
+  'not-looked-yet': 'watches it since a moment ago only',
 }
 
 /** Why a vote does not count, in a few words. */

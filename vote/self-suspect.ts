@@ -21,7 +21,8 @@ const isContradicted = (j: Judgement, e: Evidence, target: number): boolean => {
     if (observer === e.self) continue
     others++
     if (j.standing[observer] !== STANDING.counts || e.producedAt[observer]! <= sinceAt) continue
-    lead += e.saysDown(observer, target) ? -1 : 1
+    if (e.saysDown(observer, target)) lead--
+    else if (e.hasLooked(observer, target)) lead++
   }
   return others > 0 && lead >= Math.min(MARGIN, others)
 }

@@ -95,7 +95,7 @@ const countAbout = (j: Judgement, e: Evidence, target: number, sinceAt: number):
     const observer = observers[i]!
     if (j.standing[observer] !== STANDING.counts) continue
     if (!isQuiet && e.saysDown(observer, target)) down++
-    else if (e.producedAt[observer]! >= sinceAt) up++
+    else if (e.producedAt[observer]! >= sinceAt && e.hasLooked(observer, target)) up++
   }
   j.up[target] = up
   j.down[target] = down

@@ -105,24 +105,21 @@ export class BodyCodec {
         out[at++] = AGE_UNKNOWN
         continue
       }
+      const row = this.#rowOf(i, order.sparse)
       const wire =
-        flags[i]! | (downCount[i]! > 0 ? WIRE_DOWN : 0) | (foreign[i] === 1 ? WIRE_FOREIGN : 0)
+        flags[i]! | (row === undefined ? 0 : WIRE_DOWN) | (foreign[i] === 1 ? WIRE_FOREIGN : 0)
       at = writeVarint(out, at, delta * 2 + (wire === lastFlags ? 0 : 1))
       out[at++] = age
       if (wire !== lastFlags) out[at++] = wire
       lastFlags = wire
       if ((wire & FLAG.cloudCut) !== 0) at = writeVarint(out, at, secondsSince(cloudCutAt[i]!, now))
-      if ((wire & WIRE_DOWN) !== 0) at = this.#writeRow(at, i, order.sparse)
+      if (row !== undefined) at = this.#writeRow(at, row)
     }
     return at
   }
 
   /** Only the bytes between the first and the last bit: mostly few members are down. */
-  #writeRow(start: number, origin: number, sparse: boolean): number {
-    const table = this.#table
-    const row = sparse
-      ? this.#byMember(origin)
-      : table.bits.subarray(origin * table.rowBytes, (origin + 1) * table.rowBytes)
+  #writeRow(start: number, row: Uint8Array): number {
     let first = 0
     while (row[first] === 0) first++
     let end = row.length
@@ -133,12 +130,25 @@ export class BodyCodec {
     return at
   }
 
-  #byMember(origin: number): Uint8Array {
+  /** What the record says of others; undefined when nothing. */
+  #rowOf(origin: number, sparse: boolean): Uint8Array | undefined {
+    const { bits, downCount, rowBytes } = this.#table
+    if (downCount[origin] === 0) return undefined
+    return sparse
+      ? this.#byMember(origin)
+      : bits.subarray(origin * rowBytes, (origin + 1) * rowBytes)
+  }
+
+  /** Stand-ins' votes are left out: whose stand-in somebody is differs between rosters. */
+  #byMember(origin: number): Uint8Array | undefined {
     const bits = this.#memberBits.fill(0)
+    let count = 0
     for (const target of this.#table.topology.targetsOf(origin)) {
-      if (this.#table.saysDown(origin, target)) bits[target >> 3]! |= 1 << (target & 7)
+      if (!this.#table.saysDown(origin, target)) continue
+      bits[target >> 3]! |= 1 << (target & 7)
+      count++
     }
-    return bits
+    return count === 0 ? undefined : bits
   }
 
   /** Whether the records can be read: named by id, or by a place that means the same here. */

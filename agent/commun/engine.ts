@@ -8,7 +8,7 @@ import { Gossip } from './gossip.js'
 import { Heartbeat } from './heartbeat.js'
 import { Inbox, refusalAnswer, type PeerAnswer } from './inbox.js'
 import type { KeyRing } from './key-ring.js'
-import { meshTopology } from './mesh.js'
+import { topologyFor } from './kring.js'
 import { Partners } from './partners.js'
 import { Push } from './push.js'
 import { RateLimit } from './rate-limit.js'
@@ -29,7 +29,7 @@ export interface EngineStart {
   readonly keys: KeyRing
   /** What `saveHeartbeat` was last given; undefined on a node without memory. */
   readonly savedHeartbeat: number | undefined
-  /** @default meshTopology */
+  /** @default mesh or rings, as the options say */
   readonly topology?: MakeTopology
 }
 
@@ -46,6 +46,8 @@ export interface Engine {
   setOwnVote(target: number, isDown: boolean, failedRounds: number): boolean
   /** `setOwnVote` does this by itself; for a vote that was set in the table. */
   pushFlip(target: number): void
+  /** A member that we had no duty to probe is not probed any more. */
+  forgetOwnVote(target: number): void
   /** Call for votes: the other observers probe this member at once. */
   suspect(target: number): void
   /** While something is contested; a burst outlives its last cause by `burstMs`. */
@@ -76,7 +78,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
   const heartbeat = new Heartbeat(seams.clock, start.savedHeartbeat, value =>
     seams.saveHeartbeat(value),
   )
-  const topology = start.topology ?? meshTopology
+  const topology = start.topology ?? topologyFor(o)
   const boot = makeBoot(seams.random)
   const x = new Exchange({ o, seams, keys: start.keys, boot, heartbeat, topology }, start.roster)
   const courier = new Courier(x)
@@ -120,6 +122,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
       else push.roundEnded(target)
       return flipped
     },
+    forgetOwnVote: target => x.table.forgetOwnVote(target),
     pushFlip: target => push.flip(target),
     suspect: target => push.suspect(target),
     setBurst: on => gossip.setBurst(on),

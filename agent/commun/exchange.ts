@@ -22,6 +22,8 @@ export interface EngineOptions extends ExchangeOptions {
   readonly port: number
   /** How long a record counts. */
   readonly recordTtlMs: number
+  /** By then after a change of the roster everybody has heard of it, and has looked at all new targets. */
+  readonly settleMs: number
 }
 
 /** The world as the exchange sees it. */
@@ -103,8 +105,9 @@ export class Exchange {
   }
 
   setRoster(roster: Roster): void {
-    const topology = this.#makeTopology(roster.members.length)
-    const seams = { clock: this.seams.clock, heartbeat: this.#heartbeat }
+    const topology = this.#makeTopology(roster)
+    const { settleMs } = this.o
+    const seams = { clock: this.seams.clock, heartbeat: this.#heartbeat, settleMs }
     const before = new Map(this.peers.map(peer => [peer?.id, peer]))
     this.table = new RecordTable(
       roster,

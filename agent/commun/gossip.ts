@@ -31,9 +31,15 @@ export class Gossip {
     return this.#isContested || this.#x.now < this.#burstUntil
   }
 
+  get #periodMs(): number {
+    const { exchangePeriodMs, ringExchangePeriodMs, burstPeriodMs } = this.#x.o
+    if (this.isBurst) return burstPeriodMs
+    return this.#x.table.topology.kind === 'mesh' ? exchangePeriodMs : ringExchangePeriodMs
+  }
+
   start(): void {
     if (this.#cancel !== undefined) return
-    const first = Math.min(FIRST_WITHIN_MS, this.#x.o.exchangePeriodMs)
+    const first = Math.min(FIRST_WITHIN_MS, this.#periodMs)
     this.#schedule(this.#x.seams.random.below(Math.ceil(first) + 1))
   }
 
@@ -71,9 +77,7 @@ export class Gossip {
   }
 
   #round(): void {
-    const { exchangePeriodMs, burstPeriodMs } = this.#x.o
-    const period = this.isBurst ? Math.min(burstPeriodMs, exchangePeriodMs) : exchangePeriodMs
-    this.#schedule(jitter(this.#x.seams.random, period, 0.1))
+    this.#schedule(jitter(this.#x.seams.random, this.#periodMs, 0.1))
     const partner = this.#partners.pick()
     // A round may outlast the period; the next one then has another partner. It never rejects.
     if (partner !== undefined) void this.#exchangeWith(partner)

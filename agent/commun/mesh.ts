@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Topology } from './topology.js'
 
+const NONE = new Uint16Array(0)
+
 /** Everybody probes everybody else; a record has one bit per member, the own bit stays 0. */
 export const meshTopology = (size: number): Topology => {
   // Made when first asked for and kept: the judge asks on every evaluation.
@@ -18,10 +20,14 @@ export const meshTopology = (size: number): Topology => {
     kind: 'mesh',
     size,
     slots: size,
+    standInSlots: 0,
     observersOf: othersOf,
     targetsOf: othersOf,
+    standInsOf: () => NONE,
+    standInTargetsOf: () => NONE,
     gossipNeighbours: othersOf,
     slotOf: other,
+    standInSlotOf: () => -1,
     targetAt: other,
   }
 }

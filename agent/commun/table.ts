@@ -5,6 +5,7 @@ import type { Roster } from '../../core/roster.js'
 import { FLAG, type Evidence } from '../../vote/evidence.js'
 import type { Heartbeat } from './heartbeat.js'
 import type { Topology } from './topology.js'
+import { youngWatches, type YoungWatches } from './young-watches.js'
 
 /** The bits that FLAG defines; the wire uses the two others. */
 export const FLAG_MASK = 0x3f
@@ -38,6 +39,8 @@ export type Merged = 'old' | 'fresher' | 'changed'
 export interface TableSeams {
   readonly clock: Clock
   readonly heartbeat: Heartbeat
+  /** By then after a change of the roster everybody has heard of it and has looked at all new targets. */
+  readonly settleMs: number
 }
 
 /**
@@ -61,13 +64,19 @@ export class RecordTable implements Evidence {
   readonly hb: Uint32Array
   /** 1 where the newest record was made from a SuperEdge result. */
   readonly foreign: Uint8Array
-  /** How many bits each record has set. */
+  /** How many bits each record has set; none of them without a down vote or a stand-in at work. */
   readonly downCount: Uint16Array
   /** Bytes of one row of `bits`. */
   readonly rowBytes: number
-  /** Row i is the i-th member's record, one bit per slot. */
+  /** Row i is the i-th member's record, one bit per slot; behind them, the stand-ins' slots again: it is at work. */
   readonly bits: Uint8Array
   readonly #seams: TableSeams
+  /** Stand-ins at work, by target; most have none. */
+  readonly #standIns = new Map<number, Set<number>>()
+  /** Own down votes about members of no slot: they are nobody else's business. */
+  readonly #privateDown = new Set<number>()
+  /** Watches that began with this roster; undefined when there are none. */
+  #young: YoungWatches | undefined
   #isOwnNew = true
 
   constructor(roster: Roster, topology: Topology, seams: TableSeams, previous?: RecordTable) {
@@ -85,7 +94,7 @@ export class RecordTable implements Evidence {
     this.hb = new Uint32Array(size)
     this.foreign = new Uint8Array(size)
     this.downCount = new Uint16Array(size)
-    this.rowBytes = (topology.slots + 7) >> 3
+    this.rowBytes = (topology.slots + topology.standInSlots + 7) >> 3
     this.bits = new Uint8Array(size * this.rowBytes)
     this.#seams = seams
     if (previous !== undefined) this.#takeOver(previous)
@@ -94,12 +103,28 @@ export class RecordTable implements Evidence {
   }
 
   observersOf(target: number): ArrayLike<number> {
-    return this.topology.observersOf(target)
+    const observers = this.topology.observersOf(target)
+    const standIns = this.#standIns.get(target)
+    return standIns === undefined ? observers : [...observers, ...standIns]
   }
 
   saysDown(observer: number, target: number): boolean {
+    const slot = this.#slotOf(observer, target)
+    if (slot >= 0) return this.#isSet(observer, slot)
+    return observer === this.self && this.#privateDown.has(target)
+  }
+
+  hasLooked(observer: number, target: number): boolean {
+    return this.#young?.has(observer, target, this.producedAt[observer]!) !== true
+  }
+
+  #slotOf(observer: number, target: number): number {
     const slot = this.topology.slotOf(observer, target)
-    return slot >= 0 && (this.bits[observer * this.rowBytes + (slot >> 3)]! >> (slot & 7)) % 2 === 1
+    return slot >= 0 ? slot : this.topology.standInSlotOf(observer, target)
+  }
+
+  #isSet(origin: number, slot: number): boolean {
+    return ((this.bits[origin * this.rowBytes + (slot >> 3)]! >> (slot & 7)) & 1) === 1
   }
 
   /** A draft that fits this table's rows. */
@@ -117,18 +142,40 @@ export class RecordTable implements Evidence {
   }
 
   /**
-   * What the own round found. A target that we do not probe is ignored.
+   * What the own round found. About a member that we neither watch nor stand in for it is kept to ourselves.
    * @returns whether the own vote flipped.
    */
   setOwnVote(target: number, isDown: boolean, failedRounds: number): boolean {
-    const slot = this.topology.slotOf(this.self, target)
-    if (slot < 0) return false
+    if (target === this.self) return false
     this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
+    const slot = this.topology.slotOf(this.self, target)
+    const standInSlot = slot < 0 ? this.topology.standInSlotOf(this.self, target) : -1
+    if (slot < 0 && standInSlot < 0) {
+      if (isDown) this.#privateDown.add(target)
+      else this.#privateDown.delete(target)
+      return false
+    }
     // A round that confirms the vote makes the record newer all the same.
     this.#isOwnNew = true
+    const workSlot = standInSlot + this.topology.standInSlots
+    if (standInSlot >= 0 && !this.#isSet(this.self, workSlot))
+      this.#flipWork(this.self, target, workSlot)
     if (this.saysDown(this.self, target) === isDown) return false
-    this.#flip(this.self, target, slot)
+    this.#flip(this.self, target, Math.max(slot, standInSlot))
     return true
+  }
+
+  /** We no longer probe this member, whom we did not have to watch: what we knew of it is no vote any more. */
+  forgetOwnVote(target: number): void {
+    const { self } = this
+    if (this.topology.slotOf(self, target) >= 0) return
+    this.failedRounds[target] = -1
+    this.#privateDown.delete(target)
+    const slot = this.topology.standInSlotOf(self, target)
+    if (slot < 0 || !this.#isSet(self, slot + this.topology.standInSlots)) return
+    if (this.#isSet(self, slot)) this.#flip(self, target, slot)
+    this.#flipWork(self, target, slot + this.topology.standInSlots)
+    this.#isOwnNew = true
   }
 
   /**
@@ -214,23 +261,43 @@ export class RecordTable implements Evidence {
       let difference = this.bits[start + byte]! ^ (anyDown ? down[byte]! : 0)
       for (; difference !== 0; difference &= difference - 1) {
         const slot = byte * 8 + (31 - Math.clz32(difference & -difference))
-        const target = this.topology.targetAt(origin, slot)
-        if (target < 0) continue
-        this.#flip(origin, target, slot)
-        isChanged = true
+        if (this.#flipAt(origin, slot)) isChanged = true
       }
     }
     return isChanged
   }
 
+  #flipAt(origin: number, slot: number): boolean {
+    const { slots, standInSlots } = this.topology
+    const isWork = slot >= slots
+    if (slot >= slots + standInSlots) return false
+    const target = this.topology.targetAt(origin, isWork ? slot - standInSlots : slot)
+    if (target < 0) return false
+    if (isWork) this.#flipWork(origin, target, slot)
+    else this.#flip(origin, target, slot)
+    return true
+  }
+
   #flip(origin: number, target: number, slot: number): void {
+    this.downVotes[target]! += this.#flipBit(origin, slot)
+  }
+
+  /** A stand-in begins or ends its work. */
+  #flipWork(origin: number, target: number, slot: number): void {
+    const known = this.#standIns.get(target) ?? new Set<number>()
+    if (this.#flipBit(origin, slot) > 0) known.add(origin)
+    else known.delete(origin)
+    if (known.size > 0) this.#standIns.set(target, known)
+    else this.#standIns.delete(target)
+  }
+
+  #flipBit(origin: number, slot: number): 1 | -1 {
     const at = origin * this.rowBytes + (slot >> 3)
     const bit = 1 << (slot & 7)
-    const isNowDown = (this.bits[at]! & bit) === 0
     this.bits[at]! ^= bit
-    const step = isNowDown ? 1 : -1
-    this.downVotes[target]! += step
+    const step = (this.bits[at]! & bit) === 0 ? -1 : 1
     this.downCount[origin]! += step
+    return step
   }
 
   /** Carry over by name what the two rosters share; a vote about somebody who left is gone. */
@@ -240,6 +307,8 @@ export class RecordTable implements Evidence {
     now.forEach((old, index) => {
       if (old >= 0) newIndexOf[old] = index
     })
+    const settledAt = this.#seams.clock.now() + this.#seams.settleMs
+    this.#young = youngWatches(this.topology, previous, now, settledAt)
     now.forEach((old, index) => {
       if (old < 0) return
       this.hb[index] = previous.hb[old]!
@@ -247,7 +316,8 @@ export class RecordTable implements Evidence {
       this.flags[index] = previous.flags[old]!
       this.cloudCutAt[index] = previous.cloudCutAt[old]!
       this.foreign[index] = previous.foreign[old]!
-      this.failedRounds[index] = previous.failedRounds[old]!
+      if (this.topology.slotOf(this.self, index) >= 0)
+        this.failedRounds[index] = previous.failedRounds[old]!
       if (previous.downCount[old]! > 0) this.#takeOverRow(previous, old, newIndexOf)
     })
   }

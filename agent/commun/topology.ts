@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Roster } from '../../core/roster.js'
 
 /**
  * Who probes whom, and how a record says it. A member is its roster index. A record carries one bit for each of its
@@ -8,19 +9,27 @@ export interface Topology {
   /** Part of the membership hash, so that two agents that disagree never read each other's bits by place. */
   readonly kind: 'mesh' | 'kring'
   readonly size: number
-  /** Bits in one record. */
+  /** Members that one record can speak of. */
   readonly slots: number
+  /** The last so many of them are those of stand-ins; each has a second bit that says that it is at work. */
+  readonly standInSlots: number
   /** The members that probe `target`; never `target` itself. */
   observersOf(target: number): Uint16Array
   /** The members that `observer` probes. */
   targetsOf(observer: number): Uint16Array
+  /** Who probes `target` too once too few of its observers are left; none of them is an observer. */
+  standInsOf(target: number): Uint16Array
+  /** The members that `observer` may have to stand in for. */
+  standInTargetsOf(observer: number): Uint16Array
   /** With whom `self` exchanges most of the time. */
   gossipNeighbours(self: number): Uint16Array
   /** The slot in which `observer` speaks of `target`; −1 when it does not probe it. */
   slotOf(observer: number, target: number): number
+  /** The slot in which `observer` speaks of `target` as a stand-in; −1 when it is none. */
+  standInSlotOf(observer: number, target: number): number
   /** The member that this slot of `observer` speaks of; −1 when nobody. */
   targetAt(observer: number, slot: number): number
 }
 
-/** Builds the topology for a zone of `size` members. */
-export type MakeTopology = (size: number) => Topology
+/** Builds the topology of a zone: the same on all agents that have the same members. */
+export type MakeTopology = (roster: Roster) => Topology

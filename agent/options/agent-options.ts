@@ -34,6 +34,12 @@ export interface ExchangeOptions {
   readonly clusterId: string
   /** One push-pull with one partner in this period (Tg, SuperEdge's communicateperiod). @default 5_000 */
   readonly exchangePeriodMs: number
+  /** The same in a zone of rings, where news has further to go. @default 2_000 */
+  readonly ringExchangePeriodMs: number
+  /** Up to so many nodes a zone is a full mesh, above that rings. @default 64 */
+  readonly meshMax: number
+  /** Rings: how many nodes each node watches, and how many watch it (k). @default 10 */
+  readonly ringObservers: number
   /** The same while something is contested. @default 500 */
   readonly burstPeriodMs: number
   /** How long a burst lasts after its last cause. @default 15_000 */

@@ -23,6 +23,33 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     relation: 'at most half of --record-ttl; at least --burst-period',
     aliases: [{ name: 'communicateperiod', seconds: true }],
   },
+  ringExchangePeriodMs: {
+    flag: 'ring-exchange-period',
+    group: 'Exchange',
+    kind: duration('100ms', '10m'),
+    default: '2s',
+    profiles: { fast: '500ms' },
+    summary: 'the same in a zone of rings, where news has further to go',
+    relation: 'at most half of --record-ttl; at least --burst-period',
+  },
+  meshMax: {
+    flag: 'mesh-max',
+    group: 'Exchange',
+    kind: integer(1, 10_000),
+    default: '64',
+    profiles: { fast: '16', superedge: '10000' },
+    summary:
+      'up to so many nodes each node watches all others; above that k rings say who watches whom',
+    relation: 'must be the same on all agents of a zone; SuperEdge agents take part in a mesh only',
+  },
+  ringObservers: {
+    flag: 'ring-observers',
+    group: 'Exchange',
+    kind: integer(3, 32),
+    default: '10',
+    summary: 'rings: how many nodes each node watches, and about how many watch it',
+    relation: 'must be the same on all agents of a zone; matters above --mesh-max nodes',
+  },
   burstPeriodMs: {
     flag: 'burst-period',
     group: 'Exchange',

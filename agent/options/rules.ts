@@ -41,7 +41,9 @@ const below = (option: NumberKey, other: NumberKey): Rule => ({
 const rules: readonly Rule[] = [
   atLeast('recordTtlMs', 2, 'exchangePeriodMs'),
   atLeast('recordTtlMs', 2, 'superedgePeriodMs'),
+  atLeast('recordTtlMs', 2, 'ringExchangePeriodMs'),
   atMost('burstPeriodMs', 'exchangePeriodMs'),
+  atMost('burstPeriodMs', 'ringExchangePeriodMs'),
   below('exchangeTimeoutMs', 'recordTtlMs'),
   atMost('attemptsMin', 'attemptsMax'),
   atMost('downCheckPeriodMs', 'checkPeriodMs'),

@@ -97,6 +97,15 @@ const judgedOf = (
   }
 }
 
+/** How the zone is watched: how many watch this node. */
+const topologyOf = ({ seams }: Parts): ZoneStatus['topology'] => {
+  const table = seams.store.zone.current?.table
+  if (table === undefined) return { kind: 'mesh', observers: 0 }
+  const { topology, self } = table
+  const kind = topology.kind === 'mesh' ? 'mesh' : 'rings'
+  return { kind, observers: topology.observersOf(self).length }
+}
+
 const zoneOf = (parts: Parts): ZoneStatus => {
   const { o, seams, startedAt } = parts
   const { roster, rule } = seams.store.nodeList.current
@@ -116,7 +125,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     stages: [nodeList, checkStage(parts), communStage(parts), vote],
     cloudLink: { state, since: times.iso(since) },
     ...judgedOf(parts, members.length),
-    topology: { kind: 'mesh', observers: Math.max(0, members.length - 1) },
+    topology: topologyOf(parts),
   }
 }
 

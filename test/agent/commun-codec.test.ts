@@ -20,6 +20,7 @@ const makeTable = (self: number, members = membersTo(10), topology = meshTopolog
   new RecordTable(rosterOf(self, members), topology(members.length), {
     clock,
     heartbeat: new Heartbeat(clock, undefined, () => undefined),
+    settleMs: 16_000,
   })
 
 interface Said {
@@ -120,7 +121,7 @@ t.test('own votes, flags and rounds', t => {
   const smaller = new RecordTable(
     rosterOf(3, membersTo(5)),
     meshTopology(5),
-    { clock, heartbeat: new Heartbeat(clock, undefined, () => undefined) },
+    { clock, heartbeat: new Heartbeat(clock, undefined, () => undefined), settleMs: 16_000 },
     table,
   )
   const { name } = table.roster.members[target]!
@@ -190,6 +191,7 @@ const pairs = (size: number): Topology => ({
   ...meshTopology(size),
   kind: 'kring',
   slots: 2,
+  standInSlots: 0,
   targetsOf: o => Uint16Array.of((o + 1) % size, (o + 2) % size),
   observersOf: target => Uint16Array.of((target + size - 1) % size, (target + size - 2) % size),
   slotOf: (o, target) => [1, 2].indexOf((target - o + size) % size),

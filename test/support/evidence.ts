@@ -28,6 +28,7 @@ export class ScriptedEvidence implements Evidence {
   readonly downVotes: Uint16Array
   readonly failedRounds: Int16Array
   readonly #down: Uint8Array
+  readonly #unlooked = new Set<number>()
   readonly #observers: readonly (readonly number[])[]
 
   constructor(size: number, self = 0, { now = 0, observers = mesh(size) } = {}) {
@@ -51,6 +52,16 @@ export class ScriptedEvidence implements Evidence {
 
   saysDown(observer: number, target: number): boolean {
     return this.#down[observer * this.size + target] === 1
+  }
+
+  hasLooked(observer: number, target: number): boolean {
+    return !this.#unlooked.has(observer * this.size + target)
+  }
+
+  /** `observer` watches `target` since a moment ago only. */
+  hasJustBegun(observer: number, target: number): this {
+    this.#unlooked.add(observer * this.size + target)
+    return this
   }
 
   /** `observers` say, in records made at `at`, that `targets` are down (or up). Own rounds follow. */

@@ -13,6 +13,9 @@ import { seededRandom } from './seeded-random.js'
 export const exchangeOptions: EngineOptions = {
   clusterId: 'test',
   exchangePeriodMs: 5_000,
+  ringExchangePeriodMs: 2_000,
+  meshMax: 64,
+  ringObservers: 10,
   burstPeriodMs: 500,
   burstMs: 15_000,
   exchangeTimeoutMs: 2_000,
@@ -23,6 +26,7 @@ export const exchangeOptions: EngineOptions = {
   superedgeAttempts: 1,
   port: 51005,
   recordTtlMs: 60_000,
+  settleMs: 16_000,
 }
 
 export const KEY_A = 'key-a-0123456789abcdef'
