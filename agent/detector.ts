@@ -13,6 +13,7 @@ import { makeVouching, remapVouching, type VouchEnd } from '../vote/vouch.js'
 import { makeChecker, type Checker } from './check/checker.js'
 import type { LoopLag } from './check/loop-lag.js'
 import type { RoundOutcome } from './check/watch.js'
+import type { MakeTopology } from './commun/topology.js'
 import { makeEngine, type Engine } from './commun/engine.js'
 import type { KeyRing } from './commun/key-ring.js'
 import type { Transport } from './commun/transport.js'
@@ -37,6 +38,8 @@ export interface DetectorSeams {
   readonly onRound: (outcome: RoundOutcome) => void
   /** Members that left the roster while they were vouched for. */
   readonly onVouchEnded: (node: string, why: VouchEnd) => void
+  /** @default mesh or rings, as the options say */
+  readonly topology?: MakeTopology | undefined
 }
 
 /** *Check* and *Commun* over one roster: fills the store's zone with votes. */
@@ -103,7 +106,7 @@ class ZoneDetector implements Detector {
     const { clock, random, log, transport, savedHeartbeat, saveHeartbeat } = seams
     this.engine = makeEngine(
       { ...options, settleMs: SETTLE_WINDOWS * options.reaffirmWindowMs },
-      { ...start, savedHeartbeat },
+      { ...start, savedHeartbeat, topology: seams.topology },
       {
         clock,
         random,

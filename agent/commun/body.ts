@@ -93,7 +93,7 @@ export class BodyCodec {
   }
 
   #writeEntries(start: number, order: BodyOrder, now: number): number {
-    const { hb, producedAt, flags, foreign, downCount, cloudCutAt, size } = this.#table
+    const { hb, producedAt, flags, foreign, cloudCutAt, size } = this.#table
     const out = this.#out
     let at = start
     let lastFlags = 0

@@ -30,7 +30,7 @@ export interface EngineStart {
   /** What `saveHeartbeat` was last given; undefined on a node without memory. */
   readonly savedHeartbeat: number | undefined
   /** @default mesh or rings, as the options say */
-  readonly topology?: MakeTopology
+  readonly topology?: MakeTopology | undefined
 }
 
 /** The peer exchange of one agent. Members are roster indices of the present roster. */
@@ -85,6 +85,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
   const partners = new Partners(x)
   const gossip = new Gossip(x, courier, partners)
   const push = new Push(x, courier)
+  x.onChange = () => push.votesCame()
   const results = new Results(x)
   const inbox = new Inbox(x, (target, caller) => push.called(target, caller))
   const makeLimit = (): RateLimit => new RateLimit(x.table.size, PER_SECOND, AT_ONCE)

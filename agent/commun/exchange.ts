@@ -56,6 +56,8 @@ export class Exchange {
   readonly boot: bigint
   readonly life = new AbortController()
   readonly refusals = new RefusalCounts()
+  /** Told when somebody's votes or flags are others than before. */
+  onChange: () => void = () => undefined
   bytesSent = 0
   bytesReceived = 0
   messagesSent = 0
@@ -160,9 +162,13 @@ export class Exchange {
     if (head === undefined) return undefined
     peer.keySetHash = head.keySetHash
     let fresh = 0
+    let changed = 0
     this.codec.read(header, body, now, draft => {
-      if (this.table.merge(draft) !== 'old') fresh++
+      const merged = this.table.merge(draft)
+      if (merged !== 'old') fresh++
+      if (merged === 'changed') changed++
     })
+    if (changed > 0) this.onChange()
     if (fresh > 0) this.seams.onEvidence()
     return head.suspects
   }

@@ -5,6 +5,7 @@ import { MAX_SUSPECTS } from './body.js'
 import { Batch, type Courier } from './courier.js'
 import type { Exchange } from './exchange.js'
 import type { PeerState } from './peer-state.js'
+import { Rumour } from './rumour.js'
 
 /** One event goes to at most so many, chosen by chance; each passes on all it knows, and bursts do the rest. */
 const FANOUT = 64
@@ -13,6 +14,8 @@ const CALLS_ENOUGH = 2
 const CALL_QUIET_MS = 2_000
 /** The same agent calls for votes on the same node at most this often. */
 const CALL_EVERY_MS = 1_000
+/** Between two rounds of a rumour. */
+const RUMOUR_EVERY_MS = 100
 /** Callers remembered for one node. */
 const MAX_CALLERS = FANOUT
 /** The same node is handed to the prober at most this often. */
@@ -48,19 +51,27 @@ export class Push {
   readonly #flipped = new Set<NodeName>()
   readonly #suspects = new Set<NodeName>()
   readonly #callers = new Set<PeerState>()
+  readonly #rumour: Rumour
   #toAll = false
   #cancel: (() => void) | undefined
 
   constructor(x: Exchange, courier: Courier) {
     this.#x = x
     this.#courier = courier
+    this.#rumour = new Rumour(x)
   }
 
   /** The own vote on this member flipped. */
   flip(target: number): void {
     this.#flipped.add(this.#nameOf(target))
     this.#answer(target)
+    this.#rumour.hear()
     this.#arm()
+  }
+
+  /** Votes of others came in. */
+  votesCame(): void {
+    if (this.#rumour.hear()) this.#arm()
   }
 
   /** Something about the own node changed. */
@@ -103,6 +114,7 @@ export class Push {
   /** The roster changed: forget calls, and whom it does not name. */
   reset(): void {
     this.#calls.clear()
+    this.#rumour.reset()
     for (const peer of this.#lanes.keys()) if (!this.#isMember(peer)) this.#lanes.delete(peer)
     for (const peer of this.#callers) if (!this.#isMember(peer)) this.#callers.delete(peer)
   }
@@ -149,9 +161,9 @@ export class Push {
     return true
   }
 
-  #arm(): void {
+  #arm(waitMs = this.#x.o.pushBatchMs): void {
     if (this.#x.life.signal.aborted) return
-    this.#cancel ??= this.#x.seams.clock.after(this.#x.o.pushBatchMs, () => this.#flush())
+    this.#cancel ??= this.#x.seams.clock.after(waitMs, () => this.#flush())
   }
 
   #flush(): void {
@@ -162,7 +174,11 @@ export class Push {
     const about = indicesOf(this.#flipped)
     if (this.#toAll) about.push(self)
     const suspects = [...this.#suspects].slice(0, MAX_SUSPECTS)
-    const told = new Set([...this.#callers, ...this.#some(this.#observers(about), FANOUT)])
+    const told = new Set([
+      ...this.#callers,
+      ...this.#some(this.#observers(about), FANOUT),
+      ...this.#rumour.listeners(),
+    ])
     const called = this.#some(this.#observers(indicesOf(suspects)), FANOUT)
     this.#flipped.clear()
     this.#suspects.clear()
@@ -171,6 +187,7 @@ export class Push {
     for (const peer of called) told.delete(peer)
     this.#send(told, [])
     this.#send(called, suspects)
+    if (this.#rumour.isNews) this.#arm(RUMOUR_EVERY_MS)
   }
 
   /** The other observers of these members that are worth a message. */

@@ -8,6 +8,17 @@ interface Timer {
   cancelled: boolean
 }
 
+/** How a clock gets on. */
+export interface Pace {
+  /** Timers fire on a grid of so many milliseconds: fewer instants, each for more timers. @default exact */
+  readonly gridMs?: number
+  /** What lets promises settle after each instant. @default settle */
+  readonly settle?: () => Promise<void>
+}
+
+/** Enough where nothing but timers and promises is at work. */
+export const settleOnce = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
 /** Let promises that are ready run, so that the code under test reaches its next wait. */
 export const settle = async (): Promise<void> => {
   for (let i = 0; i < 3; i++) await new Promise<void>(resolve => setImmediate(resolve))
@@ -18,9 +29,13 @@ export class FakeClock implements Clock {
   #now: number
   #wall: number
   #order = 0
+  readonly #gridMs: number
+  readonly #settle: () => Promise<void>
   readonly #heap: Timer[] = []
 
-  constructor(now = 1_000, wall = Date.UTC(2026, 0, 1)) {
+  constructor(now = 1_000, wall = Date.UTC(2026, 0, 1), pace: Pace = {}) {
+    this.#gridMs = pace.gridMs ?? 0
+    this.#settle = pace.settle ?? settle
     this.#now = now
     this.#wall = wall
   }
@@ -40,7 +55,7 @@ export class FakeClock implements Clock {
 
   after(ms: number, wake: () => void): () => void {
     const timer: Timer = {
-      at: this.#now + Math.max(0, ms),
+      at: this.#onGrid(this.#now + Math.max(0, ms)),
       order: this.#order++,
       wake,
       cancelled: false,
@@ -51,6 +66,10 @@ export class FakeClock implements Clock {
     }
   }
 
+  #onGrid(at: number): number {
+    return this.#gridMs === 0 ? at : Math.ceil(at / this.#gridMs) * this.#gridMs
+  }
+
   /** Step the wall clock alone, as NTP or an operator would. */
   stepWall(ms: number): void {
     this.#wall += ms
@@ -59,13 +78,13 @@ export class FakeClock implements Clock {
   /** Move time on, firing what falls due; promises settle after each instant that fired something. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
-    await settle()
+    await this.#settle()
     for (;;) {
       const next = this.#peek()
       if (next === undefined || next.at > end) break
       this.#moveTo(next.at)
       this.#fireDue()
-      await settle()
+      await this.#settle()
     }
     this.#moveTo(end)
   }

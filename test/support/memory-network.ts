@@ -148,7 +148,7 @@ export class MemoryNetwork {
     return this.isOpen(from, to) && this.isOpen(to, from)
   }
 
-  /** Sent by this address so far, with the overhead of HTTP, TCP and IP. */
+  /** Sent by this address so far, with the overhead of HTTP, TCP and IP; without probes. */
   sentBy(address: string): Traffic {
     const known = this.traffic.get(address)
     if (known !== undefined) return known
@@ -170,8 +170,9 @@ export class MemoryNetwork {
     return {
       connect: (host, _port, signal) =>
         this.#untilAbort(signal, (done, fail) => {
-          this.#connect({ from, to: host, isAlive: this.#waiter(from, signal) }, () =>
-            isListening(host) ? done() : fail(systemError('ECONNREFUSED')),
+          this.#connect(
+            { from, to: host, isAlive: this.#waiter(from, signal), isProbe: true },
+            () => (isListening(host) ? done() : fail(systemError('ECONNREFUSED'))),
           )
         }),
     }
@@ -185,7 +186,7 @@ export class MemoryNetwork {
           const at = new URL(url)
           const host = at.hostname.replace(/^\[|\]$/g, '')
           const to = host === '127.0.0.1' ? from : host
-          this.#connect({ from, to, isAlive: this.#waiter(from, signal) }, () => {
+          this.#connect({ from, to, isAlive: this.#waiter(from, signal), isProbe: true }, () => {
             this.#whenAwake(to, () => {
               const status = statusOf(at)
               if (status === undefined) fail(systemError('ECONNREFUSED'))
@@ -257,18 +258,18 @@ export class MemoryNetwork {
   }
 
   #connect(
-    link: { from: string; to: string; isAlive: () => boolean },
+    link: { from: string; to: string; isAlive: () => boolean; isProbe?: boolean },
     connected: () => void,
   ): void {
     this.#carry({ ...link, bytes: 20 }, SYN_TIMEOUT_MS, () => {
-      const back = { from: link.to, to: link.from, isAlive: link.isAlive, bytes: 20 }
+      const back = { ...link, from: link.to, to: link.from, bytes: 20 }
       this.#carry(back, SYN_TIMEOUT_MS, connected)
     })
   }
 
   /** Carry bytes over a link; what is lost is sent again until it arrives or nobody waits any more. */
   #carry(
-    load: { from: string; to: string; bytes: number; isAlive: () => boolean },
+    load: { from: string; to: string; bytes: number; isAlive: () => boolean; isProbe?: boolean },
     timeoutMs: number,
     arrived: () => void,
   ): void {
@@ -278,7 +279,8 @@ export class MemoryNetwork {
       return
     }
     const packets = Math.ceil(load.bytes / PACKET_BYTES)
-    this.sentBy(load.from).bytes += load.bytes + packets * PACKET_OVERHEAD
+    if (load.isProbe !== true)
+      this.sentBy(load.from).bytes += load.bytes + packets * PACKET_OVERHEAD
     let lost = 0
     for (let i = 0; i < packets; i++) if (this.#isLost()) lost++
     if (lost === 0 && this.isOpen(load.from, load.to)) {

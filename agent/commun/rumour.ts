@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Exchange } from './exchange.js'
+import type { PeerState } from './peer-state.js'
+import { RateLimit } from './rate-limit.js'
+
+/** Each agent that hears the news tells so many others, so many times. */
+const FANOUT = 4
+const ROUNDS = 2
+/** When a cut makes news all the time: so many rounds in a second, and so many at once. */
+const PER_SECOND = 4
+const AT_ONCE = 8
+/** Draws for one listener; some hit members that are down. */
+const TRIES = 8
+
+/** So many votes, from observers that do not depend on each other, are more than one bad link. */
+const INDEPENDENT = 2
+
+/**
+ * In a zone of rings a vote goes to the target's other observers only. What the observers agree on is passed on by
+ * everybody who hears it: once when it is two of them, once when it is most of them, and the same on the way back.
+ * Single votes are not: under loss they would keep the whole zone talking.
+ */
+export class Rumour {
+  readonly #x: Exchange
+  readonly #limit = new RateLimit(0, PER_SECOND, AT_ONCE)
+  #agreed: Uint8Array
+  #rounds = 0
+
+  constructor(x: Exchange) {
+    this.#x = x
+    this.#agreed = this.#review(new Uint8Array(x.table.size))
+    this.#rounds = 0
+  }
+
+  /** The roster changed: what is known now is no news. */
+  reset(): void {
+    this.#agreed = this.#review(new Uint8Array(this.#x.table.size))
+    this.#rounds = 0
+  }
+
+  /** Votes came in. @returns whether there is something to tell. */
+  hear(): boolean {
+    if (this.#x.table.topology.kind === 'mesh') return false
+    this.#review(this.#agreed)
+    return this.isNews
+  }
+
+  get isNews(): boolean {
+    return this.#rounds > 0
+  }
+
+  /** Whom to tell now; nobody when that would be too much talk, and there is still news. */
+  listeners(): readonly PeerState[] {
+    const { peers, now, seams } = this.#x
+    if (!this.isNews || !this.#limit.take(undefined, now)) return []
+    this.#rounds--
+    const found = new Set<PeerState>()
+    for (let i = 0; i < FANOUT + TRIES && found.size < FANOUT; i++) {
+      const peer = peers[seams.random.below(peers.length)]
+      if (peer === undefined || peer.isSuperEdge || peer.backoffUntil > now) continue
+      if (seams.localUp(peer.index)) found.add(peer)
+    }
+    return [...found]
+  }
+
+  /** Bring `agreed` up to date; a difference is news. */
+  #review(agreed: Uint8Array): Uint8Array {
+    const { table } = this.#x
+    for (let target = 0; target < table.size; target++) {
+      const down = table.downVotes[target]!
+      let level = 0
+      if (down >= INDEPENDENT) level = 2 * down > table.observersOf(target).length ? 2 : 1
+      if (level === agreed[target]) continue
+      agreed[target] = level
+      this.#rounds = ROUNDS
+    }
+    return agreed
+  }
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+import { makeKeyRing } from '../../agent/commun/key-ring.js'
+import { topologyFor } from '../../agent/commun/kring.js'
+import type { Topology } from '../../agent/commun/topology.js'
+import { makeDetector, type Detector } from '../../agent/detector.js'
+import type { AgentOptions } from '../../agent/options/agent-options.js'
+import { resolveAgentOptions } from '../../agent/options/resolve.js'
+import { makeVoteStage, type VoteStage } from '../../agent/stages/vote.js'
+import { makeResultStore, type ResultStore, type ZoneState } from '../../agent/store.js'
+import type { RoundOutcome } from '../../agent/check/watch.js'
+import { sleep } from '../../core/clock.js'
+import { parseNodeName, parseZoneName } from '../../core/ids.js'
+import { makeRoster, type Member, type Roster } from '../../core/roster.js'
+import type { Changes } from '../../vote/judge.js'
+import { VERDICT } from '../../vote/quorum.js'
+import { NO_WITNESS } from '../../vote/witness.js'
+import { writeAt, writerRank } from '../../vote/writer.js'
+import { FakeClock, settleOnce } from './fake-clock.js'
+import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
+import { seededRandom } from './seeded-random.js'
+
+export interface CoreZoneOptions extends NetworkOptions {
+  readonly seed?: number
+  readonly profile?: 'default' | 'fast'
+  readonly flags?: readonly string[]
+}
+
+/** A mark that an agent put on a node or took off it. */
+export interface MarkWrite {
+  readonly at: number
+  readonly by: number
+  readonly node: number
+  readonly isDead: boolean
+}
+
+/** What a measurement wants to hear of. Nodes and agents are numbers, not roster indices. */
+export interface Watcher {
+  round?(by: number, outcome: RoundOutcome): void
+  /** After each vote that moved something. `indexOf` leads from a node to its roster index there. */
+  vote?(by: number, state: ZoneState, changes: Changes): void
+  wrote?(write: MarkWrite): void
+}
+
+const zone = parseZoneName('z')
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+}
+
+export const memberOf = (n: number): Member => ({
+  name: parseNodeName(`n${n}`),
+  address: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`,
+})
+
+/** One agent without HTTP and Kubernetes. */
+class CoreAgent {
+  readonly n: number
+  readonly store: ResultStore
+  readonly detector: Detector
+  readonly #vote: VoteStage
+  readonly #zone: CoreZone
+  readonly #stop = new AbortController()
+  /** Running turns to write, by node. */
+  readonly #turns = new Map<number, () => void>()
+  #isVoting = false
+  isStopped = false
+
+  constructor(core: CoreZone, n: number, roster: Roster) {
+    this.n = n
+    this.#zone = core
+    const { clock, network, options } = core
+    this.store = makeResultStore(clock.now())
+    const own = { ...options, nodeName: memberOf(n).name }
+    const random = core.makeRandom()
+    const { address } = memberOf(n)
+    this.#vote = makeVoteStage(own, {
+      store: this.store,
+      clock,
+      witness: () => NO_WITNESS,
+      onVote: outcome => {
+        this.detector.afterVote(outcome)
+        const { changes, state } = outcome
+        if (changes.state || changes.verdict.length > 0 || changes.local.length > 0) {
+          core.watcher.vote?.(n, state, changes)
+          this.#reviewWrites(state)
+        }
+      },
+    })
+    this.detector = makeDetector(
+      own,
+      { roster, keys: core.keys },
+      {
+        ...{ clock, random, log: silent, store: this.store, topology: core.topology },
+        transport: network.transport(address),
+        probes: {
+          dial: network.dial(address),
+          http: network.httpGet(address, () => 200),
+          readFile: () => Promise.reject(new Error('no file')),
+        },
+        savedHeartbeat: undefined,
+        saveHeartbeat: () => undefined,
+        onEvidence: () => this.#runVote(),
+        onRound: outcome => core.watcher.round?.(n, outcome),
+        onVouchEnded: () => undefined,
+      },
+    )
+    this.detector.setOwn({ kubelet: 'well', cloudCutAt: undefined })
+    void this.#rounds(random.below(own.votePeriodMs))
+  }
+
+  get state(): ZoneState {
+    return this.store.zone.current!
+  }
+
+  async #rounds(firstMs: number): Promise<void> {
+    let waitMs = firstMs
+    while (await sleep(this.#zone.clock, waitMs, this.#stop.signal)) {
+      waitMs = this.#zone.options.votePeriodMs
+      this.#runVote()
+    }
+  }
+
+  #runVote(): void {
+    // The detector reports evidence from its constructor on.
+    if (this.#isVoting || this.isStopped || (this.detector as unknown) === undefined) return
+    this.#isVoting = true
+    this.#vote.vote()
+    this.#isVoting = false
+  }
+
+  setRoster(roster: Roster): void {
+    this.detector.setRoster(roster)
+  }
+
+  /** The writer's rules without its API: whoever's turn it is marks what is not marked yet. */
+  #reviewWrites(state: ZoneState): void {
+    const { judgement: j } = state
+    for (let index = 0; index < j.size; index++) {
+      const verdict = j.verdict[index]!
+      const node = this.#zone.nodeAt(state.roster, index)
+      const differs =
+        verdict !== VERDICT.undecided &&
+        (verdict === VERDICT.unhealthy) !== this.#zone.marked.has(node)
+      if (differs && !this.#turns.has(node)) this.#planWrite(state, index, node)
+      if (!differs) this.#cancelTurn(node)
+    }
+  }
+
+  #cancelTurn(node: number): void {
+    this.#turns.get(node)?.()
+    this.#turns.delete(node)
+  }
+
+  #planWrite({ judgement, table, roster }: ZoneState, index: number, node: number): void {
+    const { clock, options, ids } = this.#zone
+    const target = { index, id: roster.members[index]!.id }
+    const rank = writerRank(judgement, table, target, ids(roster))
+    if (rank === undefined) return
+    const waitMs = writeAt(0, rank, options)
+    const cancel = clock.after(waitMs, () => {
+      this.#turns.delete(node)
+      const now = this.state
+      const at = now.roster.indexOf(memberOf(node).name)
+      const verdict = at === undefined ? VERDICT.undecided : now.judgement.verdict[at]!
+      const isDead = verdict === VERDICT.unhealthy
+      if (this.isStopped || verdict === VERDICT.undecided || isDead === this.#zone.marked.has(node))
+        return
+      this.#zone.mark({ at: clock.now(), by: this.n, node, isDead })
+    })
+    this.#turns.set(node, cancel)
+  }
+
+  stop(): Promise<void> {
+    this.isStopped = true
+    this.#stop.abort()
+    this.#vote.stop()
+    for (const node of [...this.#turns.keys()]) this.#cancelTurn(node)
+    return this.detector.stop()
+  }
+}
+
+/**
+ * Many agents' check, exchange and vote, as production runs them, on a virtual clock and a network in memory. Much
+ * faster than a `World`: no Kubernetes, no HTTP, timers on a grid of milliseconds, and what does not depend on the
+ * agent (rosters, rings) is built once for all.
+ */
+export class CoreZone {
+  readonly clock = new FakeClock(1_000, Date.UTC(2026, 0, 1), { gridMs: 1, settle: settleOnce })
+  readonly network: MemoryNetwork
+  readonly options: AgentOptions
+  readonly keys = makeKeyRing('a key of the test world')
+  readonly agents: (CoreAgent | undefined)[] = []
+  /** Nodes that carry the mark of a dead node. */
+  readonly marked = new Set<number>()
+  readonly writes: MarkWrite[] = []
+  watcher: Watcher = {}
+  #size: number
+  #seeds: number
+  #roster: Roster
+  readonly #topologies = new Map<bigint, Topology>()
+  readonly #ids = new Map<bigint, readonly bigint[]>()
+  readonly #unlisten: (() => void)[] = []
+
+  constructor(size: number, o: CoreZoneOptions = {}) {
+    const seed = o.seed ?? 1
+    this.#size = size
+    this.#seeds = seed * 1_000_003
+    this.network = new MemoryNetwork(this.clock, seededRandom(seed), o)
+    const flags = ['--node-name=n0', `--profile=${o.profile ?? 'default'}`, ...(o.flags ?? [])]
+    this.options = resolveAgentOptions({
+      flags: flags.map(flag => {
+        const [name, text] = flag.slice(2).split('=') as [string, string]
+        return { name, text }
+      }),
+      env: {},
+    }).options
+    this.#roster = this.#makeRoster()
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  makeRandom(): ReturnType<typeof seededRandom> {
+    return seededRandom(7_919 * ++this.#seeds)
+  }
+
+  readonly topology = (roster: Roster): Topology => {
+    const known = this.#topologies.get(roster.hash)
+    if (known !== undefined) return known
+    const made = topologyFor(this.options)(roster)
+    this.#topologies.set(roster.hash, made)
+    return made
+  }
+
+  readonly ids = (roster: Roster): readonly bigint[] => {
+    const known = this.#ids.get(roster.hash) ?? roster.members.map(({ id }) => id)
+    this.#ids.set(roster.hash, known)
+    return known
+  }
+
+  nodeAt(roster: Roster, index: number): number {
+    return Number(roster.members[index]!.name.slice(1))
+  }
+
+  #makeRoster(): Roster {
+    const members = Array.from({ length: this.#size }, (_, n) => memberOf(n))
+    return makeRoster(zone, memberOf(0).name, members)
+  }
+
+  #rosterOf(n: number): Roster {
+    return Object.freeze({ ...this.#roster, self: this.#roster.indexOf(memberOf(n).name)! })
+  }
+
+  boot(n: number): void {
+    const agent = new CoreAgent(this, n, this.#rosterOf(n))
+    this.agents[n] = agent
+    const { address } = memberOf(n)
+    this.network.powerOn(address)
+    this.#unlisten[n] = this.network.listen(address, (route, body, from) =>
+      agent.detector.engine.receive(route, body, from),
+    )
+  }
+
+  bootAll(): void {
+    for (let n = 0; n < this.#size; n++) if (this.agents[n] === undefined) this.boot(n)
+  }
+
+  /** Power off: nothing answers any more, nothing is said. */
+  crash(n: number): void {
+    this.network.powerOff(memberOf(n).address)
+    this.#unlisten[n]?.()
+    void this.agents[n]?.stop()
+    this.agents[n] = undefined
+  }
+
+  partition(...groups: readonly (readonly number[])[]): void {
+    this.network.partition(...groups.map(group => group.map(n => memberOf(n).address)))
+  }
+
+  /** The zone has so many nodes from now on; agents hear of it one after the other within `spreadMs`. */
+  resize(size: number, spreadMs = 0): void {
+    const before = this.#size
+    this.#size = size
+    this.#roster = this.#makeRoster()
+    for (let n = size; n < before; n++) this.crash(n)
+    for (let n = 0; n < Math.min(before, size); n++) {
+      const roster = this.#rosterOf(n)
+      this.clock.after((spreadMs * n) / size, () => this.agents[n]?.setRoster(roster))
+    }
+  }
+
+  mark(write: MarkWrite): void {
+    if (write.isDead) this.marked.add(write.node)
+    else this.marked.delete(write.node)
+    this.writes.push(write)
+    this.watcher.wrote?.(write)
+  }
+
+  /** Nodes that `/localinfo` of this agent calls down. */
+  downFrom(n: number): number[] {
+    const agent = this.agents[n]
+    if (agent === undefined) return []
+    const { judgement, roster } = agent.state
+    const down: number[] = []
+    judgement.localUp.forEach((up, index) => {
+      if (up === 0) down.push(this.nodeAt(roster, index))
+    })
+    return down.sort((a, b) => a - b)
+  }
+
+  /** Live agents' numbers. */
+  get live(): number[] {
+    return Array.from({ length: this.#size }, (_, n) => n).filter(n => this.agents[n] !== undefined)
+  }
+
+  async stop(): Promise<void> {
+    for (const n of this.live) void this.agents[n]?.stop()
+    await this.clock.advance(5_000)
+  }
+}
