@@ -9,6 +9,8 @@ import type { PluginSeams, SelfReport } from '../plugins/seams.js'
 import { FLAG } from '../vote/evidence.js'
 import { makeJudgement, remapJudgement, type Judgement } from '../vote/judgement.js'
 import { VERDICT } from '../vote/quorum.js'
+import { Interest } from './interest.js'
+import { StandIns } from './stand-in.js'
 import { makeVouching, remapVouching, type VouchEnd } from '../vote/vouch.js'
 import { makeChecker, type Checker } from './check/checker.js'
 import type { LoopLag } from './check/loop-lag.js'
@@ -17,6 +19,7 @@ import type { MakeTopology } from './commun/topology.js'
 import { makeEngine, type Engine } from './commun/engine.js'
 import type { KeyRing } from './commun/key-ring.js'
 import type { Transport } from './commun/transport.js'
+import type { RecordTable } from './commun/table.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { VoteOutcome } from './stages/vote.js'
 import type { ResultStore, ZoneState } from './store.js'
@@ -50,6 +53,8 @@ export interface Detector {
   setRoster(roster: Roster): void
   /** What the own kubelet says, and since when the apiserver is out of reach (undefined: it is not). */
   setOwn(own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined }): void
+  /** Somebody on this node depends on these nodes: probe them too, for a while. Unknown names are no harm. */
+  setInterest(names: readonly string[]): void
   /** What a vote moved changes how we probe, talk, and what we say of ourselves. */
   afterVote(outcome: VoteOutcome): void
   /** Say goodbye, then stop everything. May be called twice. */
@@ -91,6 +96,10 @@ class ZoneDetector implements Detector {
   }
   /** Own rounds are still missing about somebody who was in the first roster. */
   #isWarming = true
+  readonly #interest: Interest
+  #standIns = new StandIns()
+  /** Members that we probe though the topology does not ask for it, by name. */
+  #extra: ReadonlySet<string> = new Set()
   /** What the members last said of their kubelets, to notice a change. */
   #kubelets: Uint8Array
   #cancelAsking: () => void = () => undefined
@@ -103,6 +112,7 @@ class ZoneDetector implements Detector {
   ) {
     this.#o = options
     this.#seams = seams
+    this.#interest = new Interest(seams.clock)
     const { clock, random, log, transport, savedHeartbeat, saveHeartbeat } = seams
     this.engine = makeEngine(
       { ...options, settleMs: SETTLE_WINDOWS * options.reaffirmWindowMs },
@@ -139,6 +149,7 @@ class ZoneDetector implements Detector {
   setRoster(roster: Roster): void {
     const last = this.#state
     this.engine.setRoster(roster)
+    this.#standIns = new StandIns()
     const oldIndexOf = Int32Array.from(
       roster.members,
       member => last.roster.indexOf(member.name) ?? -1,
@@ -163,6 +174,7 @@ class ZoneDetector implements Detector {
     if (isBegun(j, this.#seams.clock.now())) this.#backSoon()
     this.engine.setBurst(changes.burst)
     this.checker.slowDown(j.selfSuspect ? DOUBT_FACTOR : 1)
+    this.#reviewExtra()
     this.#sayOwn()
   }
 
@@ -188,9 +200,40 @@ class ZoneDetector implements Detector {
   }
 
   #probe({ members, self }: Roster): void {
-    const targets = this.engine.table.topology.targetsOf(self)
-    this.checker.setTargets(Array.from(targets, index => members[index]!))
+    const { topology } = this.engine.table
+    const indices = new Set<number>(topology.targetsOf(self))
+    const extra = new Set<string>()
+    for (const index of this.#extraOf(this.engine.table)) {
+      if (index === self || indices.has(index)) continue
+      indices.add(index)
+      extra.add(members[index]!.name)
+    }
+    const ended = [...this.#extra].filter(name => !extra.has(name))
+    this.#extra = extra
+    this.checker.setTargets(Array.from(indices, index => members[index]!))
+    for (const name of ended) this.#about(name, index => this.engine.forgetOwnVote(index))
     this.#reviewWarming()
+  }
+
+  /** Whom we stand in for, and who is of interest. */
+  #extraOf({ roster }: RecordTable): readonly number[] {
+    const asked = this.#interest.names.flatMap(name => roster.indexOf(name) ?? [])
+    return [...this.#standIns.active, ...asked]
+  }
+
+  #reviewExtra(): void {
+    const { table } = this.engine
+    if (table.topology.kind === 'mesh') return
+    const { judgement } = this.#state
+    const scene = { table, judgement, now: this.#seams.clock.now(), o: this.#o }
+    const isChange = this.#standIns.review(scene)
+    if (this.#interest.expire() || isChange) this.#probe(table.roster)
+  }
+
+  setInterest(names: readonly string[]): void {
+    const isChange = this.#interest.ask(names)
+    if (isChange && this.engine.table.topology.kind === 'kring')
+      this.#probe(this.engine.table.roster)
   }
 
   #about(name: string, act: (index: number) => void): void {

@@ -23,6 +23,7 @@ const folders = [
   'sandbox',
   'wrapper',
   'cli',
+  'bench',
   'test',
 ]
 const present = folders.filter(folder => existsSync(join(root, folder)))

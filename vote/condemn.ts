@@ -83,8 +83,9 @@ const reviewPending = (j: Judgement, e: Evidence, target: number, at: Occasion):
     j.pending[target] = wanted
     if (wanted !== VERDICT.undecided) j.pendingAt[target] = at.horizon.now
   }
-  if (j.backedAt[target] === Infinity && at.majorityAt > j.pendingAt[target]!)
-    j.backedAt[target] = at.horizon.now
+  // The majority's instant is asked for only while somebody waits for it: mostly nobody does.
+  const isWaiting = j.pending[target] !== VERDICT.undecided && j.backedAt[target] === Infinity
+  if (isWaiting && at.majorityAt() > j.pendingAt[target]!) j.backedAt[target] = at.horizon.now
   expectAt(at.horizon, j.backedAt[target]! + at.o.writeHoldMs)
 }
 
@@ -92,7 +93,7 @@ const reviewPending = (j: Judgement, e: Evidence, target: number, at: Occasion):
 interface Occasion {
   readonly horizon: Horizon
   readonly o: VoteOptions
-  readonly majorityAt: number
+  readonly majorityAt: () => number
   readonly changed: number[]
 }
 
@@ -168,7 +169,9 @@ export const reviewVerdicts = (
 ): number[] => {
   j.voice = voiceOf(j, e)
   if (j.voice !== 'full') return keepSilent(j)
-  const at: Occasion = { horizon, o, majorityAt: majoritySpokeAt(j, e), changed: [] }
+  let known: number | undefined
+  const majorityAt = (): number => (known ??= majoritySpokeAt(j, e))
+  const at: Occasion = { horizon, o, majorityAt, changed: [] }
   for (let target = 0; target < e.size; target++) reviewPending(j, e, target, at)
   finalise(j, VERDICT.healthy, at)
   j.dead = countDead(j)

@@ -37,6 +37,8 @@ export interface EngineStart {
 export interface Engine {
   /** What is known now; another object after `setRoster`. */
   readonly table: RecordTable
+  /** All bodies sent so far, requests and answers. */
+  readonly bytesSent: number
   /** Begin to exchange. `receive` works without it. */
   start(): void
   /** Goes on with what both rosters share. */
@@ -100,6 +102,9 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
   return {
     get table() {
       return x.table
+    },
+    get bytesSent() {
+      return x.bytesSent
     },
     start: () => {
       gossip.start()

@@ -15,7 +15,7 @@ const CALL_QUIET_MS = 2_000
 /** The same agent calls for votes on the same node at most this often. */
 const CALL_EVERY_MS = 1_000
 /** Between two rounds of a rumour. */
-const RUMOUR_EVERY_MS = 100
+const RUMOUR_EVERY_MS = 200
 /** Callers remembered for one node. */
 const MAX_CALLERS = FANOUT
 /** The same node is handed to the prober at most this often. */

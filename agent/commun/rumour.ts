@@ -3,9 +3,12 @@ import type { Exchange } from './exchange.js'
 import type { PeerState } from './peer-state.js'
 import { RateLimit } from './rate-limit.js'
 
-/** Each agent that hears the news tells so many others, so many times. */
+/**
+ * Each agent that hears the news tells so many others, so many times: two rounds reach everybody, the others bring back
+ * the records that a majority must have made since, before the verdict counts.
+ */
 const FANOUT = 4
-const ROUNDS = 2
+const ROUNDS = 4
 /** When a cut makes news all the time: so many rounds in a second, and so many at once. */
 const PER_SECOND = 4
 const AT_ONCE = 8

@@ -105,6 +105,8 @@ export const makeLocalApp = ({
 
   app.use(hostGuard(address))
   app.all('/localinfo', (request, response) => {
+    const interest = queryOf(request).get('interest')
+    if (interest !== null) views.setInterest(interest.split(',').filter(name => name !== ''))
     if (!wantsStream(request)) {
       const body = localInfo.body()
       response.setHeader('Content-Type', 'text/plain; charset=utf-8')

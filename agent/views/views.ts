@@ -199,6 +199,7 @@ export const makeViews = (o: AgentOptions, seams: ViewSeams): Views => {
   const parts: Parts = { o, seams, startedAt: seams.clock.now() }
   return {
     localView: makeLocalView(seams.store),
+    setInterest: names => seams.detector()?.setInterest(names),
     status: () => statusOf(parts),
     zone: () => zoneOf(parts),
     node: name => {

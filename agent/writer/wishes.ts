@@ -5,7 +5,7 @@ import type { VoteOptions } from '../../vote/options.js'
 import { NOTHING, type NodePlan } from '../../vote/patch.js'
 import { planNode, planReady, wishOf, type Wish, type WriteWords } from '../../vote/plan.js'
 import { CLASSES } from '../../vote/judgement.js'
-import { VERDICTS } from '../../vote/quorum.js'
+import { VERDICT, VERDICTS } from '../../vote/quorum.js'
 import { messageFor, type Wording } from '../../vote/reason.js'
 import { isVouched } from '../../vote/vouch.js'
 import type { ZoneState } from '../store.js'
@@ -20,12 +20,14 @@ const SILENT: WriteWords = { message: '', at: '' }
 
 /**
  * What the zone wants the member's Node to look like. Cheap: no words are made. A condemnation that became final just
- * before the brake came on, and was not written yet, stays unwritten.
+ * before the brake came on, and was not written yet, stays unwritten. While another verdict is on its way the old one
+ * is not defended: who is through with it earlier has written already, and would be written over.
  */
 export const wishFor = ({ judgement: j, vouching }: ZoneState, index: number): Wish => {
   const verdict = VERDICTS[j.verdict[index]!]!
   if (j.brake && verdict === 'unhealthy') return 'keep'
-  return wishOf({ verdict, class: CLASSES[j.nodeClass[index]!]! }, isVouched(vouching, index))
+  const wish = wishOf({ verdict, class: CLASSES[j.nodeClass[index]!]! }, isVouched(vouching, index))
+  return wish !== 'vouched' && j.pending[index] !== VERDICT.undecided ? 'keep' : wish
 }
 
 /** The next write that the wish asks of the Node; a vouched node that the control plane gave up is also made Ready. */

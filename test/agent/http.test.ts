@@ -217,6 +217,12 @@ t.test('/localinfo has the contract’s form', async t => {
   }
 })
 
+t.test('/localinfo?interest= names nodes to look at', async t => {
+  const { views, port } = await startLocal(t)
+  t.equal((await ask(port, '/localinfo?interest=node-1,node-3,')).text, '{}\n')
+  t.same(views.interest, ['node-1', 'node-3'])
+})
+
 t.test('/localinfo may say the time in other forms', async t => {
   const rows = [
     ['unix', '{"a":{"Normal":true,"Hamc":"","Time":1767225600}}\n'],

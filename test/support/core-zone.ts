@@ -8,11 +8,12 @@ import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import { makeVoteStage, type VoteStage } from '../../agent/stages/vote.js'
 import { makeResultStore, type ResultStore, type ZoneState } from '../../agent/store.js'
 import type { RoundOutcome } from '../../agent/check/watch.js'
+import { wishFor } from '../../agent/writer/wishes.js'
 import { sleep } from '../../core/clock.js'
 import { parseNodeName, parseZoneName } from '../../core/ids.js'
 import { makeRoster, type Member, type Roster } from '../../core/roster.js'
 import type { Changes } from '../../vote/judge.js'
-import { VERDICT } from '../../vote/quorum.js'
+import { majoritySpokeAt } from '../../vote/condemn.js'
 import { NO_WITNESS } from '../../vote/witness.js'
 import { writeAt, writerRank } from '../../vote/writer.js'
 import { FakeClock, settleOnce } from './fake-clock.js'
@@ -36,10 +37,14 @@ export interface MarkWrite {
 /** What a measurement wants to hear of. Nodes and agents are numbers, not roster indices. */
 export interface Watcher {
   round?(by: number, outcome: RoundOutcome): void
-  /** After each vote that moved something. `indexOf` leads from a node to its roster index there. */
+  /** After each vote that moved something, or that has something under way. `indexOf` leads from a node to its roster index there. */
   vote?(by: number, state: ZoneState, changes: Changes): void
   wrote?(write: MarkWrite): void
 }
+
+/** As the agent's writer does. */
+const BACKING_MS = 500
+const WATCH_MS = 500
 
 const zone = parseZoneName('z')
 const silent = {
@@ -82,10 +87,9 @@ class CoreAgent {
       onVote: outcome => {
         this.detector.afterVote(outcome)
         const { changes, state } = outcome
-        if (changes.state || changes.verdict.length > 0 || changes.local.length > 0) {
-          core.watcher.vote?.(n, state, changes)
-          this.#reviewWrites(state)
-        }
+        const isMove = changes.state || changes.verdict.length > 0 || changes.local.length > 0
+        if (isMove || changes.burst) core.watcher.vote?.(n, state, changes)
+        if (isMove) this.#reviewWrites(state)
       },
     })
     this.detector = makeDetector(
@@ -136,13 +140,10 @@ class CoreAgent {
 
   /** The writer's rules without its API: whoever's turn it is marks what is not marked yet. */
   #reviewWrites(state: ZoneState): void {
-    const { judgement: j } = state
-    for (let index = 0; index < j.size; index++) {
-      const verdict = j.verdict[index]!
+    for (let index = 0; index < state.table.size; index++) {
+      const wish = wishFor(state, index)
       const node = this.#zone.nodeAt(state.roster, index)
-      const differs =
-        verdict !== VERDICT.undecided &&
-        (verdict === VERDICT.unhealthy) !== this.#zone.marked.has(node)
+      const differs = wish !== 'keep' && (wish === 'dead') !== this.#zone.marked.has(node)
       if (differs && !this.#turns.has(node)) this.#planWrite(state, index, node)
       if (!differs) this.#cancelTurn(node)
     }
@@ -158,18 +159,25 @@ class CoreAgent {
     const target = { index, id: roster.members[index]!.id }
     const rank = writerRank(judgement, table, target, ids(roster))
     if (rank === undefined) return
-    const waitMs = writeAt(0, rank, options)
-    const cancel = clock.after(waitMs, () => {
-      this.#turns.delete(node)
-      const now = this.state
-      const at = now.roster.indexOf(memberOf(node).name)
-      const verdict = at === undefined ? VERDICT.undecided : now.judgement.verdict[at]!
-      const isDead = verdict === VERDICT.unhealthy
-      if (this.isStopped || verdict === VERDICT.undecided || isDead === this.#zone.marked.has(node))
-        return
-      this.#zone.mark({ at: clock.now(), by: this.n, node, isDead })
-    })
-    this.#turns.set(node, cancel)
+    const since = clock.now()
+    const look = (): void => {
+      if (!this.#write(node, since)) this.#turns.set(node, clock.after(BACKING_MS, look))
+    }
+    this.#turns.set(node, clock.after(writeAt(0, rank, options), look))
+  }
+
+  /** @returns false when it has to wait for a majority. */
+  #write(node: number, since: number): boolean {
+    const { state } = this
+    const index = state.roster.indexOf(memberOf(node).name)
+    const wish = this.isStopped || index === undefined ? 'keep' : wishFor(state, index)
+    const isDead = wish === 'dead'
+    const isOver = wish === 'keep' || isDead === this.#zone.marked.has(node)
+    const isConfirmed = isDead || majoritySpokeAt(state.judgement, state.table) > since
+    if (!isOver && !isConfirmed) return false
+    this.#turns.delete(node)
+    if (!isOver) this.#zone.mark({ at: this.#zone.clock.now(), by: this.n, node, isDead })
+    return true
   }
 
   stop(): Promise<void> {
@@ -309,6 +317,29 @@ export class CoreZone {
       if (up === 0) down.push(this.nodeAt(roster, index))
     })
     return down.sort((a, b) => a - b)
+  }
+
+  /** Whether `/localinfo` of this agent calls the node down. */
+  isDownFrom(n: number, node: number): boolean {
+    const state = this.agents[n]?.state
+    const index = state?.roster.indexOf(memberOf(node).name)
+    return index !== undefined && state?.judgement.localUp[index] === 0
+  }
+
+  /** Let time pass; every half second each live agent's view is held against what is right. @returns what was not. */
+  async watch(
+    ms: number,
+    isRight: (n: number, down: readonly number[]) => boolean,
+  ): Promise<string[]> {
+    const wrong: string[] = []
+    for (let at = 0; at < ms; at += WATCH_MS) {
+      await this.clock.advance(WATCH_MS)
+      for (const n of this.live) {
+        const down = this.downFrom(n)
+        if (!isRight(n, down)) wrong.push(`${at} ms: n${n} sees ${down.join()}`)
+      }
+    }
+    return wrong
   }
 
   /** Live agents' numbers. */

@@ -113,6 +113,7 @@ export class FakeViews implements Views {
   local: LocalView = { generation: 1, nodes: [] }
   ready = { isReady: false, reason: 'the roster is not known yet' }
   verbosity = -1
+  interest: readonly string[] = []
   tallies: Counts = noCounts
   readonly listeners = new Set<(what: 'local' | 'status') => void>()
 
@@ -138,6 +139,9 @@ export class FakeViews implements Views {
   subscribe(onChange: (what: 'local' | 'status') => void): () => void {
     this.listeners.add(onChange)
     return () => this.listeners.delete(onChange)
+  }
+  setInterest(names: readonly string[]): void {
+    this.interest = names
   }
   setVerbosity(verbosity: number): void {
     this.verbosity = verbosity

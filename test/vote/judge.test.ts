@@ -206,6 +206,21 @@ t.test('a bad checker suspects itself and hides nobody', t => {
   t.end()
 })
 
+t.test('who has just begun to watch a node is not taken for an up', t => {
+  const b = settled(5)
+  b.e.hasJustBegun(1, 4).hasJustBegun(2, 4)
+  b.judge()
+  t.same([b.j.up[4], b.j.down[4]], [2, 0])
+  t.equal(b.verdicts()[4], 'healthy', 'what was decided stands')
+  b.see([1], [4]).judge()
+  t.same([b.j.up[4], b.j.down[4]], [2, 1], 'a down is a down at once')
+  const alone = settled(3)
+  alone.e.hasJustBegun(2, 1).hasJustBegun(1, 2)
+  alone.see([0], [1, 2]).pass(5)
+  t.notOk(alone.j.selfSuspect, 'nor for a contradiction')
+  t.end()
+})
+
 t.test('who counts', t => {
   const rows: [why: string, flags: number, standing: number][] = [
     ['warming', FLAG.warming, STANDING.warming],

@@ -271,6 +271,14 @@ t.test('writers', t => {
   t.end()
 })
 
+t.test('a voter that has just begun to watch the node is named as such', t => {
+  const z = zone(5)
+  z.e.hasJustBegun(3, 4)
+  const { voters } = opinionOf(z.j, z.e, 4, { now: z.at(), o: z.o })
+  t.equal(voters.find(({ voter }) => voter === 3)?.uncounted, 'not-looked-yet')
+  t.end()
+})
+
 t.test('writers: each fit member has a rank of its own, and targets spread over writers', t => {
   fc.assert(
     fc.property(fc.integer({ min: 3, max: 12 }), fc.nat(100), (size, salt) => {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { CoreZone } from '../test/support/core-zone.js'
+import { memberOf } from '../test/support/core-zone.js'
+import { VERDICT } from '../vote/quorum.js'
+import { until, zoneOf, type Cell } from './plan.js'
+
+/** Milliseconds from the crash, one entry per trial; of `local` one per trial and agent. */
+export interface CrashTimes {
+  /** Some observer's own probes say down. */
+  readonly first: number[]
+  /** Some agent counts enough votes. */
+  readonly quorum: number[]
+  readonly written: number[]
+  /** An agent's local view shows it. */
+  readonly local: number[]
+  /** The last agent's does. */
+  readonly all: number[]
+  /** From the repair until no agent shows it down. */
+  readonly recovered: number[]
+  /** Trials that did not end within their limits. */
+  missed: number
+  /** Writes about a node that was not down. */
+  wrong: number
+}
+
+const WARM_MS = 30_000
+const NOTICE_MS = 40_000
+const RECOVER_MS = 60_000
+const CALM_MS = 16_000
+/** A node that falls again and again is damped, which is not what is measured: each falls once per zone. */
+const TRIALS_PER_ZONE = 6
+
+const emptyTimes = (): CrashTimes => ({
+  ...{ first: [], quorum: [], written: [], local: [], all: [], recovered: [] },
+  ...{ missed: 0, wrong: 0 },
+})
+
+/** Crash one node at a random moment and bring it back. */
+const trial = async (zone: CoreZone, victim: number, times: CrashTimes): Promise<void> => {
+  const { clock } = zone
+  await clock.advance(zone.makeRandom().below(10_000))
+  const { name } = memberOf(victim)
+  const diedAt = clock.now()
+  const seen = new Set<number>()
+  let first: number | undefined
+  let quorum: number | undefined
+  let written: number | undefined
+  zone.watcher = {
+    round: (_, outcome) => {
+      if (outcome.isDown && outcome.target === name) first ??= clock.now() - diedAt
+    },
+    vote: (by, { roster, judgement }) => {
+      const index = roster.indexOf(name)!
+      if (judgement.pending[index] === VERDICT.unhealthy) quorum ??= clock.now() - diedAt
+      if (judgement.localUp[index] === 1 || seen.has(by)) return
+      seen.add(by)
+      times.local.push(clock.now() - diedAt)
+      if (seen.size === zone.size - 1) times.all.push(clock.now() - diedAt)
+    },
+    wrote: ({ node, isDead }) => {
+      if (node !== victim && isDead) times.wrong++
+      if (node === victim && isDead) written ??= clock.now() - diedAt
+    },
+  }
+  zone.crash(victim)
+  const isKnown = (): boolean => written !== undefined && seen.size === zone.size - 1
+  if (!(await until(zone, isKnown, NOTICE_MS))) times.missed++
+  if (first !== undefined) times.first.push(first)
+  if (quorum !== undefined) times.quorum.push(quorum)
+  if (written !== undefined) times.written.push(written)
+  await recover(zone, victim, times)
+}
+
+const recover = async (zone: CoreZone, victim: number, times: CrashTimes): Promise<void> => {
+  zone.watcher = {
+    wrote: ({ isDead }) => {
+      if (isDead) times.wrong++
+    },
+  }
+  const backAt = zone.clock.now()
+  zone.boot(victim)
+  const isUp = (): boolean => zone.live.every(n => !zone.isDownFrom(n, victim))
+  if (await until(zone, isUp, RECOVER_MS)) times.recovered.push(zone.clock.now() - backAt)
+  else times.missed++
+  if (!(await until(zone, () => zone.marked.size === 0, RECOVER_MS))) times.missed++
+  await zone.clock.advance(CALM_MS)
+}
+
+/** So many crashes, one after the other. */
+export const measureCrashes = async (cell: Cell, trials: number): Promise<CrashTimes> => {
+  const times = emptyTimes()
+  for (let done = 0; done < trials;) {
+    const zone = await zoneOf({ ...cell, seed: cell.seed + 31 * done }, WARM_MS)
+    const here = Math.min(trials - done, TRIALS_PER_ZONE, cell.size)
+    const start = zone.makeRandom().below(cell.size)
+    for (let i = 0; i < here; i++)
+      await trial(zone, (start + i * Math.ceil(cell.size / here)) % cell.size, times)
+    done += here
+    await zone.stop()
+  }
+  return times
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import { memberOf, type CoreZone } from '../test/support/core-zone.js'
+import { zoneOf, type Cell } from './plan.js'
+
+/** What a zone costs in which nothing happens, and what it imagines. Per node. */
+export interface Quiet {
+  /** Sent, with HTTP, TCP and IP, without probes. */
+  readonly wireBytesPerSecond: number
+  /** The bodies alone, as encoded. */
+  readonly bodyBytesPerSecond: number
+  readonly attemptsPerSecond: number
+  readonly hours: number
+  readonly falseDownsPerPairHour: number
+  readonly falseVerdictsPerNodeHour: number
+  /** Anything written at all. */
+  readonly wrong: number
+}
+
+const WARM_MS = 60_000
+
+const sentBy = (zone: CoreZone): { wire: number; body: number } => {
+  let wire = 0
+  let body = 0
+  for (const n of zone.live) {
+    wire += zone.network.sentBy(memberOf(n).address).bytes
+    body += zone.agents[n]!.detector.engine.bytesSent
+  }
+  return { wire, body }
+}
+
+/** Watch a healthy zone for so long. */
+export const measureQuiet = async (cell: Cell, minutes: number): Promise<Quiet> => {
+  const zone = await zoneOf(cell, WARM_MS)
+  const { size } = cell
+  let falls = 0
+  let verdicts = 0
+  let attempts = 0
+  const before = sentBy(zone)
+  zone.watcher = {
+    round: (_, outcome) => (attempts += outcome.attempts),
+    vote: (_, { judgement: j }, changes) => {
+      for (const index of changes.local) falls += 1 - j.localUp[index]!
+      for (const index of changes.verdict) if (j.verdict[index] === 2) verdicts++
+    },
+  }
+  await zone.clock.advance(minutes * 60_000)
+  zone.watcher = {}
+  const after = sentBy(zone)
+  const seconds = minutes * 60
+  const hours = minutes / 60
+  await zone.stop()
+  return {
+    wireBytesPerSecond: (after.wire - before.wire) / seconds / size,
+    bodyBytesPerSecond: (after.body - before.body) / seconds / size,
+    attemptsPerSecond: attempts / seconds / size,
+    hours,
+    falseDownsPerPairHour: falls / hours / (size * (size - 1)),
+    falseVerdictsPerNodeHour: verdicts / hours / size,
+    wrong: zone.writes.length,
+  }
+}
