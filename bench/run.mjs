@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // `npm run bench -- NAME [ARGUMENTS]`: bundles bench/NAME.ts, which takes a second, and runs it with its arguments.
-import { existsSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
-const root = join(import.meta.dirname, '..')
+/** Each is a file bench/NAME.ts that reads process.argv, knows --help and sets the exit code; its parts are in bench/NAME/. */
+const COMMANDS = {
+  partitions: 'zones that are cut in two: who hides whom, and that a minority writes nothing',
+  scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',
+}
+
+const usage = () => {
+  const rows = Object.entries(COMMANDS).map(([name, what]) => `  ${name.padEnd(12)}${what}`)
+  return `usage: npm run bench -- NAME [options]\n${rows.join('\n')}\nnpm run bench -- NAME --help tells more.`
+}
+
 const [name = '', ...rest] = process.argv.slice(2)
-const entry = join(root, 'bench', `${name}.ts`)
-if (!/^[a-z]+$/.test(name) || !existsSync(entry)) {
-  console.error(`there is no bench ${JSON.stringify(name)}; try: npm run bench -- scale --help`)
+if (name === '--help' || name === '-h') {
+  console.log(usage())
+  process.exit(0)
+}
+if (!Object.hasOwn(COMMANDS, name)) {
+  console.error(`no bench has the name ${JSON.stringify(name)}\n${usage()}`)
   process.exit(2)
 }
-const outfile = join(root, '.cache', `bench-${name}.mjs`)
+
+const root = join(import.meta.dirname, '..')
+const entry = join(root, 'bench', `${name}.ts`)
+// A file of its own for each run: its workers load it too, and another run may begin meanwhile.
+const outfile = join(root, '.cache', `bench-${name}-${process.pid}.mjs`)
+process.on('exit', () => rmSync(outfile, { force: true }))
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+])
+  process.once(signal, () => process.exit(code))
+mkdirSync(join(root, '.cache'), { recursive: true })
 await build({
   entryPoints: [entry],
   outfile,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { CoreZone } from '../test/support/core-zone.js'
-import { memberOf } from '../test/support/core-zone.js'
-import { VERDICT } from '../vote/quorum.js'
-import { until, zoneOf, type Cell } from './plan.js'
+import type { CoreZone } from '../../test/support/core-zone.js'
+import { memberOf } from '../../test/support/core-zone.js'
+import { VERDICT } from '../../vote/quorum.js'
+import { until, zoneOf, type Cell } from './cell.js'
 
 /** Milliseconds from the crash, one entry per trial; of `local` one per trial and agent. */
 export interface CrashTimes {
@@ -17,7 +17,8 @@ export interface CrashTimes {
   readonly all: number[]
   /** From the repair until no agent shows it down. */
   readonly recovered: number[]
-  /** Trials that did not end within their limits. */
+  trials: number
+  /** Crashes that were not seen, written or forgotten again within their limits. */
   missed: number
   /** Writes about a node that was not down. */
   wrong: number
@@ -28,16 +29,20 @@ const NOTICE_MS = 40_000
 const RECOVER_MS = 60_000
 const CALM_MS = 16_000
 /** A node that falls again and again is damped, which is not what is measured: each falls once per zone. */
-const TRIALS_PER_ZONE = 6
+export const TRIALS_PER_ZONE = 6
+
+/** In the order in which they come about. */
+export const CRASH_TIMES = ['first', 'quorum', 'written', 'local', 'all', 'recovered'] as const
 
 const emptyTimes = (): CrashTimes => ({
   ...{ first: [], quorum: [], written: [], local: [], all: [], recovered: [] },
-  ...{ missed: 0, wrong: 0 },
+  ...{ trials: 0, missed: 0, wrong: 0 },
 })
 
 /** Crash one node at a random moment and bring it back. */
 const trial = async (zone: CoreZone, victim: number, times: CrashTimes): Promise<void> => {
   const { clock } = zone
+  times.trials++
   await clock.advance(zone.makeRandom().below(10_000))
   const { name } = memberOf(victim)
   const diedAt = clock.now()
@@ -86,17 +91,26 @@ const recover = async (zone: CoreZone, victim: number, times: CrashTimes): Promi
   await zone.clock.advance(CALM_MS)
 }
 
-/** So many crashes, one after the other. */
+/** So many crashes in one zone, one after the other; at most as many as it has nodes. */
 export const measureCrashes = async (cell: Cell, trials: number): Promise<CrashTimes> => {
   const times = emptyTimes()
-  for (let done = 0; done < trials;) {
-    const zone = await zoneOf({ ...cell, seed: cell.seed + 31 * done }, WARM_MS)
-    const here = Math.min(trials - done, TRIALS_PER_ZONE, cell.size)
-    const start = zone.makeRandom().below(cell.size)
-    for (let i = 0; i < here; i++)
-      await trial(zone, (start + i * Math.ceil(cell.size / here)) % cell.size, times)
-    done += here
-    await zone.stop()
-  }
+  const { size } = cell
+  const zone = await zoneOf(cell, WARM_MS)
+  const start = zone.makeRandom().below(size)
+  for (let i = 0; i < trials; i++)
+    await trial(zone, (start + i * Math.ceil(size / trials)) % size, times)
+  await zone.stop()
   return times
+}
+
+/** All trials of several zones. */
+export const mergeTimes = (parts: readonly CrashTimes[]): CrashTimes => {
+  const all = emptyTimes()
+  for (const part of parts) {
+    for (const name of CRASH_TIMES) all[name].push(...part[name])
+    all.trials += part.trials
+    all.missed += part.missed
+    all.wrong += part.wrong
+  }
+  return all
 }

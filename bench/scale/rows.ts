@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+import { cellOf, type Plan } from './arguments.js'
+import { mergeTimes, TRIALS_PER_ZONE } from './crash.js'
+import type { Job, Measured } from './job.js'
+import { runJobs } from './pool.js'
+import type { CrashRow, PartitionRow, QuietRow } from './tables.js'
+import { showProgress } from './terminal.js'
+
+/** A row before it is measured: its zones, each of which may run on a thread of its own. */
+export interface Order<R> {
+  readonly jobs: readonly Job[]
+  /** The row, from what its jobs measured. */
+  readonly finish: (measured: readonly Measured[]) => R
+}
+
+const only = <K extends Measured['kind']>(
+  kind: K,
+  measured: readonly Measured[],
+): Extract<Measured, { kind: K }>['value'][] =>
+  measured.flatMap(each => (each.kind === kind ? [each.value] : [])) as never
+
+export const crashOrder = (
+  plan: Plan,
+  size: number,
+  lossPercent: number,
+  trials: number,
+): Order<CrashRow> => {
+  const perZone = Math.min(size, TRIALS_PER_ZONE)
+  const zones = Math.ceil(trials / perZone)
+  return {
+    jobs: Array.from({ length: zones }, (_, zone) => ({
+      kind: 'crash',
+      cell: cellOf(plan, size, lossPercent, zone),
+      trials: Math.min(perZone, trials - zone * perZone),
+    })),
+    finish: all => ({ size, lossPercent, times: mergeTimes(only('crash', all)) }),
+  }
+}
+
+export const quietOrder = (
+  plan: Plan,
+  size: number,
+  lossPercent: number,
+  minutes: number,
+): Order<QuietRow> => ({
+  jobs: [{ kind: 'quiet', cell: cellOf(plan, size, lossPercent), minutes }],
+  finish: all => ({ size, lossPercent, quiet: only('quiet', all)[0]! }),
+})
+
+export interface Cut {
+  readonly size: number
+  /** Percent on the smaller side. */
+  readonly split: number
+  readonly lossPercent: number
+}
+
+/** So many runs, from the zone with the number `first` on. */
+export const partitionOrder = (
+  plan: Plan,
+  { size, split, lossPercent }: Cut,
+  runs: number,
+  first = 0,
+): Order<PartitionRow> => ({
+  jobs: Array.from({ length: runs }, (_, run) => ({
+    kind: 'partition',
+    cell: cellOf(plan, size, lossPercent, first + run),
+    share: split / 100,
+  })),
+  finish: all => ({ size, split, lossPercent, runs: only('partition', all) }),
+})
+
+/** All cuts of these, with so many runs shared out among them; each run has a seed of its own. */
+export const partitionOrders = (
+  plan: Plan,
+  cuts: readonly Cut[],
+  runs: number,
+): Order<PartitionRow>[] => {
+  const before = (cut: number): number => Math.floor((runs * cut) / cuts.length)
+  return cuts.map((cut, i) => partitionOrder(plan, cut, before(i + 1) - before(i), before(i)))
+}
+
+export const cutsOf = (
+  sizes: readonly number[],
+  splits: readonly number[],
+  losses: readonly number[],
+): Cut[] =>
+  sizes.flatMap(size =>
+    splits.flatMap(split => losses.map(lossPercent => ({ size, split, lossPercent }))),
+  )
+
+/** Measure all rows of several tables at once. */
+export const fill = async <T extends Record<string, readonly Order<unknown>[]>>(
+  program: URL,
+  plan: Plan,
+  tables: T,
+): Promise<{ [K in keyof T]: (T[K] extends readonly Order<infer R>[] ? R : never)[] }> => {
+  const orders = Object.values(tables).flat()
+  const jobs = orders.flatMap(order => order.jobs)
+  const progress = showProgress(jobs.length)
+  const onDone = (job: Job): void => progress.done(job)
+  const results = await runJobs(program, jobs, { threads: plan.threads, onDone })
+  progress.end()
+  let at = 0
+  const filled = Object.entries(tables).map(([name, list]) => [
+    name,
+    list.map(order => order.finish(results.slice(at, (at += order.jobs.length)))),
+  ])
+  return Object.fromEntries(filled) as never
+}

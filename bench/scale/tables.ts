@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import { CRASH_TIMES, type CrashTimes } from './crash.js'
+import { inColumns, mean, quantile, short, spread } from './figures.js'
+import type { PartitionRun } from './partition.js'
+import type { Quiet } from './quiet.js'
+
+/** A row of each table, as measured. */
+export interface CrashRow {
+  readonly size: number
+  readonly lossPercent: number
+  readonly times: CrashTimes
+}
+export interface QuietRow {
+  readonly size: number
+  readonly lossPercent: number
+  readonly quiet: Quiet
+}
+export interface PartitionRow {
+  readonly size: number
+  /** Percent on the smaller side. */
+  readonly split: number
+  readonly lossPercent: number
+  readonly runs: readonly PartitionRun[]
+}
+
+const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0)
+
+export const crashTable = (rows: readonly CrashRow[]): string => {
+  const head = 'N,loss,crashes,first,quorum,write,LV,all LV,recovery,missed,wrong'.split(',')
+  const cells = rows.map(({ size, lossPercent, times }) => [
+    ...[String(size), `${lossPercent} %`, String(times.trials)],
+    ...CRASH_TIMES.map(name => spread(times[name])),
+    ...[String(times.missed), String(times.wrong)],
+  ])
+  return `From a node's crash, p50/p99 in seconds; LV is one agent's local view, recovery is from its return\n${inColumns(head, cells)}\n`
+}
+
+export const quietTable = (rows: readonly QuietRow[]): string => {
+  const head = [
+    ...['N', 'loss', 'B/s', 'of it bodies', 'probes/s', 'node-hours'],
+    ...['false downs/pair-h', 'false condemnations/node-h', 'wrong'],
+  ]
+  const cells = rows.map(({ size, lossPercent, quiet }) => [
+    ...[String(size), `${lossPercent} %`, quiet.wireBytesPerSecond.toFixed(0)],
+    ...[quiet.bodyBytesPerSecond.toFixed(0), quiet.attemptsPerSecond.toFixed(1)],
+    ...[short(quiet.hours * size), short(quiet.falseDownsPerPairHour)],
+    ...[short(quiet.falseVerdictsPerNodeHour), String(quiet.wrong)],
+  ])
+  return `Nothing happens: sent by one node, with HTTP and TCP; mistakes of the whole zone\n${inColumns(head, cells)}\n`
+}
+
+export const partitionTable = (rows: readonly PartitionRow[]): string => {
+  const head = [
+    ...['N', 'split', 'loss', 'runs', 'small side hides', 'large side hides', 'first write'],
+    ...['written', 'wrong', 'own side hidden', 'clean after'],
+  ]
+  const cells = rows.map(({ size, split, lossPercent, runs }) => [
+    ...[String(size), `${split}/${100 - split}`, `${lossPercent} %`, String(runs.length)],
+    ...[spread(runs.map(run => run.hidden[0])), spread(runs.map(run => run.hidden[1]))],
+    spread(runs.map(run => run.firstWrite)),
+    `${(100 * mean(runs.map(run => run.writtenShare))).toFixed(0)} %`,
+    String(sum(runs.map(run => run.wrong))),
+    short(mean(runs.map(run => run.ownSideHidden))),
+    spread(runs.map(run => run.clean)),
+  ])
+  return `Partitions, p50/p99 in seconds: until 99 % of the other side is hidden, until the majority's first write, after the end\n${inColumns(head, cells)}\n`
+}
+
+/** What `-o json` prints of a row: quantiles instead of lists. */
+export const crashJson = ({ size, lossPercent, times }: CrashRow): object => ({
+  ...{ size, lossPercent, trials: times.trials, missed: times.missed, wrong: times.wrong },
+  ...Object.fromEntries(
+    CRASH_TIMES.map(name => {
+      const list = times[name]
+      return [name, { p50: quantile(list, 0.5), p99: quantile(list, 0.99), max: quantile(list, 1) }]
+    }),
+  ),
+})
+
+export const wrongWrites = (
+  crash: readonly CrashRow[],
+  quiet: readonly QuietRow[],
+  partition: readonly PartitionRow[],
+): number =>
+  sum(crash.map(row => row.times.wrong)) +
+  sum(quiet.map(row => row.quiet.wrong)) +
+  sum(partition.flatMap(row => row.runs.map(run => run.wrong)))
