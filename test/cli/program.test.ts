@@ -11,7 +11,6 @@ import { version } from '../../cli/version.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { agentOptionSet } from '../../agent/options/definitions.js'
 import { ListenError } from '../../core/errors.js'
-import type { NodeName } from '../../core/ids.js'
 import { FakeClock, settle } from '../support/fake-clock.js'
 import { runCli as run } from '../support/run-cli.js'
 
