@@ -29,9 +29,9 @@ const readUsable = (conditions: Fields): boolean => {
   let isServing = true
   let isTerminating = false
   while (conditions.next()) {
-    if (conditions.number === READY) isReady = conditions.value !== 0
-    else if (conditions.number === SERVING) isServing = conditions.value !== 0
-    else if (conditions.number === TERMINATING) isTerminating = conditions.value !== 0
+    if (conditions.number === READY) isReady = conditions.integer() !== 0
+    else if (conditions.number === SERVING) isServing = conditions.integer() !== 0
+    else if (conditions.number === TERMINATING) isTerminating = conditions.integer() !== 0
   }
   return isReady || (isServing && isTerminating)
 }

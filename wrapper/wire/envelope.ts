@@ -87,7 +87,7 @@ const readListMeta = (meta: Fields): ListHead => {
   while (meta.next()) {
     if (meta.number === 2) head.version = meta.text()
     else if (meta.number === 3) head.continue = meta.text()
-    else if (meta.number === 4) head.remaining = meta.value
+    else if (meta.number === 4) head.remaining = meta.integer()
   }
   return head
 }

@@ -35,9 +35,8 @@ export class Fields {
   from: number
   /** Where the field ends. */
   end: number
-  /** The number of a VARINT, exact up to 2^53; beyond that the nearest. Negative ones are as int64. */
-  value = 0
   readonly #limit: number
+  #value = 0
 
   constructor(raw: Uint8Array, start = 0, limit: number = raw.length) {
     this.raw = bufferOf(raw)
@@ -51,6 +50,12 @@ export class Fields {
   inside(): Fields {
     if (this.type !== BYTES) throw new WireError(`field ${this.number}`, 'must be a message')
     return new Fields(this.raw, this.from, this.end)
+  }
+
+  /** The number of the present field, as an int64: exact up to 2^53, beyond that the nearest. */
+  integer(): number {
+    if (this.type !== VARINT) throw new WireError(`field ${this.number}`, 'must be a number')
+    return this.#value
   }
 
   /** The bytes that the present field holds; a part of `raw`, not a copy. */
@@ -79,13 +84,13 @@ export class Fields {
     this.type = tag & 7
     this.number = Math.floor(tag / 8)
     if (tag < 8 || this.number > MAX_FIELD) throw new WireError('field', 'must have a number')
-    this.#content()
+    this.#readContent()
     return true
   }
 
-  #content(): void {
+  #readContent(): void {
     if (this.type === VARINT) {
-      this.value = this.#varint()
+      this.#value = this.#varint()
       this.end = this.from
     } else if (this.type === BYTES) {
       const length = this.#varint()

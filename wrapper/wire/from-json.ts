@@ -1,13 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { JsonMap, Kind } from './kinds.js'
+import type { JsonMap } from './kinds.js'
+import { messageOf, type Field, type Message, type Shape, type Simple } from './schema.js'
+import { Sink } from './sink.js'
+import { FIRST_SECOND, LAST_SECOND } from './time.js'
+import { WireError } from './wire-error.js'
 
-const later = (): never => {
-  throw new Error('comes with the next step')
+/** Where a value goes, and what to call it when it is wrong. */
+interface Target {
+  readonly sink: Sink
+  readonly message: string
+  readonly field: Field
+}
+
+const isMap = (value: unknown): value is JsonMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const refuse = ({ message, field }: Target, rule: string): never => {
+  throw new WireError(`${message}.${field.name}`, rule)
+}
+
+const MAX_INT32 = 2 ** 31
+
+const writeInteger = (target: Target, number: number, value: unknown): void => {
+  if (!Number.isSafeInteger(value)) refuse(target, 'must be a whole number')
+  target.sink.number(number, value as number)
+}
+
+const writeInt32 = (target: Target, number: number, value: unknown): void => {
+  if (typeof value === 'number' && (value < -MAX_INT32 || value >= MAX_INT32))
+    refuse(target, 'must fit 32 bits')
+  writeInteger(target, number, value)
+}
+
+const writeText = (target: Target, number: number, value: unknown): void => {
+  if (typeof value !== 'string') refuse(target, 'must be text')
+  target.sink.text(number, value as string)
+}
+
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+
+/** Whole seconds, as Go writes them; its zero is a message without fields. */
+const writeTime = (target: Target, number: number, value: unknown): void => {
+  const seconds =
+    typeof value === 'string' && RFC3339.test(value) ? Math.floor(Date.parse(value) / 1000) : NaN
+  if (!(seconds >= FIRST_SECOND && seconds <= LAST_SECOND)) refuse(target, 'must be a time')
+  target.sink.message(number, inside =>
+    seconds === FIRST_SECOND ? inside : inside.number(1, seconds).number(2, 0),
+  )
+}
+
+const writeQuantity = (target: Target, number: number, value: unknown): void => {
+  const text = typeof value === 'number' && Number.isFinite(value) ? String(value) : value
+  target.sink.message(number, () => writeText(target, 1, text))
+}
+
+const writeIntOrString = (target: Target, number: number, value: unknown): void => {
+  const isText = typeof value === 'string'
+  target.sink.message(number, inside => {
+    inside.number(1, isText ? 1 : 0)
+    writeInt32(target, 2, isText ? 0 : value)
+    inside.text(3, isText ? value : '')
+  })
+}
+
+const writeBool = (target: Target, number: number, value: unknown): void => {
+  if (typeof value !== 'boolean') refuse(target, 'must be true or false')
+  target.sink.number(number, value === true ? 1 : 0)
+}
+
+const writeFieldsV1 = (target: Target, number: number, value: unknown): void => {
+  target.sink.message(number, inside => inside.text(1, JSON.stringify(value)))
+}
+
+const WRITERS: Readonly<Record<Simple, (target: Target, number: number, value: unknown) => void>> =
+  {
+    string: writeText,
+    bool: writeBool,
+    int32: writeInt32,
+    int64: writeInteger,
+    Time: writeTime,
+    Quantity: writeQuantity,
+    IntOrString: writeIntOrString,
+    FieldsV1: writeFieldsV1,
+  }
+
+const writeOne = (target: Target, number: number, value: unknown): void => {
+  const { type } = target.field
+  if (typeof type === 'string') WRITERS[type](target, number, value)
+  else if (isMap(value))
+    target.sink.message(number, inside => {
+      writeMessage(inside, type, value)
+    })
+  else refuse(target, 'must be an object')
+}
+
+const writeList = (target: Target, value: unknown): void => {
+  if (!Array.isArray(value)) refuse(target, 'must be a list')
+  for (const entry of value as unknown[]) writeOne(target, target.field.number, entry)
+}
+
+/** Go writes the keys in order, so that the same map gives the same bytes. */
+const writeMap = (target: Target, value: unknown): void => {
+  if (!isMap(value)) return refuse(target, 'must be an object')
+  for (const key of Object.keys(value).sort())
+    target.sink.message(target.field.number, entry => {
+      entry.text(1, key)
+      writeOne(target, 2, value[key])
+    })
+}
+
+/** What JSON has for the zero value of what protobuf always writes. */
+const ZEROS: Readonly<Record<Simple, unknown>> = {
+  string: '',
+  bool: false,
+  int32: 0,
+  int64: 0,
+  Time: '0001-01-01T00:00:00Z',
+  Quantity: '0',
+  IntOrString: 0,
+  FieldsV1: {},
+}
+
+const writeField = (target: Target, value: unknown): void => {
+  const { form, type, absence, number } = target.field
+  if (value !== undefined && value !== null) {
+    if (form === 'list') writeList(target, value)
+    else if (form === 'map') writeMap(target, value)
+    else writeOne(target, number, value)
+  } else if (form === 'one' && absence !== 'pointer')
+    writeOne(target, number, typeof type === 'string' ? ZEROS[type] : {})
+}
+
+const writeMessage = (sink: Sink, message: Message, value: JsonMap): void => {
+  for (const field of message.fields)
+    writeField({ sink, message: message.name, field }, value[field.name])
 }
 
 /**
- * The object's protobuf bytes. Names that the table does not know (`apiVersion` and `kind` among them) are left out,
- * a value of the wrong type is refused. @throws WireError
+ * The object's protobuf bytes, as Go writes them. Names that the table does not know (`apiVersion` and `kind` among
+ * them) are left out, a value of the wrong type is refused. @throws WireError
  */
-export const fromJson = (_kind: Kind | 'Status' | 'ListMeta', _value: JsonMap): Uint8Array =>
-  later()
+export const fromJson = (shape: Shape, value: JsonMap): Uint8Array => {
+  const sink = new Sink(1024)
+  writeMessage(sink, messageOf(shape), value)
+  return sink.take()
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { envelope, listChunks, openEnvelope, splitList } from '../../../wrapper/wire/envelope.js'
+import { FrameReader, watchFrame } from '../../../wrapper/wire/frames.js'
+import { fromJson } from '../../../wrapper/wire/from-json.js'
+import type { JsonMap } from '../../../wrapper/wire/kinds.js'
+import type { Shape } from '../../../wrapper/wire/schema.js'
+import { toJson } from '../../../wrapper/wire/to-json.js'
+
+interface Body {
+  readonly name: string
+  readonly json: JsonMap & { readonly items?: readonly JsonMap[] }
+  readonly protobuf: string
+}
+interface Stream {
+  readonly name: string
+  readonly events: readonly { readonly type: string; readonly object: JsonMap }[]
+  readonly protobuf: string
+}
+const real = JSON.parse(readFileSync(join(import.meta.dirname, 'real-bodies.json'), 'utf8')) as {
+  from: string
+  bodies: Body[]
+  lists: Body[]
+  streams: Stream[]
+}
+
+const bytesOf = (text: string): Uint8Array => Buffer.from(text, 'base64')
+
+for (const { name, json, protobuf } of real.bodies) {
+  t.test(`${real.from}: ${name}`, t => {
+    const { apiVersion, kind, raw } = openEnvelope(bytesOf(protobuf))
+    t.strictSame({ kind, apiVersion, ...toJson(kind as Shape, raw) }, json, 'JSON from protobuf')
+    const written = fromJson(kind as Shape, json)
+    t.strictSame(Buffer.from(written), Buffer.from(raw), 'protobuf from JSON, byte for byte')
+    t.strictSame(
+      Buffer.from(envelope(apiVersion, kind, written)),
+      Buffer.from(protobuf, 'base64'),
+      'and the whole body',
+    )
+    t.end()
+  })
+}
+
+for (const { name, json, protobuf } of real.lists) {
+  t.test(`${real.from}: the list of ${name}`, t => {
+    const { apiVersion, kind, raw } = openEnvelope(bytesOf(protobuf))
+    const list = splitList(raw)
+    const shape = kind.replace(/List$/, '') as Shape
+    const metadata = {
+      ...(list.version === '' ? {} : { resourceVersion: list.version }),
+      ...(list.continue === '' ? {} : { continue: list.continue }),
+      ...(list.remaining === undefined ? {} : { remainingItemCount: list.remaining }),
+    }
+    const items = list.items.map(item => toJson(shape, item))
+    t.strictSame({ kind, apiVersion, metadata, items }, json, 'JSON from protobuf')
+    const written = Buffer.concat([...listChunks({ apiVersion, kind, ...list }, list.items)])
+    t.strictSame(written, bytesOf(protobuf), 'the same list, byte for byte')
+    t.strictSame(
+      list.items.map(item => Buffer.from(item)),
+      (json.items ?? []).map(item => Buffer.from(fromJson(shape, item))),
+      'and from JSON',
+    )
+    t.end()
+  })
+}
+
+for (const { name, events, protobuf } of real.streams) {
+  t.test(`${real.from}: a watch of ${name}`, t => {
+    const bytes = bytesOf(protobuf)
+    const frames = new FrameReader(2 ** 20).push(bytes)
+    const seen = frames.map(({ type, body }) => {
+      const { apiVersion, kind, raw } = openEnvelope(body)
+      return { type, object: { kind, apiVersion, ...toJson(kind as Shape, raw) } }
+    })
+    t.equal(events.at(-1)?.type, 'BOOKMARK')
+    t.strictSame(seen, events, 'the events of the JSON watch')
+    const again = frames.map(({ type, body }) => watchFrame(type, body))
+    t.strictSame(Buffer.concat(again), bytes, 'the same frames, byte for byte')
+    t.end()
+  })
+}
