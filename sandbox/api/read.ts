@@ -6,7 +6,7 @@ import { strategicPatch } from './patch-strategic.js'
 import type { ResourcePath } from './paths.js'
 import { groupVersion, type Row } from './registry.js'
 import { badRequest, invalid, tooLarge, unsupportedMedia, type Refusal } from '../../kube/status.js'
-import { typeTrouble } from './readable.js'
+import { isTextAt, typeTrouble } from './readable.js'
 
 /** Turns the served form of an object into what the client wants it to be. */
 export type Patch = (object: KubeObject) => unknown
@@ -16,13 +16,15 @@ export const MAX_BODY = 3 * 1024 * 1024
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Null is as good as absent in everything that a client sends. */
-const withoutNulls = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(withoutNulls)
+/** Null is as good as absent in everything that a client sends, but for maps of texts. */
+const withoutNulls = (value: unknown, path = ''): unknown => {
+  if (Array.isArray(value)) return value.map(item => withoutNulls(item, `${path}[]`))
   if (!isMap(value)) return value
   const out: JsonMap = {}
-  for (const [key, inner] of Object.entries(value))
-    if (inner !== null) setKey(out, key, withoutNulls(inner))
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner !== null) setKey(out, key, withoutNulls(inner, path === '' ? key : `${path}.${key}`))
+    else if (isTextAt(path)) setKey(out, key, '')
+  }
   return out
 }
 
@@ -85,7 +87,7 @@ export const readObject = (
   refuse: Refuse = badRequest,
 ): KubeObject => {
   const { row } = at
-  if (!isMap(body)) throw badRequest(`the object provided is unrecognized: expected ${row.kind}`)
+  if (!isMap(body)) throw refuse(`the object provided is unrecognized: expected ${row.kind}`)
   checkType(row, body)
   const trouble = typeTrouble(body) ?? row.trouble?.(body)
   if (trouble !== undefined)

@@ -8,7 +8,9 @@ type Rule = readonly [
 ]
 
 const isText = (value: unknown): boolean => typeof value === 'string'
-const isTextMap = (value: unknown): boolean => isMap(value) && Object.values(value).every(isText)
+const isTextMap = (value: unknown): boolean =>
+  isMap(value) && Object.values(value).every(text => text === null || isText(text))
+const isTextMapList = (value: unknown): boolean => Array.isArray(value) && value.every(isTextMap)
 const isMapList = (value: unknown): boolean => Array.isArray(value) && value.every(isMap)
 
 const each = (expected: string, holds: Rule[2], paths: readonly Rule[0][]): readonly Rule[] =>
@@ -39,14 +41,16 @@ const RULES: readonly Rule[] = [
   ...each('a list of strings', value => Array.isArray(value) && value.every(isText), [
     ['metadata', 'finalizers'],
   ]),
+  ...each('a list of maps of strings', isTextMapList, [
+    ['spec', 'taints'],
+    ['status', 'addresses'],
+  ]),
   ...each('a list of objects', isMapList, [
     ['metadata', 'ownerReferences'],
-    ['spec', 'taints'],
     ['spec', 'ports'],
     ['spec', 'containers'],
     ['spec', 'tolerations'],
     ['status', 'conditions'],
-    ['status', 'addresses'],
     ['endpoints'],
     ['ports'],
   ]),
@@ -63,12 +67,17 @@ export const typeTrouble = (object: JsonMap): string | undefined => {
   return undefined
 }
 
+const TEXT_MAPS = ['data', 'stringData', 'metadata.labels', 'metadata.annotations']
+
+/** Null stands for an empty text inside a map of texts, as in Go; everywhere else it is as good as absent. */
+export const isTextAt = (path: string): boolean => TEXT_MAPS.includes(path)
+
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /** Secrets carry their data as standard base64 with padding. */
 export const secretTrouble = (secret: JsonMap): string | undefined => {
   const broken = Object.entries(mapAt(secret, 'data')).find(
-    ([, text]) => !BASE64.test(String(text)),
+    ([, text]) => text !== null && (typeof text !== 'string' || !BASE64.test(text)),
   )
   return broken === undefined ? undefined : `data.${broken[0]}: illegal base64 data`
 }

@@ -38,6 +38,9 @@ export const wantsWatch = (query: URLSearchParams): boolean =>
 /** The real one's default is half an hour and more. */
 const DEFAULT_SECONDS = 1_800
 
+/** A last bookmark comes so long before the end, so that the next watch begins where this one ended. */
+const LAST_BOOKMARK_MS = 2_000
+
 const startOf = ({ version = 0, sendsInitial }: AskedWatch, current: number): Start => {
   if (sendsInitial === true) {
     if (version > current) throw status.versionTooLarge(version, current)
@@ -98,6 +101,8 @@ export class Watcher {
   readonly #cleanups: (() => void)[] = []
   #queue: string[] = []
   #limit: number
+  /** What its reader knows from the beginning. */
+  #floor = 0
   #isFull = false
   #isEnding = false
   #held: (() => void) | undefined
@@ -134,14 +139,18 @@ export class Watcher {
     // What was there before the watch does not count against its reader.
     this.#limit += this.#queue.length
     this.#pump()
-    const floor = start.kind === 'after' ? start.version : 0
+    this.#floor = start.kind === 'after' ? start.version : store.version
     this.#cleanups.push(
       store.subscribe(this.#at.row.storage, event => {
-        if (event.version > floor && this.#pushEvent(event)) this.#flush()
+        if (event.version > this.#floor && this.#pushEvent(event)) this.#flush()
       }),
       clock.after(this.#options.lastsMs, () => this.end()),
     )
-    if (this.#options.bookmarks) this.#scheduleBookmark()
+    if (!this.#options.bookmarks) return
+    this.#scheduleBookmark()
+    const { lastsMs } = this.#options
+    if (lastsMs > LAST_BOOKMARK_MS)
+      this.#cleanups.push(clock.after(lastsMs - LAST_BOOKMARK_MS, () => this.#sendBookmark()))
   }
 
   /** Send an error as the stream's only event, as the real one does for 410. */
@@ -197,16 +206,19 @@ export class Watcher {
   }
 
   #scheduleBookmark(): void {
-    const { clock, bookmarkPeriodMs, store, writer } = this.#seams
+    const { clock, bookmarkPeriodMs } = this.#seams
     this.#cancelBookmark = clock.after(bookmarkPeriodMs, () => {
-      const { start } = this.#options
-      // A watcher from the future hears no version below its own.
-      const floor = start.kind === 'after' ? start.version : 0
-      if (store.version >= floor)
-        this.#push('BOOKMARK', writer.bookmark(this.#at.row, store.version, this.#shape, false))
-      this.#flush()
+      this.#sendBookmark()
       this.#scheduleBookmark()
     })
+  }
+
+  #sendBookmark(): void {
+    const { store, writer } = this.#seams
+    // Nothing new is nothing to say, least of all to a watcher from the future.
+    if (store.version <= this.#floor) return
+    this.#push('BOOKMARK', writer.bookmark(this.#at.row, store.version, this.#shape, false))
+    this.#flush()
   }
 
   #push(type: string, object: string): void {

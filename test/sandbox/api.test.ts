@@ -145,12 +145,19 @@ t.test('bookmarks come in their period, and a watch ends in its time', async t =
   const world = await testApi({ clock, bookmarkPeriodMs: 1_000 })
   t.teardown(() => world.api.stop())
   await world.ask(`POST ${NODES}`, named('a'))
-  const query = 'watch=true&timeoutSeconds=3'
+  const query = 'watch=true&timeoutSeconds=5'
   const marked = await world.watch(`${NODES}?${query}&allowWatchBookmarks=true`)
   const plain = await world.watch(`${NODES}?${query}`)
-  await clock.advance(2_500)
-  await clock.advance(500)
-  t.strictSame(typesOf(await marked.rest()).slice(0, 3), ['ADDED', 'BOOKMARK', 'BOOKMARK'])
+  await clock.advance(1_500)
+  await world.ask(`POST ${MAPS}`, named('b'))
+  await clock.advance(2_400)
+  await clock.advance(2_000)
+  const types = typesOf(await marked.rest())
+  t.strictSame(
+    types,
+    ['ADDED', 'BOOKMARK', 'BOOKMARK', 'BOOKMARK', 'BOOKMARK'],
+    'none without news',
+  )
   t.strictSame(typesOf(await plain.rest()), ['ADDED'])
   t.equal(clock.waiting, 0, 'no timer is left')
 })

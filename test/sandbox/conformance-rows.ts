@@ -3,18 +3,21 @@
 // do the same. Rows leave their objects behind: names carry the run's id and the row's own letters.
 import type { Row } from '../support/conformance.js'
 import { creating, deleting, replacing } from './rows-create.js'
+import { jsonPatching } from './rows-json-patch.js'
 import { patching } from './rows-patch.js'
 import { events, listing, paths } from './rows-read.js'
-import { watching } from './rows-watch.js'
+import { forgetting, watching } from './rows-watch.js'
 
 /** Everything that the embedded API and the real one must have in common. */
 export const rows: readonly Row[] = [
   ...creating,
   ...replacing,
   ...patching,
+  ...jsonPatching,
   ...deleting,
   ...listing,
   ...watching,
   ...events,
   ...paths,
+  ...forgetting,
 ]

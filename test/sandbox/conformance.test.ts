@@ -3,7 +3,8 @@
 // (NODE_EXTRA_CA_CERTS for its certificate); its default namespace is written to.
 import t from 'tap'
 import { testApi } from '../support/api-client.js'
-import { runRow } from '../support/conformance.js'
+import { isAboutForgetting, runRow } from '../support/conformance.js'
+import { REASONS } from './conformance-reasons.js'
 import { rows } from './conformance-rows.js'
 
 const { CONFORMANCE_URL: url, CONFORMANCE_TOKEN: token = '' } = process.env
@@ -11,10 +12,21 @@ const { CONFORMANCE_URL: url, CONFORMANCE_TOKEN: token = '' } = process.env
 t.test('the API does what a real one does', async t => {
   const embedded = url === undefined ? await testApi() : undefined
   t.teardown(() => embedded?.api.stop())
-  const judged = { url: url ?? embedded!.api.url, token: embedded?.token ?? token }
+  const judged = {
+    url: url ?? embedded!.api.url,
+    token: embedded?.token ?? token,
+    forget: embedded && (async () => embedded.api.store.forgetHistory()),
+  }
   const run = Date.now().toString(36)
   for (const [index, row] of rows.entries()) {
+    if (judged.forget === undefined && isAboutForgetting(row)) {
+      t.test(row[0], { skip: 'only "npm run lab -- conformance" restarts the server' }, () => null)
+      continue
+    }
     const differences = await runRow({ ...judged, id: `t${run}${index}` }, row)
-    t.strictSame(differences, [], row[0])
+    const isKnown = REASONS.some(({ row: name, who }) => name === row[0] && who === 'embedded')
+    if (isKnown && embedded !== undefined)
+      t.not(differences.length, 0, `still different: ${row[0]}`)
+    else t.strictSame(differences, [], row[0])
   }
 })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance rows: watches.
-import type { Row } from '../support/conformance.js'
+import type { Row, Step } from '../support/conformance.js'
 import {
   three,
   NODES,
@@ -9,11 +9,14 @@ import {
   node,
   map,
   post,
+  get,
   patch,
   refused,
 } from '../support/conformance-words.js'
 
 const W = (l: string, more = ''): string => `${NODES}?watch=true&labelSelector=l={id}${l}${more}`
+
+const L = (l: string): string => `${NODES}?labelSelector=l={id}${l}`
 
 export const watching: readonly Row[] = [
   [
@@ -143,5 +146,94 @@ export const watching: readonly Row[] = [
     post('/api/v1/namespaces/{id}-w/configmaps', map('xj2', {}, { labels: { l: '{id}xj' } })),
     { events: 'w', want: ['ADDED {id}-xj2'] },
     { events: 'v', want: ['ADDED {id}-xj1', 'ADDED {id}-xj2'] },
+  ],
+  [
+    'a watch that allows bookmarks has one before its end when there is news',
+    ...three('xk'),
+    { watch: W('xk', '&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={rv}'), as: 'w' },
+    post(NODES, node('xkd')),
+    { events: 'w', want: ['BOOKMARK'] },
+  ],
+  [
+    'a watch that does not allow bookmarks has none',
+    ...three('xl'),
+    { watch: W('xl', '&timeoutSeconds=3&resourceVersion={rv}'), as: 'w' },
+    post(NODES, node('xld')),
+    { events: 'w', want: ['end'] },
+  ],
+]
+
+/** Three nodes, and {rv} is not the last that happened. */
+const later = (l: string): Step[] => [
+  ...three(l),
+  patch('merge', `${NODES}/{id}-${l}a`, { metadata: { annotations: { x: 'y' } } }),
+]
+
+/** Sent by a client that went away for too long. */
+export const forgetting: readonly Row[] = [
+  [
+    'a watch from a forgotten version is an ERROR 410 in its stream',
+    ...later('ya'),
+    { forget: true },
+    { watch: W('ya', '&resourceVersion={rv}'), as: 'w' },
+    { events: 'w', want: ['ERROR 410 Expired', 'end'] },
+    {
+      watch: W('ya', '&resourceVersion={rv}&allowWatchBookmarks=true&timeoutSeconds=10'),
+      as: 'v',
+    },
+    { events: 'v', want: ['ERROR 410 Expired', 'end'] },
+    { watch: W('ya', '&resourceVersion=1'), as: 'u' },
+    { events: 'u', want: ['ERROR 410 Expired', 'end'] },
+  ],
+  [
+    'a list of a forgotten version is refused, one not older than it is not',
+    ...later('yb'),
+    { forget: true },
+    {
+      do: `GET ${NODES}?resourceVersion={rv}&resourceVersionMatch=Exact`,
+      want: refused(410, 'Expired', { details: null }),
+    },
+    { do: `GET ${NODES}?resourceVersion={rv}&limit=2`, want: refused(410, 'Expired') },
+    get(`${L('yb')}&resourceVersion={rv}&resourceVersionMatch=NotOlderThan`, { 'items.#': 3 }),
+    get(`${L('yb')}&resourceVersion={rv}`, { 'items.#': 3 }),
+    get(`${L('yb')}&resourceVersion=0`, { 'items.#': 3 }),
+  ],
+  [
+    'a forgotten page is refused with a token that goes on all the same',
+    ...three('yc'),
+    get(`${L('yc')}&limit=1`, { 'items.0.metadata.name': '{id}-yca' }, { go: 'metadata.continue' }),
+    post(NODES, node('ycd', {}, { l: '{id}yc' })),
+    { forget: true },
+    {
+      do: `GET ${L('yc')}&limit=1&continue={go}`,
+      save: { on: 'metadata.continue' },
+      want: refused(410, 'Expired', { details: null }),
+    },
+    get(`${L('yc')}&limit=5&continue={on}`, {
+      'items.#': 3,
+      'items.0.metadata.name': '{id}-ycb',
+      'items.2.metadata.name': '{id}-ycd',
+      'metadata.continue': null,
+    }),
+  ],
+  [
+    'after a relist a watch goes on',
+    ...later('yd'),
+    { forget: true },
+    get(L('yd'), { 'items.#': 3 }, { now: 'metadata.resourceVersion' }),
+    { watch: W('yd', '&resourceVersion={now}'), as: 'w' },
+    patch('merge', `${NODES}/{id}-yda`, { metadata: { annotations: { a: 'b' } } }),
+    { events: 'w', want: ['MODIFIED {id}-yda'] },
+    {
+      watch: W(
+        'yd',
+        '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={rv}',
+      ),
+      as: 'v',
+    },
+    {
+      events: 'v',
+      want: ['ADDED {id}-yda', 'ADDED {id}-ydb', 'ADDED {id}-ydc', 'BOOKMARK end'],
+    },
   ],
 ]

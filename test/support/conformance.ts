@@ -20,6 +20,8 @@ export type Step =
   | { readonly watch: string; readonly as: string; readonly status?: number }
   /** The next events of a watch, as `ADDED name`; with none wanted: silence for a moment. */
   | { readonly events: string; readonly want: readonly string[] }
+  /** The server forgets all versions but the present one, as after a compaction and a restart. */
+  | { readonly forget: true }
 
 /** What must hold on every server of this kind: a name and its steps. */
 export type Row = readonly [name: string, ...steps: readonly Step[]]
@@ -30,6 +32,8 @@ export interface Judged {
   readonly token: string
   /** Set apart the objects of one run: lower case letters and digits. */
   readonly id: string
+  /** Carries out a `forget` step; undefined where this cannot be done. */
+  readonly forget: (() => Promise<void>) | undefined
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -118,11 +122,18 @@ class Runner {
   async step(step: Step): Promise<void> {
     if ('do' in step) await this.#request(step)
     else if ('watch' in step) await this.#watch(step)
+    else if ('forget' in step) await this.#forget()
     else await this.#events(step)
   }
 
   async close(): Promise<void> {
     for (const stream of this.#streams.values()) await stream.close()
+  }
+
+  async #forget(): Promise<void> {
+    const { forget } = this.#judged
+    if (forget === undefined) throw new Error('this server cannot be made to forget')
+    await forget()
   }
 
   #fill(text: string): string {
@@ -188,6 +199,10 @@ const parsed = (text: string): unknown => {
     return { text: text.trim() }
   }
 }
+
+/** Whether a row asks the server to forget. */
+export const isAboutForgetting = ([, ...steps]: Row): boolean =>
+  steps.some(step => 'forget' in step)
 
 /** Run one row. @returns how the server differs from it; nothing when it does not. */
 export const runRow = async (judged: Judged, row: Row): Promise<readonly string[]> => {

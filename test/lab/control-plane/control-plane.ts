@@ -53,6 +53,22 @@ rules:
 /** The ServiceAccount of deploy/base, as the apiserver calls it. */
 export const AGENT_ACCOUNT = 'system:serviceaccount:edge-system:edge-health'
 
+interface EtcdAnswer {
+  readonly header: { readonly revision: string }
+}
+
+/** Base64 of one zero byte. */
+const FIRST_KEY = 'AA=='
+
+const askEtcd = async (verb: string, body: object, signal: AbortSignal): Promise<unknown> => {
+  const response = await fetch(`${ETCD}/v3/kv/${verb}`, {
+    ...{ method: 'POST', signal },
+    body: JSON.stringify(body),
+  })
+  if (!response.ok) throw new Error(`etcd ${verb}: ${response.status} ${await response.text()}`)
+  return response.json()
+}
+
 const seconds = (ms: number): string => `${Math.max(1, Math.round(ms / 1000))}s`
 
 /** A running control plane. */
@@ -89,6 +105,17 @@ export class ControlPlane {
     await this.#answers('/readyz', signal)
     if (this.#options.graceMs === undefined) return
     this.#run('kube-controller-manager', this.#managerFlags(this.#options.graceMs))
+  }
+
+  /** A compacted store and a new apiserver on it: nobody knows of a version before the present one. */
+  async forget(signal: AbortSignal): Promise<void> {
+    const { header } = (await askEtcd('range', { key: FIRST_KEY }, signal)) as EtcdAnswer
+    await askEtcd('compaction', { revision: header.revision, physical: true }, signal)
+    const server = this.#children.findIndex(child => child.title === 'kube-apiserver')
+    const [old] = this.#children.splice(server, 1)
+    await old?.kill()
+    this.#run('kube-apiserver', this.#serverFlags())
+    await this.#answers('/readyz', signal)
   }
 
   /** Run kubectl as the administrator. Rejects with what it said. */
