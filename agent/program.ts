@@ -89,7 +89,6 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
     await agent.stop()
     await Promise.all(listeners.map(listener => listener.close()))
     http.close()
-    loopLag.stop()
   }
   return {
     start: async () => {

@@ -1,37 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
-import type { LoopLag } from '../check/loop-lag.js'
+import type { LagLook, LoopLag } from '../check/loop-lag.js'
 
-/** A delay that starts right after a tick is seen this much too short; ten wake-ups a second cost nothing to speak of. */
+/** A delay that starts right after a tick is seen this much too short. */
 const TICK_MS = 100
 /** Timers are never quite on time. */
 const NOISE_MS = 20
-const KEPT = 64
 
-/** Watches how late a steady timer fires. It keeps the process alive until stopped. */
-export const makeLoopLag = (clock: Clock): LoopLag & { stop(): void } => {
-  const lags: { at: number; ms: number }[] = []
+/**
+ * Watches how late a timer fires, while somebody looks. A round of probes that is answered ends before its first
+ * tick: in a healthy zone this timer never fires.
+ */
+export const makeLoopLag = (clock: Clock): LoopLag => {
+  const looks = new Set<Look>()
   let dueAt = 0
-  let cancel: () => void
+  let cancel: () => void = () => undefined
+
+  class Look implements LagLook {
+    #most = 0
+
+    see(ms: number): void {
+      if (ms > NOISE_MS) this.#most = Math.max(this.#most, ms)
+    }
+
+    get mostMs(): number {
+      // A delay that just ended may not have reached our own timer yet.
+      return Math.max(this.#most, clock.now() - dueAt, 0)
+    }
+
+    end(): void {
+      looks.delete(this)
+      if (looks.size === 0) cancel()
+    }
+  }
   const plan = (): void => {
     dueAt = clock.now() + TICK_MS
     cancel = clock.after(TICK_MS, tick)
   }
   const tick = (): void => {
-    const at = clock.now()
-    const ms = at - dueAt
-    if (ms > NOISE_MS) lags.push({ at, ms })
-    if (lags.length > KEPT) lags.shift()
+    const late = clock.now() - dueAt
+    for (const look of looks) look.see(late)
     plan()
   }
-  plan()
   return {
-    maxSince: since => {
-      // A delay that just ended may not have reached our own timer yet.
-      let most = Math.max(0, clock.now() - dueAt)
-      for (const { at, ms } of lags) if (at >= since) most = Math.max(most, ms)
-      return most
+    look: () => {
+      if (looks.size === 0) plan()
+      const look = new Look()
+      looks.add(look)
+      return look
     },
-    stop: () => cancel(),
   }
 }

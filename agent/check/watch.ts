@@ -7,7 +7,7 @@ import { jitter, type Random } from '../../core/random.js'
 import type { CheckOptions } from '../options/agent-options.js'
 import { holdMs, NO_FLAPS, withFall, type Flaps } from './damping.js'
 import { FIRST_LOSS, learnLoss } from './ladder.js'
-import type { LoopLag } from './loop-lag.js'
+import type { LagLook, LoopLag } from './loop-lag.js'
 import { Round, type Link, type RoundEnd } from './round.js'
 
 /** What one round changed. Rounds that are void change nothing and are not told. */
@@ -73,6 +73,8 @@ export class Watch {
   readonly #links: readonly Link[]
   #cancelTimer: () => void = () => undefined
   #round: Round | undefined
+  /** How late we are, while a round runs. */
+  #lag: LagLook | undefined
   /** The running round is the one that the timer asked for. */
   #isDue = false
   #stopped = false
@@ -112,7 +114,8 @@ export class Watch {
     const factor = this.#c.factor()
     const tailMs = options.attemptTailMs * factor
     const startedAt = clock.now()
-    const isLate = (): boolean => (loopLag?.maxSince(startedAt) ?? 0) > tailMs / 2
+    const lag = loopLag?.look()
+    const isLate = (): boolean => (lag?.mostMs ?? 0) > tailMs / 2
     const round = new Round({
       target: this.target,
       links: this.#links,
@@ -129,6 +132,7 @@ export class Watch {
       onEnd: end => this.#take(round, end, { startedAt, isLate: isLate() }),
     })
     this.#round = round
+    this.#lag = lag
     round.start()
   }
 
@@ -137,6 +141,7 @@ export class Watch {
     this.#stopped = true
     this.#cancelTimer()
     if (this.#round === undefined) return
+    this.#lag?.end()
     this.#round.stop()
     this.#c.onLeft(this.#round.settled())
     this.#round = undefined
@@ -157,6 +162,7 @@ export class Watch {
 
   #take(round: Round, end: RoundEnd, when: { startedAt: number; isLate: boolean }): void {
     this.#round = undefined
+    this.#lag?.end()
     this.#c.onLeft(round.settled())
     const before = this.#state
     const now = this.#c.clock.now()

@@ -47,7 +47,7 @@ const world = (script: Script, seed = 1, more: Partial<CheckOptions> = {}) => {
   const rounds: RoundOutcome[] = []
   const calls: [name: string, at: number][] = []
   const log = recordingLog()
-  const lag = { ms: 0 }
+  const lag = { ms: 0, looks: 0 }
   const checker: Checker = makeChecker(
     { ...OPTIONS, ...more },
     {
@@ -55,7 +55,21 @@ const world = (script: Script, seed = 1, more: Partial<CheckOptions> = {}) => {
       clock,
       random: seededRandom(seed),
       log,
-      loopLag: { maxSince: () => lag.ms },
+      loopLag: {
+        look: () => {
+          let isOpen = true
+          lag.looks++
+          return {
+            get mostMs() {
+              return lag.ms
+            },
+            end: () => {
+              if (isOpen) lag.looks--
+              isOpen = false
+            },
+          }
+        },
+      },
       onRound: outcome => rounds.push(outcome),
       callForVotes: name => calls.push([name, clock.now()]),
     },
@@ -69,10 +83,11 @@ const world = (script: Script, seed = 1, more: Partial<CheckOptions> = {}) => {
 const lasted = ({ startedAt, endedAt }: RoundOutcome): number => Math.round(endedAt - startedAt)
 
 /** Nothing runs, nothing waits. */
-const stopped = async (t: Test, { checker, plugin, clock }: ReturnType<typeof world>) => {
+const stopped = async (t: Test, { checker, plugin, clock, lag }: ReturnType<typeof world>) => {
   await checker.stop()
   await checker.stop()
   t.equal(plugin.open, 0, 'no attempt is open')
+  t.equal(lag.looks, 0, 'nobody looks for delays any more')
   t.equal(clock.waiting, 0, 'no timer is left')
 }
 
