@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { sleep, type Clock } from '../../core/clock.js'
 import { ListenError, reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
@@ -27,6 +27,12 @@ const HEADER_TIMEOUT_MS = 2_000
 /** For the whole request: a body that trickles in is cut. */
 const REQUEST_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 120_000
+/**
+ * Node.js looks this often for requests on kept connections that take too long; each look wakes a process that
+ * sleeps most of the time. The first request of a connection has a timer of its own.
+ */
+const CHECK_MS = 10_000
+const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'
 const MAX_SOCKETS = 256
 const CLOSE_LIMIT_MS = 2_000
 const FIRST_RETRY_MS = 250
@@ -35,20 +41,36 @@ const LAST_RETRY_MS = 10_000
 const shown = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 
-const makeServer = (app: RequestListener): Server => {
+const makeServer = (app: RequestListener, clock: Clock): Server => {
   const server = createServer(
     {
       headersTimeout: HEADER_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
-      connectionsCheckingInterval: 500,
+      connectionsCheckingInterval: CHECK_MS,
       maxHeaderSize: 8_192,
       noDelay: true,
     },
     app,
   )
   server.maxConnections = MAX_SOCKETS
+  cutSilent(server, clock)
   return server
+}
+
+/** Whoever connects and does not ask is cut when its time is over. */
+const cutSilent = (server: Server, clock: Clock): void => {
+  const cancels = new Map<Socket, () => void>()
+  const asked = (socket: Socket): void => {
+    cancels.get(socket)?.()
+    cancels.delete(socket)
+  }
+  server.on('connection', (socket: Socket) => {
+    const cut = (): void => void socket.end(TOO_SLOW, () => socket.destroy())
+    cancels.set(socket, clock.after(HEADER_TIMEOUT_MS, cut))
+    socket.once('close', () => asked(socket))
+  })
+  server.on('request', ({ socket }: IncomingMessage) => asked(socket))
 }
 
 const codeOf = (error: unknown): string =>
@@ -89,7 +111,7 @@ export const listen = async (
   seams: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<Listener> => {
   const { clock, log, signal } = seams
-  const server = makeServer(app)
+  const server = makeServer(app, clock)
   for (let wait = FIRST_RETRY_MS; ; wait = Math.min(2 * wait, LAST_RETRY_MS)) {
     try {
       await bind(server, address, port)
