@@ -49,6 +49,36 @@ const main = async (): Promise<void> => {
 }
 void main()
 `
+// The next slots of several periods, from moments on both sides of a summer time: by the bundled node-cron, which
+// knows the local time without Intl, and by itself in the same zone by name, where it still asks Intl.
+const cronEntry = `
+import cron from 'node-cron'
+const runs = (timezone?: string): string[] => {
+  const seen: string[] = []
+  const RealDate = Date
+  for (const month of [0, 2, 6, 9, 11])
+    for (const day of [1, 8, 25, 31]) {
+      const at = RealDate.UTC(2026, month, day, 0, 59, 58, 250)
+      globalThis.Date = class extends RealDate {
+        constructor(...given: []) { super(...((given.length === 0 ? [at] : given) as unknown as [])) }
+        static override now() { return at }
+      } as DateConstructor
+      for (const line of ['*/10 * * * * *', '0 */5 * * * *', '30 2 * * *', '0 0 * * SUN'])
+        for (const next of cron.createTask(line, () => undefined, { timezone }).getNextRuns(3))
+          seen.push(next.toISOString())
+    }
+  globalThis.Date = RealDate
+  return seen
+}
+const local = runs()
+const intl = Intl.DateTimeFormat
+let asked = 0
+Object.defineProperty(Intl, 'DateTimeFormat', { value: new Proxy(intl, { construct: (target, args) => (asked++, Reflect.construct(target, args)) }) })
+runs()
+const askedLocally = asked
+console.log(JSON.stringify({ local, named: runs(process.env['TZ']), askedLocally, askedByName: asked > 0 }))
+`
+
 const lazy = `
 ;(globalThis as Record<string, unknown>)['lazyStarted'] = true
 export const word = 'asked'
@@ -102,6 +132,29 @@ t.test('the bundle', t => {
 
   t.equal(build('--quiet').stdout, '', '--quiet says nothing')
   t.equal(readFileSync(file, 'utf8'), text, 'the same sources give the same file')
+  t.end()
+})
+
+t.test('the bundled node-cron tells the local time without Intl', t => {
+  const folder = t.testdir({ 'main.ts': cronEntry })
+  node('build.mjs', '--quiet', '--entry', join(folder, 'main.ts'), '--outdir', folder)
+  for (const TZ of ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Asia/Kathmandu']) {
+    const { stdout, stderr } = spawnSync(process.execPath, [join(folder, 'edge-health.cjs')], {
+      ...{ encoding: 'utf8', env: { ...process.env, TZ } },
+    })
+    t.equal(stderr, '')
+    const { local, named, askedLocally, askedByName } = JSON.parse(stdout) as {
+      readonly local: readonly string[]
+      readonly named: readonly string[]
+      readonly askedLocally: number
+      readonly askedByName: boolean
+    }
+    t.equal(local.length, 240)
+    t.ok(new Set(local).size > 100, 'of different moments')
+    t.strictSame(local, named, TZ)
+    t.equal(askedLocally, 0)
+    t.ok(askedByName)
+  }
   t.end()
 })
 
