@@ -29,7 +29,7 @@ const unescape = (text: string): string => {
     const char = text[at]!
     if (char === ',' || char === '=')
       throw badRequest(
-        `invalid field selector: unescaped character in value: ${JSON.stringify(char)}`,
+        `invalid field selector: unescaped character in value: ${char.charCodeAt(0)}`,
       )
     if (char !== '\\') {
       out += char
@@ -45,17 +45,18 @@ const unescape = (text: string): string => {
 
 /**
  * A field selector: `metadata.name=a,spec.clusterIP!=None`. Empty means everything.
- * @param isServed whether the kind can be chosen by this field.
+ * @param complaint about a field that the kind is not chosen by; undefined for one that it is.
  * @throws Refusal 400 when it does not parse or the kind does not serve a field.
  */
 export const parseFieldSelector = (
   text: string,
-  isServed: (field: string) => boolean,
+  complaint: (field: string) => string | undefined,
 ): readonly FieldTerm[] =>
   terms(text).map(term => {
     const found = /^(.*?)(!=|==|=)(.*)$/s.exec(term)
     if (found === null) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`)
     const [, field = '', operator, value = ''] = found
-    if (!isServed(field)) throw badRequest(`field label not supported: ${field}`)
+    const trouble = complaint(field)
+    if (trouble !== undefined) throw badRequest(trouble)
     return { field, isEqual: operator !== '!=', value: unescape(value) }
   })

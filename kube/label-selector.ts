@@ -38,7 +38,7 @@ const checkKey = (key: string): void => {
   const parts = key.split('/')
   const found =
     parts.length > 2
-      ? "a qualified name must consist of alphanumeric characters, '-', '_' or '.', with an optional DNS subdomain prefix"
+      ? `a valid label key ${PARTS} 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`
       : ((parts.length === 2 ? prefixTrouble(parts[0]!) : undefined) ?? nameTrouble(parts.at(-1)!))
   if (found !== undefined) throw trouble(`<nil>: Invalid value: ${JSON.stringify(key)}: ${found}`)
 }

@@ -81,6 +81,9 @@ const generic =
     new Refusal(status, reason, message, more)
 
 export const badRequest = generic(400, 'BadRequest')
+/** Not now, but soon. */
+export const serviceUnavailable = (message: string, retryAfterSeconds: number): Refusal =>
+  new Refusal(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds } })
 export const unauthorized = (): Refusal => new Refusal(401, 'Unauthorized', 'Unauthorized')
 export const notAcceptable = generic(406, 'NotAcceptable')
 export const tooLarge = generic(413, 'RequestEntityTooLarge')
@@ -141,9 +144,14 @@ export const invalid = (of: Subject, name: string, causes: readonly Cause[]): Re
 
 /** A resourceVersion that this server has not reached yet. */
 export const versionTooLarge = (asked: number, current: number): Refusal =>
-  new Refusal(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, {
-    details: {
-      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-      retryAfterSeconds: 1,
+  new Refusal(
+    504,
+    'Timeout',
+    `Timeout: Too large resource version: ${asked}, current: ${current}`,
+    {
+      details: {
+        causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+        retryAfterSeconds: 1,
+      },
     },
-  })
+  )

@@ -29,7 +29,9 @@ export const parseFieldSelector = (
   text: string,
   paths: Readonly<Record<string, string>>,
 ): Match => {
-  const all = fields.parseFieldSelector(text, field => Object.hasOwn(paths, field))
+  const all = fields.parseFieldSelector(text, field =>
+    Object.hasOwn(paths, field) ? undefined : `field label not supported: ${field}`,
+  )
   return object =>
     all.every(({ field, isEqual, value }) => {
       const [path, absent = ''] = paths[field]!.split('=')

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import { notAcceptable } from '../../kube/status.js'
+
+/** What an answer is written in; `pass`: a form that only the apiserver makes. */
+export type Encoding = 'json' | 'protobuf' | 'pass'
+
+interface Clause {
+  readonly type: string
+  readonly quality: number
+  readonly params: ReadonlyMap<string, string>
+}
+
+export const JSON_TYPE = 'application/json'
+export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf'
+const YAML_TYPE = 'application/yaml'
+
+const WILD = ['*/*', 'application/*']
+/** Forms of objects that kubectl and metadata informers ask for. */
+const FORMS: Readonly<Record<string, RegExp>> = {
+  [JSON_TYPE]: /^(Table|PartialObjectMetadata(List)?)$/,
+  [PROTOBUF_TYPE]: /^PartialObjectMetadata(List)?$/,
+}
+
+const parseClause = (text: string): Clause => {
+  const [type = '', ...rest] = text.split(';').map(part => part.trim())
+  const params = new Map<string, string>()
+  for (const part of rest) {
+    const at = part.indexOf('=')
+    if (at > 0) params.set(part.slice(0, at).trim(), part.slice(at + 1).trim())
+  }
+  const quality = Number(params.get('q') ?? '1')
+  return {
+    type: type.toLowerCase(),
+    quality: quality >= 0 && quality <= 1 ? quality : 1,
+    params,
+  }
+}
+
+const isWild = ({ type }: Clause): boolean => WILD.includes(type)
+
+/** By quality; what is named goes before what is not, else in the order of the header. */
+const clausesOf = (accept: string): readonly Clause[] =>
+  accept
+    .split(',')
+    .map(parseClause)
+    .sort((a, b) => b.quality - a.quality || Number(isWild(a)) - Number(isWild(b)))
+
+const choose = (clause: Clause): Encoding | 'yaml' | undefined => {
+  const form = clause.params.get('as')
+  const type = isWild(clause) ? JSON_TYPE : clause.type
+  if (form !== undefined) {
+    const isOurs = clause.params.get('g') === 'meta.k8s.io'
+    const isKnown = /^v1(beta1)?$/.test(clause.params.get('v') ?? '')
+    return isOurs && isKnown && FORMS[type]?.test(form) === true ? 'pass' : undefined
+  }
+  if (type === JSON_TYPE) return 'json'
+  if (type === PROTOBUF_TYPE) return 'protobuf'
+  return type === YAML_TYPE ? 'yaml' : undefined
+}
+
+const PLAIN = `${JSON_TYPE}, ${YAML_TYPE}, ${PROTOBUF_TYPE}`
+const STREAMS = `${JSON_TYPE};stream=watch, ${PROTOBUF_TYPE};stream=watch`
+
+/**
+ * Choose by the Accept header, as kube-apiserver does: it knows no refusal by `q=0`.
+ * @throws Refusal 406
+ */
+export const negotiate = (accept: string | undefined, isWatch: boolean): Encoding => {
+  const header = accept ?? ''
+  if (header.trim() === '') return 'json'
+  for (const clause of clausesOf(header)) {
+    const chosen = choose(clause)
+    if (chosen === undefined) continue
+    if (chosen !== 'yaml') return chosen
+    if (!isWatch) return 'pass'
+    break
+  }
+  throw notAcceptable(`only the following media types are accepted: ${isWatch ? STREAMS : PLAIN}`)
+}
+
+/** Whether an answer may be compressed. */
+export const takesGzip = (acceptEncoding: string | undefined): boolean =>
+  (acceptEncoding ?? '')
+    .split(',')
+    .map(parseClause)
+    .some(({ type, quality }) => type === 'gzip' && quality > 0)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Refusal } from '../../kube/status.js'
+import { statusBody } from '../../kube/status.js'
+import type { Row } from '../store/resources.js'
+import { envelope, listChunks } from '../wire/envelope.js'
+import { watchFrame } from '../wire/frames.js'
+import { fromJson } from '../wire/from-json.js'
+import { toJson } from '../wire/to-json.js'
+import { asV1beta1 } from '../wire/v1beta1.js'
+import { JSON_TYPE, PROTOBUF_TYPE } from './accept.js'
+
+/** A list's own fields. */
+export interface PageHead {
+  readonly version: number
+  /** Empty on the last page. */
+  readonly continue: string
+  readonly remaining: number | undefined
+}
+
+/** One kind of answer: an encoding, and the version of the API in which objects are told. */
+export interface Format {
+  /** Equal for formats that give the same bytes. */
+  readonly id: string
+  readonly type: string
+  readonly streamType: string
+  object(bytes: Uint8Array): Uint8Array
+  list(head: PageHead, items: Iterable<Uint8Array>): Iterable<Uint8Array>
+  event(type: string, bytes: Uint8Array): Uint8Array
+  /** The last event of a watch. */
+  error(refusal: Refusal): Uint8Array
+  refusal(refusal: Refusal): Uint8Array
+}
+
+const text = new TextEncoder()
+const jsonOf = (value: unknown): string => JSON.stringify(value)
+
+/** In v1beta1 the map of topology labels has its old name. */
+const oldTopology = (endpoint: unknown): unknown => {
+  const { deprecatedTopology, ...rest } = endpoint as Readonly<Record<string, unknown>>
+  return deprecatedTopology === undefined ? rest : { ...rest, topology: deprecatedTopology }
+}
+
+const isBeta = (apiVersion: string): boolean => apiVersion.endsWith('/v1beta1')
+
+const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
+  const item = (bytes: Uint8Array): object => {
+    if (!isBeta(apiVersion)) return toJson(kind, bytes)
+    const whole = toJson(kind, asV1beta1(bytes))
+    const { endpoints } = whole
+    return Array.isArray(endpoints) ? { ...whole, endpoints: endpoints.map(oldTopology) } : whole
+  }
+  const typed = (bytes: Uint8Array): object => ({ kind, apiVersion, ...item(bytes) })
+  const line = (type: string, object: object): Uint8Array =>
+    text.encode(`${jsonOf({ type, object })}\n`)
+  return {
+    id: `json ${apiVersion}`,
+    type: JSON_TYPE,
+    streamType: JSON_TYPE,
+    object: bytes => text.encode(`${jsonOf(typed(bytes))}\n`),
+    *list(head, items) {
+      const metadata = {
+        resourceVersion: String(head.version),
+        ...(head.continue === '' ? {} : { continue: head.continue }),
+        ...(head.remaining === undefined ? {} : { remainingItemCount: head.remaining }),
+      }
+      const start = jsonOf({ kind: `${kind}List`, apiVersion, metadata })
+      let before = `${start.slice(0, -1)},"items":[`
+      for (const bytes of items) {
+        yield text.encode(before + jsonOf(item(bytes)))
+        before = ','
+      }
+      yield text.encode(before === ',' ? ']}\n' : `${before}]}\n`)
+    },
+    event: (type, bytes) => line(type, typed(bytes)),
+    error: refusal => line('ERROR', statusBody(refusal)),
+    refusal: refusal => text.encode(`${jsonOf(statusBody(refusal))}\n`),
+  }
+}
+
+const statusEnvelope = (refusal: Refusal): Uint8Array =>
+  envelope('v1', 'Status', fromJson('Status', statusBody(refusal)))
+
+const protobufFormat = ({ kind }: Row, apiVersion: string): Format => {
+  const item = isBeta(apiVersion) ? asV1beta1 : (bytes: Uint8Array): Uint8Array => bytes
+  const object = (bytes: Uint8Array): Uint8Array => envelope(apiVersion, kind, item(bytes))
+  return {
+    id: `protobuf ${apiVersion}`,
+    type: PROTOBUF_TYPE,
+    streamType: `${PROTOBUF_TYPE};stream=watch`,
+    object,
+    list(head, items) {
+      const own = { ...head, version: String(head.version), apiVersion, kind: `${kind}List` }
+      return listChunks(own, isBeta(apiVersion) ? converted(items) : items)
+    },
+    event: (type, bytes) => watchFrame(type, object(bytes)),
+    error: refusal => watchFrame('ERROR', statusEnvelope(refusal)),
+    refusal: statusEnvelope,
+  }
+}
+
+const converted = function* (items: Iterable<Uint8Array>): Iterable<Uint8Array> {
+  for (const bytes of items) yield asV1beta1(bytes)
+}
+
+/** The format of an answer about a resource. */
+export const makeFormat = (encoding: 'json' | 'protobuf', row: Row, apiVersion: string): Format =>
+  encoding === 'json' ? jsonFormat(row, apiVersion) : protobufFormat(row, apiVersion)
+
+/** Marks the end of the state with which a watch began. */
+export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
+
+/** The bytes of a bookmark's object: a version, and nothing else. */
+export const bookmarkBytes = (row: Row, version: number, endsInitial: boolean): Uint8Array =>
+  fromJson(row.kind, {
+    metadata: {
+      resourceVersion: String(version),
+      ...(endsInitial ? { annotations: { [INITIAL_EVENTS_END]: 'true' } } : {}),
+    },
+  })

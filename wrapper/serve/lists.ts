@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import { decodeToken, encodeToken, tokenExpired } from '../../kube/continue-token.js'
+import type { ContinueToken } from '../../kube/continue-token.js'
+import type { ListOptions } from '../../kube/list-options.js'
+import { expired } from '../../kube/status.js'
+import { readMeta } from '../wire/meta.js'
+import type { Record } from '../store/record.js'
+import { lowerBound, type Table } from '../store/table.js'
+import type { PageHead } from './formats.js'
+import type { Chosen } from './selection.js'
+import type { Target } from './target.js'
+
+/** One page of a list. */
+export interface Page extends PageHead {
+  readonly records: readonly Record[]
+}
+
+/** The version that a list must show; undefined: whatever is newest. */
+export const exactVersion = ({ version = 0, match, limit }: ListOptions): number | undefined =>
+  version > 0 && (match === 'Exact' || (match === '' && limit > 0)) ? version : undefined
+
+const present = (table: Table, { namespace }: Target, { key }: Chosen): readonly Record[] => {
+  if (key === undefined) return table.list(namespace)
+  const only = table.get(key)
+  return only === undefined ? [] : [only]
+}
+
+const stateAt = (
+  table: Table,
+  target: Target,
+  version: number,
+  token: ContinueToken | undefined,
+): readonly Record[] => {
+  const records = table.listAt(version, target.namespace)
+  if (records !== undefined) return records
+  if (token !== undefined) throw tokenExpired(token)
+  throw expired('The provided resource version is too old.')
+}
+
+/** All that a list is about, as it was at one version. */
+const stateOf = (
+  table: Table,
+  target: Target,
+  chosen: Chosen,
+  options: ListOptions,
+): { readonly version: number; readonly records: readonly Record[] } => {
+  const token = options.token === '' ? undefined : decodeToken(options.token)
+  const wanted = token === undefined ? exactVersion(options) : token.version
+  // Version 0 in a token: go on with whatever is there now.
+  const isPast = wanted !== undefined && wanted > 0
+  const version = isPast ? wanted : table.versions.newest
+  const all = isPast ? stateAt(table, target, version, token) : present(table, target, chosen)
+  return { version, records: token === undefined ? all : all.slice(after(all, token.after)) }
+}
+
+const select = (records: readonly Record[], { selection }: Chosen): readonly Record[] =>
+  selection === undefined
+    ? records
+    : records.filter(record => selection(record, () => readMeta(record.raw)))
+
+/**
+ * A list, or a page of one: records alone, nothing is encoded yet.
+ * @throws Refusal 400, 410
+ */
+export const listPage = (
+  table: Table,
+  target: Target,
+  chosen: Chosen,
+  options: ListOptions,
+): Page => {
+  const { version, records: all } = stateOf(table, target, chosen, options)
+  const records = select(all, chosen)
+  // A cache has no reason to cut what it may answer from any state.
+  const limit = options.version === 0 && options.match === '' ? 0 : options.limit
+  if (limit === 0 || records.length <= limit)
+    return { records, version, continue: '', remaining: undefined }
+  const page = records.slice(0, limit)
+  return {
+    records: page,
+    version,
+    continue: encodeToken({ version, after: page.at(-1)!.key }),
+    remaining: chosen.isSelective ? undefined : records.length - limit,
+  }
+}
+
+/** The place behind a key. */
+const after = (records: readonly Record[], key: string): number => {
+  const place = lowerBound(
+    records.map(record => record.key),
+    key,
+  )
+  return records[place]?.key === key ? place + 1 : place
+}

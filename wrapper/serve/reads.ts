@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { reasonOf } from '../../core/errors.js'
+import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import {
+  brokenVersion,
+  parseFlag,
+  parseListOptions,
+  parseVersion,
+  parseWatchOptions,
+} from '../../kube/list-options.js'
+import {
+  notFound,
+  Refusal,
+  serviceUnavailable,
+  statusBody,
+  versionTooLarge,
+  type Subject,
+} from '../../kube/status.js'
+import { servedBytes } from '../store/record.js'
+import type { Resource } from '../store/resources.js'
+import type { Store } from '../store/store.js'
+import { JSON_TYPE, negotiate, takesGzip } from './accept.js'
+import { makeFormat, type Format } from './formats.js'
+import { exactVersion, listPage } from './lists.js'
+import { parseSelection } from './selection.js'
+import { sendChunks, sendWhole } from './send.js'
+import { keyOf, parseTarget, type Target } from './target.js'
+import { until } from './until.js'
+import { Watches } from './watches.js'
+
+/** Times of the answers; milliseconds. */
+export interface ReadsOptions {
+  /**
+   * How long a request waits for a resource that is not there yet. After that it is answered 503.
+   * @default 10_000
+   */
+  readonly fillMs?: number
+  /**
+   * How long a request waits for a version that was not served yet.
+   * @default 3_000
+   */
+  readonly versionMs?: number
+  /** @default 60_000 */
+  readonly bookmarkMs?: number
+}
+
+/** What the answers need of the world. */
+export interface ReadsSeams {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Takes whatever is not answered from the store, with the body unread. */
+  readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
+  /** Somebody asks for this resource: it may have to be followed from now on. Called for each request. */
+  readonly wanted?: (resource: Resource) => void
+}
+
+/** What was answered so far. */
+export interface ReadCounts {
+  gets: number
+  lists: number
+  watches: number
+  /** Requests that were refused with a Status of ours. */
+  refused: number
+  passed: number
+}
+
+interface Asked {
+  readonly target: Target
+  readonly query: URLSearchParams
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly format: Format
+  readonly signal: AbortSignal
+}
+
+const subjectOf = ({ row: { group, resource, kind } }: Target): Subject => ({
+  group,
+  resource,
+  kind,
+})
+
+/** Refusals before a form was agreed on. */
+const PLAIN: Pick<Format, 'type' | 'refusal'> = {
+  type: JSON_TYPE,
+  refusal: refusal => Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`),
+}
+
+const internal = (): Refusal => new Refusal(500, 'InternalError', 'internal error')
+
+const splitUrl = (url: string): readonly [path: string, query: string] => {
+  const at = url.indexOf('?')
+  return at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
+}
+
+/** Aborts when the client is gone. */
+const closeSignal = (response: ServerResponse): AbortSignal => {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  return gone.signal
+}
+
+/** Answers reads from the store. Everything else goes through. */
+export class Reads {
+  readonly counts: ReadCounts = { gets: 0, lists: 0, watches: 0, refused: 0, passed: 0 }
+  readonly watches: Watches
+  readonly #options: Required<ReadsOptions>
+  readonly #seams: ReadsSeams
+
+  constructor(options: ReadsOptions, seams: ReadsSeams) {
+    this.#options = { fillMs: 10_000, versionMs: 3_000, bookmarkMs: 60_000, ...options }
+    this.#seams = seams
+    const { store, clock, random } = seams
+    this.watches = new Watches({ store, clock, random, bookmarkMs: this.#options.bookmarkMs })
+  }
+
+  /** Takes over a request. Never throws. */
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#handle(request, response).catch((error: unknown) => {
+      this.#seams.log.error('bug: a read failed', {
+        path: request.url?.split('?', 1)[0],
+        error: reasonOf(error),
+      })
+      if (response.headersSent) response.destroy()
+      else this.#refuse(response, undefined, internal())
+    })
+  }
+
+  /** End all watches. */
+  stop(): void {
+    this.watches.stop()
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path, text] = splitUrl(request.url ?? '')
+    const target = request.method === 'GET' ? parseTarget(path) : undefined
+    if (target === undefined) {
+      this.#pass(request, response)
+      return
+    }
+    const query = new URLSearchParams(text)
+    const isWatch =
+      target.name === undefined && query.has('watch') && parseFlag(query.get('watch')!)
+    let format: Format | undefined
+    try {
+      const encoding = negotiate(request.headers.accept, isWatch)
+      if (encoding === 'pass') {
+        this.#pass(request, response)
+        return
+      }
+      format = makeFormat(encoding, target.row, target.apiVersion)
+      const signal = closeSignal(response)
+      await this.#answer({ target, query, request, response, format, signal }, isWatch)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      this.#refuse(response, format, error)
+    }
+  }
+
+  async #answer(asked: Asked, isWatch: boolean): Promise<void> {
+    const { request, response, target, signal } = asked
+    const { resource } = target.row
+    // Whatever is wrong with the query is said at once.
+    const answer = isWatch
+      ? this.#watch(asked)
+      : target.name === undefined
+        ? this.#list(asked)
+        : this.#get(asked)
+    this.#seams.wanted?.(resource)
+    const state = await this.#ready(resource, signal)
+    if (response.destroyed) return
+    if (state === 'absent') this.#pass(request, response)
+    else await answer()
+  }
+
+  /** Never a partial list: what is not there yet is waited for. @throws Refusal 503 */
+  async #ready(resource: Resource, signal: AbortSignal): Promise<'filled' | 'absent'> {
+    const { store, clock } = this.#seams
+    const table = store.table(resource)
+    await until(() => table.state !== 'empty', {
+      clock,
+      signal,
+      ms: this.#options.fillMs,
+      subscribe: wake => table.subscribe(wake),
+    })
+    if (table.state === 'empty' && !signal.aborted)
+      throw serviceUnavailable(`${resource} are not known yet`, 1)
+    return table.state === 'absent' ? 'absent' : 'filled'
+  }
+
+  /** @throws Refusal 504 */
+  async #reached(version: number, { target, signal }: Asked): Promise<void> {
+    const { store, clock } = this.#seams
+    const table = store.table(target.row.resource)
+    await until(() => version <= store.versions.newest, {
+      clock,
+      signal,
+      ms: this.#options.versionMs,
+      subscribe: wake => table.subscribe(wake),
+    })
+    if (version > store.versions.newest && !signal.aborted)
+      throw versionTooLarge(version, store.versions.newest)
+  }
+
+  #get(asked: Asked): () => Promise<void> {
+    const { target, query, response, format } = asked
+    const version = parseVersion(query, brokenVersion) ?? 0
+    return async () => {
+      await this.#reached(version, asked)
+      const record = this.#seams.store.table(target.row.resource).get(keyOf(target))
+      if (record === undefined) throw notFound(subjectOf(target), target.name!)
+      this.counts.gets++
+      const body = format.object(servedBytes(record))
+      sendWhole(response, { code: 200, type: format.type }, body)
+    }
+  }
+
+  #list(asked: Asked): () => Promise<void> {
+    const { target, query, request, response, format } = asked
+    const chosen = parseSelection(target, query)
+    const options = parseListOptions(query)
+    return async () => {
+      if (exactVersion(options) === undefined) await this.#reached(options.version ?? 0, asked)
+      else await this.#reached(exactVersion(options)!, asked)
+      if (response.destroyed) return
+      const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
+      this.counts.lists++
+      const bytes = function* (): Iterable<Uint8Array> {
+        for (const record of page.records) yield servedBytes(record)
+      }
+      const gzip = takesGzip(request.headers['accept-encoding']?.toString())
+      const head = { code: 200, type: format.type }
+      await sendChunks(response, head, format.list(page, bytes()), gzip)
+    }
+  }
+
+  #watch(asked: Asked): () => Promise<void> {
+    const { target, query, response, format } = asked
+    const chosen = parseSelection(target, query)
+    const options = parseWatchOptions(query, true)
+    return async () => {
+      try {
+        if (options.sendsInitial === true) await this.#reached(options.version ?? 0, asked)
+        if (response.destroyed) return
+        this.counts.watches++
+        this.watches.open({ target, chosen, options, format }, response)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        // From here on the real one speaks in events.
+        sendWhole(response, { code: 200, type: format.streamType }, format.error(error))
+      }
+    }
+  }
+
+  #pass(request: IncomingMessage, response: ServerResponse): void {
+    this.counts.passed++
+    this.#seams.passThrough(request, response)
+  }
+
+  #refuse(response: ServerResponse, format: Format | undefined, refusal: Refusal): void {
+    this.counts.refused++
+    if (response.destroyed) return
+    const used = format ?? PLAIN
+    const seconds = refusal.details?.retryAfterSeconds
+    const headers = seconds === undefined ? {} : { 'Retry-After': String(seconds) }
+    const head = { code: refusal.status, type: used.type, headers }
+    sendWhole(response, head, used.refusal(refusal))
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import { parseFieldSelector, type FieldTerm } from '../../kube/field-selector.js'
+import { parseLabelSelector } from '../../kube/label-selector.js'
+import { readService } from '../wire/service.js'
+import { toJson } from '../wire/to-json.js'
+import type { Selection } from '../store/reader.js'
+import type { Record } from '../store/record.js'
+import type { Row } from '../store/resources.js'
+import type { Target } from './target.js'
+
+/** What a list or a watch chooses. */
+export interface Chosen {
+  readonly selection: Selection
+  /** The one key that may be chosen, where a selector names it. */
+  readonly key: string | undefined
+  /** Whether anything but the namespace chooses. */
+  readonly isSelective: boolean
+}
+
+const COMMON = ['metadata.name', 'metadata.namespace']
+
+const complaint =
+  ({ fields, resource, isNamespaced }: Row) =>
+  (field: string): string | undefined => {
+    const hasOwn = fields.length > 0
+    const isServed =
+      fields.includes(field) ||
+      (COMMON.includes(field) && (field === 'metadata.name' || isNamespaced || !hasOwn))
+    if (isServed) return undefined
+    const isCustom = hasOwn || resource === 'nodes'
+    return isCustom
+      ? `field label not supported: ${field}`
+      : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
+  }
+
+const unschedulable = (raw: Uint8Array): string => {
+  const spec = toJson('Node', raw)['spec'] as Readonly<{ unschedulable?: boolean }> | undefined
+  return String(spec?.unschedulable === true)
+}
+
+const valueOf = (field: string, { key, raw }: Record): string => {
+  const slash = key.indexOf('/')
+  switch (field) {
+    case 'metadata.name':
+      return key.slice(slash + 1)
+    case 'metadata.namespace':
+      return slash < 0 ? '' : key.slice(0, slash)
+    case 'spec.clusterIP':
+      return readService(raw).clusterIP
+    case 'spec.type':
+      return readService(raw).type
+    default:
+      return unschedulable(raw)
+  }
+}
+
+const named = (terms: readonly FieldTerm[], field: string): string | undefined =>
+  terms.find(term => term.field === field && term.isEqual)?.value
+
+const keyOf = ({ row, namespace }: Target, terms: readonly FieldTerm[]): string | undefined => {
+  const name = named(terms, 'metadata.name')
+  if (name === undefined || !row.isNamespaced) return name
+  const inside = namespace ?? named(terms, 'metadata.namespace')
+  return inside === undefined ? undefined : `${inside}/${name}`
+}
+
+/** @throws Refusal 400 */
+export const parseSelection = (target: Target, query: URLSearchParams): Chosen => {
+  const { row, namespace } = target
+  const labelText = query.get('labelSelector') ?? ''
+  const byLabels = parseLabelSelector(labelText)
+  const terms = parseFieldSelector(query.get('fieldSelector') ?? '', complaint(row))
+  const prefix = namespace === undefined ? undefined : `${namespace}/`
+  const isSelective = labelText !== '' || terms.length > 0
+  if (!isSelective && prefix === undefined)
+    return { selection: undefined, key: undefined, isSelective }
+  const selection: Selection = (record, meta) =>
+    (prefix === undefined || record.key.startsWith(prefix)) &&
+    terms.every(({ field, isEqual, value }) => (valueOf(field, record) === value) === isEqual) &&
+    (labelText === '' || byLabels(meta().labels))
+  return { selection, key: keyOf(target, terms), isSelective }
+}

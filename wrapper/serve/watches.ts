@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.js'
+import type { Random } from '../../core/random.js'
+import type { WatchOptions } from '../../kube/list-options.js'
+import { expired } from '../../kube/status.js'
+import { Reader, Sights } from '../store/reader.js'
+import { RESOURCES, type Resource } from '../store/resources.js'
+import type { Store } from '../store/store.js'
+import type { Table } from '../store/table.js'
+import type { Format } from './formats.js'
+import { Frames } from './frames.js'
+import { listPage } from './lists.js'
+import { Pump } from './pump.js'
+import type { Chosen } from './selection.js'
+import type { Target } from './target.js'
+import { WatchSession, type Beginning } from './watch.js'
+
+/** A watch as it was asked for. */
+export interface AskedWatch {
+  readonly target: Target
+  readonly chosen: Chosen
+  readonly options: WatchOptions
+  readonly format: Format
+}
+
+/** What watches need. */
+export interface WatchesSeams {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly bookmarkMs: number
+}
+
+/** Half an hour to an hour, so that watchers do not come back together. */
+const DEFAULT_SECONDS = 1_800
+
+interface Room {
+  readonly table: Table
+  readonly sights: Sights
+  readonly frames: Frames
+  readonly pump: Pump
+}
+
+const makeRoom = (table: Table): Room => {
+  const sights = new Sights()
+  const frames = new Frames()
+  const pump = new Pump(table, () => {
+    sights.forget()
+    frames.forget()
+  })
+  return { table, sights, frames, pump }
+}
+
+const WHOLE = { limit: 0, match: '', version: undefined, token: '' } as const
+
+/** All watches that are open. */
+export class Watches {
+  readonly #seams: WatchesSeams
+  readonly #rooms: Readonly<Record<Resource, Room>>
+  readonly #sessions = new Set<WatchSession>()
+  #events = 0
+  /** Watches that were ended because their client was too slow. */
+  overtaken = 0
+
+  constructor(seams: WatchesSeams) {
+    this.#seams = seams
+    this.#rooms = Object.fromEntries(
+      RESOURCES.map(resource => [resource, makeRoom(seams.store.table(resource))]),
+    ) as Record<Resource, Room>
+  }
+
+  /** Watches that are open now. */
+  openOf(resource: Resource): number {
+    return this.#rooms[resource].pump.size
+  }
+
+  /** Events that were written, those of the states that watches began with among them. */
+  get events(): number {
+    let events = this.#events
+    for (const session of this.#sessions) events += session.events
+    return events
+  }
+
+  /** Events that were encoded; the others were written for another watch already. */
+  get encoded(): number {
+    return RESOURCES.reduce((sum, resource) => sum + this.#rooms[resource].frames.written, 0)
+  }
+
+  /** @throws Refusal 410 for a version that is forgotten, or was never served. */
+  open(asked: AskedWatch, response: ServerResponse): void {
+    const { clock, random, bookmarkMs } = this.#seams
+    const { target, options, format } = asked
+    const room = this.#rooms[target.row.resource]
+    const { bookmarks } = options
+    const seconds = options.seconds ?? DEFAULT_SECONDS + random.below(DEFAULT_SECONDS)
+    const session: WatchSession = new WatchSession(
+      response,
+      this.#begin(asked, room),
+      { row: target.row, format, bookmarks, bookmarkMs, lastsMs: seconds * 1_000 },
+      { clock, pump: room.pump, frames: room.frames, onEnd: over => this.#ended(over) },
+    )
+    this.#sessions.add(session)
+  }
+
+  /** End all of them, in good order, and take no part in what comes. */
+  stop(): void {
+    for (const session of [...this.#sessions]) session.end()
+    for (const resource of RESOURCES) this.#rooms[resource].pump.stop()
+  }
+
+  #begin({ target, chosen, options }: AskedWatch, room: Room): Beginning {
+    const { table } = room
+    const { history, versions } = table
+    const { version = 0, sendsInitial, bookmarks } = options
+    const readFrom = (from: number, place: number): Reader =>
+      new Reader(room, chosen.selection, { version: from, place })
+    if (version > 0 && sendsInitial !== true) {
+      const place = version > versions.newest ? undefined : history.placeAfter(version)
+      if (place === undefined)
+        throw expired(`too old resource version: ${version} (${versions.newest})`)
+      return { state: [], isMarked: false, reader: readFrom(version, place) }
+    }
+    const state = sendsInitial === false ? [] : listPage(table, target, chosen, WHOLE).records
+    const reader = readFrom(versions.newest, history.end)
+    return { state, isMarked: sendsInitial === true && bookmarks, reader }
+  }
+
+  #ended(session: WatchSession): void {
+    if (!this.#sessions.delete(session)) return
+    this.#events += session.events
+    if (session.wasOvertaken) this.overtaken++
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+import { reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import { decide, type Surroundings } from '../prune/decide.js'
+import type { Fate } from '../prune/fate.js'
+import type { ServiceRule } from '../prune/topology-keys.js'
+import type { EndpointView } from '../wire/endpoint.js'
+import { WireError } from '../wire/wire-error.js'
+import { Groups } from './groups.js'
+import type { Item } from './item.js'
+import { AS_IS, type Form } from './record.js'
+import type { Table } from './table.js'
+import { formWithout, localForm, type EndpointKind, type EndpointObject } from './views.js'
+
+/** What endpoints are judged by. */
+export interface Judging {
+  readonly around: Surroundings
+  /** Undefined for a service that is not known. */
+  ruleOf(service: string): ServiceRule | undefined
+  /** Whether `default/kubernetes` may be pointed at an address of this node. */
+  readonly inCluster: boolean
+}
+
+/** One endpoint and what became of it, for people. */
+export interface Explained {
+  /** `namespace/name` of the slice or the Endpoints object. */
+  readonly object: string
+  readonly address: string
+  readonly node: string | undefined
+  readonly fate: Fate
+}
+
+interface Part {
+  readonly key: string
+  readonly raw: Uint8Array
+  readonly object: EndpointObject
+}
+
+/** Stands for the service of an object that names none: no service is called so. */
+const ownGroup = (key: string): string => `:${key}`
+
+const nodesOf = (endpoints: readonly EndpointView[]): readonly string[] => [
+  ...new Set(endpoints.map(({ node }) => node).filter(node => node !== undefined)),
+]
+
+/** A table of slices or Endpoints that shows each of them without the endpoints that are judged useless here. */
+export class PrunedTable {
+  readonly table: Table
+  readonly groups = new Groups()
+  readonly #of: EndpointKind
+  readonly #judging: Judging
+  readonly #log: Logger
+  #isJudging = false
+
+  constructor(table: Table, of: EndpointKind, judging: Judging, log: Logger) {
+    this.table = table
+    this.#of = of
+    this.#judging = judging
+    this.#log = log
+  }
+
+  /** What is judged by is known: judge everything, and begin to serve. */
+  begin(): void {
+    this.#isJudging = true
+    this.judge(this.groups.services)
+    this.table.fill()
+  }
+
+  /** Take several objects at once. */
+  apply(items: readonly Item[], gone: readonly string[]): void {
+    const pending = new Map<string, Item>()
+    const services = new Set<string>()
+    for (const key of gone) {
+      services.add(this.groups.serviceOf(key) ?? ownGroup(key))
+      this.groups.remove(key)
+      this.table.remove(key)
+    }
+    for (const item of items) {
+      const { key, raw } = item
+      const object = this.#read(key, raw)
+      const service = object.service ?? ownGroup(key)
+      // An object may change hands: what it leaves behind is judged anew too.
+      services.add(this.groups.serviceOf(key) ?? service).add(service)
+      this.groups.set(key, { service, nodes: nodesOf(object.endpoints) })
+      pending.set(key, item)
+    }
+    this.#judge(services, pending)
+  }
+
+  /** Judge services again, because something changed that they are judged by. */
+  judge(services: Iterable<string>): void {
+    if (this.#isJudging) this.#judge(services, new Map())
+  }
+
+  /** Each endpoint of a service with its fate, as things are now. */
+  explain(service: string): readonly Explained[] {
+    const explained: Explained[] = []
+    for (const parts of this.#families(service, new Map()))
+      for (const [{ key, object }, fates] of this.#fates(service, parts))
+        for (const [i, fate] of fates.entries()) {
+          const { address, node } = object.endpoints[i]!
+          explained.push({ object: key, address, node, fate })
+        }
+    return explained
+  }
+
+  #judge(services: Iterable<string>, pending: ReadonlyMap<string, Item>): void {
+    for (const service of services)
+      for (const parts of this.#families(service, pending))
+        for (const [part, form] of this.#forms(service, parts)) {
+          const item = pending.get(part.key)
+          if (item === undefined) this.table.reform(part.key, form)
+          else this.table.put(item, form)
+        }
+  }
+
+  /** The objects of a service, those of one address family together. */
+  #families(service: string, pending: ReadonlyMap<string, Item>): Iterable<readonly Part[]> {
+    const families = new Map<string, Part[]>()
+    for (const key of this.groups.of(service)) {
+      const raw = pending.get(key)?.raw ?? this.table.get(key)!.raw
+      const object = this.#read(key, raw)
+      const parts = families.get(object.family)
+      if (parts === undefined) families.set(object.family, [{ key, raw, object }])
+      else parts.push({ key, raw, object })
+    }
+    return families.values()
+  }
+
+  #forms(service: string, parts: readonly Part[]): readonly (readonly [Part, Form])[] {
+    if (!this.#isJudging) return parts.map(part => [part, AS_IS])
+    return this.#fates(service, parts).map(([part, fates]) => {
+      const local = this.#judging.inCluster ? localForm(this.#of, service, part.raw) : undefined
+      if (local !== undefined) return [part, local]
+      const places = fates.flatMap(({ keep }, place) => (keep ? [] : [place]))
+      return [part, formWithout(this.#of, places)]
+    })
+  }
+
+  /** The fates of a family's endpoints, handed out to the objects that they came from. */
+  #fates(service: string, parts: readonly Part[]): readonly (readonly [Part, readonly Fate[]])[] {
+    const { around } = this.#judging
+    const rule = this.#judging.ruleOf(service)
+    const endpoints = parts.flatMap(({ object }) => object.endpoints)
+    const fates = decide({ name: service, rule }, endpoints, around)
+    let from = 0
+    return parts.map(part => {
+      const to = from + part.object.endpoints.length
+      const own = fates.slice(from, to)
+      from = to
+      return [part, own]
+    })
+  }
+
+  #read(key: string, raw: Uint8Array): EndpointObject {
+    try {
+      return this.#of.read(key, raw)
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error
+      this.#log.warn('object cannot be read; it is served as it is', {
+        object: `${this.#of.kind} ${key}`,
+        error: reasonOf(error),
+      })
+      return { service: undefined, family: '', endpoints: [] }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+import { withVersion } from '../wire/meta.js'
+
+/** How an object is shown: as it is, or with some of its endpoints left out. */
+export interface Form {
+  /** Two forms of the same object with the same mark give the same bytes. */
+  readonly mark: string
+  /** The very same bytes when there is nothing to leave out. */
+  apply(raw: Uint8Array): Uint8Array
+}
+
+export const AS_IS: Form = { mark: '', apply: raw => raw }
+
+/** One object as it stands at one served version. Never changed: what comes next is another record. */
+export interface Record {
+  /** `namespace/name`, or `name` of what is cluster-wide. */
+  readonly key: string
+  /** Upstream's own bytes. */
+  readonly raw: Uint8Array
+  /** Upstream's resourceVersion. */
+  readonly upstream: string
+  /** Ours. */
+  readonly version: number
+  readonly form: Form
+}
+
+/** What clients get of a record. A new buffer each time: kept ones would double what the store holds. */
+export const servedBytes = (record: Record, version = record.version): Uint8Array =>
+  withVersion(record.form.apply(record.raw), String(version))
+
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a === b || Buffer.compare(a, b) === 0
+
+/** Whether a client would see any difference but the version. */
+export const looksSame = (
+  before: Pick<Record, 'raw' | 'form'>,
+  after: Pick<Record, 'raw' | 'form'>,
+): boolean => {
+  if (sameBytes(before.raw, after.raw)) return before.form.mark === after.form.mark
+  const shown = ({ raw, form }: Pick<Record, 'raw' | 'form'>): Uint8Array =>
+    withVersion(form.apply(raw), '0')
+  return sameBytes(shown(before), shown(after))
+}

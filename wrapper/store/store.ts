@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Logger } from '../../core/log.js'
+import type { NodeHealth, Surroundings } from '../prune/decide.js'
+import { parseTopologyKeys, type ServiceRule } from '../prune/topology-keys.js'
+import { readNode } from '../wire/node.js'
+import { readService } from '../wire/service.js'
+import type { HistoryLimits } from './history.js'
+import type { Item, Upstream } from './item.js'
+import { PrunedTable, type Explained } from './pruned-table.js'
+import { AS_IS } from './record.js'
+import { RESOURCES, ROWS, type Resource } from './resources.js'
+import { Table } from './table.js'
+import type { Versions } from './versions.js'
+import { ENDPOINTS, SLICES } from './views.js'
+
+/** What the local agent says of nodes. */
+export interface Health {
+  of(node: string): NodeHealth
+  /** False when its last word is too old to take anything away. */
+  readonly isFresh: boolean
+}
+
+/** How the store prunes and remembers. */
+export interface StoreOptions {
+  /** The node that the wrapper runs on. */
+  readonly self: string
+  readonly keysMode: Surroundings['keysMode']
+  /** Whether `default/kubernetes` may be pointed at an address of this node. */
+  readonly inCluster: boolean
+  /**
+   * Per resource. Each resource may keep more changes than this: four times as many as it has objects.
+   * @default 8 192 changes, 8 MiB that nothing else holds
+   */
+  readonly history?: HistoryLimits
+}
+
+/** What the store needs of the world. */
+export interface StoreSeams {
+  readonly versions: Versions
+  readonly health: Health
+  readonly log: Logger
+}
+
+const HISTORY: HistoryLimits = { changes: 8_192, bytes: 8 * 1024 * 1024 }
+
+type Labels = ReadonlyMap<string, string>
+
+const sameLabels = (a: Labels | undefined, b: Labels | undefined): boolean => {
+  if (a === undefined || b === undefined) return a === b
+  if (a.size !== b.size) return false
+  for (const [key, value] of a) if (b.get(key) !== value) return false
+  return true
+}
+
+/** Everything that the wrapper serves. Its methods run to their end before anybody is told of what they changed. */
+export class Store {
+  readonly versions: Versions
+  readonly #options: StoreOptions
+  readonly #health: Health
+  readonly #log: Logger
+  readonly #tables: Readonly<Record<Resource, Table>>
+  readonly #pruned: readonly PrunedTable[]
+  /** Of services that name keys; others have the empty rule. */
+  readonly #rules = new Map<string, ServiceRule>()
+  readonly #nodeLabels = new Map<string, Labels>()
+  readonly #replaced = new Set<Resource>()
+  #wasFresh: boolean
+
+  constructor(options: StoreOptions, { versions, health, log }: StoreSeams) {
+    this.versions = versions
+    this.#options = options
+    this.#health = health
+    this.#log = log
+    this.#wasFresh = health.isFresh
+    const limits = options.history ?? HISTORY
+    const made = RESOURCES.map(resource => [resource, new Table(ROWS[resource], versions, limits)])
+    this.#tables = Object.fromEntries(made) as Record<Resource, Table>
+    const judging = {
+      around: this.#surroundings(),
+      inCluster: options.inCluster,
+      ruleOf: (service: string) => this.#ruleOf(service),
+    }
+    this.#pruned = [
+      new PrunedTable(this.#tables.endpointslices, SLICES, judging, log),
+      new PrunedTable(this.#tables.endpoints, ENDPOINTS, judging, log),
+    ]
+  }
+
+  table(resource: Resource): Table {
+    return this.#tables[resource]
+  }
+
+  /** Nodes that carry endpoints: the ones whose health matters here. */
+  get carriers(): ReadonlySet<string> {
+    return new Set(this.#pruned.flatMap(({ groups }) => [...groups.nodes]))
+  }
+
+  /** Where upstream's state of a resource goes. */
+  upstream(resource: Resource): Upstream {
+    return {
+      replace: items => {
+        const now = new Set(items.map(({ key }) => key))
+        const gone = this.#tables[resource].list().flatMap(({ key }) => (now.has(key) ? [] : [key]))
+        this.#replaced.add(resource)
+        this.#apply(resource, items, gone)
+      },
+      upsert: item => this.#apply(resource, [item], []),
+      remove: key => this.#apply(resource, [], [key]),
+    }
+  }
+
+  /** The agent changed its mind about nodes, or about how fresh its word is. */
+  setHealth(changed: Iterable<string>): void {
+    const { isFresh } = this.#health
+    const nodes = new Set(changed)
+    if (isFresh !== this.#wasFresh)
+      for (const node of this.carriers) if (this.#health.of(node) === 'dead') nodes.add(node)
+    this.#wasFresh = isFresh
+    for (const pruned of this.#pruned) {
+      const services = new Set<string>()
+      for (const node of nodes)
+        for (const service of pruned.groups.onNode(node)) services.add(service)
+      pruned.judge(services)
+    }
+    this.#flush()
+  }
+
+  /** Each endpoint of a service's slices and why it is shown or not. @param service `namespace/name` */
+  explain(service: string): {
+    readonly rule: ServiceRule | undefined
+    readonly slices: readonly Explained[]
+    readonly endpoints: readonly Explained[]
+  } {
+    const [slices, endpoints] = this.#pruned
+    return {
+      rule: this.#ruleOf(service),
+      slices: slices!.explain(service),
+      endpoints: endpoints!.explain(service),
+    }
+  }
+
+  /** Upstream's version of an object that we serve at this version; undefined when it is no longer the same. */
+  upstreamVersion(resource: Resource, key: string, served: number): string | undefined {
+    const record = this.#tables[resource].get(key)
+    return record?.version === served ? record.upstream : undefined
+  }
+
+  #surroundings(): Surroundings {
+    const { self, keysMode } = this.#options
+    const health = this.#health
+    return {
+      self,
+      keysMode,
+      nodeLabels: name => this.#nodeLabels.get(name),
+      health: name => health.of(name),
+      get healthIsFresh() {
+        return health.isFresh
+      },
+    }
+  }
+
+  #ruleOf(service: string): ServiceRule | undefined {
+    const isKnown = this.#tables.services.get(service) !== undefined
+    return isKnown ? (this.#rules.get(service) ?? NO_TOPOLOGY) : undefined
+  }
+
+  #apply(resource: Resource, items: readonly Item[], gone: readonly string[]): void {
+    switch (resource) {
+      case 'nodes':
+        this.#applyNodes(items, gone)
+        break
+      case 'services':
+        this.#applyServices(items, gone)
+        break
+      case 'endpointslices':
+        this.#pruned[0]!.apply(items, gone)
+        break
+      case 'endpoints':
+        this.#pruned[1]!.apply(items, gone)
+        break
+      case 'servicecidrs':
+        this.#store(resource, items, gone)
+        break
+    }
+    this.#fill()
+    this.#flush()
+  }
+
+  #store(resource: Resource, items: readonly Item[], gone: readonly string[]): void {
+    const table = this.#tables[resource]
+    for (const key of gone) table.remove(key)
+    for (const item of items) table.put(item, AS_IS)
+  }
+
+  #applyNodes(items: readonly Item[], gone: readonly string[]): void {
+    this.#store('nodes', items, gone)
+    const changed = new Set<string>()
+    for (const key of gone) if (this.#nodeLabels.delete(key)) changed.add(key)
+    for (const { key, raw } of items) {
+      const { labels } = readNode(raw)
+      if (sameLabels(this.#nodeLabels.get(key), labels)) continue
+      this.#nodeLabels.set(key, labels)
+      changed.add(key)
+    }
+    if (changed.size > 0) this.#judgeTopology(changed)
+  }
+
+  /** Labels matter to services with topology alone; those of this node to all of them. */
+  #judgeTopology(nodes: ReadonlySet<string>): void {
+    for (const pruned of this.#pruned) {
+      const services = new Set<string>()
+      for (const service of nodes.has(this.#options.self) ? this.#rules.keys() : [])
+        services.add(service)
+      for (const node of nodes)
+        for (const service of pruned.groups.onNode(node))
+          if (this.#rules.has(service)) services.add(service)
+      pruned.judge(services)
+    }
+  }
+
+  #applyServices(items: readonly Item[], gone: readonly string[]): void {
+    const touched = new Set<string>()
+    for (const key of gone) {
+      this.#rules.delete(key)
+      touched.add(key)
+    }
+    for (const { key, raw } of items) {
+      const isNew = this.#tables.services.get(key) === undefined
+      if (this.#takeRule(key, raw) || isNew) touched.add(key)
+    }
+    this.#store('services', items, gone)
+    for (const pruned of this.#pruned) pruned.judge(touched)
+  }
+
+  /** @returns whether the service's rule is another one now. */
+  #takeRule(key: string, raw: Uint8Array): boolean {
+    const before = this.#rules.get(key)
+    const rule = parseTopologyKeys(readService(raw).topologyKeys, before)
+    if (rule.trouble !== undefined && rule.trouble !== before?.trouble)
+      this.#log.warn('topology keys of a service are malformed', {
+        service: key,
+        trouble: rule.trouble,
+        used: rule.keys,
+      })
+    if (rule.keys.length === 0 && rule.trouble === undefined) this.#rules.delete(key)
+    else this.#rules.set(key, rule)
+    return (before?.keys.join() ?? '') !== rule.keys.join()
+  }
+
+  /** A resource is served once all that it is judged by is known: never a partial list. */
+  #fill(): void {
+    for (const resource of ['nodes', 'services', 'servicecidrs'] as const)
+      if (this.#replaced.has(resource)) this.#tables[resource].fill()
+    if (!this.#replaced.has('nodes') || !this.#replaced.has('services')) return
+    for (const pruned of this.#pruned) {
+      const { state, row } = pruned.table
+      if (state !== 'filled' && this.#replaced.has(row.resource)) pruned.begin()
+    }
+  }
+
+  #flush(): void {
+    for (const resource of RESOURCES) this.#tables[resource].flush()
+  }
+}
+
+const NO_TOPOLOGY: ServiceRule = { keys: [] }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+import { History, type HistoryLimits } from './history.js'
+import type { Item } from './item.js'
+import { looksSame, type Form, type Record } from './record.js'
+import type { Row } from './resources.js'
+import type { Versions } from './versions.js'
+
+/** The objects of one resource as they are served, and how they came to be so. */
+export class Table {
+  readonly row: Row
+  readonly versions: Versions
+  readonly history: History
+  readonly #records = new Map<string, Record>()
+  /** In the API's order, which is that of bytes. */
+  readonly #keys: string[] = []
+  readonly #listeners = new Set<() => void>()
+  #state: 'empty' | 'filled' | 'absent' = 'empty'
+  #isDirty = false
+
+  constructor(row: Row, versions: Versions, limits: HistoryLimits) {
+    this.row = row
+    this.versions = versions
+    this.history = new History(limits)
+  }
+
+  /** `absent`: upstream does not serve it. */
+  get state(): 'empty' | 'filled' | 'absent' {
+    return this.#state
+  }
+
+  get size(): number {
+    return this.#keys.length
+  }
+
+  get(key: string): Record | undefined {
+    return this.#records.get(key)
+  }
+
+  /** In the API's order; all namespaces without one. */
+  list(namespace?: string): readonly Record[] {
+    const [from, to] = this.#span(this.#keys, namespace)
+    return this.#keys.slice(from, to).map(key => this.#records.get(key)!)
+  }
+
+  /** As it was at a version, in order; undefined when that is forgotten, or still to come. */
+  listAt(version: number, namespace?: string): readonly Record[] | undefined {
+    const place = this.history.placeAfter(version)
+    if (place === undefined || version > this.versions.newest) return undefined
+    if (place === this.history.end) return this.list(namespace)
+    const then = new Map<string, Record | undefined>()
+    for (let at = this.history.end - 1; at >= place; at--) {
+      const { before, after } = this.history.at(at)!
+      then.set((before ?? after)!.key, before)
+    }
+    const keys = [...new Set([...this.#keys, ...then.keys()])].sort(byBytes)
+    const [from, to] = this.#span(keys, namespace)
+    return keys
+      .slice(from, to)
+      .map(key => (then.has(key) ? then.get(key) : this.#records.get(key)))
+      .filter(record => record !== undefined)
+  }
+
+  /** Take what upstream holds. Nothing is served anew when a client would see no difference. */
+  put({ key, raw, version: upstream }: Item, form: Form): void {
+    const before = this.#records.get(key)
+    if (before !== undefined && looksSame(before, { raw, form })) {
+      this.#records.set(key, { ...before, raw, upstream, form })
+      return
+    }
+    const after = { key, raw, upstream, version: this.versions.next(), form }
+    this.#records.set(key, after)
+    if (before === undefined) this.#insert(key)
+    this.#changed(after.version, before, after)
+  }
+
+  /** Show an object that is there in another form. */
+  reform(key: string, form: Form): void {
+    const before = this.#records.get(key)
+    if (before === undefined || before.form.mark === form.mark) return
+    const { raw, upstream } = before
+    this.put({ key, raw, version: upstream }, form)
+  }
+
+  remove(key: string): void {
+    const before = this.#records.get(key)
+    if (before === undefined) return
+    this.#records.delete(key)
+    this.#keys.splice(lowerBound(this.#keys, key), 1)
+    this.#changed(this.versions.next(), before, undefined)
+  }
+
+  /** What is there is all there is: from now on it is served, and each change is remembered. */
+  fill(): void {
+    if (this.#state === 'filled') return
+    this.#state = 'filled'
+    this.history.begin(this.versions.newest)
+    this.#isDirty = true
+  }
+
+  /** Upstream does not serve it. It may do so later, after an upgrade. */
+  absent(): void {
+    if (this.#state !== 'empty') return
+    this.#state = 'absent'
+    this.#isDirty = true
+  }
+
+  /** Called after changes, once for all that came together. Returns what ends it. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Tell the listeners, if anything changed since the last time. */
+  flush(): void {
+    if (!this.#isDirty) return
+    this.#isDirty = false
+    for (const listener of this.#listeners) listener()
+  }
+
+  #changed(version: number, before: Record | undefined, after: Record | undefined): void {
+    if (this.#state !== 'filled') return
+    this.history.push({ version, before, after }, this.#keys.length)
+    this.#isDirty = true
+  }
+
+  #insert(key: string): void {
+    const last = this.#keys.at(-1)
+    if (last === undefined || byBytes(last, key) < 0) this.#keys.push(key)
+    else this.#keys.splice(lowerBound(this.#keys, key), 0, key)
+  }
+
+  #span(keys: readonly string[], namespace: string | undefined): [from: number, to: number] {
+    if (namespace === undefined) return [0, keys.length]
+    // '0' is the next character after '/'.
+    return [lowerBound(keys, `${namespace}/`), lowerBound(keys, `${namespace}0`)]
+  }
+}
+
+/** Names are ASCII: code units are bytes. */
+export const byBytes = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Place of the first key that is not before this one. */
+export const lowerBound = (keys: readonly string[], key: string): number => {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (keys[middle]! < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}

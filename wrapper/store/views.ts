@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readLocalEndpoint } from '../prune/local-endpoint.js'
+import type { EndpointView } from '../wire/endpoint.js'
+import { pruneEndpoints, readEndpoints } from '../wire/endpoints.js'
+import { localRewrite } from '../wire/local-rewrite.js'
+import { readMeta } from '../wire/meta.js'
+import { pruneSlice, readSlice } from '../wire/slice.js'
+import { AS_IS, type Form } from './record.js'
+
+/** What pruning asks of one EndpointSlice or Endpoints object. */
+export interface EndpointObject {
+  /** `namespace/name`; undefined when it names none. */
+  readonly service: string | undefined
+  /** Endpoints of one family stand in for each other. */
+  readonly family: string
+  readonly endpoints: readonly EndpointView[]
+}
+
+/** How one of the two kinds is read and cut. */
+export interface EndpointKind {
+  readonly kind: 'EndpointSlice' | 'Endpoints'
+  /** @throws WireError */
+  read(key: string, raw: Uint8Array): EndpointObject
+  /** Without the endpoints of these places. */
+  cut(raw: Uint8Array, places: ReadonlySet<number>): Uint8Array
+}
+
+const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'))
+
+export const SLICES: EndpointKind = {
+  kind: 'EndpointSlice',
+  read: (key, raw) => {
+    const { service, addressType, endpoints } = readSlice(raw)
+    return {
+      service: service === undefined ? undefined : `${namespaceOf(key)}/${service}`,
+      family: addressType,
+      endpoints,
+    }
+  },
+  cut: (raw, places) => pruneSlice(raw, (_endpoint, place) => !places.has(place)),
+}
+
+export const ENDPOINTS: EndpointKind = {
+  kind: 'Endpoints',
+  read: (key, raw) => ({ service: key, family: '', endpoints: readEndpoints(raw).endpoints }),
+  cut: (raw, places) => pruneEndpoints(raw, (_endpoint, place) => !places.has(place)),
+}
+
+/** The form of an object without some of its endpoints. */
+export const formWithout = (of: EndpointKind, places: readonly number[]): Form => {
+  if (places.length === 0) return AS_IS
+  const gone = new Set(places)
+  return { mark: `-${places.join()}`, apply: raw => of.cut(raw, gone) }
+}
+
+const APISERVER = 'default/kubernetes'
+
+/** The form of the apiserver's own endpoints where they are reached at an address of this node; undefined for others. */
+export const localForm = (
+  { kind }: EndpointKind,
+  service: string,
+  raw: Uint8Array,
+): Form | undefined => {
+  if (service !== APISERVER) return undefined
+  const local = readLocalEndpoint(service, readMeta(raw).annotations)
+  if (local.kind !== 'rewrite') return undefined
+  const { address, port } = local
+  return { mark: `@${address} ${port}`, apply: bytes => localRewrite(kind, bytes, local) }
+}
