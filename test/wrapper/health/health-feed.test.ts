@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+import t, { type Test } from 'tap'
+import type { AgentAnswer } from '../../../wrapper/health/agent-client.js'
+import { makeHealthFeed, noHealth, type HealthFeed } from '../../../wrapper/health/health-feed.js'
+import { FakeClock, settle } from '../../support/fake-clock.js'
+import { recordingLog } from '../../support/recording-log.js'
+import { seededRandom } from '../../support/seeded-random.js'
+
+/** An answer that the test goes on with. */
+class OpenAnswer {
+  #wake: () => void = () => undefined
+  readonly #chunks: Buffer[] = []
+  #error: Error | undefined
+  #isOver = false
+
+  constructor(signal: AbortSignal) {
+    signal.addEventListener('abort', () => this.cut(signal.reason as Error))
+  }
+
+  write(text: string): void {
+    this.#chunks.push(Buffer.from(text))
+    this.#wake()
+  }
+
+  event(event: string, value: unknown): void {
+    this.write(`event: ${event}\nid: 1\ndata: ${JSON.stringify(value)}\n\n`)
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#wake()
+  }
+
+  cut(error: Error): void {
+    this.#error ??= error
+    this.#wake()
+  }
+
+  async *chunks(): AsyncGenerator<Buffer> {
+    for (;;) {
+      if (this.#error !== undefined) throw this.#error
+      const chunk = this.#chunks.shift()
+      if (chunk !== undefined) yield chunk
+      else if (this.#isOver) return
+      else await new Promise<void>(resolve => (this.#wake = resolve))
+    }
+  }
+}
+
+interface Asked {
+  readonly url: URL
+  readonly answer: OpenAnswer
+  readonly signal: AbortSignal
+}
+
+/** What the agent does with its next question. */
+type Answering = 'stream' | 'refuse' | 'hang' | { readonly status?: number; readonly body: unknown }
+
+interface Bed {
+  readonly clock: FakeClock
+  readonly feed: HealthFeed
+  readonly asked: Asked[]
+  readonly told: (readonly string[])[]
+  readonly log: ReturnType<typeof recordingLog>
+  /** How every question is answered from now on: streams and plain ones. */
+  answering: { stream: Answering; plain: Answering }
+  interest: readonly string[]
+  health(...names: string[]): readonly string[]
+  streams(): readonly Asked[]
+}
+
+const makeBed = (t: Test, stream: Answering, plain: Answering = { body: {} }): Bed => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const asked: Asked[] = []
+  const told: (readonly string[])[] = []
+  const ask = async (text: string, signal: AbortSignal): Promise<AgentAnswer> => {
+    const url = new URL(text)
+    const answer = new OpenAnswer(signal)
+    asked.push({ url, answer, signal })
+    const wantsStream = url.searchParams.has('stream')
+    const how = wantsStream ? bed.answering.stream : bed.answering.plain
+    if (how === 'refuse') throw new Error('connect ECONNREFUSED')
+    if (how === 'hang')
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      )
+    if (how === 'stream') return { status: 200, isStream: true, chunks: answer.chunks() }
+    answer.write(typeof how.body === 'string' ? how.body : JSON.stringify(how.body))
+    answer.end()
+    return { status: how.status ?? 200, isStream: false, chunks: answer.chunks() }
+  }
+  const feed = makeHealthFeed(
+    { address: 'http://127.0.0.1:51005/localinfo', intervalMs: 10_000, limitMs: 300_000 },
+    {
+      ...{ clock, log, ask, random: seededRandom(1) },
+      addresses: { addressesOf: () => [], namesOf: () => [] },
+      interest: () => bed.interest,
+      onChange: names => told.push(names),
+    },
+  )
+  const bed: Bed = {
+    ...{ clock, feed, asked, told, log, answering: { stream, plain }, interest: [] },
+    health: (...names) => names.map(name => feed.of(name)),
+    streams: () => asked.filter(({ url }) => url.searchParams.has('stream')),
+  }
+  t.teardown(() => feed.stop())
+  feed.start()
+  return bed
+}
+
+const both = { a: { Normal: true }, b: { Normal: true } }
+
+t.test('a stream: the whole, then changes, at once', async t => {
+  const bed = makeBed(t, 'stream')
+  await settle()
+  t.match(bed.feed.status, { state: 'waiting', source: 'none', ageMs: undefined })
+  t.equal(bed.feed.isFresh, false)
+  const { answer } = bed.asked[0]!
+  answer.event('snapshot', both)
+  await settle()
+  t.strictSame(bed.health('a', 'b', 'c'), ['normal', 'normal', 'unknown'])
+  t.match(bed.feed.status, { state: 'fresh', source: 'push', nodes: 2, dead: [], connects: 1 })
+  bed.told.length = 0
+  answer.event('change', { b: { Normal: false } })
+  await settle()
+  t.strictSame(bed.told, [['b']], 'told without any time passing')
+  t.strictSame(bed.health('a', 'b'), ['normal', 'dead'])
+  answer.event('change', { b: null })
+  await settle()
+  t.strictSame(bed.health('b'), ['unknown'], 'it left')
+  t.equal(bed.log.lines.filter(({ level }) => level === 'warn').length, 0)
+})
+
+t.test('a stream that breaks: the last word counts, and it is opened again soon', async t => {
+  const bed = makeBed(t, 'stream')
+  await settle()
+  bed.asked[0]!.answer.event('snapshot', { ...both, b: { Normal: false } })
+  await settle()
+  bed.told.length = 0
+  bed.asked[0]!.answer.end()
+  bed.answering.stream = 'refuse'
+  await settle()
+  t.match(bed.feed.status, { state: 'last-known', trouble: 'the agent ended the stream' })
+  t.strictSame(bed.health('b'), ['dead'])
+  t.equal(bed.feed.isFresh, true)
+  await bed.clock.advance(60_000)
+  const tries = bed.streams().length
+  t.ok(tries > 8 && tries < 30, `tried again ${tries} times in a minute, not in a rush`)
+  t.equal(bed.log.lines.filter(({ level }) => level === 'warn').length, 1, 'one complaint')
+  t.strictSame(bed.told, [])
+  bed.answering.stream = 'stream'
+  await bed.clock.advance(10_000)
+  bed.streams().at(-1)!.answer.event('snapshot', both)
+  await settle()
+  t.strictSame(bed.told, [['b']], 'only what is different is told')
+  t.match(bed.feed.status, { state: 'fresh', trouble: undefined, connects: 2 })
+})
+
+t.test(
+  'W7: after the limit nothing is believed any more, and who depends on it is told',
+  async t => {
+    const bed = makeBed(t, 'stream')
+    await settle()
+    bed.asked[0]!.answer.event('snapshot', { ...both, b: { Normal: false } })
+    await settle()
+    bed.asked[0]!.answer.end()
+    bed.answering.stream = 'refuse'
+    bed.told.length = 0
+    await bed.clock.advance(299_000)
+    t.equal(bed.feed.isFresh, true)
+    t.strictSame(bed.told, [])
+    await bed.clock.advance(2_000)
+    t.equal(bed.feed.isFresh, false)
+    t.match(bed.feed.status, { state: 'expired' })
+    t.strictSame(bed.told, [['b']])
+    bed.answering.stream = 'stream'
+    await bed.clock.advance(10_000)
+    bed.told.length = 0
+    bed
+      .streams()
+      .at(-1)!
+      .answer.event('snapshot', { ...both, b: { Normal: false } })
+    await settle()
+    t.equal(bed.feed.isFresh, true)
+    t.strictSame(bed.told, [['b']], 'believed again: told again, although nothing else changed')
+  },
+)
+
+t.test('an agent that hangs with its stream open is noticed by a question', async t => {
+  const bed = makeBed(t, 'stream', 'hang')
+  await settle()
+  bed.asked[0]!.answer.event('snapshot', both)
+  await bed.clock.advance(22_000)
+  t.match(bed.feed.status, { state: 'last-known', trouble: /no answer within 5000 ms/ })
+  t.equal(bed.asked[0]!.signal.aborted, true, 'its stream is closed')
+})
+
+t.test('a stream without a sign of life is closed, even if questions are answered', async t => {
+  const bed = makeBed(t, 'stream', { body: both })
+  await settle()
+  const first = bed.asked[0]!
+  first.answer.event('snapshot', both)
+  for (let i = 0; i < 4; i++) {
+    await bed.clock.advance(15_000)
+    first.answer.write(': still here\n\n')
+    await settle()
+  }
+  t.equal(bed.streams().length, 1, 'comments keep it')
+  await bed.clock.advance(39_000)
+  t.equal(first.signal.aborted, false)
+  await bed.clock.advance(2_000)
+  t.equal(first.signal.aborted, true)
+  t.equal(bed.streams().length, 2)
+})
+
+t.test('questions beside the stream mend what it lost, but never overtake it', async t => {
+  const bed = makeBed(t, 'stream', { body: { ...both, b: { Normal: false } } })
+  await settle()
+  const { answer } = bed.asked[0]!
+  answer.event('snapshot', both)
+  await bed.clock.advance(17_000)
+  t.strictSame(bed.health('b'), ['dead'], 'the whole document is believed')
+  bed.answering.plain = 'stream'
+  await bed.clock.advance(15_000)
+  const look = bed.asked.at(-1)!
+  t.equal(look.url.searchParams.has('stream'), false)
+  answer.event('change', { b: { Normal: true } })
+  await settle()
+  look.answer.write(JSON.stringify({ ...both, b: { Normal: false } }))
+  look.answer.end()
+  await settle()
+  t.strictSame(bed.health('b'), ['normal'], 'an answer that was on its way when news came is not')
+})
+
+t.test('an agent that cannot stream is polled, and one that learns it is streamed', async t => {
+  const bed = makeBed(t, { body: { a: { normal: true }, b: {} } })
+  await settle()
+  t.strictSame(bed.health('a', 'b'), ['normal', 'dead'])
+  t.match(bed.feed.status, { state: 'fresh', source: 'poll' })
+  await bed.clock.advance(60_000)
+  t.ok(bed.asked.length >= 6 && bed.asked.length <= 8, `asked ${bed.asked.length} times in 60 s`)
+  bed.answering.stream = { status: 500, body: 'no' }
+  await bed.clock.advance(20_000)
+  t.match(bed.feed.status, { state: 'last-known', trouble: 'the agent answers 500' })
+  bed.answering.stream = { body: '{"a":{"normal":1}}' }
+  await bed.clock.advance(20_000)
+  t.match(bed.feed.status, { state: 'last-known', trouble: /a: normal must be true or false/ })
+  t.strictSame(bed.health('a', 'b'), ['normal', 'dead'], 'nothing of it is believed')
+  bed.answering.stream = 'stream'
+  await bed.clock.advance(20_000)
+  bed.streams().at(-1)!.answer.event('snapshot', both)
+  await settle()
+  t.match(bed.feed.status, { state: 'fresh', source: 'push' })
+  t.strictSame(bed.health('b'), ['normal'])
+})
+
+t.test('interest travels with every question, at most 32 names', async t => {
+  const bed = makeBed(t, 'stream')
+  bed.interest = ['a', 'b']
+  await bed.clock.advance(0)
+  bed.asked[0]!.answer.event('snapshot', both)
+  bed.interest = Array.from({ length: 40 }, (_, i) => `n${i}`)
+  await bed.clock.advance(17_000)
+  const look = bed.asked.at(-1)!.url.searchParams
+  t.equal(look.get('interest')?.split(',').length, 32)
+  t.equal(look.get('stream'), null)
+})
+
+t.test('an oversized document is refused', async t => {
+  const bed = makeBed(t, { body: ' '.repeat((8 << 20) + 1) })
+  await settle()
+  t.match(bed.feed.status, { state: 'waiting', trouble: /larger than/ })
+})
+
+t.test('stopped while it waits, listens or asks: it ends, and stays ended', async t => {
+  for (const how of ['stream', 'hang', 'refuse'] as const) {
+    const bed = makeBed(t, how)
+    await bed.clock.advance(1_000)
+    const { length } = bed.asked
+    await bed.feed.stop()
+    await bed.feed.stop()
+    await bed.clock.advance(60_000)
+    t.equal(bed.asked.length, length, how)
+    t.equal(bed.clock.waiting, 0, `${how}: no timer is left`)
+  }
+})
+
+t.test('health that is off knows nobody', async t => {
+  noHealth.start()
+  await noHealth.stop()
+  t.match(noHealth, { isFresh: false, status: { state: 'off' } })
+  t.equal(noHealth.of('a'), 'unknown')
+})

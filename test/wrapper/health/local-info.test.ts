@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { EventReader } from '../../../wrapper/health/event-reader.js'
+import { KnownHealth } from '../../../wrapper/health/known-health.js'
+import { parseLocalInfo } from '../../../wrapper/health/local-info.js'
+import fc from '../../support/properties.js'
+
+t.test('both dialects are read, as Go reads them', t => {
+  const time = '"0001-01-01T00:00:00Z"'
+  const rows: [what: string, text: string, expected: Record<string, boolean | null>][] = [
+    [
+      'v0.6, by name',
+      `{"node-1":{"Normal":true,"Hamc":"","Time":${time}},"node-3":{"Normal":false,"Hamc":"","Time":${time}}}`,
+      { 'node-1': true, 'node-3': false },
+    ],
+    [
+      'v0.9, by address; false is left out',
+      '{"10.123.0.11":{"normal":true},"10.123.0.13":{}}\n',
+      { '10.123.0.11': true, '10.123.0.13': false },
+    ],
+    ['any case', '{"a":{"NORMAL":true}}', { a: true }],
+    ['of two the last one', '{"a":{"Normal":true,"normal":false}}', { a: false }],
+    ['null is left alone, as Go does', '{"a":{"Normal":true,"normal":null}}', { a: true }],
+    ['unknown fields', '{"a":{"Normal":true,"Score":3}}', { a: true }],
+    ['a node that left, in our stream', '{"a":null}', { a: null }],
+    ['nobody', '{}', {}],
+    ['null', 'null', {}],
+  ]
+  for (const [what, text, expected] of rows)
+    t.strictSame(Object.fromEntries(parseLocalInfo(text)), expected, what)
+  t.end()
+})
+
+t.test('what no agent says is refused as a whole, with key and rule', t => {
+  const many = Object.fromEntries(Array.from({ length: 20_001 }, (_, i) => [`n${i}`, {}]))
+  const rows: [text: string, message: RegExp][] = [
+    ['', /^\/localinfo must be JSON/],
+    ['{"a":{"Normal":true}}{"a":{}}', /must be JSON/],
+    ['[]', /must be a map of nodes/],
+    ['"up"', /must be a map of nodes/],
+    ['{"a":true}', /^\/localinfo: a must be a map, got true/],
+    ['{"a":[]}', /^\/localinfo: a must be a map/],
+    ['{"a":{"Normal":true},"b":{"Normal":"yes"}}', /b: normal must be true or false, got "yes"/],
+    [JSON.stringify(many), /at most 20000 nodes, got 20001/],
+  ]
+  for (const [text, message] of rows)
+    t.throws(() => parseLocalInfo(text), { name: 'InvalidInputError', message })
+  t.end()
+})
+
+t.test('events come out whole, however they are cut', t => {
+  const stream =
+    'event: snapshot\nid: 1\ndata: {"a":"ä€"}\n\n: still here\n\ndata: 1\r\ndata: 2\r\n\r\nevent: x\n\nretry: 5\ndata\n\n'
+  const expected = [
+    { event: 'snapshot', data: '{"a":"ä€"}' },
+    { event: 'message', data: '1\n2' },
+    { event: 'message', data: '' },
+  ]
+  const bytes = Buffer.from(stream)
+  fc.assert(
+    fc.property(fc.array(fc.nat(bytes.length), { maxLength: 12 }), cuts => {
+      const reader = new EventReader()
+      const ends = [0, ...cuts.sort((a, b) => a - b), bytes.length]
+      const events = ends.slice(1).flatMap((end, i) => reader.push(bytes.subarray(ends[i], end)))
+      t.strictSame(events, expected)
+    }),
+    { numRuns: 50 },
+  )
+  t.end()
+})
+
+t.test('an event that does not end is given up', t => {
+  const reader = new EventReader()
+  t.throws(() => reader.push(Buffer.alloc((8 << 20) + 1, 'x')), RangeError)
+  t.end()
+})
+
+t.test('W8: a node is known by its name or by any of its addresses', t => {
+  const addresses: Record<string, string[]> = { a: ['10.0.0.1', 'fd00::1'], b: ['10.0.0.2'] }
+  const known = new KnownHealth({
+    addressesOf: name => addresses[name] ?? [],
+    namesOf: address => Object.keys(addresses).filter(name => addresses[name]!.includes(address)),
+  })
+  const byAddress = { '10.0.0.1': {}, '10.0.0.2': { normal: true }, '10.0.0.9': {} }
+  const first = known.replace(parseLocalInfo(JSON.stringify(byAddress)))
+  t.strictSame(first, ['10.0.0.1', 'a', '10.0.0.2', 'b', '10.0.0.9'])
+  t.strictSame(
+    ['a', 'b', 'c', '10.0.0.9'].map(name => known.of(name)),
+    ['dead', 'normal', 'unknown', 'dead'],
+    'a node may even be called by its address',
+  )
+  t.strictSame(known.dead(), ['10.0.0.1', '10.0.0.9', 'a'])
+  t.strictSame(known.change(parseLocalInfo('{"a":{"normal":true}}')), ['a'])
+  t.equal(known.of('a'), 'normal', 'its name counts before its address')
+  const changed = known.replace(parseLocalInfo('{"b":{"Normal":false}}'))
+  t.strictSame([...changed].sort(), ['10.0.0.1', '10.0.0.2', '10.0.0.9', 'a', 'b'])
+  t.strictSame([known.of('a'), known.of('b'), known.size], ['unknown', 'dead', 1])
+  t.strictSame(known.replace(parseLocalInfo('{"b":{"Normal":false}}')), [], 'no change, no news')
+  t.end()
+})

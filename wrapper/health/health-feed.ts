@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, withTimeout, type Clock } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import { jitter, type Random } from '../../core/random.js'
+import type { AgentAnswer, AskAgent } from './agent-client.js'
+import { EventReader, type ServerEvent } from './event-reader.js'
+import { KnownHealth, type NodeAddresses } from './known-health.js'
+import { parseLocalInfo } from './local-info.js'
+
+/** Where health comes from, and how long it is believed. */
+export interface FeedOptions {
+  /** The agent's `/localinfo`. */
+  readonly address: string
+  /** How often an agent that cannot stream is asked. */
+  readonly intervalMs: number
+  /** How long the last word counts after the agent fell silent. */
+  readonly limitMs: number
+}
+
+/** What the feed needs of the world. */
+export interface FeedSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly ask: AskAgent
+  readonly addresses: NodeAddresses
+  /** Nodes whose endpoints this node uses, most important first. */
+  readonly interest: () => readonly string[]
+  /** The health of these nodes may have changed, or how fresh it is. */
+  readonly onChange: (names: readonly string[]) => void
+}
+
+/** How the feed is doing. */
+export interface FeedStatus {
+  /** `waiting`: no agent has answered yet. */
+  readonly state: 'off' | 'waiting' | 'fresh' | 'last-known' | 'expired'
+  readonly source: 'none' | 'push' | 'poll'
+  /** Since the agent's last word; undefined before the first. */
+  readonly ageMs: number | undefined
+  readonly nodes: number
+  readonly dead: readonly string[]
+  readonly connects: number
+  /** Why there is no connection now; undefined when there is one. */
+  readonly trouble: string | undefined
+}
+
+/** The health of nodes as the local agent sees it. */
+export interface HealthFeed {
+  of(name: string): 'normal' | 'dead' | 'unknown'
+  /** False when the last word is older than the limit: then it must take nothing from anybody. */
+  readonly isFresh: boolean
+  readonly status: FeedStatus
+  start(): void
+  stop(): Promise<void>
+}
+
+/** For headers, and for a whole document. */
+const ANSWER_MS = 5_000
+/** Agents write a comment each 15 s: two may be late. */
+const SILENCE_MS = 40_000
+/** While a stream is open the whole is asked for this often: it tells interest, and finds an agent that hangs. */
+const LOOK_MS = 15_000
+const FIRST_WAIT_MS = 250
+const LAST_WAIT_MS = 5_000
+const MAX_DOCUMENT_BYTES = 8 << 20
+/** The agent takes so many. */
+const MAX_INTEREST = 32
+
+const withQuery = (address: string, query: Readonly<Record<string, string>>): string => {
+  const url = new URL(address)
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  return url.href
+}
+
+const readDocument = async (chunks: AgentAnswer['chunks']): Promise<string> => {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of chunks) {
+    size += part.length
+    if (size > MAX_DOCUMENT_BYTES) throw new RangeError(`/localinfo is larger than ${size} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts, size).toString('utf8')
+}
+
+class Feed implements HealthFeed {
+  readonly #options: FeedOptions
+  readonly #seams: FeedSeams
+  readonly #known: KnownHealth
+  readonly #stopper = new AbortController()
+  #running: Promise<void> | undefined
+  #heardAt: number | undefined
+  #isExpired = false
+  #cancelExpiry: () => void = () => undefined
+  #source: FeedStatus['source'] = 'none'
+  #trouble: string | undefined
+  #failures = 0
+  #connects = 0
+  #events = 0
+
+  constructor(options: FeedOptions, seams: FeedSeams) {
+    this.#options = options
+    this.#seams = seams
+    this.#known = new KnownHealth(seams.addresses)
+  }
+
+  of(name: string): 'normal' | 'dead' | 'unknown' {
+    return this.#known.of(name)
+  }
+
+  get isFresh(): boolean {
+    return this.#heardAt !== undefined && !this.#isExpired
+  }
+
+  get status(): FeedStatus {
+    const heardAt = this.#heardAt
+    return {
+      state: this.#state(),
+      source: this.#source,
+      ageMs: heardAt === undefined ? undefined : this.#seams.clock.now() - heardAt,
+      nodes: this.#known.size,
+      dead: this.#known.dead(),
+      connects: this.#connects,
+      trouble: this.#trouble,
+    }
+  }
+
+  #state(): FeedStatus['state'] {
+    if (this.#heardAt === undefined) return 'waiting'
+    if (this.#isExpired) return 'expired'
+    return this.#trouble === undefined ? 'fresh' : 'last-known'
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopper.abort(new Error('stopped'))
+    this.#cancelExpiry()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopper
+    while (!signal.aborted) {
+      const waitMs = await this.#turn(signal)
+      await sleep(this.#seams.clock, waitMs, signal)
+    }
+  }
+
+  /** One stream from its beginning to its end, or one poll. @returns how long to wait before the next. */
+  async #turn(signal: AbortSignal): Promise<number> {
+    const { random } = this.#seams
+    const { intervalMs } = this.#options
+    try {
+      const source = await this.#listen(signal)
+      if (source === 'poll') return jitter(random, intervalMs, 0.1)
+      this.#complain('the agent ended the stream')
+    } catch (error) {
+      if (signal.aborted) return 0
+      this.#complain(reasonOf(error))
+    }
+    const nominal = Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++))
+    // A SuperEdge agent that is away gets the time that it would have had anyway.
+    return jitter(random, this.#source === 'poll' ? Math.min(nominal, intervalMs) : nominal, 0.3)
+  }
+
+  async #listen(signal: AbortSignal): Promise<'push' | 'poll'> {
+    const { clock, ask } = this.#seams
+    const url = this.#urlFor({ stream: '1' })
+    const life = new AbortController()
+    const end = (): void => life.abort(signal.reason)
+    signal.addEventListener('abort', end, { once: true })
+    try {
+      const first = await withTimeout(clock, ANSWER_MS, life.signal, async inner => {
+        // The answer outlives this limit: what ends it later is the life of the stream.
+        inner.addEventListener('abort', () => life.abort(inner.reason), { once: true })
+        const answer = await ask(url, life.signal)
+        if (answer.status !== 200) throw new Error(`the agent answers ${answer.status}`)
+        if (answer.isStream) return answer
+        this.#takeDocument(await readDocument(answer.chunks))
+        return undefined
+      })
+      if (first === undefined) {
+        this.#heard('poll')
+        return 'poll'
+      }
+      await this.#follow(first, life)
+      return 'push'
+    } finally {
+      signal.removeEventListener('abort', end)
+      life.abort(new Error('over'))
+    }
+  }
+
+  async #follow(answer: AgentAnswer, life: AbortController): Promise<void> {
+    const { clock } = this.#seams
+    this.#connects++
+    let spokeAt = clock.now()
+    let cancel: () => void = () => undefined
+    const watch = (): void => {
+      const leftMs = spokeAt + SILENCE_MS - clock.now()
+      if (leftMs <= 0) life.abort(new Error(`the agent says nothing for ${SILENCE_MS} ms`))
+      else cancel = clock.after(leftMs, watch)
+    }
+    watch()
+    const looking = this.#keepLooking(life)
+    try {
+      const reader = new EventReader()
+      for await (const chunk of answer.chunks) {
+        spokeAt = clock.now()
+        for (const event of reader.push(chunk)) this.#takeEvent(event)
+        this.#heard('push')
+      }
+    } catch (error) {
+      throw life.signal.aborted ? (life.signal.reason as Error) : error
+    } finally {
+      cancel()
+      life.abort(new Error('over'))
+      await looking
+    }
+  }
+
+  /** An agent that hangs keeps its connections: only a question finds out. */
+  async #keepLooking(life: AbortController): Promise<void> {
+    const { clock, random, ask } = this.#seams
+    while (await sleep(clock, jitter(random, LOOK_MS, 0.1), life.signal)) {
+      const before = this.#events
+      try {
+        const text = await withTimeout(clock, ANSWER_MS, life.signal, async inner => {
+          const { status, chunks } = await ask(this.#urlFor({}), inner)
+          if (status !== 200) throw new Error(`the agent answers ${status}`)
+          return readDocument(chunks)
+        })
+        // Between two connections nothing says which is newer: an event in the meantime wins.
+        if (before === this.#events && !life.signal.aborted) this.#takeDocument(text)
+      } catch (error) {
+        life.abort(error)
+      }
+    }
+  }
+
+  #urlFor(query: Readonly<Record<string, string>>): string {
+    const names = this.#seams.interest().slice(0, MAX_INTEREST)
+    const interest = names.length === 0 ? {} : { interest: names.join(',') }
+    return withQuery(this.#options.address, { ...query, ...interest })
+  }
+
+  #takeEvent({ event, data }: ServerEvent): void {
+    this.#events++
+    if (event === 'snapshot') this.#takeDocument(data)
+    else if (event === 'change') this.#tell(this.#known.change(parseLocalInfo(data)))
+  }
+
+  #takeDocument(text: string): void {
+    this.#tell(this.#known.replace(parseLocalInfo(text)))
+  }
+
+  #tell(names: readonly string[]): void {
+    if (names.length > 0) this.#seams.onChange(names)
+  }
+
+  #heard(source: 'push' | 'poll'): void {
+    const { clock, log } = this.#seams
+    const wasFresh = this.isFresh
+    if (this.#trouble !== undefined || this.#source !== source)
+      log.info('health comes from the agent', { source, address: this.#options.address })
+    this.#heardAt = clock.now()
+    this.#source = source
+    this.#trouble = undefined
+    this.#failures = 0
+    this.#isExpired = false
+    this.#cancelExpiry()
+    this.#cancelExpiry = clock.after(this.#options.limitMs, () => this.#expire())
+    if (!wasFresh) this.#tell(this.#known.dead())
+  }
+
+  #expire(): void {
+    this.#isExpired = true
+    const dead = this.#known.dead()
+    this.#seams.log.warn('health is too old to be believed: every endpoint is shown', { dead })
+    this.#tell(dead)
+  }
+
+  #complain(trouble: string): void {
+    if (this.#trouble === undefined)
+      this.#seams.log.warn('no health from the agent', { trouble, address: this.#options.address })
+    this.#trouble = trouble
+  }
+}
+
+/** Follow the agent of this node: its stream, or where it has none its document again and again. */
+export const makeHealthFeed = (options: FeedOptions, seams: FeedSeams): HealthFeed =>
+  new Feed(options, seams)
+
+const OFF: FeedStatus = {
+  ...{ state: 'off', source: 'none', ageMs: undefined, nodes: 0, dead: [], connects: 0 },
+  trouble: undefined,
+}
+
+/** Nothing is known of anybody: topology alone decides. */
+export const noHealth: HealthFeed = {
+  of: () => 'unknown',
+  isFresh: false,
+  status: OFF,
+  start: () => undefined,
+  stop: () => Promise.resolve(),
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isIP } from 'node:net'
+import type { LocalInfo } from './local-info.js'
+
+/** Which addresses belong to which node; agents of SuperEdge from v0.8.2 on speak of addresses. */
+export interface NodeAddresses {
+  addressesOf(name: string): readonly string[]
+  namesOf(address: string): readonly string[]
+}
+
+/** What an agent said of each node, by whatever it calls them. */
+export class KnownHealth {
+  readonly #addresses: NodeAddresses
+  readonly #byKey = new Map<string, boolean>()
+
+  constructor(addresses: NodeAddresses) {
+    this.#addresses = addresses
+  }
+
+  /** A key that is the node's name counts before one that is an address of it. */
+  of(name: string): 'normal' | 'dead' | 'unknown' {
+    const isNormal =
+      this.#byKey.get(name) ??
+      this.#addresses
+        .addressesOf(name)
+        .map(address => this.#byKey.get(address))
+        .find(known => known !== undefined)
+    if (isNormal === undefined) return 'unknown'
+    return isNormal ? 'normal' : 'dead'
+  }
+
+  /** A whole document: what it leaves out is not known any more. @returns the names whose health may have changed. */
+  replace(info: LocalInfo): readonly string[] {
+    const gone = [...this.#byKey.keys()].filter(key => !info.has(key))
+    return this.change(new Map([...info, ...gone.map(key => [key, null] as const)]))
+  }
+
+  /** Only what changed. @returns the names whose health may have changed. */
+  change(info: LocalInfo): readonly string[] {
+    const changed = new Set<string>()
+    for (const [key, isNormal] of info) {
+      if ((this.#byKey.get(key) ?? null) === isNormal) continue
+      if (isNormal === null) this.#byKey.delete(key)
+      else this.#byKey.set(key, isNormal)
+      for (const name of this.#namesOf(key)) changed.add(name)
+    }
+    return [...changed]
+  }
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  /** Names that are dead now. */
+  dead(): readonly string[] {
+    const names = [...this.#byKey].flatMap(([key, isNormal]) =>
+      isNormal ? [] : this.#namesOf(key),
+    )
+    return [...new Set(names)].filter(name => this.of(name) === 'dead').sort()
+  }
+
+  /** A node may be called by its address: then the address is also its name. */
+  #namesOf(key: string): readonly string[] {
+    return isIP(key) === 0 ? [key] : [key, ...this.#addresses.namesOf(key)]
+  }
+}
