@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openFolder, type Folder } from '../../../wrapper/disk/folder.js'
+import { makeLastLists, type LastLists } from '../../../wrapper/disk/last-lists.js'
+import { listFile, readListFile, type SavedItem } from '../../../wrapper/disk/list-file.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import fc from '../../support/properties.js'
+import { recordingLog } from '../../support/recording-log.js'
+import { seededRandom } from '../../support/seeded-random.js'
+
+const item = (key: string, version = '1', size = 10): SavedItem => ({
+  key,
+  version,
+  raw: new Uint8Array(size).fill(key.length),
+})
+
+const fileOf = (what: string, items: readonly SavedItem[], savedAt = 5): Buffer => {
+  const pieces: Buffer[] = []
+  // Pieces share a buffer.
+  for (const piece of listFile(what, { savedAt, items })) pieces.push(Buffer.from(piece))
+  return Buffer.concat(pieces)
+}
+
+t.test('what was written is read again, whatever it is', t => {
+  const anyItem = fc.record(
+    {
+      key: fc.string({ maxLength: 40 }),
+      version: fc.string({ maxLength: 20 }),
+      raw: fc.uint8Array({ maxLength: 300 }),
+    },
+    { noNullPrototype: true },
+  )
+  fc.assert(
+    fc.property(fc.array(anyItem, { maxLength: 30 }), fc.nat(), (items, savedAt) => {
+      const read = readListFile('nodes', fileOf('nodes', items, savedAt))
+      t.ok(read.ok)
+      if (read.ok) t.strictSame(read.list, { savedAt, items })
+    }),
+    { numRuns: 60 },
+  )
+  const large = [item('a', '1', 700_000), item('b', '2', 1), item('c', '3', 262_144)]
+  const read = readListFile('nodes', fileOf('nodes', large))
+  t.ok(read.ok)
+  if (!read.ok) return
+  for (const [i, { key, raw }] of read.list.items.entries())
+    t.ok(key === large[i]!.key && Buffer.compare(raw, large[i]!.raw) === 0, 'pieces of any size')
+  t.end()
+})
+
+t.test('a damaged file is never believed, and never throws', t => {
+  const good = fileOf('nodes', [item('a'), item('b', '7', 90)])
+  const random = seededRandom(3)
+  for (let i = 0; i < 500; i++) {
+    const bytes = Buffer.from(good)
+    const at = random.below(bytes.length)
+    bytes[at] = bytes[at]! ^ (1 << random.below(8))
+    t.equal(readListFile('nodes', bytes).ok, false, `bit flipped in byte ${at}`)
+  }
+  for (let end = 0; end < good.length; end++)
+    t.equal(readListFile('nodes', good.subarray(0, end)).ok, false, `cut at ${end}`)
+  const rows: [bytes: Buffer, trouble: RegExp][] = [
+    [Buffer.alloc(0), /not a list of ours/],
+    [Buffer.from('{"nodes":[]}\n'), /not a list of ours/],
+    [Buffer.from('edge-health list 2 something else\n'), /a newer version wrote it/],
+    [fileOf('services', []), /it holds services/],
+    [Buffer.concat([good, Buffer.from('x')]), /checksum/],
+  ]
+  for (const [bytes, trouble] of rows) t.match(readListFile('nodes', bytes), { ok: false, trouble })
+  t.end()
+})
+
+interface Bed {
+  readonly clock: FakeClock
+  readonly log: ReturnType<typeof recordingLog>
+  readonly lists: LastLists
+  readonly path: string
+  /** What was replaced, in order. */
+  readonly replaced: string[]
+  items: Record<string, readonly SavedItem[] | undefined>
+  /** Thrown by the next writes. */
+  failure: Error | undefined
+}
+
+const makeBed = (t: Test, path = join(t.testdir(), 'lists'), maxBytes?: number): Bed => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const disk = openFolder(path)
+  const folder: Folder = {
+    read: (name, maxBytes) => disk.read(name, maxBytes),
+    replace: async (name, pieces) => {
+      if (bed.failure !== undefined) throw bed.failure
+      bed.replaced.push(name)
+      await disk.replace(name, pieces)
+    },
+  }
+  const limit = maxBytes === undefined ? {} : { maxBytes }
+  const lists = makeLastLists(
+    { periodMs: 30_000, ...limit },
+    { folder, clock, log, itemsOf: resource => bed.items[resource] },
+  )
+  const bed: Bed = { clock, log, lists, path, replaced: [], items: {}, failure: undefined }
+  return bed
+}
+
+/** Real files take real time: let it pass. */
+const until = async (holds: () => boolean): Promise<void> => {
+  for (let i = 0; i < 500 && !holds(); i++) await new Promise(resolve => setTimeout(resolve, 2))
+}
+
+t.test('lists come back after a restart, for their owner alone', async t => {
+  const bed = makeBed(t)
+  bed.items = { nodes: [item('a'), item('b')], services: [item('x/y', '9')] }
+  bed.lists.changed('nodes')
+  bed.lists.changed('services')
+  await bed.clock.advance(4_000)
+  t.strictSame(bed.replaced, [], 'not while the first lists still come')
+  await bed.clock.advance(1_500)
+  await until(() => bed.lists.writes === 2)
+  t.strictSame(bed.replaced, ['nodes.list', 'services.list'])
+  t.equal(statSync(bed.path).mode & 0o777, 0o700)
+  for (const name of readdirSync(bed.path))
+    t.equal(statSync(join(bed.path, name)).mode & 0o777, 0o600, name)
+  const next = makeBed(t, bed.path)
+  const list = await next.lists.load('nodes')
+  t.strictSame(list?.items, bed.items['nodes'])
+  t.ok(list!.savedAt >= Date.UTC(2026, 0, 1))
+  t.equal(await next.lists.load('endpoints'), undefined, 'one that was never there')
+  t.equal(next.log.lines.length, 0)
+})
+
+t.test(
+  'flash is spared: only when something changed, rarely, and large lists more rarely',
+  async t => {
+    const bed = makeBed(t)
+    bed.items['nodes'] = [item('a', '0', 1_000)]
+    for (let second = 1; second <= 120; second++) {
+      bed.items['nodes'] = [item('a', String(second), 1_000)]
+      bed.lists.changed('nodes')
+      await bed.clock.advance(1_000)
+      await until(() => bed.lists.writes === bed.replaced.length)
+    }
+    t.equal(bed.replaced.length, 4, 'at 5, 35, 65 and 95 s')
+    await bed.clock.advance(30_000)
+    await until(() => bed.lists.writes === 5)
+    bed.lists.changed('nodes')
+    await bed.clock.advance(120_000)
+    t.equal(bed.replaced.length, 5, 'said to be changed, but the same: not written')
+
+    const large = makeBed(t, join(t.testdir(), 'large'))
+    large.items['nodes'] = [item('a', '0', 3_000_000)]
+    large.lists.changed('nodes')
+    await large.clock.advance(6_000)
+    await until(() => large.lists.writes === 1)
+    large.items['nodes'] = [item('a', '1', 3_000_000)]
+    large.lists.changed('nodes')
+    await large.clock.advance(290_000)
+    t.equal(large.replaced.length, 1)
+    await large.clock.advance(15_000)
+    await until(() => large.lists.writes === 2)
+    t.equal(large.replaced.length, 2, '3 MB after 300 s')
+  },
+)
+
+t.test('stop writes what has changed, and nothing after it', async t => {
+  const bed = makeBed(t)
+  bed.items['nodes'] = [item('a')]
+  bed.lists.changed('nodes')
+  await bed.lists.stop()
+  t.strictSame(bed.replaced, ['nodes.list'])
+  bed.lists.changed('nodes')
+  await bed.clock.advance(60_000)
+  t.strictSame(bed.replaced, ['nodes.list'])
+  t.equal(bed.clock.waiting, 0)
+})
+
+t.test('what is not known from the apiserver does not replace what is on disk', async t => {
+  const bed = makeBed(t)
+  bed.items['nodes'] = undefined
+  bed.lists.changed('nodes')
+  await bed.clock.advance(60_000)
+  await bed.lists.stop()
+  t.strictSame(bed.replaced, [])
+})
+
+t.test('a broken disk is told once, and written again when it is well', async t => {
+  const bed = makeBed(t)
+  bed.failure = new Error('ENOSPC: no space left on device')
+  bed.items['nodes'] = [item('a')]
+  bed.lists.changed('nodes')
+  await bed.clock.advance(100_000)
+  t.equal(bed.log.lines.filter(({ level }) => level === 'error').length, 1)
+  t.match(bed.lists.trouble, /nodes: ENOSPC/)
+  bed.failure = undefined
+  await bed.clock.advance(31_000)
+  await until(() => bed.lists.writes === 1)
+  t.equal(bed.lists.trouble, undefined)
+  t.match(bed.log.lines.at(-1), { level: 'info', message: 'lists are kept on disk again' })
+})
+
+t.test('files that cannot be used are told and left alone', async t => {
+  const path = join(t.testdir(), 'lists')
+  mkdirSync(path)
+  writeFileSync(join(path, 'nodes.list'), 'edge-health list 99 nodes 1 1\nfrom the future')
+  writeFileSync(join(path, 'services.list'), 'garbage')
+  mkdirSync(join(path, 'endpoints.list'))
+  writeFileSync(join(path, 'servicecidrs.list'), Buffer.alloc(6_000))
+  const bed = makeBed(t, path, 5_000)
+  for (const resource of ['nodes', 'services', 'endpoints', 'servicecidrs'])
+    t.equal(await bed.lists.load(resource), undefined, resource)
+  t.match(
+    bed.log.lines.map(({ fields }) => fields['trouble'] ?? fields['reason']),
+    [/a newer version/, /not a list of ours/, /EISDIR/, /larger than 5000 bytes/],
+  )
+  t.match(readFileSync(join(path, 'nodes.list'), 'utf8'), /from the future/)
+  bed.items['nodes'] = [item('a', '1', 6_000)]
+  bed.lists.changed('nodes')
+  await bed.clock.advance(6_000)
+  t.match(bed.lists.trouble, /6\d\d\d bytes are more than 5000/, 'a list that is too large')
+})
+
+t.test(
+  'versions of a new life are above those of the last, even if the clock went back',
+  async t => {
+    const bed = makeBed(t)
+    const claim = (at: number): Promise<number> =>
+      makeBed(t, bed.path).lists.claimVersions(last => Math.max(at, last + 1))
+    t.equal(await claim(5_000), 0)
+    const second = await claim(4_000)
+    t.equal(second, 5_000 + 1_000_000_000)
+    t.ok((await claim(1)) > second)
+    writeFileSync(join(bed.path, 'served-version'), 'rubbish')
+    t.equal(await claim(9), 0)
+    mkdirSync(join(bed.path, '.served-version.new'))
+    chmodSync(bed.path, 0o700)
+    const broken = makeBed(t, bed.path)
+    t.ok((await broken.lists.claimVersions(last => last + 1)) > 0, 'it goes on without')
+    t.match(broken.lists.trouble, /served-version/)
+  },
+)

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import type { Folder } from './folder.js'
+import {
+  contentOf,
+  listFile,
+  readListFile,
+  sizeOf,
+  type SavedItem,
+  type SavedList,
+} from './list-file.js'
+
+/** How often, and how much. */
+export interface LastListsOptions {
+  /** A list is written at most once in this period. */
+  readonly periodMs: number
+  /** @default 64 MiB; a list that is larger is not kept */
+  readonly maxBytes?: number
+}
+
+/** What the memory needs of the world. */
+export interface LastListsSeams {
+  readonly folder: Folder
+  readonly clock: Clock
+  readonly log: Logger
+  /** Everything of a resource, as it is now; undefined while it is not known from the apiserver. */
+  readonly itemsOf: (resource: string) => readonly SavedItem[] | undefined
+}
+
+/** The last lists, on disk. Nothing of it ever throws: a full or broken disk only means that nothing is remembered. */
+export interface LastLists {
+  /** Undefined when there is none that can be used, which is logged. */
+  load(resource: string): Promise<SavedList | undefined>
+  /** The resource changed; it will be written some time later. */
+  changed(resource: string): void
+  /** The highest version that an earlier life may have served; from now on higher ones are ours. */
+  claimVersions(newestOf: (last: number) => number): Promise<number>
+  /** Write what has changed, and end. */
+  stop(): Promise<void>
+  /** Why the last write or read failed; undefined when it did not. */
+  readonly trouble: string | undefined
+  readonly writes: number
+}
+
+const MAX_BYTES = 64 << 20
+/** Flash wears out: a list is written no faster than this on average, 10 kB/s. */
+const BYTES_PER_MS = 10
+const VERSION_FILE = 'served-version'
+/** Versions of one life. More events than this would take years. */
+const LIFE = 1_000_000_000
+
+interface Kept {
+  isChanged: boolean
+  /** Clock.now before which it is not written again. */
+  notBefore: number
+  content: string | undefined
+}
+
+class DiskLists implements LastLists {
+  readonly #options: Required<LastListsOptions>
+  readonly #seams: LastListsSeams
+  readonly #kept = new Map<string, Kept>()
+  #cancel: (() => void) | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #isStopped = false
+  trouble: string | undefined
+  writes = 0
+
+  constructor(options: LastListsOptions, seams: LastListsSeams) {
+    this.#options = { maxBytes: MAX_BYTES, ...options }
+    this.#seams = seams
+  }
+
+  async load(resource: string): Promise<SavedList | undefined> {
+    const { folder, log } = this.#seams
+    try {
+      const bytes = await folder.read(`${resource}.list`, this.#options.maxBytes)
+      if (bytes === undefined) return undefined
+      const read = readListFile(resource, bytes)
+      if (!read.ok) {
+        log.warn('the last list on disk is not used', { resource, trouble: read.trouble })
+        return undefined
+      }
+      this.#of(resource).content = contentOf(read.list.items)
+      return read.list
+    } catch (error) {
+      this.#fail('the last list on disk cannot be read', resource, error)
+      return undefined
+    }
+  }
+
+  changed(resource: string): void {
+    this.#of(resource).isChanged = true
+    this.#plan()
+  }
+
+  async claimVersions(newestOf: (last: number) => number): Promise<number> {
+    const { folder } = this.#seams
+    let last = 0
+    try {
+      const text = (await folder.read(VERSION_FILE, 64))?.toString('latin1').trim() ?? ''
+      last = /^\d{1,16}$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER / 2) : 0
+      await folder.replace(VERSION_FILE, [Buffer.from(`${newestOf(last) + LIFE}\n`)])
+    } catch (error) {
+      this.#fail('the served version cannot be kept on disk', VERSION_FILE, error)
+    }
+    return last
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#cancel?.()
+    await this.#writing
+    for (const [resource, kept] of this.#kept) if (kept.isChanged) await this.#write(resource, kept)
+  }
+
+  #of(resource: string): Kept {
+    let kept = this.#kept.get(resource)
+    if (kept === undefined) {
+      // The first lists come one after the other: not before they are all there.
+      const notBefore = this.#seams.clock.now() + Math.min(5_000, this.#options.periodMs)
+      kept = { isChanged: false, notBefore, content: undefined }
+      this.#kept.set(resource, kept)
+    }
+    return kept
+  }
+
+  #plan(): void {
+    if (this.#isStopped || this.#cancel !== undefined) return
+    const { clock } = this.#seams
+    const due = [...this.#kept.values()].flatMap(kept => (kept.isChanged ? [kept.notBefore] : []))
+    if (due.length === 0) return
+    this.#cancel = clock.after(Math.max(0, Math.min(...due) - clock.now()), () => {
+      this.#writing = this.#writeDue().finally(() => {
+        this.#cancel = undefined
+        this.#plan()
+      })
+    })
+  }
+
+  async #writeDue(): Promise<void> {
+    const now = this.#seams.clock.now()
+    for (const [resource, kept] of this.#kept)
+      if (kept.isChanged && kept.notBefore <= now) await this.#write(resource, kept)
+  }
+
+  async #write(resource: string, kept: Kept): Promise<void> {
+    const { folder, clock, log, itemsOf } = this.#seams
+    const { maxBytes, periodMs } = this.#options
+    kept.isChanged = false
+    const items = itemsOf(resource)
+    if (items === undefined) return
+    const bytes = sizeOf(items)
+    kept.notBefore = clock.now() + Math.max(periodMs, bytes / BYTES_PER_MS)
+    const content = contentOf(items)
+    if (content === kept.content) return
+    try {
+      if (bytes > maxBytes) throw new RangeError(`${bytes} bytes are more than ${maxBytes}`)
+      await folder.replace(`${resource}.list`, listFile(resource, { savedAt: clock.wall(), items }))
+      this.writes++
+      kept.content = content
+      if (this.trouble !== undefined) log.info('lists are kept on disk again', { resource })
+      this.trouble = undefined
+    } catch (error) {
+      this.#fail('the last list cannot be kept on disk', resource, error)
+      kept.isChanged = true
+    }
+  }
+
+  #fail(message: string, what: string, error: unknown): void {
+    const trouble = `${what}: ${reasonOf(error)}`
+    if (trouble !== this.trouble) this.#seams.log.error(message, { what, reason: reasonOf(error) })
+    this.trouble = trouble
+  }
+}
+
+/** Keep the last list of each resource in a folder, so that a boot without the cloud has something to serve. */
+export const makeLastLists = (options: LastListsOptions, seams: LastListsSeams): LastLists =>
+  new DiskLists(options, seams)
