@@ -22,6 +22,7 @@ import { KubeClient } from './client.js'
 import type { Credentials } from './credentials.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
 import { parseLease } from './lease.js'
+import { jsonCodec } from './json-codec.js'
 import { listWatch, type WatchOptions } from './list-watch.js'
 import { pathOf } from './list-pages.js'
 import { parseNodeView } from './node-view.js'
@@ -178,7 +179,8 @@ class ClientApi implements KubeApi {
     return { timeoutMs: this.#options.callMs ?? 15_000, maxBytes: MAX_OBJECT_BYTES }
   }
 
-  #watch<T>(spec: WatchSpec<T>): Watching {
+  #watch<T>(asked: Omit<WatchSpec<T>, 'codec'>): Watching {
+    const spec = { ...asked, codec: jsonCodec }
     const watching = listWatch(spec, { client: this.#client, ...this.#seams }, this.#options.watch)
     this.#watches.add(watching)
     return {

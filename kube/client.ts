@@ -9,6 +9,7 @@ import {
   reasonOf,
 } from '../core/errors.js'
 import { CallLife } from './call-life.js'
+import type { TypedBody } from './codec.js'
 import type { Credentials, Material } from './credentials.js'
 import { exchange, NoAnswerError, readBody, type Exchange, type KubeCall } from './exchange.js'
 import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
@@ -83,12 +84,17 @@ export class KubeClient {
 
   /** Send, and parse the answer as JSON. */
   async json(call: KubeCall, limits: CallLimits, signal: AbortSignal): Promise<unknown> {
-    const text = await this.#whole(call, limits, signal, inner => this.#accepted(call, inner))
+    const { bytes } = await this.body(call, limits, signal)
     try {
-      return JSON.parse(text.body) as unknown
+      return JSON.parse(bytes.toString('utf8')) as unknown
     } catch (cause) {
       throw new KubeUnreachableError(nameOf(call), 'the answer is not JSON', { cause })
     }
+  }
+
+  /** Send, and read the whole answer. */
+  async body(call: KubeCall, limits: CallLimits, signal: AbortSignal): Promise<TypedBody> {
+    return this.#whole(call, limits, signal, inner => this.#accepted(call, inner))
   }
 
   /** Send, and tell the HTTP status, whatever it is. */
@@ -136,13 +142,14 @@ export class KubeClient {
     limits: CallLimits,
     signal: AbortSignal,
     send: (inner: AbortSignal) => Promise<Exchange>,
-  ): Promise<{ readonly status: number; readonly body: string }> {
+  ): Promise<TypedBody & { readonly status: number }> {
     const life = this.#begin(limits.timeoutMs, signal)
     try {
       const answer = await send(life.signal)
       try {
-        const body = await readBody(answer, limits.maxBytes)
-        return { status: answer.response.statusCode!, body }
+        const bytes = await readBody(answer, limits.maxBytes)
+        const { statusCode, headers } = answer.response
+        return { status: statusCode!, type: headers['content-type'] ?? '', bytes }
       } finally {
         await answer.end()
       }
@@ -169,7 +176,9 @@ export class KubeClient {
     const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
     if (status >= 200 && status < 300) return answer
     try {
-      const { reason, message } = parseStatus(await readBody(answer, MAX_ERROR_BYTES))
+      const { reason, message } = parseStatus(
+        (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8'),
+      )
       const retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.wall())
       throw new KubeStatusError(nameOf(call), {
         status,

@@ -11,6 +11,8 @@ export interface KubeCall {
   /** With its query. */
   readonly path: string
   readonly body?: { readonly type: string; readonly text: string }
+  /** @default 'application/json' */
+  readonly accept?: string
   /** Ask for gzip; for answers that may be large. */
   readonly compressed?: boolean
 }
@@ -35,7 +37,7 @@ export class NoAnswerError extends Error {
 }
 
 const headersOf = (call: KubeCall, material: Material): Record<string, string | number> => ({
-  accept: 'application/json',
+  accept: call.accept ?? 'application/json',
   'user-agent': 'edge-health',
   ...(call.compressed === true ? { 'accept-encoding': 'gzip' } : {}),
   ...(call.body === undefined
@@ -127,7 +129,7 @@ export const exchange = async (
  * Read a whole body.
  * @throws RangeError when it is larger than `maxBytes` (after inflating); else what broke the connection.
  */
-export const readBody = async ({ body }: Exchange, maxBytes: number): Promise<string> => {
+export const readBody = async ({ body }: Exchange, maxBytes: number): Promise<Buffer> => {
   const parts: Buffer[] = []
   let size = 0
   for await (const part of body as AsyncIterable<Buffer>) {
@@ -135,5 +137,5 @@ export const readBody = async ({ body }: Exchange, maxBytes: number): Promise<st
     if (size > maxBytes) throw new RangeError(`the answer is larger than ${maxBytes} bytes`)
     parts.push(part)
   }
-  return Buffer.concat(parts, size).toString('utf8')
+  return Buffer.concat(parts, size)
 }

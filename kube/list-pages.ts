@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { KubeStatusError, KubeUnreachableError } from '../core/errors.js'
 import type { KubeClient } from './client.js'
+import type { Codec, Page } from './codec.js'
 
 /** What to list, and in what portions. */
-export interface ListRequest {
+export interface ListRequest<R> {
+  readonly codec: Codec<R>
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly pageSize: number
@@ -16,48 +18,33 @@ const MAX_PAGE_BYTES = 64 * 1024 * 1024
 /** A server that never stops continuing is broken. */
 const MAX_PAGES = 2_000
 
-interface Page {
-  readonly items: readonly unknown[]
-  readonly version: string
-  readonly next: string
-}
-
 /** Path and query of a request. */
 export const pathOf = (path: string, query: Readonly<Record<string, string>>): string => {
   const text = new URLSearchParams(query).toString()
   return text === '' ? path : `${path}?${text}`
 }
 
-const parsePage = (path: string, raw: unknown): Page => {
-  const { items, metadata } = raw as {
-    items?: unknown
-    metadata?: { resourceVersion?: unknown; continue?: unknown }
-  }
-  const version = metadata?.resourceVersion
-  // Go writes an empty list as null in places.
-  const list = items ?? []
-  if (typeof version !== 'string' || version === '' || !Array.isArray(list))
-    throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
-  const next = metadata?.continue
-  return { items: list, version, next: typeof next === 'string' ? next : '' }
-}
-
 /** One run over all pages; `take` gets each raw object, so that a page's text is garbage before the next arrives. */
-const walk = async (
+const walk = async <R>(
   client: KubeClient,
-  request: ListRequest,
+  request: ListRequest<R>,
   signal: AbortSignal,
-  take: (raw: unknown) => void,
+  take: (raw: R) => void,
 ): Promise<{ readonly version: string } | 'expired'> => {
-  const { path, query, pageSize, timeoutMs } = request
+  const { path, query, pageSize, timeoutMs, codec } = request
   let next = ''
   for (let page = 0; page < MAX_PAGES; page++) {
     const paging = { ...query, limit: String(pageSize), ...(next === '' ? {} : { continue: next }) }
-    const call = { method: 'GET', path: pathOf(path, paging), compressed: true } as const
-    let answer: Page
+    const call = {
+      method: 'GET',
+      path: pathOf(path, paging),
+      accept: codec.accept.list,
+      compressed: true,
+    } as const
+    let answer: Page<R>
     try {
-      const raw = await client.json(call, { timeoutMs, maxBytes: MAX_PAGE_BYTES }, signal)
-      answer = parsePage(path, raw ?? {})
+      const body = await client.body(call, { timeoutMs, maxBytes: MAX_PAGE_BYTES }, signal)
+      answer = codec.parsePage(path, body)
     } catch (error) {
       if (next !== '' && error instanceof KubeStatusError && error.status === 410) return 'expired'
       throw error
@@ -73,11 +60,11 @@ const walk = async (
  * A full list: all objects as `parse` makes them (undefined leaves one out), and the version to watch from.
  * When the server forgets the list's version between two pages the list starts again, once.
  */
-export const listAll = async <T>(
+export const listAll = async <R, T>(
   client: KubeClient,
-  request: ListRequest,
+  request: ListRequest<R>,
   signal: AbortSignal,
-  parse: (raw: unknown) => T | undefined,
+  parse: (raw: R) => T | undefined,
 ): Promise<{ readonly items: T[]; readonly version: string }> => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const items: T[] = []

@@ -6,10 +6,11 @@ import type { Random } from '../core/random.js'
 import type { Watching, WatchStatus } from './api.js'
 import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
+import { BrokenStreamError } from './codec.js'
 import { listAll, pathOf } from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
 import type { WatchEvent } from './watch-event.js'
-import { BrokenStreamError, IdleError, readWatch } from './watch-stream.js'
+import { IdleError, readWatch } from './watch-stream.js'
 
 /** Times and sizes of a list/watch. */
 export interface WatchOptions {
@@ -45,11 +46,11 @@ const STEADY_MS = 5_000
 const MAX_INTERNAL_ERRORS = 3
 const MOST_SILENT = 32
 
-class ListWatch<T> implements Watching {
-  readonly #spec: WatchSpec<T>
+class ListWatch<T, R> implements Watching {
+  readonly #spec: WatchSpec<T, R>
   readonly #seams: WatchSeams
   readonly #options: Required<WatchOptions>
-  readonly #receiver: Receiver<T>
+  readonly #receiver: Receiver<T, R>
   readonly #backoff: Backoff
   readonly #stopper = new AbortController()
   readonly #ended: Promise<void>
@@ -65,7 +66,7 @@ class ListWatch<T> implements Watching {
   #silent = 0
   #silentLimit = 2
 
-  constructor(spec: WatchSpec<T>, seams: WatchSeams, options: WatchOptions) {
+  constructor(spec: WatchSpec<T, R>, seams: WatchSeams, options: WatchOptions) {
     this.#spec = spec
     this.#seams = seams
     this.#options = { pageSize: 500, idleMs: 90_000, answerMs: 30_000, ...options }
@@ -120,9 +121,9 @@ class ListWatch<T> implements Watching {
 
   async #list(): Promise<string> {
     this.#state = 'listing'
-    const { path, query } = this.#spec
+    const { path, query, codec } = this.#spec
     const { pageSize, answerMs: timeoutMs } = this.#options
-    const request = { path, query, pageSize, timeoutMs }
+    const request = { path, query, pageSize, timeoutMs, codec }
     const { client } = this.#seams
     const { items, version } = await listAll(client, request, this.#stopper.signal, raw => {
       this.#heard()
@@ -140,7 +141,7 @@ class ListWatch<T> implements Watching {
   async #watch(version: string): Promise<void> {
     const { client, clock, random } = this.#seams
     const { answerMs, idleMs } = this.#options
-    const { what } = this.#spec
+    const { what, codec } = this.#spec
     const query = {
       ...this.#spec.query,
       watch: 'true',
@@ -149,27 +150,29 @@ class ListWatch<T> implements Watching {
       timeoutSeconds: String(300 + random.below(301)),
       resourceVersion: version,
     }
-    const call = { method: 'GET', path: pathOf(this.#spec.path, query) } as const
+    const path = pathOf(this.#spec.path, query)
+    const call = { method: 'GET', path, accept: codec.accept.watch } as const
     const answer = await client.open(call, answerMs, this.#stopper.signal)
     this.#state = 'watching'
     this.#heard()
     const openedAt = this.#lastHeardAt
     let hasSpoken = false
-    const take = (event: WatchEvent): boolean => {
+    const take = (event: WatchEvent<R>): boolean => {
       hasSpoken = true
       if (!this.#isStopped()) this.#take(event)
       return !this.#isStopped()
     }
     const cancel = clock.after(STEADY_MS, () => this.#steady())
     try {
-      await readWatch({ what, answer, clock, idleMs, take })
+      const reader = codec.makeReader(what, answer.response.headers['content-type'] ?? '')
+      await readWatch({ what, answer, reader, clock, idleMs, take })
     } finally {
       cancel()
       this.#countSilence(hasSpoken, clock.now() - openedAt)
     }
   }
 
-  #take(event: WatchEvent): void {
+  #take(event: WatchEvent<R>): void {
     this.#heard()
     this.#version = event.version
     if (event.type === 'DELETED') this.#receiver.remove(event.name)
@@ -204,11 +207,16 @@ class ListWatch<T> implements Watching {
 
   #afterError(error: unknown): number {
     if (this.#mustRelist(error)) this.#version = undefined
-    if (error instanceof KubeStatusError && error.status === 410) this.#backoff.expired()
+    if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
     // An idle watch is closed to be sure; it is worth a complaint only when the next one does not open.
     return this.#backOff(reasonOf(error), retryAfterMs, error instanceof IdleError)
+  }
+
+  #refused(status: number): void {
+    if (status === 410) this.#backoff.expired()
+    if (this.#state === 'listing') this.#spec.onRefused?.(status)
   }
 
   /** Whether watching on from where we are makes no sense. */
@@ -238,8 +246,8 @@ class ListWatch<T> implements Watching {
 }
 
 /** Follow a list of objects for ever: list, watch, and on trouble wait, then watch on or list again. */
-export const listWatch = <T>(
-  spec: WatchSpec<T>,
+export const listWatch = <T, R>(
+  spec: WatchSpec<T, R>,
   seams: WatchSeams,
   options: WatchOptions = {},
 ): Watching => new ListWatch(spec, seams, options)

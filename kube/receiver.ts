@@ -2,38 +2,41 @@
 import { reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { WatchSink } from './api.js'
-import { rawName } from './watch-event.js'
+import type { Codec } from './codec.js'
 
 /** What to follow, and who wants to know. */
-export interface WatchSpec<T> {
+export interface WatchSpec<T, R = unknown> {
   /** As logs and errors call it: `nodes`. */
   readonly what: string
   readonly path: string
   /** Selectors. */
   readonly query: Readonly<Record<string, string>>
   /** @throws InvalidInputError for an object that cannot be used; it is logged once and left out. */
-  readonly parse: (raw: unknown) => T
+  readonly parse: (raw: R) => T
+  readonly codec: Codec<R>
   readonly sink: WatchSink<T>
+  /** Told of each list that the server refuses, by its HTTP status. */
+  readonly onRefused?: (status: number) => void
 }
 
 /** Complaints that are remembered; beyond that, broken objects are left out in silence. */
 const MAX_REFUSED = 1_000
 
 /** Between a list/watch and its sink: turns raw objects into views, and lets neither a bad object nor a bad sink end the watch. */
-export class Receiver<T> {
-  readonly #spec: WatchSpec<T>
+export class Receiver<T, R> {
+  readonly #spec: WatchSpec<T, R>
   readonly #log: Logger
   /** Names and complaints of objects that were left out, so that each is logged once. */
   readonly #refused = new Map<string, string>()
 
-  constructor(spec: WatchSpec<T>, log: Logger) {
+  constructor(spec: WatchSpec<T, R>, log: Logger) {
     this.#spec = spec
     this.#log = log
   }
 
   /** The object as its users see it; undefined when it cannot be used. */
-  view(raw: unknown): T | undefined {
-    const name = rawName(raw)
+  view(raw: R): T | undefined {
+    const name = this.#spec.codec.nameOf(raw)
     try {
       const item = this.#spec.parse(raw)
       this.#refused.delete(name)
@@ -54,7 +57,7 @@ export class Receiver<T> {
   }
 
   /** A broken object changes nothing: what is known of it from before stays. */
-  upsert(raw: unknown): void {
+  upsert(raw: R): void {
     const item = this.view(raw)
     if (item !== undefined) this.#tell(() => this.#spec.sink.upsert(item))
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError, KubeStatusError } from '../core/errors.js'
 
-/** One line of a watch, checked as far as the loop needs it. */
-export type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED'; readonly version: string; readonly object: unknown }
+/** One event of a watch, checked as far as the loop needs it. */
+export type WatchEvent<R = unknown> =
+  | { readonly type: 'ADDED' | 'MODIFIED'; readonly version: string; readonly object: R }
+  /** `name` is what the sink's `remove` gets. */
   | { readonly type: 'DELETED'; readonly version: string; readonly name: string }
   | { readonly type: 'BOOKMARK'; readonly version: string }
 
@@ -11,7 +12,8 @@ interface RawObject {
   readonly metadata?: { readonly name?: unknown; readonly resourceVersion?: unknown }
 }
 
-interface RawStatus {
+/** A `Status`, unchecked. */
+export interface RawStatus {
   readonly code?: unknown
   readonly reason?: unknown
   readonly message?: unknown
@@ -27,7 +29,11 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 export const rawName = (object: unknown): string =>
   isRecord(object) && isRecord(object['metadata']) ? text(object['metadata']['name']) : ''
 
-const statusOf = (what: string, { code, reason, message, details }: RawStatus): KubeStatusError => {
+/** The error that an ERROR event tells. */
+export const statusOf = (
+  what: string,
+  { code, reason, message, details }: RawStatus,
+): KubeStatusError => {
   const seconds = details?.retryAfterSeconds
   return new KubeStatusError(`watch of ${what}`, {
     status: typeof code === 'number' ? code : 500,

@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../core/clock.js'
-import {
-  InvalidInputError,
-  KubeStatusError,
-  KubeUnreachableError,
-  reasonOf,
-} from '../core/errors.js'
+import { KubeStatusError, KubeUnreachableError, reasonOf } from '../core/errors.js'
+import { BrokenStreamError, type EventReader } from './codec.js'
 import type { Exchange } from './exchange.js'
-import { LineCutter } from './lines.js'
-import { parseWatchEvent, type WatchEvent } from './watch-event.js'
-
-/** Something came that is no watch event: what follows cannot be trusted, so the next step is a full list. */
-export class BrokenStreamError extends Error {}
+import type { WatchEvent } from './watch-event.js'
 
 /** No byte came for too long. */
 export class IdleError extends Error {}
 
 /** One open watch. */
-export interface WatchStream {
+export interface WatchStream<R> {
   readonly what: string
   readonly answer: Exchange
+  readonly reader: EventReader<R>
   readonly clock: Clock
   readonly idleMs: number
   /** False ends the watch. */
-  readonly take: (event: WatchEvent) => boolean
+  readonly take: (event: WatchEvent<R>) => boolean
 }
-
-const MAX_LINE_BYTES = 8 * 1024 * 1024
 
 /** Destroys the answer when it is not fed for `idleMs`. */
 class Watchdog {
-  readonly #stream: WatchStream
+  readonly #stream: Pick<WatchStream<never>, 'clock' | 'idleMs' | 'answer'>
   #fedAt: number
   #cancel: () => void
   bite: IdleError | undefined
 
-  constructor(stream: WatchStream) {
+  constructor(stream: Pick<WatchStream<never>, 'clock' | 'idleMs' | 'answer'>) {
     this.#stream = stream
     this.#fedAt = stream.clock.now()
     this.#cancel = stream.clock.after(stream.idleMs, () => this.#look())
@@ -61,25 +52,14 @@ class Watchdog {
   }
 }
 
-const parseLine = (what: string, line: string): WatchEvent => {
-  try {
-    return parseWatchEvent(what, line)
-  } catch (error) {
-    if (error instanceof InvalidInputError) throw new BrokenStreamError(reasonOf(error))
-    throw error
-  }
-}
-
-const read = async (stream: WatchStream, watchdog: Watchdog): Promise<void> => {
-  const cutter = new LineCutter(MAX_LINE_BYTES)
+const read = async <R>(stream: WatchStream<R>, watchdog: Watchdog): Promise<void> => {
+  const { reader } = stream
   for await (const chunk of stream.answer.body as AsyncIterable<Buffer>) {
     watchdog.feed()
-    for (const line of cutter.push(chunk)) {
-      if (!stream.take(parseLine(stream.what, line))) return
-    }
+    for (const event of reader.push(chunk)) if (!stream.take(event)) return
   }
-  if (cutter.pending > 0)
-    throw new BrokenStreamError(`a line was cut off after ${cutter.pending} bytes`)
+  if (reader.pending > 0)
+    throw new BrokenStreamError(`an event was cut off after ${reader.pending} bytes`)
 }
 
 /**
@@ -87,13 +67,12 @@ const read = async (stream: WatchStream, watchdog: Watchdog): Promise<void> => {
  * @returns when the server ended it or `take` did.
  * @throws KubeStatusError (an ERROR event), BrokenStreamError, IdleError, KubeUnreachableError (the connection broke).
  */
-export const readWatch = async (stream: WatchStream): Promise<void> => {
+export const readWatch = async <R>(stream: WatchStream<R>): Promise<void> => {
   const watchdog = new Watchdog(stream)
   try {
     await read(stream, watchdog)
   } catch (error) {
     if (watchdog.bite !== undefined) throw watchdog.bite
-    if (error instanceof RangeError) throw new BrokenStreamError(error.message)
     if (error instanceof KubeStatusError || error instanceof BrokenStreamError) throw error
     throw new KubeUnreachableError(`watch of ${stream.what}`, reasonOf(error), { cause: error })
   } finally {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { WatchEvent } from './watch-event.js'
+
+/** A part of a list. */
+export interface Page<R> {
+  readonly items: readonly R[]
+  readonly version: string
+  /** Empty on the last page. */
+  readonly next: string
+}
+
+/** A body and its `Content-Type`, '' when the server did not say. */
+export interface TypedBody {
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+/** Cuts an open watch into its events. */
+export interface EventReader<R> {
+  /**
+   * The events that this chunk completes.
+   * @throws KubeStatusError for an ERROR event, BrokenStreamError for anything that is no event.
+   */
+  push(chunk: Buffer): Iterable<WatchEvent<R>>
+  /** Bytes of an event that has not ended yet. */
+  readonly pending: number
+}
+
+/** How lists and watches are written; `R` is an object as it comes. */
+export interface Codec<R> {
+  readonly accept: { readonly list: string; readonly watch: string }
+  /** @throws KubeUnreachableError for what is no list. */
+  parsePage(path: string, body: TypedBody): Page<R>
+  /** @param type the answer's `Content-Type` */
+  makeReader(what: string, type: string): EventReader<R>
+  /** How logs call an object; '' when it has no name. */
+  nameOf(raw: R): string
+}
+
+/** Something came that is no watch event: what follows cannot be trusted, so the next step is a full list. */
+export class BrokenStreamError extends Error {}
