@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { EndpointView } from '../wire/endpoint.js'
 import type { Fate } from './fate.js'
+import type { Surroundings } from './surroundings.js'
+import { outsideTopology } from './topology.js'
 import type { ServiceRule } from './topology-keys.js'
 
-export type NodeHealth = 'normal' | 'dead' | 'unknown'
-
-/** What is known around the endpoints when they are judged. */
-export interface Surroundings {
-  /** The node that the wrapper runs on. */
-  readonly self: string
-  /** Undefined for a node that is not in the list. */
-  nodeLabels(name: string): ReadonlyMap<string, string> | undefined
-  health(name: string): NodeHealth
-  /** False when the last word about health is older than the limit: then it takes nothing. */
-  readonly healthIsFresh: boolean
-  /** `any`: one key that matches is enough. `ordered`: the first key that finds an endpoint decides. */
-  readonly keysMode: 'any' | 'ordered'
-}
+export type { NodeHealth, Surroundings } from './surroundings.js'
 
 /** A service as far as its endpoints depend on it. */
 export interface JudgedService {
@@ -26,16 +15,42 @@ export interface JudgedService {
   readonly rule: ServiceRule | undefined
 }
 
-const later = (): never => {
-  throw new Error('comes with the next step')
+const KEPT: Fate = { keep: true, reason: 'kept' }
+const DEAD: Fate = { keep: false, reason: 'node-dead' }
+const LAST: Fate = { keep: true, reason: 'kept-last-of-service' }
+
+/** What health makes of an endpoint within the topology, before anybody asks what is left. */
+const byHealth = ({ node }: EndpointView, around: Surroundings): Fate => {
+  if (node === undefined) return { keep: true, reason: 'kept-no-node' }
+  // A node that runs this is not dead, whatever an old view of it says.
+  if (node === around.self) return { keep: true, reason: 'kept-own-node' }
+  switch (around.health(node)) {
+    case 'normal':
+      return KEPT
+    case 'unknown':
+      return { keep: true, reason: 'kept-unknown-node' }
+    case 'dead':
+      return around.healthIsFresh ? DEAD : { keep: true, reason: 'kept-stale-health' }
+  }
 }
 
 /**
  * What becomes of the endpoints of one service and one address family, those of all its slices together: one fate per
  * endpoint, in the same order.
+ *
+ * Topology comes first and fails closed, then health, which fails open: it takes endpoints only where one that is not
+ * dead, and that a proxy would use, is left within the topology.
  */
 export const decide = (
-  _service: JudgedService,
-  _endpoints: readonly EndpointView[],
-  _around: Surroundings,
-): readonly Fate[] => later()
+  service: JudgedService,
+  endpoints: readonly EndpointView[],
+  around: Surroundings,
+): readonly Fate[] => {
+  const outside = outsideTopology(service.rule?.keys ?? [], endpoints, around)
+  const fates = endpoints.map((endpoint, at): Fate => {
+    const reason = outside[at]
+    return reason === undefined ? byHealth(endpoint, around) : { keep: false, reason }
+  })
+  const isServed = endpoints.some(({ isUsable }, at) => isUsable && fates[at]!.keep)
+  return isServed ? fates : fates.map(fate => (fate === DEAD ? LAST : fate))
+}

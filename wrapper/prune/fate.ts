@@ -2,20 +2,26 @@
 
 export type KeepReason =
   | 'kept'
-  /** It runs on this node, which does not believe ill of itself. */
+  /** It runs on this node, which is in its own topology and does not believe ill of itself. */
   | 'kept-own-node'
   /** The object does not say where it runs. */
   | 'kept-no-node'
-  /** The health of its node is not known. */
+  /** Nobody has said anything about the health of its node. */
   | 'kept-unknown-node'
   /** Its node was dead when we last heard; that is too long ago. */
   | 'kept-stale-health'
-  /** Its node is dead, and so are those of all others: better a wrong judgement than an empty service. */
+  /** Its node is dead, and without it the service would have no endpoint to send traffic to. */
   | 'kept-last-of-service'
-  /** This node is not in the list, or lacks the labels, so that topology cannot be judged. */
-  | 'kept-topology-unknown'
 
-export type CutReason = 'no-topology-match' | 'node-dead'
+export type CutReason =
+  /** Its node shares no key's value with this one. */
+  | 'no-topology-match'
+  /** The service asks for topology and its node is not in the list of nodes. */
+  | 'node-not-listed'
+  /** The service asks for topology and this node itself is not in the list of nodes. */
+  | 'own-node-not-listed'
+  /** Its node is not normal, as this node sees it. */
+  | 'node-dead'
 
 /** What becomes of one endpoint, and why. */
 export type Fate =

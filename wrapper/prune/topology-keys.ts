@@ -8,15 +8,55 @@ export interface ServiceRule {
   readonly trouble?: string
 }
 
-const later = (): never => {
-  throw new Error('comes with the next step')
+/** Matches any node. */
+export const ANY_NODE = '*'
+
+/**
+ * Stands in for keys that were never good: whoever wrote them wanted less than the whole cluster, and the node itself is
+ * the only part that every such wish has in common.
+ */
+const OWN_NODE_ONLY: readonly string[] = ['kubernetes.io/hostname']
+
+/** As many as Kubernetes allowed in `spec.topologyKeys`. */
+const MAX_KEYS = 16
+const MAX_PREFIX = 253
+const PREFIX = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
+const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
+
+const isLabelKey = (key: string): boolean => {
+  const slash = key.indexOf('/')
+  if (slash === -1) return NAME.test(key)
+  const prefix = key.slice(0, slash)
+  return prefix.length <= MAX_PREFIX && PREFIX.test(prefix) && NAME.test(key.slice(slash + 1))
+}
+
+const readKeys = (text: string): readonly string[] | undefined => {
+  let keys: unknown
+  try {
+    keys = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!Array.isArray(keys) || keys.length > MAX_KEYS) return undefined
+  const isGood = (key: unknown): key is string =>
+    typeof key === 'string' && (key === ANY_NODE || isLabelKey(key))
+  return keys.every(isGood) ? [...new Set(keys)] : undefined
 }
 
 /**
- * The rule that the annotation `topologyKeys` asks for. A text that is no list of label keys keeps the last good rule
- * and says so.
+ * The rule that the annotation `topologyKeys` asks for; no annotation and an empty list ask for none. A text that is no
+ * list of at most 16 label keys keeps the last good rule and says so. If there never was a good one, only endpoints on the
+ * node itself are left: a typing error must not send traffic through the whole cluster.
  */
 export const parseTopologyKeys = (
-  _text: string | undefined,
-  _last: ServiceRule | undefined,
-): ServiceRule => later()
+  text: string | undefined,
+  last: ServiceRule | undefined,
+): ServiceRule => {
+  if (text === undefined) return { keys: [] }
+  const keys = readKeys(text)
+  if (keys !== undefined) return { keys }
+  return {
+    keys: last?.keys ?? OWN_NODE_ONLY,
+    trouble: `topologyKeys must be a JSON list of at most ${MAX_KEYS} label keys`,
+  }
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Fields, Range } from './fields.js'
+import { readPair } from './meta.js'
 
 /** One endpoint of a slice, or one address of an Endpoints object: where it lies, and what pruning asks about it. */
 export interface EndpointView extends Range {
@@ -15,10 +16,13 @@ export interface EndpointView extends Range {
 export interface EndpointShape {
   readonly address: number
   readonly node: number
+  /** The map of topology labels, which named the node before `nodeName` did; 0 when the message has none. */
+  readonly topology: number
   /** The message with `ready`, `serving` and `terminating`; 0 where the list that it stands in says it. */
   readonly conditions: number
 }
 
+const HOSTNAME = 'kubernetes.io/hostname'
 const READY = 1
 const SERVING = 2
 const TERMINATING = 3
@@ -36,6 +40,11 @@ const readUsable = (conditions: Fields): boolean => {
   return isReady || (isServing && isTerminating)
 }
 
+const hostnameOf = (entry: Fields): string | undefined => {
+  const [key, value] = readPair(entry)
+  return key === HOSTNAME ? value : undefined
+}
+
 /** A view keeps offsets instead of texts: most addresses are never asked for. */
 export class EndpointInBytes implements EndpointView {
   readonly start: number
@@ -49,12 +58,14 @@ export class EndpointInBytes implements EndpointView {
   /** Reads the field that `field` stands on. */
   constructor(field: Fields, shape: EndpointShape, isListedReady: boolean) {
     let node: string | undefined
+    let hostname: string | undefined
     let isUsable = isListedReady
     let from = 0
     let to = 0
     const inside = field.inside()
     while (inside.next()) {
       if (inside.number === shape.node) node = inside.text()
+      else if (inside.number === shape.topology) hostname ??= hostnameOf(inside.inside())
       else if (inside.number === shape.conditions) isUsable = readUsable(inside.inside())
       else if (inside.number === shape.address && to === 0) {
         from = inside.from
@@ -63,8 +74,8 @@ export class EndpointInBytes implements EndpointView {
     }
     this.start = field.start
     this.end = field.end
-    // Go writes "no node" as an absent field; an empty one means the same.
-    this.node = node === '' ? undefined : node
+    // An empty name is no name.
+    this.node = (node ?? '') === '' ? hostname : node
     this.isUsable = isUsable
     this.#raw = field.raw
     this.#from = from

@@ -11,7 +11,7 @@ export interface EndpointsView {
 const SUBSET = 2
 const ADDRESSES = 1
 const NOT_READY_ADDRESSES = 2
-const SHAPE: EndpointShape = { address: 1, node: 4, conditions: 0 }
+const SHAPE: EndpointShape = { address: 1, node: 4, topology: 0, conditions: 0 }
 
 /** The addresses of the subset that `subset` stands on, with their places in the whole object. */
 const readSubset = (subset: Fields): EndpointView[] => {

@@ -15,7 +15,7 @@ export interface SliceView {
 const SERVICE_NAME = 'kubernetes.io/service-name'
 const ENDPOINT = 2
 const ADDRESS_TYPE = 4
-const SHAPE: EndpointShape = { address: 1, node: 6, conditions: 2 }
+const SHAPE: EndpointShape = { address: 1, node: 6, topology: 5, conditions: 2 }
 
 /** Read what pruning asks of an EndpointSlice (v1; v1beta1 has the same fields). @throws WireError */
 export const readSlice = (raw: Uint8Array): SliceView => {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { EndpointView } from '../wire/endpoint.js'
+import type { CutReason } from './fate.js'
+import type { Surroundings } from './surroundings.js'
+import { ANY_NODE } from './topology-keys.js'
+
+type Labels = ReadonlyMap<string, string>
+
+const shares = (key: string, own: Labels | undefined, other: Labels | undefined): boolean => {
+  if (key === ANY_NODE) return true
+  const value = own?.get(key)
+  return value !== undefined && other?.get(key) === value
+}
+
+/** Endpoints that are in the topology whatever the labels say: those without a node, and the node's own. */
+const isAlwaysNear = ({ node }: EndpointView, { self }: Surroundings): boolean =>
+  node === undefined || node === self
+
+/**
+ * The keys that count. One key is enough, so all of them do; in the ordered mode it is the first that finds an endpoint
+ * to send traffic to, or else the first that finds any.
+ */
+const countingKeys = (
+  keys: readonly string[],
+  endpoints: readonly EndpointView[],
+  around: Surroundings,
+): readonly string[] => {
+  if (around.keysMode === 'any') return keys
+  const own = around.nodeLabels(around.self)
+  const finds = (key: string, isWanted: (endpoint: EndpointView) => boolean): boolean =>
+    endpoints.some(
+      endpoint =>
+        endpoint.node !== undefined &&
+        isWanted(endpoint) &&
+        shares(key, own, around.nodeLabels(endpoint.node)),
+    )
+  const isAlive = ({ node, isUsable }: EndpointView): boolean =>
+    isUsable && (node === around.self || !around.healthIsFresh || around.health(node!) !== 'dead')
+  const first = keys.find(key => finds(key, isAlive)) ?? keys.find(key => finds(key, () => true))
+  return first === undefined ? [] : [first]
+}
+
+const whyFar = (node: string, own: Labels | undefined, around: Surroundings): CutReason => {
+  if (own === undefined) return 'own-node-not-listed'
+  return around.nodeLabels(node) === undefined ? 'node-not-listed' : 'no-topology-match'
+}
+
+/**
+ * Why each endpoint is outside the topology; undefined for those within. What cannot be judged is outside: labels that are
+ * not known yet must not open a service to the whole cluster. The node's own endpoints are within in any case, so that a
+ * node without labels serves itself.
+ */
+export const outsideTopology = (
+  keys: readonly string[],
+  endpoints: readonly EndpointView[],
+  around: Surroundings,
+): readonly (CutReason | undefined)[] => {
+  if (keys.length === 0) return endpoints.map(() => undefined)
+  const own = around.nodeLabels(around.self)
+  const counting = countingKeys(keys, endpoints, around)
+  const byNode = new Map<string, CutReason | undefined>()
+  return endpoints.map(endpoint => {
+    const { node } = endpoint
+    if (node === undefined || isAlwaysNear(endpoint, around)) return undefined
+    if (!byNode.has(node)) {
+      const isNear = counting.some(key => shares(key, own, around.nodeLabels(node)))
+      byNode.set(node, isNear ? undefined : whyFar(node, own, around))
+    }
+    return byNode.get(node)
+  })
+}
