@@ -4,12 +4,22 @@ import { InvalidInputError, KubeStatusError } from '../core/errors.js'
 /** One event of a watch, checked as far as the loop needs it. */
 export type WatchEvent<R = unknown> =
   | { readonly type: 'ADDED' | 'MODIFIED'; readonly version: string; readonly object: R }
-  /** `name` is what the sink's `remove` gets. */
-  | { readonly type: 'DELETED'; readonly version: string; readonly name: string }
+  | {
+      readonly type: 'DELETED'
+      readonly version: string
+      /** What the sink's `remove` gets. */
+      readonly name: string
+      /** Empty for what is cluster-wide. */
+      readonly namespace: string
+    }
   | { readonly type: 'BOOKMARK'; readonly version: string }
 
 interface RawObject {
-  readonly metadata?: { readonly name?: unknown; readonly resourceVersion?: unknown }
+  readonly metadata?: {
+    readonly name?: unknown
+    readonly namespace?: unknown
+    readonly resourceVersion?: unknown
+  }
 }
 
 /** A `Status`, unchecked. */
@@ -50,7 +60,8 @@ const checked = (what: string, type: unknown, object: RawObject): WatchEvent => 
   if (type === 'BOOKMARK') return { type, version }
   if (rawName(object) === '')
     throw new InvalidInputError(`watch of ${what}`, 'must give a name', type)
-  if (type === 'DELETED') return { type, version, name: rawName(object) }
+  if (type === 'DELETED')
+    return { type, version, name: rawName(object), namespace: text(object.metadata?.namespace) }
   if (type === 'ADDED' || type === 'MODIFIED') return { type, version, object }
   throw new InvalidInputError(`watch of ${what}`, 'must give a known type of event', type)
 }

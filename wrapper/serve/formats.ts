@@ -24,6 +24,7 @@ export interface Format {
   readonly type: string
   readonly streamType: string
   object(bytes: Uint8Array): Uint8Array
+  /** @param items gone through twice, rather than kept */
   list(head: PageHead, items: Iterable<Uint8Array>): Iterable<Uint8Array>
   event(type: string, bytes: Uint8Array): Uint8Array
   /** The last event of a watch. */
@@ -34,21 +35,12 @@ export interface Format {
 const text = new TextEncoder()
 const jsonOf = (value: unknown): string => JSON.stringify(value)
 
-/** In v1beta1 the map of topology labels has its old name. */
-const oldTopology = (endpoint: unknown): unknown => {
-  const { deprecatedTopology, ...rest } = endpoint as Readonly<Record<string, unknown>>
-  return deprecatedTopology === undefined ? rest : { ...rest, topology: deprecatedTopology }
-}
-
 const isBeta = (apiVersion: string): boolean => apiVersion.endsWith('/v1beta1')
 
 const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
-  const item = (bytes: Uint8Array): object => {
-    if (!isBeta(apiVersion)) return toJson(kind, bytes)
-    const whole = toJson(kind, asV1beta1(bytes))
-    const { endpoints } = whole
-    return Array.isArray(endpoints) ? { ...whole, endpoints: endpoints.map(oldTopology) } : whole
-  }
+  const item = isBeta(apiVersion)
+    ? (bytes: Uint8Array): object => toJson('EndpointSliceV1beta1', asV1beta1(bytes))
+    : (bytes: Uint8Array): object => toJson(kind, bytes)
   const typed = (bytes: Uint8Array): object => ({ kind, apiVersion, ...item(bytes) })
   const line = (type: string, object: object): Uint8Array =>
     text.encode(`${jsonOf({ type, object })}\n`)
@@ -98,9 +90,12 @@ const protobufFormat = ({ kind }: Row, apiVersion: string): Format => {
   }
 }
 
-const converted = function* (items: Iterable<Uint8Array>): Iterable<Uint8Array> {
-  for (const bytes of items) yield asV1beta1(bytes)
-}
+/** May be gone through more than once, as what it is made of. */
+const converted = (items: Iterable<Uint8Array>): Iterable<Uint8Array> => ({
+  *[Symbol.iterator]() {
+    for (const bytes of items) yield asV1beta1(bytes)
+  },
+})
 
 /** The format of an answer about a resource. */
 export const makeFormat = (encoding: 'json' | 'protobuf', row: Row, apiVersion: string): Format =>

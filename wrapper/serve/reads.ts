@@ -229,12 +229,14 @@ export class Reads {
       if (response.destroyed) return
       const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
       this.counts.lists++
-      const bytes = function* (): Iterable<Uint8Array> {
-        for (const record of page.records) yield servedBytes(record)
+      const items = {
+        *[Symbol.iterator]() {
+          for (const record of page.records) yield servedBytes(record)
+        },
       }
       const gzip = takesGzip(request.headers['accept-encoding']?.toString())
       const head = { code: 200, type: format.type }
-      await sendChunks(response, head, format.list(page, bytes()), gzip)
+      await sendChunks(response, head, format.list(page, items), gzip)
     }
   }
 

@@ -63,6 +63,8 @@ export class Store {
   /** Of services that name keys; others have the empty rule. */
   readonly #rules = new Map<string, ServiceRule>()
   readonly #nodeLabels = new Map<string, Labels>()
+  /** The last known ones, whether this node is listed or not. */
+  #selfLabels: Labels | undefined
   readonly #replaced = new Set<Resource>()
   #wasFresh: boolean
 
@@ -109,6 +111,12 @@ export class Store {
     }
   }
 
+  /** Upstream does not serve this resource. */
+  absent(resource: Resource): void {
+    this.#tables[resource].absent()
+    this.#tables[resource].flush()
+  }
+
   /** The agent changed its mind about nodes, or about how fresh its word is. */
   setHealth(changed: Iterable<string>): void {
     const { isFresh } = this.#health
@@ -151,7 +159,8 @@ export class Store {
     return {
       self,
       keysMode,
-      nodeLabels: name => this.#nodeLabels.get(name),
+      nodeLabels: name =>
+        this.#nodeLabels.get(name) ?? (name === self ? this.#selfLabels : undefined),
       health: name => health.of(name),
       get healthIsFresh() {
         return health.isFresh
@@ -200,6 +209,7 @@ export class Store {
       const { labels } = readNode(raw)
       if (sameLabels(this.#nodeLabels.get(key), labels)) continue
       this.#nodeLabels.set(key, labels)
+      if (key === this.#options.self) this.#selfLabels = labels
       changed.add(key)
     }
     if (changed.size > 0) this.#judgeTopology(changed)

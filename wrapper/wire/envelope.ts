@@ -112,15 +112,18 @@ const listMeta = (head: ListHead): Uint8Array => {
 
 const itemSize = ({ length }: Uint8Array): number => 1 + varintSize(length) + length
 
-/** The whole `k8s\0` body of a list, in pieces: small ones of our own, and the items themselves, uncopied. */
+/**
+ * The whole `k8s\0` body of a list, in pieces: small ones of our own, and the items themselves, uncopied. The items are
+ * gone through twice, first for their sizes, so that they need not all be there at once.
+ */
 export function* listChunks(
   head: ListChunkHead,
   items: Iterable<Uint8Array>,
 ): Generator<Uint8Array, void, undefined> {
   // The length of the whole stands in front of the first item.
-  const all = [...items]
   const meta = listMeta(head)
-  const size = all.reduce((sum, item) => sum + itemSize(item), itemSize(meta))
+  let size = itemSize(meta)
+  for (const item of items) size += itemSize(item)
   yield new Sink(256)
     .copy(MAGIC)
     .bytes(TYPE_META, typeMeta(head.apiVersion, head.kind))
@@ -128,7 +131,7 @@ export function* listChunks(
     .varint(size)
     .bytes(LIST_META, meta)
     .take()
-  for (const item of all) {
+  for (const item of items) {
     yield new Sink(1 + varintSize(item.length))
       .varint(ITEM * 8 + BYTES)
       .varint(item.length)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import type { Watching, WatchStatus } from '../../kube/api.js'
+import { KubeClient } from '../../kube/client.js'
+import type { Credentials } from '../../kube/credentials.js'
+import { listWatch, type WatchOptions } from '../../kube/list-watch.js'
+import { ROWS, type Resource } from '../store/resources.js'
+import type { Store } from '../store/store.js'
+import { itemOf, makeItemCodec } from './item-codec.js'
+
+/** What following upstream needs. */
+export interface FollowerSeams {
+  readonly store: Store
+  /** Our own, never a caller's. */
+  readonly credentials: Credentials
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** Fills the store from upstream, each resource by a list and a watch over kept connections. */
+export class Follower {
+  readonly #seams: FollowerSeams
+  readonly #client: KubeClient
+  readonly #options: WatchOptions
+  readonly #watchings = new Map<Resource, Watching>()
+  #isStopped = false
+
+  constructor(seams: FollowerSeams, options: WatchOptions = {}) {
+    this.#seams = seams
+    this.#options = options
+    this.#client = new KubeClient(seams.credentials, seams.clock)
+  }
+
+  /** How each resource that is followed is doing. */
+  get status(): Readonly<Partial<Record<Resource, WatchStatus>>> {
+    return Object.fromEntries(
+      [...this.#watchings].map(([resource, watching]) => [resource, watching.status]),
+    )
+  }
+
+  /** Begin to follow a resource; a second call does nothing. */
+  follow(resource: Resource): void {
+    if (this.#isStopped || this.#watchings.has(resource)) return
+    const { store, clock, random, log } = this.#seams
+    const row = ROWS[resource]
+    const table = store.table(resource)
+    const spec = {
+      what: resource,
+      path: row.path,
+      query: {},
+      codec: makeItemCodec(row),
+      parse: (came: Parameters<typeof itemOf>[1]) => itemOf(row, came, key => table.get(key)?.raw),
+      sink: store.upstream(resource),
+      onRefused: (status: number) => {
+        if (status === 404) store.absent(resource)
+      },
+    }
+    const seams = { client: this.#client, clock, random, log }
+    this.#watchings.set(resource, listWatch(spec, seams, this.#options))
+  }
+
+  /** End it all; resolves when the connections are gone. May be called twice. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await Promise.all([...this.#watchings.values()].map(watching => watching.stop()))
+    await this.#client.close()
+  }
+}

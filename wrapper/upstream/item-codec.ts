@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError, KubeUnreachableError, reasonOf } from '../../core/errors.js'
+import {
+  BrokenStreamError,
+  type Codec,
+  type EventReader,
+  type Page,
+  type TypedBody,
+} from '../../kube/codec.js'
+import { LineReader, parseJsonPage } from '../../kube/json-codec.js'
+import { rawName, statusOf, type WatchEvent } from '../../kube/watch-event.js'
+import type { Item } from '../store/item.js'
+import type { Row } from '../store/resources.js'
+import { openEnvelope, splitList } from '../wire/envelope.js'
+import { FrameReader, type Frame } from '../wire/frames.js'
+import { fromJson } from '../wire/from-json.js'
+import type { JsonMap } from '../wire/kinds.js'
+import { readMeta, type Meta } from '../wire/meta.js'
+import { toJson } from '../wire/to-json.js'
+import { WireError } from '../wire/wire-error.js'
+
+/** An object as it came: protobuf, still a part of the answer's memory, or JSON from a server that speaks nothing else. */
+export type Came =
+  | { readonly kind: 'bytes'; readonly raw: Uint8Array }
+  | { readonly kind: 'json'; readonly value: unknown }
+
+const MAX_FRAME_BYTES = 8 * 1024 * 1024
+const ACCEPT = 'application/vnd.kubernetes.protobuf, application/json;q=0.9'
+
+const isProtobuf = (type: string): boolean =>
+  type.split(';', 1)[0]!.trim() === 'application/vnd.kubernetes.protobuf'
+
+const keyOf = (namespace: string, name: string): string =>
+  namespace === '' ? name : `${namespace}/${name}`
+
+const bytesOf = ({ kind }: Row, came: Came): Uint8Array => {
+  if (came.kind === 'bytes') return came.raw
+  const { value } = came
+  if (typeof value !== 'object' || value === null)
+    throw new InvalidInputError(kind, 'must be an object', typeof value)
+  return fromJson(kind, value as JsonMap)
+}
+
+/**
+ * Make an item of what came.
+ * @param known the bytes that are kept under a key: when nothing changed they stay, and what came is garbage at once
+ * @throws WireError, InvalidInputError for what is no object of the kind
+ */
+export const itemOf = (
+  row: Row,
+  came: Came,
+  known: (key: string) => Uint8Array | undefined,
+): Item => {
+  const bytes = bytesOf(row, came)
+  const { name, namespace, version } = readMeta(bytes)
+  if (name === '') throw new InvalidInputError(row.kind, 'must have a name', name)
+  const key = keyOf(namespace, name)
+  const kept = known(key)
+  // A copy of its own: a part of a page would keep all of the page alive.
+  const raw = kept !== undefined && Buffer.compare(kept, bytes) === 0 ? kept : ownCopy(bytes)
+  return { key, raw, version }
+}
+
+const ownCopy = (bytes: Uint8Array): Uint8Array =>
+  bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+
+const metaOf = (row: Row, raw: Uint8Array): Meta => {
+  const meta = readMeta(raw)
+  if (meta.version === '') throw new BrokenStreamError(`a ${row.kind} without a resourceVersion`)
+  return meta
+}
+
+const eventOf = (row: Row, what: string, { type, body }: Frame): WatchEvent<Came> => {
+  const { raw } = openEnvelope(body)
+  if (type === 'ERROR') throw statusOf(what, toJson('Status', raw))
+  const { name, namespace, version } = metaOf(row, raw)
+  switch (type) {
+    case 'BOOKMARK':
+      return { type, version }
+    case 'DELETED':
+      return { type, version, name: keyOf(namespace, name), namespace }
+    case 'ADDED':
+    case 'MODIFIED':
+      return { type, version, object: { kind: 'bytes', raw } }
+    default:
+      throw new BrokenStreamError('an event of an unknown type')
+  }
+}
+
+const broken = (error: unknown): unknown =>
+  error instanceof WireError ? new BrokenStreamError(reasonOf(error), { cause: error }) : error
+
+class ProtobufReader implements EventReader<Came> {
+  readonly #frames = new FrameReader(MAX_FRAME_BYTES)
+  readonly #row: Row
+  readonly #what: string
+
+  constructor(row: Row, what: string) {
+    this.#row = row
+    this.#what = what
+  }
+
+  get pending(): number {
+    return this.#frames.pending
+  }
+
+  *push(chunk: Buffer): Iterable<WatchEvent<Came>> {
+    try {
+      for (const frame of this.#frames.push(chunk)) yield eventOf(this.#row, this.#what, frame)
+    } catch (error) {
+      throw broken(error)
+    }
+  }
+}
+
+class JsonReader implements EventReader<Came> {
+  readonly #lines: LineReader
+
+  constructor(what: string) {
+    this.#lines = new LineReader(what)
+  }
+
+  get pending(): number {
+    return this.#lines.pending
+  }
+
+  *push(chunk: Buffer): Iterable<WatchEvent<Came>> {
+    for (const event of this.#lines.push(chunk)) {
+      if (event.type === 'BOOKMARK') yield event
+      else if (event.type === 'DELETED')
+        yield { ...event, name: keyOf(event.namespace, event.name) }
+      else yield { ...event, object: { kind: 'json', value: event.object } }
+    }
+  }
+}
+
+const protobufPage = ({ kind }: Row, path: string, bytes: Uint8Array): Page<Came> => {
+  try {
+    const opened = openEnvelope(bytes)
+    const list = splitList(opened.raw)
+    if (opened.kind === `${kind}List` && list.version !== '')
+      return {
+        items: list.items.map(raw => ({ kind: 'bytes', raw })),
+        version: list.version,
+        next: list.continue,
+      }
+  } catch (error) {
+    throw new KubeUnreachableError(`GET ${path}`, reasonOf(error), { cause: error })
+  }
+  throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
+}
+
+const jsonPage = (path: string, { bytes }: TypedBody): Page<Came> => {
+  const page = parseJsonPage(path, bytes.toString('utf8'))
+  return { ...page, items: page.items.map(value => ({ kind: 'json', value })) }
+}
+
+const nameOf = (came: Came): string => {
+  if (came.kind === 'json') return rawName(came.value)
+  try {
+    const { name, namespace } = readMeta(came.raw)
+    return keyOf(namespace, name)
+  } catch {
+    // It is being complained of for a reason.
+    return ''
+  }
+}
+
+/** Lists and watches of a resource as protobuf; as JSON from a server that knows no better. */
+export const makeItemCodec = (row: Row): Codec<Came> => ({
+  accept: { list: ACCEPT, watch: ACCEPT },
+  parsePage: (path, body) =>
+    isProtobuf(body.type) ? protobufPage(row, path, body.bytes) : jsonPage(path, body),
+  makeReader: (what, type) =>
+    isProtobuf(type) ? new ProtobufReader(row, what) : new JsonReader(what),
+  nameOf,
+})
