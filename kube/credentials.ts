@@ -55,6 +55,11 @@ export interface Credentials {
    * logged and the last good material stays in use, since a file may be missing for the moment of its replacement.
    */
   material(): Promise<Material>
+  /**
+   * The way to the same server without anything that says who we are: for requests of others, which bring their own
+   * credentials. Rejects with CredentialsError.
+   */
+  anonymous(): Promise<Material>
   /** The server did not believe us: read everything anew next time. */
   refused(): void
 }
@@ -107,6 +112,17 @@ const bearer = (where: string, token: string): string => {
   return `Bearer ${trimmed}`
 }
 
+interface KeptTls {
+  readonly key: string
+  readonly material: TlsMaterial
+}
+
+/** The same object as long as the parts are the same. */
+const keptTls = (kept: KeptTls | undefined, parts: TlsParts): KeptTls => {
+  const key = JSON.stringify(parts)
+  return kept?.key === key ? kept : { key, material: makeTls(parts) }
+}
+
 class FollowedCredentials implements Credentials {
   readonly #options: CredentialOptions
   readonly #clock: Clock
@@ -116,7 +132,9 @@ class FollowedCredentials implements Credentials {
   #freshUntil = -Infinity
   #loadedAt = -Infinity
   #loading: Promise<Material> | undefined
-  #tls: { readonly key: string; readonly material: TlsMaterial } | undefined
+  #tls: KeptTls | undefined
+  #anonymousTls: KeptTls | undefined
+  #anonymous: { readonly material: Material; readonly until: number } | undefined
   #exec: { readonly key: string; readonly credential: ExecCredential } | undefined
   #trouble: string | undefined
 
@@ -139,6 +157,31 @@ class FollowedCredentials implements Credentials {
       this.#loading = undefined
     })
     return this.#loading
+  }
+
+  async anonymous(): Promise<Material> {
+    const now = this.#clock.now()
+    if (this.#anonymous !== undefined && now < this.#anonymous.until)
+      return this.#anonymous.material
+    try {
+      const material = await this.#loadAnonymous()
+      this.#anonymous = { material, until: now + (this.#options.recheckMs ?? 10_000) }
+      return material
+    } catch (error) {
+      // A file may be missing for the moment of its replacement.
+      if (this.#anonymous === undefined) throw error
+      return this.#anonymous.material
+    }
+  }
+
+  async #loadAnonymous(): Promise<Material> {
+    const { server, ca: pem, insecure, serverName: servername } = await this.#readAccess()
+    const headers = Object.freeze({})
+    if (server.protocol === 'http:') return Object.freeze({ server, headers, tls: undefined })
+    const ca = await readPem('certificate authority', pem)
+    const parts = { ca, cert: undefined, key: undefined, insecure, servername }
+    this.#anonymousTls = keptTls(this.#anonymousTls, parts)
+    return Object.freeze({ server, headers, tls: this.#anonymousTls.material })
   }
 
   refused(): void {
@@ -193,14 +236,8 @@ class FollowedCredentials implements Credentials {
     if (server.protocol === 'http:')
       return Object.freeze({ server, headers: Object.freeze(headers), tls: undefined })
     const ca = await readPem('certificate authority', access.ca)
-    const tls = this.#tlsFor({ ca, cert, key, insecure, servername })
-    return Object.freeze({ server, headers: Object.freeze(headers), tls })
-  }
-
-  #tlsFor(parts: TlsParts): TlsMaterial {
-    const key = JSON.stringify(parts)
-    if (this.#tls?.key !== key) this.#tls = { key, material: makeTls(parts) }
-    return this.#tls.material
+    this.#tls = keptTls(this.#tls, { ca, cert, key, insecure, servername })
+    return Object.freeze({ server, headers: Object.freeze(headers), tls: this.#tls.material })
   }
 
   async #execCredential(exec: Parameters<typeof runExecPlugin>[0]): Promise<ExecCredential> {

@@ -12,9 +12,12 @@ export interface KeptAgent {
   readonly agent: http.Agent
 }
 
-/** An agent that keeps its connections. */
-export const makeAgent = (tls: TlsMaterial | undefined): http.Agent => {
-  const kept = { keepAlive: true, maxSockets: MAX_SOCKETS }
+/** An agent that keeps its connections. @param more replaces what it does by itself */
+export const makeAgent = (
+  tls: TlsMaterial | undefined,
+  more: http.AgentOptions = {},
+): http.Agent => {
+  const kept = { keepAlive: true, maxSockets: MAX_SOCKETS, ...more }
   if (tls === undefined) return new http.Agent(kept)
   const { secureContext, rejectUnauthorized, servername } = tls
   const name = servername === undefined ? {} : { servername }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { EventQueue, type QueuedEvent, type SentEvent } from '../../../wrapper/proxy/event-queue.js'
+import { FakeClock, settle } from '../../support/fake-clock.js'
+import { recordingLog } from '../../support/recording-log.js'
+import { seededRandom } from '../../support/seeded-random.js'
+
+const event = (name: string, size = 10): QueuedEvent => ({
+  url: '/e',
+  headers: ['Authorization', `Bearer secret-${name}`],
+  body: Buffer.alloc(size, name),
+})
+
+const makeBed = (answers: SentEvent[] = []) => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const tried: string[] = []
+  const queue = new EventQueue(
+    { maxEvents: 3, maxBytes: 1_000 },
+    {
+      ...{ clock, log, random: seededRandom(1) },
+      send: event => {
+        tried.push(event.body.toString('latin1', 0, 1))
+        return Promise.resolve(answers.shift() ?? 'unreachable')
+      },
+    },
+  )
+  return { clock, log, tried, queue, answers }
+}
+
+t.test('in order, each until it was heard', async t => {
+  const bed = makeBed(['unreachable', 'unreachable', 'sent', 'refused', 'sent'])
+  for (const name of ['a', 'b', 'c']) t.equal(bed.queue.offer(event(name)), true)
+  t.equal(bed.queue.length, 3)
+  await bed.clock.advance(30_000)
+  t.strictSame(bed.tried, ['a', 'a', 'a', 'b', 'c'])
+  t.match(bed.queue.counts, { accepted: 3, sent: 2, refused: 1, dropped: 0, lost: 0 })
+  t.strictSame([bed.queue.length, bed.queue.bytes], [0, 0])
+  bed.answers.push('sent')
+  bed.queue.offer(event('d'))
+  await bed.clock.advance(2_000)
+  t.equal(bed.tried.at(-1), 'd', 'and again later')
+})
+
+t.test('bounded in number and bytes: what was accepted stays, what is too much is told', t => {
+  const bed = makeBed()
+  for (const name of ['a', 'b', 'c', 'd']) bed.queue.offer(event(name))
+  t.match(bed.queue.counts, { accepted: 3, dropped: 1 })
+  const other = makeBed()
+  t.equal(other.queue.offer(event('a', 900)), true)
+  t.equal(other.queue.offer(event('b', 900)), false)
+  t.equal(other.queue.offer(event('c', 10)), true)
+  t.end()
+})
+
+t.test('tries ever more rarely, and at once when the cloud is back', async t => {
+  const bed = makeBed()
+  bed.queue.offer(event('a'))
+  await bed.clock.advance(300_000)
+  t.ok(bed.tried.length > 8 && bed.tried.length < 18, `${bed.tried.length} tries in 5 minutes`)
+  bed.answers.push('sent')
+  bed.queue.retry()
+  await settle()
+  t.equal(bed.queue.length, 0)
+})
+
+t.test('stop forgets them, counts them, and says how many', async t => {
+  const bed = makeBed()
+  bed.queue.offer(event('a'))
+  await bed.clock.advance(2_000)
+  await bed.queue.stop()
+  t.match(bed.queue.counts, { lost: 1 })
+  t.equal(bed.queue.offer(event('b')), false)
+  t.equal(bed.clock.waiting, 0)
+  t.notMatch(JSON.stringify(bed.log.lines), /secret/, 'no credential in any line')
+})

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mkdirSync, writeFileSync } from 'node:fs'
+import http, { createServer, type IncomingMessage, type RequestOptions } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../core/clock.js'
+import { systemRandom } from '../../../core/random.js'
+import { makeCredentials, type Material } from '../../../kube/credentials.js'
+import { Proxy, type ProxySeams } from '../../../wrapper/proxy/proxy.js'
+import { certificateFor } from '../../support/certificates.js'
+import { recordingLog } from '../../support/recording-log.js'
+import { answer, startScripted, type ScriptedServer } from '../../support/scripted-server.js'
+
+interface Bed {
+  readonly port: number
+  readonly proxy: Proxy
+  readonly log: ReturnType<typeof recordingLog>
+}
+
+const startProxy = async (t: Test, given: Partial<ProxySeams> & Pick<ProxySeams, 'road'>) => {
+  const log = recordingLog()
+  const proxy = new Proxy(
+    { maxEvents: 3, maxBytes: 100_000 },
+    {
+      ...{ clock: systemClock, random: systemRandom, log },
+      upstreamVersion: () => undefined,
+      isOurs: () => false,
+      isCut: () => false,
+      ...given,
+    },
+  )
+  const server = createServer(proxy.handle)
+  server.on('upgrade', proxy.upgrade)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(async () => {
+    await proxy.stop()
+    server.closeAllConnections()
+    server.close()
+  })
+  const bed: Bed = { port: (server.address() as AddressInfo).port, proxy, log }
+  return bed
+}
+
+const roadTo = (url: string) => (): Promise<Material> =>
+  Promise.resolve({ server: new URL(url), headers: {}, tls: undefined })
+
+const scripted = async (t: Test, ...given: Parameters<typeof startScripted>) => {
+  const server = await startScripted(...given)
+  t.teardown(() => server.close())
+  return server
+}
+
+interface Got {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly text: string
+}
+
+const openCall = (
+  { port }: Bed,
+  path: string,
+  options: RequestOptions = {},
+  body?: string | Buffer,
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }
+    const headers = { ...length, ...(options.headers as http.OutgoingHttpHeaders | undefined) }
+    const host = '127.0.0.1'
+    const request = http.request({ port, host, path, agent: false, ...options, headers })
+    request.on('response', resolve).on('error', reject)
+    request.end(body)
+  })
+
+const readText = async (response: IncomingMessage): Promise<string> => {
+  let text = ''
+  for await (const part of response.setEncoding('utf8') as AsyncIterable<string>) text += part
+  return text
+}
+
+const call = async (...given: Parameters<typeof openCall>): Promise<Got> => {
+  const response = await openCall(...given)
+  const { statusCode: status = 0, headers } = response
+  return { status, headers, text: await readText(response) }
+}
+
+const until = async (holds: () => boolean): Promise<void> => {
+  for (let i = 0; i < 1_000 && !holds(); i++) await new Promise(resolve => setTimeout(resolve, 5))
+}
+
+t.test("no credential of ours is lent: who comes without one is nobody's", async t => {
+  const { key, cert } = await certificateFor('127.0.0.1')
+  const api = await scripted(t, {
+    key,
+    cert,
+    ca: cert,
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
+  const folder = t.testdir()
+  writeFileSync(join(folder, 'ca.pem'), cert)
+  writeFileSync(join(folder, 'key.pem'), key)
+  const kubeconfig = join(folder, 'kubeconfig')
+  const config = (user: object): void =>
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        'current-context': 'c',
+        contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+        clusters: [{ name: 'c', cluster: { server: api.url, 'certificate-authority': 'ca.pem' } }],
+        users: [{ name: 'u', user }],
+      }),
+    )
+  const certificate = { 'client-certificate': 'ca.pem', 'client-key': 'key.pem' }
+  const secrets: [what: string, user: object][] = [
+    ['token', { token: 'our-own-secret', ...certificate }],
+    ['password', { username: 'us', password: 'our-own-secret', ...certificate }],
+    ['impersonation', { token: 'our-own-secret', as: 'our-own-secret' }],
+  ]
+  for (const [what, user] of secrets) {
+    config(user)
+    const seams = { clock: systemClock, log: recordingLog() }
+    const credentials = makeCredentials({ kubeconfig, environment: {} }, seams)
+    const ours = await credentials.material()
+    t.match(JSON.stringify(ours.headers), /our-own-secret|Basic /, `${what}: we have one`)
+    const bed = await startProxy(t, { road: () => credentials.anonymous() })
+    api.script(answer({}), answer({}))
+    t.equal((await call(bed, '/version')).status, 200)
+    const nobody = api.asked.at(-1)!
+    t.equal(nobody.client, undefined, `${what}: no certificate`)
+    t.notMatch(JSON.stringify(nobody.headers), /our-own|Basic|impersonate|authorization/i, what)
+    await call(bed, '/version', { headers: { Authorization: "Bearer the-caller's" } })
+    t.equal(api.asked.at(-1)!.headers.authorization, "Bearer the-caller's", what)
+    t.equal(api.asked.at(-1)!.client, undefined)
+  }
+})
+
+t.test('an answer travels as it is, and as it comes', async t => {
+  const api = await scripted(t)
+  const bed = await startProxy(t, { road: roadTo(`${api.url}/base`) })
+  api.script({ kind: 'stream', lines: [{ type: 'ADDED' }], then: 'open' })
+  const response = await openCall(bed, '/api/v1/pods?watch=true&x=%2F', {
+    headers: { Accept: 'application/json;as=Table', 'X-Hop': '1', Connection: 'close, X-Hop' },
+  })
+  const asked = await api.request(0)
+  t.equal(asked.path, '/base/api/v1/pods')
+  t.equal(asked.query.get('x'), '/')
+  t.equal(asked.headers.host, `127.0.0.1:${api.port}`)
+  t.match(asked.headers, { accept: 'application/json;as=Table' })
+  t.equal(asked.headers['x-hop'], undefined)
+  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  t.equal(String((await chunks.next()).value), '{"type":"ADDED"}\n')
+  asked.line({ type: 'MODIFIED' })
+  t.equal(String((await chunks.next()).value), '{"type":"MODIFIED"}\n', 'before its end')
+  response.destroy()
+  await asked.gone
+  t.pass('a client that leaves takes its request along')
+})
+
+t.test('an answer that breaks off breaks off', async t => {
+  const api = await scripted(t)
+  const bed = await startProxy(t, { road: roadTo(api.url) })
+  api.script({ kind: 'stream', lines: ['half'], then: 'reset' })
+  await t.rejects(call(bed, '/api/v1/pods'), /aborted|hang up|reset/i)
+})
+
+t.test('a body travels as it comes where nobody needs to read it', async t => {
+  const parts: string[] = []
+  const api = createServer((request, response) => {
+    request.on('data', (part: Buffer) => parts.push(part.toString()))
+    request.on('end', () => response.end(request.headers['transfer-encoding']))
+  })
+  await new Promise<void>(resolve => api.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => api.close())
+  const bed = await startProxy(t, { road: roadTo(`http://127.0.0.1:${(api.address() as AddressInfo).port}`) }) // prettier-ignore
+  const path = '/api/v1/namespaces/n/services/s/proxy/upload'
+  const request = http.request({ port: bed.port, method: 'POST', path, agent: false })
+  const answered = new Promise<IncomingMessage>(resolve => request.on('response', resolve))
+  request.write('one')
+  await until(() => parts.length === 1)
+  t.strictSame(parts, ['one'], 'before its end')
+  request.end('two')
+  t.equal(await readText(await answered), 'chunked')
+  t.equal(parts.join(''), 'onetwo')
+})
+
+t.test('a kept connection that died is no failure, and no write is sent twice', async t => {
+  const api = await scripted(t)
+  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const idle = async (): Promise<void> => {
+    api.script(answer({ n: 0 }))
+    await call(bed, '/version')
+    api.resetAll()
+  }
+  for (const method of ['GET', 'PUT', 'DELETE', 'POST', 'PATCH']) {
+    await idle()
+    api.script(answer({ method }))
+    const body = method === 'GET' ? undefined : '{}'
+    const got = await call(bed, '/api/v1/x', { method }, body)
+    t.match(got, { status: 200, text: `{"method":"${method}"}` }, method)
+  }
+  t.strictSame(
+    api.asked.filter(({ path }) => path === '/api/v1/x').map(({ method }) => method),
+    ['GET', 'PUT', 'DELETE', 'POST', 'PATCH'],
+  )
+})
+
+t.test('connections are kept', async t => {
+  const api = await scripted(t)
+  const bed = await startProxy(t, { road: roadTo(api.url) })
+  for (let i = 0; i < 5; i++) {
+    api.script(answer({}))
+    await call(bed, '/version')
+  }
+  t.equal(api.connections, 1)
+})
+
+t.test("a write of what we served carries upstream's version", async t => {
+  const api = await scripted(t)
+  const asked: string[] = []
+  const bed = await startProxy(t, {
+    road: roadTo(api.url),
+    upstreamVersion: (path, served) => {
+      asked.push(path)
+      return served === '1795270850123456' ? '7' : undefined
+    },
+  })
+  api.script(answer({}))
+  const body = '{"metadata":{"name":"ä","resourceVersion":"1795270850123456"}}'
+  await call(bed, '/api/v1/nodes/n1?dryRun=All', { method: 'PUT' }, body)
+  const { body: sent, headers } = await api.request(0)
+  t.equal(sent, '{"metadata":{"name":"ä","resourceVersion":"7"}}')
+  t.equal(headers['content-length'], String(Buffer.byteLength(sent)))
+  t.strictSame(asked, ['/api/v1/nodes/n1'])
+  const large = await call(bed, '/api/v1/nodes/n1', { method: 'PUT' }, Buffer.alloc((3 << 20) + 1))
+  t.equal(large.status, 413)
+  t.match(JSON.parse(large.text), { kind: 'Status', reason: 'RequestEntityTooLarge' })
+})
+
+t.test('a version of ours is unknown to the apiserver: list again', async t => {
+  const bed = await startProxy(t, {
+    road: roadTo('http://127.0.0.1:1'),
+    isOurs: version => version === '99',
+  })
+  const got = await call(bed, '/api/v1/pods?watch=1&resourceVersion=99')
+  t.equal(got.status, 410)
+  t.match(JSON.parse(got.text), { kind: 'Status', code: 410, reason: 'Expired' })
+})
+
+t.test('without the cloud: 503 with a Status, at once', async t => {
+  const bed = await startProxy(t, { road: roadTo('http://127.0.0.1:1'), isCut: () => true })
+  for (const [method, body] of [['GET', undefined], ['POST', '{}'], ['DELETE', undefined]] as const) {
+    const got = await call(bed, '/api/v1/namespaces/n/pods', { method }, body)
+    t.equal(got.status, 503, method)
+    t.equal(got.headers['retry-after'], undefined, 'client-go would wait for each of ten tries')
+    t.match(JSON.parse(got.text), {
+      ...{ kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 503 },
+      reason: 'ServiceUnavailable',
+      message: /cannot be reached from this node: .*ECONNREFUSED/,
+    })
+  } // prettier-ignore
+  t.equal(bed.proxy.counts.unreachable, 3)
+  const silent = await scripted(t)
+  const cut = await startProxy(t, { road: roadTo(silent.url), isCut: () => true })
+  const before = performance.now()
+  t.match(await call(cut, '/version'), { status: 503, text: /no answer within 5000 ms/ })
+  t.ok(performance.now() - before < 8_000)
+})
+
+const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'
+
+t.test('events wait for the cloud, and are told in order by their own callers', async t => {
+  let url = 'http://127.0.0.1:1'
+  const bed = await startProxy(t, { road: () => roadTo(url)(), isCut: () => true })
+  const type = 'application/vnd.kubernetes.protobuf'
+  const bodies = ['k8s\0one', 'k8s\0two', 'k8s\0three', 'k8s\0four']
+  const send = (body: string, i: number): Promise<Got> =>
+    call(
+      bed,
+      EVENTS,
+      {
+        method: 'POST',
+        headers: { 'Content-Type': type, Authorization: `Bearer caller-${i}`, 'User-Agent': 'kp' },
+      },
+      body,
+    )
+  for (const [i, body] of bodies.slice(0, 3).entries()) {
+    const got = await send(body, i)
+    t.equal(got.status, 201)
+    t.equal(got.headers['content-type'], type, 'client-go decodes what it sent')
+    t.equal(got.text, body)
+  }
+  t.match(await send(bodies[3]!, 3), { status: 503, text: /no room for more events/ })
+  t.match(bed.proxy.events, { length: 3, counts: { accepted: 3, dropped: 1 } })
+  const api: ScriptedServer = await scripted(t)
+  api.script(answer({}, { status: 201 }), answer({}, { status: 401 }), answer({}, { status: 409 }))
+  url = api.url
+  bed.proxy.online()
+  await until(() => bed.proxy.events.length === 0)
+  t.strictSame(
+    api.asked.map(({ body, headers }) => [body, headers.authorization, headers['content-type']]),
+    bodies.slice(0, 3).map((body, i) => [body, `Bearer caller-${i}`, type]),
+  )
+  t.match(api.asked[0]!.headers, { 'user-agent': 'kp', host: `127.0.0.1:${api.port}` })
+  t.match(bed.proxy.events.counts, { sent: 2, refused: 1 })
+  api.script(answer({}, { status: 201 }))
+  t.equal((await send('k8s\0five', 5)).text, '{}', 'with the cloud there it is told at once')
+  t.notMatch(JSON.stringify(bed.log.lines), /caller-/)
+})
+
+t.test('an upgrade is spoken from end to end', async t => {
+  const api = createServer()
+  const seen: http.IncomingHttpHeaders[] = []
+  const sockets: Duplex[] = []
+  api.on('upgrade', (request, socket, head: Buffer) => {
+    seen.push(request.headers)
+    sockets.push(socket)
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\nConnection: Upgrade\r\nX-Stream: v4\r\n\r\n') // prettier-ignore
+    socket.write(head)
+    socket.on('data', (part: Buffer) => socket.write(part.toString().toUpperCase()))
+    socket.on('error', () => undefined)
+  })
+  api.on('request', (_request, response) => response.writeHead(403).end('no exec for you'))
+  await new Promise<void>(resolve => api.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => (api.closeAllConnections(), api.close()))
+  const url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`
+  const bed = await startProxy(t, { road: roadTo(url) })
+  const raw = connect(bed.port, '127.0.0.1')
+  let text = ''
+  raw.on('data', (part: Buffer) => (text += part.toString()))
+  raw.write(
+    'POST /api/v1/namespaces/n/pods/p/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer caller\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n',
+  )
+  await until(() => text.includes('\r\n\r\n'))
+  t.match(text, /^HTTP\/1\.1 101 Switching Protocols\r\n/)
+  t.match(text, /X-Stream: v4/)
+  t.match(seen[0], { upgrade: 'SPDY/3.1', connection: 'Upgrade', authorization: 'Bearer caller' })
+  raw.write('hello')
+  await until(() => text.endsWith('HELLO'))
+  t.ok(text.endsWith('HELLO'))
+  const closed = new Promise(resolve => raw.once('close', resolve))
+  sockets[0]!.destroy()
+  await closed
+  t.pass('ends when either side ends')
+
+  api.removeAllListeners('upgrade')
+  const refused = await call(bed, '/api/v1/namespaces/n/pods/p/exec', {
+    method: 'POST',
+    headers: { Connection: 'Upgrade', Upgrade: 'SPDY/3.1' },
+  })
+  t.match(refused, { status: 403, text: 'no exec for you' })
+  const away = await startProxy(t, { road: roadTo('http://127.0.0.1:1') })
+  const nobody = await call(away, '/api/v1/namespaces/n/pods/p/exec', {
+    headers: { Connection: 'Upgrade', Upgrade: 'websocket' },
+  })
+  t.equal(nobody.status, 503)
+  t.match(JSON.parse(nobody.text), { kind: 'Status', reason: 'ServiceUnavailable' })
+})
+
+t.test('a road that is not known is told', async t => {
+  mkdirSync(join(t.testdir(), 'empty'))
+  const bed = await startProxy(t, { road: () => Promise.reject(new Error('kubeconfig x: broken')) })
+  t.match(await call(bed, '/version'), { status: 503, text: /kubeconfig x: broken/ })
+})

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline, type Duplex } from 'node:stream'
+import type { Clock } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import type { Material } from '../../kube/credentials.js'
+import { expired, Refusal, statusBody, tooLarge } from '../../kube/status.js'
+import { readRequest, type PassedRequest } from './asked.js'
+import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
+import { endToEnd, requestHeaders } from './headers.js'
+import { tunnel } from './tunnel.js'
+import { UpstreamPool, type OpenCall, type UpstreamAnswer } from './upstream-call.js'
+import { putVersionsBack } from './versions-back.js'
+
+/** What the proxy needs of the world. */
+export interface ProxySeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** The way to upstream without any credentials of ours. */
+  readonly road: () => Promise<Material>
+  /** Upstream's version of the object at this path that we serve at `served`. */
+  readonly upstreamVersion: (path: string, served: string) => string | undefined
+  /** Whether a version is one that we have served. */
+  readonly isOurs: (version: string) => boolean
+  /** Upstream is known to be away: nobody needs to wait long. */
+  readonly isCut: () => boolean
+}
+
+/** Numbers that only grow, since the start. */
+export interface ProxyCounts {
+  passed: number
+  upgraded: number
+  /** Answered 503 since upstream is away. */
+  unreachable: number
+}
+
+/** kube-apiserver itself gives up after a minute. */
+const ANSWER_MS = 70_000
+const CUT_ANSWER_MS = 5_000
+/** What kube-apiserver takes. */
+const MAX_BODY_BYTES = 3 << 20
+
+const readBody = async (request: IncomingMessage): Promise<Buffer> => {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length
+    if (size > MAX_BODY_BYTES) throw tooLarge(`the request is larger than ${MAX_BODY_BYTES} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts, size)
+}
+
+const away = (reason: string): Refusal =>
+  new Refusal(
+    503,
+    'ServiceUnavailable',
+    `the apiserver cannot be reached from this node: ${reason}`,
+    { details: { retryAfterSeconds: 5 } },
+  )
+
+const refuse = (response: ServerResponse, refusal: Refusal): void => {
+  const body = Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`)
+  response.writeHead(refusal.status, {
+    'Content-Type': 'application/json',
+    'Cache-Control': 'no-cache, private',
+    'Content-Length': body.length,
+  })
+  response.end(body)
+}
+
+/** Length or transfer coding of a body that was read whole and may have changed. */
+const withLength = (headers: string[], body: Buffer | undefined): string[] => {
+  if (body === undefined) return headers
+  const kept = headers.flatMap((name, i) =>
+    i % 2 === 0 && !/^(content-length|transfer-encoding)$/i.test(name)
+      ? [name, headers[i + 1]!]
+      : [],
+  )
+  return [...kept, 'Content-Length', String(body.length)]
+}
+
+interface Passing {
+  readonly asked: PassedRequest
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Undefined: it streams. */
+  readonly body: Buffer | undefined
+}
+
+/** Passes requests on to the apiserver with the callers' own credentials, and nothing of ours. */
+export class Proxy {
+  readonly counts: ProxyCounts = { passed: 0, upgraded: 0, unreachable: 0 }
+  readonly events: EventQueue
+  readonly #seams: ProxySeams
+  readonly #pool: UpstreamPool
+
+  constructor(queue: QueueOptions, seams: ProxySeams) {
+    this.#seams = seams
+    const { clock, random, log, road } = seams
+    this.#pool = new UpstreamPool(clock, road)
+    const send = (event: QueuedEvent, signal: AbortSignal): Promise<SentEvent> =>
+      this.#sendEvent(event, signal)
+    this.events = new EventQueue(queue, { clock, random, log, send })
+  }
+
+  /** Takes over a request whose body is unread. Never throws. */
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#handle(request, response).catch((error: unknown) => {
+      // A client that left is told nothing.
+      if (response.destroyed) return
+      const refusal = error instanceof Refusal ? error : away(reasonOf(error))
+      if (response.headersSent) response.destroy()
+      else refuse(response, refusal)
+    })
+  }
+
+  /** Takes over a request that asks for another protocol (exec, port-forward). Never throws. */
+  readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    this.counts.upgraded++
+    const answerMs = this.#answerMs(true)
+    tunnel({ request, socket, head }, this.#pool, answerMs).catch((error: unknown) => {
+      this.#seams.log.debug('upgrade failed', { error: reasonOf(error) })
+      socket.destroy()
+    })
+  }
+
+  /** The apiserver answers again. */
+  online(): void {
+    this.events.retry()
+  }
+
+  /** Connections that run are the listener's to end. */
+  async stop(): Promise<void> {
+    await this.events.stop()
+    this.#pool.close()
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = readRequest(request.method ?? 'GET', request.url ?? '/')
+    this.#refuseOurVersion(asked)
+    const isWhole = asked.isWrite && !asked.isLong
+    const body = isWhole ? await this.#wholeBody(request, asked) : undefined
+    const passing = { asked, request, response, body }
+    // What came later must not overtake what waits.
+    if (asked.isEvent && this.events.length > 0) {
+      this.#queue(passing, 'others wait already')
+      return
+    }
+    try {
+      await this.#pass(passing)
+    } catch (error) {
+      if (response.destroyed || response.headersSent || error instanceof Refusal) throw error
+      if (asked.isEvent) this.#queue(passing, reasonOf(error))
+      else {
+        this.counts.unreachable++
+        throw away(reasonOf(error))
+      }
+    }
+  }
+
+  /** Upstream has never heard of our versions: it would wait for them in silence. @throws Refusal 410 */
+  #refuseOurVersion({ query, isWrite }: PassedRequest): void {
+    const version = query.get('resourceVersion') ?? ''
+    if (!isWrite && version !== '' && this.#seams.isOurs(version))
+      throw expired(`resource version ${version} is not one of the apiserver's`)
+  }
+
+  async #wholeBody(request: IncomingMessage, { path }: PassedRequest): Promise<Buffer> {
+    const body = await readBody(request)
+    const type = request.headers['content-type']
+    return putVersionsBack(body, type, served => this.#seams.upstreamVersion(path, served))
+  }
+
+  #answerMs(isLong: boolean): number | undefined {
+    if (this.#seams.isCut()) return CUT_ANSWER_MS
+    return isLong ? undefined : ANSWER_MS
+  }
+
+  async #pass(passing: Passing): Promise<void> {
+    const { response } = passing
+    const answer = await this.#ask(passing)
+    this.counts.passed++
+    const { response: from } = answer
+    const { statusCode = 502, statusMessage, rawHeaders } = from
+    response.sendDate = false
+    response.writeHead(statusCode, statusMessage, endToEnd(rawHeaders))
+    // A watch may have nothing to say for a long time.
+    response.flushHeaders()
+    await new Promise<void>(resolve => pipeline(from, response, () => resolve()))
+  }
+
+  async #ask(passing: Passing): Promise<UpstreamAnswer> {
+    const first = await this.#send(passing, true)
+    try {
+      return await first.answer
+    } catch (error) {
+      const mayRepeat = passing.body !== undefined || !passing.asked.isWrite
+      if (!first.wasStale(error) || !mayRepeat || passing.response.destroyed) throw error
+      return (await this.#send(passing, false)).answer
+    }
+  }
+
+  async #send({ asked, request, response, body }: Passing, isPooled: boolean): Promise<OpenCall> {
+    const { method = 'GET', url = '/' } = request
+    const { host } = await this.#pool.server()
+    const isSafe = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'].includes(method)
+    const call = await this.#pool.open({
+      ...{ method, url, answerMs: this.#answerMs(asked.isLong) },
+      headers: withLength(requestHeaders(request.rawHeaders, host), body),
+      isPooled: isPooled && isSafe && (body !== undefined || !asked.isWrite),
+    })
+    // Whoever leaves takes its request along.
+    const leave = (): void => {
+      if (!response.writableFinished) call.request.destroy()
+    }
+    response.once('close', leave)
+    if (response.destroyed) leave()
+    if (body !== undefined) call.request.end(body)
+    else if (asked.isWrite) request.pipe(call.request)
+    else {
+      request.resume()
+      call.request.end()
+    }
+    return call
+  }
+
+  #queue({ request, response, body = Buffer.alloc(0) }: Passing, reason: string): void {
+    const { url = '/', rawHeaders } = request
+    // The Host comes with the road, whatever that is by then.
+    const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
+    if (!this.events.offer({ url, headers, body })) {
+      this.counts.unreachable++
+      throw away(`${reason}; no room for more events`)
+    }
+    // What client-go expects of a create: the object, in the form that it was sent in.
+    response.writeHead(201, {
+      'Content-Type': request.headers['content-type'] ?? 'application/json',
+      'Content-Length': body.length,
+    })
+    response.end(body)
+  }
+
+  async #sendEvent({ url, headers, body }: QueuedEvent, signal: AbortSignal): Promise<SentEvent> {
+    try {
+      const { host } = await this.#pool.server()
+      const all = [...['Host', host], ...headers, 'Content-Length', String(body.length)]
+      const call = await this.#pool.open({
+        ...{ method: 'POST', url, headers: all, answerMs: CUT_ANSWER_MS },
+        // An Event has a name of its own: told twice, the second is refused.
+        isPooled: true,
+      })
+      const abort = (): void => void call.request.destroy()
+      signal.addEventListener('abort', abort, { once: true })
+      call.request.end(body)
+      const { response } = await call.answer.finally(() =>
+        signal.removeEventListener('abort', abort),
+      )
+      response.resume()
+      const { statusCode = 500 } = response
+      if (statusCode === 429 || statusCode >= 500) return 'unreachable'
+      return statusCode < 300 || statusCode === 409 ? 'sent' : 'refused'
+    } catch {
+      // Why does not matter: it will be tried again. The error may quote headers.
+      return 'unreachable'
+    }
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { reasonOf } from '../../core/errors.js'
+import { Refusal, statusBody } from '../../kube/status.js'
+import { endToEnd, pairsOf, upgradeHeaders, type RawHeaders } from './headers.js'
+import type { UpstreamPool } from './upstream-call.js'
+
+/** A client that asks to speak another protocol. */
+export interface Upgrading {
+  readonly request: IncomingMessage
+  readonly socket: Duplex
+  /** What it has sent already. */
+  readonly head: Buffer
+}
+
+const headText = (status: number, message: string | undefined, headers: RawHeaders): string => {
+  const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}`)
+  const first = `HTTP/1.1 ${status} ${message ?? STATUS_CODES[status] ?? ''}`
+  return `${[first, ...lines].join('\r\n')}\r\n\r\n`
+}
+
+const refuse = (socket: Duplex, reason: string): void => {
+  const refusal = new Refusal(
+    503,
+    'ServiceUnavailable',
+    `the apiserver cannot be reached from this node: ${reason}`,
+  )
+  const body = `${JSON.stringify(statusBody(refusal))}\n`
+  const headers = ['Content-Type', 'application/json', 'Connection', 'close']
+  const length = ['Content-Length', String(Buffer.byteLength(body))]
+  socket.end(headText(503, undefined, [...headers, ...length]) + body)
+}
+
+/** Both directions until either end is gone; then the other goes as well. */
+const join = (a: Duplex, b: Duplex): void => {
+  for (const [from, to] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    from.pipe(to)
+    from.on('error', () => to.destroy())
+    from.on('close', () => to.destroy())
+  }
+}
+
+/** Pass on an upgrade: what the other side agrees to is spoken from end to end. Rejects when it cannot be told. */
+export const tunnel = async (
+  { request, socket, head }: Upgrading,
+  pool: UpstreamPool,
+  answerMs: number | undefined,
+): Promise<void> => {
+  socket.on('error', () => socket.destroy())
+  let answer
+  try {
+    const { host } = await pool.server()
+    const { method = 'GET', url = '/', rawHeaders } = request
+    const headers = upgradeHeaders(rawHeaders, host)
+    const call = await pool.open({ method, url, headers, answerMs, isPooled: false })
+    socket.once('close', () => call.request.destroy())
+    call.request.end()
+    answer = await call.answer
+  } catch (error) {
+    refuse(socket, reasonOf(error))
+    return
+  }
+  const { response } = answer
+  const { statusCode = 502, statusMessage, rawHeaders } = response
+  if (answer.kind === 'upgrade') {
+    socket.write(headText(statusCode, statusMessage, rawHeaders))
+    if (answer.head.length > 0) socket.write(answer.head)
+    if (head.length > 0) answer.socket.write(head)
+    join(socket, answer.socket)
+    return
+  }
+  // No other protocol after all: an answer, and the end.
+  socket.write(
+    headText(statusCode, statusMessage, [...endToEnd(rawHeaders), 'Connection', 'close']),
+  )
+  response.on('error', () => socket.destroy())
+  response.pipe(socket)
+}
