@@ -43,7 +43,8 @@ const statics = [
   { name: 'unused', run: () => [binary('knip')] },
   { name: 'build', run: () => [join(root, 'build.mjs')] },
 ]
-const stepNames = [...statics.map(step => step.name), 'tests', 'coverage']
+const staticNames = statics.map(step => step.name)
+const stepNames = [...staticNames, 'tests', 'coverage']
 
 const parseArguments = list => {
   const only = []
@@ -53,12 +54,14 @@ const parseArguments = list => {
     else if (list[i].startsWith('--only=')) only.push(list[i].slice('--only='.length))
     else rest.push(list[i])
   }
-  const unknown = only.find(name => !stepNames.includes(name))
+  const known = ['statics', ...stepNames]
+  const unknown = only.find(name => !known.includes(name))
   if (unknown !== undefined || only.includes(undefined)) {
-    console.error(`--only must be one of ${stepNames.join(', ')}, got ${unknown ?? 'nothing'}`)
+    console.error(`--only must be one of ${known.join(', ')}, got ${unknown ?? 'nothing'}`)
     process.exit(2)
   }
-  return { wanted: name => only.length === 0 || only.includes(name), rest }
+  const steps = only.flatMap(name => (name === 'statics' ? staticNames : [name]))
+  return { wanted: name => steps.length === 0 || steps.includes(name), rest }
 }
 
 const result = { passed: 0, failed: 0, skipped: 0 }

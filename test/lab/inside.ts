@@ -106,6 +106,7 @@ const cells = async (options: LabOptions): Promise<boolean> => {
   for (const line of NOT_PLAYED) say(`not played: ${line}`)
   const broke = trouble.length > 0 ? '; a process broke down' : ''
   say(`${results.length - failed} cells held, ${failed} did not${broke} (seed ${options.seed})`)
+  say(`${results.length - failed} passed, ${failed + Math.min(trouble.length, 1)} failed`)
   return ok
 }
 

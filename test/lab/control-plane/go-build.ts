@@ -31,13 +31,19 @@ const run = (
     const lines: string[] = []
     const output: string[] = []
     const child = spawn('go', args, { ...where, stdio: ['ignore', 'pipe', 'pipe'] })
+    // Whoever ends this process means the compiler too.
+    const end = (): void => void child.kill()
+    process.once('exit', end)
     createInterface({ input: child.stdout }).on('line', line => lines.push(line))
     createInterface({ input: child.stderr }).on('line', line => {
       output.push(line)
       onLine(line)
     })
     child.on('error', error => output.push(error.message))
-    child.on('close', code => resolve({ code, output, lines }))
+    child.on('close', code => {
+      process.off('exit', end)
+      resolve({ code, output, lines })
+    })
   })
 
 /** Without these the programs call themselves v0.0.0-master, and clients compare versions. */

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures in virtual time, the
+// embedded API beside a real kube-apiserver, and a few faults in a real zone. The last line adds all of them up.
+//
+// The control plane's programs are compiled meanwhile, at the lowest priority and only while nothing runs that measures
+// time: the tests of real processes begin when the compiler has ended.
+import { spawn, spawnSync } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { addCounts, judgePart, parseCounts, showCounts } from './counts.mjs'
+
+const root = join(import.meta.dirname, '..', '..')
+const lab = join(root, 'test/lab/run.mjs')
+const MINUTE = 60_000
+
+/** Faults that cover deaths, cut links, vouching and partitions; a fixed seed, so that a run means the same to everybody. */
+const QUICK = ['--nodes', '5', '--seed', '1', '--cells']
+const CELLS = [
+  ...['sigkill', 'cable-out', 'death-evicts', 'cut-vouched'],
+  ...['dies-vouched', 'zone-cut', 'partition', 'one-way-pair'],
+]
+
+/** Programs that the lab needs → Debian's packages. */
+const TOOLS = { ip: 'iproute2', iptables: 'iptables', unshare: 'util-linux', mount: 'mount' }
+
+const PATH = [process.env['PATH'], '/usr/local/go/bin', '/usr/sbin', '/sbin'].join(delimiter)
+const env = { ...process.env, PATH }
+
+const isThere = program =>
+  PATH.split(delimiter).some(folder => {
+    try {
+      accessSync(join(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+
+const startedAt = performance.now()
+const since = from => {
+  const seconds = Math.round((performance.now() - from) / 1000)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}
+
+const children = new Set()
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+])
+  process.once(signal, () => {
+    for (const child of children) child.kill('SIGTERM')
+    process.exit(code)
+  })
+
+/** Run a program to its end, its lines shown; whoever takes longer than `minutes` is ended, and has failed. */
+const run = (command, args, { minutes, prefix = '', onLine = () => undefined }) =>
+  new Promise(resolve => {
+    const child = spawn(command, args, {
+      ...{ cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] },
+      ...{ timeout: minutes * MINUTE, killSignal: 'SIGTERM' },
+    })
+    children.add(child)
+    const hear = line => {
+      if (onLine(line) !== true) console.log(`${prefix}${line}`)
+    }
+    createInterface({ input: child.stdout }).on('line', hear)
+    createInterface({ input: child.stderr }).on('line', hear)
+    child.on('error', error => hear(error.message))
+    child.on('close', (code, signal) => {
+      children.delete(child)
+      if (signal !== null) hear(`ended by ${signal}`)
+      resolve(code)
+    })
+  })
+
+let total = { passed: 0, failed: 0, skipped: 0 }
+
+/** One part of the checks: a Node program whose last line counts. */
+const part = async (name, args, minutes) => {
+  const from = performance.now()
+  console.log(`--- ${name} (after ${since(startedAt)})`)
+  let counts
+  const onLine = line => {
+    const found = parseCounts(line)
+    counts = found ?? counts
+    return found !== undefined
+  }
+  const judged = judgePart(await run(process.execPath, args, { minutes, onLine }), counts)
+  total = addCounts(total, judged)
+  console.log(`--- ${name}: ${showCounts(judged)} in ${since(from)}`)
+}
+
+const installTools = () => {
+  const missing = Object.keys(TOOLS).filter(program => !isThere(program))
+  if (missing.length === 0) return
+  const packages = [...new Set(missing.map(program => TOOLS[program]))]
+  console.log(`${missing.join(', ')} not found: apt-get install ${packages.join(' ')}`)
+  const install = ['install', '--yes', '--no-install-recommends', ...packages]
+  // The lab says what is missing still.
+  for (const args of [['update', '--quiet'], install])
+    spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
+}
+
+const buildControlPlane = () =>
+  run('nice', ['-n', '19', process.execPath, lab, 'build'], {
+    minutes: 25,
+    prefix: 'control plane: ',
+  })
+
+installTools()
+const built = buildControlPlane()
+await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
+await part('bench', ['bench/run.mjs', 'scale', '--quick'], 15)
+const compiler = performance.now()
+await built
+console.log(`--- the control plane is built (waited ${since(compiler)})`)
+await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 20)
+await part('conformance', [lab, 'conformance'], 10)
+await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
+
+console.log(`all of it took ${since(startedAt)}`)
+process.exitCode = total.failed > 0 ? 1 : 0
+console.log(showCounts(total))
