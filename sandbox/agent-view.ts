@@ -15,6 +15,9 @@ const nodeSchema = v.looseObject({
   guards: v.array(v.looseObject({ kind: v.string() })),
   cloudCutSince: v.nullable(v.string()),
   vouch: v.looseObject({ state: v.string(), by: v.nullable(v.string()) }),
+  recordAgeSeconds: v.nullable(v.number()),
+  peer: v.nullable(v.looseObject({ state: v.string() })),
+  nextWrite: v.nullable(v.looseObject({ by: v.string() })),
   lastWrite: v.nullable(v.looseObject({ at: v.string(), by: v.string(), what: v.string() })),
 })
 
@@ -22,6 +25,7 @@ const statusSchema = v.looseObject({
   cloudLink: v.looseObject({ state: v.string() }),
   brake: v.looseObject({ isOn: v.boolean() }),
   disruption: v.string(),
+  zone: v.looseObject({ members: v.number() }),
   nodes: v.array(nodeSchema),
 })
 

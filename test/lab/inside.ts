@@ -8,10 +8,11 @@ import { runConformance } from './conformance.js'
 import { binariesIn } from './control-plane/programs.js'
 import { makeControlPlane } from './control-plane/control-plane.js'
 import type { Played } from './cell.js'
-import { openLab } from './lab.js'
-import { type Figure, figuresOf, writeReport } from './report.js'
+import { openLab } from './open-lab.js'
+import { type Figure, figuresOf } from './figures.js'
+import { writeReport } from './report.js'
 import { type LabOptions, parseLabOptions } from './options.js'
-import { NOT_PLAYED } from './cells.js'
+import { NOT_PLAYED } from './cells/all.js'
 import { chooseCells, runCells } from './run-cells.js'
 import { command } from './shell.js'
 
@@ -61,7 +62,7 @@ const conformance = async (): Promise<boolean> => {
 
 /** Over several trials one wants to know the spread. */
 const sayFigure = (figure: Figure, { trials }: LabOptions): void => {
-  if (trials === 1 || figure.kind !== 'becomes') return
+  if (trials === 1 || (figure.kind !== 'becomes' && figure.kind !== 'measured')) return
   const [p50, p99, max] = [figure.p50, figure.p99, figure.max].map(ms => (ms / 1_000).toFixed(1))
   const held = `${figure.held}/${figure.trials}`
   say(`${figure.cell}: ${figure.claim}: held ${held}, p50 ${p50} s, p99 ${p99} s, max ${max} s`)
@@ -92,15 +93,15 @@ const cells = async (options: LabOptions): Promise<boolean> => {
   for (const figure of figuresOf(results)) sayFigure(figure, options)
   if (options.report !== undefined) {
     const [cpu] = cpus()
-    writeReport(options.report, {
+    const run = {
       command: `npm run lab -- ${process.argv.slice(2).join(' ')}`,
       date: new Date().toISOString(),
       kubernetes: version,
       machine: `${cpus().length} × ${cpu?.model ?? 'unknown'}, Linux ${release()}, Node ${process.version}`,
-      ...{ options, ok, notPlayed: NOT_PLAYED, cells: results },
+      options,
       durationMs: Math.round(performance.now() - startedAt),
-      figures: figuresOf(results),
-    })
+    }
+    writeReport(options.report, { ok, runs: [run], notPlayed: NOT_PLAYED, cells: results })
     say(`report: ${join(options.report, 'index.html')}`)
   }
   for (const line of NOT_PLAYED) say(`not played: ${line}`)

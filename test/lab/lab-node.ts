@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
 import { Child, type Ended } from '../../sandbox/child.js'
 import { API_PORT } from './control-plane/control-plane.js'
 import type { Namespace } from './network.js'
 import type { Profile } from './options.js'
 import { CLOUD_HUB, peerAddress, watchAddress } from './places.js'
+import { CpuGroup } from './slow-cpu.js'
 
 export type Vouch = 'lease' | 'off'
 
 const LOCAL_PORT = 51005
+const STATE = '/var/lib/edge-health'
+/** As large as what an agent keeps, many times over, and soon filled. */
+const STATE_SIZE = '256k'
+const OWN_CLOCK = `--require=${join(process.cwd(), 'test/lab/wall-clock.cjs')}`
+const WALL_OFFSET = '/run/wall-offset'
 const SERVICE_ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount'
 
 /** What all nodes have in common. */
@@ -18,6 +25,8 @@ export interface NodeSettings {
   /** The arguments of the DaemonSet's container. */
   readonly args: readonly string[]
   readonly profile: Profile
+  /** Names this run of the lab, on a machine where several may run. */
+  readonly run: string
   /** PEM text of the cluster's authority. */
   readonly ca: string
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
@@ -39,7 +48,10 @@ export class LabNode {
   state: 'running' | 'killed' | 'frozen' = 'running'
   isCut = false
   vouch: Vouch = 'lease'
+  /** Its agent has a wall clock of its own, from its next start on. */
+  hasOwnClock = false
   readonly #settings: NodeSettings
+  readonly #cpu: CpuGroup
   #kubelet: Child | undefined
   #agent: Child | undefined
 
@@ -48,6 +60,7 @@ export class LabNode {
     this.index = index
     this.space = space
     this.#settings = settings
+    this.#cpu = new CpuGroup(`edge-health-lab-${settings.run}-${name}`)
   }
 
   get address(): string {
@@ -62,7 +75,8 @@ export class LabNode {
   /** What a kubelet mounts into the agent's Pod. */
   async mountAccount(token: string): Promise<void> {
     const files = { token, 'ca.crt': this.#settings.ca, namespace: 'edge-system' }
-    await this.space.run('mkdir', ['-p', SERVICE_ACCOUNT, '/var/lib/edge-health'])
+    await this.space.run('mkdir', ['-p', SERVICE_ACCOUNT, STATE])
+    await this.space.run('mount', ['-t', 'tmpfs', '-o', `size=${STATE_SIZE}`, 'tmpfs', STATE])
     for (const [file, text] of Object.entries(files))
       await this.space.run('sh', ['-c', `umask 077; cat >${SERVICE_ACCOUNT}/${file}`], text)
   }
@@ -103,8 +117,34 @@ export class LabNode {
       NODE_IP: this.address,
       KUBERNETES_SERVICE_HOST: CLOUD_HUB,
       KUBERNETES_SERVICE_PORT: String(API_PORT),
+      ...(this.hasOwnClock ? { NODE_OPTIONS: OWN_CLOCK, LAB_WALL_OFFSET: WALL_OFFSET } : {}),
     })
     this.state = 'running'
+  }
+
+  /** The agent's wall clock steps to so far from the machine's. It must have a clock of its own. */
+  async stepWall(offsetMs: number): Promise<void> {
+    await this.space.run('sh', ['-c', `cat >${WALL_OFFSET}`], String(offsetMs))
+    process.kill(this.#agent!.pid!, 'SIGUSR2')
+  }
+
+  /** Not a byte more fits into the agent's folder; or it does again. */
+  async fillState(isFull: boolean): Promise<void> {
+    const fill = `cat /dev/zero >${STATE}/ballast 2>/dev/null || true`
+    await this.space.run('sh', ['-c', isFull ? fill : `rm -f ${STATE}/ballast`])
+  }
+
+  /** The agent shares so much of one core among its threads; undefined takes the limit away. */
+  async throttle(percent: number | undefined): Promise<void> {
+    if (percent === undefined) this.#cpu.release()
+    else this.#cpu.limit(this.#agent!.pid!, percent)
+    return Promise.resolve()
+  }
+
+  /** The agent alone stands still, and is asked all the same. */
+  freezeAgent(isFrozen: boolean): void {
+    if (isFrozen) this.#agent?.freeze()
+    else this.#agent?.thaw()
   }
 
   async kill(): Promise<void> {
@@ -151,6 +191,7 @@ export class LabNode {
 
   async stop(): Promise<void> {
     await Promise.all([this.#agent?.kill(), this.#kubelet?.kill()])
+    this.#cpu.release()
     this.space.close()
   }
 

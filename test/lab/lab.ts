@@ -1,49 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real zone under a real control plane, and what can be done to it.
-import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cpus } from 'node:os'
 import { sleep, systemClock } from '../../core/clock.js'
 import { conditionsOf, type NodeObject } from '../../sandbox/node-object.js'
-import type { Binaries } from './control-plane/programs.js'
-import type { ServingPair } from './control-plane/certificates.js'
-import { type ControlPlane, makeControlPlane } from './control-plane/control-plane.js'
-import { LabNode, type Vouch } from './lab-node.js'
-import { type Link, openNetwork, type Rule, ruleArguments, setCable } from './network.js'
-import { applyDeploy, createAgentPod, daemonTemplate, renewShopPod } from './objects.js'
-import { Observer } from './observer.js'
+import type { ControlPlane } from './control-plane/control-plane.js'
+import type { LabNode, Vouch } from './lab-node.js'
+import { type Link, type Namespace, type Rule, ruleArguments, setCable } from './network.js'
+import { createAgentPod, daemonTemplate, type Keys } from './objects.js'
+import type { Observer } from './observer.js'
 import type { LabOptions } from './options.js'
-
-interface LabParts {
-  readonly binaries: Binaries
-  readonly dir: string
-  readonly serving: ServingPair
-  readonly onCrash: (what: string) => void
-}
+import { Props } from './props.js'
+import { Foes } from './rogue/foes.js'
 
 const START_MS = 60_000
 const STAGGER_MS = 300
-
-const nodeName = (index: number): string => `edge-${index + 1}`
 
 const isReady = (node: NodeObject | undefined): boolean =>
   node !== undefined &&
   conditionsOf(node).some(({ type, status }) => type === 'Ready' && status === 'True') &&
   (node.spec?.taints ?? []).length === 0
 
-export class Lab {
+interface Whole {
   readonly plane: ControlPlane
   readonly nodes: readonly LabNode[]
   readonly observer: Observer
-  readonly #kubeletTokens: ReadonlyMap<string, string>
+  readonly stranger: Namespace
+  readonly keys: Keys
+  readonly kubeletTokens: ReadonlyMap<string, string>
+}
 
-  constructor(
-    parts: { plane: ControlPlane; nodes: readonly LabNode[]; observer: Observer },
-    kubeletTokens: ReadonlyMap<string, string>,
-  ) {
+export class Lab {
+  readonly settings: LabOptions
+  readonly plane: ControlPlane
+  readonly nodes: readonly LabNode[]
+  readonly observer: Observer
+  readonly foes: Foes
+  readonly props: Props
+  /** Epoch ms from which on the apiserver knows its rules. */
+  warmSince = 0
+  readonly #kubeletTokens: ReadonlyMap<string, string>
+  #burners: readonly ChildProcess[] = []
+
+  constructor(settings: LabOptions, parts: Whole) {
+    this.settings = settings
     this.plane = parts.plane
     this.nodes = parts.nodes
     this.observer = parts.observer
-    this.#kubeletTokens = kubeletTokens
+    this.#kubeletTokens = parts.kubeletTokens
+    const { nodes, stranger } = parts
+    this.props = new Props(parts.plane, parts.keys, settings.tolerationMs / 1_000)
+    this.foes = new Foes({ nodes, stranger, dir: parts.plane.dir, key: () => this.props.key })
   }
 
   get names(): readonly string[] {
@@ -68,7 +75,7 @@ export class Lab {
       const token = await createAgentPod(this.plane.admin, node.name, template, signal)
       await node.mountAccount(token)
       node.startAgent()
-      await this.renewPod(node, signal)
+      await this.props.renewShop(node, signal)
       await sleep(systemClock, STAGGER_MS, signal)
     }
   }
@@ -86,8 +93,40 @@ export class Lab {
     }
   }
 
-  renewPod(node: LabNode, signal: AbortSignal): Promise<void> {
-    return renewShopPod(this.plane, node.name, node.address, signal)
+  /** Time passes. */
+  pause(ms: number): Promise<void> {
+    return new Promise(resolve => setTimeout(resolve, ms))
+  }
+
+  /**
+   * The apiserver starts anew on a compacted store. Until it has read its rules it denies whatever it is asked (403),
+   * also what they allow.
+   */
+  async forgetPast(): Promise<void> {
+    await this.plane.forget(new AbortController().signal)
+    this.warmSince = Date.now()
+  }
+
+  /** Every core is busy with something else; or not any more. */
+  async load(isOn: boolean): Promise<void> {
+    for (const burner of this.#burners) burner.kill('SIGKILL')
+    const program = 'for(;;);'
+    this.#burners = isOn
+      ? cpus().map(() => spawn(process.execPath, ['-e', program], { stdio: 'ignore' }))
+      : []
+    return Promise.resolve()
+  }
+
+  /** A way from one node to another's address, or none: sending fails at once. */
+  async setRoute(from: string, to: string, isThere: boolean): Promise<void> {
+    const route = ['prohibit', `${this.node(to).address}/32`]
+    await this.node(from).space.run('ip', ['route', isThere ? 'del' : 'replace', ...route])
+  }
+
+  /** All agents start anew, each with a wall clock that can be set. */
+  ownClocks(): Promise<void> {
+    for (const node of this.nodes) node.hasOwnClock = true
+    return this.restartAgents('lease')
   }
 
   async cable(name: string, link: Link, isUp: boolean): Promise<void> {
@@ -122,6 +161,7 @@ export class Lab {
   async mendNetwork(): Promise<void> {
     for (const node of this.nodes) {
       await node.space.run('iptables', ['-F'])
+      await node.space.run('ip', ['route', 'flush', 'type', 'prohibit'])
       await this.cable(node.name, 'peer', true)
       await this.cable(node.name, 'cloud', true)
       node.isCut = false
@@ -134,7 +174,7 @@ export class Lab {
     for (const node of this.nodes) {
       node.vouch = vouch
       node.startAgent()
-      await new Promise(resolve => setTimeout(resolve, STAGGER_MS))
+      await this.pause(STAGGER_MS)
     }
   }
 
@@ -143,58 +183,30 @@ export class Lab {
    * what one cell did would otherwise show in the next.
    */
   async mend(signal: AbortSignal): Promise<void> {
+    this.plane.thawServer()
+    await this.foes.stop()
+    await this.load(false)
+    await this.props.clear()
     await this.mendNetwork()
     await Promise.all(this.nodes.map(node => node.killAgent()))
     for (const node of this.nodes) {
+      node.hasOwnClock = false
+      await node.throttle(undefined)
+      await node.fillState(false)
       if (node.state === 'frozen') node.thaw()
       if (node.state === 'killed') node.startKubelet()
       node.vouch = 'lease'
       node.startAgent()
       await node.setSick(false).catch(() => undefined)
-      await this.renewPod(node, signal)
+      await this.props.renewShop(node, signal)
     }
   }
 
   async stop(): Promise<void> {
+    await this.load(false)
+    await this.foes.stop()
     await this.observer.stop()
     await Promise.all(this.nodes.map(node => node.stop()))
     await this.plane.stop()
-  }
-}
-
-/** Start a control plane, lay the cables, apply deploy/base and bring up all nodes. `stop` it in any case. */
-export const openLab = async (
-  options: LabOptions,
-  parts: LabParts,
-  signal: AbortSignal,
-): Promise<Lab> => {
-  const { binaries, dir, serving, onCrash } = parts
-  const names = Array.from({ length: options.nodes }, (_, i) => nodeName(i))
-  const tokens = new Map(names.map(name => [name, randomBytes(16).toString('hex')]))
-  const users = [...tokens].map(([name, token]) => ({
-    token,
-    name: `system:node:${name}`,
-    groups: ['system:nodes'],
-  }))
-  const crashed = ({ title }: { title: string }, lines: readonly string[]): void =>
-    onCrash([`${title} ended by itself`, ...lines].join('\n  '))
-  const plane = await makeControlPlane({
-    ...{ binaries, dir, serving, users, onCrash: crashed },
-    graceMs: options.graceMs,
-  })
-  try {
-    const [spaces] = await Promise.all([openNetwork(options.nodes), plane.start(signal)])
-    await applyDeploy(plane)
-    const args = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!.args
-    const script = join(process.cwd(), 'dist/edge-health.cjs')
-    const settings = { script, args, profile: options.profile, ca: serving.cert, onCrash: crashed }
-    const nodes = spaces.map(
-      (space, index) => new LabNode({ name: names[index]!, index, space }, settings),
-    )
-    const observer = new Observer(nodes, plane.admin, plane.auditLog)
-    return new Lab({ plane, nodes, observer }, tokens)
-  } catch (error) {
-    await plane.stop()
-    throw error
   }
 }

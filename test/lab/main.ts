@@ -5,13 +5,14 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { CELLS } from './cells.js'
+import { CELLS } from './cells/all.js'
 import { findBinaries } from './control-plane/binaries.js'
 import { servingPair } from './control-plane/certificates.js'
 import { MissingError } from './control-plane/go-build.js'
 import { API, CONTROL_PLANE } from './control-plane/programs.js'
 import { type LabOptions, parseLabOptions, USAGE, UsageError } from './options.js'
 import { CLOUD_HUB } from './places.js'
+import { mergeReports } from './report.js'
 import { chooseCells } from './run-cells.js'
 
 const TOOLS: Readonly<Record<string, string>> = {
@@ -143,7 +144,11 @@ const main = async (): Promise<number> => {
     return 0
   }
   if (options.command === 'list') {
-    for (const { name, shows } of CELLS) process.stdout.write(`${name.padEnd(16)} ${shows}\n`)
+    for (const { name, shows } of CELLS) process.stdout.write(`${name.padEnd(19)} ${shows}\n`)
+    return 0
+  }
+  if (options.command === 'merge') {
+    mergeReports(options.merge, options.report!)
     return 0
   }
   if (options.command === 'build') {

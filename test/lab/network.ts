@@ -2,7 +2,15 @@
 // A zone's network: per node a namespace with three links. `peer0` leads to the other nodes, `cloud0` to the control
 // plane, `watch0` to the observer. The far ends hang on three bridges in the lab's own namespace.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { CLOUD_HUB, cloudAddress, peerAddress, WATCH_HUB, watchAddress } from './places.js'
+import {
+  CLOUD_HUB,
+  cloudAddress,
+  MANY_NODES,
+  peerAddress,
+  STRANGER,
+  WATCH_HUB,
+  watchAddress,
+} from './places.js'
 import { command } from './shell.js'
 
 /** A network and a mount namespace that live as long as one small process. */
@@ -64,9 +72,13 @@ const hubLines = HUBS.flatMap(({ hub, address }) => [
   `link set ${hub} up`,
 ])
 
+/** One per link and node, so that neighbours can be written down. */
+const macOf = (hub: number, index: number): string =>
+  `02:ed:9e:00:0${hub}:${(index + 1).toString(16).padStart(2, '0')}`
+
 const linkLines = (index: number, pid: number): readonly string[] =>
-  HUBS.flatMap(({ hub, near, far }) => [
-    `link add ${far}${index} type veth peer name ${near} netns ${pid}`,
+  HUBS.flatMap(({ hub, near, far }, nth) => [
+    `link add ${far}${index} type veth peer name ${near} address ${macOf(nth, index)} netns ${pid}`,
     `link set ${far}${index} master ${hub} up`,
   ])
 
@@ -79,20 +91,45 @@ const nodeLines = (index: number): readonly string[] => [
   'link set watch0 up',
 ]
 
+/** Permanent entries do not count towards the kernel's limit of neighbours. */
+const neighbourLines = (index: number, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, other) => other)
+    .filter(other => other !== index)
+    .map(
+      other =>
+        `neigh replace ${peerAddress(other)} lladdr ${macOf(0, other)} nud permanent dev peer0`,
+    )
+const hubNeighbourLines = (index: number): readonly string[] => [
+  `neigh replace ${cloudAddress(index)} lladdr ${macOf(1, index)} nud permanent dev cloud`,
+  `neigh replace ${watchAddress(index)} lladdr ${macOf(2, index)} nud permanent dev watch`,
+]
+
 const batch = (lines: readonly string[]): string => `${lines.join('\n')}\n`
 
+/** The cables of a zone: a namespace per node, and one of somebody on the peers' network who is no member. */
+export interface Network {
+  readonly nodes: readonly Namespace[]
+  readonly stranger: Namespace
+}
+
 /** Lay the cables of a zone of `count` nodes. */
-export const openNetwork = async (count: number): Promise<readonly Namespace[]> => {
-  const spaces = await Promise.all(Array.from({ length: count }, () => Namespace.open()))
-  const lines = spaces.flatMap((space, i) => linkLines(i, space.pid))
+export const openNetwork = async (count: number): Promise<Network> => {
+  const nodes = await Promise.all(Array.from({ length: count }, () => Namespace.open()))
+  const stranger = await Namespace.open()
+  const all = [...nodes.entries(), [STRANGER, stranger] as const]
+  const lines = all.flatMap(([i, space]) => linkLines(i, space.pid))
   await command('ip', ['-batch', '-'], batch([...hubLines, ...lines]))
-  for (const [index, space] of spaces.entries()) {
-    await space.run('ip', ['-batch', '-'], batch(nodeLines(index)))
+  const isLarge = count > MANY_NODES
+  for (const [index, space] of all) {
+    const neighbours = isLarge && index !== STRANGER ? neighbourLines(index, count) : []
+    await space.run('ip', ['-batch', '-'], batch([...nodeLines(index), ...neighbours]))
     // Only the hubs' own addresses are to be reached over these two: nodes must not meet there.
     for (const far of ['c', 'w'])
       await command('bridge', ['link', 'set', 'dev', `${far}${index}`, 'isolated', 'on'])
   }
-  return spaces
+  if (isLarge)
+    await command('ip', ['-batch', '-'], batch(nodes.flatMap((_, i) => hubNeighbourLines(i))))
+  return { nodes, stranger }
 }
 
 /** Pull a node's cable, or plug it in again: the node sees its carrier go. */

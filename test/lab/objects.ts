@@ -10,21 +10,26 @@ const AGENT_PODS = '/api/v1/namespaces/edge-system/pods'
 const DAEMON_SET = '/apis/apps/v1/namespaces/edge-system/daemonsets/edge-health'
 const ACCOUNT = '/api/v1/namespaces/edge-system/serviceaccounts/edge-health'
 
-/** How long the service's Pods bear a node that the control plane calls unreachable. */
-const TOLERATED_S = 3
+/** The zone's shared key, and the one that a rotation adds. */
+export interface Keys {
+  readonly primary: string
+  readonly secondary?: string
+}
+
+export const makeKey = (): string => randomBytes(32).toString('base64')
+
+/** Put the Secret in place, as the operator's page says. */
+export const applyKeys = async (plane: ControlPlane, keys: Keys): Promise<void> => {
+  const literals = Object.entries(keys).map(([name, key]) => `--from-literal=${name}=${key}`)
+  const create = ['-n', 'edge-system', 'create', 'secret', 'generic', 'edge-health-keys']
+  const made = await plane.kubectl([...create, ...literals, '--dry-run=client', '-o', 'yaml'])
+  await plane.kubectl(['apply', '-f', '-'], made)
+}
 
 /** Everything that an operator applies, by an operator's commands. */
-export const applyDeploy = async (plane: ControlPlane): Promise<void> => {
+export const applyDeploy = async (plane: ControlPlane, keys: Keys): Promise<void> => {
   await plane.kubectl(['apply', '-k', 'deploy/base'])
-  const key = randomBytes(32).toString('base64')
-  const secret = [
-    'create',
-    'secret',
-    'generic',
-    'edge-health-keys',
-    `--from-literal=primary=${key}`,
-  ]
-  await plane.kubectl(['-n', 'edge-system', ...secret])
+  await applyKeys(plane, keys)
   await plane.kubectl(['create', 'service', 'clusterip', 'shop', '--tcp=80:80'])
 }
 
@@ -71,33 +76,42 @@ export const createAgentPod = async (
   return answer.status?.token ?? ''
 }
 
-const shopPod = (node: string): Json => ({
+/** A Pod of a service. */
+export interface ServicePod {
+  readonly app: string
+  readonly name: string
+  readonly node: string
+  readonly address: string
+  /** How long it bears a node that the control plane calls unreachable. */
+  readonly toleratedS: number
+}
+
+const podBody = ({ app, name, node, toleratedS }: ServicePod): Json => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name: `shop-${node}`, labels: { app: 'shop' } },
+  metadata: { name, labels: { app } },
   spec: {
     nodeName: node,
-    containers: [{ name: 'shop', image: 'shop' }],
+    containers: [{ name: app, image: app }],
     terminationGracePeriodSeconds: 0,
     tolerations: ['unreachable', 'not-ready'].map(what => ({
       key: `node.kubernetes.io/${what}`,
       operator: 'Exists',
       effect: 'NoExecute',
-      tolerationSeconds: TOLERATED_S,
+      tolerationSeconds: toleratedS,
     })),
   },
 })
 
-/** A running Pod of the service on this node, in place of whatever is left of an earlier one. */
-export const renewShopPod = async (
+/** A running Pod of a service, in place of whatever is left of an earlier one. */
+export const renewPod = async (
   plane: ControlPlane,
-  node: string,
-  address: string,
+  pod: ServicePod,
   signal: AbortSignal,
 ): Promise<void> => {
-  const name = `shop-${node}`
+  const { name, address } = pod
   await plane.kubectl(['delete', 'pod', name, '--ignore-not-found', '--force', '--grace-period=0'])
-  await plane.admin.post(PODS, shopPod(node), signal)
+  await plane.admin.post(PODS, podBody(pod), signal)
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
   const condition = (type: string): Json => ({ type, status: 'True', lastTransitionTime: now })
   const status = {

@@ -39,7 +39,7 @@ interface PodObject extends Json {
 }
 
 interface SliceObject extends Json {
-  readonly metadata: { readonly name: string }
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> }
   readonly endpoints?:
     | readonly { readonly nodeName?: string; readonly conditions?: { readonly ready?: boolean } }[]
     | null
@@ -91,6 +91,21 @@ export class Observer {
     return { nodes, states }
   }
 
+  /** The nodes on which this service has ready endpoints. */
+  readyOn(service: string): readonly string[] {
+    return [...this.#slices.values()]
+      .filter(slice => slice.metadata.labels?.['kubernetes.io/service-name'] === service)
+      .flatMap(slice => slice.endpoints ?? [])
+      .filter(endpoint => endpoint.conditions?.ready === true)
+      .map(endpoint => endpoint.nodeName ?? '')
+  }
+
+  /** What all agents that run say at this moment. */
+  askStatuses(): Promise<readonly NodeSight['status'][]> {
+    const live = this.#zone.filter(node => node.state === 'running')
+    return Promise.all(live.map(node => readStatus(node.localUrl, systemClock, this.#end.signal)))
+  }
+
   async stop(): Promise<void> {
     this.#end.abort()
     await this.#loops
@@ -131,11 +146,7 @@ export class Observer {
   #podOn(node: string): NodeState['pod'] {
     const pod = this.#pods.get(`shop-${node}`)
     if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return 'gone'
-    const endpoints = [...this.#slices.values()].flatMap(slice => slice.endpoints ?? [])
-    const isReady = endpoints.some(
-      each => each.nodeName === node && each.conditions?.ready === true,
-    )
-    return isReady ? 'ready' : 'unready'
+    return this.readyOn('shop').includes(node) ? 'ready' : 'unready'
   }
 
   /** Without a version: the server begins with what there is. */

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import { parseArgs } from 'node:util'
 import { type Program, programs } from './control-plane/programs.js'
-import { MOST_NODES } from './places.js'
+import { MANY_NODES, MOST_NODES } from './places.js'
 
 export type Profile = 'fast' | 'default'
 
 /** What the lab is asked to do. */
 export interface LabOptions {
-  readonly command: 'cells' | 'conformance' | 'build' | 'list' | 'help'
+  readonly command: 'cells' | 'conformance' | 'build' | 'list' | 'merge' | 'help'
   /** Versions of Kubernetes, one after the other: `1.33` or `1.33.13`; none is the default. */
   readonly kubernetes: readonly string[]
   /** What `build` is asked for; none is what a control plane needs. */
   readonly programs: readonly Program[]
+  /** Folders of reports to merge. */
+  readonly merge: readonly string[]
   readonly nodes: number
   /** Names of cells; none runs all. */
   readonly cells: readonly string[]
@@ -20,6 +22,8 @@ export interface LabOptions {
   readonly profile: Profile
   /** The node-lifecycle controller's patience with a silent node. */
   readonly graceMs: number
+  /** How long the service's Pods bear the NoExecute taint. */
+  readonly tolerationMs: number
   /** Folder for report.json and index.html. */
   readonly report: string | undefined
 }
@@ -31,14 +35,16 @@ export const USAGE = `npm run lab [-- FLAGS]              the chaos cells
 npm run lab -- conformance          the rows of test/sandbox/conformance-rows.ts on a real apiserver and ours
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
+npm run lab -- merge A B --report C one report of several runs' reports
 
-  --nodes N          nodes of the zone, 3 to ${MOST_NODES} (default 5)
+  --nodes N          nodes of the zone, 2 to ${MOST_NODES} (default 5); above ${MANY_NODES} with --profile default
   --cells a,b        only these cells
   --trials N         play each cell N times (default 1)
   --seed N           who plays which part (default: drawn, and printed)
   --profile NAME     the agents' periods: fast or default (default fast)
   --grace SECONDS    the control plane's node-monitor-grace-period (default 12 with fast, 50 with default)
   --kubernetes a,b   these versions, one after the other (default: the newest that is pinned)
+  --toleration S     seconds that Pods bear an unreachable node (default 3 with fast, 300 with default)
   --report FOLDER    write FOLDER/index.html and FOLDER/report.json; of several versions, into a folder for each
 
 Linux; root, or a user who may make user namespaces. The control plane is built from the Go modules pinned in
@@ -61,6 +67,7 @@ const FLAGS = {
   profile: { type: 'string', default: 'fast' },
   grace: { type: 'string' },
   kubernetes: { type: 'string', default: '' },
+  toleration: { type: 'string' },
   report: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
@@ -73,7 +80,7 @@ const parse = (args: readonly string[]) => {
   }
 }
 
-const COMMANDS = ['cells', 'conformance', 'build', 'list', 'help'] as const
+const COMMANDS = ['cells', 'conformance', 'build', 'list', 'merge', 'help'] as const
 
 const listOf = (text: string): readonly string[] => text.split(',').filter(name => name !== '')
 
@@ -98,23 +105,33 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
   const { values, positionals } = parse(args)
   const [word = 'cells', ...more] = positionals
   const command = COMMANDS.find(name => name === word)
-  if (command === undefined || (more.length > 0 && command !== 'build'))
+  if (command === undefined || (more.length > 0 && command !== 'build' && command !== 'merge'))
     throw new UsageError(`one of ${COMMANDS.join(', ')}, got ${positionals.join(' ')}`)
   const { profile } = values
   if (profile !== 'fast' && profile !== 'default')
     throw new UsageError(`--profile must be fast or default, got ${profile}`)
+  if (command === 'merge' && (more.length === 0 || values.report === undefined))
+    throw new UsageError('merge takes folders of reports, and --report for the new one')
+  const nodes = whole('--nodes', values.nodes, 2, MOST_NODES)
+  if (nodes > MANY_NODES && profile === 'fast')
+    throw new UsageError(
+      `--nodes above ${MANY_NODES} needs --profile default (fast probes every pair each second), got ${nodes}`,
+    )
   const grace = values.grace ?? (profile === 'fast' ? '12' : '50')
+  const toleration = values.toleration ?? (profile === 'fast' ? '3' : '300')
   const seed = values.seed ?? String(Date.now() % 1_000_000)
   return {
     command: values.help ? 'help' : command,
     kubernetes: versionsOf(values.kubernetes),
-    programs: programsOf(more),
-    nodes: whole('--nodes', values.nodes, 3, MOST_NODES),
+    programs: command === 'build' ? programsOf(more) : [],
+    merge: command === 'merge' ? more : [],
+    nodes,
     cells: listOf(values.cells),
     trials: whole('--trials', values.trials, 1, 1_000),
     seed: whole('--seed', seed, 0, 2 ** 32 - 1),
     profile,
     graceMs: 1_000 * whole('--grace', grace, 4, 600),
+    tolerationMs: 1_000 * whole('--toleration', toleration, 0, 3_600),
     report: values.report,
   }
 }

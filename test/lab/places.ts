@@ -13,5 +13,9 @@ export const cloudAddress = (index: number): string => `10.201.0.${index + 11}`
 /** A node's address on the observer's link, which no fault touches. */
 export const watchAddress = (index: number): string => `10.203.0.${index + 11}`
 
-/** More would overflow the kernel's neighbour table, which is one for all namespaces. */
-export const MOST_NODES = 24
+/** Where somebody sits who is no member. */
+export const STRANGER = 200
+
+/** Above this, neighbours are written down by hand: the kernel's table is one for all namespaces and too small. */
+export const MANY_NODES = 24
+export const MOST_NODES = 50

@@ -1,237 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lab's account: one JSON, and one HTML page that needs nothing else.
-import { mkdirSync, writeFileSync } from 'node:fs'
+// The lab's account: one JSON, and one HTML page. Accounts of several runs can be put together.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Claim, Played, Stretch } from './cell.js'
+import type { Played } from './cell.js'
+import { type Figure, figuresOf } from './figures.js'
 import type { LabOptions } from './options.js'
+import { drawReport } from './report-page.js'
 
-/** How often and how fast one claim of a cell came out. */
-export interface Figure {
-  readonly cell: string
-  readonly claim: string
-  readonly kind: Claim['kind']
-  readonly trials: number
-  readonly held: number
-  /** Of those that held; ms from the last fault. */
-  readonly p50: number
-  readonly p99: number
-  readonly max: number
-}
-
-interface Report {
+/** One call of the lab. */
+export interface Run {
   readonly command: string
   readonly date: string
   readonly kubernetes: string
   readonly machine: string
   readonly options: LabOptions
-  readonly ok: boolean
   readonly durationMs: number
+}
+
+export interface Report {
+  readonly ok: boolean
+  readonly runs: readonly Run[]
   /** What this lab cannot do to a zone. */
   readonly notPlayed: readonly string[]
   readonly figures: readonly Figure[]
   readonly cells: readonly Played[]
 }
 
-/** Nearest rank. */
-const percentile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0
-
-/** A cell may claim the same twice, after each of two faults: they are counted apart. */
-const numbered = (claims: readonly Claim[]): readonly Claim[] => {
-  const seen = new Map<string, number>()
-  return claims.map(claim => {
-    const nth = (seen.get(claim.claim) ?? 0) + 1
-    seen.set(claim.claim, nth)
-    return nth === 1 ? claim : { ...claim, claim: `${claim.claim} (${nth})` }
-  })
-}
-
-/** One line per claim of each cell, over all trials. */
-export const figuresOf = (cells: readonly Played[]): readonly Figure[] => {
-  const groups = new Map<string, { cell: string; claims: Claim[] }>()
-  for (const { cell, claims } of cells)
-    for (const claim of numbered(claims)) {
-      const key = `${cell}\n${claim.claim}`
-      const group = groups.get(key) ?? { cell, claims: [] }
-      group.claims.push(claim)
-      groups.set(key, group)
-    }
-  return [...groups.values()].map(({ cell, claims }) => {
-    const held = claims.filter(claim => claim.ok)
-    const sorted = held.map(claim => claim.ms).toSorted((a, b) => a - b)
-    return {
-      cell,
-      claim: claims[0]!.claim,
-      kind: claims[0]!.kind,
-      trials: claims.length,
-      held: held.length,
-      p50: Math.round(percentile(sorted, 0.5)),
-      p99: Math.round(percentile(sorted, 0.99)),
-      max: Math.round(sorted.at(-1) ?? 0),
-    }
-  })
-}
-
-const escape = (text: string): string => text.replaceAll(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
-const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
-
-const WIDTH = 920
-const LEFT = 80
-const LANE = 40
-const TOP = 24
-
-/** The colour of what the others say: nobody down, some, all. */
-const seenColour = ({ down, of, done }: Stretch): string => {
-  if (of === 0) return '#bbb'
-  if (down === 0) return done === 'running' ? '#bfe3c0' : '#e9e3c0'
-  return down === of ? '#d9534f' : '#f0ad4e'
-}
-
-const clusterColour = ({ ready, unreachable }: Stretch): string => {
-  if (unreachable) return '#444'
-  return ready === 'True' ? '#dfe8f5' : '#888'
-}
-
-interface Bar {
-  readonly y: number
-  readonly height: number
-  readonly colour: string
-  readonly title: string
-}
-
-const describe = (s: Stretch): string =>
-  `${s.done}; ${s.down} of ${s.of} others say down; Ready ${s.ready}` +
-  `${s.marked ? '; marked nodeunhealth' : ''}${s.vouched ? '; vouched for' : ''}` +
-  `${s.unreachable ? '; unreachable:NoExecute' : ''}; Pod ${s.pod}`
-
-const barsOf = (stretch: Stretch, y: number): readonly Bar[] => {
-  const title = describe(stretch)
-  const bars = [
-    { y: y + 4, height: 13, colour: seenColour(stretch), title },
-    { y: y + 19, height: 7, colour: clusterColour(stretch), title },
-  ]
-  if (stretch.marked) bars.push({ y: y + 28, height: 4, colour: '#8b1a1a', title })
-  if (stretch.vouched) bars.push({ y: y + 28, height: 4, colour: '#2a6fdb', title })
-  if (stretch.pod !== 'ready')
-    bars.push({ y: y + 34, height: 3, colour: stretch.pod === 'gone' ? '#000' : '#c9a227', title })
-  return bars
-}
-
-/** The timeline of a cell as inline SVG: a lane per node, what was done above. */
-const drawTimeline = (played: Played): string => {
-  const names = Object.keys(played.stretches).toSorted((a, b) =>
-    a.localeCompare(b, 'en', { numeric: true }),
-  )
-  const endMs = Math.max(1, played.ms)
-  const x = (at: number): number => LEFT + (Math.max(0, at) / endMs) * (WIDTH - LEFT - 10)
-  const height = TOP + names.length * LANE + 18
-  const parts: string[] = []
-  for (const [row, name] of names.entries()) {
-    const y = TOP + row * LANE
-    parts.push(`<text x="4" y="${y + 16}">${escape(name)}</text>`)
-    const own = played.stretches[name]!
-    for (const [i, stretch] of own.entries()) {
-      const from = x(stretch.from)
-      const width = Math.max(1, x(own[i + 1]?.from ?? endMs) - from)
-      for (const bar of barsOf(stretch, y))
-        parts.push(
-          `<rect x="${from.toFixed(1)}" y="${bar.y}" width="${width.toFixed(1)}" height="${bar.height}" ` +
-            `fill="${bar.colour}"><title>${seconds(stretch.from)} s: ${escape(bar.title)}</title></rect>`,
-        )
-    }
-  }
-  const faults = played.moments.filter(
-    moment => moment.kind === 'fault' || moment.kind === 'broken',
-  )
-  for (const [i, { at, text, kind }] of faults.entries()) {
-    const colour = kind === 'fault' ? '#333' : '#d00'
-    parts.push(
-      `<line x1="${x(at)}" x2="${x(at)}" y1="${TOP - 8}" y2="${height - 16}" stroke="${colour}" stroke-dasharray="3 2">` +
-        `<title>${escape(text)}</title></line>`,
-      `<text x="${x(at) - 3}" y="${TOP - 11}" fill="${colour}">${i + 1}</text>`,
-    )
-  }
-  for (const { at, node, text, kind } of played.moments) {
-    const row = names.indexOf(node)
-    if (kind !== 'write' || row < 0) continue
-    const y = TOP + row * LANE + 2
-    parts.push(
-      `<path d="M${x(at)} ${y + 6}l-4 -8h8z" fill="#6b2fb3"><title>${seconds(at)} s: ${escape(text)}</title></path>`,
-    )
-  }
-  for (let tick = 0; tick <= 10; tick++) {
-    const at = (endMs * tick) / 10
-    parts.push(`<text x="${x(at) - 8}" y="${height - 3}" class="axis">${seconds(at)}</text>`)
-  }
-  const list = faults.map(
-    ({ at, text, kind }) =>
-      `<li class="${kind}">${seconds(at)} s: ${escape(text)}${kind === 'broken' ? ' — did not hold' : ''}</li>`,
-  )
-  return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img">${parts.join('')}</svg><ol>${list.join('')}</ol>`
-}
-
-const drawCell = (played: Played): string => {
-  const rows = played.claims.map(
-    ({ claim, kind, ok, ms }) =>
-      `<tr class="${ok ? 'ok' : 'bad'}"><td>${ok ? 'held' : 'NOT'}</td><td>${escape(claim)}</td>` +
-      `<td>${kind === 'becomes' ? 'after' : 'for'} ${seconds(ms)} s</td></tr>`,
-  )
-  const writes = played.moments.filter(moment => moment.kind === 'write')
-  const list = writes.map(w => `<li>${seconds(w.at)} s: ${escape(w.node)}: ${escape(w.text)}</li>`)
-  const logs = played.logs.length === 0 ? '' : `<pre>${escape(played.logs.join('\n'))}</pre>`
-  return (
-    `<details ${played.ok ? '' : 'open'}><summary class="${played.ok ? 'ok' : 'bad'}"><b>${escape(played.cell)}</b> ` +
-    `${escape(played.shows)} <i>seed ${played.seed}</i></summary>${drawTimeline(played)}` +
-    `<table>${rows.join('')}</table><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${logs}</details>`
-  )
-}
-
-const drawFigure = (f: Figure): string =>
-  `<tr class="${f.held === f.trials ? 'ok' : 'bad'}"><td>${escape(f.cell)}</td><td>${escape(f.claim)}</td>` +
-  `<td>${f.held}/${f.trials}</td><td>${seconds(f.p50)}</td><td>${seconds(f.p99)}</td><td>${seconds(f.max)}</td></tr>`
-
-const STYLE = `body{font:14px/1.45 system-ui,sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#222}
-svg{width:100%;background:#fafafa;margin-top:.5em}svg text{font-size:11px}.axis{fill:#777}
-table{border-collapse:collapse;margin:.5em 0}td,th{padding:1px 8px;text-align:left;border-bottom:1px solid #eee}
-.bad,.bad td:first-child,li.broken{color:#b00}summary{cursor:pointer;padding:.3em 0}pre{overflow:auto;font-size:11px;background:#f4f4f4}
-.key span{display:inline-block;width:1.2em;height:.8em;margin:0 .3em 0 1em}`
-
-const KEY: readonly (readonly [colour: string, meaning: string])[] = [
-  ['#bfe3c0', 'all others call it up'],
-  ['#f0ad4e', 'some call it down'],
-  ['#d9534f', 'all call it down'],
-  ['#dfe8f5', 'Ready'],
-  ['#888', 'Unknown'],
-  ['#444', 'unreachable:NoExecute'],
-  ['#8b1a1a', 'marked nodeunhealth'],
-  ['#2a6fdb', 'vouched for'],
-  ['#c9a227', 'endpoint not ready'],
-  ['#000', 'Pod evicted'],
-  ['#6b2fb3', 'a write (triangle)'],
-]
-
-/** The page. */
-const drawReport = (report: Report): string => {
-  const key = KEY.map(([colour, text]) => `<span style="background:${colour}"></span>${text}`)
-  const held = report.cells.filter(cell => cell.ok).length
-  const figures = report.figures.filter(figure => figure.kind === 'becomes')
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>edge-health lab</title><style>${STYLE}</style>
-<h1>edge-health lab: ${held} of ${report.cells.length} cells held</h1>
-<p><code>${escape(report.command)}</code><br>${escape(report.date)}; Kubernetes ${escape(report.kubernetes)}; ${escape(report.machine)};
-${report.options.nodes} nodes, profile ${report.options.profile}, node-monitor-grace-period ${report.options.graceMs / 1_000} s;
-${(report.durationMs / 60_000).toFixed(1)} min</p>
-<p>Not played: ${report.notPlayed.map(escape).join('; ')}.</p>
-<p class="key">${key.join('')}</p>
-${report.cells.map(drawCell).join('\n')}
-<h2>Seconds from the fault</h2>
-<table><tr><th>cell</th><th>what</th><th>held</th><th>p50</th><th>p99</th><th>max</th></tr>${figures.map(drawFigure).join('')}</table>
-</html>
-`
-}
-
 /** Write `index.html` and `report.json` into the folder. */
-export const writeReport = (folder: string, report: Report): void => {
+export const writeReport = (folder: string, account: Omit<Report, 'figures'>): void => {
+  const report: Report = { ...account, figures: figuresOf(account.cells) }
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'index.html'), drawReport(report))
   writeFileSync(join(folder, 'report.json'), `${JSON.stringify(report, undefined, 1)}\n`)
+}
+
+/** One account of all that was played in these runs. @throws Error when a folder has no report of ours. */
+export const mergeReports = (folders: readonly string[], into: string): void => {
+  const all = folders.map(
+    folder => JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as Report,
+  )
+  writeReport(into, {
+    ok: all.every(report => report.ok),
+    runs: all.flatMap(report => report.runs),
+    notPlayed: [...new Set(all.flatMap(report => report.notPlayed))],
+    cells: all.flatMap(report => report.cells),
+  })
 }

@@ -1,22 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 import { systemClock, sleep } from '../../core/clock.js'
 import { seededRandom } from '../support/seeded-random.js'
-import { type Cell, type Limits, limitsFor, playCell, type Played, type Roles } from './cell.js'
-import { CELLS } from './cells.js'
+import {
+  type Cell,
+  type Claim,
+  isBroken,
+  type Limits,
+  limitsFor,
+  type Played,
+  type Roles,
+  zoneOf,
+} from './cell.js'
+import { CELLS } from './cells/all.js'
 import type { Lab } from './lab.js'
 import { type LabOptions, UsageError } from './options.js'
+import { playCell } from './play.js'
 
-/** The cells that were asked for. @throws UsageError for an unknown name, or a zone too small for it. */
-export const chooseCells = ({ cells, nodes }: LabOptions): readonly Cell[] => {
+/** Why a cell cannot be played in such a zone; undefined when it can. */
+const refusal = (cell: Cell, { nodes, profile }: LabOptions): string | undefined => {
+  const { name, least, most = Infinity } = cell
+  if (nodes < least) return `the cell ${name} needs --nodes ${least} or more, got ${nodes}`
+  if (nodes > most) return `the cell ${name} needs --nodes ${most} or fewer, got ${nodes}`
+  if (cell.profile !== undefined && cell.profile !== profile)
+    return `the cell ${name} needs --profile ${cell.profile}, got ${profile}`
+  return undefined
+}
+
+/** The cells that were asked for. @throws UsageError for an unknown name, or a zone that does not fit it. */
+export const chooseCells = (options: LabOptions): readonly Cell[] => {
+  const { cells } = options
   for (const name of cells) {
     const cell = CELLS.find(each => each.name === name)
     const known = CELLS.map(each => each.name).join(', ')
     if (cell === undefined) throw new UsageError(`--cells must be of ${known}, got ${name}`)
-    if (nodes < cell.least)
-      throw new UsageError(`the cell ${name} needs --nodes ${cell.least} or more, got ${nodes}`)
+    const why = refusal(cell, options)
+    if (why !== undefined) throw new UsageError(why)
   }
   return CELLS.filter(
-    cell => nodes >= cell.least && (cells.length === 0 || cells.includes(cell.name)),
+    cell =>
+      refusal(cell, options) === undefined && (cells.length === 0 || cells.includes(cell.name)),
   )
 }
 
@@ -32,6 +54,9 @@ const drawRoles = (names: readonly string[], cell: string, seed: number): Roles 
 }
 
 const SETTLE_MS = 60_000
+
+/** The agents' rounds repeat in this time: a fault that comes at any moment of it finds them in any phase. */
+const phaseOf = (profile: LabOptions['profile']): number => (profile === 'fast' ? 1_000 : 10_000)
 
 /** Undo everything and wait until all is well. @returns whether it is. */
 const settle = async (lab: Lab, signal: AbortSignal): Promise<boolean> => {
@@ -57,22 +82,30 @@ const settle = async (lab: Lab, signal: AbortSignal): Promise<boolean> => {
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
 
+const word = (claim: Claim): string => {
+  if (isBroken(claim)) return 'NOT OK'
+  return claim.ok ? 'ok    ' : 'did not'
+}
+
 const tell = (played: Played, options: LabOptions, say: (line: string) => void): void => {
-  for (const { claim, ok, kind, ms } of played.claims)
-    say(`  ${ok ? 'ok    ' : 'NOT OK'} ${claim} (${kind === 'stays' ? 'for ' : ''}${seconds(ms)})`)
+  for (const claim of played.claims) {
+    const { kind, ms } = claim
+    say(`  ${word(claim)} ${claim.claim} (${kind === 'stays' ? 'for ' : ''}${seconds(ms)})`)
+  }
   if (played.ok) return
   say('  timeline:')
   for (const { at, kind, node, text } of played.moments)
     say(`    ${seconds(at).padStart(7)} ${kind.padEnd(6)} ${node === '' ? '' : `${node}: `}${text}`)
   for (const line of played.logs) say(`    ${line}`)
-  const grace = `--profile ${options.profile} --grace ${options.graceMs / 1_000}`
+  const { profile, graceMs, tolerationMs } = options
+  const grace = `--profile ${profile} --grace ${graceMs / 1_000} --toleration ${tolerationMs / 1_000}`
   say(
     `  alone: npm run lab -- --nodes ${options.nodes} ${grace} --cells ${played.cell} --seed ${played.seed}`,
   )
 }
 
-const notSettled = (cell: Cell, seed: number): Played => ({
-  ...{ cell: cell.name, shows: cell.shows, seed, ok: false, ms: 0 },
+const notSettled = (cell: Cell, zone: string, seed: number): Played => ({
+  ...{ zone, cell: cell.name, shows: cell.shows, seed, ok: false, ms: 0 },
   claims: [{ claim: 'before it all is well', kind: 'becomes', ok: false, ms: SETTLE_MS }],
   ...{ moments: [], stretches: {}, logs: [] },
 })
@@ -99,9 +132,10 @@ export const runCells = async (
       const played = (await settle(lab, signal))
         ? await playCell(cell, lab, {
             ...{ seed, limits, signal, trouble },
+            delayMs: seededRandom(seed).below(phaseOf(options.profile)),
             roles: drawRoles(lab.names, cell.name, seed),
           })
-        : notSettled(cell, seed)
+        : notSettled(cell, zoneOf(options), seed)
       tell(played, options, say)
       seams.onPlayed(played)
       if (trouble() !== undefined) return

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..', '..')
 process.chdir(root)
 await build({
   absWorkingDir: root,
-  entryPoints: ['test/lab/main.ts', 'test/lab/inside.ts'],
+  entryPoints: ['test/lab/main.ts', 'test/lab/inside.ts', 'test/lab/rogue/main.ts'],
   outdir: '.cache/lab',
   outExtension: { '.js': '.mjs' },
   bundle: true,

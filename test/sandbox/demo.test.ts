@@ -64,12 +64,16 @@ const sightOf = (nodes: ReadonlyMap<string, Fake>): Sight => {
     guards: isUp(fake) ? [] : [{ kind: 'brake' }],
     cloudCutSince: fake.isCut ? '2026-01-01T00:00:00Z' : null,
     vouch: { state: fake.isCut ? 'active' : 'idle', by: fake.isCut ? 'edge-1' : null },
+    recordAgeSeconds: 1,
+    peer: { state: 'ok' },
+    nextWrite: null,
     lastWrite: fake.isAnnotated ? { at: '', by: 'edge-1', what: 'annotation' } : null,
   })
   const status = (fake: Fake): AgentStatus => ({
     cloudLink: { state: fake.isCut ? 'cut' : 'up' },
     brake: { isOn: false },
     disruption: 'normal',
+    zone: { members: nodes.size },
     nodes: [...nodes].map(opinion),
   })
   return {

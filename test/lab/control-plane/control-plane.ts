@@ -152,6 +152,19 @@ export class ControlPlane {
     return this.#stopping
   }
 
+  /** The apiserver hangs: its connections stay open, and nobody answers. */
+  freezeServer(): void {
+    this.#child('kube-apiserver').freeze()
+  }
+
+  thawServer(): void {
+    this.#child('kube-apiserver').thaw()
+  }
+
+  #child(name: keyof Binaries): Child {
+    return this.#children.find(child => child.title === name)!
+  }
+
   async #stop(): Promise<void> {
     this.admin.close()
     // The apiserver takes a minute to say goodbye to open watches, and nobody needs what these programs know.

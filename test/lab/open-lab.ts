@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a zone under a control plane comes about.
+import { randomBytes } from 'node:crypto'
+import { basename, join } from 'node:path'
+import type { Binaries } from './control-plane/programs.js'
+import type { ServingPair } from './control-plane/certificates.js'
+import { makeControlPlane } from './control-plane/control-plane.js'
+import { Lab } from './lab.js'
+import { LabNode } from './lab-node.js'
+import { openNetwork } from './network.js'
+import { applyDeploy, daemonTemplate, makeKey } from './objects.js'
+import { Observer } from './observer.js'
+import type { LabOptions } from './options.js'
+
+interface LabParts {
+  readonly binaries: Binaries
+  readonly dir: string
+  readonly serving: ServingPair
+  readonly onCrash: (what: string) => void
+}
+
+const nodeName = (index: number): string => `edge-${index + 1}`
+
+/** Start a control plane, lay the cables, apply deploy/base and bring up all nodes. `stop` it in any case. */
+export const openLab = async (
+  options: LabOptions,
+  parts: LabParts,
+  signal: AbortSignal,
+): Promise<Lab> => {
+  const { binaries, dir, serving, onCrash } = parts
+  const names = Array.from({ length: options.nodes }, (_, i) => nodeName(i))
+  const tokens = new Map(names.map(name => [name, randomBytes(16).toString('hex')]))
+  const users = [...tokens].map(([name, token]) => ({
+    token,
+    name: `system:node:${name}`,
+    groups: ['system:nodes'],
+  }))
+  const crashed = ({ title }: { title: string }, lines: readonly string[]): void =>
+    onCrash([`${title} ended by itself`, ...lines].join('\n  '))
+  const plane = await makeControlPlane({
+    ...{ binaries, dir, serving, users, onCrash: crashed },
+    graceMs: options.graceMs,
+  })
+  try {
+    const [network] = await Promise.all([openNetwork(options.nodes), plane.start(signal)])
+    const keys = { primary: makeKey() }
+    await applyDeploy(plane, keys)
+    const args = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!.args
+    const script = join(process.cwd(), 'dist/edge-health.cjs')
+    const shared = { script, args, ca: serving.cert, onCrash: crashed }
+    const settings = { ...shared, profile: options.profile, run: basename(dir) }
+    const nodes = network.nodes.map(
+      (space, index) => new LabNode({ name: names[index]!, index, space }, settings),
+    )
+    const observer = new Observer(nodes, plane.admin, plane.auditLog)
+    const { stranger } = network
+    return new Lab(options, { plane, nodes, observer, stranger, keys, kubeletTokens: tokens })
+  } catch (error) {
+    await plane.stop()
+    throw error
+  }
+}

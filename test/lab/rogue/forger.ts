@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A member that holds the shared key and lies: well-formed, rightly signed messages with whatever content it likes.
+import { makeHttpTransport } from '../../../agent/adapters/http-transport.js'
+import { BodyCodec } from '../../../agent/commun/body.js'
+import { Heartbeat, MAX_HEARTBEAT } from '../../../agent/commun/heartbeat.js'
+import { makeKeyRing, type KeyRing } from '../../../agent/commun/key-ring.js'
+import { meshTopology } from '../../../agent/commun/mesh.js'
+import { RecordTable } from '../../../agent/commun/table.js'
+import { open, seal, TYPE, zoneHash } from '../../../agent/commun/wire.js'
+import { sleep, systemClock } from '../../../core/clock.js'
+import { parseNodeName, parseZoneName } from '../../../core/ids.js'
+import { systemRandom } from '../../../core/random.js'
+import { makeRoster, type RosterMember } from '../../../core/roster.js'
+import { FLAG } from '../../../vote/evidence.js'
+import type { Order } from './order.js'
+
+type LieOrder = Extract<Order, { do: 'lie' }>
+
+const ROUND_MS = 100
+/** Above what was last heard, so that the true record is a while behind. */
+const AHEAD = 5
+
+/** Where the talk with one receiver stands. */
+interface Talk {
+  readonly to: RosterMember
+  destBoot: bigint
+  seq: number
+}
+
+export class Forger {
+  readonly #order: LieOrder
+  readonly #table: RecordTable
+  readonly #codec: BodyCodec
+  readonly #keys: KeyRing
+  readonly #talks: readonly Talk[]
+  readonly #boot = systemRandom.bits64()
+  readonly #zone = zoneHash('', '')
+  readonly #count: (answer: string) => void
+
+  constructor(order: LieOrder, count: (answer: string) => void) {
+    this.#order = order
+    this.#count = count
+    const roster = makeRoster(parseZoneName(''), parseNodeName(order.self), order.members)
+    const heartbeat = new Heartbeat(systemClock, undefined, () => undefined)
+    const topology = meshTopology(roster.members.length)
+    this.#table = new RecordTable(roster, topology, { clock: systemClock, heartbeat })
+    this.#codec = new BodyCodec(this.#table)
+    this.#keys = makeKeyRing(order.key)
+    this.#talks = roster.members
+      .filter(member => member.name !== order.self)
+      .map(to => ({ to, destBoot: 0n, seq: 0 }))
+  }
+
+  /** Tell everybody in turn, again and again. */
+  async run(signal: AbortSignal): Promise<void> {
+    const transport = makeHttpTransport()
+    for (let turn = 0; !signal.aborted; turn++) {
+      const talk = this.#talks[turn % this.#talks.length]!
+      this.#forge()
+      const { to } = talk
+      const peer = { name: to.name, address: to.address, port: this.#order.port }
+      try {
+        const inner = AbortSignal.any([signal, AbortSignal.timeout(1_000)])
+        const answer = await transport.send(peer, 'gossip', this.#seal(talk), inner)
+        this.#count(String(answer.status))
+        this.#hear(talk, answer.body)
+      } catch {
+        this.#count('unreachable')
+      }
+      await sleep(systemClock, ROUND_MS, signal)
+    }
+    transport.close()
+  }
+
+  #forge(): void {
+    const { roster, self } = this.#table
+    const { lies } = this.#order
+    for (const name of lies.down) this.#table.setOwnVote(roster.indexOf(name) ?? -1, true, 2)
+    this.#table.setOwnFlags(FLAG.kubeletWell, -Infinity)
+    this.#table.beat()
+    for (const member of roster.members) {
+      const isSilenced = lies.silenced.includes(member.name)
+      const isForged = lies.inAllNames || isSilenced
+      const origin = roster.indexOf(member.name)!
+      if (isForged && origin !== self) this.#forgeOf(origin, member.name, isSilenced)
+    }
+  }
+
+  #forgeOf(origin: number, name: string, isSilenced: boolean): void {
+    const table = this.#table
+    const { lies } = this.#order
+    const isCut = lies.cut.includes(name)
+    const draft = table.makeDraft()
+    draft.origin = origin
+    draft.hb = isSilenced ? MAX_HEARTBEAT : Math.max(table.hb[origin]!, nowSeconds()) + AHEAD
+    draft.producedAt = systemClock.now()
+    draft.flags = (isSilenced ? FLAG.selfSuspect : FLAG.kubeletWell) | (isCut ? FLAG.cloudCut : 0)
+    draft.cloudCutAt = isCut ? systemClock.now() - 60_000 : -Infinity
+    for (const victim of lies.down) {
+      const slot = table.topology.slotOf(origin, table.roster.indexOf(victim) ?? -1)
+      if (slot < 0) continue
+      draft.anyDown = true
+      draft.down[slot >> 3]! |= 1 << (slot & 7)
+    }
+    table.merge(draft)
+  }
+
+  #seal(talk: Talk): Buffer {
+    const table = this.#table
+    const baseHb = table.hb[table.self]!
+    const order = { sparse: false, keySetHash: this.#keys.setHash, baseHb, suspects: [] }
+    const body = this.#codec.encode(order, systemClock.now())
+    const header = {
+      type: TYPE.gossip,
+      flags: 0,
+      membershipHash: table.hash,
+      senderId: table.roster.members[table.self]!.id,
+      senderBoot: this.#boot,
+      senderSeq: ++talk.seq,
+      baseHb,
+      destBoot: talk.destBoot,
+      count: table.size,
+    }
+    return seal(header, body, this.#zone, this.#keys.primary)
+  }
+
+  /** What the others say, so that the lies stay ahead of it. */
+  #hear(talk: Talk, bytes: Uint8Array): void {
+    const reply = open(bytes, this.#zone, this.#keys)
+    if (!reply.ok) return
+    const { header, body } = reply
+    if (header.type === TYPE.challenge) talk.destBoot = header.senderBoot
+    else if (this.#codec.canRead(header))
+      this.#codec.read(header, body, systemClock.now(), draft => this.#table.merge(draft))
+  }
+}
+
+const nowSeconds = (): number => Math.floor(systemClock.wall() / 1_000)

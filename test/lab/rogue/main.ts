@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rogue as a process of its own: an order as JSON on the first line of its input; what came of it, line by line on
+// its output; it ends with its input.
+import { createInterface } from 'node:readline'
+import { Forger } from './forger.js'
+import type { Order } from './order.js'
+import { record } from './recorder.js'
+import { Replayer } from './replayer.js'
+
+const TELL_MS = 250
+
+const end = new AbortController()
+const tally: Record<string, number> = {}
+const count = (answer: string): void => {
+  tally[answer] = (tally[answer] ?? 0) + 1
+}
+const tell = (): void => void process.stdout.write(`${JSON.stringify(tally)}\n`)
+
+const obey = async (order: Order): Promise<void> => {
+  switch (order.do) {
+    case 'lie':
+      return new Forger(order, count).run(end.signal)
+    case 'record':
+      return record(order, count, end.signal)
+    case 'replay':
+      return new Replayer(order, count).run(end.signal)
+  }
+}
+
+const input = createInterface({ input: process.stdin })
+input.once('close', () => end.abort())
+input.once('line', line => {
+  const timer = setInterval(tell, TELL_MS)
+  void obey(JSON.parse(line) as Order).finally(() => {
+    clearInterval(timer)
+    tell()
+    process.exit(0)
+  })
+})
