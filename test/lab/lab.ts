@@ -103,6 +103,7 @@ export class Lab {
    * also what they allow.
    */
   async forgetPast(): Promise<void> {
+    this.warmSince = Infinity
     await this.plane.forget(new AbortController().signal)
     this.warmSince = Date.now()
   }

@@ -6,6 +6,7 @@ import { Heartbeat, MAX_HEARTBEAT } from '../../../agent/commun/heartbeat.js'
 import { makeKeyRing, type KeyRing } from '../../../agent/commun/key-ring.js'
 import { meshTopology } from '../../../agent/commun/mesh.js'
 import { RecordTable } from '../../../agent/commun/table.js'
+import type { Transport } from '../../../agent/commun/transport.js'
 import { open, seal, TYPE, zoneHash } from '../../../agent/commun/wire.js'
 import { sleep, systemClock } from '../../../core/clock.js'
 import { parseNodeName, parseZoneName } from '../../../core/ids.js'
@@ -16,7 +17,8 @@ import type { Order } from './order.js'
 
 type LieOrder = Extract<Order, { do: 'lie' }>
 
-const ROUND_MS = 100
+/** Just below the rate at which one source is refused. */
+const ROUND_MS = 60
 /** Above what was last heard, so that the true record is a while behind. */
 const AHEAD = 5
 
@@ -51,14 +53,18 @@ export class Forger {
       .map(to => ({ to, destBoot: 0n, seq: 0 }))
   }
 
-  /** Tell everybody in turn, again and again. */
+  /** Tell everybody, as often as they listen to one source. */
   async run(signal: AbortSignal): Promise<void> {
     const transport = makeHttpTransport()
-    for (let turn = 0; !signal.aborted; turn++) {
-      const talk = this.#talks[turn % this.#talks.length]!
+    await Promise.all(this.#talks.map(talk => this.#tellAll(talk, transport, signal)))
+    transport.close()
+  }
+
+  async #tellAll(talk: Talk, transport: Transport, signal: AbortSignal): Promise<void> {
+    const { to } = talk
+    const peer = { name: to.name, address: to.address, port: this.#order.port }
+    while (!signal.aborted) {
       this.#forge()
-      const { to } = talk
-      const peer = { name: to.name, address: to.address, port: this.#order.port }
       try {
         const inner = AbortSignal.any([signal, AbortSignal.timeout(1_000)])
         const answer = await transport.send(peer, 'gossip', this.#seal(talk), inner)
@@ -69,7 +75,6 @@ export class Forger {
       }
       await sleep(systemClock, ROUND_MS, signal)
     }
-    transport.close()
   }
 
   #forge(): void {
@@ -94,7 +99,8 @@ export class Forger {
     draft.origin = origin
     draft.hb = isSilenced ? MAX_HEARTBEAT : Math.max(table.hb[origin]!, nowSeconds()) + AHEAD
     draft.producedAt = systemClock.now()
-    draft.flags = (isSilenced ? FLAG.selfSuspect : FLAG.kubeletWell) | (isCut ? FLAG.cloudCut : 0)
+    draft.flags =
+      (lies.inAllNames ? FLAG.kubeletWell : FLAG.selfSuspect) | (isCut ? FLAG.cloudCut : 0)
     draft.cloudCutAt = isCut ? systemClock.now() - 60_000 : -Infinity
     for (const victim of lies.down) {
       const slot = table.topology.slotOf(origin, table.roster.indexOf(victim) ?? -1)
