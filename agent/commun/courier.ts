@@ -13,6 +13,7 @@ export class Batch {
   readonly route: Extract<Route, 'gossip' | 'vote'>
   /** Whom the receiver shall probe at once. */
   readonly suspects: readonly NodeName[]
+  readonly isEmpty: boolean
   /** What a receiver must have to read the dense form. */
   readonly hash: bigint
   readonly #x: Exchange
@@ -22,25 +23,28 @@ export class Batch {
   #dense: Buffer | undefined
   #sparse: Buffer | undefined
 
+  /** @param isEmpty leave the records out: nothing is new, and no state is wanted in return. */
   constructor(
     x: Exchange,
     route: Extract<Route, 'gossip' | 'vote'>,
     suspects: readonly NodeName[],
+    isEmpty = false,
   ) {
     const { table, codec } = x
     table.beat()
     this.#x = x
     this.route = route
     this.suspects = suspects
+    this.isEmpty = isEmpty
     this.hash = table.hash
     this.#baseHb = table.hb[table.self]!
-    this.#count = table.size
+    this.#count = isEmpty ? 0 : table.size
     const indices: number[] = []
     for (const name of suspects) {
       const index = table.roster.indexOf(name)
       if (index !== undefined) indices.push(index)
     }
-    const order = { suspects: indices, keySetHash: x.keys.setHash, baseHb: this.#baseHb }
+    const order = { suspects: indices, keySetHash: x.keys.setHash, baseHb: this.#baseHb, isEmpty }
     this.#encode = sparse => codec.encode({ ...order, sparse }, x.now)
   }
 

@@ -72,7 +72,7 @@ export class Inbox {
     if (suspects === undefined) return this.#refuse('malformed', peer)
     peer.heard(x.now)
     for (const target of suspects) this.#onCall(target, peer)
-    const wantsState = route === 'gossip' || suspects.length > 0
+    const wantsState = route === 'gossip' || (suspects.length > 0 && header.count > 0)
     return this.#reply(peer, header, wantsState ? TYPE.state : TYPE.ack)
   }
 

@@ -106,7 +106,10 @@ export class Push {
     this.#x.seams.onSuspect(name)
   }
 
-  /** The own round on this member ended: whoever called for it hears of it even if the vote stays what it was. */
+  /**
+   * The own round on this member ended: whoever called for it and says that it is down hears that we agree, or still
+   * do not. That all is well as before is no news to others.
+   */
   roundEnded(target: number): void {
     if (this.#answer(target)) this.#arm()
   }
@@ -156,9 +159,13 @@ export class Push {
   #answer(target: number): boolean {
     const owed = this.#calls.get(this.#nameOf(target))?.owed
     if (owed === undefined || owed.size === 0) return false
-    for (const caller of owed) this.#callers.add(caller)
+    const { table } = this.#x
+    const isDown = table.saysDown(table.self, target)
+    const before = this.#callers.size
+    for (const caller of owed)
+      if (isDown || table.saysDown(caller.index, target)) this.#callers.add(caller)
     owed.clear()
-    return true
+    return this.#callers.size > before
   }
 
   #arm(waitMs = this.#x.o.pushBatchMs): void {
@@ -174,20 +181,28 @@ export class Push {
     const about = indicesOf(this.#flipped)
     if (this.#toAll) about.push(self)
     const suspects = [...this.#suspects].slice(0, MAX_SUSPECTS)
+    const called = this.#some(this.#observers(indicesOf(suspects)), FANOUT)
+    // Two attempts that were missed are nothing that anybody has to know: only what comes of it is.
+    const isMere =
+      this.#callers.size + about.length === 0 && !this.#saysDownAny(indicesOf(suspects))
     const told = new Set([
       ...this.#callers,
       ...this.#some(this.#observers(about), FANOUT),
       ...this.#rumour.listeners(),
     ])
-    const called = this.#some(this.#observers(indicesOf(suspects)), FANOUT)
     this.#flipped.clear()
     this.#suspects.clear()
     this.#callers.clear()
     this.#toAll = false
     for (const peer of called) told.delete(peer)
-    this.#send(told, [])
-    this.#send(called, suspects)
+    this.#send(told, [], false)
+    this.#send(called, suspects, isMere)
     if (this.#rumour.isNews) this.#arm(RUMOUR_EVERY_MS)
+  }
+
+  #saysDownAny(targets: readonly number[]): boolean {
+    const { table } = this.#x
+    return targets.some(target => table.saysDown(table.self, target))
   }
 
   /** The other observers of these members that are worth a message. */
@@ -208,7 +223,7 @@ export class Push {
     return peers.length <= limit ? peers : shuffle(this.#x.seams.random, peers).slice(0, limit)
   }
 
-  #send(peers: Iterable<PeerState>, suspects: readonly NodeName[]): void {
+  #send(peers: Iterable<PeerState>, suspects: readonly NodeName[], isEmpty: boolean): void {
     let batch: Batch | undefined
     for (const peer of peers) {
       const lane = this.#lanes.get(peer) ?? newLane()
@@ -218,7 +233,7 @@ export class Push {
         for (const name of suspects) lane.suspects.add(name)
         continue
       }
-      batch ??= new Batch(this.#x, 'vote', suspects)
+      batch ??= new Batch(this.#x, 'vote', suspects, isEmpty)
       // Never rejects.
       void this.#run(lane, peer, batch)
     }
@@ -240,7 +255,8 @@ export class Push {
       )
       lane.isWanted = false
       lane.suspects.clear()
-      wasTaken = await this.#courier.deliver(peer, new Batch(this.#x, 'vote', suspects))
+      const batch = new Batch(this.#x, 'vote', suspects, isRetry && first.isEmpty)
+      wasTaken = await this.#courier.deliver(peer, batch)
     }
     lane.isBusy = false
   }

@@ -192,23 +192,31 @@ t.test('a call for votes makes the others probe once and answer', async t => {
   const zone = new ExchangeZone(5, 23).startAll()
   await zone.clock.advance(20_000)
   const [caller, ...others] = zone.agents
-  const at = zone.clock.now()
+  const recordOf = (n: number): number => caller!.engine.table.producedAt[caller!.index(n)]!
   caller!.engine.suspect(caller!.index(1))
   caller!.engine.suspect(caller!.index(1))
+  const votes: string[] = []
+  zone.network.onWire = (body, route, kind) => {
+    const count = Buffer.from(body).readUInt32LE(56)
+    if (route === 'vote') votes.push(`${kind} ${count}`)
+  }
   await zone.clock.advance(150)
   for (const agent of others) t.same(agent.suspected, agent.n === 1 ? [] : ['n1'], `n${agent.n}`)
+  t.same(new Set(votes), new Set(['request 0', 'answer 0']), 'no records until there is news')
+  zone.agents[3]!.vote(1, false)
+  await zone.clock.advance(100)
+  t.equal(votes.length, 6, 'that all is well is no news')
+  await zone.clock.advance(1_000)
+  const at = zone.clock.now()
+  caller!.vote(1, true)
+  caller!.engine.suspect(caller!.index(1))
+  await zone.clock.advance(150)
   for (const n of [2, 3, 4])
-    t.ok(
-      caller!.engine.table.producedAt[caller!.index(n)]! >= at,
-      'the reply brings a fresh record',
-    )
+    t.ok(recordOf(n) >= at, 'a call by who says down brings a fresh record')
   const ended = zone.clock.now()
   zone.agents[2]!.vote(1, false)
   await zone.clock.advance(100)
-  t.ok(
-    caller!.engine.table.producedAt[caller!.index(2)]! >= ended,
-    'a round that ends the same is told too',
-  )
+  t.ok(recordOf(2) >= ended, 'and is told of a round that does not agree')
   // Two have called: a third need not.
   zone.agents[2]!.engine.suspect(zone.agents[2]!.index(1))
   await zone.clock.advance(150)
