@@ -33,6 +33,7 @@ export interface ApiClient {
   post(path: string, body: Json, signal: AbortSignal): Promise<Json>
   put(path: string, body: Json, signal: AbortSignal): Promise<Json>
   patch(path: string, kind: PatchKind, body: Json, signal: AbortSignal): Promise<Json>
+  delete(path: string, signal: AbortSignal): Promise<Json>
   /** Stays open until the server ends it or the signal aborts; both just resolve. */
   watch(path: string, onEvent: (event: WatchEvent) => void, signal: AbortSignal): Promise<void>
   close(): void
@@ -118,6 +119,7 @@ export const makeApiClient = (address: ApiAddress, clock: Clock): ApiClient => {
     put: (path, body, signal) => call({ method: 'PUT', path, body, signal }),
     patch: (path, kind, body, signal) =>
       call({ method: 'PATCH', path, body, type: `application/${kind}-patch+json`, signal }),
+    delete: (path, signal) => call({ method: 'DELETE', path, signal }),
     watch: async (path, onEvent, signal) => {
       const answer = await send({ method: 'GET', path, signal })
       if (answer.statusCode !== 200) await refuse(`WATCH ${path}`, answer)

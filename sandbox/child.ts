@@ -9,6 +9,8 @@ export interface Program {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** Called with every line that it says. */
+  readonly onLine?: (line: string) => void
 }
 
 /** How a process ended. */
@@ -29,11 +31,13 @@ export class Child {
   readonly ended: Promise<Ended>
   readonly #process: ChildProcess
   readonly #lines: string[] = []
+  readonly #onLine: (line: string) => void
   #isWanted = true
   #end: Ended | undefined
 
   constructor(program: Program) {
     this.title = program.title
+    this.#onLine = program.onLine ?? (() => undefined)
     this.#process = spawn(program.command, program.args, {
       env: program.env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -106,6 +110,7 @@ export class Child {
 
   #keep(line: string): void {
     if (line === '') return
+    this.#onLine(line)
     this.#lines.push(line)
     if (this.#lines.length > KEPT_LINES) this.#lines.shift()
   }

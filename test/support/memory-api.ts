@@ -47,6 +47,7 @@ export const memoryApi = (clock: Clock) => {
     post: (path, body) => call('POST', path, json, body),
     put: (path, body) => call('PUT', path, json, body),
     patch: (path, kind, body) => call('PATCH', path, `application/${kind}-patch+json`, body),
+    delete: path => call('DELETE', path, json),
     watch: (given, onEvent, signal) =>
       new Promise(resolve => {
         const [path = '', query] = given.split('?')
