@@ -2,7 +2,7 @@
 import { Agent as HttpAgent, type ClientRequest } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
-import axios, { isAxiosError, isCancel, type AxiosResponse } from 'axios'
+import { Axios, getAdapter, isAxiosError, isCancel, type AxiosResponse } from 'axios'
 import type { Clock } from '../../core/clock.js'
 import type { HttpGet, HttpRequest } from '../../core/dial.js'
 
@@ -46,8 +46,9 @@ class AxiosGet implements HttpGet {
   readonly #plain: Agents = { kept: new HttpAgent(KEEP), fresh: new HttpAgent() }
   readonly #tls = new Map<string | undefined, Agents>()
   readonly #bodies = new Set<Readable>()
-  readonly #client = axios.create({
-    adapter: 'http',
+  // Without axios' defaults, which nothing here needs and each request would merge anew.
+  readonly #client = new Axios({
+    adapter: getAdapter('http'),
     proxy: false,
     maxRedirects: 0,
     decompress: false,
@@ -82,7 +83,9 @@ class AxiosGet implements HttpGet {
 
   async #once({ url, headers, ca, reuse, signal }: HttpRequest): Promise<{ status: number }> {
     const tls = this.#trusting(url, ca)
-    const response: AxiosResponse<Readable> = await this.#client.get(url, {
+    const response = await this.#client.request<Readable, AxiosResponse<Readable>>({
+      method: 'get',
+      url,
       signal,
       httpAgent: reuse ? this.#plain.kept : this.#plain.fresh,
       ...(tls === undefined ? {} : { httpsAgent: reuse ? tls.kept : tls.fresh }),

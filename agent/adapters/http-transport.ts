@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Agent } from 'node:http'
 import { isIPv6 } from 'node:net'
-import axios, { type AxiosInstance, type AxiosResponse } from 'axios'
+import { Axios, getAdapter, isAxiosError, type AxiosResponse } from 'axios'
 import { PeerUnreachableError, reasonOf } from '../../core/errors.js'
 import type { Answer, Peer, Route, Transport } from '../commun/transport.js'
 
@@ -26,9 +26,10 @@ const bareHeaders = {
   'User-Agent': false,
 } as const
 
-const makeClient = (agent: Agent): AxiosInstance => {
-  const client = axios.create({
-    adapter: 'http',
+/** Without axios' defaults, which nothing here needs and each request would merge anew. */
+const makeClient = (agent: Agent): Axios =>
+  new Axios({
+    adapter: getAdapter('http'),
     httpAgent: agent,
     proxy: false,
     maxRedirects: 0,
@@ -37,18 +38,11 @@ const makeClient = (agent: Agent): AxiosInstance => {
     responseType: 'arraybuffer',
     decompress: false,
     validateStatus: null,
-    transformRequest: [(body: unknown) => body],
-    transformResponse: [(body: unknown) => body],
   })
-  client.defaults.headers.common = {}
-  client.defaults.headers.put = {}
-  client.defaults.headers.post = {}
-  return client
-}
 
 /** A kept connection that the peer closed while we wrote: nothing was read, so asking again is safe. */
 const isStaleConnection = (error: unknown): boolean =>
-  axios.isAxiosError(error) &&
+  isAxiosError(error) &&
   error.code === 'ECONNRESET' &&
   (error.request as { reusedSocket?: boolean } | undefined)?.reusedSocket === true
 
