@@ -7,7 +7,9 @@ import { build } from 'esbuild'
 
 /** Each is a file bench/NAME.ts that reads process.argv, knows --help and sets the exit code; its parts are in bench/NAME/. */
 const COMMANDS = {
+  agent: 'what one agent costs: CPU, memory and bytes of a real process in a played zone',
   partitions: 'zones that are cut in two: who hides whom, and that a minority writes nothing',
+  soak: 'whether an agent grows: memory and handles over an hour of churn',
   scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',
 }
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one agent costs: the shipped file with the image's flags on one core, and a world on another that plays the
+// other nodes, their kubelets and the apiserver at their true rates.
+import { loadavg } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { inColumns } from './scale/figures.js'
+import { buildBundle, bundle, imageFlags } from './agent/agent-process.js'
+import { measureCost, type Cost } from './agent/cost.js'
+import { AS_WORLD } from './agent/world-process.js'
+import { runWorld } from './agent/world/main.js'
+
+const HELP = `usage: npm run bench -- agent [options]
+  --nodes 10,100,1000   zone sizes, one run each
+  --minutes 5           of each run; a fifth of it, one minute at most, is for settling
+  --profile default     or fast
+  --cgroup              in a cgroup of 50m CPU and 100Mi: must be ready within 10 s and miss no round
+  --node PATH           the Node.js to run the agent; default: the one that runs this
+  --no-flags            without the image's flags for V8
+  --flags="--a --b"     these flags instead
+  --script FILE         default: dist/edge-health.cjs
+  --agent-core 1, --world-core 0
+  --block 90            addresses are 127.BLOCK.x.y
+  --option NAME=VALUE   an option of the agent; may be repeated
+  --log FILE            where the agent's own output goes
+  -o, --output json
+A run is invalid, and the exit code 1, when the world used more than 70 % of its core, or when others that are not
+nice used more than a fifth of the agent's.
+`
+
+const isWorld = process.argv[2] === AS_WORLD
+
+const { values } = parseArgs({
+  options: {
+    nodes: { type: 'string', default: '10,100,1000' },
+    minutes: { type: 'string', default: '5' },
+    profile: { type: 'string', default: 'default' },
+    cgroup: { type: 'boolean', default: false },
+    node: { type: 'string', default: process.execPath },
+    'no-flags': { type: 'boolean', default: false },
+    flags: { type: 'string' },
+    script: { type: 'string', default: bundle },
+    'agent-core': { type: 'string', default: '1' },
+    'world-core': { type: 'string', default: '0' },
+    block: { type: 'string', default: '90' },
+    option: { type: 'string', multiple: true, default: [] },
+    log: { type: 'string' },
+    output: { type: 'string', short: 'o', default: 'text' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+  args: isWorld ? [] : process.argv.slice(2),
+})
+
+const flagsOf = (): readonly string[] => {
+  if (values.flags !== undefined) return values.flags.split(' ').filter(flag => flag !== '')
+  return values['no-flags'] ? [] : imageFlags()
+}
+
+const one = (value: number, digits = 1): string => value.toFixed(digits)
+
+const row = (cost: Cost): readonly string[] => [
+  String(cost.nodes),
+  one(cost.cpuMsPerSecond, 2),
+  one(cost.rssMiB),
+  one(cost.pssMiB),
+  one(cost.anonMiB),
+  one(cost.peakMiB),
+  one(cost.exchange.sentBytesPerSecond, 0),
+  one(cost.exchange.receivedBytesPerSecond, 0),
+  one(cost.probesPerSecond, 2),
+  one(cost.wakeupsPerSecond),
+  one(cost.readyMs / 1_000, 2),
+  String(cost.missedRounds),
+  cost.faults.length === 0 ? 'yes' : 'NO',
+]
+
+const HEAD = [
+  ...['N', 'CPU ms/s', 'RSS MiB', 'PSS', 'anon', 'peak', 'sent B/s', 'got B/s'],
+  ...['probes/s', 'wakes/s', 'ready s', 'missed', 'valid'],
+]
+
+const main = async (): Promise<void> => {
+  if (values.help) {
+    process.stdout.write(HELP)
+    return
+  }
+  if (values.script === bundle) buildBundle()
+  const costs: Cost[] = []
+  for (const nodes of values.nodes.split(',').map(Number)) {
+    const cost = await measureCost({
+      nodes,
+      minutes: Number(values.minutes),
+      profile: values.profile,
+      isInCgroup: values.cgroup,
+      node: values.node,
+      flags: flagsOf(),
+      script: values.script,
+      agentCore: Number(values['agent-core']),
+      worldCore: Number(values['world-core']),
+      block: Number(values.block),
+      log: values.log,
+      options: values.option.map(option => `--${option}`),
+      bench: fileURLToPath(import.meta.url),
+    })
+    costs.push(cost)
+    process.stderr.write(`${JSON.stringify(cost)}\n`)
+  }
+  if (values.output === 'json') process.stdout.write(`${JSON.stringify(costs, undefined, 2)}\n`)
+  else {
+    const version = costs[0]?.version ?? ''
+    process.stdout.write(
+      `profile ${values.profile}, ${values.minutes} min, Node ${version}, flags ${flagsOf().join(' ') || 'none'}, load ${loadavg()[0]!.toFixed(1)}\n` +
+        `${inColumns(HEAD, costs.map(row))}\n`,
+    )
+  }
+  for (const { nodes, faults } of costs)
+    for (const fault of faults) process.stderr.write(`N=${nodes}: ${fault}\n`)
+  process.exitCode = costs.some(({ faults }) => faults.length > 0) ? 1 : 0
+}
+
+if (isWorld) runWorld()
+else await main()

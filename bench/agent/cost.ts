@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+import { spawnSync } from 'node:child_process'
+import { castOf } from './world/cast.js'
+import type { WorldCount, WorldOrder } from './world/world.js'
+import { AgentProcess, read } from './agent-process.js'
+import { makeCgroup, type Cgroup } from './cgroup.js'
+import { coreMs, cpuMs, memoryOf, waitedMs, wakeups, type Memory } from './proc.js'
+import { WorldProcess } from './world-process.js'
+
+export interface CostOrder {
+  readonly nodes: number
+  readonly minutes: number
+  readonly profile: string
+  readonly isInCgroup: boolean
+  readonly node: string
+  readonly flags: readonly string[]
+  readonly script: string
+  readonly agentCore: number
+  readonly worldCore: number
+  readonly block: number
+  /** A file for what the agent says. */
+  readonly log: string | undefined
+  readonly options: readonly string[]
+  /** The bench's own file, to run the world with. */
+  readonly bench: string
+}
+
+/** What one run measured; rates are of the time behind the settling, memory is at its end. */
+export interface Cost extends Memory {
+  readonly nodes: number
+  readonly version: string
+  readonly seconds: number
+  readonly readyMs: number
+  readonly cpuMsPerSecond: number
+  readonly startCpuMs: number
+  /** Ready to run, but waiting for the core; in ms per second. */
+  readonly waitedMsPerSecond: number
+  readonly wakeupsPerSecond: number
+  readonly exchange: Traffic
+  readonly probe: Traffic
+  readonly probesPerSecond: number
+  readonly longestGapMs: number
+  readonly missedRounds: number
+  /** Share of its core. */
+  readonly worldCpu: number
+  /** Shares of the agent's core that others used. */
+  readonly othersCpu: number
+  readonly niceCpu: number
+  /** Why the run does not count, or what it shows to be wrong. */
+  readonly faults: readonly string[]
+}
+
+/** With HTTP and TLS, without TCP and IP. */
+export interface Traffic {
+  readonly messagesPerSecond: number
+  readonly sentBytesPerSecond: number
+  readonly receivedBytesPerSecond: number
+  readonly connectionsPerMinute: number
+}
+
+const READY_LIMIT_MS = 60_000
+const CGROUP_READY_MS = 10_000
+const MOST_WORLD = 0.7
+const MOST_OTHERS = 0.2
+
+const PERIODS: Readonly<
+  Record<
+    string,
+    Pick<WorldOrder, 'checkPeriodMs'> & {
+      readonly mesh: number
+      readonly rings: number
+      readonly meshMax: number
+    }
+  >
+> = {
+  default: { checkPeriodMs: 10_000, mesh: 5_000, rings: 2_000, meshMax: 64 },
+  fast: { checkPeriodMs: 1_000, mesh: 500, rings: 500, meshMax: 16 },
+}
+
+const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+
+/** The world that fits a profile of the agent. */
+export const worldOrder = (nodes: number, profile: string, block: number): WorldOrder => {
+  const periods = PERIODS[profile]
+  if (periods === undefined) throw new RangeError(`profile must be default or fast, got ${profile}`)
+  const { checkPeriodMs, mesh, rings, meshMax } = periods
+  return {
+    ...{ nodes, block, checkPeriodMs },
+    exchangePeriodMs: nodes <= meshMax ? mesh : rings,
+    topology: { meshMax, ringObservers: 10 },
+  }
+}
+
+/** Everything that is counted at one instant. */
+interface Reading {
+  readonly at: number
+  readonly cpu: number
+  readonly waited: number
+  readonly wakeups: number
+  readonly worldCpu: number
+  readonly core: { readonly busy: number; readonly nice: number }
+  readonly world: WorldCount
+}
+
+const readAll = async (
+  agent: AgentProcess,
+  world: WorldProcess,
+  core: number,
+): Promise<Reading> => {
+  const counts = await world.call('count')
+  return {
+    at: performance.now(),
+    cpu: cpuMs(agent.pid),
+    waited: waitedMs(agent.pid),
+    wakeups: wakeups(agent.pid),
+    worldCpu: cpuMs(world.pid),
+    core: coreMs(core),
+    world: counts,
+  }
+}
+
+const traffic = (
+  messages: number,
+  from: WorldCount['exchangeWire'],
+  to: WorldCount['exchangeWire'],
+  seconds: number,
+): Traffic => ({
+  messagesPerSecond: messages / seconds,
+  sentBytesPerSecond: (to.sentByAgent - from.sentByAgent) / seconds,
+  receivedBytesPerSecond: (to.sentToAgent - from.sentToAgent) / seconds,
+  connectionsPerMinute: ((to.connections - from.connections) * 60) / seconds,
+})
+
+const rates = (from: Reading, to: Reading) => {
+  const ms = to.at - from.at
+  const seconds = ms / 1_000
+  const { exchange: before } = from.world
+  const { exchange: after } = to.world
+  const messages = after.fromAgent + after.toAgent - before.fromAgent - before.toAgent
+  const cpu = to.cpu - from.cpu
+  const probes = to.world.probes.probes - from.world.probes.probes
+  return {
+    seconds,
+    cpuMsPerSecond: cpu / seconds,
+    waitedMsPerSecond: (to.waited - from.waited) / seconds,
+    wakeupsPerSecond: (to.wakeups - from.wakeups) / seconds,
+    exchange: traffic(messages, from.world.exchangeWire, to.world.exchangeWire, seconds),
+    probe: traffic(probes, from.world.probeWire, to.world.probeWire, seconds),
+    probesPerSecond: probes / seconds,
+    longestGapMs: to.world.probes.longestGapMs,
+    missedRounds: to.world.probes.missed,
+    worldCpu: (to.worldCpu - from.worldCpu) / ms,
+    othersCpu: Math.max(0, (to.core.busy - from.core.busy - cpu) / ms),
+    niceCpu: (to.core.nice - from.core.nice) / ms,
+  }
+}
+
+/** What must be true of a zone in which nothing happened. */
+export const quietFaults = async (
+  agent: AgentProcess,
+  nodes: number,
+): Promise<readonly string[]> => {
+  const faults: string[] = []
+  const info = JSON.parse((await read(`${agent.url}/status`)) ?? 'null') as {
+    readonly zone: { readonly members: number }
+    readonly nodes: readonly { readonly name: string; readonly verdict: string }[]
+  } | null
+  if (info === null) return ['the agent does not answer /status']
+  if (info.zone.members !== nodes) faults.push(`the agent sees ${info.zone.members} members`)
+  const ill = info.nodes.filter(({ verdict }) => verdict !== 'healthy').map(({ name }) => name)
+  if (ill.length > 0) faults.push(`not healthy: ${ill.slice(0, 5).join(', ')} (${ill.length})`)
+  return faults
+}
+
+const validity = (cost: ReturnType<typeof rates>): readonly string[] => {
+  const faults: string[] = []
+  const percent = (share: number): string => `${(100 * share).toFixed(0)} %`
+  if (cost.worldCpu > MOST_WORLD)
+    faults.push(`invalid: the world used ${percent(cost.worldCpu)} of its core`)
+  if (cost.othersCpu > MOST_OTHERS)
+    faults.push(`invalid: others used ${percent(cost.othersCpu)} of the agent's core`)
+  return faults
+}
+
+/** Play the agent in its world for so long. */
+export const measureCost = async (order: CostOrder): Promise<Cost> => {
+  const me = castOf(order.nodes, order.block).members[0]!
+  const world = new WorldProcess(order.bench, order.worldCore)
+  const agent = new AgentProcess({
+    node: order.node,
+    flags: () => order.flags,
+    script: order.script,
+    core: order.agentCore,
+    profile: order.profile,
+    name: me.name,
+    address: me.address,
+    more: order.options,
+    log: order.log,
+  })
+  let cgroup: Cgroup | undefined
+  try {
+    const stage = await world.call('begin', worldOrder(order.nodes, order.profile, order.block))
+    await agent.warmCache()
+    cgroup = order.isInCgroup ? makeCgroup() : undefined
+    agent.start(stage, cgroup?.command)
+    const readyMs = await agent.ready(READY_LIMIT_MS)
+    if (readyMs === undefined) throw new Error(`the agent did not become ready: ${agent.said}`)
+    await world.call('play')
+    await wait(Math.min(60_000, order.minutes * 12_000))
+    await world.call('forgetGaps')
+    const from = await readAll(agent, world, order.agentCore)
+    const startCpuMs = from.cpu
+    await wait(order.minutes * 60_000 - Math.min(60_000, order.minutes * 12_000))
+    const to = await readAll(agent, world, order.agentCore)
+    const memory = memoryOf(agent.pid)
+    const cost = rates(from, to)
+    const faults = [...validity(cost), ...(await quietFaults(agent, order.nodes))]
+    if (cost.missedRounds > 0)
+      faults.push(
+        `${cost.missedRounds} probe rounds came late, ${cost.longestGapMs.toFixed(0)} ms apart`,
+      )
+    if (order.isInCgroup && readyMs > CGROUP_READY_MS)
+      faults.push(
+        `ready after ${(readyMs / 1_000).toFixed(1)} s, the bar is ${CGROUP_READY_MS / 1_000} s`,
+      )
+    const version = spawnSync(order.node, ['--version'], { encoding: 'utf8' }).stdout.trim()
+    return { nodes: order.nodes, version, readyMs, startCpuMs, ...cost, ...memory, faults }
+  } finally {
+    await agent.stop()
+    cgroup?.remove()
+    await world.end()
+  }
+}

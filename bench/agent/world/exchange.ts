@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { KeyRing } from '../../../agent/commun/key-ring.js'
+import { open, TYPE } from '../../../agent/commun/wire.js'
+import { systemRandom } from '../../../core/random.js'
+import type { WorldPeer } from './peer.js'
+import type { Records } from './records.js'
+import { WireCounter } from './wire-count.js'
+
+const KEEP_ALIVE_MS = 120_000
+const ANSWER_LIMIT_MS = 5_000
+
+const readAll = async (message: IncomingMessage): Promise<Buffer> => {
+  const parts: Buffer[] = []
+  for await (const part of message) parts.push(part as Buffer)
+  return Buffer.concat(parts)
+}
+
+/** How the exchange went, of both sides. */
+export interface ExchangeCount {
+  /** Gossip and votes that the agent under test sent. */
+  readonly fromAgent: number
+  /** Gossip that the world began and the agent answered. */
+  readonly toAgent: number
+  /** Ours that the agent did not take. */
+  readonly failed: number
+}
+
+/** The peers' side of the exchange: answers what the agent sends, and begins exchanges of its own. */
+export class WorldExchange {
+  readonly wire = new WireCounter()
+  readonly #peers: ReadonlyMap<string, WorldPeer>
+  readonly #records: () => Records
+  readonly #keys: KeyRing
+  readonly #to: { readonly host: string; readonly port: number }
+  readonly #server
+  #fromAgent = 0
+  #toAgent = 0
+  #failed = 0
+
+  constructor(
+    peers: ReadonlyMap<string, WorldPeer>,
+    parts: { readonly records: () => Records; readonly keys: KeyRing },
+    to: { readonly host: string; readonly port: number },
+  ) {
+    this.#peers = peers
+    this.#records = parts.records
+    this.#keys = parts.keys
+    this.#to = to
+    this.#server = createServer(
+      { keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true },
+      (asked, answer) => void this.#answer(asked, answer),
+    )
+    this.#server.on('connection', socket => this.wire.watch(socket))
+  }
+
+  get count(): ExchangeCount {
+    return { fromAgent: this.#fromAgent, toAgent: this.#toAgent, failed: this.#failed }
+  }
+
+  take(socket: Socket): void {
+    this.#server.emit('connection', socket)
+  }
+
+  async #answer(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const peer = this.#peers.get(asked.socket.localAddress ?? '')
+    answer.sendDate = false
+    const bytes = await readAll(asked)
+    const route = asked.url === '/v1/vote' ? 'vote' : 'gossip'
+    const [status, body] =
+      peer === undefined ? [404, Buffer.alloc(0)] : this.#reply(peer, route, bytes)
+    answer.setHeader('Content-Type', 'application/octet-stream')
+    answer.setHeader('Content-Length', body.length)
+    answer.statusCode = status
+    answer.end(body)
+  }
+
+  #reply(peer: WorldPeer, route: 'gossip' | 'vote', bytes: Buffer): readonly [number, Buffer] {
+    const records = this.#records()
+    const opened = open(bytes, records.zone, this.#keys)
+    const index = records.table.roster.indexOf(peer.member.name)
+    if (!opened.ok || index === undefined) return [400, Buffer.alloc(0)]
+    const { senderBoot, senderSeq, destBoot } = opened.header
+    const back = { senderSeq, destBoot: senderBoot }
+    if (peer.session.admit(senderBoot, destBoot, senderSeq) === 'challenged') {
+      const shown = peer.session.challenge(systemRandom)
+      const header = { ...back, type: TYPE.challenge, senderBoot: shown, isEmpty: true }
+      return [409, records.message(index, header)]
+    }
+    this.#fromAgent++
+    const isEmpty = route === 'vote'
+    const type = isEmpty ? TYPE.ack : TYPE.state
+    return [200, records.message(index, { ...back, type, senderBoot: peer.boot, isEmpty })]
+  }
+
+  /** One push-pull that this peer begins. Never rejects. */
+  async begin(peer: WorldPeer): Promise<void> {
+    try {
+      if ((await this.#send(peer)) === 409) await this.#send(peer)
+      this.#toAgent++
+    } catch {
+      this.#failed++
+    }
+  }
+
+  async #send(peer: WorldPeer): Promise<number> {
+    const records = this.#records()
+    const index = records.table.roster.indexOf(peer.member.name)
+    if (index === undefined) return 200
+    const { boot: senderBoot, shown: destBoot } = peer
+    const header = { type: TYPE.gossip, senderBoot, senderSeq: ++peer.seq, destBoot }
+    const { status, body } = await this.#post(peer, records.message(index, header))
+    const opened = open(body, records.zone, this.#keys)
+    if (status === 409 && opened.ok) peer.shown = opened.header.senderBoot
+    else if (status !== 200) throw new Error(`the agent answered ${status}`)
+    return status
+  }
+
+  #post(peer: WorldPeer, body: Buffer): Promise<{ status: number; body: Buffer }> {
+    return new Promise((resolve, reject) => {
+      const asked = request(
+        {
+          ...this.#to,
+          ...{ method: 'POST', path: '/v1/gossip', agent: peer.agent },
+          localAddress: peer.member.address,
+          headers: { 'Content-Length': body.length },
+          timeout: ANSWER_LIMIT_MS,
+        },
+        answer => {
+          readAll(answer).then(
+            bytes => resolve({ status: answer.statusCode ?? 0, body: bytes }),
+            reject,
+          )
+        },
+      )
+      asked.on('socket', socket => this.wire.watch(socket))
+      asked.on('timeout', () => asked.destroy(new Error('no answer')))
+      asked.on('error', reject)
+      asked.end(body)
+    })
+  }
+}
