@@ -1,51 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { envelope, listChunks, openEnvelope, splitList } from '../../../wrapper/wire/envelope.js'
 import { FrameReader, watchFrame } from '../../../wrapper/wire/frames.js'
 import { fromJson } from '../../../wrapper/wire/from-json.js'
-import type { JsonMap } from '../../../wrapper/wire/kinds.js'
 import type { Shape } from '../../../wrapper/wire/schema.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
-
-interface Body {
-  readonly name: string
-  readonly json: JsonMap & { readonly items?: readonly JsonMap[] }
-  readonly protobuf: string
-}
-interface Stream {
-  readonly name: string
-  readonly events: readonly { readonly type: string; readonly object: JsonMap }[]
-  readonly protobuf: string
-}
-const real = JSON.parse(readFileSync(join(import.meta.dirname, 'real-bodies.json'), 'utf8')) as {
-  from: string
-  bodies: Body[]
-  lists: Body[]
-  streams: Stream[]
-}
-
-const bytesOf = (text: string): Uint8Array => Buffer.from(text, 'base64')
+import { realBodies as real } from '../../support/real-bodies.js'
 
 for (const { name, json, protobuf } of real.bodies) {
   t.test(`${real.from}: ${name}`, t => {
-    const { apiVersion, kind, raw } = openEnvelope(bytesOf(protobuf))
+    const { apiVersion, kind, raw } = openEnvelope(protobuf)
     t.strictSame({ kind, apiVersion, ...toJson(kind as Shape, raw) }, json, 'JSON from protobuf')
     const written = fromJson(kind as Shape, json)
     t.strictSame(Buffer.from(written), Buffer.from(raw), 'protobuf from JSON, byte for byte')
-    t.strictSame(
-      Buffer.from(envelope(apiVersion, kind, written)),
-      Buffer.from(protobuf, 'base64'),
-      'and the whole body',
-    )
+    t.strictSame(Buffer.from(envelope(apiVersion, kind, written)), protobuf, 'and the whole body')
     t.end()
   })
 }
 
 for (const { name, json, protobuf } of real.lists) {
   t.test(`${real.from}: the list of ${name}`, t => {
-    const { apiVersion, kind, raw } = openEnvelope(bytesOf(protobuf))
+    const { apiVersion, kind, raw } = openEnvelope(protobuf)
     const list = splitList(raw)
     const shape = kind.replace(/List$/, '') as Shape
     const metadata = {
@@ -56,7 +31,7 @@ for (const { name, json, protobuf } of real.lists) {
     const items = list.items.map(item => toJson(shape, item))
     t.strictSame({ kind, apiVersion, metadata, items }, json, 'JSON from protobuf')
     const written = Buffer.concat([...listChunks({ apiVersion, kind, ...list }, list.items)])
-    t.strictSame(written, bytesOf(protobuf), 'the same list, byte for byte')
+    t.strictSame(written, protobuf, 'the same list, byte for byte')
     t.strictSame(
       list.items.map(item => Buffer.from(item)),
       (json.items ?? []).map(item => Buffer.from(fromJson(shape, item))),
@@ -68,8 +43,7 @@ for (const { name, json, protobuf } of real.lists) {
 
 for (const { name, events, protobuf } of real.streams) {
   t.test(`${real.from}: a watch of ${name}`, t => {
-    const bytes = bytesOf(protobuf)
-    const frames = new FrameReader(2 ** 20).push(bytes)
+    const frames = new FrameReader(2 ** 20).push(protobuf)
     const seen = frames.map(({ type, body }) => {
       const { apiVersion, kind, raw } = openEnvelope(body)
       return { type, object: { kind, apiVersion, ...toJson(kind as Shape, raw) } }
@@ -77,7 +51,7 @@ for (const { name, events, protobuf } of real.streams) {
     t.equal(events.at(-1)?.type, 'BOOKMARK')
     t.strictSame(seen, events, 'the events of the JSON watch')
     const again = frames.map(({ type, body }) => watchFrame(type, body))
-    t.strictSame(Buffer.concat(again), bytes, 'the same frames, byte for byte')
+    t.strictSame(Buffer.concat(again), protobuf, 'the same frames, byte for byte')
     t.end()
   })
 }
