@@ -2,8 +2,8 @@
 import type { Refusal } from '../../kube/status.js'
 import { statusBody } from '../../kube/status.js'
 import type { Row } from '../store/resources.js'
-import { envelope, listChunks } from '../wire/envelope.js'
-import { watchFrame } from '../wire/frames.js'
+import { envelope, envelopeWriter, listChunks } from '../wire/envelope.js'
+import { watchFrameOf } from '../wire/frames.js'
 import { fromJson } from '../wire/from-json.js'
 import { toJson } from '../wire/to-json.js'
 import { asV1beta1 } from '../wire/v1beta1.js'
@@ -69,8 +69,7 @@ const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
   }
 }
 
-const statusEnvelope = (refusal: Refusal): Uint8Array =>
-  envelope('v1', 'Status', fromJson('Status', statusBody(refusal)))
+const statusBytes = (refusal: Refusal): Uint8Array => fromJson('Status', statusBody(refusal))
 
 const protobufFormat = ({ kind }: Row, apiVersion: string): Format => {
   const item = isBeta(apiVersion) ? asV1beta1 : (bytes: Uint8Array): Uint8Array => bytes
@@ -84,9 +83,9 @@ const protobufFormat = ({ kind }: Row, apiVersion: string): Format => {
       const own = { ...head, version: String(head.version), apiVersion, kind: `${kind}List` }
       return listChunks(own, isBeta(apiVersion) ? converted(items) : items)
     },
-    event: (type, bytes) => watchFrame(type, object(bytes)),
-    error: refusal => watchFrame('ERROR', statusEnvelope(refusal)),
-    refusal: statusEnvelope,
+    event: (type, bytes) => watchFrameOf(type, envelopeWriter(apiVersion, kind, item(bytes))),
+    error: refusal => watchFrameOf('ERROR', envelopeWriter('v1', 'Status', statusBytes(refusal))),
+    refusal: refusal => envelope('v1', 'Status', statusBytes(refusal)),
   }
 }
 

@@ -3,7 +3,7 @@ import { decodeToken, encodeToken, tokenExpired } from '../../kube/continue-toke
 import type { ContinueToken } from '../../kube/continue-token.js'
 import type { ListOptions } from '../../kube/list-options.js'
 import { expired } from '../../kube/status.js'
-import { readMeta } from '../wire/meta.js'
+import { readLabels } from '../wire/meta.js'
 import type { Record } from '../store/record.js'
 import { lowerBound, type Table } from '../store/table.js'
 import type { PageHead } from './formats.js'
@@ -56,7 +56,7 @@ const stateOf = (
 const select = (records: readonly Record[], { selection }: Chosen): readonly Record[] =>
   selection === undefined
     ? records
-    : records.filter(record => selection(record, () => readMeta(record.raw)))
+    : records.filter(record => selection(record, () => readLabels(record.raw)))
 
 /**
  * A list, or a page of one: records alone, nothing is encoded yet.

@@ -74,9 +74,9 @@ export const parseSelection = (target: Target, query: URLSearchParams): Chosen =
   const isSelective = labelText !== '' || terms.length > 0
   if (!isSelective && prefix === undefined)
     return { selection: undefined, key: undefined, isSelective }
-  const selection: Selection = (record, meta) =>
+  const selection: Selection = (record, labels) =>
     (prefix === undefined || record.key.startsWith(prefix)) &&
     terms.every(({ field, isEqual, value }) => (valueOf(field, record) === value) === isEqual) &&
-    (labelText === '' || byLabels(meta().labels))
+    (labelText === '' || byLabels(labels()))
   return { selection, key: keyOf(target, terms), isSelective }
 }

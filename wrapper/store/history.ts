@@ -67,7 +67,7 @@ export class History {
   push(change: Change, objects: number): void {
     this.#changes.push(change)
     this.#bytes += heldBytes(change)
-    const most = Math.max(this.#limits.changes, 4 * objects)
+    const most = Math.max(this.#limits.changes, 2 * objects)
     while (this.end - this.start > most || this.#bytes > this.#limits.bytes) this.#drop()
   }
 

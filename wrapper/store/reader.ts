@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readMeta, type Meta } from '../wire/meta.js'
+import { readLabels } from '../wire/meta.js'
 import type { Change } from './history.js'
 import type { Record } from './record.js'
 import type { Table } from './table.js'
 
+type Labels = ReadonlyMap<string, string>
+
 /** Which objects a client wants; undefined: all of them. */
-export type Selection = ((record: Record, meta: () => Meta) => boolean) | undefined
+export type Selection = ((record: Record, labels: () => Labels) => boolean) | undefined
 
 /** A change as one client sees it. */
 export interface Seen {
@@ -16,29 +18,29 @@ export interface Seen {
   readonly change: Change
 }
 
-/** Metadata that was read lately: several readers ask for the same. */
+/** Labels that were read lately: several readers ask for the same. */
 const MOST_REMEMBERED = 256
 
-/** Says of records whether selections want them, reading each record's metadata once for all readers that keep pace. */
+/** Says of records whether selections want them, reading each record's labels once for all readers that keep pace. */
 export class Sights {
-  readonly #metas = new Map<Record, Meta>()
+  readonly #labels = new Map<Record, Labels>()
 
   wants(selection: Selection, record: Record): boolean {
-    return selection === undefined || selection(record, () => this.#meta(record))
+    return selection === undefined || selection(record, () => this.#labelsOf(record))
   }
 
   /** Nobody reads now: what was remembered may go. */
   forget(): void {
-    this.#metas.clear()
+    this.#labels.clear()
   }
 
-  #meta(record: Record): Meta {
-    const known = this.#metas.get(record)
+  #labelsOf(record: Record): Labels {
+    const known = this.#labels.get(record)
     if (known !== undefined) return known
-    const meta = readMeta(record.raw)
-    if (this.#metas.size >= MOST_REMEMBERED) this.#metas.delete(this.#metas.keys().next().value!)
-    this.#metas.set(record, meta)
-    return meta
+    const labels = readLabels(record.raw)
+    if (this.#labels.size >= MOST_REMEMBERED) this.#labels.delete(this.#labels.keys().next().value!)
+    this.#labels.set(record, labels)
+    return labels
   }
 }
 

@@ -28,7 +28,7 @@ export interface StoreOptions {
   /** Whether `default/kubernetes` may be pointed at an address of this node. */
   readonly inCluster: boolean
   /**
-   * Per resource. Each resource may keep more changes than this: four times as many as it has objects.
+   * Per resource. Each resource may keep more changes than this: twice as many as it has objects.
    * @default 8 192 changes, 8 MiB that nothing else holds
    */
   readonly history?: HistoryLimits

@@ -22,7 +22,7 @@ export interface EndpointKind {
   /** @throws WireError */
   read(key: string, raw: Uint8Array): EndpointObject
   /** Without the endpoints of these places. */
-  cut(raw: Uint8Array, places: ReadonlySet<number>): Uint8Array
+  cut(raw: Uint8Array, places: readonly number[]): Uint8Array
 }
 
 const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'))
@@ -37,20 +37,19 @@ export const SLICES: EndpointKind = {
       endpoints,
     }
   },
-  cut: (raw, places) => pruneSlice(raw, (_endpoint, place) => !places.has(place)),
+  cut: (raw, places) => pruneSlice(raw, (_endpoint, place) => !places.includes(place)),
 }
 
 export const ENDPOINTS: EndpointKind = {
   kind: 'Endpoints',
   read: (key, raw) => ({ service: key, family: '', endpoints: readEndpoints(raw).endpoints }),
-  cut: (raw, places) => pruneEndpoints(raw, (_endpoint, place) => !places.has(place)),
+  cut: (raw, places) => pruneEndpoints(raw, (_endpoint, place) => !places.includes(place)),
 }
 
 /** The form of an object without some of its endpoints. */
 export const formWithout = (of: EndpointKind, places: readonly number[]): Form => {
   if (places.length === 0) return AS_IS
-  const gone = new Set(places)
-  return { mark: `-${places.join()}`, apply: raw => of.cut(raw, gone) }
+  return { mark: `-${places.join()}`, apply: raw => of.cut(raw, places) }
 }
 
 const APISERVER = 'default/kubernetes'

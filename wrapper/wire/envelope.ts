@@ -47,16 +47,25 @@ const typeMeta = (apiVersion: string, kind: string): Uint8Array =>
 /** What follows the object: Go writes both texts, empty as they are. */
 const TAIL = new Sink(4).bytes(CONTENT_ENCODING, EMPTY).bytes(CONTENT_TYPE, EMPTY).take()
 
+/** Writes a whole `k8s\0` body around one object, and knows before how long it will be. */
+export interface BodyWriter {
+  readonly size: number
+  readonly write: (sink: Sink) => Sink
+}
+
+export const envelopeWriter = (apiVersion: string, kind: string, raw: Uint8Array): BodyWriter => {
+  const type = typeMeta(apiVersion, kind)
+  const object = 1 + varintSize(raw.length) + raw.length
+  return {
+    size: MAGIC.length + 2 + type.length + object + TAIL.length,
+    write: sink => sink.copy(MAGIC).bytes(TYPE_META, type).bytes(RAW, raw).copy(TAIL),
+  }
+}
+
 /** A whole `k8s\0` body around one object. */
 export const envelope = (apiVersion: string, kind: string, raw: Uint8Array): Uint8Array => {
-  const type = typeMeta(apiVersion, kind)
-  const size = 2 + type.length + 1 + varintSize(raw.length) + raw.length
-  return new Sink(MAGIC.length + size + TAIL.length)
-    .copy(MAGIC)
-    .bytes(TYPE_META, type)
-    .bytes(RAW, raw)
-    .copy(TAIL)
-    .take()
+  const { size, write } = envelopeWriter(apiVersion, kind, raw)
+  return write(new Sink(size)).take()
 }
 
 /** Open a whole body. @throws WireError */

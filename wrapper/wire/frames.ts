@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Fields } from './fields.js'
-import { Sink } from './sink.js'
+import type { BodyWriter } from './envelope.js'
+import { BYTES, Fields } from './fields.js'
+import { Sink, varintSize } from './sink.js'
 import { WireError } from './wire-error.js'
 
 export interface Frame {
@@ -14,17 +15,31 @@ const HEADER = 4
 const TYPE = 1
 const OBJECT = 2
 const RAW = 1
+const NO_LENGTH = new Uint8Array(HEADER)
 
-/** A watch event as it goes over the wire: four bytes of length, then the event around a whole `k8s\0` body. */
-export const watchFrame = (type: string, body: Uint8Array): Uint8Array => {
-  const event = new Sink(body.length + 64)
-    .copy(new Uint8Array(HEADER))
+/**
+ * A watch event as it goes over the wire: four bytes of length, then the event around a whole `k8s\0` body. All of it
+ * is written into one buffer, once.
+ */
+export const watchFrameOf = (type: string, body: BodyWriter): Uint8Array => {
+  const inner = 1 + varintSize(body.size) + body.size
+  // Types are short and ASCII.
+  const size = 2 + type.length + 1 + varintSize(inner) + inner
+  const event = new Sink(HEADER + size)
+    .copy(NO_LENGTH)
     .text(TYPE, type)
-    .message(OBJECT, object => object.bytes(RAW, body))
-    .take()
-  new DataView(event.buffer, event.byteOffset).setUint32(0, event.length - HEADER)
-  return event
+    .varint(OBJECT * 8 + BYTES)
+    .varint(inner)
+    .varint(RAW * 8 + BYTES)
+    .varint(body.size)
+  const frame = body.write(event).take()
+  new DataView(frame.buffer, frame.byteOffset).setUint32(0, size)
+  return frame
 }
+
+/** As `watchFrameOf`, around a body that is there already. */
+export const watchFrame = (type: string, body: Uint8Array): Uint8Array =>
+  watchFrameOf(type, { size: body.length, write: sink => sink.copy(body) })
 
 const readObject = (object: Fields): Uint8Array | undefined => {
   let body: Uint8Array | undefined
