@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
 import type { MakeAgent } from './agent.js'
+import type { Run, World } from './world.js'
 
 /** A command whose code is loaded only when it is called: the agent's memory is not spent on it. */
 export interface LazyCommand {
@@ -9,11 +10,17 @@ export interface LazyCommand {
   /** Left out of the help: not for people to type. */
   readonly hidden?: boolean
   /** Builds the command's own program; it gets all arguments behind the command's name. */
-  load(): Promise<{ register(program: Command): void }>
+  load(): Promise<{ register(program: Command, world: World, run: Run): void }>
 }
 
 /** Commands beside the agent's own, by the name that is typed. */
 export const lazyCommands: readonly LazyCommand[] = [
+  {
+    name: 'wrapper',
+    description:
+      "run kube-proxy's apiserver of this node: lists and watches without the endpoints of dead nodes",
+    load: async () => ({ register: (await import('./wrapper.js')).registerWrapper }),
+  },
   {
     name: 'demo',
     description:

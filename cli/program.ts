@@ -15,22 +15,6 @@ export interface Parts {
   readonly loadAgent: (() => Promise<MakeAgent>) | undefined
 }
 
-const registerLazy = (program: Command, lazy: LazyCommand): void => {
-  program
-    .command(lazy.name, { hidden: lazy.hidden === true })
-    .description(lazy.description)
-    .helpOption(false)
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .argument('[arguments...]')
-    .action(async (given: readonly string[]) => {
-      const own = new Command('edge-health').copyInheritedSettings(program)
-      const parts = await lazy.load()
-      parts.register(own)
-      await own.parseAsync([lazy.name, ...given], { from: 'user' })
-    })
-}
-
 const REWORDED: readonly (readonly [RegExp, string])[] = [
   [
     /^option '.*(--[a-z-]+) .*' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/,
@@ -49,10 +33,35 @@ const lineOf = (error: CommanderError, program: Command, argv: readonly string[]
   const unknown = /^unknown option '(--?[^'=]*)/.exec(text)
   if (unknown === null)
     return REWORDED.reduce((line, [pattern, words]) => line.replace(pattern, words), text)
-  const command = program.commands.find(command => command.name() === argv[0]) ?? program
+  const named = program.commands.find(command => command.name() === argv[0]) ?? program
+  const command = named.commands.find(inner => inner.name() === argv[1]) ?? named
   const names = command.options.filter(option => !option.hidden).flatMap(({ long }) => long ?? [])
   const base = text.replace(/ \(did you mean .*\)$/, '')
   return `${base}${suggestion(unknown[1]!, names)}`
+}
+
+const registerLazy = (program: Command, lazy: LazyCommand, world: World, run: Run): void => {
+  program
+    .command(lazy.name, { hidden: lazy.hidden === true })
+    .description(lazy.description)
+    .helpOption(false)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .argument('[arguments...]')
+    .action(async (given: readonly string[]) => {
+      const own = new Command('edge-health').copyInheritedSettings(program)
+      const parts = await lazy.load()
+      parts.register(own, world, run)
+      const argv = [lazy.name, ...given]
+      try {
+        await own.parseAsync(argv, { from: 'user' })
+      } catch (error) {
+        // Only its own program knows the names that may have been meant.
+        if (!(error instanceof CommanderError) || error.exitCode === 0) throw error
+        if (error.code === 'commander.help') throw error
+        throw new Exit(2, lineOf(error, own, argv))
+      }
+    })
 }
 
 const exitOf = (
@@ -99,7 +108,7 @@ export const runProgram = async (
   registerStatus(program, world, run)
   registerExplain(program, world, run)
   registerVersion(program, world, run)
-  for (const lazy of parts.lazyCommands) registerLazy(program, lazy)
+  for (const lazy of parts.lazyCommands) registerLazy(program, lazy, world, run)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return code

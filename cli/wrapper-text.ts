@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+import type {
+  EndpointFate,
+  HealthView,
+  ResourceView,
+  ServiceView,
+  WrapperStatusView,
+} from '../wrapper/status/status-view.js'
+import { ageText, clean, table, type Paint } from './format.js'
+
+const WORDS: Readonly<Record<string, string>> = {
+  kept: 'shown',
+  'kept-own-node': 'shown: it runs on this node',
+  'kept-no-node': 'shown: it does not say where it runs',
+  'kept-unknown-node': 'shown: nobody has said how its node is',
+  'kept-stale-health': 'shown: its node was dead when the agent was last heard, too long ago',
+  'kept-last-of-service':
+    'shown although its node is dead: without it the service would have no endpoint',
+  'no-topology-match': "left out: its node shares no topology key's value with this one",
+  'node-not-listed': 'left out: the service asks for topology, and its node is not among the nodes',
+  'own-node-not-listed':
+    'left out: the service asks for topology, and this node itself is not among the nodes',
+  'node-dead': 'left out: its node is dead, as this node sees it',
+}
+
+const healthText = (health: HealthView): string => {
+  const { state, source, ageSeconds, dead, trouble } = health
+  if (state === 'off') return 'off: no endpoint goes for the health of its node'
+  const how = { none: '', push: ', pushed by the agent', poll: ', polled' }[source]
+  const age = ageSeconds === null ? '' : `, heard ${ageText(ageSeconds)} ago`
+  const nodes = dead.length === 0 ? 'nobody is dead' : `dead: ${dead.join(', ')}`
+  const known = state === 'waiting' ? '' : `; ${nodes}`
+  return `${state}${how}${age}${known}${trouble === null ? '' : `; ${trouble}`}`
+}
+
+const keysText = ({ isKnown, topologyKeys, topologyTrouble }: ServiceView): string => {
+  const keys = topologyKeys.length === 0 ? 'none' : topologyKeys.join(', ')
+  if (!isKnown) return 'the Service is not known'
+  return topologyTrouble === null ? keys : `${keys} (the last good ones: ${topologyTrouble})`
+}
+
+const fateRows = (
+  title: string,
+  fates: readonly EndpointFate[],
+  paint: Paint,
+): readonly string[] => {
+  if (fates.length === 0) return []
+  const shown = fates.filter(({ isKept }) => isKept).length
+  const rows = fates.map(({ object, address, node, isKept, reason }) => [
+    address,
+    node ?? '–',
+    object,
+    { text: WORDS[reason] ?? reason, ...(isKept ? {} : { colour: 'red' as const }) },
+  ])
+  const head = ['ADDRESS', 'NODE', 'OBJECT', 'FATE']
+  return [`\n${title}: ${shown} of ${fates.length} shown\n`, table([head, ...rows], paint)]
+}
+
+/** A service for people: each endpoint with its fate. */
+export const serviceText = (view: ServiceView, paint: Paint): string => {
+  const { service, node, slices, endpoints } = view
+  const none = slices.length + endpoints.length === 0 ? ['\nit has no endpoints\n'] : []
+  return [
+    `${clean(service)} as ${clean(node)} sees it\n`,
+    `topology keys  ${clean(keysText(view))}\n`,
+    `health         ${clean(healthText(view.health))}\n`,
+    ...none,
+    ...fateRows('endpoints of its slices', slices, paint),
+    ...fateRows('endpoints of its Endpoints object', endpoints, paint),
+  ].join('')
+}
+
+const sourceText = ({ source, isStale }: ResourceView): string => {
+  if (source === 'disk') return 'disk, stale'
+  return isStale ? `${source}, stale` : source
+}
+
+/** The wrapper for people. */
+export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string => {
+  const { node, ready, resources, health, requests, events, disk } = view
+  const rows = resources.map(each => [
+    each.resource,
+    { text: sourceText(each), ...(each.isStale ? { colour: 'yellow' as const } : {}) },
+    String(each.objects),
+    ageText(each.ageSeconds),
+    String(each.watchers),
+    each.trouble ?? '',
+  ])
+  const header = ['RESOURCE', 'FROM', 'OBJECTS', 'HEARD', 'WATCHERS', 'TROUBLE']
+  const waiting =
+    events.waiting + events.dropped === 0
+      ? []
+      : [`events     ${events.waiting} wait for the apiserver, ${events.dropped} were refused\n`]
+  return [
+    `wrapper of ${clean(node)}: ${ready.isReady ? 'ready' : 'not ready'} (${clean(ready.reason)})\n`,
+    `health     ${clean(healthText(health))}\n`,
+    `requests   ${requests.gets} gets, ${requests.lists} lists, ${requests.watches} watches; ${requests.passed} passed through, ${requests.unreachable} answered 503 since the apiserver is away\n`,
+    ...waiting,
+    ...(disk.trouble === null ? [] : [paint('yellow', `! disk: ${clean(disk.trouble)}`), '\n']),
+    '\n',
+    table([header, ...rows], paint),
+  ].join('')
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Command } from 'commander'
+import { wrapperOptionSet } from '../wrapper/options/definitions.js'
+import { describeWrapperOptions, resolveWrapperOptions } from '../wrapper/options/resolve.js'
+import { InvalidInputError } from '../core/errors.js'
+import { outputOption, paintFor, type Format } from './format.js'
+import { addOptions } from './option-flags.js'
+import { optionsMarkdown } from './options-markdown.js'
+import { configJson, configYaml } from './print-config.js'
+import { runLong, sourcesFrom } from './run-program.js'
+import { fetchService, fetchWrapperStatus, wrapperOption } from './wrapper-client.js'
+import { serviceText, wrapperStatusText } from './wrapper-text.js'
+import { Exit, type ExitCode, type Run, type World } from './world.js'
+
+interface WrapperFlags {
+  readonly output: Format
+  readonly printConfig?: boolean
+  readonly optionsMarkdown?: boolean
+}
+
+interface ClientFlags {
+  readonly wrapper: string
+  readonly output: Format
+}
+
+const FOOTER = `
+Each option may also stand in the environment (--health-limit is EDGE_HEALTH_HEALTH_LIMIT) and in the file of
+--config (health-limit: 5m). A flag wins over the environment, that over the file, that over the default.
+SuperEdge's flags are accepted too. Exit codes: 0 stopped by a signal, 1 it could not start or stop, 2 a bad option or
+certificate.`
+
+const CLIENT_FOOTER = '\nExit codes: 0 done, 1 no such service, 2 bad usage, 3 no wrapper answers.'
+
+const runStatus = async (flags: ClientFlags, world: World): Promise<ExitCode> => {
+  const { stdout } = world
+  const view = await fetchWrapperStatus(flags.wrapper, world)
+  const paint = paintFor(world, stdout)
+  stdout.write(
+    flags.output === 'json' ? `${JSON.stringify(view)}\n` : wrapperStatusText(view, paint),
+  )
+  return 0
+}
+
+const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+
+const runExplain = async (
+  name: string,
+  flags: ClientFlags & { readonly namespace: string },
+  world: World,
+): Promise<ExitCode> => {
+  const { stdout } = world
+  for (const [thing, text] of [
+    ['service', name],
+    ['--namespace', flags.namespace],
+  ] as const)
+    if (!NAME.test(text)) throw new InvalidInputError(thing, 'must be a Kubernetes name', text)
+  const service = `${flags.namespace}/${name}`
+  const view = await fetchService(flags.wrapper, service, world)
+  if (view === undefined) throw new Exit(1, `the wrapper knows no service ${service}`)
+  const paint = paintFor(world, stdout)
+  stdout.write(flags.output === 'json' ? `${JSON.stringify(view)}\n` : serviceText(view, paint))
+  return 0
+}
+
+const registerClients = (command: Command, world: World, run: Run): void => {
+  command
+    .command('status')
+    .description('show what the wrapper of this node serves, and from where')
+    .addOption(wrapperOption(world))
+    .addOption(outputOption('text', 'json'))
+    .addHelpText('after', CLIENT_FOOTER)
+    .action((flags: ClientFlags) => run(() => runStatus(flags, world)))
+  command
+    .command('explain')
+    .argument('<service>', 'name of the Service')
+    .description('show each endpoint of a service with what became of it, and why')
+    .option('-n, --namespace <name>', 'namespace of the Service (default default)', 'default')
+    .addOption(wrapperOption(world))
+    .addOption(outputOption('text', 'json'))
+    .addHelpText('after', CLIENT_FOOTER)
+    .action((name: string, flags: ClientFlags & { readonly namespace: string }) =>
+      run(() => runExplain(name, flags, world)),
+    )
+}
+
+/** `edge-health wrapper`, `wrapper status` and `wrapper explain`. */
+export const registerWrapper = (program: Command, world: World, run: Run): void => {
+  const command = program
+    .command('wrapper')
+    .description(
+      "run kube-proxy's apiserver of this node: lists and watches without the endpoints of dead nodes",
+    )
+    // What stands behind a subcommand is the subcommand's.
+    .enablePositionalOptions()
+  const flags = addOptions(command, wrapperOptionSet)
+  command
+    .option('--print-config', 'print the options and where each came from, and exit')
+    .addOption(command.createOption('--options-markdown').hideHelp())
+    .addOption(outputOption('yaml', 'json'))
+    .addHelpText('after', FOOTER)
+    .action((own: WrapperFlags) =>
+      run(async () => {
+        if (own.optionsMarkdown === true) {
+          world.stdout.write(optionsMarkdown(wrapperOptionSet))
+          return 0
+        }
+        const resolved = resolveWrapperOptions(sourcesFrom(flags, world))
+        if (own.printConfig === true) {
+          const shown = { profile: undefined, described: describeWrapperOptions(resolved) }
+          world.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
+          return 0
+        }
+        const { options, notices } = resolved
+        const { makeProgram } = await import('../wrapper/program.js')
+        return runLong({ name: 'wrapper', options, notices, make: makeProgram }, world)
+      }),
+    )
+  registerClients(command, world, run)
+}

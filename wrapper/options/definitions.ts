@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
+import {
+  boolean,
+  duration,
+  integer,
+  nodeName,
+  oneOf,
+  optional,
+  path,
+  url,
+} from '../../options/kinds.js'
+import { klogFlags } from '../../options/klog.js'
+import { AUTONOMY, autonomy, listenAddress } from './own-kinds.js'
+import type { WrapperOptions } from './wrapper-options.js'
+
+type Group = 'Node' | 'Listening' | 'Kubernetes' | 'Pruning' | 'Offline' | 'Log'
+
+interface WrapperDefinition<T> extends Definition<T> {
+  readonly group: Group
+}
+
+/** Each option once: the only place that knows names, units, defaults and what they are for. */
+export const wrapperDefinitions: {
+  readonly [K in keyof WrapperOptions]-?: WrapperDefinition<WrapperOptions[K]>
+} = {
+  nodeName: {
+    flag: 'node-name',
+    group: 'Node',
+    kind: nodeName,
+    default: undefined,
+    summary: 'name of the own Node',
+    aliases: [{ name: 'hostname' }],
+    env: 'NODE_NAME',
+  },
+  stateDir: {
+    flag: 'state-dir',
+    group: 'Node',
+    kind: path,
+    default: '/var/lib/edge-health/wrapper',
+    summary: 'folder for the last lists, so that a boot without the cloud has something to serve',
+  },
+  bindAddress: {
+    flag: 'bind-address',
+    group: 'Listening',
+    kind: listenAddress,
+    default: '127.0.0.1:51006',
+    summary: 'where kube-proxy and other clients of this node ask',
+    relation: 'loopback only, unless --insecure is false',
+  },
+  insecure: {
+    flag: 'insecure',
+    group: 'Listening',
+    kind: boolean,
+    default: 'true',
+    summary: 'plain HTTP; false is TLS, and clients must show a certificate of --ca-file',
+    relation: 'false needs --ca-file, --cert-file and --key-file',
+  },
+  caFile: {
+    flag: 'ca-file',
+    group: 'Listening',
+    kind: optional(path),
+    default: '',
+    summary: 'authority of client certificates',
+    relation: 'with --insecure=false only',
+  },
+  certFile: {
+    flag: 'cert-file',
+    group: 'Listening',
+    kind: optional(path),
+    default: '',
+    summary: 'own certificate',
+    relation: 'with --insecure=false only',
+  },
+  keyFile: {
+    flag: 'key-file',
+    group: 'Listening',
+    kind: optional(path),
+    default: '',
+    summary: 'key of the own certificate',
+    relation: 'with --insecure=false only',
+  },
+  statusAddress: {
+    flag: 'status-address',
+    group: 'Listening',
+    kind: listenAddress,
+    default: '127.0.0.1:51007',
+    summary: 'where /metrics, /status, /healthz and /readyz are',
+    relation: 'must differ from --bind-address',
+  },
+  notifyChannelSize: {
+    flag: 'notify-channel-size',
+    group: 'Listening',
+    kind: integer(100, 1_000_000),
+    default: '8192',
+    summary:
+      'changes of a resource that are remembered; a watcher that is further behind is ended with 410 and lists again',
+  },
+  kubeconfig: {
+    flag: 'kubeconfig',
+    group: 'Kubernetes',
+    kind: optional(path),
+    default: '',
+    summary: 'path of a kubeconfig; none tries in-cluster credentials',
+  },
+  masterUrl: {
+    flag: 'master-url',
+    group: 'Kubernetes',
+    kind: optional(url('https', 'http')),
+    default: '',
+    summary: 'replaces the server of the kubeconfig',
+  },
+  wrapperInCluster: {
+    flag: 'wrapper-in-cluster',
+    group: 'Pruning',
+    kind: boolean,
+    default: 'true',
+    summary:
+      'default/kubernetes is pointed at superedge.io/local-endpoint and superedge.io/local-port where it is annotated with them',
+  },
+  topologyKeysMode: {
+    flag: 'topology-keys-mode',
+    group: 'Pruning',
+    kind: oneOf('any', 'ordered'),
+    default: 'any',
+    summary:
+      'how several topology keys count: any one that matches is enough, or the first that finds an endpoint decides',
+  },
+  autonomy: {
+    flag: 'service-autonomy-enhancement',
+    group: 'Pruning',
+    kind: autonomy,
+    default: autonomy.format(AUTONOMY),
+    summary:
+      "whether endpoints of dead nodes go, and where the agent is asked; interval (in seconds) counts for SuperEdge's agents, ours pushes",
+  },
+  healthLimitMs: {
+    flag: 'health-limit',
+    group: 'Pruning',
+    kind: duration('10s', '24h'),
+    default: '5m',
+    summary:
+      "how long the agent's last word counts after it fell silent; then every endpoint is shown",
+  },
+  bootWaitMs: {
+    flag: 'boot-wait',
+    group: 'Offline',
+    kind: duration('0ms', '1m'),
+    default: '3s',
+    summary: 'how long a start waits for the apiserver before it serves what the disk remembers',
+  },
+  savePeriodMs: {
+    flag: 'save-period',
+    group: 'Offline',
+    kind: duration('1s', '24h'),
+    default: '30s',
+    summary: 'a list is written to disk at most once in this period, large ones more rarely',
+  },
+  eventBuffer: {
+    flag: 'event-buffer',
+    group: 'Offline',
+    kind: integer(0, 100_000),
+    default: '1000',
+    summary: 'so many Events wait in memory for the apiserver; 0 refuses them',
+  },
+  eventBufferBytes: {
+    flag: 'event-buffer-bytes',
+    group: 'Offline',
+    kind: integer(0, 100_000_000),
+    default: '1048576',
+    summary: 'and so many bytes of them',
+  },
+  logLevel: {
+    flag: 'log-level',
+    group: 'Log',
+    kind: oneOf('debug', 'info', 'warn', 'error'),
+    default: 'info',
+    summary: 'least important lines that are logged',
+  },
+}
+
+/** In the order of help and reference. */
+const groups: Readonly<Record<Group, string>> = {
+  Node: 'Who we are',
+  Listening: 'Where we listen',
+  Kubernetes: 'How Kubernetes is reached',
+  Pruning: 'What is left out',
+  Offline: 'Without the cloud',
+  Log: 'What is logged',
+}
+
+const FLOW = 'lists and watches are few and kept; the apiserver sets the pace'
+
+/** The wrapper's options. */
+export const wrapperOptionSet: OptionSet = {
+  command: 'wrapper',
+  example: wrapperDefinitions.healthLimitMs.flag,
+  groups,
+  definitions: inGroups(groups, Object.values(wrapperDefinitions)),
+  profiles: {},
+  ignored: {
+    ...klogFlags,
+    'kube-qps': FLOW,
+    'kube-burst': FLOW,
+    'support-endpointslice': 'slices are always served, and Endpoints to whoever asks for them',
+    debug: 'there is no pprof; --log-level debug says more',
+  },
+}

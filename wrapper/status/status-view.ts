@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of `/status` and `/explain`: what `edge-health wrapper status` and `explain` read. Instants are ISO 8601 of
+// the wrapper's wall clock, lengths of time are seconds; null says that there is nothing to tell.
+
+/** One resource that is served. */
+export interface ResourceView {
+  readonly resource: string
+  /** `none`: not known yet; `absent`: the apiserver does not have it; `disk`: from before this start. */
+  readonly source: 'none' | 'absent' | 'disk' | 'api'
+  readonly objects: number
+  /** No word of the apiserver about it now: what is served may be old. */
+  readonly isStale: boolean
+  /** Since the apiserver's last word; of a list from disk, since it was written. */
+  readonly ageSeconds: number | null
+  /** Full lists since the start. */
+  readonly lists: number
+  readonly watchers: number
+  readonly trouble: string | null
+}
+
+/** The health that prunes. */
+export interface HealthView {
+  readonly state: 'off' | 'waiting' | 'fresh' | 'last-known' | 'expired'
+  readonly source: 'none' | 'push' | 'poll'
+  readonly ageSeconds: number | null
+  readonly nodes: number
+  readonly dead: readonly string[]
+  readonly connects: number
+  readonly trouble: string | null
+}
+
+/** `GET /status`. */
+export interface WrapperStatusView {
+  readonly version: string
+  readonly at: string
+  readonly uptimeSeconds: number
+  readonly node: string
+  readonly ready: { readonly isReady: boolean; readonly reason: string }
+  readonly resources: readonly ResourceView[]
+  readonly health: HealthView
+  readonly requests: {
+    readonly gets: number
+    readonly lists: number
+    readonly watches: number
+    readonly refused: number
+    readonly passed: number
+    readonly upgraded: number
+    /** Answered 503 since the apiserver is away. */
+    readonly unreachable: number
+  }
+  readonly watchEvents: {
+    readonly written: number
+    readonly encoded: number
+    readonly overtaken: number
+  }
+  readonly events: {
+    readonly waiting: number
+    readonly bytes: number
+    readonly accepted: number
+    readonly sent: number
+    readonly dropped: number
+    readonly refused: number
+  }
+  readonly disk: { readonly writes: number; readonly trouble: string | null }
+}
+
+/** One endpoint and what became of it. */
+export interface EndpointFate {
+  /** `namespace/name` of the slice or the Endpoints object. */
+  readonly object: string
+  readonly address: string
+  readonly node: string | null
+  readonly isKept: boolean
+  readonly reason: string
+}
+
+/** `GET /explain?service=NAMESPACE/NAME`. */
+export interface ServiceView {
+  readonly version: string
+  readonly at: string
+  readonly node: string
+  readonly service: string
+  /** Whether the Service itself is known. */
+  readonly isKnown: boolean
+  readonly topologyKeys: readonly string[]
+  /** What is wrong with the annotation. */
+  readonly topologyTrouble: string | null
+  readonly health: HealthView
+  readonly slices: readonly EndpointFate[]
+  readonly endpoints: readonly EndpointFate[]
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { LastLists } from '../disk/last-lists.js'
+import type { HealthFeed } from '../health/health-feed.js'
+import type { Proxy } from '../proxy/proxy.js'
+import type { WrapperServer } from '../server.js'
+import type { Explained } from '../store/pruned-table.js'
+import { RESOURCES, type Resource } from '../store/resources.js'
+import type { WrapperViews } from './routes.js'
+import type { EndpointFate, HealthView, ResourceView, WrapperStatusView } from './status-view.js'
+
+/** What the views read. */
+export interface Viewed {
+  readonly clock: Clock
+  readonly version: string
+  readonly node: string
+  readonly server: WrapperServer
+  readonly proxy: Proxy
+  readonly health: HealthFeed
+  readonly lists: LastLists
+  /** When what the disk remembered was written, epoch ms. */
+  readonly remembered: ReadonlyMap<Resource, number>
+  readonly startedAt: number
+}
+
+/** API servers send a bookmark about each minute: longer silence is none of theirs. */
+const STALE_MS = 120_000
+
+const seconds = (ms: number): number => Math.max(0, Math.round(ms / 100) / 10)
+
+const fateOf = ({ object, address, node, fate }: Explained): EndpointFate => ({
+  ...{ object, address, node: node ?? null, isKept: fate.keep, reason: fate.reason },
+})
+
+const healthOf = ({ health }: Viewed): HealthView => {
+  const { ageMs, trouble, ...rest } = health.status
+  return {
+    ...rest,
+    ageSeconds: ageMs === undefined ? null : seconds(ageMs),
+    trouble: trouble ?? null,
+  }
+}
+
+const resourceOf = (viewed: Viewed, resource: Resource): ResourceView => {
+  const { server, clock, remembered } = viewed
+  const table = server.store.table(resource)
+  const watching = server.upstream[resource]
+  const savedAt = remembered.get(resource)
+  const isFromApi = (watching?.lists ?? 0) > 0
+  const heardMs = clock.now() - (watching?.lastHeardAt ?? -Infinity)
+  const source = isFromApi
+    ? 'api'
+    : table.state === 'absent'
+      ? 'absent'
+      : savedAt === undefined
+        ? 'none'
+        : 'disk'
+  const ages = {
+    ...{ api: seconds(heardMs), none: null, absent: null },
+    disk: savedAt === undefined ? null : seconds(clock.wall() - savedAt),
+  }
+  return {
+    ...{ resource, source, objects: table.size, ageSeconds: ages[source] },
+    isStale:
+      source === 'disk' || (isFromApi && (watching?.state !== 'watching' || heardMs > STALE_MS)),
+    lists: watching?.lists ?? 0,
+    watchers: server.reads.watches.openOf(resource),
+    trouble: watching?.trouble ?? null,
+  }
+}
+
+const readinessOf = (resources: readonly ResourceView[]): WrapperStatusView['ready'] => {
+  const needed = resources.filter(({ resource }) => resource !== 'endpoints')
+  const missing = needed.filter(({ source }) => source === 'none').map(({ resource }) => resource)
+  if (missing.length > 0) return { isReady: false, reason: `not known yet: ${missing.join(', ')}` }
+  const old = needed.filter(({ source }) => source === 'disk').map(({ resource }) => resource)
+  return { isReady: true, reason: old.length > 0 ? `from disk: ${old.join(', ')}` : 'ok' }
+}
+
+/** Views of a running wrapper. */
+export const makeViews = (viewed: Viewed): WrapperViews => {
+  const { clock, version, node, server, proxy, lists, startedAt } = viewed
+  const at = (): string => new Date(clock.wall()).toISOString()
+  return {
+    status: () => {
+      const resources = RESOURCES.map(resource => resourceOf(viewed, resource))
+      const { watches, counts } = server.reads
+      const { upgraded, unreachable, passed } = proxy.counts
+      const { accepted, sent, dropped, refused } = proxy.events.counts
+      return {
+        ...{ version, at: at(), node, resources },
+        uptimeSeconds: seconds(clock.now() - startedAt),
+        ready: readinessOf(resources),
+        health: healthOf(viewed),
+        requests: { ...counts, passed, upgraded, unreachable },
+        watchEvents: {
+          ...{ written: watches.events, encoded: watches.encoded, overtaken: watches.overtaken },
+        },
+        events: {
+          ...{ waiting: proxy.events.length, bytes: proxy.events.bytes },
+          ...{ accepted, sent, dropped, refused },
+        },
+        disk: { writes: lists.writes, trouble: lists.trouble ?? null },
+      }
+    },
+    explain: service => {
+      const { rule, slices, endpoints } = server.store.explain(service)
+      if (rule === undefined && slices.length + endpoints.length === 0) return undefined
+      return {
+        ...{ version, at: at(), node, service, isKnown: rule !== undefined },
+        topologyKeys: rule?.keys ?? [],
+        topologyTrouble: rule?.trouble ?? null,
+        health: healthOf(viewed),
+        slices: slices.map(fateOf),
+        endpoints: endpoints.map(fateOf),
+      }
+    },
+  }
+}

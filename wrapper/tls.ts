@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import { InvalidInputError, reasonOf } from '../core/errors.js'
+
+/** Where the certificates of the clients' listener are. */
+export interface TlsFiles {
+  readonly caFile: string | undefined
+  readonly certFile: string | undefined
+  readonly keyFile: string | undefined
+}
+
+/** PEM texts. */
+export interface ServerTls {
+  readonly ca: string
+  readonly cert: string
+  readonly key: string
+}
+
+const readPem = (option: string, path: string): string => {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    const rule = `must be a file that can be read (${reasonOf(cause)})`
+    throw new InvalidInputError(option, rule, path, { cause })
+  }
+  // OpenSSL skips what it does not know: then nobody would be trusted, and nothing would say why.
+  if (!text.includes('-----BEGIN')) throw new InvalidInputError(option, 'must be PEM', path)
+  return text
+}
+
+const check = (option: string, rule: string, path: string, parts: Partial<ServerTls>): void => {
+  try {
+    createSecureContext(parts)
+  } catch (cause) {
+    // No cause: OpenSSL may quote what it read.
+    throw new InvalidInputError(option, `${rule} (${reasonOf(cause)})`, path)
+  }
+}
+
+/**
+ * Read and check the certificates; undefined: plain HTTP.
+ * @throws InvalidInputError that names option and file.
+ */
+export const readServerTls = ({ caFile, certFile, keyFile }: TlsFiles): ServerTls | undefined => {
+  if (caFile === undefined || certFile === undefined || keyFile === undefined) return undefined
+  const ca = readPem('--ca-file', caFile)
+  const cert = readPem('--cert-file', certFile)
+  const key = readPem('--key-file', keyFile)
+  check('--ca-file', 'must hold certificates', caFile, { ca })
+  check('--cert-file', 'must hold a certificate', certFile, { cert })
+  check('--key-file', 'must be the key of --cert-file', keyFile, { cert, key })
+  return { ca, cert, key }
+}

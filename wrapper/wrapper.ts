@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep } from '../core/clock.js'
+import type { Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
+import type { Random } from '../core/random.js'
+import type { Credentials } from '../kube/credentials.js'
+import type { Folder } from './disk/folder.js'
+import { makeLastLists, type LastLists } from './disk/last-lists.js'
+import type { AskAgent } from './health/agent-client.js'
+import { makeHealthFeed, noHealth, type HealthFeed } from './health/health-feed.js'
+import { NodeDirectory } from './health/node-directory.js'
+import { listen, type Listener } from './listen.js'
+import type { WrapperOptions } from './options/wrapper-options.js'
+import { Proxy } from './proxy/proxy.js'
+import { makeWrapperServer, type WrapperServer } from './server.js'
+import { keyOf, parseTarget } from './serve/target.js'
+import { statusRoutes } from './status/routes.js'
+import { makeViews } from './status/views.js'
+import { RESOURCES, type Resource } from './store/resources.js'
+import { makeVersions } from './store/versions.js'
+import type { ServerTls } from './tls.js'
+
+/** The world as the wrapper sees it. */
+export interface WrapperSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly version: string
+  readonly credentials: Credentials
+  readonly folder: Folder
+  readonly ask: AskAgent
+  /** Reads the certificates of the clients' listener; undefined: plain HTTP. @throws InvalidInputError */
+  readonly readTls: () => ServerTls | undefined
+}
+
+/** The wrapper of one node. */
+export interface Wrapper {
+  /** Resolves when both listeners are open. @throws ListenError, InvalidInputError, CredentialsError. */
+  start(): Promise<void>
+  /** May be called while starting, and twice. */
+  stop(): Promise<void>
+}
+
+const HISTORY_BYTES = 8 << 20
+/** While a start waits for the apiserver's lists. */
+const LOOK_MS = 50
+/** Certificates are read again this often. */
+const RENEW_MS = 60_000
+/** The agent probes so many nodes for us. */
+const MAX_INTEREST = 32
+
+class NodeWrapper implements Wrapper {
+  readonly #options: WrapperOptions
+  readonly #seams: WrapperSeams
+  readonly #stopper = new AbortController()
+  readonly #directory = new NodeDirectory()
+  readonly #health: HealthFeed
+  readonly #lists: LastLists
+  readonly #proxy: Proxy
+  /** When what the disk remembered was written, epoch ms. */
+  readonly #remembered = new Map<Resource, number>()
+  readonly #listeners: Listener[] = []
+  #firstVersion = Infinity
+  #server: WrapperServer | undefined
+  #starting: Promise<void> | undefined
+  #stopped: Promise<void> | undefined
+
+  constructor(options: WrapperOptions, seams: WrapperSeams) {
+    this.#options = options
+    this.#seams = seams
+    const { clock, random, log, ask, folder, credentials } = seams
+    const { address, intervalMs, isOn } = options.autonomy
+    this.#health = isOn
+      ? makeHealthFeed(
+          { address, intervalMs, limitMs: options.healthLimitMs },
+          {
+            ...{ clock, random, log, ask, addresses: this.#directory },
+            interest: () => this.#interest(),
+            onChange: names => this.#server?.store.setHealth(names),
+          },
+        )
+      : noHealth
+    this.#lists = makeLastLists(
+      { periodMs: options.savePeriodMs },
+      { folder, clock, log, itemsOf: resource => this.#itemsOf(resource as Resource) },
+    )
+    this.#proxy = new Proxy(
+      { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
+      {
+        ...{ clock, random, log },
+        road: () => credentials.anonymous(),
+        upstreamVersion: (path, served) => this.#upstreamVersion(path, served),
+        isOurs: version => this.#isOurs(version),
+        isCut: () => this.#isCut(),
+      },
+    )
+  }
+
+  start(): Promise<void> {
+    return (this.#starting ??= this.#start())
+  }
+
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #start(): Promise<void> {
+    const { clock, random, log, credentials, version } = this.#seams
+    const { signal } = this.#stopper
+    const tls = this.#seams.readTls()
+    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    await credentials.check()
+    const wall = clock.wall()
+    const lastVersion = await this.#lists.claimVersions(last => makeVersions(wall, last).newest)
+    if (signal.aborted) return
+    const server = makeWrapperServer(
+      {
+        store: {
+          self: this.#options.nodeName,
+          keysMode: this.#options.topologyKeysMode,
+          inCluster: this.#options.wrapperInCluster,
+          history: { changes: this.#options.notifyChannelSize, bytes: HISTORY_BYTES },
+        },
+        lastVersion,
+      },
+      {
+        ...{ credentials, clock, random, log, health: this.#health },
+        passThrough: this.#proxy.handle,
+      },
+    )
+    this.#server = server
+    this.#firstVersion = server.store.versions.newest
+    for (const resource of RESOURCES)
+      server.store.table(resource).subscribe(() => this.#changed(resource))
+    const views = makeViews({
+      ...{ clock, version, node: this.#options.nodeName, server, proxy: this.#proxy },
+      ...{ health: this.#health, lists: this.#lists, remembered: this.#remembered },
+      startedAt: clock.now(),
+    })
+    await this.#listen(server, tls, views)
+    if (signal.aborted) return
+    server.start()
+    this.#health.start()
+    void this.#recall(server)
+    void this.#renewCertificates(tls)
+  }
+
+  async #listen(
+    server: WrapperServer,
+    tls: ServerTls | undefined,
+    views: ReturnType<typeof makeViews>,
+  ): Promise<void> {
+    const { log } = this.#seams
+    const { bindAddress, statusAddress } = this.#options
+    const { upgrade } = this.#proxy
+    const handle = statusRoutes(views, log)
+    this.#listeners.push(
+      await listen({ at: bindAddress, handle: server.handle, upgrade, tls }, this.#seams),
+      await listen({ at: statusAddress, handle }, this.#seams),
+    )
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopper.abort(new Error('stopped'))
+    await this.#starting?.catch(() => undefined)
+    // Watches end in good order before their connections are cut.
+    const followed = this.#server?.stop()
+    await Promise.all([
+      ...this.#listeners.map(listener => listener.close()),
+      this.#health.stop(),
+      this.#proxy.stop(),
+      followed,
+    ])
+    await this.#lists.stop()
+  }
+
+  /** Give the apiserver a moment; what it has not told by then, or cannot tell, comes from disk. Never rejects. */
+  async #recall(server: WrapperServer): Promise<void> {
+    const { clock, log } = this.#seams
+    const until = clock.now() + this.#options.bootWaitMs
+    const waits = (): boolean => {
+      const followed = Object.values(server.upstream)
+      const isOpen = followed.some(({ lists, trouble }) => lists === 0 && trouble === undefined)
+      return isOpen && clock.now() < until
+    }
+    while (waits()) if (!(await sleep(clock, LOOK_MS, this.#stopper.signal))) return
+    for (const resource of RESOURCES) {
+      if ((server.upstream[resource]?.lists ?? 0) > 0) continue
+      const list = await this.#lists.load(resource)
+      const isLate = (server.upstream[resource]?.lists ?? 0) > 0 || this.#stopper.signal.aborted
+      if (list === undefined || isLate) continue
+      this.#remembered.set(resource, list.savedAt)
+      server.store.upstream(resource).replace(list.items)
+      log.warn('serving from disk until the apiserver answers', {
+        ...{ resource, objects: list.items.length },
+        savedAt: new Date(list.savedAt).toISOString(),
+      })
+    }
+  }
+
+  /** Certificates are replaced by others: take new ones for new connections. */
+  async #renewCertificates(first: ServerTls | undefined): Promise<void> {
+    const { clock, log, readTls } = this.#seams
+    let last = first
+    while (last !== undefined && (await sleep(clock, RENEW_MS, this.#stopper.signal))) {
+      try {
+        const next = readTls()
+        if (next === undefined || JSON.stringify(next) === JSON.stringify(last)) continue
+        this.#listeners[0]?.renew(next)
+        last = next
+        log.info('certificates are renewed')
+      } catch (error) {
+        log.warn('certificates cannot be renewed; the last good ones stay in use', { error })
+      }
+    }
+  }
+
+  #changed(resource: Resource): void {
+    const isKnown = this.#isFromApi(resource)
+    if (resource === 'nodes') this.#nodesChanged(isKnown)
+    else if (isKnown) this.#lists.changed(resource)
+    if (isKnown && this.#proxy.events.length > 0 && !this.#isCut()) this.#proxy.online()
+  }
+
+  /** A heartbeat of a Node is not worth a write; its addresses may be what the agent calls it by. */
+  #nodesChanged(isKnown: boolean): void {
+    const { store } = this.#server!
+    const changed = this.#directory.update(store.table('nodes').list())
+    if (changed.length === 0) return
+    if (isKnown) this.#lists.changed('nodes')
+    store.setHealth(changed)
+  }
+
+  #isFromApi(resource: Resource): boolean {
+    return (this.#server?.upstream[resource]?.lists ?? 0) > 0
+  }
+
+  #itemsOf(
+    resource: Resource,
+  ): readonly { key: string; version: string; raw: Uint8Array }[] | undefined {
+    if (!this.#isFromApi(resource)) return undefined
+    const records = this.#server!.store.table(resource).list()
+    return records.map(({ key, raw, upstream }) => ({ key, raw, version: upstream }))
+  }
+
+  /** Nodes that carry endpoints and that the agent knows: those of its zone. */
+  #interest(): readonly string[] {
+    const names: string[] = []
+    for (const name of this.#server?.store.carriers ?? []) {
+      const isOther = name !== this.#options.nodeName && this.#health.of(name) !== 'unknown'
+      if (isOther && names.push(name) === MAX_INTEREST) break
+    }
+    return names
+  }
+
+  #upstreamVersion(path: string, served: string): string | undefined {
+    if (!this.#isOurs(served)) return undefined
+    const target = parseTarget(path.replace(/\/status\/?$/, ''))
+    if (target?.name === undefined) return undefined
+    return this.#server?.store.upstreamVersion(target.row.resource, keyOf(target), Number(served))
+  }
+
+  #isOurs(version: string): boolean {
+    const number = /^\d{1,16}$/.test(version) ? Number(version) : 0
+    return number >= this.#firstVersion && number <= this.#server!.store.versions.newest
+  }
+
+  /** No watch of ours runs, and one has said why. */
+  #isCut(): boolean {
+    const followed = Object.values(this.#server?.upstream ?? {})
+    return (
+      followed.some(({ trouble }) => trouble !== undefined) &&
+      followed.every(({ state }) => state !== 'watching')
+    )
+  }
+}
+
+/** Build the wrapper of one node from options and seams; nothing runs before `start`. */
+export const makeWrapper = (options: WrapperOptions, seams: WrapperSeams): Wrapper =>
+  new NodeWrapper(options, seams)
