@@ -8,7 +8,8 @@ export interface Quiet {
   readonly wireBytesPerSecond: number
   /** The bodies alone, as encoded. */
   readonly bodyBytesPerSecond: number
-  readonly attemptsPerSecond: number
+  /** Attempts that went out on the wire. */
+  readonly probesPerSecond: number
   readonly hours: number
   readonly falseDownsPerPairHour: number
   readonly falseVerdictsPerNodeHour: number
@@ -34,10 +35,9 @@ export const measureQuiet = async (cell: Cell, minutes: number): Promise<Quiet> 
   const { size } = cell
   let falls = 0
   let verdicts = 0
-  let attempts = 0
   const before = sentBy(zone)
+  const probesBefore = zone.network.probes
   zone.watcher = {
-    round: (_, outcome) => (attempts += outcome.attempts),
     vote: (_, { judgement: j }, changes) => {
       for (const index of changes.local) falls += 1 - j.localUp[index]!
       for (const index of changes.verdict) if (j.verdict[index] === 2) verdicts++
@@ -52,7 +52,7 @@ export const measureQuiet = async (cell: Cell, minutes: number): Promise<Quiet> 
   return {
     wireBytesPerSecond: (after.wire - before.wire) / seconds / size,
     bodyBytesPerSecond: (after.body - before.body) / seconds / size,
-    attemptsPerSecond: attempts / seconds / size,
+    probesPerSecond: (zone.network.probes - probesBefore) / seconds / size,
     hours,
     falseDownsPerPairHour: falls / hours / (size * (size - 1)),
     falseVerdictsPerNodeHour: verdicts / hours / size,

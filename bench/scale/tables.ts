@@ -42,7 +42,7 @@ export const quietTable = (rows: readonly QuietRow[]): string => {
   ]
   const cells = rows.map(({ size, lossPercent, quiet }) => [
     ...[String(size), `${lossPercent} %`, quiet.wireBytesPerSecond.toFixed(0)],
-    ...[quiet.bodyBytesPerSecond.toFixed(0), quiet.attemptsPerSecond.toFixed(1)],
+    ...[quiet.bodyBytesPerSecond.toFixed(0), quiet.probesPerSecond.toFixed(1)],
     ...[short(quiet.hours * size), short(quiet.falseDownsPerPairHour)],
     ...[short(quiet.falseVerdictsPerNodeHour), String(quiet.wrong)],
   ])

@@ -18,6 +18,7 @@ import { NO_WITNESS } from '../../vote/witness.js'
 import { writeAt, writerRank } from '../../vote/writer.js'
 import { FakeClock, settleOnce } from './fake-clock.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
+import { Observer, type Truth } from './observer.js'
 import { seededRandom } from './seeded-random.js'
 
 export interface CoreZoneOptions extends NetworkOptions {
@@ -204,6 +205,8 @@ export class CoreZone {
   readonly marked = new Set<number>()
   readonly writes: MarkWrite[] = []
   watcher: Watcher = {}
+  /** Sees what is true, and notes what must never happen; looks during `run`, `watch` and `until`. */
+  readonly observer = new Observer(this.#sight())
   #size: number
   #seeds: number
   #roster: Roster
@@ -326,6 +329,23 @@ export class CoreZone {
     return index !== undefined && state?.judgement.localUp[index] === 0
   }
 
+  /** Let time pass, with the observer looking on. */
+  async run(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= WATCH_MS) {
+      await this.clock.advance(Math.min(left, WATCH_MS))
+      this.observer.look()
+    }
+  }
+
+  /** Let time pass until it is so. @returns how long that took; undefined when the limit was not enough. */
+  async until(isSo: () => boolean, limitMs: number): Promise<number | undefined> {
+    for (let ms = 0; ms <= limitMs; ms += WATCH_MS) {
+      if (isSo()) return ms
+      await this.run(WATCH_MS)
+    }
+    return undefined
+  }
+
   /** Let time pass; every half second each live agent's view is held against what is right. @returns what was not. */
   async watch(
     ms: number,
@@ -333,13 +353,39 @@ export class CoreZone {
   ): Promise<string[]> {
     const wrong: string[] = []
     for (let at = 0; at < ms; at += WATCH_MS) {
-      await this.clock.advance(WATCH_MS)
+      await this.run(WATCH_MS)
       for (const n of this.live) {
         const down = this.downFrom(n)
         if (!isRight(n, down)) wrong.push(`${at} ms: n${n} sees ${down.join()}`)
       }
     }
     return wrong
+  }
+
+  #truth(n: number): Truth {
+    const agent = this.agents[n]
+    const { name, address } = memberOf(n)
+    const isOn = agent !== undefined
+    return {
+      ...{ name, address, isMember: n < this.#size, isSound: isOn, isTalking: isOn },
+      down: isOn ? this.downFrom(n).map(node => memberOf(node).name) : undefined,
+      brake: agent?.state.judgement.brake === true,
+    }
+  }
+
+  #sight(): ConstructorParameters<typeof Observer>[0] {
+    const zone = this as CoreZone
+    return {
+      now: () => zone.clock.now(),
+      nodes: () => zone.agents.map((_, n) => zone.#truth(n)),
+      canReach: (from, to) => zone.network.canReach(from, to),
+      get writes() {
+        return zone.writes.map(({ at, by, node, isDead }) => ({
+          ...{ at, by: memberOf(by).name, node: memberOf(node).name, kind: 'status' as const },
+          ...{ mark: [!isDead, isDead] as const, isChange: true },
+        }))
+      },
+    }
   }
 
   /** Live agents' numbers. */

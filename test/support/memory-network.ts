@@ -46,6 +46,8 @@ export class MemoryNetwork {
   /** Whoever listens on the wire: every body that is sent, requests and answers. */
   onWire: ((body: Uint8Array, route: Route, kind: 'request' | 'answer') => void) | undefined
   readonly traffic = new Map<string, Traffic>()
+  /** Probes that went out to other hosts. */
+  probes = 0
   readonly #clock: Clock
   readonly #random: Random
   readonly #listeners = new Map<string, Receive>()
@@ -170,6 +172,7 @@ export class MemoryNetwork {
     return {
       connect: (host, _port, signal) =>
         this.#untilAbort(signal, (done, fail) => {
+          if (host !== from) this.probes++
           this.#connect(
             { from, to: host, isAlive: this.#waiter(from, signal), isProbe: true },
             () => (isListening(host) ? done() : fail(systemError('ECONNREFUSED'))),
@@ -186,6 +189,7 @@ export class MemoryNetwork {
           const at = new URL(url)
           const host = at.hostname.replace(/^\[|\]$/g, '')
           const to = host === '127.0.0.1' ? from : host
+          if (to !== from) this.probes++
           this.#connect({ from, to, isAlive: this.#waiter(from, signal), isProbe: true }, () => {
             this.#whenAwake(to, () => {
               const status = statusOf(at)
