@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lab's account as one HTML page that needs nothing else.
+import type { Report, Run } from './account.js'
 import { type Claim, isBroken, type Played, type Stretch } from './cell.js'
 import type { Figure } from './figures.js'
-import type { Report, Run } from './report.js'
 
 const escape = (text: string): string => text.replaceAll(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)

@@ -2,29 +2,9 @@
 // The lab's account: one JSON, and one HTML page. Accounts of several runs can be put together.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Played } from './cell.js'
-import { type Figure, figuresOf } from './figures.js'
-import type { LabOptions } from './options.js'
+import type { Report } from './account.js'
+import { figuresOf } from './figures.js'
 import { drawReport } from './report-page.js'
-
-/** One call of the lab. */
-export interface Run {
-  readonly command: string
-  readonly date: string
-  readonly kubernetes: string
-  readonly machine: string
-  readonly options: LabOptions
-  readonly durationMs: number
-}
-
-export interface Report {
-  readonly ok: boolean
-  readonly runs: readonly Run[]
-  /** What this lab cannot do to a zone. */
-  readonly notPlayed: readonly string[]
-  readonly figures: readonly Figure[]
-  readonly cells: readonly Played[]
-}
 
 /** Write `index.html` and `report.json` into the folder. */
 export const writeReport = (folder: string, account: Omit<Report, 'figures'>): void => {

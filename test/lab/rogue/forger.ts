@@ -45,7 +45,9 @@ export class Forger {
     const roster = makeRoster(parseZoneName(''), parseNodeName(order.self), order.members)
     const heartbeat = new Heartbeat(systemClock, undefined, () => undefined)
     const topology = meshTopology(roster.members.length)
-    this.#table = new RecordTable(roster, topology, { clock: systemClock, heartbeat, settleMs: 0 })
+    this.#table = new RecordTable(roster, topology, {
+      ...{ clock: systemClock, heartbeat, settleMs: 0 },
+    })
     this.#codec = new BodyCodec(this.#table)
     this.#keys = makeKeyRing(order.key)
     this.#talks = roster.members
