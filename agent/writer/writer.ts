@@ -10,19 +10,19 @@ import { CLASSES } from '../../vote/judgement.js'
 import type { Wish } from '../../vote/plan.js'
 import { eventFor, type EventWords } from '../../vote/reason.js'
 import type { VouchEnd } from '../../vote/vouch.js'
-import { writeAt, writerRank } from '../../vote/writer.js'
+import { writerRank } from '../../vote/writer.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
+import { Departed } from './departed.js'
 import { makeEventTeller, type EventTeller } from './event-teller.js'
 import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
 import { bringAbout, type Record, type Task, type TaskEnd } from './node-writer.js'
 import { makeTaintKeeper, type TaintKeeper } from './taint-keeper.js'
+import { Turns, type NextWrite } from './turns.js'
 import { differs, planWish, planYoungVouch, wishFor, wordingOf, wordsFor } from './wishes.js'
 
 /** Ranks that look after the Leases of vouched nodes: the writer and one to stand by. */
 const LEASE_RANKS = 2
-/** Wait this long before a write that failed is tried again. */
-const RETRY_MS = 2_000
 /** The cloud link is looked at once in so many periods, at the latest. */
 const LINK_PERIODS = 1.1
 /** How often to look whether a majority has spoken. */
@@ -34,22 +34,6 @@ interface WriterSeams {
   readonly log: Logger
   readonly store: ResultStore
   readonly record: Record
-}
-
-/** What is to be written about one node, and since when that is known. */
-interface Pending {
-  readonly wish: Wish
-  readonly since: number
-  notBefore: number
-}
-
-/** The next write about a node, for `status`. */
-export interface NextWrite {
-  readonly wish: Wish
-  /** Own place in the writers' order; undefined when this agent does not write. */
-  readonly rank: number | undefined
-  /** `Clock.now`; +Infinity without a rank. */
-  readonly at: number
 }
 
 /** Brings the cluster to what the zone decided, if it is this agent's turn. */
@@ -74,16 +58,14 @@ class LevelWriter implements Writer {
   readonly #taints: TaintKeeper
   readonly #events: EventTeller
   readonly #stopping = new AbortController()
-  readonly #pending = new Map<string, Pending>()
+  readonly #turns: Turns
   readonly #running = new Map<string, Promise<void>>()
   /** Nodes as our own writes left them, until the watch has caught up. */
   readonly #written = new Map<
     string,
     { readonly seen: NodeView | undefined; readonly node: NodeView }
   >()
-  /** Members that left the roster, whose marks have to go. */
-  readonly #departed = new Set<string>()
-  #roster: ZoneState['roster'] | undefined
+  readonly #departed = new Departed()
   #cancelTimer: () => void = () => undefined
 
   constructor(options: AgentOptions, seams: WriterSeams) {
@@ -91,6 +73,7 @@ class LevelWriter implements Writer {
     this.#seams = seams
     // Requests about several nodes run beside each other, and those are bounded by the zone's size.
     setMaxListeners(0, this.#stopping.signal)
+    this.#turns = new Turns(options)
     this.#leases = makeLeaseKeeper(options, seams)
     this.#taints = makeTaintKeeper(seams)
     this.#events = makeEventTeller(options.nodeName, { ...seams, signal: this.#stopping.signal })
@@ -106,12 +89,8 @@ class LevelWriter implements Writer {
   }
 
   nextWrite(node: string): NextWrite | undefined {
-    const pending = this.#pending.get(node)
     const state = this.#seams.store.zone.current
-    if (pending === undefined || state === undefined) return undefined
-    const rank = this.#rank(state, node)
-    const at = rank === undefined ? Infinity : writeAt(pending.since, rank, this.#o)
-    return { wish: pending.wish, rank, at }
+    return state === undefined ? undefined : this.#turns.next(node, this.#rank(state, node))
   }
 
   fight(node: string): string | undefined {
@@ -127,17 +106,17 @@ class LevelWriter implements Writer {
     if (state === undefined || this.#stopping.signal.aborted) return 'nothing is known yet'
     if (store.cloudLink.current.state !== 'up') {
       // The present truth is written after the outage; what was wanted before it does not matter then.
-      this.#pending.clear()
+      this.#turns.clear()
       return 'nothing is written: no link to the apiserver'
     }
-    this.#noteDeparted(state)
+    for (const name of this.#departed.note(state.roster)) this.#turns.forget(name)
     let nextAt = Infinity
     for (let index = 0; index < state.table.size; index++)
       nextAt = Math.min(nextAt, this.#reviewMember(state, index))
-    for (const node of this.#departed) this.#reviewDeparted(state, node)
+    for (const node of this.#departed.names) this.#reviewDeparted(state, node)
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
-    return this.#pending.size === 0 ? 'all is written' : `${this.#pending.size} nodes to be written`
+    return this.#turns.size === 0 ? 'all is written' : `${this.#turns.size} nodes to be written`
   }
 
   async stop(): Promise<void> {
@@ -165,18 +144,6 @@ class LevelWriter implements Writer {
     return seen
   }
 
-  #noteDeparted(state: ZoneState): void {
-    const last = this.#roster
-    this.#roster = state.roster
-    if (last === undefined || last === state.roster) return
-    for (const { name } of last.members)
-      if (state.roster.indexOf(name) === undefined) {
-        this.#departed.add(name)
-        this.#pending.delete(name)
-      }
-    for (const { name } of state.roster.members) this.#departed.delete(name)
-  }
-
   /** Start what is due about one member; returns when to look again. */
   #reviewMember(state: ZoneState, index: number): number {
     const { name } = state.roster.members[index]!
@@ -189,10 +156,10 @@ class LevelWriter implements Writer {
     const vouchAt = isYoung ? Math.min(leaseAt, youngUntil) : leaseAt
     if (node === undefined || this.#running.has(name)) return vouchAt
     if (!differs(node, wish, isYoung, this.#o)) {
-      this.#pending.delete(name)
+      this.#turns.forget(name)
       return vouchAt
     }
-    const dueAt = this.#dueAt(state, name, wish)
+    const dueAt = this.#turns.dueAt(name, wish, { rank: this.#rank(state, name), now })
     if (!this.#isConfirmed(state, name, wish)) return Math.min(vouchAt, now + CONFIRM_MS)
     if (dueAt > now) return Math.min(vouchAt, dueAt)
     this.#start(name, this.#bringMember(name, node, wish))
@@ -212,20 +179,7 @@ class LevelWriter implements Writer {
    */
   #isConfirmed({ judgement, table }: ZoneState, name: string, wish: Wish): boolean {
     if (wish === 'dead' || wish === 'kubelet-sick') return true
-    return majoritySpokeAt(judgement, table) > this.#pending.get(name)!.since
-  }
-
-  /** When it is our turn to write; +Infinity when it never is. */
-  #dueAt(state: ZoneState, name: string, wish: Wish): number {
-    const now = this.#seams.clock.now()
-    let pending = this.#pending.get(name)
-    if (pending?.wish !== wish) {
-      pending = { wish, since: now, notBefore: now }
-      this.#pending.set(name, pending)
-    }
-    const rank = this.#rank(state, name)
-    if (rank === undefined) return Infinity
-    return Math.max(pending.notBefore, writeAt(pending.since, rank, this.#o))
+    return majoritySpokeAt(judgement, table) > this.#turns.since(name)
   }
 
   /** Keep a vouched node's heartbeat or its taints; returns when to look again. */
@@ -259,7 +213,7 @@ class LevelWriter implements Writer {
   #reviewDeparted(state: ZoneState, name: string): void {
     if (this.#running.has(name)) return
     if (this.#rank(state, name) !== 0) {
-      this.#departed.delete(name)
+      this.#departed.forget(name)
       return
     }
     const at = new Date(this.#seams.clock.wall()).toISOString()
@@ -267,7 +221,7 @@ class LevelWriter implements Writer {
     const plan: Task['plan'] = node => planWish(node, 'left', words, this.#o)
     const work = this.#carryOut({ node: name, what: 'take our marks off', plan }).then(end => {
       // A Node that is gone from the API is refused with 404: there is nothing left to clean.
-      if (end.result === 'done' || end.result === 'refused') this.#departed.delete(name)
+      if (end.result === 'done' || end.result === 'refused') this.#departed.forget(name)
     })
     this.#start(name, work)
   }
@@ -308,8 +262,7 @@ class LevelWriter implements Writer {
     const seen = store.nodeList.current.nodes.get(task.node)
     const end = await bringAbout(task, { kube, record, signal: this.#stopping.signal })
     if (end.node !== undefined) this.#written.set(task.node, { seen, node: end.node })
-    const pending = this.#pending.get(task.node)
-    if (end.result !== 'done' && pending !== undefined) pending.notBefore = clock.now() + RETRY_MS
+    if (end.result !== 'done') this.#turns.retryLater(task.node, clock.now())
     return end
   }
 }
