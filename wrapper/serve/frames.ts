@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Seen } from '../store/reader.js'
-import { servedBytes } from '../store/record.js'
+import { servedBytes } from '../store/stored.js'
 import type { Change } from '../store/history.js'
 import type { Format } from './formats.js'
 

@@ -4,7 +4,7 @@ import type { ContinueToken } from '../../kube/continue-token.js'
 import type { ListOptions } from '../../kube/list-options.js'
 import { expired } from '../../kube/status.js'
 import { readLabels } from '../wire/meta.js'
-import type { Record } from '../store/record.js'
+import type { Stored } from '../store/stored.js'
 import { lowerBound, type Table } from '../store/table.js'
 import type { PageHead } from './formats.js'
 import type { Chosen } from './selection.js'
@@ -12,14 +12,14 @@ import type { Target } from './target.js'
 
 /** One page of a list. */
 export interface Page extends PageHead {
-  readonly records: readonly Record[]
+  readonly records: readonly Stored[]
 }
 
 /** The version that a list must show; undefined: whatever is newest. */
 export const exactVersion = ({ version = 0, match, limit }: ListOptions): number | undefined =>
   version > 0 && (match === 'Exact' || (match === '' && limit > 0)) ? version : undefined
 
-const present = (table: Table, { namespace }: Target, { key }: Chosen): readonly Record[] => {
+const present = (table: Table, { namespace }: Target, { key }: Chosen): readonly Stored[] => {
   if (key === undefined) return table.list(namespace)
   const only = table.get(key)
   return only === undefined ? [] : [only]
@@ -30,7 +30,7 @@ const stateAt = (
   target: Target,
   version: number,
   token: ContinueToken | undefined,
-): readonly Record[] => {
+): readonly Stored[] => {
   const records = table.listAt(version, target.namespace)
   if (records !== undefined) return records
   if (token !== undefined) throw tokenExpired(token)
@@ -43,7 +43,7 @@ const stateOf = (
   target: Target,
   chosen: Chosen,
   options: ListOptions,
-): { readonly version: number; readonly records: readonly Record[] } => {
+): { readonly version: number; readonly records: readonly Stored[] } => {
   const token = options.token === '' ? undefined : decodeToken(options.token)
   const wanted = token === undefined ? exactVersion(options) : token.version
   // Version 0 in a token: go on with whatever is there now.
@@ -53,7 +53,7 @@ const stateOf = (
   return { version, records: token === undefined ? all : all.slice(after(all, token.after)) }
 }
 
-const select = (records: readonly Record[], { selection }: Chosen): readonly Record[] =>
+const select = (records: readonly Stored[], { selection }: Chosen): readonly Stored[] =>
   selection === undefined
     ? records
     : records.filter(record => selection(record, () => readLabels(record.raw)))
@@ -84,7 +84,7 @@ export const listPage = (
 }
 
 /** The place behind a key. */
-const after = (records: readonly Record[], key: string): number => {
+const after = (records: readonly Stored[], key: string): number => {
   const place = lowerBound(
     records.map(record => record.key),
     key,

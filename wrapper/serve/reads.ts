@@ -19,7 +19,7 @@ import {
   versionTooLarge,
   type Subject,
 } from '../../kube/status.js'
-import { servedBytes } from '../store/record.js'
+import { servedBytes } from '../store/stored.js'
 import type { Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
 import { JSON_TYPE, negotiate, takesGzip } from './accept.js'

@@ -4,7 +4,7 @@ import { parseLabelSelector } from '../../kube/label-selector.js'
 import { readService } from '../wire/service.js'
 import { toJson } from '../wire/to-json.js'
 import type { Selection } from '../store/reader.js'
-import type { Record } from '../store/record.js'
+import type { Stored } from '../store/stored.js'
 import type { Row } from '../store/resources.js'
 import type { Target } from './target.js'
 
@@ -38,7 +38,7 @@ const unschedulable = (raw: Uint8Array): string => {
   return String(spec?.unschedulable === true)
 }
 
-const valueOf = (field: string, { key, raw }: Record): string => {
+const valueOf = (field: string, { key, raw }: Stored): string => {
   const slash = key.indexOf('/')
   switch (field) {
     case 'metadata.name':

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import { expired, type Refusal } from '../../kube/status.js'
-import { servedBytes, type Record } from '../store/record.js'
+import { servedBytes, type Stored } from '../store/stored.js'
 import type { Reader } from '../store/reader.js'
 import type { Row } from '../store/resources.js'
 import { bookmarkBytes, type Format } from './formats.js'
@@ -12,7 +12,7 @@ import type { Pump, Pumped } from './pump.js'
 /** A watch as it begins. */
 export interface Beginning {
   /** What is shown first, as ADDED. */
-  readonly state: readonly Record[]
+  readonly state: readonly Stored[]
   /** Whether a bookmark says where the state ends. */
   readonly isMarked: boolean
   readonly reader: Reader
@@ -53,7 +53,7 @@ export class WatchSession implements Pumped {
   readonly #plan: WatchPlan
   readonly #seams: WatchSeams
   readonly #reader: Reader
-  #state: readonly Record[]
+  #state: readonly Stored[]
   readonly #cancels = new Set<() => void>()
   #shown = 0
   #owesMark: boolean

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Record } from './record.js'
+import type { Stored } from './stored.js'
 
 /** One change of one resource, as it was served. */
 export interface Change {
   readonly version: number
   /** What stands there since; undefined when the object went. */
-  readonly after: Record | undefined
+  readonly after: Stored | undefined
   /** What stood there until then; undefined when the object is new. */
-  readonly before: Record | undefined
+  readonly before: Stored | undefined
 }
 
 /** How much past is kept. Whatever is more is forgotten, and who has not read it yet must list again. */

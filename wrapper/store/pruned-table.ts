@@ -8,7 +8,7 @@ import type { EndpointView } from '../wire/endpoint.js'
 import { WireError } from '../wire/wire-error.js'
 import { Groups } from './groups.js'
 import type { Item } from './item.js'
-import { AS_IS, type Form } from './record.js'
+import { AS_IS, type Form } from './stored.js'
 import type { Table } from './table.js'
 import { formWithout, localForm, type EndpointKind, type EndpointObject } from './views.js'
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readLabels } from '../wire/meta.js'
 import type { Change } from './history.js'
-import type { Record } from './record.js'
+import type { Stored } from './stored.js'
 import type { Table } from './table.js'
 
 type Labels = ReadonlyMap<string, string>
 
 /** Which objects a client wants; undefined: all of them. */
-export type Selection = ((record: Record, labels: () => Labels) => boolean) | undefined
+export type Selection = ((record: Stored, labels: () => Labels) => boolean) | undefined
 
 /** A change as one client sees it. */
 export interface Seen {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   /** What it shows: of a deletion, the last state. */
-  readonly record: Record
+  readonly record: Stored
   readonly version: number
   readonly change: Change
 }
@@ -23,9 +23,9 @@ const MOST_REMEMBERED = 256
 
 /** Says of records whether selections want them, reading each record's labels once for all readers that keep pace. */
 export class Sights {
-  readonly #labels = new Map<Record, Labels>()
+  readonly #labels = new Map<Stored, Labels>()
 
-  wants(selection: Selection, record: Record): boolean {
+  wants(selection: Selection, record: Stored): boolean {
     return selection === undefined || selection(record, () => this.#labelsOf(record))
   }
 
@@ -34,7 +34,7 @@ export class Sights {
     this.#labels.clear()
   }
 
-  #labelsOf(record: Record): Labels {
+  #labelsOf(record: Stored): Labels {
     const known = this.#labels.get(record)
     if (known !== undefined) return known
     const labels = readLabels(record.raw)

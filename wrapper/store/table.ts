@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { History, type HistoryLimits } from './history.js'
 import type { Item } from './item.js'
-import { looksSame, type Form, type Record } from './record.js'
+import { looksSame, type Form, type Stored } from './stored.js'
 import type { Row } from './resources.js'
 import type { Versions } from './versions.js'
 
@@ -10,7 +10,7 @@ export class Table {
   readonly row: Row
   readonly versions: Versions
   readonly history: History
-  readonly #records = new Map<string, Record>()
+  readonly #records = new Map<string, Stored>()
   /** In the API's order, which is that of bytes. */
   readonly #keys: string[] = []
   readonly #listeners = new Set<() => void>()
@@ -32,22 +32,22 @@ export class Table {
     return this.#keys.length
   }
 
-  get(key: string): Record | undefined {
+  get(key: string): Stored | undefined {
     return this.#records.get(key)
   }
 
   /** In the API's order; all namespaces without one. */
-  list(namespace?: string): readonly Record[] {
+  list(namespace?: string): readonly Stored[] {
     const [from, to] = this.#span(this.#keys, namespace)
     return this.#keys.slice(from, to).map(key => this.#records.get(key)!)
   }
 
   /** As it was at a version, in order; undefined when that is forgotten, or still to come. */
-  listAt(version: number, namespace?: string): readonly Record[] | undefined {
+  listAt(version: number, namespace?: string): readonly Stored[] | undefined {
     const place = this.history.placeAfter(version)
     if (place === undefined || version > this.versions.newest) return undefined
     if (place === this.history.end) return this.list(namespace)
-    const then = new Map<string, Record | undefined>()
+    const then = new Map<string, Stored | undefined>()
     for (let at = this.history.end - 1; at >= place; at--) {
       const { before, after } = this.history.at(at)!
       then.set((before ?? after)!.key, before)
@@ -117,7 +117,7 @@ export class Table {
     for (const listener of this.#listeners) listener()
   }
 
-  #changed(version: number, before: Record | undefined, after: Record | undefined): void {
+  #changed(version: number, before: Stored | undefined, after: Stored | undefined): void {
     if (this.#state !== 'filled') return
     this.history.push({ version, before, after }, this.#keys.length)
     this.#isDirty = true

@@ -5,7 +5,7 @@ import { pruneEndpoints, readEndpoints } from '../wire/endpoints.js'
 import { localRewrite } from '../wire/local-rewrite.js'
 import { readMeta } from '../wire/meta.js'
 import { pruneSlice, readSlice } from '../wire/slice.js'
-import { AS_IS, type Form } from './record.js'
+import { AS_IS, type Form } from './stored.js'
 
 /** What pruning asks of one EndpointSlice or Endpoints object. */
 export interface EndpointObject {

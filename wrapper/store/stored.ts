@@ -12,7 +12,7 @@ export interface Form {
 export const AS_IS: Form = { mark: '', apply: raw => raw }
 
 /** One object as it stands at one served version. Never changed: what comes next is another record. */
-export interface Record {
+export interface Stored {
   /** `namespace/name`, or `name` of what is cluster-wide. */
   readonly key: string
   /** Upstream's own bytes. */
@@ -25,18 +25,18 @@ export interface Record {
 }
 
 /** What clients get of a record. A new buffer each time: kept ones would double what the store holds. */
-export const servedBytes = (record: Record, version = record.version): Uint8Array =>
+export const servedBytes = (record: Stored, version = record.version): Uint8Array =>
   withVersion(record.form.apply(record.raw), String(version))
 
 const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a === b || Buffer.compare(a, b) === 0
 
 /** Whether a client would see any difference but the version. */
 export const looksSame = (
-  before: Pick<Record, 'raw' | 'form'>,
-  after: Pick<Record, 'raw' | 'form'>,
+  before: Pick<Stored, 'raw' | 'form'>,
+  after: Pick<Stored, 'raw' | 'form'>,
 ): boolean => {
   if (sameBytes(before.raw, after.raw)) return before.form.mark === after.form.mark
-  const shown = ({ raw, form }: Pick<Record, 'raw' | 'form'>): Uint8Array =>
+  const shown = ({ raw, form }: Pick<Stored, 'raw' | 'form'>): Uint8Array =>
     withVersion(form.apply(raw), '0')
   return sameBytes(shown(before), shown(after))
 }
