@@ -73,7 +73,7 @@ const cells = async (options: LabOptions): Promise<boolean> => {
   const startedAt = performance.now()
   const results: Played[] = []
   const lab = await openLab(options, { ...parts, onCrash: crashed }, stop.signal)
-  let version: string
+  let version = ''
   try {
     await lab.start(stop.signal)
     version = String((await lab.plane.admin.get('/version', stop.signal))['gitVersion'])
@@ -85,6 +85,9 @@ const cells = async (options: LabOptions): Promise<boolean> => {
       trouble: () => trouble[0],
       onPlayed: played => results.push(played),
     })
+  } catch (error) {
+    // What was played until then is told all the same.
+    if (!stop.signal.aborted || results.length === 0) throw error
   } finally {
     await lab.stop()
   }
@@ -118,7 +121,9 @@ const main = async (): Promise<boolean> => {
 }
 
 try {
-  process.exit((await main()) ? 0 : 1)
+  const ok = await main()
+  if (stop.signal.aborted) say((stop.signal.reason as Error).message)
+  process.exit(stop.signal.aborted ? 130 : ok ? 0 : 1)
 } catch (error) {
   if (!stop.signal.aborted) throw error
   say((stop.signal.reason as Error).message)

@@ -52,6 +52,7 @@ export class LabNode {
   hasOwnClock = false
   readonly #settings: NodeSettings
   readonly #cpu: CpuGroup
+  #isSick = false
   #kubelet: Child | undefined
   #agent: Child | undefined
 
@@ -102,6 +103,7 @@ export class LabNode {
   }
 
   startKubelet(): void {
+    this.#isSick = false
     this.#kubelet = this.#start('kubelet', ['sandbox-kubelet', '--config=/run/kubelet.json'], {})
   }
 
@@ -179,6 +181,8 @@ export class LabNode {
 
   /** The kubelet says 500, or 200 again, where its own node asks. */
   async setSick(isSick: boolean): Promise<void> {
+    if (isSick === this.#isSick) return
+    this.#isSick = isSick
     const path = `http://127.0.0.1:10248/sandbox/${isSick ? 'sick' : 'well'}`
     const ask = `fetch('${path}',{method:'POST'}).then(a=>process.exit(a.ok?0:1))`
     await this.space.run(process.execPath, ['-e', ask])

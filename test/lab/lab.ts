@@ -158,15 +158,17 @@ export class Lab {
     await this.block(to, { chain: 'INPUT', link: 'peer', peer, answer: 'DROP' })
   }
 
-  /** All cables in, all firewalls empty. */
+  /** All cables in, all firewalls empty, no route forbidden. */
   async mendNetwork(): Promise<void> {
-    for (const node of this.nodes) {
-      await node.space.run('iptables', ['-F'])
-      await node.space.run('ip', ['route', 'flush', 'type', 'prohibit'])
-      await this.cable(node.name, 'peer', true)
-      await this.cable(node.name, 'cloud', true)
-      node.isCut = false
-    }
+    const clear = 'iptables -F; iptables -t nat -F PREROUTING; ip route flush type prohibit'
+    await Promise.all(
+      this.nodes.map(async node => {
+        await node.space.run('sh', ['-c', clear])
+        await this.cable(node.name, 'peer', true)
+        await this.cable(node.name, 'cloud', true)
+        node.isCut = false
+      }),
+    )
   }
 
   /** All agents at once, as after a change of the DaemonSet. */
@@ -190,17 +192,19 @@ export class Lab {
     await this.props.clear()
     await this.mendNetwork()
     await Promise.all(this.nodes.map(node => node.killAgent()))
-    for (const node of this.nodes) {
-      node.hasOwnClock = false
-      await node.throttle(undefined)
-      await node.fillState(false)
-      if (node.state === 'frozen') node.thaw()
-      if (node.state === 'killed') node.startKubelet()
-      node.vouch = 'lease'
-      node.startAgent()
-      await node.setSick(false).catch(() => undefined)
-      await this.props.renewShop(node, signal)
-    }
+    await Promise.all(this.nodes.map(node => this.#mendNode(node, signal)))
+  }
+
+  async #mendNode(node: LabNode, signal: AbortSignal): Promise<void> {
+    node.hasOwnClock = false
+    await node.throttle(undefined)
+    await node.fillState(false)
+    if (node.state === 'frozen') node.thaw()
+    if (node.state === 'killed') node.startKubelet()
+    node.vouch = 'lease'
+    node.startAgent()
+    await node.setSick(false).catch(() => undefined)
+    if (this.observer.podOn(node.name) !== 'ready') await this.props.renewShop(node, signal)
   }
 
   async stop(): Promise<void> {

@@ -52,7 +52,7 @@ const WATCHED = [
 ] as const
 
 const AGAIN_MS = 500
-const STATUS_PER_LOOK = 4
+const STATUS_PER_LOOK = 2
 
 export class Observer {
   readonly nodes = new Map<string, NodeObject>()
@@ -139,11 +139,12 @@ export class Observer {
       marked: object?.metadata.annotations?.['nodeunhealth'] === 'yes',
       vouched: has('edge-health/cloud-link-cut', 'NoSchedule'),
       unreachable: has('node.kubernetes.io/unreachable', 'NoExecute'),
-      pod: this.#podOn(name),
+      pod: this.podOn(name),
     }
   }
 
-  #podOn(node: string): NodeState['pod'] {
+  /** The service's Pod on a node. */
+  podOn(node: string): NodeState['pod'] {
     const pod = this.#pods.get(`shop-${node}`)
     if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return 'gone'
     return this.readyOn('shop').includes(node) ? 'ready' : 'unready'

@@ -20,6 +20,7 @@ import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'
 
 const LOOK_MS = 150
+const LONG_MS = 1_000
 const ALWAYS = 'all the while nobody who is well is marked or called down, and no call is denied'
 
 const sameState = (a: NodeState, b: NodeState): boolean =>
@@ -70,6 +71,8 @@ class Play {
         this.#actedAt = performance.now()
         this.#note('fault', '', step.what)
         await this.#watchWhile(step.do(this.#lab))
+        // What takes long has its effect when it is over.
+        if (performance.now() - this.#actedAt > LONG_MS) this.#actedAt = performance.now()
       } else if (!(await this.#judge(step))) break
     }
     this.#lab.observer.onNode = () => undefined

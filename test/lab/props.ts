@@ -15,6 +15,7 @@ export class Props {
   readonly #plane: ControlPlane
   readonly #toleratedS: number
   #keys: Keys
+  #isUsed = false
 
   constructor(plane: ControlPlane, keys: Keys, toleratedS: number) {
     this.#plane = plane
@@ -35,6 +36,7 @@ export class Props {
 
   /** A service whose only Pod is on this node. */
   async addSolo({ name, address }: LabNode): Promise<void> {
+    this.#isUsed = true
     await this.#plane.kubectl(['create', 'service', 'clusterip', 'solo', '--tcp=80:80'])
     const pod = { app: 'solo', name: 'solo', node: name, address, toleratedS: this.#toleratedS }
     await renewPod(this.#plane, pod, new AbortController().signal)
@@ -47,6 +49,7 @@ export class Props {
 
   /** A Node of which nothing is there but the object. */
   async addGhost(): Promise<void> {
+    this.#isUsed = true
     const ghost = {
       apiVersion: 'v1',
       kind: 'Node',
@@ -72,6 +75,8 @@ export class Props {
 
   /** No trace of them is left. */
   async clear(): Promise<void> {
+    if (!this.#isUsed) return
+    this.#isUsed = false
     await this.removeGhost()
     await this.removeSolo()
   }

@@ -169,13 +169,13 @@ const flapping: Cell = one(
     becomes('every /localinfo is right again, damped', FLAP_HOLD_MS + l.healedMs, e =>
       isSeen(e, name, 'up'),
     ),
-    becomes('it is not marked', l.healedMs + l.writtenMs, e => !e.state(name).marked),
+    becomes('it is not marked', FLAP_HOLD_MS + l.writtenMs, e => !e.state(name).marked),
     stays(
       'no more than one write for three falls',
       l.quietMs,
       e => e.allWrites.filter(write => write.name === name).length <= 4,
     ),
-    clean(name, { ...l, graceMs: l.graceMs + FLAP_HOLD_MS }),
+    clean(name, { ...l, graceMs: l.graceMs + 2 * FLAP_HOLD_MS }),
   ],
 )
 export const DEATHS: readonly Cell[] = [
