@@ -260,6 +260,13 @@ export const startReads = async (
     })
   return {
     ...{ ...world, reads, passed, port, open },
+    /** Time moves on until it is there. */
+    patiently: async <T>(asking: Promise<T>): Promise<T> => {
+      const over = new AbortController()
+      void asking.finally(() => over.abort())
+      while (!over.signal.aborted) await world.clock.advance(1_000)
+      return asking
+    },
     ask: async (path: string, accept?: string, more: Record<string, string> = {}) => {
       const response = await open(path, { ...(accept === undefined ? {} : { accept }), ...more })
       const bytes = await read(response)
