@@ -17,7 +17,8 @@ const serve = (
   { jobs, done }: { jobs: readonly Job[]; done: (place: number, result: Measured) => void },
 ): Promise<void> =>
   new Promise((resolve, reject) => {
-    const worker = new Worker(program)
+    // Mostly short-lived objects: a large nursery saves a tenth of the time.
+    const worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 128 } })
     let place: number | undefined
     const go = (): void => {
       place = next()

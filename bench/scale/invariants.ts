@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Plan } from './arguments.js'
+import { barsFor } from './bars.js'
+import { quantile } from './figures.js'
+import { crashOrder, cutsOf, fill, partitionOrders, quietOrder } from './rows.js'
+import type { CrashRow, PartitionRow, QuietRow } from './tables.js'
+
+/** One thing that must be so. Virtual time does not depend on the machine, so times are among them. */
+export interface Claim {
+  readonly text: string
+  readonly isSo: boolean
+}
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+const atMost = (
+  what: string,
+  value: number,
+  limit: number,
+  show: (n: number) => string,
+): Claim => ({
+  text: `${what}: ${show(value)}, at most ${show(limit)}`,
+  isSo: value <= limit,
+})
+
+const none = (what: string, count: number): Claim => ({
+  text: `${what}: ${count}`,
+  isSo: count === 0,
+})
+
+/** Half of so few says nothing about the half of all. */
+const ENOUGH_TRIALS = 12
+const FALSE_DOWNS_PER_PAIR_HOUR = 0.01
+
+const aboutCrashes = ({ profile }: Plan, { size, lossPercent, times }: CrashRow): Claim[] => {
+  const zone = `N=${size}, loss ${lossPercent} %, ${times.trials} crashes`
+  const always = [
+    none(`${zone}: not seen, not written or not cleared in time`, times.missed),
+    none(`${zone}: writes about a node that was not down`, times.wrong),
+  ]
+  if (lossPercent > 0) return always
+  const bars = barsFor({ profile, size })
+  const p50 = [
+    atMost(`${zone}: half are seen by all after`, quantile(times.all, 0.5), bars.allP50, seconds),
+    atMost(
+      `${zone}: half are written after`,
+      quantile(times.written, 0.5),
+      bars.writtenP50,
+      seconds,
+    ),
+  ]
+  return [
+    ...always,
+    ...(times.trials < ENOUGH_TRIALS ? [] : p50),
+    atMost(`${zone}: seen by all after`, quantile(times.all, 1), bars.allP99, seconds),
+    atMost(`${zone}: written after`, quantile(times.written, 1), bars.writtenP99, seconds),
+  ]
+}
+
+const aboutQuiet = ({ profile }: Plan, { size, lossPercent, quiet }: QuietRow): Claim[] => {
+  const zone = `N=${size}, loss ${lossPercent} %, ${(60 * quiet.hours).toFixed(0)} quiet minutes`
+  const always = [
+    none(`${zone}: condemnations`, quiet.falseVerdictsPerNodeHour),
+    none(`${zone}: writes`, quiet.wrong),
+  ]
+  const downs = (limit: number): Claim =>
+    atMost(`${zone}: false downs per pair and hour`, quiet.falseDownsPerPairHour, limit, String)
+  if (lossPercent > 0)
+    return profile === 'default' ? [...always, downs(FALSE_DOWNS_PER_PAIR_HOUR)] : always
+  const bars = barsFor({ profile, size })
+  return [
+    ...always,
+    downs(0),
+    atMost(
+      `${zone}: sent per second and node`,
+      quiet.wireBytesPerSecond,
+      bars.bytesPerSecond,
+      n => `${n.toFixed(0)} B`,
+    ),
+    atMost(`${zone}: probes per second and node`, quiet.probesPerSecond, bars.probesPerSecond, n =>
+      n.toFixed(2),
+    ),
+  ]
+}
+
+const aboutPartitions = ({ size, split, lossPercent, runs }: PartitionRow): Claim[] => {
+  const zone = `N=${size}, ${split}/${100 - split}, loss ${lossPercent} %, ${runs.length} runs`
+  const wrong = runs.reduce((sum, run) => sum + run.wrong, 0)
+  const unclean = runs.filter(run => run.clean === Infinity).length
+  const missing = runs.filter(run => run.writtenShare < (2 * split < 100 ? 1 : 0)).length
+  return [
+    none(`${zone}: writes by a minority, or about the own side`, wrong),
+    none(`${zone}: runs in which the majority did not write the whole other side`, missing),
+    none(`${zone}: runs in which views were wrong a minute after the end`, unclean),
+  ]
+}
+
+/** What the rows must show. */
+export const claimsOf = (
+  plan: Plan,
+  rows: {
+    readonly crash: readonly CrashRow[]
+    readonly quiet: readonly QuietRow[]
+    readonly partition: readonly PartitionRow[]
+  },
+): Claim[] => [
+  ...rows.crash.flatMap(row => aboutCrashes(plan, row)),
+  ...rows.quiet.flatMap(row => aboutQuiet(plan, row)),
+  ...rows.partition.flatMap(aboutPartitions),
+]
+
+/** The smallest set of zones that shows every invariant: a few minutes on two cores. */
+export const checkInvariants = async (program: URL, plan: Plan): Promise<Claim[]> => {
+  const lossy = plan.profile === 'default' ? 30 : 10
+  const { crash, quiet, partition } = await fill(program, plan, {
+    crash: [
+      crashOrder(plan, 3, 0, 12),
+      crashOrder(plan, 10, 0, 24),
+      crashOrder(plan, 64, 0, 3),
+      crashOrder(plan, 100, 0, 4),
+      crashOrder(plan, 300, 0, 2),
+      crashOrder(plan, 10, lossy, 12),
+      crashOrder(plan, 100, lossy, 2),
+    ],
+    quiet: [
+      quietOrder(plan, 3, 0, 30),
+      quietOrder(plan, 10, 0, 20),
+      quietOrder(plan, 64, 0, 2),
+      quietOrder(plan, 100, 0, 2),
+      quietOrder(plan, 300, 0, 1),
+      quietOrder(plan, 10, lossy, 60),
+      quietOrder(plan, 100, lossy, 2),
+    ],
+    partition: [
+      ...partitionOrders(plan, cutsOf([10], [50, 30, 10], [0, lossy]), 12),
+      ...partitionOrders(plan, cutsOf([100], [50, 30], [10]), 2),
+    ],
+  })
+  return claimsOf(plan, { crash, quiet, partition })
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { integers, planOf, words } from '../../bench/scale/arguments.js'
+import { quantile, short, spread } from '../../bench/scale/figures.js'
+import { claimsOf } from '../../bench/scale/invariants.js'
+import { measure, type Job } from '../../bench/scale/job.js'
+import { crashOrder, cutsOf, partitionOrders, quietOrder } from '../../bench/scale/rows.js'
+import { crashTable, partitionTable, quietTable, wrongWrites } from '../../bench/scale/tables.js'
+
+const plan = planOf({ profile: 'fast', seed: '7', threads: '1', output: 'text' })
+
+t.test('figures: quantiles of few values, and nothing as nothing', t => {
+  t.equal(quantile([3, 1, 2], 0.5), 2)
+  t.equal(quantile([3, 1, 2], 0.99), 3)
+  t.ok(Number.isNaN(quantile([], 0.5)))
+  t.equal(spread([1_000, 2_040]), '1.0/2.0')
+  t.equal(spread([]), '–/–')
+  t.equal(short(0), '0')
+  t.equal(short(0.01234), '0.012')
+  t.end()
+})
+
+t.test('arguments: what is wrong is named', t => {
+  t.throws(() => integers('nodes', '3,x', [1, 9], []), /--nodes must be a whole number .* "x"/)
+  t.throws(
+    () => words('only', 'crash,rest', ['crash', 'quiet']),
+    /--only must be among crash, quiet/,
+  )
+  t.throws(() => planOf({ profile: 'slow', seed: '1', threads: '1', output: 'text' }), /--profile/)
+  t.same(integers('nodes', undefined, [1, 9], [5]), [5])
+  t.end()
+})
+
+t.test('rows: zones have seeds of their own, and all trials and runs are shared out', t => {
+  const seeds = (jobs: readonly Job[]): number[] => jobs.map(job => job.cell.seed)
+  const { jobs } = crashOrder(plan, 10, 0, 14)
+  t.same(
+    jobs.map(job => (job.kind === 'crash' ? job.trials : 0)),
+    [6, 6, 2],
+  )
+  t.equal(new Set(seeds(jobs)).size, 3)
+  const cuts = cutsOf([10, 20], [50, 10], [0, 30])
+  const runs = partitionOrders(plan, cuts, 21).flatMap(order => order.jobs)
+  t.equal(runs.length, 21)
+  t.equal(new Set(seeds(runs)).size, 21)
+  t.end()
+})
+
+t.test(
+  'a small zone: the same seed gives the same figures, and they keep the invariants',
+  async t => {
+    const crash = crashOrder(plan, 5, 0, 2)
+    const quiet = quietOrder(plan, 5, 10, 1)
+    const [cut] = partitionOrders(plan, cutsOf([5], [40], [0]), 1)
+    const run = async <R>({
+      jobs,
+      finish,
+    }: {
+      jobs: readonly Job[]
+      finish: (all: never[]) => R
+    }) => finish((await Promise.all(jobs.map(measure))) as never[])
+    const rows = {
+      crash: [await run(crash)],
+      quiet: [await run(quiet)],
+      partition: [await run(cut!)],
+    }
+    t.same(await run(crash), rows.crash[0], 'the same again')
+    const claims = claimsOf(plan, rows)
+    t.same(
+      claims.filter(({ isSo }) => !isSo),
+      [],
+    )
+    t.equal(wrongWrites(rows.crash, rows.quiet, rows.partition), 0)
+    t.match(crashTable(rows.crash), /\n5 +0 % +2 /)
+    t.match(quietTable(rows.quiet), /\n5 +10 % /)
+    t.match(partitionTable(rows.partition), /\n5 +40\/60 +0 % +1 /)
+
+    const [first] = rows.crash
+    const late = {
+      ...first!,
+      times: { ...first!.times, all: [60_000], written: [60_000], wrong: 1 },
+    }
+    const [calm] = rows.quiet
+    const noisy = {
+      ...calm!,
+      lossPercent: 0,
+      quiet: { ...calm!.quiet, wireBytesPerSecond: 1e6, wrong: 1 },
+    }
+    const [half] = rows.partition
+    const torn = {
+      ...half!,
+      runs: half!.runs.map(each => ({ ...each, wrong: 1, clean: Infinity })),
+    }
+    const broken = claimsOf(plan, { crash: [late], quiet: [noisy], partition: [torn] })
+    t.equal(broken.filter(({ isSo }) => !isSo).length, 7, 'what is broken is said')
+    t.equal(wrongWrites([late], [noisy], [torn]), 3)
+  },
+)
