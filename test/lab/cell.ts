@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chaos cell as data, and what is known after it was played.
 import type { Asked } from './audit.js'
+import type { Program } from './control-plane/programs.js'
 import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'
 import type { LabOptions } from './options.js'
@@ -20,6 +21,8 @@ export interface Limits {
   readonly graceMs: number
   /** From the NoExecute taint until a Pod that bears it for a while is gone. */
   readonly evictMs: number
+  /** A dead node's endpoints are out of the kernel of a node that is behind the wrapper. */
+  readonly forgottenMs: number
   /** How long "nothing more happens" is watched. */
   readonly quietMs: number
 }
@@ -35,6 +38,7 @@ export const limitsFor = ({ profile, graceMs, tolerationMs, nodes }: LabOptions)
     healedMs: 15_000 + busyMs,
     graceMs: graceMs + Math.min(5_000, graceMs / 10) + 3_000,
     evictMs: tolerationMs + 5_000,
+    forgottenMs: isFast ? 5_000 : 10_000,
     quietMs: isFast ? 3_000 : 12_000,
   }
 }
@@ -81,6 +85,8 @@ export type Roles = readonly string[]
 export interface Cell {
   readonly name: string
   readonly shows: string
+  /** Programs beyond those of a control plane; a cell that needs such is played only when it is asked for. */
+  readonly programs?: readonly Program[]
   /** A zone must have this many nodes for it. */
   readonly least: number
   /** And no more than this. */
@@ -92,6 +98,8 @@ export interface Cell {
   /** Those who must call each other up all the time. */
   sound(roles: Roles): readonly string[]
   steps(roles: Roles, limits: Limits): readonly Step[]
+  /** Figures to tell beside the claims, when it is over. */
+  notes?(roles: Roles, lab: Lab): readonly string[]
 }
 
 /** How a claim came out. */
@@ -129,6 +137,8 @@ export interface Played {
   readonly claims: readonly Claim[]
   readonly moments: readonly Moment[]
   readonly stretches: Readonly<Record<string, readonly Stretch[]>>
+  /** Figures beside the claims. */
+  readonly notes: readonly string[]
   /** The last lines of those concerned, when it failed. */
   readonly logs: readonly string[]
 }

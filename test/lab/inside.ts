@@ -6,7 +6,7 @@ import { cpus, release } from 'node:os'
 import { join } from 'node:path'
 import { runConformance } from './conformance.js'
 import { binariesIn } from './control-plane/programs.js'
-import { makeControlPlane } from './control-plane/control-plane.js'
+import { type ControlPlane, makeControlPlane } from './control-plane/control-plane.js'
 import type { Played } from './cell.js'
 import { openLab } from './open-lab.js'
 import { type Figure, figuresOf } from './figures.js'
@@ -15,8 +15,11 @@ import { type LabOptions, parseLabOptions } from './options.js'
 import { NOT_PLAYED } from './cells/all.js'
 import { chooseCells, runCells } from './run-cells.js'
 import { command } from './shell.js'
+import { runInformers } from './wrapper/informers.js'
+import { runKubectl } from './wrapper/kubectl.js'
 
 const dir = process.env['LAB_DIR']!
+const script = join(process.cwd(), 'dist/edge-health.cjs')
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
 const stop = new AbortController()
@@ -42,7 +45,8 @@ const parts = {
   },
 }
 
-const conformance = async (): Promise<boolean> => {
+/** An API without nodes and controllers, for as long as this takes. */
+const withApi = async (act: (plane: ControlPlane) => Promise<boolean>): Promise<boolean> => {
   const plane = await makeControlPlane({
     ...parts,
     users: [],
@@ -54,11 +58,22 @@ const conformance = async (): Promise<boolean> => {
   })
   try {
     await plane.start(stop.signal)
-    return await runConformance(plane, say, stop.signal)
+    return await act(plane)
   } finally {
     await plane.stop()
   }
 }
+
+const conformance = (): Promise<boolean> =>
+  withApi(plane => runConformance(plane, say, stop.signal))
+
+const informers = ({ seed }: LabOptions): Promise<boolean> =>
+  withApi(plane =>
+    runInformers({
+      ...{ plane, seed, say, script, signal: stop.signal },
+      program: process.env['LAB_INFORMER']!,
+    }),
+  )
 
 /** Over several trials one wants to know the spread. */
 const sayFigure = (figure: Figure, { trials }: LabOptions): void => {
@@ -117,7 +132,16 @@ const cells = async (options: LabOptions): Promise<boolean> => {
 const main = async (): Promise<boolean> => {
   const options = parseLabOptions(process.argv.slice(2))
   await command('ip', ['link', 'set', 'lo', 'up'])
-  return options.command === 'conformance' ? conformance() : cells(options)
+  switch (options.command) {
+    case 'conformance':
+      return conformance()
+    case 'informers':
+      return informers(options)
+    case 'kubectl':
+      return withApi(plane => runKubectl({ plane, say, script, signal: stop.signal }))
+    default:
+      return cells(options)
+  }
 }
 
 try {

@@ -12,6 +12,7 @@ import type { Observer } from './observer.js'
 import type { LabOptions } from './options.js'
 import { Props } from './props.js'
 import { Foes } from './rogue/foes.js'
+import type { ProxyZone } from './wrapper/proxy-zone.js'
 
 const START_MS = 60_000
 const STAGGER_MS = 300
@@ -25,6 +26,7 @@ interface Whole {
   readonly plane: ControlPlane
   readonly nodes: readonly LabNode[]
   readonly observer: Observer
+  readonly proxies: ProxyZone
   readonly stranger: Namespace
   readonly keys: Keys
   readonly kubeletTokens: ReadonlyMap<string, string>
@@ -37,6 +39,7 @@ export class Lab {
   readonly observer: Observer
   readonly foes: Foes
   readonly props: Props
+  readonly proxies: ProxyZone
   /** Epoch ms from which on the apiserver knows its rules. */
   warmSince = 0
   readonly #kubeletTokens: ReadonlyMap<string, string>
@@ -47,6 +50,7 @@ export class Lab {
     this.plane = parts.plane
     this.nodes = parts.nodes
     this.observer = parts.observer
+    this.proxies = parts.proxies
     this.#kubeletTokens = parts.kubeletTokens
     const { nodes, stranger } = parts
     this.props = new Props(parts.plane, parts.keys, settings.tolerationMs / 1_000)
@@ -189,6 +193,7 @@ export class Lab {
     this.plane.thawServer()
     await this.foes.stop()
     await this.load(false)
+    await this.proxies.close()
     await this.props.clear()
     await this.mendNetwork()
     await Promise.all(this.nodes.map(node => node.killAgent()))
@@ -211,6 +216,7 @@ export class Lab {
     await this.load(false)
     await this.foes.stop()
     await this.observer.stop()
+    await this.proxies.close().catch(() => undefined)
     await Promise.all(this.nodes.map(node => node.stop()))
     await this.plane.stop()
   }

@@ -9,11 +9,12 @@ import { CELLS } from './cells/all.js'
 import { findBinaries } from './control-plane/binaries.js'
 import { servingPair } from './control-plane/certificates.js'
 import { MissingError } from './control-plane/go-build.js'
-import { API, CONTROL_PLANE } from './control-plane/programs.js'
+import { API, CONTROL_PLANE, type Program } from './control-plane/programs.js'
 import { type LabOptions, parseLabOptions, USAGE, UsageError } from './options.js'
 import { CLOUD_HUB } from './places.js'
 import { mergeReports } from './report.js'
 import { chooseCells } from './run-cells.js'
+import { buildInformer } from './wrapper/build-informer.js'
 
 const TOOLS: Readonly<Record<string, string>> = {
   unshare: 'util-linux',
@@ -22,6 +23,12 @@ const TOOLS: Readonly<Record<string, string>> = {
   ip: 'iproute2',
   bridge: 'iproute2',
   iptables: 'iptables',
+}
+
+/** What kube-proxy and its judge need, too. */
+const PROXY_TOOLS: Readonly<Record<string, string>> = {
+  'iptables-save': 'iptables',
+  nft: 'nftables',
 }
 
 const PATH = [process.env['PATH'] ?? '', '/usr/sbin', '/sbin'].join(delimiter)
@@ -55,12 +62,12 @@ const unshareFlags = (): readonly string[] => {
   )
 }
 
-const checkMachine = (): readonly string[] => {
+const checkMachine = (tools: Readonly<Record<string, string>>): readonly string[] => {
   if (process.platform !== 'linux')
     throw new MissingError(
       `the lab needs Linux, and this is ${process.platform}: use a virtual machine, or "npm run demo"`,
     )
-  const missing = Object.entries(TOOLS).filter(([program]) => !isThere(program))
+  const missing = Object.entries(tools).filter(([program]) => !isThere(program))
   if (missing.length > 0) {
     const packages = [...new Set(missing.map(([, name]) => name))].join(' ')
     const programs = missing.map(([program]) => program).join(', ')
@@ -84,11 +91,13 @@ interface Inside {
   readonly flags: readonly string[]
   readonly dir: string
   readonly binaries: string
+  /** The client-go program, if this run needs it. */
+  readonly informer: string
   /** What this version changes of our own arguments. */
   readonly more: readonly string[]
 }
 
-const runInside = ({ flags, dir, binaries, more }: Inside): Promise<number> =>
+const runInside = ({ flags, dir, binaries, informer, more }: Inside): Promise<number> =>
   new Promise(resolve => {
     const inside = [process.execPath, '--enable-source-maps', '.cache/lab/inside.mjs']
     const child = spawn('unshare', [...flags, ...inside, ...process.argv.slice(2), ...more], {
@@ -99,6 +108,7 @@ const runInside = ({ flags, dir, binaries, more }: Inside): Promise<number> =>
         PATH,
         LAB_DIR: dir,
         LAB_BINARIES: binaries,
+        LAB_INFORMER: informer,
         NODE_EXTRA_CA_CERTS: join(dir, 'serving.pem'),
       },
     })
@@ -110,8 +120,16 @@ const runInside = ({ flags, dir, binaries, more }: Inside): Promise<number> =>
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
+const isOfCells = ({ command }: LabOptions): boolean => command === 'cells' || command === 'wrapper'
+const needsApiAlone = ({ command }: LabOptions): boolean =>
+  command === 'conformance' || command === 'informers' || command === 'kubectl'
+
+/** What the chosen cells need beyond a control plane. */
+const programsOf = (options: LabOptions): readonly Program[] =>
+  isOfCells(options) ? [...new Set(chooseCells(options).flatMap(cell => cell.programs ?? []))] : []
+
 const binariesFor = (options: LabOptions, kubernetes: string | undefined): Promise<string> => {
-  const needed = options.command === 'conformance' ? API : CONTROL_PLANE
+  const needed = needsApiAlone(options) ? API : [...CONTROL_PLANE, ...programsOf(options)]
   const programs = options.programs.length > 0 ? options.programs : needed
   return findBinaries({ folder: 'test/lab/control-plane', kubernetes, programs }, process.env, say)
 }
@@ -122,6 +140,7 @@ const runVersion = async (
   kubernetes: string | undefined,
 ): Promise<number> => {
   const binaries = await binariesFor(options, kubernetes)
+  const informer = options.command === 'informers' ? buildInformer(process.env) : ''
   const { report } = options
   const isOneOfMany = options.kubernetes.length > 1 && kubernetes !== undefined
   const more = isOneOfMany && report !== undefined ? ['--report', join(report, kubernetes)] : []
@@ -130,7 +149,7 @@ const runVersion = async (
     const { key, cert } = await servingPair(['127.0.0.1', CLOUD_HUB])
     writeFileSync(join(dir, 'serving.pem'), cert)
     writeFileSync(join(dir, 'serving.key'), key, { mode: 0o600 })
-    return await runInside({ flags, dir, binaries, more })
+    return await runInside({ flags, dir, binaries, informer, more })
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }
@@ -155,8 +174,7 @@ const main = async (): Promise<number> => {
     for (const each of versions) process.stdout.write(`${await binariesFor(options, each)}\n`)
     return 0
   }
-  if (options.command === 'cells') chooseCells(options)
-  const flags = checkMachine()
+  const flags = checkMachine(programsOf(options).length > 0 ? { ...TOOLS, ...PROXY_TOOLS } : TOOLS)
   let worst = 0
   for (const each of versions) {
     worst = Math.max(worst, await runVersion(options, flags, each))

@@ -11,6 +11,7 @@ import { openNetwork } from './network.js'
 import { applyDeploy, daemonTemplate, makeKey } from './objects.js'
 import { Observer } from './observer.js'
 import type { LabOptions } from './options.js'
+import { ProxyZone } from './wrapper/proxy-zone.js'
 
 interface LabParts {
   readonly binaries: Binaries
@@ -54,7 +55,17 @@ export const openLab = async (
     )
     const observer = new Observer(nodes, plane.admin, plane.auditLog)
     const { stranger } = network
-    return new Lab(options, { plane, nodes, observer, stranger, keys, kubeletTokens: tokens })
+    const kubeProxy = binaries['kube-proxy']
+    const proxies = new ProxyZone({ nodes, plane, script, kubeProxy, onCrash: crashed })
+    return new Lab(options, {
+      plane,
+      nodes,
+      observer,
+      proxies,
+      stranger,
+      keys,
+      kubeletTokens: tokens,
+    })
   } catch (error) {
     await plane.stop()
     throw error

@@ -7,7 +7,16 @@ export type Profile = 'fast' | 'default'
 
 /** What the lab is asked to do. */
 export interface LabOptions {
-  readonly command: 'cells' | 'conformance' | 'build' | 'list' | 'merge' | 'help'
+  readonly command:
+    | 'cells'
+    | 'wrapper'
+    | 'informers'
+    | 'kubectl'
+    | 'conformance'
+    | 'build'
+    | 'list'
+    | 'merge'
+    | 'help'
   /** Versions of Kubernetes, one after the other: `1.33` or `1.33.13`; none is the default. */
   readonly kubernetes: readonly string[]
   /** What `build` is asked for; none is what a control plane needs. */
@@ -33,6 +42,9 @@ export class UsageError extends Error {}
 
 export const USAGE = `npm run lab [-- FLAGS]              the chaos cells
 npm run lab -- conformance          the rows of test/sandbox/conformance-rows.ts on a real apiserver and ours
+npm run lab -- wrapper              the cells with kube-proxy behind the wrapper, and one straight at the apiserver
+npm run lab -- informers            client-go through the wrapper and beside it, over 5 000 random changes
+npm run lab -- kubectl              kubectl through the wrapper and beside it, command by command
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports
@@ -80,7 +92,17 @@ const parse = (args: readonly string[]) => {
   }
 }
 
-const COMMANDS = ['cells', 'conformance', 'build', 'list', 'merge', 'help'] as const
+const COMMANDS = [
+  'cells',
+  'wrapper',
+  'informers',
+  'kubectl',
+  'conformance',
+  'build',
+  'list',
+  'merge',
+  'help',
+] as const
 
 const listOf = (text: string): readonly string[] => text.split(',').filter(name => name !== '')
 

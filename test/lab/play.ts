@@ -89,6 +89,7 @@ class Play {
       claims: this.#claims,
       moments: this.#moments.toSorted((a, b) => a.at - b.at),
       stretches: this.#stretches,
+      notes: this.#cell.notes?.(this.#roles, this.#lab) ?? [],
       logs: ok ? [] : this.#logs(),
     }
   }
@@ -198,13 +199,14 @@ class Play {
   }
 
   #logs(): readonly string[] {
-    return this.#lab.names.flatMap(name => [
+    const agents = this.#lab.names.flatMap(name => [
       `agent on ${name}:`,
       ...this.#lab
         .node(name)
         .agentLines(15)
         .map(line => `  ${line}`),
     ])
+    return [...agents, ...this.#lab.proxies.proxied.flatMap(node => node.lastLines(15))]
   }
 }
 

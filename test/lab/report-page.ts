@@ -116,11 +116,12 @@ const drawCell = (played: Played): string => {
   )
   const writes = played.moments.filter(moment => moment.kind === 'write')
   const list = writes.map(w => `<li>${seconds(w.at)} s: ${escape(w.node)}: ${escape(w.text)}</li>`)
+  const notes = played.notes.map(note => `<li>${escape(note)}</li>`).join('')
   const logs = played.logs.length === 0 ? '' : `<pre>${escape(played.logs.join('\n'))}</pre>`
   return (
     `<details ${played.ok ? '' : 'open'}><summary class="${played.ok ? 'ok' : 'bad'}"><b>${escape(played.cell)}</b> ` +
     `${escape(played.shows)} <i>${escape(played.zone)}, seed ${played.seed}</i></summary>${drawTimeline(played)}` +
-    `<table>${rows.join('')}</table><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${logs}</details>`
+    `<table>${rows.join('')}</table><ul>${notes}</ul><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${logs}</details>`
   )
 }
 

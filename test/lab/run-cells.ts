@@ -28,7 +28,10 @@ const refusal = (cell: Cell, { nodes, profile }: LabOptions): string | undefined
 
 /** The cells that were asked for. @throws UsageError for an unknown name, or a zone that does not fit it. */
 export const chooseCells = (options: LabOptions): readonly Cell[] => {
-  const { cells } = options
+  const isSpecial = (cell: Cell): boolean => cell.programs !== undefined
+  const special = CELLS.filter(isSpecial).map(cell => cell.name)
+  const cells =
+    options.command === 'wrapper' && options.cells.length === 0 ? special : options.cells
   for (const name of cells) {
     const cell = CELLS.find(each => each.name === name)
     const known = CELLS.map(each => each.name).join(', ')
@@ -38,7 +41,8 @@ export const chooseCells = (options: LabOptions): readonly Cell[] => {
   }
   return CELLS.filter(
     cell =>
-      refusal(cell, options) === undefined && (cells.length === 0 || cells.includes(cell.name)),
+      refusal(cell, options) === undefined &&
+      (cells.length === 0 ? !isSpecial(cell) : cells.includes(cell.name)),
   )
 }
 
@@ -92,6 +96,7 @@ const tell = (played: Played, options: LabOptions, say: (line: string) => void):
     const { kind, ms } = claim
     say(`  ${word(claim)} ${claim.claim} (${kind === 'stays' ? 'for ' : ''}${seconds(ms)})`)
   }
+  for (const note of played.notes) say(`         ${note}`)
   if (played.ok) return
   say('  timeline:')
   for (const { at, kind, node, text } of played.moments)
@@ -107,7 +112,7 @@ const tell = (played: Played, options: LabOptions, say: (line: string) => void):
 const notSettled = (cell: Cell, zone: string, seed: number): Played => ({
   ...{ zone, cell: cell.name, shows: cell.shows, seed, ok: false, ms: 0 },
   claims: [{ claim: 'before it all is well', kind: 'becomes', ok: false, ms: SETTLE_MS }],
-  ...{ moments: [], stretches: {}, logs: [] },
+  ...{ moments: [], stretches: {}, notes: [], logs: [] },
 })
 
 /** Play the cells one after the other on one zone. */

@@ -9,6 +9,7 @@ import { RESTARTS } from './restarts.js'
 import { ROGUE } from './rogue.js'
 import { VOUCHING } from './vouching.js'
 import { WRITES } from './writes.js'
+import { WRAPPER } from '../wrapper/cells.js'
 
 /** All cells, in the order in which they are played. */
 export const CELLS: readonly Cell[] = [
@@ -21,6 +22,7 @@ export const CELLS: readonly Cell[] = [
   ...RESTARTS,
   ...MACHINE,
   ...ROGUE,
+  ...WRAPPER,
 ]
 
 /** Faults that this lab cannot bring about, and why. */

@@ -118,6 +118,15 @@ export class ControlPlane {
     await this.#answers('/readyz', signal)
   }
 
+  get binaries(): Binaries {
+    return this.#options.binaries
+  }
+
+  /** The administrator's kubeconfig for another address of the same API. */
+  kubeconfigFor(server: string): string {
+    return kubeconfig(server, this.ca, this.adminToken)
+  }
+
   /** Run kubectl as the administrator. Rejects with what it said. */
   kubectl(args: readonly string[], input?: string): Promise<string> {
     const all = [

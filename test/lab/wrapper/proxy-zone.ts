@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// kube-proxy on the nodes of a lab, a Service for it to serve, and what became of the connections.
+import type { Ended } from '../../../sandbox/child.js'
+import { API_PORT, type ControlPlane } from '../control-plane/control-plane.js'
+import type { LabNode } from '../lab-node.js'
+import { CLOUD_HUB, watchAddress } from '../places.js'
+import { wrapperArgs } from '../../support/wrapper-process.js'
+import type { Load } from './load.js'
+import { type ProxyPlan, ProxyNode, type ProxySettings, WRAPPER_FILE } from './proxy-node.js'
+
+const SERVICE_CIDR = '10.96.0.0/16'
+const WRAPPER_PORT = 51006
+const PROXY_FILE = '/run/kube-proxy-kubeconfig'
+
+const OBJECTS = `
+apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: default }
+spec:
+  selector: { sells: web }
+  ports: [{ name: http, port: 80, targetPort: 8080 }]
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: kube-proxy, namespace: kube-system }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: kube-proxy }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:node-proxier }
+subjects: [{ kind: ServiceAccount, name: kube-proxy, namespace: kube-system }]
+`
+
+const kubeconfig = (server: string, token: string, ca: string | undefined): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name: 'lab',
+        cluster: {
+          server,
+          ...(ca === undefined
+            ? {}
+            : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+        },
+      },
+    ],
+    users: [{ name: 'own', user: { token } }],
+    contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'own' } }],
+    'current-context': 'lab',
+  })
+
+interface Tokens {
+  readonly proxy: string
+  readonly wrapper: string
+}
+
+export interface ProxyZoneParts {
+  readonly nodes: readonly LabNode[]
+  readonly plane: ControlPlane
+  /** The folder with the programs. */
+  readonly kubeProxy: string
+  readonly script: string
+  readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
+}
+
+/** Node → its kube-proxy's plan; undefined has only a shop. */
+export type Plans = ReadonlyMap<string, ProxyPlan | undefined>
+
+export class ProxyZone {
+  readonly #parts: ProxyZoneParts
+  #nodes: readonly ProxyNode[] = []
+  #service = ''
+  #tokens: Tokens | undefined
+  #load: { readonly end: AbortController; readonly done: Promise<void> } | undefined
+  /** When what happened. */
+  readonly marks = new Map<string, number>()
+
+  constructor(parts: ProxyZoneParts) {
+    this.#parts = parts
+  }
+
+  /** Those with a kube-proxy. */
+  get proxied(): readonly ProxyNode[] {
+    return this.#nodes.filter(({ plan }) => plan !== undefined)
+  }
+
+  of(name: string): ProxyNode {
+    const found = this.#nodes.find(each => each.name === name)
+    if (found === undefined) throw new Error(`no kube-proxy was planned for ${name}`)
+    return found
+  }
+
+  address(name: string): string {
+    return this.of(name).node.address
+  }
+
+  mark(what: string): void {
+    this.marks.set(what, performance.now())
+  }
+
+  /** Start all; the Pods of these nodes are the Service's backends. */
+  async open(plans: Plans, backends: readonly string[]): Promise<void> {
+    await this.close()
+    this.marks.clear()
+    await this.#prepare()
+    for (const name of backends) await this.offer(name)
+    this.#nodes = this.#parts.nodes
+      .filter(({ name }) => plans.has(name))
+      .map(node => new ProxyNode(node, plans.get(node.name), this.#settings()))
+    await Promise.all(this.#nodes.map(each => each.start(this.#filesOf(each.plan))))
+  }
+
+  /** Make the Pod on a node a backend. */
+  async offer(name: string): Promise<void> {
+    await this.#parts.plane.kubectl(['label', 'pod', `shop-${name}`, 'sells=web', '--overwrite'])
+  }
+
+  /** Put a load on the apiserver, and leave it there. */
+  async load(load: Load): Promise<void> {
+    await this.endLoad()
+    const end = new AbortController()
+    this.#load = { end, done: load(this.#parts.plane.admin, end.signal).catch(() => undefined) }
+  }
+
+  async endLoad(): Promise<void> {
+    this.#load?.end.abort()
+    await this.#load?.done
+    this.#load = undefined
+    const kinds = ['services,endpointslices', '-l', 'load=yes', '--wait=false']
+    await this.#parts.plane.kubectl(['delete', ...kinds])
+  }
+
+  async close(): Promise<void> {
+    if (this.#load !== undefined) await this.endLoad()
+    const ended = this.#nodes
+    this.#nodes = []
+    await Promise.all(ended.map(each => each.stop()))
+    if (ended.length > 0)
+      await this.#parts.plane.kubectl(['label', 'pod', '-l', 'sells=web', 'sells-'])
+  }
+
+  async #prepare(): Promise<void> {
+    if (this.#tokens !== undefined) return
+    const { plane } = this.#parts
+    await plane.kubectl(['apply', '-f', '-'], OBJECTS)
+    const ip = ['get', 'service', 'web', '-o', 'jsonpath={.spec.clusterIP}']
+    this.#service = `${await plane.kubectl(ip)}:80`
+    const token = async (namespace: string, account: string): Promise<string> =>
+      (await plane.kubectl(['-n', namespace, 'create', 'token', account, '--duration=24h'])).trim()
+    this.#tokens = {
+      proxy: await token('kube-system', 'kube-proxy'),
+      wrapper: await token('kube-system', 'kube-proxy'),
+    }
+  }
+
+  #settings(): ProxySettings {
+    const { kubeProxy, script, onCrash } = this.#parts
+    return {
+      ...{ kubeProxy, script, onCrash },
+      serviceCidr: SERVICE_CIDR,
+      service: this.#service,
+      servicePort: 'default/web:http',
+      wrapperArgs: node =>
+        wrapperArgs({
+          node: node.name,
+          kubeconfig: WRAPPER_FILE,
+          port: WRAPPER_PORT,
+          stateDir: '/var/lib/edge-health-wrapper',
+          localInfo: `http://${watchAddress(node.index)}:51005/localinfo`,
+        }),
+    }
+  }
+
+  #filesOf(plan: ProxyPlan | undefined): Readonly<Record<string, string>> {
+    const { proxy, wrapper } = this.#tokens!
+    const { ca } = this.#parts.plane
+    const cloud = `https://${CLOUD_HUB}:${API_PORT}`
+    switch (plan?.asks) {
+      case undefined:
+        return {}
+      case 'apiserver':
+        return { [PROXY_FILE]: kubeconfig(cloud, proxy, ca) }
+      case 'wrapper':
+        return {
+          [PROXY_FILE]: kubeconfig(`http://127.0.0.1:${WRAPPER_PORT}`, proxy, undefined),
+          [WRAPPER_FILE]: kubeconfig(cloud, wrapper, ca),
+        }
+    }
+  }
+}
