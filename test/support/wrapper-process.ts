@@ -15,12 +15,13 @@ export interface WrapperOptions {
   readonly signal: AbortSignal
   /** For V8. */
   readonly nodeFlags?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
 }
 
 const READY_MS = 20_000
 
 export const wrapperArgs = (
-  options: Omit<WrapperOptions, 'script' | 'signal' | 'nodeFlags'>,
+  options: Pick<WrapperOptions, 'node' | 'kubeconfig' | 'port' | 'stateDir' | 'localInfo'>,
 ): readonly string[] => [
   'wrapper',
   `--node-name=${options.node}`,
@@ -46,7 +47,7 @@ export const startWrapper = async (options: WrapperOptions): Promise<Child> => {
     title: 'wrapper',
     command: process.execPath,
     args: [...nodeFlags, script, ...wrapperArgs(options)],
-    env: { PATH: process.env['PATH'] ?? '', NODE_NAME: options.node },
+    env: { PATH: process.env['PATH'] ?? '', NODE_NAME: options.node, ...options.env },
   })
   const end = performance.now() + READY_MS
   while (!(await answers(`http://127.0.0.1:${port}/readyz`))) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wrapper's bars: the bundle under the image's flags, in front of an apiserver that is played, or of a real one.
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { largeRows, latencyRows, smallMemoryRows } from './wrapper/flips.js'
+import { listRows } from './wrapper/lists.js'
+import { lossRows } from './wrapper/losses.js'
+import { drawTable, type Row } from './wrapper/table.js'
+
+const HELP = `usage: npm run bench -- wrapper [options]
+What the wrapper promises, measured on the bundle under the flags of the image. Needs Linux; the list beside a real
+kube-apiserver needs root and the lab's programs (KUBEBUILDER_ASSETS, or they are built).
+
+  --only latency,flip,memory,list,loss   some of them
+  --changes 1000000                      of the row about lost events
+  --seed N                               of its chance (default 1)
+  --straight                             the row about lost events without a wrapper: the bench's own mistakes
+  -o json                                the rows as JSON
+
+Times and memory want a machine that does nothing else.
+Exits with 1 when a bar is missed, with 2 for a bad argument.
+`
+
+const PARTS = ['latency', 'flip', 'memory', 'list', 'loss'] as const
+type Part = (typeof PARTS)[number]
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+const refuse = (message: string): never => {
+  say(`bench wrapper: ${message}`)
+  process.exit(2)
+}
+
+const read = () => {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: 'string', default: PARTS.join() },
+        changes: { type: 'string', default: '1000000' },
+        seed: { type: 'string', default: '1' },
+        output: { type: 'string', short: 'o', default: 'text' },
+        straight: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    }).values
+  } catch (error) {
+    return refuse((error as Error).message)
+  }
+}
+
+const values = read()
+if (values.help) {
+  process.stdout.write(HELP)
+  process.exit(0)
+}
+const only = values.only.split(',')
+const unknown = only.find(name => !PARTS.includes(name as Part))
+if (unknown !== undefined) refuse(`--only must be of ${PARTS.join(', ')}, got ${unknown}`)
+const whole = (name: string, text: string): number =>
+  /^\d{1,9}$/.test(text) && Number(text) > 0
+    ? Number(text)
+    : refuse(`--${name} must be a whole number above 0, got ${text}`)
+const changes = whole('changes', values.changes)
+const seed = whole('seed', values.seed)
+
+const INSIDE = 'BENCH_INSIDE'
+
+/** The lab's programs listen on fixed ports: in a network of their own they are in nobody's way. */
+const runIsolated = (): number | undefined => {
+  const namespaces = ['--net', '--pid', '--fork', '--mount-proc', '--kill-child']
+  if (spawnSync('unshare', [...namespaces, 'true']).status !== 0) return undefined
+  const script = 'ip link set lo up && exec "$@"'
+  const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
+  const { status } = spawnSync('unshare', [...namespaces, 'sh', '-c', script, 'sh', ...again], {
+    stdio: 'inherit',
+    env: { ...process.env, [INSIDE]: 'yes' },
+  })
+  return status ?? 1
+}
+
+const isInside = process.env[INSIDE] === 'yes'
+if (!isInside) {
+  const { status } = spawnSync(process.execPath, ['build.mjs', '--quiet'], { stdio: 'inherit' })
+  if (status !== 0) process.exit(1)
+  const ended = only.includes('list') ? runIsolated() : undefined
+  if (ended !== undefined) process.exit(ended)
+}
+
+const MEASURES: Readonly<Record<Part, () => Promise<readonly Row[]>>> = {
+  latency: latencyRows,
+  flip: largeRows,
+  memory: smallMemoryRows,
+  list: () => listRows(isInside, say),
+  loss: () => lossRows({ changes, seed, isStraight: values.straight }, say),
+}
+
+const rows: Row[] = []
+for (const part of PARTS.filter(name => only.includes(name))) {
+  say(`${part} …`)
+  rows.push(...(await MEASURES[part]()))
+}
+if (values.output === 'json') process.stdout.write(`${JSON.stringify(rows, undefined, 1)}\n`)
+else process.stdout.write(`${drawTable(rows)}\n`)
+process.exit(rows.some(({ isMet }) => isMet === false) ? 1 : 0)

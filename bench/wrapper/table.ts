@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** One bar and what was measured. */
+export interface Row {
+  readonly what: string
+  readonly bar: string
+  readonly measured: string
+  /** Undefined: it could not be measured here. */
+  readonly isMet: boolean | undefined
+}
+
+/** Nearest rank. */
+export const percentile = (values: readonly number[], share: number): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN
+}
+
+const verdict = ({ isMet }: Row): string =>
+  isMet === undefined ? 'not measured' : isMet ? 'met' : 'MISSED'
+
+export const drawTable = (rows: readonly Row[]): string => {
+  const cells = [
+    ['what', 'bar', 'measured', ''],
+    ...rows.map(row => [row.what, row.bar, row.measured, verdict(row)]),
+  ]
+  const widths = [0, 1, 2, 3].map(i => Math.max(...cells.map(row => row[i]!.length)))
+  const lines = cells.map(row => `| ${row.map((text, i) => text.padEnd(widths[i]!)).join(' | ')} |`)
+  const rule = `| ${widths.map(width => '-'.repeat(width)).join(' | ')} |`
+  return [lines[0], rule, ...lines.slice(1)].join('\n')
+}
