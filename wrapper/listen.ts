@@ -99,7 +99,9 @@ export const listen = async (
     })
   let closing: Promise<void> | undefined
   return {
-    renew: tls => (server as https.Server).setSecureContext(optionsOf(tls)),
+    renew: tls => {
+      if (server instanceof https.Server) server.setSecureContext(optionsOf(tls))
+    },
     close: () => (closing ??= close()),
   }
 }

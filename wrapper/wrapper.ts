@@ -105,14 +105,13 @@ class NodeWrapper implements Wrapper {
   }
 
   async #start(): Promise<void> {
-    const { clock, random, log, credentials, version } = this.#seams
-    const { signal } = this.#stopper
+    const { clock, random, log, credentials } = this.#seams
     const tls = this.#seams.readTls()
     // A wrong path is a mistake to be told at once; an API out of reach is waited for.
     await credentials.check()
     const wall = clock.wall()
     const lastVersion = await this.#lists.claimVersions(last => makeVersions(wall, last).newest)
-    if (signal.aborted) return
+    if (this.#stopper.signal.aborted) return
     const server = makeWrapperServer(
       {
         store: {
@@ -128,6 +127,11 @@ class NodeWrapper implements Wrapper {
         passThrough: this.#proxy.handle,
       },
     )
+    await this.#open(server, tls)
+  }
+
+  async #open(server: WrapperServer, tls: ServerTls | undefined): Promise<void> {
+    const { clock, version } = this.#seams
     this.#server = server
     this.#firstVersion = server.store.versions.newest
     for (const resource of RESOURCES)
@@ -138,7 +142,7 @@ class NodeWrapper implements Wrapper {
       startedAt: clock.now(),
     })
     await this.#listen(server, tls, views)
-    if (signal.aborted) return
+    if (this.#stopper.signal.aborted) return
     server.start()
     this.#health.start()
     void this.#recall(server)

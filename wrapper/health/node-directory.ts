@@ -59,11 +59,13 @@ export class NodeDirectory implements NodeAddresses {
     for (const ip of before?.ips ?? []) this.#names.get(ip)?.delete(name)
     if (entry === undefined) this.#nodes.delete(name)
     else this.#nodes.set(name, entry)
-    for (const ip of entry?.ips ?? []) {
-      const names = this.#names.get(ip)
-      if (names === undefined) this.#names.set(ip, new Set([name]))
-      else names.add(name)
-    }
+    for (const ip of entry?.ips ?? []) this.#nameOf(ip, name)
     return before?.mark === entry?.mark ? [] : [name]
+  }
+
+  #nameOf(ip: string, name: string): void {
+    const names = this.#names.get(ip)
+    if (names === undefined) this.#names.set(ip, new Set([name]))
+    else names.add(name)
   }
 }

@@ -6,16 +6,19 @@ import type { Autonomy, ListenAddress } from './wrapper-options.js'
 
 export const isLoopback = (host: string): boolean => host === '::1' || host.startsWith('127.')
 
+const LISTEN_ADDRESS =
+  /^(?:\[(?<six>[0-9a-fA-F:.]+)\]|(?<four>[0-9.]+|localhost)):(?<digits>\d{1,5})$/
+
 /** An address and a port; `localhost` is 127.0.0.1, as SuperEdge's default has it. */
 export const listenAddress: Kind<ListenAddress> = {
   name: 'address:port',
   rule: 'must be an IP address and a port such as 127.0.0.1:51006 or [::1]:51006',
   parse: given => {
-    const match = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|localhost)):(\d{1,5})$/.exec(given)
-    const host = match?.[1] ?? (match?.[2] === 'localhost' ? '127.0.0.1' : match?.[2]) ?? ''
-    const port = Number(match?.[3] ?? 0)
-    const family = match?.[1] === undefined ? 4 : 6
-    return isIP(host) === family && port >= 1 && port <= 65_535 ? accept({ host, port }) : undefined
+    const { six, four, digits } = LISTEN_ADDRESS.exec(given)?.groups ?? {}
+    const host = six ?? (four === 'localhost' ? '127.0.0.1' : (four ?? ''))
+    const port = Number(digits ?? 0)
+    const isAddress = isIP(host) === (six === undefined ? 4 : 6)
+    return isAddress && port >= 1 && port <= 65_535 ? accept({ host, port }) : undefined
   },
   format: ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
 }

@@ -41,31 +41,39 @@ const healthOf = ({ health }: Viewed): HealthView => {
   }
 }
 
+/** Of a resource that nobody has asked upstream for. */
+const NOT_WATCHING = { lists: 0, lastHeardAt: -Infinity, state: undefined, trouble: undefined }
+
+/** Where the objects that are served came from. */
+const sourceOf = (
+  lists: number,
+  isAbsent: boolean,
+  savedAt: number | undefined,
+): ResourceView['source'] => {
+  if (lists > 0) return 'api'
+  if (isAbsent) return 'absent'
+  return savedAt === undefined ? 'none' : 'disk'
+}
+
 const resourceOf = (viewed: Viewed, resource: Resource): ResourceView => {
   const { server, clock, remembered } = viewed
   const table = server.store.table(resource)
   const watching = server.upstream[resource]
   const savedAt = remembered.get(resource)
-  const isFromApi = (watching?.lists ?? 0) > 0
-  const heardMs = clock.now() - (watching?.lastHeardAt ?? -Infinity)
-  const source = isFromApi
-    ? 'api'
-    : table.state === 'absent'
-      ? 'absent'
-      : savedAt === undefined
-        ? 'none'
-        : 'disk'
+  const { lists, lastHeardAt, state, trouble } = watching ?? NOT_WATCHING
+  const heardMs = clock.now() - lastHeardAt
+  const source = sourceOf(lists, table.state === 'absent', savedAt)
+  const isBehind = state !== 'watching' || heardMs > STALE_MS
   const ages = {
     ...{ api: seconds(heardMs), none: null, absent: null },
     disk: savedAt === undefined ? null : seconds(clock.wall() - savedAt),
   }
   return {
     ...{ resource, source, objects: table.size, ageSeconds: ages[source] },
-    isStale:
-      source === 'disk' || (isFromApi && (watching?.state !== 'watching' || heardMs > STALE_MS)),
-    lists: watching?.lists ?? 0,
+    isStale: source === 'disk' || (source === 'api' && isBehind),
+    lists,
     watchers: server.reads.watches.openOf(resource),
-    trouble: watching?.trouble ?? null,
+    trouble: trouble ?? null,
   }
 }
 
