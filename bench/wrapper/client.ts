@@ -3,7 +3,7 @@
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { crc32, createGunzip } from 'node:zlib'
-import { readBody, readEvent, readList, readObject, type Seen } from './proto.js'
+import { readEvent, readList, type Seen } from './proto.js'
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 
@@ -147,12 +147,3 @@ export const makeReader = (encoding: Encoding): ((chunk: Buffer) => readonly Hea
 export const watchHeaders = (encoding: Encoding): Readonly<Record<string, string>> => ({
   accept: encoding === 'json' ? 'application/json' : `${PROTOBUF};stream=watch, ${PROTOBUF}`,
 })
-
-/** One object. */
-export const getObject = async (api: Api, path: string): Promise<Seen> => {
-  const answer = await get(api, path, { accept: PROTOBUF })
-  const body = await bodyOf(answer)
-  if (answer.statusCode !== 200)
-    throw new ApiError(path, answer.statusCode ?? 0, body.toString('latin1'))
-  return readObject(body, ...readBody(body))
-}

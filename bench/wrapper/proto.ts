@@ -15,7 +15,7 @@ type Part = Buffer | readonly Part[]
 /** A field that has a length. */
 const bytes = (number: number, ...parts: readonly Part[]): Buffer => {
   const body = Buffer.concat(parts.flat(Infinity as 1) as Buffer[])
-  return Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(body.length)]), body])
+  return Buffer.concat([Buffer.from([...varint((number << 3) | 2), ...varint(body.length)]), body])
 }
 const text = (number: number, value: string): Buffer => bytes(number, Buffer.from(value))
 const whole = (number: number, value: number): Buffer =>
@@ -182,7 +182,7 @@ export interface Seen {
 }
 
 /** Read an object's metadata, and count its top-level fields 2. */
-export const readObject = (buffer: Buffer, from: number, to: number): Seen => {
+const readObject = (buffer: Buffer, from: number, to: number): Seen => {
   const seen: Seen = { name: '', version: '', n: 0, s: 0, count: 0, mark: 0, isInitialEnd: false }
   let first = to
   let last = from
@@ -220,7 +220,7 @@ const insideOf = (buffer: Buffer, from: number, to: number): readonly [number, n
   return found
 }
 
-export const readBody = (buffer: Buffer): readonly [from: number, to: number] =>
+const readBody = (buffer: Buffer): readonly [from: number, to: number] =>
   insideOf(buffer, 0, buffer.length)
 
 /** The list's version, its token for more, and its items. */

@@ -220,10 +220,7 @@ t.test('an agent that does not stop is left after 5 s; a signal during start is 
 
 t.test('the log level moves while it runs, and errors are one line', t => {
   let text = ''
-  const log = makeLogger(
-    { nodeName: 'n', logLevel: 'warn' },
-    { write: line => (text += line) },
-  )
+  const log = makeLogger({ nodeName: 'n', logLevel: 'warn' }, { write: line => (text += line) })
   log.info('hidden')
   log.setVerbosity(4)
   log.debug('shown', { big: 1n })

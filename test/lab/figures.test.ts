@@ -5,7 +5,7 @@ import { figuresOf } from './figures.js'
 
 const played = (zone: string, claims: readonly Claim[]): Played => ({
   ...{ zone, cell: 'c', shows: '', seed: 1, ok: true, ms: 0, claims },
-  ...{ moments: [], stretches: {}, logs: [] },
+  ...{ moments: [], stretches: {}, notes: [], logs: [] },
 })
 const seen = (ms: number, claim = 'it is seen'): Claim => ({ claim, kind: 'becomes', ok: true, ms })
 
