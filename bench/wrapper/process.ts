@@ -55,7 +55,7 @@ export class Wrapper {
     writeFileSync(file, kubeconfig(upstream), { mode: 0o600 })
     try {
       const child = await startWrapper({
-        ...{ node, localInfo, port, kubeconfig: file },
+        ...{ node, localInfo, port, statusPort: port + 1, kubeconfig: file },
         script: resolve('dist/edge-health.cjs'),
         stateDir: join(dir, 'state'),
         nodeFlags: imageFlags(),

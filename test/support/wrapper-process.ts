@@ -10,6 +10,8 @@ export interface WrapperOptions {
   readonly kubeconfig: string
   readonly stateDir: string
   readonly port: number
+  /** Where it tells about itself. */
+  readonly statusPort: number
   /** Where `/localinfo` is. */
   readonly localInfo: string
   readonly signal: AbortSignal
@@ -21,12 +23,16 @@ export interface WrapperOptions {
 const READY_MS = 20_000
 
 export const wrapperArgs = (
-  options: Pick<WrapperOptions, 'node' | 'kubeconfig' | 'port' | 'stateDir' | 'localInfo'>,
+  options: Pick<
+    WrapperOptions,
+    'node' | 'kubeconfig' | 'port' | 'statusPort' | 'stateDir' | 'localInfo'
+  >,
 ): readonly string[] => [
   'wrapper',
   `--node-name=${options.node}`,
   `--kubeconfig=${options.kubeconfig}`,
   `--bind-address=127.0.0.1:${options.port}`,
+  `--status-address=127.0.0.1:${options.statusPort}`,
   `--state-dir=${options.stateDir}`,
   `--service-autonomy-enhancement=enabled=true,interval=10,address=${options.localInfo}`,
 ]
@@ -42,7 +48,7 @@ const answers = (url: string): Promise<boolean> =>
 
 /** A wrapper that answers. @throws Error with its last lines when it does not come up. */
 export const startWrapper = async (options: WrapperOptions): Promise<Child> => {
-  const { script, port, signal, nodeFlags = [] } = options
+  const { script, statusPort, signal, nodeFlags = [] } = options
   const child = new Child({
     title: 'wrapper',
     command: process.execPath,
@@ -50,7 +56,7 @@ export const startWrapper = async (options: WrapperOptions): Promise<Child> => {
     env: { PATH: process.env['PATH'] ?? '', NODE_NAME: options.node, ...options.env },
   })
   const end = performance.now() + READY_MS
-  while (!(await answers(`http://127.0.0.1:${port}/readyz`))) {
+  while (!(await answers(`http://127.0.0.1:${statusPort}/readyz`))) {
     if (child.end !== undefined || performance.now() > end || signal.aborted) {
       await child.kill()
       throw new Error(`the wrapper is not ready:\n${child.lastLines(15).join('\n')}`)

@@ -8,7 +8,7 @@ export interface ServingPair {
   readonly cert: string
 }
 
-/** A server certificate for these addresses that is its own authority; good for a day. */
+/** A certificate for these addresses that is its own authority, for servers and for clients; good for a day. */
 export const servingPair = async (addresses: readonly string[]): Promise<ServingPair> => {
   const made = await generate([{ name: 'commonName', value: 'kube-apiserver' }], {
     keyType: 'ec',
@@ -16,7 +16,7 @@ export const servingPair = async (addresses: readonly string[]): Promise<Serving
     extensions: [
       { name: 'basicConstraints', cA: true },
       { name: 'keyUsage', digitalSignature: true, keyCertSign: true },
-      { name: 'extKeyUsage', serverAuth: true },
+      { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
       {
         name: 'subjectAltName',
         altNames: [

@@ -78,7 +78,14 @@ class Judgement {
   async #startWrapper(): Promise<void> {
     const { plane, script, signal } = this.#parts
     this.#wrapper = await startWrapper({
-      ...{ script, node: SELF, localInfo: this.#address, port: WRAPPER_PORT, signal },
+      ...{
+        script,
+        node: SELF,
+        localInfo: this.#address,
+        port: WRAPPER_PORT,
+        statusPort: 51_007,
+        signal,
+      },
       kubeconfig: join(plane.dir, 'kubeconfig'),
       stateDir: join(plane.dir, 'wrapper'),
     })

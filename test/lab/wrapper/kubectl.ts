@@ -299,7 +299,15 @@ export const runKubectl = async (parts: KubectlParts): Promise<boolean> => {
   await prepare(plane)
   const direct = join(plane.dir, 'kubeconfig')
   const wrapper = await startWrapper({
-    ...{ script, signal, localInfo, node: 'n-0', port: PORT, kubeconfig: direct },
+    ...{
+      script,
+      signal,
+      localInfo,
+      node: 'n-0',
+      port: PORT,
+      statusPort: 51_007,
+      kubeconfig: direct,
+    },
     stateDir: join(plane.dir, 'wrapper'),
   })
   try {

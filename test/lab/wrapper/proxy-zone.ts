@@ -10,6 +10,7 @@ import { type ProxyPlan, ProxyNode, type ProxySettings, WRAPPER_FILE } from './p
 
 const SERVICE_CIDR = '10.96.0.0/16'
 const WRAPPER_PORT = 51006
+const STATUS_PORT = 51007
 const PROXY_FILE = '/run/kube-proxy-kubeconfig'
 
 const OBJECTS = `
@@ -167,6 +168,7 @@ export class ProxyZone {
           node: node.name,
           kubeconfig: WRAPPER_FILE,
           port: WRAPPER_PORT,
+          statusPort: STATUS_PORT,
           stateDir: '/var/lib/edge-health-wrapper',
           localInfo: `http://${watchAddress(node.index)}:51005/localinfo`,
         }),
