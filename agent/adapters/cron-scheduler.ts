@@ -7,7 +7,7 @@ import type { Scheduler } from '../scheduler.js'
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 
-/** Rounds of all agents fall on the same second of the wall clock; each starts up to this share of its period later. */
+/** Rounds of all agents fall on the same second of the wall clock; each agent is up to this share of a period behind. */
 const SPREAD = 0.1
 
 /**
@@ -35,8 +35,10 @@ const untilDue = (task: ScheduledTask | undefined, periodMs: number, wall: numbe
 }
 
 /** The stages' scheduler: node-cron says when, the monotonic clock waits. */
-export const makeCronScheduler = (clock: Clock, random: Random): Scheduler => ({
-  every: (name, periodMs, signal, round) => {
+export const makeCronScheduler = (clock: Clock, random: Random): Scheduler => {
+  // Drawn once: stages of one period run together, and a process that sleeps is woken for both of them once.
+  const phase = random.below(1_000) / 1_000
+  const every: Scheduler['every'] = (name, periodMs, signal, round) => {
     if (signal.aborted) return
     const expression = cronOf(periodMs)
     const task = expression === undefined ? undefined : createTask(expression, round, { name })
@@ -47,7 +49,7 @@ export const makeCronScheduler = (clock: Clock, random: Random): Scheduler => ({
     let cancel = (): void => undefined
     const arm = (): void => {
       if (signal.aborted) return
-      const spread = random.below(Math.max(1, Math.floor(periodMs * SPREAD)))
+      const spread = periodMs * SPREAD * phase
       cancel = clock.after(untilDue(task, periodMs, clock.wall()) + spread, () => void run())
     }
     signal.addEventListener(
@@ -59,5 +61,6 @@ export const makeCronScheduler = (clock: Clock, random: Random): Scheduler => ({
       { once: true },
     )
     arm()
-  },
-})
+  }
+  return { every }
+}

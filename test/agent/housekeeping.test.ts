@@ -78,6 +78,27 @@ t.test('rounds survive steps of the wall clock', async t => {
   t.equal(clock.waiting, 0, 'no timer is left')
 })
 
+t.test(
+  'stages of one period run together, and not on the second that all agents share',
+  async t => {
+    const clock = clockWithDate(t)
+    const stopping = new AbortController()
+    const at: Record<string, number[]> = { a: [], b: [] }
+    const scheduler = makeCronScheduler(clock, seededRandom(3))
+    for (const [name, seen] of Object.entries(at))
+      scheduler.every(name, 10_000, stopping.signal, async () => {
+        seen.push(Math.round(clock.wall()))
+      })
+    await clock.advance(100_000)
+    stopping.abort()
+    t.ok(at['a']!.length >= 9)
+    t.strictSame(at['a'], at['b'])
+    const offsets = new Set(at['a']!.map(ms => ms % 10_000))
+    t.equal(offsets.size, 1)
+    t.notOk(offsets.has(0))
+  },
+)
+
 t.test('a slow round is not overlapped; odd periods run on the monotonic clock', async t => {
   const clock = clockWithDate(t)
   const stopping = new AbortController()
