@@ -11,12 +11,13 @@ import { AS_WORLD, WorldProcess } from './agent/world-process.js'
 import { castOf } from './agent/world/cast.js'
 import { runWorld } from './agent/world/main.js'
 import { inColumns } from './scale/figures.js'
-import { CYCLE_SECONDS, playCycle } from './soak/churn.js'
+import { cycleMs, playCycle } from './soak/churn.js'
 import { resourcesIn, watchHandles } from './soak/handles.js'
 import { median, slopeOf } from './soak/slope.js'
 
 const HELP = `usage: npm run soak -- [options]
-  --minutes 60        of churn; at least 8. The first third, at least two minutes, is for warming up
+  --minutes 60        of churn: one cycle each minute (each 20 s with --profile fast), at least 8. The first third is
+                      for warming up
   --nodes 10
   --profile default   or fast
   --rss-limit 2       MiB per hour
@@ -45,8 +46,9 @@ const { values } = parseArgs({
 
 type Sample = Readonly<Record<string, number>>
 
-/** Between two acts of a cycle there is time for several. */
-const SAMPLE_MS = 3_000
+const CYCLE_MS = cycleMs(values.profile)
+/** In each cycle: between two acts there is time for several. */
+const SAMPLES = 12
 const LEAST_CYCLES = 8
 /** After the last cycle everything heals. */
 const HEAL_MS = 30_000
@@ -82,9 +84,9 @@ const soakCycles = async (
   const points: Sample[] = []
   for (let cycle = 0; cycle < cycles; cycle++) {
     const samples: Sample[] = []
-    const over = playCycle(world, Number(values.nodes), cycle, wait)
-    for (let at = SAMPLE_MS; at < CYCLE_SECONDS * 1_000; at += SAMPLE_MS) {
-      await wait(SAMPLE_MS)
+    const over = playCycle(world, { nodes: Number(values.nodes), ms: CYCLE_MS }, cycle, wait)
+    for (let sample = 0; sample < SAMPLES; sample++) {
+      await wait(CYCLE_MS / (SAMPLES + 2))
       samples.push(await sampleOf(agent))
     }
     await over
@@ -107,7 +109,7 @@ interface Row {
 const rowsOf = (points: readonly Sample[]): readonly Row[] => {
   const kept = points.slice(Math.max(2, Math.floor(points.length / 3)))
   return Object.keys(kept[0] ?? {}).map(name => {
-    const line = kept.map((point, i) => [(i * CYCLE_SECONDS) / 3_600, point[name]!] as const)
+    const line = kept.map((point, i) => [(i * CYCLE_MS) / 3_600_000, point[name]!] as const)
     const { value, low, high } = slopeOf(line)
     const limit = Number(name.includes('MiB') ? values['rss-limit'] : values['handle-limit'])
     return { name, limit, from: line[0]![1], to: line.at(-1)![1], perHour: value, low, high }
@@ -124,7 +126,7 @@ const tell = (rows: readonly Row[]): string =>
   )
 
 const main = async (): Promise<void> => {
-  const cycles = Math.floor((Number(values.minutes) * 60) / CYCLE_SECONDS)
+  const cycles = Math.floor((Number(values.minutes) * 60_000) / CYCLE_MS)
   if (values.help || !(cycles >= LEAST_CYCLES)) {
     process.stdout.write(HELP)
     process.exitCode = values.help ? 0 : 2
@@ -153,7 +155,7 @@ const main = async (): Promise<void> => {
       process.stdout.write(`${JSON.stringify({ rows, points, faults }, undefined, 2)}\n`)
     else
       process.stdout.write(
-        `${nodes} nodes, profile ${values.profile}, ${cycles} min of churn, load ${loadavg()[0]!.toFixed(1)}\n${tell(rows)}\n`,
+        `${nodes} nodes, profile ${values.profile}, ${cycles} cycles of churn, ${CYCLE_MS / 1_000} s each, load ${loadavg()[0]!.toFixed(1)}\n${tell(rows)}\n`,
       )
     for (const fault of faults) process.stderr.write(`at the end: ${fault}\n`)
     process.exitCode = faults.length > 0 || rows.some(({ low, limit }) => low > limit) ? 1 : 0
