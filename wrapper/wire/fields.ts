@@ -15,6 +15,8 @@ const FIXED32 = 5
 const MAX_FIELD = 2 ** 29 - 1
 /** What seven bits can carry before JavaScript's shifts would overflow. */
 const SHIFTABLE = 28
+/** What the tenth byte of a number counts in units of 2^28. */
+const LAST_SCALE = 2 ** 35
 
 /** The same memory. Node's own view reads short texts three times as fast as a TextDecoder. */
 const bufferOf = (raw: Uint8Array): Buffer =>
@@ -129,18 +131,18 @@ export class Fields {
   #longVarint(start: number, low: number): number {
     let at = start
     let high = 0
-    for (let scale = 1; scale <= 2 ** 35; scale *= 128) {
+    let scale = 1
+    let byte: number
+    do {
       if (at >= this.#limit) throw new WireError('number', 'must end within its message')
-      const byte = this.raw[at++]!
-      // The tenth byte has one bit left of 64.
-      if (scale === 2 ** 35 && byte > 1) throw new WireError('number', 'must fit 64 bits')
+      byte = this.raw[at++]!
+      // The tenth byte has one bit left of 64, and no other may follow it.
+      if (scale === LAST_SCALE && byte > 1) throw new WireError('number', 'must fit 64 bits')
       high += (byte & 0x7f) * scale
-      if (byte < 0x80) {
-        this.from = at
-        return signed(low, high)
-      }
-    }
-    throw new WireError('number', 'must fit 64 bits')
+      scale *= 128
+    } while (byte >= 0x80)
+    this.from = at
+    return signed(low, high)
   }
 }
 

@@ -29,14 +29,11 @@ const takeRest = (field: Fields, rest: Rest): void => {
   else if (field.number === HINTS) rest.hints = field.content()
 }
 
-const byKey = ([a]: readonly [string, string], [b]: readonly [string, string]): number =>
-  a < b ? -1 : 1
-
 const writeRest = (sink: Sink, { topology, node, zone, hints }: Rest): void => {
   if (node !== undefined) topology.set(HOSTNAME_LABEL, node)
   if (zone !== undefined) topology.set(ZONE_LABEL, zone)
-  for (const [key, value] of [...topology].sort(byKey))
-    sink.message(TOPOLOGY, entry => entry.text(1, key).text(2, value))
+  for (const key of [...topology.keys()].sort())
+    sink.message(TOPOLOGY, entry => entry.text(1, key).text(2, topology.get(key)!))
   if (node !== undefined) sink.text(NODE_NAME, node)
   if (hints !== undefined) sink.bytes(HINTS_V1BETA1, hints)
 }

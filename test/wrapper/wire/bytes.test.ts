@@ -107,7 +107,7 @@ t.test('what a sink writes is what fields read', t => {
         return isSame && written.length === size && fields.text() === text && !fields.next()
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: 500 },
   )
   fc.assert(
     fc.property(
