@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chaos cell as data, and what is known after it was played.
 import type { Asked } from './audit.js'
+import { monitorMsOf } from './control-plane/control-plane.js'
 import type { Program } from './control-plane/programs.js'
 import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'
@@ -19,6 +20,8 @@ export interface Limits {
   readonly healedMs: number
   /** The control plane's patience, to the end of its next round. */
   readonly graceMs: number
+  /** One of its rounds. */
+  readonly monitorMs: number
   /** From the NoExecute taint until a Pod that bears it for a while is gone. */
   readonly evictMs: number
   /** A dead node's endpoints are out of the kernel of a node that is behind the wrapper. */
@@ -36,7 +39,8 @@ export const limitsFor = ({ profile, graceMs, tolerationMs, nodes }: LabOptions)
     seenMs: (isFast ? 5_000 : 12_000) + busyMs,
     writtenMs: (isFast ? 9_000 : 25_000) + busyMs + witnessMs,
     healedMs: 15_000 + busyMs,
-    graceMs: graceMs + Math.min(5_000, graceMs / 10) + 3_000,
+    graceMs: graceMs + monitorMsOf(graceMs) + 3_000,
+    monitorMs: monitorMsOf(graceMs),
     evictMs: tolerationMs + 5_000,
     forgottenMs: isFast ? 5_000 : 10_000,
     quietMs: isFast ? 3_000 : 12_000,

@@ -112,6 +112,14 @@ export class Lab {
     this.warmSince = Date.now()
   }
 
+  /** Done, and seen by the observer, when this resolves; the control plane may have put it back meanwhile. */
+  async takeTaintOff(name: string): Promise<void> {
+    const taint = ['taint', 'node', name, 'node.kubernetes.io/unreachable:NoExecute-']
+    const version = await this.plane.kubectl([...taint, '-o=jsonpath={.metadata.resourceVersion}'])
+    const seen = (): number => Number(this.observer.nodes.get(name)?.metadata.resourceVersion)
+    await this.until(() => seen() >= Number(version), new AbortController().signal)
+  }
+
   /** Every core is busy with something else; or not any more. */
   async load(isOn: boolean): Promise<void> {
     for (const burner of this.#burners) burner.kill('SIGKILL')

@@ -18,6 +18,7 @@ import {
 } from './cell.js'
 import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'
+import { FairTime } from './slowness.js'
 
 const LOOK_MS = 150
 const LONG_MS = 1_000
@@ -28,6 +29,14 @@ const sameState = (a: NodeState, b: NodeState): boolean =>
 
 const markOf = (node: NodeObject | undefined): boolean =>
   node?.metadata.annotations?.['nodeunhealth'] === 'yes'
+
+type Claimed = Exclude<Step, { kind: 'fault' }>
+
+/** A slow machine is given time for what must come true; what is watched or measured goes by the clock. */
+const isOverTime = (step: Claimed, at: { sinceMs: number; spentMs: number }): boolean => {
+  if (step.kind === 'becomes') return at.spentMs > step.withinMs
+  return at.sinceMs > (step.kind === 'stays' ? step.forMs : step.withinMs)
+}
 
 /** One cell while it is played. */
 class Play {
@@ -46,6 +55,8 @@ class Play {
   #actedWall = Date.now()
   #heardFrom: number
   #broken: string | undefined
+  /** Since the last fault. */
+  readonly #patience = new FairTime()
 
   constructor(
     cell: Cell,
@@ -73,6 +84,7 @@ class Play {
         await this.#watchWhile(step.do(this.#lab))
         // What takes long has its effect when it is over.
         if (performance.now() - this.#actedAt > LONG_MS) this.#actedAt = performance.now()
+        this.#patience.restart(this.#actedAt)
       } else if (!(await this.#judge(step))) break
     }
     this.#lab.observer.onNode = () => undefined
@@ -89,7 +101,7 @@ class Play {
       claims: this.#claims,
       moments: this.#moments.toSorted((a, b) => a.at - b.at),
       stretches: this.#stretches,
-      notes: this.#cell.notes?.(this.#roles, this.#lab) ?? [],
+      notes: [...(this.#cell.notes?.(this.#roles, this.#lab) ?? []), ...this.#patience.notes],
       logs: ok ? [] : this.#logs(),
     }
   }
@@ -109,7 +121,7 @@ class Play {
     await done
   }
 
-  async #judge(step: Exclude<Step, { kind: 'fault' }>): Promise<boolean> {
+  async #judge(step: Claimed): Promise<boolean> {
     const { claim, kind } = step
     const startedAt = performance.now()
     for (;;) {
@@ -121,7 +133,8 @@ class Play {
         return false
       }
       const isTrue = step.holds(evidence)
-      const isOver = since > (kind === 'stays' ? step.forMs : step.withinMs)
+      const spentMs = this.#patience.spentAt(performance.now())
+      const isOver = isOverTime(step, { sinceMs: since, spentMs })
       if (isTrue !== (kind === 'stays') || isOver) {
         const one = { claim, kind, ok: isTrue, ms: Math.round(since) }
         this.#claims.push(one)

@@ -127,7 +127,7 @@ const rogueVouches: Cell = {
     }),
     fault(`${dead} dies`, lab => lab.node(dead).kill()),
     measured(
-      `CAN: ${dead} is kept from being marked for as long`,
+      `${dead} is marked nodeunhealth all the same`,
       l.writtenMs + l.quietMs,
       e => e.state(dead).marked,
     ),

@@ -40,6 +40,10 @@ const cutVouched = one(
 const restartAll = (vouch: 'off' | 'lease'): Step =>
   fault(`all agents restart with --vouch=${vouch}`, lab => lab.restartAgents(vouch))
 
+/** SuperEdge's way to keep a node's Pods, once. */
+const takeTaintOff = (name: string): Step =>
+  fault(`unreachable:NoExecute is taken off ${name} by hand`, lab => lab.takeTaintOff(name))
+
 const cutUnvouched = one(
   'cut-unvouched',
   'the same with --vouch=off: the control plane evicts a healthy node',
@@ -50,6 +54,12 @@ const cutUnvouched = one(
     evicted(name, l),
     becomes('all the while its peers call it up', l.graceMs + l.evictMs, e =>
       isSeen(e, name, 'up'),
+    ),
+    takeTaintOff(name),
+    becomes(
+      'the control plane puts the taint back in its next round',
+      l.monitorMs + 2_000,
+      e => e.state(name).unreachable,
     ),
     mendAll,
     restartAll('lease'),
@@ -109,6 +119,14 @@ const startAgents = (names: readonly string[]): Step =>
     each(names, async name => lab.node(name).startAgent()),
   )
 
+/** Not Ready any more, and no traffic: its Pods go when their tolerations end. */
+const dropped = (name: string, l: Limits): Step =>
+  becomes(
+    `${name} is Unknown and its endpoint is not ready, within the grace time`,
+    l.graceMs + l.seenMs,
+    e => e.state(name).ready === 'Unknown' && e.state(name).pod !== 'ready',
+  )
+
 const quorumGone: Cell = {
   ...one(
     'quorum-gone',
@@ -119,11 +137,12 @@ const quorumGone: Cell = {
         cutCloud(name),
         vouched(name, l),
         killAgents(gone),
+        dropped(name, l),
         evicted(name, l),
         mendAll,
         startAgents(gone),
         allSeenUp(l),
-        clean(name, l),
+        clean(name, { ...l, graceMs: 2 * l.graceMs }),
       ]
     },
   ),
@@ -131,21 +150,13 @@ const quorumGone: Cell = {
   sound: () => [],
 }
 
-/** Not Ready any more, and no traffic: its Pods go when their tolerations end. */
-const dropped = (name: string, l: Limits): Step =>
-  becomes(
-    `${name} is Unknown and its endpoint is not ready, within the grace time`,
-    l.graceMs + l.seenMs,
-    e => e.state(name).ready === 'Unknown' && e.state(name).pod !== 'ready',
-  )
-
 const FIVE_MINUTES_MS = 300_000
 
 const defaultKept: Cell = {
   name: 'default-kept',
   shows:
-    'at the real grace times: three cut nodes keep all for 5 minutes; one dies, one’s kubelet falls sick, then the quorum goes',
-  least: 7,
+    'at the real grace times: three cut nodes keep all for 5 minutes; then one dies and one’s kubelet falls sick, and only the third keeps all',
+  least: 5,
   profile: 'default',
   mayMark: roles => roles.slice(0, 2),
   sound: roles => roles.slice(3),
@@ -168,9 +179,6 @@ const defaultKept: Cell = {
       dropped(dead, l),
       dropped(sick, l),
       stays('the third keeps all', l.quietMs, e => isKept(e, cut)),
-      // The dead one has no agent any more.
-      killAgents(silencers(roles, 3).slice(1)),
-      dropped(cut, l),
     ]
   },
 }

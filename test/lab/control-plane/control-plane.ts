@@ -71,6 +71,10 @@ const askEtcd = async (verb: string, body: object, signal: AbortSignal): Promise
 
 const seconds = (ms: number): string => `${Math.max(1, Math.round(ms / 1000))}s`
 
+/** The node-lifecycle controller's round: its own default, or less, so that it does not add much to a short patience. */
+export const monitorMsOf = (graceMs: number): number =>
+  1_000 * Math.max(1, Math.round(Math.min(5_000, graceMs / 10) / 1_000))
+
 /** A running control plane. */
 export class ControlPlane {
   readonly url = `https://127.0.0.1:${API_PORT}`
@@ -258,7 +262,7 @@ export class ControlPlane {
       '--bind-address=127.0.0.1',
       `--secure-port=${MANAGER_PORT}`,
       `--cert-dir=${this.dir}`,
-      `--node-monitor-period=${seconds(Math.min(5_000, graceMs / 10))}`,
+      `--node-monitor-period=${seconds(monitorMsOf(graceMs))}`,
       `--node-monitor-grace-period=${seconds(graceMs)}`,
       `--node-startup-grace-period=${seconds(graceMs + 10_000)}`,
       '--node-eviction-rate=10',
