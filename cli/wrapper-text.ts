@@ -20,6 +20,8 @@ const WORDS: Readonly<Record<string, string>> = {
   'node-not-listed': 'left out: the service asks for topology, and its node is not among the nodes',
   'own-node-not-listed':
     'left out: the service asks for topology, and this node itself is not among the nodes',
+  'local-endpoint': "shown: this node's way to the apiserver, from the annotations",
+  'replaced-by-local': "left out: the annotations name this node's own way to the apiserver",
   'node-dead': 'left out: its node is dead, as this node sees it',
 }
 
@@ -77,7 +79,7 @@ const sourceText = ({ source, isStale }: ResourceView): string => {
 
 /** The wrapper for people. */
 export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string => {
-  const { node, ready, resources, health, requests, events, disk } = view
+  const { node, ready, resources, health, malformed, requests, events, disk } = view
   const rows = resources.map(each => [
     each.resource,
     { text: sourceText(each), ...(each.isStale ? { colour: 'yellow' as const } : {}) },
@@ -96,6 +98,9 @@ export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string
     `health     ${clean(healthText(health))}\n`,
     `requests   ${requests.gets} gets, ${requests.lists} lists, ${requests.watches} watches; ${requests.passed} passed through, ${requests.unreachable} answered 503 since the apiserver is away\n`,
     ...waiting,
+    ...malformed.map(
+      name => paint('yellow', `! topologyKeys of ${clean(name)} cannot be read`) + '\n',
+    ),
     ...(disk.trouble === null ? [] : [paint('yellow', `! disk: ${clean(disk.trouble)}`), '\n']),
     '\n',
     table([header, ...rows], paint),

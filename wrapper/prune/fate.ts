@@ -12,6 +12,8 @@ export type KeepReason =
   | 'kept-stale-health'
   /** Its node is dead, and without it the service would have no endpoint to send traffic to. */
   | 'kept-last-of-service'
+  /** It stands for the whole object: its annotations name it as this node's way to the apiserver. */
+  | 'local-endpoint'
 
 export type CutReason =
   /** Its node shares no key's value with this one. */
@@ -22,6 +24,8 @@ export type CutReason =
   | 'own-node-not-listed'
   /** Its node is not normal, as this node sees it. */
   | 'node-dead'
+  /** The object's annotations name an address of this node instead. */
+  | 'replaced-by-local'
 
 /** What becomes of one endpoint, and why. */
 export type Fate =

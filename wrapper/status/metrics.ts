@@ -74,6 +74,9 @@ const rowsOf = (view: WrapperStatusView): readonly Row[] => {
     gauge('health_state', 'How the health of nodes is known', ...states(HEALTH, health.state)),
     gauge('health_nodes', 'Nodes of which health is known', [health.nodes]),
     gauge('health_dead_nodes', 'Nodes that the agent calls dead', [health.dead.length]),
+    gauge('topology_malformed', 'Services whose topologyKeys cannot be read', [
+      view.malformed.length,
+    ]),
     counter('health_connects', "Streams of the agent's that were opened", [health.connects]),
     gauge('events_waiting', 'Events that wait for the apiserver', [events.waiting]),
     gauge('events_waiting_bytes', 'Bytes of them', [events.bytes]),

@@ -38,6 +38,8 @@ export interface WrapperStatusView {
   readonly ready: { readonly isReady: boolean; readonly reason: string }
   readonly resources: readonly ResourceView[]
   readonly health: HealthView
+  /** Services whose annotation `topologyKeys` cannot be read: the last good keys count. */
+  readonly malformed: readonly string[]
   readonly requests: {
     readonly gets: number
     readonly lists: number

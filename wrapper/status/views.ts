@@ -100,6 +100,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
         uptimeSeconds: seconds(clock.now() - startedAt),
         ready: readinessOf(resources),
         health: healthOf(viewed),
+        malformed: server.store.malformed,
         requests: { ...counts, passed, upgraded, unreachable },
         watchEvents: {
           ...{ written: watches.events, encoded: watches.encoded, overtaken: watches.overtaken },

@@ -3,6 +3,7 @@ import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import { decide, type Surroundings } from '../prune/decide.js'
 import type { Fate } from '../prune/fate.js'
+import type { LocalEndpoint } from '../prune/local-endpoint.js'
 import type { ServiceRule } from '../prune/topology-keys.js'
 import type { EndpointView } from '../wire/endpoint.js'
 import { WireError } from '../wire/wire-error.js'
@@ -10,7 +11,13 @@ import { Groups } from './groups.js'
 import type { Item } from './item.js'
 import { AS_IS, type Form } from './stored.js'
 import type { Table } from './table.js'
-import { formWithout, localForm, type EndpointKind, type EndpointObject } from './views.js'
+import {
+  formWithout,
+  localEndpointOf,
+  localForm,
+  type EndpointKind,
+  type EndpointObject,
+} from './views.js'
 
 /** What endpoints are judged by. */
 export interface Judging {
@@ -43,6 +50,9 @@ const nodesOf = (endpoints: readonly EndpointView[]): readonly string[] => [
   ...new Set(endpoints.map(({ node }) => node).filter(node => node !== undefined)),
 ]
 
+const LOCAL: Fate = { keep: true, reason: 'local-endpoint' }
+const REPLACED: Fate = { keep: false, reason: 'replaced-by-local' }
+
 /** A table of slices or Endpoints that shows each of them without the endpoints that are judged useless here. */
 export class PrunedTable {
   readonly table: Table
@@ -50,6 +60,8 @@ export class PrunedTable {
   readonly #of: EndpointKind
   readonly #judging: Judging
   readonly #log: Logger
+  /** What is wrong with the local endpoint of an object. */
+  readonly #troubles = new Map<string, string>()
   #isJudging = false
 
   constructor(table: Table, of: EndpointKind, judging: Judging, log: Logger) {
@@ -73,6 +85,7 @@ export class PrunedTable {
     for (const key of gone) {
       services.add(this.groups.serviceOf(key) ?? ownGroup(key))
       this.groups.remove(key)
+      this.#troubles.delete(key)
       this.table.remove(key)
     }
     for (const item of items) {
@@ -96,12 +109,23 @@ export class PrunedTable {
   explain(service: string): readonly Explained[] {
     const explained: Explained[] = []
     for (const parts of this.#families(service, new Map()))
-      for (const [{ key, object }, fates] of this.#fates(service, parts))
-        for (const [i, fate] of fates.entries()) {
-          const { address, node } = object.endpoints[i]!
-          explained.push({ object: key, address, node, fate })
-        }
+      for (const [part, fates] of this.#fates(service, parts))
+        explained.push(...this.#explainPart(service, part, fates))
     return explained
+  }
+
+  #explainPart(
+    service: string,
+    { key, raw, object }: Part,
+    fates: readonly Fate[],
+  ): readonly Explained[] {
+    const local = this.#localOf(service, raw)
+    const own = object.endpoints.map(({ address, node }, i) => ({
+      ...{ object: key, address, node },
+      fate: local.kind === 'rewrite' ? REPLACED : fates[i]!,
+    }))
+    if (local.kind !== 'rewrite') return own
+    return [...own, { object: key, address: local.address, node: undefined, fate: LOCAL }]
   }
 
   #judge(services: Iterable<string>, pending: ReadonlyMap<string, Item>): void {
@@ -130,11 +154,28 @@ export class PrunedTable {
   #forms(service: string, parts: readonly Part[]): readonly (readonly [Part, Form])[] {
     if (!this.#isJudging) return parts.map(part => [part, AS_IS])
     return this.#fates(service, parts).map(([part, fates]) => {
-      const local = this.#judging.inCluster ? localForm(this.#of, service, part.raw) : undefined
-      if (local !== undefined) return [part, local]
+      const local = this.#localOf(service, part.raw)
+      this.#complain(part.key, local.kind === 'malformed' ? local.trouble : undefined)
+      if (local.kind === 'rewrite') return [part, localForm(this.#of, local)]
       const places = fates.flatMap(({ keep }, place) => (keep ? [] : [place]))
       return [part, formWithout(this.#of, places)]
     })
+  }
+
+  #localOf(service: string, raw: Uint8Array): LocalEndpoint {
+    return this.#judging.inCluster ? localEndpointOf(service, raw) : { kind: 'none' }
+  }
+
+  /** Once for each thing that is wrong, not each time that the object is judged. */
+  #complain(key: string, trouble: string | undefined): void {
+    if (this.#troubles.get(key) === trouble) return
+    if (trouble === undefined) {
+      this.#troubles.delete(key)
+      return
+    }
+    this.#troubles.set(key, trouble)
+    const object = `${this.#of.kind} ${key}`
+    this.#log.warn('the local endpoint is malformed; it is not used', { object, trouble })
   }
 
   /** The fates of a family's endpoints, handed out to the objects that they came from. */

@@ -97,6 +97,11 @@ export class Store {
     return new Set(this.#pruned.flatMap(({ groups }) => [...groups.nodes]))
   }
 
+  /** Services whose topology keys cannot be read: the last good ones count. */
+  get malformed(): readonly string[] {
+    return [...this.#rules].flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [name]))
+  }
+
   /** Where upstream's state of a resource goes. */
   upstream(resource: Resource): Upstream {
     return {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readLocalEndpoint } from '../prune/local-endpoint.js'
+import { readLocalEndpoint, type LocalEndpoint } from '../prune/local-endpoint.js'
 import type { EndpointView } from '../wire/endpoint.js'
 import { pruneEndpoints, readEndpoints } from '../wire/endpoints.js'
-import { localRewrite } from '../wire/local-rewrite.js'
+import { localRewrite, type LocalTarget } from '../wire/local-rewrite.js'
 import { readMeta } from '../wire/meta.js'
 import { pruneSlice, readSlice } from '../wire/slice.js'
 import { AS_IS, type Form } from './stored.js'
@@ -54,15 +54,14 @@ export const formWithout = (of: EndpointKind, places: readonly number[]): Form =
 
 const APISERVER = 'default/kubernetes'
 
-/** The form of the apiserver's own endpoints where they are reached at an address of this node; undefined for others. */
-export const localForm = (
-  { kind }: EndpointKind,
-  service: string,
-  raw: Uint8Array,
-): Form | undefined => {
-  if (service !== APISERVER) return undefined
-  const local = readLocalEndpoint(service, readMeta(raw).annotations)
-  if (local.kind !== 'rewrite') return undefined
-  const { address, port } = local
-  return { mark: `@${address} ${port}`, apply: bytes => localRewrite(kind, bytes, local) }
-}
+const NO_LOCAL: LocalEndpoint = { kind: 'none' }
+
+/** Where the apiserver's own endpoints are reached on this node, as the object's annotations say. */
+export const localEndpointOf = (service: string, raw: Uint8Array): LocalEndpoint =>
+  service === APISERVER ? readLocalEndpoint(service, readMeta(raw).annotations) : NO_LOCAL
+
+/** The form of an object that is shown as one address of this node. */
+export const localForm = ({ kind }: EndpointKind, local: LocalTarget): Form => ({
+  mark: `@${local.address} ${local.port}`,
+  apply: raw => localRewrite(kind, raw, local),
+})

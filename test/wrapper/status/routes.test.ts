@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { statusRoutes, type WrapperViews } from '../../../wrapper/status/routes.js'
+import type { ServiceView, WrapperStatusView } from '../../../wrapper/status/status-view.js'
+import { recordingLog } from '../../support/recording-log.js'
+
+const view: WrapperStatusView = {
+  ...{ version: '1.2.3', at: '2026-01-01T00:00:00.000Z', uptimeSeconds: 1.5, node: 'a' },
+  ready: { isReady: false, reason: 'not known yet: nodes' },
+  resources: [
+    {
+      ...{ resource: 'nodes', source: 'none', objects: 0, isStale: false, ageSeconds: null },
+      ...{ lists: 0, watchers: 2, trouble: 'a "quoted"\nline \\' },
+    },
+    {
+      ...{ resource: 'services', source: 'disk', objects: 7, isStale: true, ageSeconds: 60 },
+      ...{ lists: 3, watchers: 0, trouble: null },
+    },
+  ],
+  health: {
+    ...{ state: 'expired', source: 'push', ageSeconds: 400, nodes: 3, dead: ['b', 'c'] },
+    ...{ connects: 2, trouble: 'gone' },
+  },
+  malformed: ['default/odd'],
+  requests: { gets: 1, lists: 2, watches: 3, refused: 4, passed: 5, upgraded: 6, unreachable: 7 },
+  watchEvents: { written: 11, encoded: 12, overtaken: 13 },
+  events: { waiting: 21, bytes: 22, accepted: 23, sent: 24, dropped: 25, refused: 26 },
+  disk: { writes: 31, trouble: 'nodes: ENOSPC' },
+}
+
+const serve = async (t: Test, views: Partial<WrapperViews> = {}) => {
+  const log = recordingLog()
+  const all = { status: () => view, explain: () => undefined, ...views }
+  const server = http.createServer(statusRoutes(all, log))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const ask = async (path: string, method = 'GET') => {
+    const answer = await fetch(base + path, { method })
+    return { status: answer.status, headers: answer.headers, text: await answer.text() }
+  }
+  return { ask, log }
+}
+
+t.test('what each path answers', async t => {
+  const explained: string[] = []
+  const { ask } = await serve(t, {
+    explain: service => {
+      explained.push(service)
+      return service === 'default/web' ? ({ service } as ServiceView) : undefined
+    },
+  })
+  const rows: [path: string, status: number, text: RegExp][] = [
+    ['/healthz', 200, /^ok\n$/],
+    ['/readyz', 503, /^not known yet: nodes\n$/],
+    ['/status?pretty', 200, /"node":"a"/],
+    ['/explain?service=default%2Fweb', 200, /^\{"service":"default\/web"\}\n$/],
+    ['/explain?service=default/no', 404, /^no such service\n$/],
+    ['/explain?service=../../etc', 400, /^service must be NAMESPACE\/NAME\n$/],
+    ['/explain', 400, /^service must be/],
+    ['/', 404, /not found/],
+  ]
+  for (const [path, status, text] of rows) t.match(await ask(path), { status, text }, path)
+  t.strictSame(explained, ['default/web', 'default/no'], 'nothing but names gets further')
+  t.match(await ask('/status', 'POST'), { status: 405 })
+  t.match(await ask('/healthz', 'HEAD'), { status: 200, text: '' })
+  const { headers } = await ask('/status')
+  t.equal(headers.get('cache-control'), 'no-store')
+  t.strictSame(JSON.parse((await ask('/status')).text), view)
+})
+
+t.test('a view that fails is 500 and a line in the log, and says nothing more', async t => {
+  const { ask, log } = await serve(t, {
+    status: () => {
+      throw new Error('secret')
+    },
+  })
+  t.match(await ask('/status'), { status: 500, text: 'internal error\n' })
+  t.match(log.lines, [{ level: 'error', fields: { error: 'secret' } }])
+})
+
+t.test('/metrics: one kind and one help each, counters alone end in _total', async t => {
+  const { ask } = await serve(t)
+  const { text, headers } = await ask('/metrics')
+  t.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  const kinds = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', kind]) => ({
+    name,
+    kind,
+  }))
+  t.ok(kinds.length > 20)
+  t.equal(new Set(kinds.map(({ name }) => name)).size, kinds.length)
+  for (const { name, kind } of kinds) {
+    t.match(name, /^edge_health_wrapper_[a-z_]+$/)
+    t.equal(name.endsWith('_total'), kind === 'counter', name)
+    t.match(text, new RegExp(`^# HELP ${name} .`, 'm'))
+  }
+  const value = (series: string): string | undefined =>
+    text
+      .split('\n')
+      .find(line => line.startsWith(`edge_health_wrapper_${series} `))
+      ?.split(' ')[1]
+  const rows: [series: string, value: string | undefined][] = [
+    ['build_info{version="1.2.3"}', '1'],
+    ['ready', '0'],
+    ['objects{resource="services"}', '7'],
+    ['stale{resource="nodes"}', '0'],
+    ['stale{resource="services"}', '1'],
+    ['age_seconds{resource="services"}', '60'],
+    ['age_seconds{resource="nodes"}', undefined],
+    ['watchers{resource="nodes"}', '2'],
+    ['upstream_lists_total{resource="services"}', '3'],
+    ['requests_total{kind="unreachable"}', '7'],
+    ['watch_events_total{kind="overtaken"}', '13'],
+    ['health_state{state="expired"}', '1'],
+    ['health_state{state="fresh"}', '0'],
+    ['health_dead_nodes', '2'],
+    ['topology_malformed', '1'],
+    ['events_waiting', '21'],
+    ['events_total{kind="dropped"}', '25'],
+    ['disk_trouble', '1'],
+  ]
+  for (const [series, want] of rows) t.equal(value(series), want, series)
+})

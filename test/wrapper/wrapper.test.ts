@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole wrapper against the embedded API and an agent that the test speaks for; time moves when it is told.
+import t, { type Test } from 'tap'
+import { makeCredentials } from '../../kube/credentials.js'
+import type { Folder } from '../../wrapper/disk/folder.js'
+import type { AgentAnswer } from '../../wrapper/health/agent-client.js'
+import { resolveWrapperOptions } from '../../wrapper/options/resolve.js'
+import type { ServiceView, WrapperStatusView } from '../../wrapper/status/status-view.js'
+import { makeWrapper, type Wrapper } from '../../wrapper/wrapper.js'
+import { testApi, type TestApi } from '../support/api-client.js'
+import { FakeClock, settle } from '../support/fake-clock.js'
+import { recordingLog } from '../support/recording-log.js'
+import { seededRandom } from '../support/seeded-random.js'
+import type { Thing } from '../support/wrapper-world.js'
+
+t.setTimeout(60_000)
+
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
+const ENDPOINTS = '/api/v1/namespaces/default/endpoints'
+
+/** An agent as the test wants it: a stream while it is up, refused connections else. */
+class Agent {
+  readonly asked: URL[] = []
+  #isUp = true
+  readonly #told: string[] = []
+  #wake: () => void = () => undefined
+
+  readonly ask = (text: string, signal: AbortSignal): Promise<AgentAnswer> => {
+    const url = new URL(text)
+    this.asked.push(url)
+    if (!this.#isUp) return Promise.reject(new Error('connect ECONNREFUSED'))
+    const isStream = url.searchParams.has('stream')
+    const chunks = isStream ? this.#stream(signal) : this.#document()
+    return Promise.resolve({ status: 200, isStream, chunks })
+  }
+
+  say(normal: Readonly<Record<string, boolean>>): void {
+    const entries = Object.entries(normal).map(([key, is]) => [key, { Normal: is }] as const)
+    this.#told.push(JSON.stringify(Object.fromEntries(entries)))
+    this.#wake()
+  }
+
+  die(): void {
+    this.#isUp = false
+    this.#wake()
+  }
+
+  async *#stream(signal: AbortSignal): AsyncGenerator<Buffer> {
+    let from = Math.max(0, this.#told.length - 1)
+    signal.addEventListener('abort', () => this.#wake())
+    while (this.#isUp && !signal.aborted) {
+      const next = this.#told[from]
+      if (next === undefined) await new Promise<void>(resolve => (this.#wake = resolve))
+      else {
+        from++
+        yield Buffer.from(`event: snapshot\ndata: ${next}\n\n`)
+      }
+    }
+  }
+
+  async *#document(): AsyncGenerator<Buffer> {
+    yield await Promise.resolve(Buffer.from(this.#told.at(-1) ?? '{}'))
+  }
+}
+
+const memoryFolder = (): Folder & { readonly files: Map<string, Buffer> } => {
+  const files = new Map<string, Buffer>()
+  return {
+    files,
+    read: name => Promise.resolve(files.get(name)),
+    replace: (name, pieces) => {
+      files.set(name, Buffer.concat([...pieces].map(piece => Buffer.from(piece))))
+      return Promise.resolve()
+    },
+  }
+}
+
+let lastHost = 0
+
+/** A wrapper of node `a`. */
+const startWrapper = async (t: Test, upstream: TestApi, more: { folder?: Folder } = {}) => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const agent = new Agent()
+  const host = `127.33.8.${++lastHost}`
+  const flags = {
+    ...{ 'node-name': 'a', 'bind-address': `${host}:51006`, 'status-address': `${host}:51007` },
+  }
+  const given = Object.entries(flags).map(([name, text]) => ({ name, text }))
+  const { options } = resolveWrapperOptions({ flags: given, env: {} })
+  const credentials = makeCredentials(
+    { masterUrl: upstream.api.url, environment: {}, serviceAccountFolder: '/nonexistent' },
+    { clock, log },
+  )
+  const wrapper: Wrapper = makeWrapper(options, {
+    ...{ clock, log, credentials, random: seededRandom(1), version: 'test', ask: agent.ask },
+    ...{ folder: more.folder ?? memoryFolder(), readTls: () => undefined },
+  })
+  t.teardown(() => wrapper.stop())
+  await wrapper.start()
+  const json = async (url: string): Promise<unknown> => (await fetch(url)).json()
+  const list = async (path: string): Promise<readonly Thing[]> =>
+    ((await json(`http://${host}:51006${path}`)) as { items?: readonly Thing[] }).items ?? []
+  return {
+    ...{ clock, log, agent, wrapper, list },
+    status: async () => (await json(`http://${host}:51007/status`)) as WrapperStatusView,
+    explain: async (service: string) =>
+      (await json(`http://${host}:51007/explain?service=${service}`)) as ServiceView,
+    /** Nodes of the endpoints that are shown, or their addresses where they name none. */
+    shown: async (path = SLICES): Promise<string> => {
+      const endpoints = (await list(path)).flatMap(
+        slice => (slice['endpoints'] ?? []) as { nodeName?: string; addresses: string[] }[],
+      )
+      return endpoints.map(({ nodeName, addresses }) => nodeName ?? addresses[0]).join()
+    },
+  }
+}
+
+/** Look until it is there; time stands still. */
+const isSo = async (look: () => Promise<boolean> | boolean): Promise<void> => {
+  while (!(await look())) await settle()
+}
+
+const startUpstream = async (t: Test): Promise<TestApi> => {
+  const upstream = await testApi({ anonymous: 'wrapper' })
+  t.teardown(() => upstream.api.stop())
+  for (const [i, name] of ['a', 'b', 'c'].entries())
+    await upstream.ask('POST /api/v1/nodes', {
+      metadata: { name },
+      status: { addresses: [{ type: 'InternalIP', address: `10.0.0.${i + 1}` }] },
+    })
+  await upstream.ask('POST /api/v1/namespaces/default/services', {
+    metadata: { name: 'web' },
+    spec: { ports: [{ port: 80 }] },
+  })
+  await upstream.ask(`POST ${SLICES}`, {
+    metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
+    addressType: 'IPv4',
+    endpoints: ['a', 'b', 'c'].map((nodeName, i) => ({ addresses: [`1.0.0.${i}`], nodeName })),
+    ports: [],
+  })
+  return upstream
+}
+
+t.test('W7: when health is no longer believed everything is shown at once', async t => {
+  const bed = await startWrapper(t, await startUpstream(t))
+  bed.agent.say({ a: true, b: false, c: true })
+  await isSo(async () => (await bed.shown()) === 'a,c')
+  bed.agent.die()
+  await isSo(async () => (await bed.status()).health.state === 'last-known')
+  t.equal(await bed.shown(), 'a,c', 'the last word counts for a while')
+  // Nothing else happens: no event of the apiserver's, no answer of the agent's.
+  await bed.clock.advance(300_000)
+  t.equal((await bed.status()).health.state, 'expired')
+  await isSo(async () => (await bed.shown()) === 'a,b,c')
+  t.match(
+    bed.log.lines.find(({ message }) => message.startsWith('health is too old')),
+    { level: 'warn', fields: { dead: ['b'] } },
+  )
+})
+
+t.test('W8: an agent that speaks of addresses means the nodes that have them', async t => {
+  const upstream = await startUpstream(t)
+  const bed = await startWrapper(t, upstream)
+  bed.agent.say({ '10.0.0.1': true, '10.0.0.2': false, '10.0.0.3': true })
+  await isSo(async () => (await bed.shown()) === 'a,c')
+  t.match((await bed.explain('default/web')).slices, [
+    { node: 'a', isKept: true, reason: 'kept-own-node' },
+    { node: 'b', isKept: false, reason: 'node-dead' },
+    { node: 'c', isKept: true, reason: 'kept' },
+  ])
+  const move = (name: string, address: string): Promise<unknown> =>
+    upstream.ask(
+      `PATCH /api/v1/nodes/${name}/status`,
+      { status: { addresses: [{ type: 'InternalIP', address }] } },
+      { 'content-type': 'application/merge-patch+json' },
+    )
+  t.match(await move('b', '10.0.0.9'), { status: 200 })
+  await move('c', '10.0.0.2')
+  await isSo(async () => (await bed.shown()) === 'a,b')
+  t.pass('the address is another node’s now: that one goes, this one is back')
+})
+
+t.test('W15: an annotation that comes later is seen, although the endpoints stay', async t => {
+  const upstream = await startUpstream(t)
+  const subsets = [{ addresses: [{ ip: '192.0.2.1' }], ports: [{ name: 'https', port: 6443 }] }]
+  await upstream.ask(`POST ${ENDPOINTS}`, { metadata: { name: 'kubernetes' }, subsets })
+  const bed = await startWrapper(t, upstream)
+  const address = async (): Promise<string | undefined> => {
+    const [first] = await bed.list(ENDPOINTS)
+    const [subset] = (first?.['subsets'] ?? []) as { addresses: { ip: string }[] }[]
+    return subset?.addresses[0]?.ip
+  }
+  const annotate = (local: string | null, port: string | null): Promise<unknown> =>
+    upstream.ask(
+      `PATCH ${ENDPOINTS}/kubernetes`,
+      {
+        metadata: {
+          annotations: { 'superedge.io/local-endpoint': local, 'superedge.io/local-port': port },
+        },
+      },
+      { 'content-type': 'application/merge-patch+json' },
+    )
+  await isSo(async () => (await address()) === '192.0.2.1')
+  await annotate('169.254.20.11', '51003')
+  await isSo(async () => (await address()) === '169.254.20.11')
+  t.match((await bed.explain('default/kubernetes')).endpoints, [
+    { address: '192.0.2.1', isKept: false, reason: 'replaced-by-local' },
+    { address: '169.254.20.11', isKept: true, reason: 'local-endpoint' },
+  ])
+  await annotate('169.254.20.12', '51003')
+  await isSo(async () => (await address()) === '169.254.20.12')
+  await annotate('here', '51003')
+  await isSo(async () => (await address()) === '192.0.2.1')
+  const complaint = { level: 'warn', fields: { object: 'Endpoints default/kubernetes' } }
+  const complaints = bed.log.lines.filter(({ message }) => message.startsWith('the local endpoint'))
+  t.match(complaints, [complaint])
+  t.match(complaints[0]?.fields, { trouble: /local-endpoint must be an IP address/ })
+  await annotate(null, null)
+  await isSo(async () => {
+    const [first] = await bed.list(ENDPOINTS)
+    return first?.metadata.annotations === undefined
+  })
+  t.equal(await address(), '192.0.2.1')
+})
+
+t.test('the agent is told which nodes matter here', async t => {
+  const bed = await startWrapper(t, await startUpstream(t))
+  bed.agent.say({ a: true, b: true, other: true })
+  await isSo(async () => (await bed.status()).health.state === 'fresh')
+  await isSo(async () => (await bed.shown()) === 'a,b,c')
+  const interests = (): (string | null)[] =>
+    bed.agent.asked.map(url => url.searchParams.get('interest'))
+  t.strictSame(interests(), [null], 'before anything is known')
+  while (interests().at(-1) === null) await bed.clock.advance(1_000)
+  t.equal(interests().at(-1), 'b', 'that carry endpoints, that it knows, and not its own')
+})
+
+t.test('a boot without the cloud serves the disk, says so, and writes nothing', async t => {
+  const upstream = await startUpstream(t)
+  const folder = memoryFolder()
+  const first = await startWrapper(t, upstream, { folder })
+  await isSo(async () => (await first.shown()) === 'a,b,c')
+  await first.wrapper.stop()
+  t.strictSame([...folder.files.keys()].sort(), [
+    ...['endpointslices.list', 'nodes.list', 'served-version', 'services.list'],
+  ]) // prettier-ignore
+  const before = new Map(folder.files)
+  upstream.api.cutLink('wrapper', 'refused')
+  const second = await startWrapper(t, upstream, { folder })
+  second.agent.say({ a: true, b: true, c: false })
+  let view = ''
+  while (view !== 'a,b') {
+    await second.clock.advance(100)
+    const { resources } = await second.status()
+    if (resources.some(({ source }) => source === 'disk')) view = await second.shown()
+  }
+  const { resources, ready } = await second.status()
+  t.match(ready, { reason: /servicecidrs/ })
+  t.match(
+    resources.filter(({ source }) => source === 'disk').map(({ resource, isStale }) => [resource, isStale]),
+    [['nodes', true], ['services', true], ['endpointslices', true]],
+  ) // prettier-ignore
+  await second.wrapper.stop()
+  for (const [name, bytes] of before)
+    if (name !== 'served-version') t.equal(folder.files.get(name), bytes, `${name} is not touched`)
+})
