@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import http, { type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import https from 'node:https'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../core/clock.js'
 import { ListenError, reasonOf } from '../core/errors.js'
@@ -19,6 +20,8 @@ export interface Listening {
 
 /** An open listener. */
 export interface Listener {
+  /** The one that was asked for; with 0, the one that was free. */
+  readonly port: number
   /** New connections are made with these certificates. */
   renew(tls: ServerTls): void
   /** Take no new connection, let answers end for a moment, then cut what is left. */
@@ -99,6 +102,7 @@ export const listen = async (
     })
   let closing: Promise<void> | undefined
   return {
+    port: (server.address() as AddressInfo).port,
     renew: tls => {
       if (server instanceof https.Server) server.setSecureContext(optionsOf(tls))
     },

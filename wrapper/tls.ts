@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
@@ -30,13 +31,22 @@ const readPem = (option: string, path: string): string => {
   return text
 }
 
-const check = (option: string, rule: string, path: string, parts: Partial<ServerTls>): void => {
+const check = (option: string, rule: string, path: string, use: () => void): void => {
   try {
-    createSecureContext(parts)
+    use()
   } catch (cause) {
     // No cause: OpenSSL may quote what it read.
     throw new InvalidInputError(option, `${rule} (${reasonOf(cause)})`, path)
   }
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+/** A secure context takes what is no certificate and trusts nobody. @throws Error */
+const readAuthorities = (ca: string): void => {
+  const found = ca.match(CERTIFICATE) ?? []
+  if (found.length === 0) throw new Error('it holds none')
+  for (const certificate of found) new X509Certificate(certificate)
 }
 
 /**
@@ -48,8 +58,10 @@ export const readServerTls = ({ caFile, certFile, keyFile }: TlsFiles): ServerTl
   const ca = readPem('--ca-file', caFile)
   const cert = readPem('--cert-file', certFile)
   const key = readPem('--key-file', keyFile)
-  check('--ca-file', 'must hold certificates', caFile, { ca })
-  check('--cert-file', 'must hold a certificate', certFile, { cert })
-  check('--key-file', 'must be the key of --cert-file', keyFile, { cert, key })
+  check('--ca-file', 'must hold certificates', caFile, () => readAuthorities(ca))
+  check('--cert-file', 'must hold a certificate', certFile, () => createSecureContext({ cert }))
+  check('--key-file', 'must be the key of --cert-file', keyFile, () =>
+    createSecureContext({ cert, key }),
+  )
   return { ca, cert, key }
 }
