@@ -49,7 +49,10 @@ const registerLazy = (program: Command, lazy: LazyCommand, world: World, run: Ru
     .allowExcessArguments()
     .argument('[arguments...]')
     .action(async (given: readonly string[]) => {
-      const own = new Command('edge-health').copyInheritedSettings(program)
+      // What stands behind a subcommand's name is the subcommand's.
+      const own = new Command('edge-health')
+        .copyInheritedSettings(program)
+        .enablePositionalOptions()
       const parts = await lazy.load()
       parts.register(own, world, run)
       const argv = [lazy.name, ...given]

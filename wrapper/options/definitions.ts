@@ -37,7 +37,7 @@ export const wrapperDefinitions: {
     flag: 'state-dir',
     group: 'Node',
     kind: path,
-    default: '/var/lib/edge-health/wrapper',
+    default: '/var/lib/edge-health-wrapper',
     summary: 'folder for the last lists, so that a boot without the cloud has something to serve',
   },
   bindAddress: {
@@ -194,7 +194,7 @@ const FLOW = 'lists and watches are few and kept; the apiserver sets the pace'
 /** The wrapper's options. */
 export const wrapperOptionSet: OptionSet = {
   command: 'wrapper',
-  example: wrapperDefinitions.healthLimitMs.flag,
+  example: wrapperDefinitions.savePeriodMs.flag,
   groups,
   definitions: inGroups(groups, Object.values(wrapperDefinitions)),
   profiles: {},
