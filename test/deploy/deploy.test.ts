@@ -38,12 +38,12 @@ interface PodSpec {
   readonly [field: string]: unknown
 }
 
-const only = (kind: string) => {
-  const found = objects.filter(object => object.kind === kind)
-  t.equal(found.length, 1, `there is one ${kind}`)
+const only = (kind: string, name: string) => {
+  const found = objects.filter(object => object.kind === kind && object.metadata.name === name)
+  t.equal(found.length, 1, `there is one ${kind} ${name}`)
   return found[0]!
 }
-const daemonSet = only('DaemonSet') as unknown as {
+const daemonSet = only('DaemonSet', 'edge-health') as unknown as {
   spec: { template: { spec: PodSpec }; updateStrategy: { rollingUpdate: unknown } }
 }
 const pod = daemonSet.spec.template.spec
