@@ -43,20 +43,22 @@ t.test('the conventions fit on two pages', t => {
 })
 
 // Written for people; a flag or a metric that is gone must not stay in them.
-const definitions = join(root, 'agent', 'options', 'definitions.ts')
+const definitionsOf = (program: string): string => join(root, program, 'options', 'definitions.ts')
+const definitions = definitionsOf('agent')
+interface Options {
+  readonly definitions: readonly {
+    readonly flag: string
+    readonly aliases?: readonly { readonly name: string }[]
+  }[]
+  readonly ignored: Readonly<Record<string, string>>
+}
 t.test('every option that a page names exists', { skip: !existsSync(definitions) }, async t => {
-  const { agentOptionSet } = (await import(definitions)) as {
-    agentOptionSet: {
-      readonly definitions: readonly {
-        readonly flag: string
-        readonly aliases?: readonly { readonly name: string }[]
-      }[]
-    }
-  }
+  const { agentOptionSet } = (await import(definitions)) as { agentOptionSet: Options }
+  const wrapper = (await import(definitionsOf('wrapper'))) as { wrapperOptionSet: Options }
   const known = new Set(
-    agentOptionSet.definitions.flatMap(({ flag, aliases = [] }) => [
-      flag,
-      ...aliases.map(({ name }) => name),
+    [agentOptionSet, wrapper.wrapperOptionSet].flatMap(({ definitions, ignored }) => [
+      ...definitions.flatMap(({ flag, aliases = [] }) => [flag, ...aliases.map(each => each.name)]),
+      ...Object.keys(ignored),
     ]),
   )
   // Of the command line, of the build and of V8; not the agent's options.
@@ -64,7 +66,7 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
   for (const name of ['nodes', 'scene', 'keep', 'only', 'analyze']) known.add(name)
   for (const name of ['lite-mode', 'max-semi-space-size', 'v8-pool-size']) known.add(name)
   known.add('optimize-for-size')
-  for (const page of pages.filter(page => page !== 'docs/options.md')) {
+  for (const page of pages.filter(page => !/^docs\/(wrapper-)?options\.md$/.test(page))) {
     // Inline code only: blocks show other programs' commands.
     const text = read(page).replace(/```[\s\S]*?```/g, '')
     for (const [, code = ''] of text.matchAll(/`([^`\n]*)`/g)) {
@@ -78,14 +80,16 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
 
 const metrics = join(root, 'agent', 'http', 'metric-table.ts')
 t.test('every metric that a page names exists', { skip: !existsSync(metrics) }, t => {
-  const source = readFileSync(metrics, 'utf8')
+  const agent = readFileSync(metrics, 'utf8')
+  const wrapper = readFileSync(join(root, 'wrapper', 'status', 'metrics.ts'), 'utf8')
   const names = new Set<string>()
   for (const page of pages) {
     for (const [name] of read(page).matchAll(/edge_health_[a-z_]+/g)) names.add(name)
   }
   t.ok(names.size > 10)
   for (const name of names) {
-    const short = name.replace(/^edge_health_(node_)?/, '').replace(/_total$/, '')
+    const short = name.replace(/^edge_health_(wrapper_|node_)?/, '').replace(/_total$/, '')
+    const source = name.startsWith('edge_health_wrapper_') ? wrapper : agent
     t.ok(source.includes(`'${short}'`) || source.includes(`'${name}'`), name)
   }
   t.end()
