@@ -104,6 +104,8 @@ export interface Cell {
   steps(roles: Roles, limits: Limits): readonly Step[]
   /** Figures to tell beside the claims, when it is over. */
   notes?(roles: Roles, lab: Lab): readonly string[]
+  /** What connections met, since this moment of the monotonic clock. */
+  lanes?(roles: Roles, lab: Lab, startedAt: number): readonly Lane[]
 }
 
 /** How a claim came out. */
@@ -130,6 +132,21 @@ export interface Stretch extends NodeState {
   readonly from: number
 }
 
+/** What one node's kernel knew of a Service, and what became of the connections from there; times in ms. */
+export interface Lane {
+  readonly title: string
+  readonly knew: readonly {
+    readonly from: number
+    /** Backends in the rules; undefined: there were no rules. */
+    readonly backends: number | undefined
+    /** One of them was dead then. */
+    readonly isWrong: boolean
+  }[]
+  readonly asked: number
+  /** When those were begun that nobody answered. */
+  readonly failed: readonly number[]
+}
+
 export interface Played {
   /** Size and profile of the zone. */
   readonly zone: string
@@ -143,6 +160,7 @@ export interface Played {
   readonly stretches: Readonly<Record<string, readonly Stretch[]>>
   /** Figures beside the claims. */
   readonly notes: readonly string[]
+  readonly lanes?: readonly Lane[]
   /** The last lines of those concerned, when it failed. */
   readonly logs: readonly string[]
 }

@@ -102,6 +102,7 @@ class Play {
       moments: this.#moments.toSorted((a, b) => a.at - b.at),
       stretches: this.#stretches,
       notes: [...(this.#cell.notes?.(this.#roles, this.#lab) ?? []), ...this.#patience.notes],
+      lanes: this.#cell.lanes?.(this.#roles, this.#lab, this.#startedAt) ?? [],
       logs: ok ? [] : this.#logs(),
     }
   }

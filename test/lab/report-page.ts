@@ -3,6 +3,7 @@
 import type { Report, Run } from './account.js'
 import { type Claim, isBroken, type Played, type Stretch } from './cell.js'
 import type { Figure } from './figures.js'
+import { drawTraffic } from './traffic-picture.js'
 
 const escape = (text: string): string => text.replaceAll(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
@@ -120,7 +121,7 @@ const drawCell = (played: Played): string => {
   const logs = played.logs.length === 0 ? '' : `<pre>${escape(played.logs.join('\n'))}</pre>`
   return (
     `<details ${played.ok ? '' : 'open'}><summary class="${played.ok ? 'ok' : 'bad'}"><b>${escape(played.cell)}</b> ` +
-    `${escape(played.shows)} <i>${escape(played.zone)}, seed ${played.seed}</i></summary>${drawTimeline(played)}` +
+    `${escape(played.shows)} <i>${escape(played.zone)}, seed ${played.seed}</i></summary>${drawTimeline(played)}${drawTraffic(played.lanes ?? [], played.ms)}` +
     `<table>${rows.join('')}</table><ul>${notes}</ul><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${logs}</details>`
   )
 }

@@ -29,7 +29,8 @@ const refusal = (cell: Cell, { nodes, profile }: LabOptions): string | undefined
 /** The cells that were asked for. @throws UsageError for an unknown name, or a zone that does not fit it. */
 export const chooseCells = (options: LabOptions): readonly Cell[] => {
   const isSpecial = (cell: Cell): boolean => cell.programs !== undefined
-  const special = CELLS.filter(isSpecial).map(cell => cell.name)
+  const fits = (cell: Cell): boolean => refusal(cell, options) === undefined
+  const special = CELLS.filter(cell => isSpecial(cell) && fits(cell)).map(cell => cell.name)
   const cells =
     options.command === 'wrapper' && options.cells.length === 0 ? special : options.cells
   for (const name of cells) {
@@ -40,9 +41,7 @@ export const chooseCells = (options: LabOptions): readonly Cell[] => {
     if (why !== undefined) throw new UsageError(why)
   }
   return CELLS.filter(
-    cell =>
-      refusal(cell, options) === undefined &&
-      (cells.length === 0 ? !isSpecial(cell) : cells.includes(cell.name)),
+    cell => fits(cell) && (cells.length === 0 ? !isSpecial(cell) : cells.includes(cell.name)),
   )
 }
 

@@ -14,6 +14,8 @@ export interface WrapperOptions {
   readonly statusPort: number
   /** Where `/localinfo` is. */
   readonly localInfo: string
+  /** Folder with `serving.pem`, its own authority, and `serving.key`; without it plain HTTP. */
+  readonly tlsDir?: string | undefined
   readonly signal: AbortSignal
   /** For V8. */
   readonly nodeFlags?: readonly string[]
@@ -22,10 +24,20 @@ export interface WrapperOptions {
 
 const READY_MS = 20_000
 
+const tlsArgs = (dir: string | undefined): readonly string[] =>
+  dir === undefined
+    ? []
+    : [
+        '--insecure=false',
+        `--ca-file=${dir}/serving.pem`,
+        `--cert-file=${dir}/serving.pem`,
+        `--key-file=${dir}/serving.key`,
+      ]
+
 export const wrapperArgs = (
   options: Pick<
     WrapperOptions,
-    'node' | 'kubeconfig' | 'port' | 'statusPort' | 'stateDir' | 'localInfo'
+    'node' | 'kubeconfig' | 'port' | 'statusPort' | 'stateDir' | 'localInfo' | 'tlsDir'
   >,
 ): readonly string[] => [
   'wrapper',
@@ -35,6 +47,7 @@ export const wrapperArgs = (
   `--status-address=127.0.0.1:${options.statusPort}`,
   `--state-dir=${options.stateDir}`,
   `--service-autonomy-enhancement=enabled=true,interval=10,address=${options.localInfo}`,
+  ...tlsArgs(options.tlsDir),
 ]
 
 const answers = (url: string): Promise<boolean> =>

@@ -10,6 +10,7 @@ import { makeApiClient, type ApiClient } from '../../../sandbox/api-client.js'
 import { Child, type Ended } from '../../../sandbox/child.js'
 import type { Binaries } from './programs.js'
 import { signingKey, type ServingPair } from './certificates.js'
+import { kubeconfig } from './kubeconfig.js'
 
 /** Somebody whom the apiserver knows by a token of its own file. */
 export interface StaticUser {
@@ -122,13 +123,18 @@ export class ControlPlane {
     await this.#answers('/readyz', signal)
   }
 
+  /** What the apiserver shows, its own authority. */
+  get serving(): ServingPair {
+    return this.#options.serving
+  }
+
   get binaries(): Binaries {
     return this.#options.binaries
   }
 
-  /** The administrator's kubeconfig for another address of the same API. */
+  /** The administrator's kubeconfig for a listener in front of this API that wants to see a certificate, too. */
   kubeconfigFor(server: string): string {
-    return kubeconfig(server, this.ca, this.adminToken)
+    return kubeconfig(server, this.ca, { token: this.adminToken, certificate: this.serving })
   }
 
   /** Run kubectl as the administrator. Rejects with what it said. */
@@ -272,21 +278,6 @@ export class ControlPlane {
   }
 }
 
-const kubeconfig = (server: string, ca: string, token: string): string =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      {
-        name: 'lab',
-        cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') },
-      },
-    ],
-    users: [{ name: 'admin', user: { token } }],
-    contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'admin' } }],
-    'current-context': 'lab',
-  })
-
 /** Write what the programs read. `start` brings them up; `stop` must be called in any case. */
 export const makeControlPlane = async (options: ControlPlaneOptions): Promise<ControlPlane> => {
   const { dir } = options
@@ -307,7 +298,7 @@ export const makeControlPlane = async (options: ControlPlaneOptions): Promise<Co
     'sa.key': signingKey(),
     'tokens.csv': users.join(''),
     'audit-policy.yaml': auditPolicy(AGENT_ACCOUNT),
-    kubeconfig: kubeconfig(plane.url, cert, adminToken),
+    kubeconfig: kubeconfig(plane.url, cert, { token: adminToken }),
   }
   for (const [name, text] of Object.entries(files))
     await writeFile(join(dir, name), text, { mode: 0o600 })

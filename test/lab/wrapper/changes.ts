@@ -94,6 +94,8 @@ export class Walk {
     if (this.#maybe(12)) {
       await this.#api.delete(`${PATHS[resource]}/${name}`, this.#signal)
       this.#turns.delete(key)
+      // The apiserver takes a Service's Endpoints with it.
+      if (resource === 'services') this.#turns.delete(`endpoints/${name}`)
       return `delete ${key}`
     }
     // What this turn does not name goes: a merge patch takes null for that.

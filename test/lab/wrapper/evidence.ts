@@ -16,6 +16,16 @@ export const goneSince = (rules: readonly RulesMoment[], address: string): numbe
   return last < 0 ? undefined : rules[last + 1]?.at
 }
 
+/** When the rules lost this address in that time, not to have it again before its end. */
+export const goneWithin = (
+  rules: readonly RulesMoment[],
+  { address, from, until }: { address: string; from: number; until: number },
+): number | undefined => {
+  const then = rules.filter(({ at }) => at < until)
+  const gone = goneSince(then, address)
+  return gone !== undefined && gone >= from ? gone : undefined
+}
+
 /** Exactly these addresses, now. */
 export const hasExactly = ({ rules }: Recorded, addresses: readonly string[]): boolean => {
   const now = rules.at(-1)?.backends
@@ -58,21 +68,21 @@ export const answered = (
 ): boolean =>
   names.every(name => connections.some(({ begunAt, by }) => by === name && begunAt >= since))
 
-/** The first few, in seconds since then. */
-export const describeFailures = (failed: readonly Connection[], since: number): string => {
-  const some = failed
-    .slice(0, 5)
-    .map(({ begunAt, reason }) => `${((begunAt - since) / 1_000).toFixed(1)} s ${reason}`)
-  return `${failed.length} connections failed: ${some.join(', ')}${failed.length > 5 ? ' …' : ''}`
+const inSeconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+/** When they were begun after that moment, and what became of them: the first few, and the last. */
+const describeFailures = (failed: readonly Connection[], since: number): string => {
+  const told = failed.length > 4 ? [...failed.slice(0, 2), ...failed.slice(-2)] : failed
+  const texts = told.map(({ begunAt, reason }) => `${inSeconds(begunAt - since)} ${reason}`)
+  if (failed.length > 4) texts.splice(2, 0, '…')
+  return texts.length === 0 ? '' : `: ${texts.join(', ')}`
 }
 
 /** One line: how the connections of this time went. */
 export const account = (recorded: Recorded, since: number, until: number): string => {
   const all = recorded.connections.filter(({ begunAt }) => begunAt >= since && begunAt <= until)
   const failed = all.filter(({ by }) => by === undefined)
-  const last = failed.at(-1)
   const share = all.length === 0 ? 0 : (100 * failed.length) / all.length
-  const end =
-    last === undefined ? '' : `, the last after ${((last.begunAt - since) / 1_000).toFixed(1)} s`
-  return `${failed.length} of ${all.length} connections failed (${share.toFixed(1)} %)${end}`
+  const told = describeFailures(failed, since)
+  return `${failed.length} of ${all.length} connections failed (${share.toFixed(1)} %)${told}`
 }

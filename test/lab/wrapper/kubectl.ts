@@ -79,7 +79,7 @@ const reads: readonly Row[] = [
   { args: words('get endpointslices -A -o wide'), says: /fixed-1-a/ },
   { args: words('get endpoints -A'), says: /ENDPOINTS/ },
   { args: words('get endpoints fixed -o json'), says: /10\.9\.9\.9/ },
-  { args: words('get servicecidrs -o json'), says: /10\.96\.0\.0/ },
+  { args: words('get servicecidrs -o json'), says: /IP\/16/ },
   { args: words('get service fixed-1 -o json --show-managed-fields'), says: /managedFields/ },
   { args: words('describe node n-0'), says: /Taints:/ },
   { args: words('describe service fixed-1'), says: /Endpoints:\s+10\.1\.1\.1/ },
@@ -100,6 +100,8 @@ const reads: readonly Row[] = [
   { args: words('cluster-info'), says: /is running at/ },
   { args: words('auth whoami'), says: /admin/ },
   { args: words('auth can-i list nodes'), says: /yes/ },
+  { args: words('get nodes --as=stranger'), says: /Forbidden.*nodes is forbidden.*stranger/ },
+  { args: words('get nodes --as=stranger -o json'), says: /nodes is forbidden/ },
   { args: words('get service nobody'), says: /NotFound/ },
   { args: words('get node nobody'), says: /NotFound/ },
   { args: words('get services -l app=='), says: /fixed|No resources|unable/ },
@@ -188,6 +190,8 @@ const plain = (text: string, name: string): string =>
     .replaceAll(/\b\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'T')
     .replaceAll(/\b(\d+m)?\d+s\b|<unknown>/g, 'AGE')
     .replaceAll(/10\.96\.\d+\.\d+/g, 'IP')
+    // Advice that comes beside an answer; the wrapper gives none with what it answers itself.
+    .replaceAll(/^Warning: v1 Endpoints is deprecated.*\n/gm, '')
     .replaceAll(/^[IEW]\d{4} .*\n/gm, '')
     .replaceAll(/\/tmp\/\S+/g, 'FILE')
     .replaceAll(/ +/g, ' ')
@@ -211,7 +215,9 @@ class Kubectl {
     const running = this.#start(row.args.map(named), row, row.input && named(row.input))
     if (row.meanwhile !== undefined) {
       await sleep(systemClock, 1_000, this.#parts.signal)
-      for (const args of row.meanwhile) await this.#parts.plane.kubectl(args.map(named))
+      // What does not work shows in what the command says.
+      for (const args of row.meanwhile)
+        await this.#parts.plane.kubectl(args.map(named)).catch(() => undefined)
     }
     const { code, text } = await running
     return { code, text: plain(text, this.#name) }
@@ -222,7 +228,7 @@ class Kubectl {
     const all = [`--kubeconfig=${this.#config}`, `--cache-dir=${dir}/cache-${this.#name}`, ...args]
     return new Promise(resolve => {
       const env = { HOME: dir, PATH: '/usr/bin:/bin', KUBE_EDITOR: row.editor ?? 'false' }
-      const timeout = row.endAfterMs ?? 20_000
+      const timeout = row.endAfterMs ?? 60_000
       const child = execFile(this.#kubectl, all, { env, timeout }, (error, output, errors) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
         resolve({ code, text: `${output}${errors}` })
@@ -264,12 +270,21 @@ const prepare = async (plane: ControlPlane): Promise<void> => {
   await apply(JSON.stringify(pod))
 }
 
-const lineOf = ({ code, text }: Ran): string =>
-  `exit ${code}\n${text
-    .split('\n')
-    .slice(0, 12)
-    .map(line => `      ${line}`)
-    .join('\n')}`
+const SHOWN = 6
+
+/** A few lines, from the first that differs. */
+const excerpt = ({ code, text }: Ran, from: number): string => {
+  const some = text.split('\n').slice(from, from + SHOWN)
+  return [`exit ${code}, line ${from + 1}`, ...some.map(line => `      ${line}`)].join('\n')
+}
+
+const firstDifference = (one: string, other: string): number => {
+  const others = other.split('\n')
+  return Math.max(
+    0,
+    one.split('\n').findIndex((line, i) => line !== others[i]),
+  )
+}
 
 const judge = async (
   rows: readonly Row[],
@@ -285,7 +300,8 @@ const judge = async (
     if (isSame && isSaid) continue
     bad++
     say(`  NOT OK kubectl ${row.args.join(' ')}${isSaid ? '' : ` (must say ${row.says})`}`)
-    say(`    straight: ${lineOf(straight)}\n    wrapper:  ${lineOf(wrapped)}`)
+    const at = firstDifference(straight.text, wrapped.text)
+    say(`    straight: ${excerpt(straight, at)}\n    wrapper:  ${excerpt(wrapped, at)}`)
   }
   return bad
 }
@@ -307,12 +323,13 @@ export const runKubectl = async (parts: KubectlParts): Promise<boolean> => {
       port: PORT,
       statusPort: 51_007,
       kubeconfig: direct,
+      tlsDir: plane.dir,
     },
     stateDir: join(plane.dir, 'wrapper'),
   })
   try {
     const through = join(plane.dir, 'kubeconfig-wrapper')
-    await writeFile(through, plane.kubeconfigFor(`http://127.0.0.1:${PORT}`), { mode: 0o600 })
+    await writeFile(through, plane.kubeconfigFor(`https://127.0.0.1:${PORT}`), { mode: 0o600 })
     const { kubectl } = plane.binaries
     const sides = [
       new Kubectl(parts, { kubectl, config: direct, name: 'straight' }),

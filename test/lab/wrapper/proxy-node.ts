@@ -14,6 +14,8 @@ export interface ProxyPlan {
   readonly mode: Mode
   /** Streaming lists, as kube-proxy of today asks for, or list and watch as before. */
   readonly lists: 'streamed' | 'plain'
+  /** How it reaches the wrapper. A client sends its token over TLS only. */
+  readonly link: 'http' | 'tls'
 }
 
 /** One connection to the Service; times are this process's `performance.now()`. */
@@ -37,7 +39,7 @@ export interface ProxySettings {
   /** The bundle. */
   readonly script: string
   /** The wrapper's arguments on a node. */
-  readonly wrapperArgs: (node: LabNode) => readonly string[]
+  readonly wrapperArgs: (node: LabNode, plan: ProxyPlan) => readonly string[]
   readonly serviceCidr: string
   /** `ADDRESS:PORT` of the Service. */
   readonly service: string
@@ -53,7 +55,8 @@ export type NodeFiles = Readonly<Record<string, string>>
 const TRAFFIC = resolve('test/lab/wrapper/traffic.mjs')
 const SHOP_PORT = 8080
 const EVERY_MS = 100
-const LIMIT_MS = 1_000
+/** A lost SYN is sent again after one second, and a machine may be busy. */
+const LIMIT_MS = 3_000
 const SAMPLE_MS = 150
 export const WRAPPER_FILE = '/run/wrapper-kubeconfig'
 const PROXY_FILE = '/run/kube-proxy-kubeconfig'
@@ -135,7 +138,10 @@ export class ProxyNode {
   startWrapper(): void {
     if (this.plan?.asks !== 'wrapper') return
     const { script, wrapperArgs } = this.#settings
-    this.#wrapper = this.#run('wrapper', process.execPath, [script, ...wrapperArgs(this.node)])
+    this.#wrapper = this.#run('wrapper', process.execPath, [
+      script,
+      ...wrapperArgs(this.node, this.plan),
+    ])
   }
 
   startProxy(): void {

@@ -2,6 +2,7 @@
 // kube-proxy on the nodes of a lab, a Service for it to serve, and what became of the connections.
 import type { Ended } from '../../../sandbox/child.js'
 import { API_PORT, type ControlPlane } from '../control-plane/control-plane.js'
+import { kubeconfig } from '../control-plane/kubeconfig.js'
 import type { LabNode } from '../lab-node.js'
 import { CLOUD_HUB, watchAddress } from '../places.js'
 import { wrapperArgs } from '../../support/wrapper-process.js'
@@ -32,26 +33,6 @@ roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:
 subjects: [{ kind: ServiceAccount, name: kube-proxy, namespace: kube-system }]
 `
 
-const kubeconfig = (server: string, token: string, ca: string | undefined): string =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      {
-        name: 'lab',
-        cluster: {
-          server,
-          ...(ca === undefined
-            ? {}
-            : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
-        },
-      },
-    ],
-    users: [{ name: 'own', user: { token } }],
-    contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'own' } }],
-    'current-context': 'lab',
-  })
-
 interface Tokens {
   readonly proxy: string
   readonly wrapper: string
@@ -66,6 +47,14 @@ export interface ProxyZoneParts {
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
 }
 
+/** A node without power; times are this process's `performance.now()`. */
+export interface Death {
+  readonly name: string
+  readonly address: string
+  readonly from: number
+  until: number
+}
+
 /** Node → its kube-proxy's plan; undefined has only a shop. */
 export type Plans = ReadonlyMap<string, ProxyPlan | undefined>
 
@@ -77,6 +66,9 @@ export class ProxyZone {
   #load: { readonly end: AbortController; readonly done: Promise<void> } | undefined
   /** When what happened. */
   readonly marks = new Map<string, number>()
+  readonly deaths: Death[] = []
+  /** Nodes whose kube-proxy has an Event at the apiserver, as far as it was asked. */
+  events: ReadonlySet<string> = new Set()
 
   constructor(parts: ProxyZoneParts) {
     this.#parts = parts
@@ -93,19 +85,28 @@ export class ProxyZone {
     return found
   }
 
-  address(name: string): string {
-    return this.of(name).node.address
-  }
-
   mark(what: string): void {
     this.marks.set(what, performance.now())
+  }
+
+  /** From now on it has no power. */
+  bury({ name, address }: LabNode): void {
+    this.deaths.push({ name, address, from: performance.now(), until: Infinity })
+  }
+
+  raise({ name }: LabNode): void {
+    for (const death of this.deaths)
+      if (death.name === name) death.until = Math.min(death.until, performance.now())
   }
 
   /** Start all; the Pods of these nodes are the Service's backends. */
   async open(plans: Plans, backends: readonly string[]): Promise<void> {
     await this.close()
     this.marks.clear()
+    this.deaths.length = 0
+    this.events = new Set()
     await this.#prepare()
+    await this.#parts.plane.kubectl(['delete', 'events', '--all', '-n', 'default'])
     for (const name of backends) await this.offer(name)
     this.#nodes = this.#parts.nodes
       .filter(({ name }) => plans.has(name))
@@ -133,6 +134,15 @@ export class ProxyZone {
     await this.#parts.plane.kubectl(['delete', ...kinds])
   }
 
+  /** Read the Events of kube-proxy at the apiserver. */
+  async askEvents(): Promise<void> {
+    const fields = '{.reportingComponent}/{.involvedObject.name}'
+    const path = `jsonpath={range .items[*]}${fields}{"\\n"}{end}`
+    const text = await this.#parts.plane.kubectl(['get', 'events', '-A', '-o', path])
+    const lines = text.split('\n').filter(line => line.startsWith('kube-proxy/'))
+    this.events = new Set(lines.map(line => line.slice('kube-proxy/'.length)))
+  }
+
   async close(): Promise<void> {
     if (this.#load !== undefined) await this.endLoad()
     const ended = this.#nodes
@@ -157,14 +167,15 @@ export class ProxyZone {
   }
 
   #settings(): ProxySettings {
-    const { kubeProxy, script, onCrash } = this.#parts
+    const { kubeProxy, script, onCrash, plane } = this.#parts
     return {
       ...{ kubeProxy, script, onCrash },
       serviceCidr: SERVICE_CIDR,
       service: this.#service,
       servicePort: 'default/web:http',
-      wrapperArgs: node =>
+      wrapperArgs: (node, { link }) =>
         wrapperArgs({
+          ...(link === 'tls' ? { tlsDir: plane.dir } : {}),
           node: node.name,
           kubeconfig: WRAPPER_FILE,
           port: WRAPPER_PORT,
@@ -176,19 +187,18 @@ export class ProxyZone {
   }
 
   #filesOf(plan: ProxyPlan | undefined): Readonly<Record<string, string>> {
-    const { proxy, wrapper } = this.#tokens!
-    const { ca } = this.#parts.plane
+    if (plan === undefined) return {}
+    const { proxy: token, wrapper } = this.#tokens!
+    const { ca, serving: certificate } = this.#parts.plane
     const cloud = `https://${CLOUD_HUB}:${API_PORT}`
-    switch (plan?.asks) {
-      case undefined:
-        return {}
-      case 'apiserver':
-        return { [PROXY_FILE]: kubeconfig(cloud, proxy, ca) }
-      case 'wrapper':
-        return {
-          [PROXY_FILE]: kubeconfig(`http://127.0.0.1:${WRAPPER_PORT}`, proxy, undefined),
-          [WRAPPER_FILE]: kubeconfig(cloud, wrapper, ca),
-        }
+    if (plan.asks === 'apiserver') return { [PROXY_FILE]: kubeconfig(cloud, ca, { token }) }
+    const own = `127.0.0.1:${WRAPPER_PORT}`
+    return {
+      [WRAPPER_FILE]: kubeconfig(cloud, ca, { token: wrapper }),
+      [PROXY_FILE]:
+        plan.link === 'tls'
+          ? kubeconfig(`https://${own}`, ca, { token, certificate })
+          : kubeconfig(`http://${own}`, undefined, { token }),
     }
   }
 }
