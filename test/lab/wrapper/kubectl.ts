@@ -53,6 +53,9 @@ const slice = (name: string, service: string): string =>
     ports: [{ name: 'http', port: 8080 }],
   })
 
+const node = (name: string, labels: Readonly<Record<string, string>> = {}): string =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } })
+
 const words = (text: string): readonly string[] => text.split(' ')
 
 const reads: readonly Row[] = [
@@ -156,20 +159,22 @@ const writes: readonly Row[] = [
   {
     args: words('get service NAME -w -o name'),
     meanwhile: [words('label service NAME seen=1'), words('delete service NAME')],
-    endAfterMs: 3_000,
+    endAfterMs: 5_000,
     says: /service\/NAME\nservice\/NAME\nservice\/NAME/,
   },
   { args: words('get service NAME'), says: /NotFound/ },
   { args: words('delete endpointslice NAME-a'), says: /deleted/ },
   { args: words('delete endpointslice NAME-a'), says: /NotFound/ },
   { args: words('label node n-1 touched=NAME --overwrite'), says: /labeled/ },
-  { args: words('cordon n-1'), says: /cordoned/ },
-  { args: words('get node n-1'), says: /SchedulingDisabled/ },
-  { args: words('uncordon n-1'), says: /uncordoned/ },
+  { args: words('create -f -'), input: node('NAME'), says: /created/ },
+  { args: words('cordon NAME'), says: /cordoned/ },
+  { args: words('get node NAME'), says: /SchedulingDisabled/ },
+  { args: words('uncordon NAME'), says: /uncordoned/ },
+  { args: words('delete node NAME'), says: /deleted/ },
   { args: words('taint node n-1 NAME=x:NoSchedule'), says: /tainted/ },
   { args: words('taint node n-1 NAME-'), says: /untainted/ },
   { args: words('create configmap NAME --from-literal=a=b'), says: /created/ },
-  { args: words('create configmap NAME --from-literal=a=b'), says: /AlreadyExists/ },
+  { args: words('create configmap NAME --from-literal=a=b'), says: /already exists/ },
   { args: words('delete configmap NAME --wait=true'), says: /deleted/ },
 ]
 
@@ -240,14 +245,7 @@ class Kubectl {
 
 const prepare = async (plane: ControlPlane): Promise<void> => {
   const apply = (text: string): Promise<string> => plane.kubectl(['apply', '-f', '-'], text)
-  for (const [i, zone] of ['a', 'b'].entries())
-    await apply(
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Node',
-        metadata: { name: `n-${i}`, labels: { zone } },
-      }),
-    )
+  for (const [i, zone] of ['a', 'b'].entries()) await apply(node(`n-${i}`, { zone }))
   for (const nth of [1, 2, 3]) {
     const text = service(`fixed-${nth}`, 80, String(nth)).replace('"kubectl"', '"fixed"')
     await apply(text)
