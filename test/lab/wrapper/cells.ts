@@ -65,7 +65,7 @@ const death = scene(
     quiet(cast, AFTER_MS),
     directFails(cast),
     returns(cast),
-    known(cast),
+    known(cast, cast.wrapped.slice(0, 2)),
     mended,
     replaced(cast),
     becomes('every kernel knows all shops', l.graceMs + RETURN_MS, e =>
@@ -90,7 +90,7 @@ const allCut = scene(
     quiet(cast, AFTER_MS),
     directFails(cast),
     returns(cast),
-    known(cast),
+    known(cast, cast.wrapped),
     fault('customers of the shop that is back', async lab => lab.proxies.mark('back')),
     becomes('it serves every node behind the wrapper', RETURN_MS, e =>
       wrappedNodes(e, cast).every(node => answered(node, since(e, 'back'), cast.shops)),
@@ -167,7 +167,7 @@ const compacted = scene(
       'etcd forgets all but the last revision; kube-apiserver is killed and starts',
       async lab => {
         lab.proxies.mark('killed')
-        await lab.plane.forget(new AbortController().signal)
+        await lab.forgetPast()
       },
     ),
     nothingFails('killed', 8_000),

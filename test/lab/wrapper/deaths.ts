@@ -19,7 +19,7 @@ import {
 } from './steps.js'
 import type { Lab } from '../lab.js'
 
-const TRIALS = 12
+const TRIALS = 10
 /** The agents' rounds repeat in this time. */
 const PHASE_MS = 10_000
 const GOLDEN = 0.618_034
@@ -95,7 +95,7 @@ export const deaths: Cell = {
         dies(cast),
         ...forgotten(cast, PATIENCE_MS),
         returns(cast),
-        known(cast, 3 * l.healedMs),
+        known(cast, cast.wrapped, 3 * l.healedMs),
       ]
     })
     return [

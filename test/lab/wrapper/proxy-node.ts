@@ -172,13 +172,12 @@ export class ProxyNode {
 
   /** Take away what a reboot takes away: all that the kernel was told. */
   async forgetRules(): Promise<void> {
-    const tables = this.plan?.mode === 'nftables' ? [] : ['nat', 'filter', 'mangle']
-    for (const table of tables) {
-      await this.node.space.run('iptables', ['-t', table, '-F'])
-      await this.node.space.run('iptables', ['-t', table, '-X'])
-    }
-    if (this.plan?.mode === 'nftables')
-      await this.node.space.run('nft', ['delete', 'table', 'ip', 'kube-proxy'])
+    // What cuts the cloud is in the same tables, and stays.
+    const forget =
+      this.plan?.mode === 'nftables'
+        ? 'nft delete table ip kube-proxy'
+        : 'iptables-save | grep -v KUBE- | iptables-restore'
+    await this.node.space.run('sh', ['-c', forget])
   }
 
   /** What the kernel knows now. */

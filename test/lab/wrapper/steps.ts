@@ -124,9 +124,10 @@ export const directFails = (cast: Cast): Step =>
     return failures(node, performance.now() - 8_000).length > 0
   })
 
-export const known = (cast: Cast, withinMs = RETURN_MS): Step =>
-  becomes('behind the wrapper every kernel knows all shops again', withinMs, e =>
-    wrappedNodes(e, cast).every(node => hasExactly(node, addresses(e, cast.shops))),
+/** Those who hear nothing from the cloud; the others may have been told meanwhile that the Pod is gone. */
+export const known = (cast: Cast, cut: readonly string[], withinMs = RETURN_MS): Step =>
+  becomes('behind the wrapper, without the cloud, all shops are known again', withinMs, e =>
+    cut.every(name => hasExactly(e.lab.proxies.of(name), addresses(e, cast.shops))),
   )
 
 export const nothingFails = (what: string, forMs: number): Step =>
