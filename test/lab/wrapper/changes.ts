@@ -30,6 +30,9 @@ export type Turns = ReadonlyMap<string, number>
 
 const TURN = 'turn'
 
+/** The Node that the wrapper runs on. */
+const OWN = 'nodes/n-0'
+
 export class Walk {
   readonly #api: ApiClient
   readonly #random: Random
@@ -91,7 +94,8 @@ export class Walk {
       this.#turns.set(key, this.#turn)
       return `add ${key}`
     }
-    if (this.#maybe(12)) {
+    // The wrapper's own Node stays: without it the wrapper goes by the labels that it had.
+    if (key !== OWN && this.#maybe(12)) {
       await this.#api.delete(`${PATHS[resource]}/${name}`, this.#signal)
       this.#turns.delete(key)
       // The apiserver takes a Service's Endpoints with it.
