@@ -16,10 +16,10 @@ const YAML_TYPE = 'application/yaml'
 
 const WILD = ['*/*', 'application/*']
 /** Forms of objects that kubectl and metadata informers ask for. */
-const FORMS: Readonly<Record<string, RegExp>> = {
-  [JSON_TYPE]: /^(Table|PartialObjectMetadata(List)?)$/,
-  [PROTOBUF_TYPE]: /^PartialObjectMetadata(List)?$/,
-}
+const FORMS: ReadonlyMap<string, RegExp> = new Map([
+  [JSON_TYPE, /^(Table|PartialObjectMetadata(List)?)$/],
+  [PROTOBUF_TYPE, /^PartialObjectMetadata(List)?$/],
+])
 
 const parseClause = (text: string): Clause => {
   const [type = '', ...rest] = text.split(';').map(part => part.trim())
@@ -51,7 +51,7 @@ const choose = (clause: Clause): Encoding | 'yaml' | undefined => {
   if (form !== undefined) {
     const isOurs = clause.params.get('g') === 'meta.k8s.io'
     const isKnown = /^v1(beta1)?$/.test(clause.params.get('v') ?? '')
-    return isOurs && isKnown && FORMS[type]?.test(form) === true ? 'pass' : undefined
+    return isOurs && isKnown && FORMS.get(type)?.test(form) === true ? 'pass' : undefined
   }
   if (type === JSON_TYPE) return 'json'
   if (type === PROTOBUF_TYPE) return 'protobuf'

@@ -12,12 +12,12 @@ export interface Target {
   readonly name: string | undefined
 }
 
-const SERVED: Readonly<Record<string, readonly Resource[]>> = {
-  v1: ['nodes', 'services', 'endpoints'],
-  'discovery.k8s.io/v1': ['endpointslices'],
-  'discovery.k8s.io/v1beta1': ['endpointslices'],
-  'networking.k8s.io/v1': ['servicecidrs'],
-}
+const SERVED: ReadonlyMap<string, readonly Resource[]> = new Map([
+  ['v1', ['nodes', 'services', 'endpoints']],
+  ['discovery.k8s.io/v1', ['endpointslices']],
+  ['discovery.k8s.io/v1beta1', ['endpointslices']],
+  ['networking.k8s.io/v1', ['servicecidrs']],
+])
 
 const decoded = (segments: readonly string[]): readonly string[] | undefined => {
   try {
@@ -38,7 +38,7 @@ const fits = (
 const inVersion = (apiVersion: string, rest: readonly string[]): Target | undefined => {
   const isInside = rest[0] === 'namespaces' && rest.length > 2
   const [word = '', name, ...more] = isInside ? rest.slice(2) : rest
-  const resource = SERVED[apiVersion]?.find(each => each === word)
+  const resource = SERVED.get(apiVersion)?.find(each => each === word)
   if (resource === undefined || more.length > 0) return undefined
   const row = ROWS[resource]
   // An empty namespace is all of them.

@@ -217,7 +217,7 @@ t.test('a page whose state is forgotten is answered 410, with a way to go on', a
   t.strictSame(names(rest.json), ['b', 'c', 'z'])
 })
 
-t.test('what is not there yet is waited for, then refused: never a partial list', async t => {
+t.test('W5: what is not there yet is waited for, then refused: never a partial list', async t => {
   const world = await startReads(t)
   const asking = world.ask(SLICES)
   await world.clock.advance(1_000)
@@ -235,6 +235,97 @@ t.test('what is not there yet is waited for, then refused: never a partial list'
   world.store.absent('servicecidrs')
   await world.ask('/apis/networking.k8s.io/v1/servicecidrs')
   t.strictSame(world.passed, ['GET /apis/networking.k8s.io/v1/servicecidrs'])
+})
+
+t.test('W4: nodes are listed and watched, not looked up by the name of the resource', async t => {
+  const world = await startReads(t)
+  world.fill(fixture)
+  for (const accept of [JSON_TYPE, PROTOBUF]) {
+    const { bytes, status } = await world.ask(NODES, accept)
+    t.equal(status, 200)
+    const list = accept === PROTOBUF ? openedList(bytes) : (JSON.parse(bytes.toString()) as object)
+    t.match(list, { kind: 'NodeList', apiVersion: 'v1' })
+    t.strictSame(names(list), ['a', 'b', 'c'])
+    const watch = await world.watch(`${NODES}?watch=1`, accept)
+    await watch.until(3)
+    t.strictSame(watch.told, ['ADDED a', 'ADDED b', 'ADDED c'])
+  }
+  t.equal((await world.ask(`${NODES}/a/status`)).text, 'passed', 'a part of a node is not a node')
+})
+
+t.test('W6: a version of slices that upstream lacks is never an empty list', async t => {
+  const world = await startReads(t)
+  world.fill(fixture)
+  const strange = '/apis/discovery.k8s.io/v1alpha1/endpointslices'
+  t.equal((await world.ask(strange)).text, 'passed')
+  const bare = await startReads(t)
+  bare.store.absent('endpointslices')
+  for (const path of [SLICES, SLICES.replace('v1', 'v1beta1'), `${SLICES}?watch=1`])
+    t.equal((await bare.ask(path)).text, 'passed', `${path}: upstream says what it does not serve`)
+})
+
+t.test('W17: a list is what does not ask for a watch, however it says so', async t => {
+  const world = await startReads(t)
+  world.fill(fixture)
+  for (const query of ['', '?watch=false', '?watch=0', '?watch=False', '?limit=0'])
+    t.match((await world.ask(`${NODES}${query}`)).json, { kind: 'NodeList' }, query)
+  for (const query of ['watch=true', 'watch=1', 'watch', 'watch=yes']) {
+    const watch = await world.watch(`${NODES}?${query}`)
+    await watch.until(3)
+    t.equal(watch.events[0]!.type, 'ADDED', query)
+  }
+  t.match((await world.ask(`${NODES}/a?watch=1`)).json, { kind: 'Node' }, 'one object is got')
+})
+
+t.test('W18: what no watch is written in is refused, YAML too', async t => {
+  const world = await startReads(t)
+  world.fill(fixture)
+  const rows: [accept: string, query: string, says: RegExp][] = [
+    ['application/yaml', '?watch=1', /json;stream=watch.*protobuf;stream=watch/],
+    ['application/yaml, application/json;q=0.5', '?watch=1', /stream=watch/],
+    ['text/html', '', /application\/yaml/],
+    ['constructor;as=Table;g=meta.k8s.io;v=v1', '', /application\/yaml/],
+    ['text/html;q=0.9, image/*', '?watch=1', /stream=watch/],
+    [`${JSON_TYPE};as=Nonsense;g=meta.k8s.io;v=v1`, '', /application\/json/],
+    [`${JSON_TYPE};as=Table;g=meta.k8s.io;v=v7`, '', /application\/json/],
+    [`${JSON_TYPE};as=Table;g=elsewhere;v=v1`, '', /application\/json/],
+    [`${PROTOBUF};as=Table;g=meta.k8s.io;v=v1`, '', /application\/json/],
+  ]
+  for (const [accept, query, says] of rows) {
+    const answer = await world.ask(`${NODES}${query}`, accept)
+    t.equal(answer.status, 406, accept)
+    t.match(answer.json, { kind: 'Status', reason: 'NotAcceptable', code: 406, message: says })
+  }
+  t.same(world.passed, [])
+  t.equal(
+    (await world.ask(NODES, 'application/yaml')).text,
+    'passed',
+    'a list in YAML is passed on',
+  )
+})
+
+t.test('the Accept header is read as the real one reads it', async t => {
+  const world = await startReads(t)
+  world.fill(fixture)
+  const rows: [accept: string, type: string][] = [
+    ['', JSON_TYPE],
+    ['*/*', JSON_TYPE],
+    ['application/*', JSON_TYPE],
+    [`${JSON_TYPE}, ${PROTOBUF}`, JSON_TYPE],
+    [`${JSON_TYPE};q=0.8, ${PROTOBUF}`, PROTOBUF],
+    [`${PROTOBUF};q=0.2,${JSON_TYPE};q=0.3`, JSON_TYPE],
+    [`*/*, ${PROTOBUF}`, PROTOBUF],
+    [PROTOBUF.toUpperCase(), PROTOBUF],
+    [`text/html, ${PROTOBUF};q=0.1, */*;q=0.01`, PROTOBUF],
+    [`${JSON_TYPE};as=Nonsense;g=meta.k8s.io;v=v1, ${PROTOBUF}`, PROTOBUF],
+    [`${PROTOBUF};q=7`, PROTOBUF],
+    [';;=,,', ''],
+  ]
+  for (const [accept, type] of rows) {
+    const answer = await world.ask(NODES, accept)
+    if (type === '') t.equal(answer.status, 406, accept)
+    else t.equal(answer.headers['content-type'], type, accept)
+  }
 })
 
 t.test('what others answer passes through', async t => {
@@ -258,6 +349,8 @@ t.test('what others answer passes through', async t => {
     ['/apis/discovery.k8s.io/v2/endpointslices'],
     ['/apis/discovery.k8s.io/v1/services'],
     ['//api/v1/nodes'],
+    ['/api/constructor/nodes'],
+    ['/superedge-ingress/zone/api/v1?a=1'],
     [NODES, table],
     [`${NODES}?watch=1`, table],
     [NODES, partial],
