@@ -25,6 +25,8 @@ export interface WatchOptions {
 const LIST_OPTIONS: Subject = { group: 'meta.k8s.io', resource: '', kind: 'ListOptions' }
 const MATCH = 'resourceVersionMatch'
 const INITIAL = 'sendInitialEvents'
+/** Longer than this, timers fire at once. Three weeks are as good as for ever. */
+const MOST_SECONDS = 2_000_000
 
 const forbidden = (field: string, why: string): Cause => ({
   reason: 'FieldValueForbidden',
@@ -141,6 +143,6 @@ export const parseWatchOptions = (query: URLSearchParams, servesInitial: boolean
     version: parseVersion(query, brokenVersion),
     sendsInitial: initial === null ? undefined : parseFlag(initial),
     bookmarks: query.has('allowWatchBookmarks') && parseFlag(query.get('allowWatchBookmarks')!),
-    seconds: seconds > 0 ? seconds : undefined,
+    seconds: seconds > 0 ? Math.min(seconds, MOST_SECONDS) : undefined,
   }
 }

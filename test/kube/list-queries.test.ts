@@ -263,6 +263,8 @@ t.test('options as they are understood', t => {
     bookmarks: false,
     seconds: undefined,
   })
+  const { seconds } = parseWatchOptions(new URLSearchParams(`timeoutSeconds=${2 ** 40}`), true)
+  t.ok(seconds! * 1_000 < 2 ** 31, 'timers cannot wait longer: they would fire at once')
   const flags: [string, boolean][] = [
     ['true', true],
     ['1', true],
