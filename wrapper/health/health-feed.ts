@@ -4,7 +4,9 @@ import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import { jitter, type Random } from '../../core/random.js'
 import type { AgentAnswer, AskAgent } from './agent-client.js'
+import { readDocument, withQuery } from './agent-document.js'
 import { EventReader, type ServerEvent } from './event-reader.js'
+import type { FeedStatus, HealthFeed } from './feed.js'
 import { KnownHealth, type NodeAddresses } from './known-health.js'
 import { parseLocalInfo } from './local-info.js'
 
@@ -31,30 +33,6 @@ export interface FeedSeams {
   readonly onChange: (names: readonly string[]) => void
 }
 
-/** How the feed is doing. */
-export interface FeedStatus {
-  /** `waiting`: no agent has answered yet. */
-  readonly state: 'off' | 'waiting' | 'fresh' | 'last-known' | 'expired'
-  readonly source: 'none' | 'push' | 'poll'
-  /** Since the agent's last word; undefined before the first. */
-  readonly ageMs: number | undefined
-  readonly nodes: number
-  readonly dead: readonly string[]
-  readonly connects: number
-  /** Why there is no connection now; undefined when there is one. */
-  readonly trouble: string | undefined
-}
-
-/** The health of nodes as the local agent sees it. */
-export interface HealthFeed {
-  of(name: string): 'normal' | 'dead' | 'unknown'
-  /** False when the last word is older than the limit: then it must take nothing from anybody. */
-  readonly isFresh: boolean
-  readonly status: FeedStatus
-  start(): void
-  stop(): Promise<void>
-}
-
 /** For headers, and for a whole document. */
 const ANSWER_MS = 5_000
 /** Agents write a comment each 15 s: two may be late. */
@@ -63,26 +41,8 @@ const SILENCE_MS = 40_000
 const LOOK_MS = 15_000
 const FIRST_WAIT_MS = 250
 const LAST_WAIT_MS = 5_000
-const MAX_DOCUMENT_BYTES = 8 << 20
 /** The agent takes so many. */
 const MAX_INTEREST = 32
-
-const withQuery = (address: string, query: Readonly<Record<string, string>>): string => {
-  const url = new URL(address)
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-  return url.href
-}
-
-const readDocument = async (chunks: AgentAnswer['chunks']): Promise<string> => {
-  const parts: Uint8Array[] = []
-  let size = 0
-  for await (const part of chunks) {
-    size += part.length
-    if (size > MAX_DOCUMENT_BYTES) throw new RangeError(`/localinfo is larger than ${size} bytes`)
-    parts.push(part)
-  }
-  return Buffer.concat(parts, size).toString('utf8')
-}
 
 class Feed implements HealthFeed {
   readonly #options: FeedOptions
@@ -294,17 +254,3 @@ class Feed implements HealthFeed {
 /** Follow the agent of this node: its stream, or where it has none its document again and again. */
 export const makeHealthFeed = (options: FeedOptions, seams: FeedSeams): HealthFeed =>
   new Feed(options, seams)
-
-const OFF: FeedStatus = {
-  ...{ state: 'off', source: 'none', ageMs: undefined, nodes: 0, dead: [], connects: 0 },
-  trouble: undefined,
-}
-
-/** Nothing is known of anybody: topology alone decides. */
-export const noHealth: HealthFeed = {
-  of: () => 'unknown',
-  isFresh: false,
-  status: OFF,
-  start: () => undefined,
-  stop: () => Promise.resolve(),
-}

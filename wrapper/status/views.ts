@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 import type { LastLists } from '../disk/last-lists.js'
-import type { HealthFeed } from '../health/health-feed.js'
+import type { HealthFeed } from '../health/feed.js'
 import type { Proxy } from '../proxy/proxy.js'
 import type { WrapperServer } from '../server.js'
 import type { Explained } from '../store/pruned-table.js'

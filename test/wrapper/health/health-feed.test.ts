@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t, { type Test } from 'tap'
 import type { AgentAnswer } from '../../../wrapper/health/agent-client.js'
-import { makeHealthFeed, noHealth, type HealthFeed } from '../../../wrapper/health/health-feed.js'
+import { noHealth, type HealthFeed } from '../../../wrapper/health/feed.js'
+import { makeHealthFeed } from '../../../wrapper/health/health-feed.js'
 import { FakeClock, settle } from '../../support/fake-clock.js'
 import { recordingLog } from '../../support/recording-log.js'
 import { seededRandom } from '../../support/seeded-random.js'
