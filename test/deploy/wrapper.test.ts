@@ -15,7 +15,7 @@ import { readManifests } from '../support/manifests.js'
 import { grantsOf, idleGrants, rbacAllows, requestOf } from '../support/rbac.js'
 import { recordingLog } from '../support/recording-log.js'
 
-t.setTimeout(60_000)
+t.setTimeout(180_000)
 
 const base = join(import.meta.dirname, '..', '..', 'deploy', 'base')
 const objects = readManifests(base)
@@ -108,10 +108,10 @@ t.test('it calls what it may call, and what it may call it needs', async t => {
   const calls = (): readonly RecordedRequest[] =>
     api.requests.filter(({ client }) => client === 'wrapper')
   const watched = ['nodes', 'services', 'endpoints', 'endpointslices']
-  await eventually('all are watched', 20_000, () =>
+  await eventually('all are watched', 60_000, () =>
     watched.every(word => calls().some(call => call.verb === 'watch' && call.resource === word)),
   )
-  await eventually('servicecidrs are asked for', 10_000, () =>
+  await eventually('servicecidrs are asked for', 60_000, () =>
     calls().some(({ path }) => path.includes('/servicecidrs')),
   )
   // Whatever a client writes is not done by the wrapper.

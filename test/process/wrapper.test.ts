@@ -12,7 +12,7 @@ import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import type { ServiceView, WrapperStatusView } from '../../wrapper/status/status-view.js'
 import { certificateFor } from '../support/certificates.js'
 import { buildBundle, eventually, startBundle, type Running } from '../support/bundle.js'
-import { get, startProcessZone } from '../support/process-zone.js'
+import { get as getWithin, startProcessZone } from '../support/process-zone.js'
 
 // About 40 s; several times that on a machine that does other things as well.
 t.setTimeout(420_000)
@@ -21,6 +21,8 @@ t.setTimeout(420_000)
 const SOON_MS = 60_000
 
 const script = buildBundle(t)
+
+const get = (url: string): ReturnType<typeof getWithin> => getWithin(url, SOON_MS)
 
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'

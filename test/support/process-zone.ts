@@ -11,12 +11,13 @@ import type { ZoneNode } from '../../sandbox/zone-node.js'
 import { cleanEnvironment, eventually, startBundle, type Finished } from './bundle.js'
 import { recordingLog } from './recording-log.js'
 
-/** The text of an answer; undefined when nobody answers. */
+/** The text of an answer; undefined when nobody answers in time. */
 export const get = async (
   url: string,
+  limitMs = 2_000,
 ): Promise<{ readonly status: number; readonly text: string } | undefined> => {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(2_000) })
+    const answer = await fetch(url, { signal: AbortSignal.timeout(limitMs) })
     return { status: answer.status, text: await answer.text() }
   } catch {
     return undefined

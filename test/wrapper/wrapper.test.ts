@@ -13,7 +13,8 @@ import { recordingLog } from '../support/recording-log.js'
 import { seededRandom } from '../support/seeded-random.js'
 import type { Thing } from '../support/wrapper-world.js'
 
-t.setTimeout(60_000)
+// Some 5 s; a busy machine takes longer.
+t.setTimeout(180_000)
 
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
 const ENDPOINTS = '/api/v1/namespaces/default/endpoints'
