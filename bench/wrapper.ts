@@ -9,7 +9,7 @@ import { lossRows } from './wrapper/losses.js'
 import { drawTable, type Row } from './wrapper/table.js'
 
 const HELP = `usage: npm run bench -- wrapper [options]
-What the wrapper promises, measured on the bundle under the flags of the image. Needs Linux; the list beside a real
+What the wrapper promises, measured on the bundle under the flags of its DaemonSet. Needs Linux; the list beside a real
 kube-apiserver needs root and the lab's programs (KUBEBUILDER_ASSETS, or they are built).
 
   --only latency,flip,memory,list,loss   some of them

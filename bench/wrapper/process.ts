@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrapper as it is shipped: the bundle, under the flags of its DaemonSet.
+// The wrapper as it is shipped: the bundle, under the flags of the DaemonSet.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -7,12 +7,12 @@ import type { Child } from '../../sandbox/child.js'
 import { startWrapper } from '../../test/support/wrapper-process.js'
 import type { Api } from './client.js'
 
-/** V8's flags stand in the DaemonSet's command. */
-const deployedFlags = (): readonly string[] => {
+/** V8's flags stand in the DaemonSet's command: the image's own are for the agent, which computes little. */
+const shippedFlags = (): readonly string[] => {
   const manifest = readFileSync('deploy/base/wrapper.yaml', 'utf8')
-  const words = /^ +command: \[node, (.*), \/app\/edge-health\.cjs\]$/m.exec(manifest)?.[1]
-  if (words === undefined) throw new Error('deploy/base/wrapper.yaml has no command of node')
-  return words.split(', ')
+  const found = /^ *command: \[node, (.*), \/app\/edge-health\.cjs\]$/m.exec(manifest)?.[1]
+  if (found === undefined) throw new Error('deploy/base/wrapper.yaml has no command')
+  return found.split(', ')
 }
 
 const kubeconfig = ({ url, token = 'bench', ca }: Api): string =>
@@ -59,7 +59,7 @@ export class Wrapper {
         ...{ node, localInfo, port, statusPort: port + 1, kubeconfig: file },
         script: resolve('dist/edge-health.cjs'),
         stateDir: join(dir, 'state'),
-        nodeFlags: deployedFlags(),
+        nodeFlags: shippedFlags(),
         env: { MALLOC_ARENA_MAX: '1', NODE_ENV: 'production' },
         signal: new AbortController().signal,
       })

@@ -67,7 +67,7 @@ const death = scene(
     returns(cast),
     known(cast, cast.wrapped.slice(0, 2)),
     mended,
-    replaced(cast),
+    replaced([cast.dies]),
     becomes('every kernel knows all shops', l.graceMs + RETURN_MS, e =>
       e.lab.proxies.proxied.every(node => hasExactly(node, addresses(e, cast.shops))),
     ),
@@ -136,6 +136,13 @@ const reboot = scene(
       return node.backends === undefined && failures(node, since(e, 'again')).length > 20
     }),
     mended,
+    becomes('the control plane sees the living again', START_MS, e =>
+      cast.shops
+        .slice(1)
+        .every(name => e.state(name).ready === 'True' && !e.state(name).unreachable),
+    ),
+    // Nobody could vouch for them.
+    replaced(cast.shops.slice(1)),
     becomes('with the cloud it knows its shops', START_MS, e =>
       hasExactly(e.lab.proxies.of(cast.direct), addresses(e, cast.shops.slice(1))),
     ),

@@ -16,7 +16,11 @@ interface Meta {
 interface Endpoint extends Json {
   readonly addresses: readonly string[]
   readonly nodeName?: string
-  readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean }
+  readonly conditions?: {
+    readonly ready?: boolean
+    readonly serving?: boolean
+    readonly terminating?: boolean
+  }
 }
 
 interface Address extends Json {
@@ -69,8 +73,9 @@ const viewOf = (endpoint: {
   readonly isUsable: boolean
 }): EndpointView => ({ ...endpoint, start: 0, end: 0 })
 
+/** As kube-proxy reads it: unset is ready, and serving; its last resort is what serves while it terminates. */
 const isUsable = ({ conditions }: Endpoint): boolean =>
-  conditions?.ready !== false || conditions.serving !== false
+  conditions?.ready !== false || (conditions.serving !== false && conditions.terminating === true)
 
 /** Slices of one service and one family are judged together. */
 const pruneSlices = (

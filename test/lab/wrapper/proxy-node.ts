@@ -191,7 +191,11 @@ export class ProxyNode {
     const said = [this.#wrapper, this.#proxy].flatMap(
       child => child?.lastLines(count).map(line => `${child.title}: ${line}`) ?? [],
     )
-    return [`rules of ${this.name}: ${asText(this.backends)}`, ...said]
+    const now = performance.now()
+    const moments = this.rules
+      .slice(-4)
+      .map(({ at, backends }) => `${((now - at) / 1_000).toFixed(1)} s ago ${asText(backends)}`)
+    return [`rules of ${this.name}: ${moments.join('; ')}`, ...said]
   }
 
   async stop(): Promise<void> {

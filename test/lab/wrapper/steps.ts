@@ -90,11 +90,13 @@ export const returns = ({ dies: name }: Cast): Step =>
     lab.proxies.of(name).openShop()
   })
 
-/** Its Pod was evicted meanwhile, or will be: a new one, as its controller would make it. */
-export const replaced = ({ dies: name }: Cast): Step =>
-  fault(`a new Pod on ${name}`, async lab => {
-    await lab.props.renewShop(lab.node(name), new AbortController().signal)
-    await lab.proxies.offer(name)
+/** Their Pods were evicted meanwhile, or will be: new ones, as a controller would make them. */
+export const replaced = (names: readonly string[]): Step =>
+  fault(`new Pods on ${names.join(', ')}`, async lab => {
+    for (const name of names) {
+      await lab.props.renewShop(lab.node(name), new AbortController().signal)
+      await lab.proxies.offer(name)
+    }
   })
 
 export const mended = fault('all cloud links are back', async lab => {
