@@ -5,12 +5,12 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'docs', 'defects.md'), 'utf8')
-const rows = [...page.matchAll(/^\| ([DCS]\d+) +\| (.*?) +\| (.*?) +\|$/gm)].map(
+const rows = [...page.matchAll(/^\| ([DCSW]\d+) +\| (.*?) +\| (.*?) +\|$/gm)].map(
   ([, number = '', , tests = '']) => ({ number, tests }),
 )
 
 t.test('every number has its row', t => {
-  const counts = { D: 18, C: 23, S: 8 }
+  const counts = { D: 18, C: 23, S: 8, W: 21 }
   const wanted = Object.entries(counts).flatMap(([letter, count]) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`),
   )
