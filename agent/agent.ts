@@ -200,7 +200,9 @@ class NodeAgent implements Agent {
     if (this.#detector === undefined) this.#begin(roster, ring)
     else {
       this.#detector.engine.setKeys(ring)
-      if (this.#detector.engine.table.roster !== roster) this.#detector.setRoster(roster)
+      // Each Node that a watch tells of comes by here; a vote over the same members has nothing new to count.
+      if (this.#detector.engine.table.roster === roster) return
+      this.#detector.setRoster(roster)
     }
     this.#vote.vote()
   }

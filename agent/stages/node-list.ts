@@ -4,7 +4,7 @@ import { InvalidInputError, reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import { parseJson } from '../../core/parse.js'
-import { makeRoster, sameRoster, type Roster } from '../../core/roster.js'
+import { isRosterOf, makeRoster, type Roster } from '../../core/roster.js'
 import type { KubeApi } from '../../kube/api.js'
 import { keepLastGood, type LastGood } from '../node-list/last-good.js'
 import {
@@ -122,15 +122,15 @@ export const makeNodeListStage = (
     if (address === undefined)
       throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
     const { members, withoutAddress } = membersOf({ name: own.name, address }, nodes)
-    return [makeRoster(rule.zone, own.name, members), withoutAddress]
+    const { roster: last } = store.nodeList.current
+    const isSame = last !== undefined && isRosterOf(last, rule.zone, own.name, members)
+    return [isSame ? last : makeRoster(rule.zone, own.name, members), withoutAddress]
   }
   const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, NodeView>): string => {
-    const [next, withoutAddress] = rosterOf(own, rule, nodes.values())
+    const [roster, withoutAddress] = rosterOf(own, rule, nodes.values())
     const { roster: last, source } = store.nodeList.current
-    const isSame = last !== undefined && sameRoster(last, next)
-    const roster = isSame ? last : next
     const listedAt = clock.wall()
-    if (!isSame || source !== 'api') {
+    if (roster !== last || source !== 'api') {
       remember({ roster, listedAt, rule: rule.why })
       log.info('roster', { zone: roster.zone, members: roster.members.length, rule: rule.why })
     }
