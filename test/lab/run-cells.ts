@@ -15,6 +15,7 @@ import { CELLS } from './cells/all.js'
 import type { Lab } from './lab.js'
 import { type LabOptions, UsageError } from './options.js'
 import { playCell } from './play.js'
+import { FairTime } from './slowness.js'
 
 /** Why a cell cannot be played in such a zone; undefined when it can. */
 const refusal = (cell: Cell, { nodes, profile }: LabOptions): string | undefined => {
@@ -64,8 +65,9 @@ const phaseOf = (profile: LabOptions['profile']): number => (profile === 'fast' 
 /** Undo everything and wait until all is well. @returns whether it is. */
 const settle = async (lab: Lab, signal: AbortSignal): Promise<boolean> => {
   await lab.mend(signal)
-  const end = performance.now() + SETTLE_MS
-  while (performance.now() < end) {
+  const patience = new FairTime()
+  patience.restart(performance.now())
+  while (patience.spentAt(performance.now()) < SETTLE_MS) {
     const { nodes, states } = await lab.observer.look()
     const isWell = nodes.every(
       ({ name, object, localinfo, status }) =>
