@@ -108,6 +108,8 @@ const reboot = scene(
     wrapped('iptables', 'plain'),
   ],
   (cast, l) => [
+    // A list goes to disk at most once in 30 seconds.
+    fault('the wrappers write their lists to disk', lab => lab.pause(35_000)),
     cutCloud([cast.direct, ...cast.wrapped]),
     dies(cast),
     ...forgotten(cast, l.forgottenMs),
