@@ -158,7 +158,7 @@ export class PrunedTable {
       this.#complain(part.key, local.kind === 'malformed' ? local.trouble : undefined)
       if (local.kind === 'rewrite') return [part, localForm(this.#of, local)]
       const places = fates.flatMap(({ keep }, place) => (keep ? [] : [place]))
-      return [part, formWithout(this.#of, places)]
+      return [part, formWithout(this.#of, part.object.endpoints, places)]
     })
   }
 

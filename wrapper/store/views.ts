@@ -4,7 +4,8 @@ import type { EndpointView } from '../wire/endpoint.js'
 import { pruneEndpoints, readEndpoints } from '../wire/endpoints.js'
 import { localRewrite, type LocalTarget } from '../wire/local-rewrite.js'
 import { readMeta } from '../wire/meta.js'
-import { pruneSlice, readSlice } from '../wire/slice.js'
+import { cut } from '../wire/fields.js'
+import { readSlice } from '../wire/slice.js'
 import { AS_IS, type Form } from './stored.js'
 
 /** What pruning asks of one EndpointSlice or Endpoints object. */
@@ -21,8 +22,11 @@ export interface EndpointKind {
   readonly kind: 'EndpointSlice' | 'Endpoints'
   /** @throws WireError */
   read(key: string, raw: Uint8Array): EndpointObject
-  /** Without the endpoints of these places. */
-  cut(raw: Uint8Array, places: readonly number[]): Uint8Array
+  /** What takes the endpoints of these places out of the bytes that they were read from. */
+  cutter(
+    endpoints: readonly EndpointView[],
+    places: readonly number[],
+  ): (raw: Uint8Array) => Uint8Array
 }
 
 const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'))
@@ -37,19 +41,31 @@ export const SLICES: EndpointKind = {
       endpoints,
     }
   },
-  cut: (raw, places) => pruneSlice(raw, (_endpoint, place) => !places.includes(place)),
+  // The ranges are known: reading all endpoints again would cost more than all the rest.
+  cutter: (endpoints, places) => {
+    const ranges = places.map(place => {
+      const { start, end } = endpoints[place]!
+      return { start, end }
+    })
+    return raw => cut(raw, ranges)
+  },
 }
 
 export const ENDPOINTS: EndpointKind = {
   kind: 'Endpoints',
   read: (key, raw) => ({ service: key, family: '', endpoints: readEndpoints(raw).endpoints }),
-  cut: (raw, places) => pruneEndpoints(raw, (_endpoint, place) => !places.includes(place)),
+  cutter: (_endpoints, places) => raw =>
+    pruneEndpoints(raw, (_endpoint, place) => !places.includes(place)),
 }
 
-/** The form of an object without some of its endpoints. */
-export const formWithout = (of: EndpointKind, places: readonly number[]): Form => {
+/** The form of an object without some of its endpoints, for the very bytes that these were read from. */
+export const formWithout = (
+  of: EndpointKind,
+  endpoints: readonly EndpointView[],
+  places: readonly number[],
+): Form => {
   if (places.length === 0) return AS_IS
-  return { mark: `-${places.join()}`, apply: raw => of.cut(raw, places) }
+  return { mark: `-${places.join()}`, apply: of.cutter(endpoints, places) }
 }
 
 const APISERVER = 'default/kubernetes'
