@@ -4,7 +4,7 @@ import type { EndpointView } from '../wire/endpoint.js'
 import { pruneEndpoints, readEndpoints } from '../wire/endpoints.js'
 import { localRewrite, type LocalTarget } from '../wire/local-rewrite.js'
 import { readMeta } from '../wire/meta.js'
-import { cut } from '../wire/fields.js'
+import { cut, type Range } from '../wire/fields.js'
 import { readSlice } from '../wire/slice.js'
 import { AS_IS, type Form } from './stored.js'
 
@@ -31,6 +31,16 @@ export interface EndpointKind {
 
 const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'))
 
+/** On its own, so that what is kept for long closes over the ranges alone, not over all endpoints. */
+const rangesOf = (
+  endpoints: readonly EndpointView[],
+  places: readonly number[],
+): readonly Range[] =>
+  places.map(place => {
+    const { start, end } = endpoints[place]!
+    return { start, end }
+  })
+
 export const SLICES: EndpointKind = {
   kind: 'EndpointSlice',
   read: (key, raw) => {
@@ -43,10 +53,7 @@ export const SLICES: EndpointKind = {
   },
   // The ranges are known: reading all endpoints again would cost more than all the rest.
   cutter: (endpoints, places) => {
-    const ranges = places.map(place => {
-      const { start, end } = endpoints[place]!
-      return { start, end }
-    })
+    const ranges = rangesOf(endpoints, places)
     return raw => cut(raw, ranges)
   },
 }
