@@ -47,6 +47,7 @@ export interface LastLists {
 const MAX_BYTES = 64 << 20
 /** Flash wears out: a list is written no faster than this on average, 10 kB/s. */
 const BYTES_PER_MS = 10
+const FIRST_MS = 1_000
 const VERSION_FILE = 'served-version'
 /** Versions of one life. More events than this would take years. */
 const LIFE = 1_000_000_000
@@ -119,8 +120,8 @@ class DiskLists implements LastLists {
   #of(resource: string): Kept {
     let kept = this.#kept.get(resource)
     if (kept === undefined) {
-      // The first lists come one after the other: not before they are all there.
-      const notBefore = this.#seams.clock.now() + Math.min(5_000, this.#options.periodMs)
+      // Soon, since power fails when it likes; not at once, since the changes of a start come together.
+      const notBefore = this.#seams.clock.now() + Math.min(FIRST_MS, this.#options.periodMs)
       kept = { isChanged: false, notBefore, content: undefined }
       this.#kept.set(resource, kept)
     }

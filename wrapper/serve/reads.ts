@@ -97,6 +97,10 @@ const splitUrl = (url: string): readonly [path: string, query: string] => {
   return at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
 }
 
+/** Whether it may be answered from here: who reads as somebody else is judged by the apiserver. */
+const isOurs = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' && !Object.keys(headers).some(name => name.startsWith('impersonate-'))
+
 /** Aborts when the client is gone. */
 const closeSignal = (response: ServerResponse): AbortSignal => {
   const gone = new AbortController()
@@ -137,7 +141,7 @@ export class Reads {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path, text] = splitUrl(request.url ?? '')
-    const target = request.method === 'GET' ? parseTarget(path) : undefined
+    const target = isOurs(request) ? parseTarget(path) : undefined
     if (target === undefined) {
       this.#pass(request, response)
       return

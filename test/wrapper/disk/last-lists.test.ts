@@ -114,9 +114,9 @@ t.test('lists come back after a restart, for their owner alone', async t => {
   bed.items = { nodes: [item('a'), item('b')], services: [item('x/y', '9')] }
   bed.lists.changed('nodes')
   bed.lists.changed('services')
-  await bed.clock.advance(4_000)
+  await bed.clock.advance(800)
   t.strictSame(bed.replaced, [], 'not while the first lists still come')
-  await bed.clock.advance(1_500)
+  await bed.clock.advance(400)
   await until(() => bed.lists.writes === 2)
   t.strictSame(bed.replaced, ['nodes.list', 'services.list'])
   t.equal(statSync(bed.path).mode & 0o777, 0o700)
@@ -141,7 +141,7 @@ t.test(
       await bed.clock.advance(1_000)
       await until(() => bed.lists.writes === bed.replaced.length)
     }
-    t.equal(bed.replaced.length, 4, 'at 5, 35, 65 and 95 s')
+    t.equal(bed.replaced.length, 4, 'at 2, 32, 62 and 92 s')
     await bed.clock.advance(30_000)
     await until(() => bed.lists.writes === 5)
     bed.lists.changed('nodes')

@@ -364,8 +364,11 @@ t.test('what others answer passes through', async t => {
     response.resume()
     t.equal(world.passed.at(-1), `${method} ${path}`)
   }
-  t.equal(world.passed.length, rows.length)
-  t.match(world.reads.counts, { passed: rows.length, refused: 0, lists: 0 })
+  const stranger = await world.open(NODES, { 'impersonate-user': 'stranger' })
+  stranger.resume()
+  t.equal(world.passed.at(-1), `GET ${NODES}`, 'who reads as somebody else is judged by the API')
+  t.equal(world.passed.length, rows.length + 1)
+  t.match(world.reads.counts, { passed: rows.length + 1, refused: 0, lists: 0 })
 })
 
 t.test('large lists are compressed for whoever takes it', async t => {
