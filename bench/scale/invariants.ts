@@ -52,8 +52,8 @@ const aboutCrashes = ({ profile }: Plan, { size, lossPercent, times }: CrashRow)
   return [
     ...always,
     ...(times.trials < ENOUGH_TRIALS ? [] : p50),
-    atMost(`${zone}: seen by all after`, quantile(times.all, 1), bars.allP99, seconds),
-    atMost(`${zone}: written after`, quantile(times.written, 1), bars.writtenP99, seconds),
+    atMost(`${zone}: seen by all after`, quantile(times.all, 0.99), bars.allP99, seconds),
+    atMost(`${zone}: written after`, quantile(times.written, 0.99), bars.writtenP99, seconds),
   ]
 }
 
@@ -114,8 +114,9 @@ export const checkInvariants = async (program: URL, plan: Plan): Promise<Claim[]
   const lossy = plan.profile === 'default' ? 30 : 10
   const { crash, quiet, partition } = await fill(program, plan, {
     crash: [
-      crashOrder(plan, 3, 0, 12),
-      crashOrder(plan, 10, 0, 24),
+      // About one crash in 200 takes longer than the 99th percentile that is asked for.
+      crashOrder(plan, 3, 0, 120),
+      crashOrder(plan, 10, 0, 120),
       crashOrder(plan, 64, 0, 3),
       crashOrder(plan, 100, 0, 4),
       crashOrder(plan, 300, 0, 2),
