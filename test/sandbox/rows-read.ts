@@ -345,8 +345,9 @@ export const paths: readonly Row[] = [
   [
     'one object can be had by GET with a version',
     post(NODES, node('g1')),
-    get(`${NODES}/{id}-g1?resourceVersion=0`, { 'metadata.name': '{id}-g1' }),
+    // Version 0 is whatever a cache holds: first it must have come so far.
     get(`${NODES}/{id}-g1?resourceVersion={rv}`, { kind: 'Node' }),
+    get(`${NODES}/{id}-g1?resourceVersion=0`, { 'metadata.name': '{id}-g1' }),
     get(`${NODES}/{id}-g1/status`, { kind: 'Node' }),
   ],
 ]
