@@ -213,13 +213,12 @@ const lastNode: Cell = {
   },
 }
 
-/** More than the brake lets pass, and less than a majority. */
-const brakeRoles = (roles: Roles): Roles =>
-  roles.slice(0, Math.min(Math.floor(roles.length * 0.4) + 1, Math.ceil(roles.length / 2) - 1))
+/** More than the brake lets pass. In some sizes, such as 10, that is half of the zone: then no majority is left either. */
+const brakeRoles = (roles: Roles): Roles => roles.slice(0, Math.floor(roles.length * 0.4) + 1)
 
 const brake: Cell = {
   name: 'brake',
-  shows: 'more than 40 % of a zone dies at once: the brake holds, nothing is written',
+  shows: 'more than 40 % of a zone dies at once: it is shown, and nothing is written',
   least: 7,
   mayMark: nobody,
   sound: roles => roles.slice(brakeRoles(roles).length),
