@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../core/clock.js'
 import { ListenError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
+import { guarded, isMeant } from './host-guard.js'
 import type { ListenAddress } from './options/wrapper-options.js'
 import type { ServerTls } from './tls.js'
 
@@ -41,7 +42,7 @@ const optionsOf = ({ ca, cert, key }: ServerTls): https.ServerOptions => ({
   minVersion: 'TLSv1.2',
 })
 
-const makeServer = ({ handle, tls }: Listening): Server => {
+const makeServer = ({ at, handle, tls }: Listening): Server => {
   const times = {
     headersTimeout: HEADERS_MS,
     requestTimeout: 0,
@@ -49,8 +50,8 @@ const makeServer = ({ handle, tls }: Listening): Server => {
     noDelay: true,
   }
   return tls === undefined
-    ? http.createServer(times, handle)
-    : https.createServer({ ...times, ...optionsOf(tls) }, handle)
+    ? http.createServer(times, guarded(at.host, handle))
+    : https.createServer({ ...times, ...optionsOf(tls) }, guarded(at.host, handle))
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -80,6 +81,10 @@ export const listen = async (
   const upgraded = new Set<Duplex>()
   if (upgrade !== undefined)
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (!isMeant(request, at.host)) {
+        socket.destroy()
+        return
+      }
       upgraded.add(socket)
       socket.once('close', () => upgraded.delete(socket))
       upgrade(request, socket, head)

@@ -19,10 +19,6 @@ export const sendText = (
   response.end(body)
 }
 
-/** As a socket tells it, IPv4 in IPv6 too. */
-export const isLoopback = (address: string): boolean =>
-  address.startsWith('127.') || address === '::1' || address.startsWith('::ffff:127.')
-
 /** An express application that adds nothing of its own to an answer, and whose paths are exact. */
 export const makeBareApp = (): Express => {
   const app = express()

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { isLoopback } from '../../core/loopback.js'
 import {
   describeSingles,
   openSources,
@@ -52,8 +53,6 @@ const resolvePlugins = (
     origin,
   }
 }
-
-const isLoopback = (address: string): boolean => address === '::1' || address.startsWith('127.')
 
 /**
  * Resolve, check and freeze. A flag wins over the environment, that over the config file, that over the profile,

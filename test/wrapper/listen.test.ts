@@ -53,10 +53,10 @@ t.test(
       { clock, log: recordingLog() },
     )
     const { port } = listener
-    const waiting = await open(port, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
+    const waiting = await open(port, 'GET /slow HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
     const upgraded = await open(
       port,
-      'GET /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+      'GET /exec HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
     )
     const ends = (socket: Socket): Promise<void> => new Promise(done => socket.once('close', done))
     const upgradeEnds = ends(upgraded)
@@ -73,3 +73,35 @@ t.test(
     await waitingEnds
   },
 )
+
+t.test('a page whose name was rebound to this machine is answered nothing', async t => {
+  const asked: string[] = []
+  const listener = await listen(
+    {
+      at: { host, port: 0 },
+      handle: (request, response) => {
+        asked.push(request.headers.host!)
+        response.end()
+      },
+      upgrade: request => void asked.push(request.headers.host!),
+    },
+    { clock: systemClock, log: recordingLog() },
+  )
+  t.teardown(() => listener.close())
+  const answerTo = async (name: string, more = ''): Promise<string> => {
+    const socket = await open(listener.port, `GET / HTTP/1.1\r\nHost: ${name}\r\n${more}\r\n`)
+    let text = ''
+    socket.on('data', part => (text += part.toString()))
+    const isOver = (): boolean => socket.destroyed || text.includes('\r\n\r\n')
+    while (!isOver()) await settle()
+    socket.destroy()
+    return text
+  }
+  for (const name of ['127.0.0.1:51006', 'localhost', '[::1]:51006'])
+    t.match(await answerTo(name), /^HTTP\/1\.1 200/, name)
+  t.equal(asked.length, 3)
+  for (const name of ['evil.example', '127.0.0.1.evil.example', '10.0.0.1'])
+    t.match(await answerTo(name), /^HTTP\/1\.1 403[^]*"kind":"Status"/, name)
+  t.equal(await answerTo('evil.example', 'Connection: Upgrade\r\nUpgrade: x\r\n'), '')
+  t.equal(asked.length, 3, 'nobody behind the listener hears of them')
+})

@@ -4,8 +4,6 @@ import { InvalidInputError } from '../../core/errors.js'
 import { accept, url, type Kind } from '../../options/kinds.js'
 import type { Autonomy, ListenAddress } from './wrapper-options.js'
 
-export const isLoopback = (host: string): boolean => host === '::1' || host.startsWith('127.')
-
 const LISTEN_ADDRESS =
   /^(?:\[(?<six>[0-9a-fA-F:.]+)\]|(?<four>[0-9.]+|localhost)):(?<digits>\d{1,5})$/
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError } from '../../core/errors.js'
+import { isLoopback } from '../../core/loopback.js'
 import {
   describeSingles,
   openSources,
@@ -10,7 +11,6 @@ import {
 } from '../../options/resolve.js'
 import type { OptionSources, Origin } from '../../options/sources.js'
 import { wrapperDefinitions, wrapperOptionSet } from './definitions.js'
-import { isLoopback } from './own-kinds.js'
 import type { WrapperOptions } from './wrapper-options.js'
 
 /** The options, and which source won for each. */
