@@ -76,6 +76,11 @@ export class Watcher {
   progress = 0
   /** The first state is there. */
   isReady = false
+  /** Bytes are taken and not read: reading those of one watcher would delay the next one's. */
+  isTimed = false
+  /** When the last bytes came, performance.now. */
+  heardAt = 0
+  #readOn: () => void = () => undefined
 
   constructor(api: Api, options: WatcherOptions) {
     this.#api = api
@@ -96,6 +101,12 @@ export class Watcher {
   /** Endpoints of all that is held. */
   get endpoints(): number {
     return [...this.#held.values()].reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** Read what came while it was timed. */
+  catchUp(): void {
+    this.isTimed = false
+    this.#readOn()
   }
 
   /** Break the connection; it goes on at its version. */
@@ -184,19 +195,29 @@ export class Watcher {
     if (this.#isOver) stream.destroy()
     const read = makeReader(encoding)
     let isInside = isInitial
-    try {
-      for await (const chunk of stream)
-        for (const heard of read(chunk as Buffer)) {
-          if (heard.type === 'ERROR') {
-            this.#expire()
-            return
-          }
-          if (heard.type === 'BOOKMARK' && heard.seen.isInitialEnd) {
-            isInside = false
-            this.isReady = true
-          }
-          this.#take(heard, isInside)
+    const unread: Buffer[] = []
+    const isGoodSoFar = (): boolean => {
+      for (const heard of unread.splice(0).flatMap(chunk => [...read(chunk)])) {
+        if (heard.type === 'ERROR') return false
+        if (heard.type === 'BOOKMARK' && heard.seen.isInitialEnd) {
+          isInside = false
+          this.isReady = true
         }
+        this.#take(heard, isInside)
+      }
+      return true
+    }
+    this.#readOn = () => {
+      if (!isGoodSoFar()) stream.destroy(new Error('told of an error while it was timed'))
+    }
+    try {
+      for await (const chunk of stream) {
+        this.heardAt = performance.now()
+        unread.push(chunk as Buffer)
+        if (this.isTimed || isGoodSoFar()) continue
+        this.#expire()
+        return
+      }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET' && !stream.destroyed) throw error
     } finally {
