@@ -56,9 +56,11 @@ export class Turns {
     return this.#pending.get(node)?.since ?? Infinity
   }
 
-  next(node: string, rank: number | undefined): NextWrite | undefined {
+  /** `rankNow` is asked only where there is something to write: a rank costs a look at the whole zone. */
+  next(node: string, rankNow: () => number | undefined): NextWrite | undefined {
     const pending = this.#pending.get(node)
     if (pending === undefined) return undefined
+    const rank = rankNow()
     const at = rank === undefined ? Infinity : writeAt(pending.since, rank, this.#o)
     return { wish: pending.wish, rank, at }
   }

@@ -90,7 +90,7 @@ class LevelWriter implements Writer {
 
   nextWrite(node: string): NextWrite | undefined {
     const state = this.#seams.store.zone.current
-    return state === undefined ? undefined : this.#turns.next(node, this.#rank(state, node))
+    return state && this.#turns.next(node, () => this.#rank(state, node))
   }
 
   fight(node: string): string | undefined {
