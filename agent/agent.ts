@@ -219,7 +219,7 @@ class NodeAgent implements Agent {
         ...{ clock, random, log, transport, probes, loopLag, store: this.#store },
         savedHeartbeat: this.#savedHeartbeat,
         saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
-        onEvidence: () => this.#vote.vote(),
+        onEvidence: news => (news === 'changed' ? this.#vote.vote() : this.#vote.refreshed()),
         onRound: outcome => this.#tally.round(outcome),
         onVouchEnded: (node, why) => this.#writer.vouchEnded(node, why),
       },

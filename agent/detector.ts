@@ -19,7 +19,7 @@ import type { MakeTopology } from './commun/topology.js'
 import { makeEngine, type Engine } from './commun/engine.js'
 import type { KeyRing } from './commun/key-ring.js'
 import type { Transport } from './commun/transport.js'
-import type { RecordTable } from './commun/table.js'
+import type { News, RecordTable } from './commun/table.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { VoteOutcome } from './stages/vote.js'
 import type { ResultStore, ZoneState } from './store.js'
@@ -37,7 +37,7 @@ export interface DetectorSeams {
   readonly savedHeartbeat: number | undefined
   readonly saveHeartbeat: (heartbeat: number) => void
   /** Votes have to be counted again. */
-  readonly onEvidence: () => void
+  readonly onEvidence: (news: News) => void
   readonly onRound: (outcome: RoundOutcome) => void
   /** Members that left the roster while they were vouched for. */
   readonly onVouchEnded: (node: string, why: VouchEnd) => void
@@ -123,7 +123,7 @@ class ZoneDetector implements Detector {
         log,
         transport,
         saveHeartbeat,
-        onEvidence: () => this.#evidence(),
+        onEvidence: news => this.#evidence(news),
         onSuspect: name => this.checker.probeNow(name),
         localUp: index => seams.store.zone.current?.judgement.localUp[index] !== 0,
       },
@@ -160,13 +160,13 @@ class ZoneDetector implements Detector {
     this.#kubelets = Uint8Array.from(oldIndexOf, old => (old < 0 ? 0 : this.#kubelets[old]!))
     this.#publish({ judgement: remapJudgement(last.judgement, oldIndexOf), vouching })
     this.#probe(roster)
-    this.#seams.onEvidence()
+    this.#seams.onEvidence('changed')
   }
 
   setOwn(own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined }): void {
     this.#own = own
     this.#sayOwn()
-    this.#seams.onEvidence()
+    this.#seams.onEvidence('changed')
   }
 
   afterVote({ changes }: VoteOutcome): void {
@@ -242,12 +242,16 @@ class ZoneDetector implements Detector {
   }
 
   #round(outcome: RoundOutcome): void {
-    this.#about(outcome.target, index =>
-      this.engine.setOwnVote(index, outcome.isDown, outcome.failedRounds),
-    )
+    let news: News = 'fresher'
+    this.#about(outcome.target, index => {
+      const { failedRounds } = this.engine.table
+      const before = failedRounds[index]
+      const isFlip = this.engine.setOwnVote(index, outcome.isDown, outcome.failedRounds)
+      if (isFlip || failedRounds[index] !== before) news = 'changed'
+    })
     this.#reviewWarming()
     this.#seams.onRound(outcome)
-    this.#seams.onEvidence()
+    this.#seams.onEvidence(news)
   }
 
   /** Warm once there was a round about everybody; who joins later does not cool us down again. */
@@ -302,7 +306,12 @@ class ZoneDetector implements Detector {
   }
 
   /** Records came in. Whose kubelet changed is probed at once: its word is part of the score. */
-  #evidence(): void {
+  #evidence(news: News): void {
+    if (news === 'changed') this.#reviewKubelets()
+    this.#seams.onEvidence(news)
+  }
+
+  #reviewKubelets(): void {
     const { table } = this.engine
     for (let index = 0; index < table.size; index++) {
       const bits = table.flags[index]! & KUBELET_BITS
@@ -310,7 +319,6 @@ class ZoneDetector implements Detector {
       this.#kubelets[index] = bits
       if (index !== table.self) this.checker.probeNow(table.roster.members[index]!.name)
     }
-    this.#seams.onEvidence()
   }
 }
 

@@ -10,6 +10,7 @@ import type { VoteOptions } from './options.js'
 import { VERDICT } from './quorum.js'
 import { suspectsItself } from './self-suspect.js'
 import { countVotes, reviewOwnStanding, reviewStandings } from './tally.js'
+import { isWhole } from './whole.js'
 import { witnessVote, type WitnessAnswer } from './witness.js'
 
 /** What the judge is told beside the evidence. */
@@ -30,6 +31,8 @@ export interface Changes {
   readonly nextAt: number
   /** Something began so recently that records should travel faster than usual. */
   readonly burst: boolean
+  /** All is well: evidence that only became younger need not be judged. */
+  readonly whole: boolean
 }
 
 const gist = (j: Judgement): string =>
@@ -80,5 +83,6 @@ export const judge = (
   const classMoved = reviewClasses(j, e, now, o)
   j.disruption = disruptionOf(j, e, o)
   const burst = isUrgent(j, horizon, o)
-  return { local, verdict, state: classMoved || before !== gist(j), nextAt: horizon.nextAt, burst }
+  const state = classMoved || before !== gist(j)
+  return { local, verdict, state, nextAt: horizon.nextAt, burst, whole: isWhole(j, e) }
 }

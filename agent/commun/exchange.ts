@@ -11,7 +11,7 @@ import type { Heartbeat } from './heartbeat.js'
 import type { KeyRing } from './key-ring.js'
 import { PeerState } from './peer-state.js'
 import { RefusalCounts, type Refusal } from './refusal.js'
-import { RecordTable } from './table.js'
+import { RecordTable, type News } from './table.js'
 import type { MakeTopology } from './topology.js'
 import type { Transport } from './transport.js'
 import { zoneHash, type Opened } from './wire.js'
@@ -33,7 +33,7 @@ export interface EngineSeams {
   readonly random: Random
   readonly log: Logger
   /** Records came in: judge again. May be called often. */
-  onEvidence(): void
+  onEvidence(news: News): void
   /** Another observer calls for votes: probe this node now, and report the round with `setOwnVote`. */
   onSuspect(target: NodeName): void
   /** Keep this number for the next start; called at most every 30 s. */
@@ -169,7 +169,7 @@ export class Exchange {
       if (merged === 'changed') changed++
     })
     if (changed > 0) this.onChange()
-    if (fresh > 0) this.seams.onEvidence()
+    if (fresh > 0) this.seams.onEvidence(changed > 0 ? 'changed' : 'fresher')
     return head.suspects
   }
 }

@@ -87,7 +87,7 @@ export class Gossip {
   /** With nobody to talk to, in a zone of one above all, the own record must still not grow old. */
   #speakAlone(): void {
     this.#x.table.beat()
-    this.#x.seams.onEvidence()
+    this.#x.seams.onEvidence('fresher')
   }
 
   async #exchangeWith(partner: PeerState): Promise<void> {

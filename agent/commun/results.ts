@@ -104,7 +104,8 @@ export class Results {
       draft.anyDown = true
       draft.down[slot >> 3]! |= 1 << (slot & 7)
     }
-    if (table.merge(draft) !== 'old') this.#x.seams.onEvidence()
+    const merged = table.merge(draft)
+    if (merged !== 'old') this.#x.seams.onEvidence(merged)
   }
 
   /** Send our local view of all nodes to every SuperEdge peer; written and signed once per dialect. */

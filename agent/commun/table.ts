@@ -34,7 +34,10 @@ export interface RecordDraft {
 }
 
 /** What a record did: nothing new; same word, newer; or another word. */
-export type Merged = 'old' | 'fresher' | 'changed'
+export type Merged = 'old' | News
+
+/** What new evidence brings: a younger date alone, or another word. */
+export type News = 'fresher' | 'changed'
 
 export interface TableSeams {
   readonly clock: Clock

@@ -5,6 +5,7 @@ import type { Topology } from '../../agent/commun/topology.js'
 import { makeDetector, type Detector } from '../../agent/detector.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
+import type { News } from '../../agent/commun/table.js'
 import { makeVoteStage, type VoteStage } from '../../agent/stages/vote.js'
 import { makeResultStore, type ResultStore, type ZoneState } from '../../agent/store.js'
 import type { RoundOutcome } from '../../agent/check/watch.js'
@@ -106,7 +107,7 @@ class CoreAgent {
         },
         savedHeartbeat: undefined,
         saveHeartbeat: () => undefined,
-        onEvidence: () => this.#runVote(),
+        onEvidence: news => this.#runVote(news),
         onRound: outcome => core.watcher.round?.(n, outcome),
         onVouchEnded: () => undefined,
       },
@@ -127,11 +128,12 @@ class CoreAgent {
     }
   }
 
-  #runVote(): void {
+  #runVote(news: News = 'changed'): void {
     // The detector reports evidence from its constructor on.
     if (this.#isVoting || this.isStopped || (this.detector as unknown) === undefined) return
     this.#isVoting = true
-    this.#vote.vote()
+    if (news === 'changed') this.#vote.vote()
+    else this.#vote.refreshed()
     this.#isVoting = false
   }
 

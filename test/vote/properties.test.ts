@@ -3,7 +3,7 @@ import fc from '../support/properties.js'
 import t from 'tap'
 import { brakeLimit, isCondemned } from '../../vote/condemn.js'
 import { FLAG } from '../../vote/evidence.js'
-import { judge } from '../../vote/judge.js'
+import { judge, type Changes } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import { decide, quorumOf, VERDICT } from '../../vote/quorum.js'
 import type { VoteOptions } from '../../vote/options.js'
@@ -101,6 +101,43 @@ t.test('a minority never reaches a verdict, whatever it is told', t => {
     }),
     { numRuns: RUNS },
   )
+  t.end()
+})
+
+t.test('in a whole zone a younger record moves nothing, until time alone may', t => {
+  let seen = 0
+  fc.assert(
+    fc.property(zone, story, fc.nat(0xffff), fc.nat(59_999), (z, list, speakers, laterMs) => {
+      const everybody = range(z.size)
+      const e = new ScriptedEvidence(z.size, 0, { now: 100_000, observers: observersFor(z) })
+      const j = makeJudgement(z.size)
+      const vouching = makeVouching(z.size)
+      const isMovedBy = (now: number): boolean => {
+        const { local, verdict, state, burst, whole } = judge(j, e, now, { o, context })
+        const { begun, ended } = reviewVouching(vouching, j, e, { now, o })
+        return (
+          [local, verdict, begun, ended].some(list => list.length > 0) || state || burst || !whole
+        )
+      }
+      const hear = (now: number, { whole, nextAt }: Changes): void => {
+        if (!whole) return
+        seen++
+        const later = Math.min(now + laterMs, nextAt - 1)
+        e.hear(
+          everybody.filter(member => (speakers >> member) & 1),
+          later,
+        )
+        if (isMovedBy(later)) throw new Error('it moved')
+      }
+      const end = play(e, j, list, { group: everybody }) + 10_000
+      for (const member of everybody) e.flags[member] = FLAG.kubeletWell
+      e.say(everybody, everybody, false, end)
+      for (const now of [0, 5_000, 10_000, 20_000, 40_000].map(ms => end + ms))
+        hear(now, judge(j, e, now, { o, context }))
+    }),
+    { numRuns: RUNS },
+  )
+  t.ok(seen > RUNS, `${seen} whole zones were seen`)
   t.end()
 })
 
