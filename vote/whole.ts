@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Evidence } from './evidence.js'
-import type { Judgement } from './judgement.js'
-import { CLASSES } from './judgement.js'
+import { FLAG, type Evidence } from './evidence.js'
+import { CLASSES, type Judgement } from './judgement.js'
 import { VERDICT } from './quorum.js'
-import { STANDING } from './tally.js'
 
 const HEALTHY = CLASSES.indexOf('healthy')
 
+/** What a record may say without being asked about again: all but that its kubelet is well. */
+const TROUBLE = ~FLAG.kubeletWell
+
 const isWell = (j: Judgement, e: Evidence, index: number): boolean =>
-  j.standing[index] === STANDING.counts &&
+  (e.flags[index]! & TROUBLE) === 0 &&
   e.downVotes[index] === 0 &&
   j.ownDownAt[index] === Infinity &&
   j.localUp[index] === 1 &&
@@ -17,9 +18,9 @@ const isWell = (j: Judgement, e: Evidence, index: number): boolean =>
   j.nodeClass[index] === HEALTHY
 
 /**
- * Whether everybody is healthy, is heard, and nobody says otherwise. Then a record that repeats its word with a
- * younger date moves nothing: all it could do is to make a vote count, and all of them count. What time alone may
- * change is told by `Changes.nextAt`, as ever.
+ * Whether everybody is healthy and no record says anything else. Then a record that repeats its word with a younger
+ * date moves nothing: all it could do is to make a good word count. What time alone may change is told by
+ * `Changes.nextAt`, as ever.
  */
 export const isWhole = (j: Judgement, e: Evidence): boolean => {
   if (j.voice !== 'full' || j.selfSuspect || j.mass) return false
