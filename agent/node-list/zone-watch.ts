@@ -10,10 +10,11 @@ interface Cache<T> {
 
 type Watch<T> = (sink: WatchSink<T>) => Watching
 
-/** Keep what a list/watch tells by name; `onChange` follows each change. */
+/** Keep what a list/watch tells by name; `onChange` follows each change, unless `isSame` says that it is none. */
 const keep = <T extends { readonly name: string }>(
   watch: Watch<T>,
   onChange: () => void,
+  isSame: (before: T, after: T) => boolean = () => false,
 ): Cache<T> => {
   const items = new Map<string, T>()
   const cache: Partial<Cache<T>> = {}
@@ -28,8 +29,9 @@ const keep = <T extends { readonly name: string }>(
       changed()
     },
     upsert: item => {
+      const before = items.get(item.name)
       items.set(item.name, item)
-      changed()
+      if (before === undefined || !isSame(before, item)) changed()
     },
     remove: name => {
       items.delete(name)
@@ -38,6 +40,10 @@ const keep = <T extends { readonly name: string }>(
   })
   return cache as Cache<T>
 }
+
+/** The API has matched the labels: what is left to matter of another node is where it is. */
+const isSameMember = (before: NodeView, after: NodeView): boolean =>
+  before.internalIPs[0] === after.internalIPs[0]
 
 /** A ConfigMap or Secret as the watch sees it; undefined before the first list, null when there is none. */
 export type Found = DataView | null | undefined
@@ -67,7 +73,7 @@ interface ZoneWatchPlan {
 const single = <T>(cache: Cache<T> | undefined, name: string): T | null | undefined =>
   cache?.current === undefined ? undefined : (cache.current.get(name) ?? null)
 
-/** Start the watches. `onChange` is called after each change, from the watches' callbacks. */
+/** Start the watches. `onChange` is called after each change that may move the roster, from the watches' callbacks. */
 export const watchZone = (kube: KubeApi, plan: ZoneWatchPlan, onChange: () => void): ZoneWatch => {
   const { nodeName, namespace } = plan
   const own = keep<NodeView>(sink => kube.watchNodes({ name: nodeName }, sink), onChange)
@@ -99,7 +105,7 @@ export const watchZone = (kube: KubeApi, plan: ZoneWatchPlan, onChange: () => vo
       nodes =
         selector === undefined
           ? undefined
-          : keep<NodeView>(sink => kube.watchNodes({ selector }, sink), onChange)
+          : keep<NodeView>(sink => kube.watchNodes({ selector }, sink), onChange, isSameMember)
     },
     configMap: name => single(configMaps.get(name), name),
     secret: name => single(secret, name),

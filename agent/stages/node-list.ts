@@ -126,6 +126,7 @@ export const makeNodeListStage = (
     const isSame = last !== undefined && isRosterOf(last, rule.zone, own.name, members)
     return [isSame ? last : makeRoster(rule.zone, own.name, members), withoutAddress]
   }
+  const ownNow = (): NodeView | undefined => watch?.own ?? undefined
   const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, NodeView>): string => {
     const [roster, withoutAddress] = rosterOf(own, rule, nodes.values())
     const { roster: last, source } = store.nodeList.current
@@ -134,13 +135,12 @@ export const makeNodeListStage = (
       remember({ roster, listedAt, rule: rule.why })
       log.info('roster', { zone: roster.zone, members: roster.members.length, rule: rule.why })
     }
-    const all = new Map(nodes).set(own.name, own)
     publish({
       roster,
       source: 'api',
       listedAt,
       rule: rule.why,
-      nodes: all,
+      nodes: { get: name => (name === own.name ? ownNow() : nodes.get(name)) },
       withoutAddress,
       problems: problems(),
     })
