@@ -7,7 +7,7 @@ import { percentile, type Row } from './table.js'
 import { Upstream } from './upstream.js'
 import { Watcher } from './watcher.js'
 
-const FLIPS = 60
+const FLIPS = 200
 const WARM_UP = 10
 const REST_MS = 120
 /** Nothing for so long: all of a flip has come, or what is missing comes later and counts then. */

@@ -107,15 +107,15 @@ export class ProxyNode {
     for (const [file, text] of Object.entries(files))
       await space.run('sh', ['-c', `umask 077; cat >${file}`], text)
     await space.run('ip', ['route', 'replace', this.#settings.serviceCidr, 'dev', 'peer0'])
-    this.openShop()
+    await this.openShop()
     if (this.plan === undefined) return
     this.startWrapper()
     this.startProxy()
     this.#sampling = this.#sample()
   }
 
-  /** Shop and customer. */
-  openShop(): void {
+  /** Shop and customer; until the shop listens. */
+  openShop(): Promise<void> {
     const customer = this.plan === undefined ? '-' : this.#settings.service
     const args = [
       TRAFFIC,
@@ -125,9 +125,12 @@ export class ProxyNode {
       String(EVERY_MS),
       String(LIMIT_MS),
     ]
-    this.#shop = this.#run('traffic', process.execPath, args, line => {
-      const connection = parseConnection(line)
-      if (connection !== undefined) this.connections.push(connection)
+    return new Promise(resolve => {
+      this.#shop = this.#run('traffic', process.execPath, args, line => {
+        if (line === 'open') resolve()
+        const connection = parseConnection(line)
+        if (connection !== undefined) this.connections.push(connection)
+      })
     })
   }
 

@@ -84,10 +84,11 @@ export const dies = ({ dies: name }: Cast): Step =>
 
 export const returns = ({ dies: name }: Cast): Step =>
   fault(`${name} has power again`, async lab => {
+    // A Pod is ready before it is sent anything: a SYN from before the return would be refused by a shop still closed.
+    await lab.proxies.of(name).openShop()
     lab.proxies.raise(lab.node(name))
     await onBoth(link => lab.cable(name, link, true))
     lab.node(name).revive()
-    lab.proxies.of(name).openShop()
   })
 
 /** Their Pods were evicted meanwhile, or will be: new ones, as a controller would make them. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node's part in the traffic: a small shop that says its own name, and a customer that opens a new connection to
-// the Service again and again. One line per connection: `BEGUN TOOK NAME`, or `BEGUN TOOK !REASON`, in ms of the
-// machine's monotonic clock, which all processes share.
+// the Service again and again. It says `open` once the shop is, and then one line per connection: `BEGUN TOOK NAME`, or
+// `BEGUN TOOK !REASON`, in ms of the machine's monotonic clock, which all processes share.
 import { createServer, connect } from 'node:net'
 import { clearTimeout, setInterval, setTimeout } from 'node:timers'
 
@@ -12,7 +12,9 @@ const place = text => {
   return { host: text.slice(0, at), port: Number(text.slice(at + 1)) }
 }
 
-createServer(socket => socket.on('error', () => undefined).end(name)).listen(place(shop))
+createServer(socket => socket.on('error', () => undefined).end(name)).listen(place(shop), () =>
+  process.stdout.write('open\n'),
+)
 
 const now = () => Number(process.hrtime.bigint()) / 1e6
 
