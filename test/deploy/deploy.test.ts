@@ -212,7 +212,7 @@ const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 
 // What kube-apiserver 1.36.3 answered for these grants, with RBAC on.
 const allowed: [method: string, url: string][] = [
-  ['GET', '/api/v1/nodes?limit=500'],
+  ['GET', '/api/v1/nodes?limit=200'],
   ['GET', '/api/v1/nodes?watch=true&allowWatchBookmarks=true'],
   ['GET', '/api/v1/nodes/n1'],
   ['PATCH', '/api/v1/nodes/n1'],
@@ -223,7 +223,7 @@ const allowed: [method: string, url: string][] = [
       ['GET', one('configmaps', name, '&watch=true')],
     ],
   ),
-  ['GET', one('secrets', 'edge-health-keys', '&limit=500')],
+  ['GET', one('secrets', 'edge-health-keys', '&limit=200')],
   ['GET', one('secrets', 'edge-health-keys', '&watch=1')],
   ['GET', `${lease}/n1`],
   ['PATCH', `${lease}/n1`],

@@ -109,7 +109,7 @@ t.test('a list in pages, then a watch from its version', async t => {
   await sink.until(4)
   t.same(sink.told, ['=a,b,c', '+b', '-a', '+d'])
   const [first, second, watch] = server.asked
-  t.equal(first!.query.get('limit'), '500')
+  t.equal(first!.query.get('limit'), '200')
   t.equal(first!.query.get('labelSelector'), 'zone in (x,y)')
   t.equal(second!.query.get('continue'), 'more')
   t.match(Object.fromEntries(watch!.query), {
