@@ -210,7 +210,7 @@ t.test('a zone of five', async t => {
     t.ok(ms < 5_000, `ended after ${ms.toFixed(0)} ms`)
     t.match(node.agentEnd, { code: 0, signal: null })
     node.state = 'killed'
-    await eventually('the others heard of it', 5_000, async () => {
+    await eventually('the others heard of it', 15_000, async () => {
       const view = await detailOf('edge-1', 'edge-4')
       const voter = view?.node.voters.find(({ name }) => name === 'edge-3')
       return voter?.counts === false && voter.why === 'it is shutting down'

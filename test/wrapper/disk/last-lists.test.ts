@@ -106,7 +106,7 @@ const makeBed = (t: Test, path = join(t.testdir(), 'lists'), maxBytes?: number):
 
 /** Real files take real time: let it pass. */
 const until = async (holds: () => boolean): Promise<void> => {
-  for (let i = 0; i < 500 && !holds(); i++) await new Promise(resolve => setTimeout(resolve, 2))
+  for (let i = 0; i < 5_000 && !holds(); i++) await new Promise(resolve => setTimeout(resolve, 2))
 }
 
 t.test('lists come back after a restart, for their owner alone', async t => {
