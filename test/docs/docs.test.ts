@@ -64,7 +64,13 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
   // Of the command line, of the build and of V8; not the agent's options.
   for (const name of ['profile', 'config', 'print-config', 'help', 'agent', 'all']) known.add(name)
   for (const name of ['nodes', 'scene', 'keep', 'only', 'analyze']) known.add(name)
-  for (const name of ['lite-mode', 'max-semi-space-size', 'v8-pool-size', 'single-threaded'])
+  for (const name of [
+    'lite-mode',
+    'max-semi-space-size',
+    'v8-pool-size',
+    'single-threaded',
+    'jitless',
+  ])
     known.add(name)
   known.add('optimize-for-size')
   for (const page of pages.filter(page => !/^docs\/(wrapper-)?options\.md$/.test(page))) {
