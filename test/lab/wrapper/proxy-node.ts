@@ -58,6 +58,11 @@ const EVERY_MS = 100
 /** A lost SYN is sent again after one second, and a machine may be busy. */
 const LIMIT_MS = 3_000
 const SAMPLE_MS = 150
+/**
+ * The kernel remembers for so long where a connection without an answer went, 120 s by itself. A new one that draws the
+ * same source port is sent there too, whatever the rules say by then; a customer comes round all ports in some 90 s.
+ */
+const FORGET_SYN = 'echo 5 >/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent'
 export const WRAPPER_FILE = '/run/wrapper-kubeconfig'
 const PROXY_FILE = '/run/kube-proxy-kubeconfig'
 
@@ -107,6 +112,7 @@ export class ProxyNode {
     for (const [file, text] of Object.entries(files))
       await space.run('sh', ['-c', `umask 077; cat >${file}`], text)
     await space.run('ip', ['route', 'replace', this.#settings.serviceCidr, 'dev', 'peer0'])
+    await space.run('sh', ['-c', FORGET_SYN])
     await this.openShop()
     if (this.plan === undefined) return
     this.startWrapper()
