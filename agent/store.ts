@@ -6,7 +6,7 @@ import type { Vouching } from '../vote/vouch.js'
 import type { CloudLinkState } from './cloud-link.js'
 import type { RecordTable } from './commun/table.js'
 
-/** One section of the result store: one stage writes it, all read it. What is in it is frozen. */
+/** One section of the result store: one stage writes it, all read it. What is in it is frozen, unless it says so. */
 export class Section<T> {
   #current: T
   readonly #readers = new Set<(next: T) => void>()

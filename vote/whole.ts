@@ -5,7 +5,7 @@ import { VERDICT } from './quorum.js'
 
 const HEALTHY = CLASSES.indexOf('healthy')
 
-/** What a record may say without being asked about again: all but that its kubelet is well. */
+/** All that a record can say of its own node is trouble, but that the kubelet is well. */
 const TROUBLE = ~FLAG.kubeletWell
 
 const isWell = (j: Judgement, e: Evidence, index: number): boolean =>

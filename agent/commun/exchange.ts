@@ -32,7 +32,7 @@ export interface EngineSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Records came in: judge again. May be called often. */
+  /** Records came in: judge again, if what is new about them matters. May be called often. */
   onEvidence(news: News): void
   /** Another observer calls for votes: probe this node now, and report the round with `setOwnVote`. */
   onSuspect(target: NodeName): void

@@ -250,6 +250,29 @@ t.test('an unchanged zone keeps its roster object; the file is written once', as
   t.match(readFileSync(join(world.dir, 'roster.json'), 'utf8'), /"n2"/)
 })
 
+t.test('a Node that only tells of itself is seen, and nobody is counted anew', async t => {
+  const world = await makeWorld(t)
+  noConfig(world.kube)
+  world.kube.showNodes('name:n1', [nodeView('n1')])
+  world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+  let published = 0
+  world.store.nodeList.subscribe(() => published++)
+  const seen = (name: string) => world.store.nodeList.current.nodes.get(name)?.resourceVersion
+
+  world.kube.tellNode(NOT_MASTER, nodeView('n2', { resourceVersion: '7' }))
+  t.equal(seen('n2'), '7')
+  t.equal(published, 0)
+  world.kube.tellNode('name:n1', nodeView('n1', { resourceVersion: '8' }))
+  t.equal(seen('n1'), '8', 'the own Node decides the zone')
+  t.ok(published > 0)
+
+  world.kube.tellNode(NOT_MASTER, nodeView('n2', { internalIPs: ['10.0.0.9'] }))
+  const moved = world.store.nodeList.current.roster
+  t.not(moved?.indexOfAddress('10.0.0.9'), undefined, 'its address moved')
+  world.kube.tellNode(NOT_MASTER, nodeView('n3'))
+  t.strictSame(names(world), ['n1', 'n2', 'n3'], 'and a new one joins')
+})
+
 t.test('keys are handed on as found', async t => {
   const world = await makeWorld(t)
   world.kube.showData('edge-health-keys', { primary: 'k' })

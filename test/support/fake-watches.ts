@@ -62,6 +62,12 @@ export class FakeWatches implements KubeApi {
       open.sink.replace(items)
     }
   }
+  /** What every open watch of this key sees of one Node. */
+  tellNode(key: string, item: NodeView): void {
+    for (const open of this.nodes.filter(open => open.isOpen && open.key === key)) {
+      open.sink.upsert(item)
+    }
+  }
   showData(name: string, data: Record<string, string> | undefined, version = '1'): void {
     for (const open of this.data.filter(open => open.isOpen && open.key === name)) {
       open.sink.replace(data === undefined ? [] : [dataView(name, data, version)])
