@@ -149,7 +149,8 @@ export class KubeClient {
       try {
         const bytes = await readBody(answer, limits.maxBytes)
         const { statusCode, headers } = answer.response
-        return { status: statusCode!, type: headers['content-type'] ?? '', bytes }
+        const { 'content-type': type = '', warning } = headers
+        return { status: statusCode!, type, warning, bytes }
       } finally {
         await answer.end()
       }

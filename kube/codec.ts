@@ -9,9 +9,12 @@ export interface Page<R> {
   readonly next: string
 }
 
-/** A body and its `Content-Type`, '' when the server did not say. */
+/** A body and what its headers say of it. */
 export interface TypedBody {
+  /** `Content-Type`; '' when the server did not say. */
   readonly type: string
+  /** `Warning`. */
+  readonly warning?: string | undefined
   readonly bytes: Buffer
 }
 

@@ -24,13 +24,21 @@ export const pathOf = (path: string, query: Readonly<Record<string, string>>): s
   return text === '' ? path : `${path}?${text}`
 }
 
+/** What a list says beside its objects. */
+interface ListEnd {
+  /** The version to watch from. */
+  readonly version: string
+  /** What the server warns of. */
+  readonly warning: string | undefined
+}
+
 /** One run over all pages; `take` gets each raw object, so that a page's text is garbage before the next arrives. */
 const walk = async <R>(
   client: KubeClient,
   request: ListRequest<R>,
   signal: AbortSignal,
   take: (raw: R) => void,
-): Promise<{ readonly version: string } | 'expired'> => {
+): Promise<ListEnd | 'expired'> => {
   const { path, query, pageSize, timeoutMs, codec } = request
   let next = ''
   for (let page = 0; page < MAX_PAGES; page++) {
@@ -42,22 +50,24 @@ const walk = async <R>(
       compressed: true,
     } as const
     let answer: Page<R>
+    let warning: string | undefined
     try {
       const body = await client.body(call, { timeoutMs, maxBytes: MAX_PAGE_BYTES }, signal)
       answer = codec.parsePage(path, body)
+      warning = body.warning
     } catch (error) {
       if (next !== '' && error instanceof KubeStatusError && error.status === 410) return 'expired'
       throw error
     }
     answer.items.forEach(take)
-    if (answer.next === '') return { version: answer.version }
+    if (answer.next === '') return { version: answer.version, warning }
     next = answer.next
   }
   throw new KubeUnreachableError(`GET ${path}`, `the list has more than ${MAX_PAGES} pages`)
 }
 
 /**
- * A full list: all objects as `parse` makes them (undefined leaves one out), and the version to watch from.
+ * A full list: all objects as `parse` makes them (undefined leaves one out), and what it says beside them.
  * When the server forgets the list's version between two pages the list starts again, once.
  */
 export const listAll = async <R, T>(
@@ -65,14 +75,14 @@ export const listAll = async <R, T>(
   request: ListRequest<R>,
   signal: AbortSignal,
   parse: (raw: R) => T | undefined,
-): Promise<{ readonly items: T[]; readonly version: string }> => {
+): Promise<ListEnd & { readonly items: T[] }> => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const items: T[] = []
     const end = await walk(client, request, signal, raw => {
       const item = parse(raw)
       if (item !== undefined) items.push(item)
     })
-    if (end !== 'expired') return { items, version: end.version }
+    if (end !== 'expired') return { items, ...end }
   }
   throw new KubeUnreachableError(`GET ${request.path}`, 'the list expired twice between two pages')
 }

@@ -125,14 +125,20 @@ class ListWatch<T, R> implements Watching {
     const { pageSize, answerMs: timeoutMs } = this.#options
     const request = { path, query, pageSize, timeoutMs, codec }
     const { client } = this.#seams
-    const { items, version } = await listAll(client, request, this.#stopper.signal, raw => {
-      this.#heard()
-      return this.#receiver.view(raw)
-    })
+    const { items, version, warning } = await listAll(
+      client,
+      request,
+      this.#stopper.signal,
+      raw => {
+        this.#heard()
+        return this.#receiver.view(raw)
+      },
+    )
     if (this.#isStopped()) return version
     this.#heard()
     this.#lists++
     this.#trouble = undefined
+    this.#spec.onWarning?.(warning)
     this.#receiver.replace(Object.freeze(items))
     return version
   }

@@ -17,6 +17,8 @@ export interface WatchSpec<T, R = unknown> {
   readonly sink: WatchSink<T>
   /** Told of each list that the server refuses, by its HTTP status. */
   readonly onRefused?: (status: number) => void
+  /** Told with each list what the server warns its readers of, before the sink is told of the list. */
+  readonly onWarning?: (warning: string | undefined) => void
 }
 
 /** Complaints that are remembered; beyond that, broken objects are left out in silence. */

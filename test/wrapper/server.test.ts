@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { makeCredentials } from '../../kube/credentials.js'
 import { systemClock } from '../../core/clock.js'
 import { makeWrapperServer } from '../../wrapper/server.js'
@@ -12,25 +12,18 @@ import { openedList, PROTOBUF, SetHealth, type Thing } from '../support/wrapper-
 
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
 
-t.test('what upstream has is served, and what changes there', async t => {
-  const upstream = await testApi({ anonymous: 'wrapper' })
-  await upstream.ask('POST /api/v1/nodes', { metadata: { name: 'a' } })
-  await upstream.ask('POST /api/v1/namespaces/default/services', {
-    metadata: { name: 'web' },
-    spec: { ports: [{ port: 80 }] },
-  })
-  const slice = (name: string, ...nodes: string[]): object => ({
-    metadata: { name, labels: { 'kubernetes.io/service-name': 'web' } },
-    addressType: 'IPv4',
-    endpoints: nodes.map((nodeName, i) => ({ addresses: [`10.0.0.${i + 1}`], nodeName })),
-    ports: [],
-  })
-  await upstream.ask(`POST ${SLICES}`, slice('web-1', 'a', 'b'))
+const listening = async (server: http.Server): Promise<number> => {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+/** A cache in front of an apiserver, served on a loopback port. */
+const startServer = async (t: Test, masterUrl: string) => {
   const clock = systemClock
   const log = recordingLog()
   const health = new SetHealth()
   const credentials = makeCredentials(
-    { masterUrl: upstream.api.url, environment: {}, serviceAccountFolder: '/nonexistent' },
+    { masterUrl, environment: {}, serviceAccountFolder: '/nonexistent' },
     { clock, log },
   )
   const passed: string[] = []
@@ -45,15 +38,32 @@ t.test('what upstream has is served, and what changes there', async t => {
     },
   )
   const server = http.createServer(wrapper.handle)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const port = await listening(server)
   t.teardown(async () => {
     await wrapper.stop()
     server.closeAllConnections()
     server.close()
-    await upstream.api.stop()
   })
   wrapper.start()
+  return { wrapper, passed, url: `http://127.0.0.1:${port}` }
+}
+
+t.test('what upstream has is served, and what changes there', async t => {
+  const upstream = await testApi({ anonymous: 'wrapper' })
+  t.teardown(() => upstream.api.stop())
+  await upstream.ask('POST /api/v1/nodes', { metadata: { name: 'a' } })
+  await upstream.ask('POST /api/v1/namespaces/default/services', {
+    metadata: { name: 'web' },
+    spec: { ports: [{ port: 80 }] },
+  })
+  const slice = (name: string, ...nodes: string[]): object => ({
+    metadata: { name, labels: { 'kubernetes.io/service-name': 'web' } },
+    addressType: 'IPv4',
+    endpoints: nodes.map((nodeName, i) => ({ addresses: [`10.0.0.${i + 1}`], nodeName })),
+    ports: [],
+  })
+  await upstream.ask(`POST ${SLICES}`, slice('web-1', 'a', 'b'))
+  const { wrapper, passed, url } = await startServer(t, upstream.api.url)
   const ask = async (path: string): Promise<readonly Thing[]> => {
     const answer = await fetch(url + path, { headers: { accept: PROTOBUF } })
     return openedList(Buffer.from(await answer.arrayBuffer())).items
@@ -82,4 +92,30 @@ t.test('what upstream has is served, and what changes there', async t => {
     ['web-1', 'web-2'],
   )
   t.strictSame([...wrapper.store.carriers].sort(), ['a', 'b', 'c'])
+})
+
+t.test('what upstream warns its readers of is said to ours', async t => {
+  const warning = '299 - "v1 Endpoints is deprecated"'
+  const upstream = http.createServer(({ url = '' }, answer) => {
+    const isWatch = url.includes('watch=true')
+    if (url.startsWith('/api/v1/endpoints')) answer.setHeader('Warning', warning)
+    answer.setHeader('Content-Type', 'application/json')
+    if (isWatch) answer.flushHeaders()
+    else answer.end('{"metadata":{"resourceVersion":"7"},"items":[]}')
+  })
+  const port = await listening(upstream)
+  t.teardown(() => {
+    upstream.closeAllConnections()
+    upstream.close()
+  })
+  const { url } = await startServer(t, `http://127.0.0.1:${port}`)
+  const warned = async (path: string): Promise<string | null> => {
+    const answer = await fetch(url + path)
+    await answer.body?.cancel()
+    return answer.headers.get('warning')
+  }
+  for (const path of ['', '?watch=1&timeoutSeconds=1', '?limit=x'])
+    t.equal(await warned(`/api/v1/endpoints${path}`), path === '?limit=x' ? null : warning, path)
+  t.equal(await warned('/api/v1/namespaces/default/endpoints/no'), warning, 'with a 404 too')
+  t.equal(await warned('/api/v1/nodes'), null, 'and of nothing else')
 })

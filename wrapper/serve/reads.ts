@@ -177,8 +177,13 @@ export class Reads {
     this.#seams.wanted?.(resource)
     const state = await this.#ready(resource, signal)
     if (response.destroyed) return
-    if (state === 'absent') this.#pass(request, response)
-    else await answer()
+    if (state === 'absent') {
+      this.#pass(request, response)
+      return
+    }
+    const { warning } = this.#seams.store.table(resource)
+    if (warning !== undefined) response.setHeader('Warning', warning)
+    await answer()
   }
 
   /** Never a partial list: what is not there yet is waited for. @throws Refusal 503 */

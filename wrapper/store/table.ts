@@ -10,6 +10,8 @@ export class Table {
   readonly row: Row
   readonly versions: Versions
   readonly history: History
+  /** What upstream warns all readers of, as its `Warning` header says it. */
+  warning: string | undefined
   readonly #records = new Map<string, Stored>()
   /** In the API's order, which is that of bytes. */
   readonly #keys: string[] = []

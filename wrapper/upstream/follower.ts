@@ -57,6 +57,9 @@ export class Follower {
       onRefused: (status: number) => {
         if (status === 404) store.absent(resource)
       },
+      onWarning: (warning: string | undefined) => {
+        table.warning = warning
+      },
     }
     const seams = { client: this.#client, clock, random, log }
     this.#watchings.set(resource, listWatch(spec, seams, this.#options))

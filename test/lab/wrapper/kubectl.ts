@@ -198,8 +198,6 @@ const plain = (text: string, name: string): string =>
     .replaceAll(/\b\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'T')
     .replaceAll(/\b(\d+m)?\d+s\b|<unknown>/g, 'AGE')
     .replaceAll(/10\.96\.\d+\.\d+/g, 'IP')
-    // Advice that comes beside an answer; the wrapper gives none with what it answers itself.
-    .replaceAll(/^Warning: v1 Endpoints is deprecated.*\n/gm, '')
     .replaceAll(/^[IEW]\d{4} .*\n/gm, '')
     .replaceAll(/\/tmp\/\S+/g, 'FILE')
     .replaceAll(/ +/g, ' ')
