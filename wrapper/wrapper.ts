@@ -5,12 +5,12 @@ import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import type { Credentials } from '../kube/credentials.js'
 import type { Folder } from './disk/folder.js'
-import { makeLastLists, type LastLists } from './disk/last-lists.js'
 import type { AskAgent } from './health/agent-client.js'
 import { noHealth, type HealthFeed } from './health/feed.js'
 import { makeHealthFeed } from './health/health-feed.js'
 import { NodeDirectory } from './health/node-directory.js'
 import { listen, type Listener } from './listen.js'
+import { Memory } from './memory.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
 import { Proxy } from './proxy/proxy.js'
 import { makeWrapperServer, type WrapperServer } from './server.js'
@@ -43,8 +43,6 @@ export interface Wrapper {
 }
 
 const HISTORY_BYTES = 8 << 20
-/** While a start waits for the apiserver's lists. */
-const LOOK_MS = 50
 /** Certificates are read again this often. */
 const RENEW_MS = 60_000
 /** The agent probes so many nodes for us. */
@@ -56,10 +54,8 @@ class NodeWrapper implements Wrapper {
   readonly #stopper = new AbortController()
   readonly #directory = new NodeDirectory()
   readonly #health: HealthFeed
-  readonly #lists: LastLists
+  readonly #memory: Memory
   readonly #proxy: Proxy
-  /** When what the disk remembered was written, epoch ms. */
-  readonly #remembered = new Map<Resource, number>()
   readonly #listeners: Listener[] = []
   #firstVersion = Infinity
   #server: WrapperServer | undefined
@@ -81,10 +77,7 @@ class NodeWrapper implements Wrapper {
           },
         )
       : noHealth
-    this.#lists = makeLastLists(
-      { periodMs: options.savePeriodMs },
-      { folder, clock, log, itemsOf: resource => this.#itemsOf(resource as Resource) },
-    )
+    this.#memory = new Memory(options, { folder, clock, log })
     this.#proxy = new Proxy(
       { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
       {
@@ -111,7 +104,9 @@ class NodeWrapper implements Wrapper {
     // A wrong path is a mistake to be told at once; an API out of reach is waited for.
     await credentials.check()
     const wall = clock.wall()
-    const lastVersion = await this.#lists.claimVersions(last => makeVersions(wall, last).newest)
+    const lastVersion = await this.#memory.lists.claimVersions(
+      last => makeVersions(wall, last).newest,
+    )
     if (this.#stopper.signal.aborted) return
     const server = makeWrapperServer(
       {
@@ -139,14 +134,14 @@ class NodeWrapper implements Wrapper {
       server.store.table(resource).subscribe(() => this.#changed(resource))
     const views = makeViews({
       ...{ clock, version, node: this.#options.nodeName, server, proxy: this.#proxy },
-      ...{ health: this.#health, lists: this.#lists, remembered: this.#remembered },
-      startedAt: clock.now(),
+      ...{ health: this.#health, memory: this.#memory, startedAt: clock.now() },
     })
+    await this.#memory.open(server)
     await this.#listen(server, tls, views)
     if (this.#stopper.signal.aborted) return
     server.start()
     this.#health.start()
-    void this.#recall(server)
+    void this.#memory.recall(this.#stopper.signal)
     void this.#renewCertificates(tls)
   }
 
@@ -176,31 +171,7 @@ class NodeWrapper implements Wrapper {
       this.#proxy.stop(),
       followed,
     ])
-    await this.#lists.stop()
-  }
-
-  /** Give the apiserver a moment; what it has not told by then, or cannot tell, comes from disk. Never rejects. */
-  async #recall(server: WrapperServer): Promise<void> {
-    const { clock, log } = this.#seams
-    const until = clock.now() + this.#options.bootWaitMs
-    const waits = (): boolean => {
-      const followed = Object.values(server.upstream)
-      const isOpen = followed.some(({ lists, trouble }) => lists === 0 && trouble === undefined)
-      return isOpen && clock.now() < until
-    }
-    while (waits()) if (!(await sleep(clock, LOOK_MS, this.#stopper.signal))) return
-    for (const resource of RESOURCES) {
-      if ((server.upstream[resource]?.lists ?? 0) > 0) continue
-      const list = await this.#lists.load(resource)
-      const isLate = (server.upstream[resource]?.lists ?? 0) > 0 || this.#stopper.signal.aborted
-      if (list === undefined || isLate) continue
-      this.#remembered.set(resource, list.savedAt)
-      server.store.upstream(resource).replace(list.items)
-      log.warn('serving from disk until the apiserver answers', {
-        ...{ resource, objects: list.items.length },
-        savedAt: new Date(list.savedAt).toISOString(),
-      })
-    }
+    await this.#memory.lists.stop()
   }
 
   /** Certificates are replaced by others: take new ones for new connections. */
@@ -221,31 +192,19 @@ class NodeWrapper implements Wrapper {
   }
 
   #changed(resource: Resource): void {
-    const isKnown = this.#isFromApi(resource)
-    if (resource === 'nodes') this.#nodesChanged(isKnown)
-    else if (isKnown) this.#lists.changed(resource)
-    if (isKnown && this.#proxy.events.length > 0 && !this.#isCut()) this.#proxy.online()
+    if (resource === 'nodes') this.#nodesChanged()
+    else this.#memory.changed(resource)
+    const isOnline = this.#memory.isFromApi(resource) && !this.#isCut()
+    if (isOnline && this.#proxy.events.length > 0) this.#proxy.online()
   }
 
   /** A heartbeat of a Node is not worth a write; its addresses may be what the agent calls it by. */
-  #nodesChanged(isKnown: boolean): void {
+  #nodesChanged(): void {
     const { store } = this.#server!
     const changed = this.#directory.update(store.table('nodes').list())
     if (changed.length === 0) return
-    if (isKnown) this.#lists.changed('nodes')
+    this.#memory.changed('nodes')
     store.setHealth(changed)
-  }
-
-  #isFromApi(resource: Resource): boolean {
-    return (this.#server?.upstream[resource]?.lists ?? 0) > 0
-  }
-
-  #itemsOf(
-    resource: Resource,
-  ): readonly { key: string; version: string; raw: Uint8Array }[] | undefined {
-    if (!this.#isFromApi(resource)) return undefined
-    const records = this.#server!.store.table(resource).list()
-    return records.map(({ key, raw, upstream }) => ({ key, raw, version: upstream }))
   }
 
   /** Nodes that carry endpoints and that the agent knows: those of its zone. */

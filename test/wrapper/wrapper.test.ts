@@ -76,6 +76,8 @@ const memoryFolder = (): Folder & { readonly files: Map<string, Buffer> } => {
   }
 }
 
+const MERGE = { 'content-type': 'application/merge-patch+json' }
+
 let lastHost = 0
 
 /** A wrapper of node `a`. */
@@ -174,7 +176,7 @@ t.test('W8: an agent that speaks of addresses means the nodes that have them', a
     upstream.ask(
       `PATCH /api/v1/nodes/${name}/status`,
       { status: { addresses: [{ type: 'InternalIP', address }] } },
-      { 'content-type': 'application/merge-patch+json' },
+      MERGE,
     )
   t.match(await move('b', '10.0.0.9'), { status: 200 })
   await move('c', '10.0.0.2')
@@ -200,7 +202,7 @@ t.test('W15: an annotation that comes later is seen, although the endpoints stay
           annotations: { 'superedge.io/local-endpoint': local, 'superedge.io/local-port': port },
         },
       },
-      { 'content-type': 'application/merge-patch+json' },
+      MERGE,
     )
   await isSo(async () => (await address()) === '192.0.2.1')
   await annotate('169.254.20.11', '51003')
@@ -237,14 +239,54 @@ t.test('the agent is told which nodes matter here', async t => {
   t.equal(interests().at(-1), 'b', 'that carry endpoints, that it knows, and not its own')
 })
 
+t.test(
+  'W10: topology keys that cannot be read leave the last good ones, across a restart',
+  async t => {
+    const upstream = await startUpstream(t)
+    for (const [name, zone] of Object.entries({ a: 'x', b: 'x', c: 'y' })) {
+      const labels = { zone, 'kubernetes.io/hostname': name }
+      await upstream.ask(`PATCH /api/v1/nodes/${name}`, { metadata: { labels } }, MERGE)
+    }
+    const annotate = (topologyKeys: string): Promise<unknown> =>
+      upstream.ask(
+        'PATCH /api/v1/namespaces/default/services/web',
+        { metadata: { annotations: { topologyKeys } } },
+        MERGE,
+      )
+    const folder = memoryFolder()
+    await annotate('["zone"]')
+    const first = await startWrapper(t, upstream, { folder })
+    await isSo(async () => (await first.shown()) === 'a,b')
+    await annotate('["zone"')
+    await isSo(async () => (await first.status()).malformed.join() === 'default/web')
+    t.equal(await first.shown(), 'a,b')
+    await first.wrapper.stop()
+    const second = await startWrapper(t, upstream, { folder })
+    await isSo(async () => (await second.shown()) !== '')
+    t.equal(await second.shown(), 'a,b')
+    t.strictSame((await second.explain('default/web')).topologyKeys, ['zone'])
+    await annotate('["*"]')
+    await isSo(async () => (await second.shown()) === 'a,b,c')
+    t.strictSame((await second.status()).malformed, [])
+    await second.wrapper.stop()
+    await annotate('rubbish')
+    const third = await startWrapper(t, upstream, { folder })
+    await isSo(async () => (await third.status()).malformed.join() === 'default/web')
+    await isSo(async () => (await third.shown()) !== '')
+    t.equal(await third.shown(), 'a', 'what was kept is forgotten with its reason')
+  },
+)
+
 t.test('a boot without the cloud serves the disk, says so, and writes nothing', async t => {
   const upstream = await startUpstream(t)
   const folder = memoryFolder()
   const first = await startWrapper(t, upstream, { folder })
   await isSo(async () => (await first.shown()) === 'a,b,c')
+  await isSo(async () => (await first.status()).ready.reason === 'ok')
   await first.wrapper.stop()
   t.strictSame([...folder.files.keys()].sort(), [
-    ...['endpointslices.list', 'nodes.list', 'served-version', 'services.list'],
+    ...['endpointslices.list', 'nodes.list', 'served-version', 'servicecidrs.list'],
+    ...['services.list', 'topologykeys.list'],
   ]) // prettier-ignore
   const before = new Map(folder.files)
   upstream.api.cutLink('wrapper', 'refused')
@@ -257,7 +299,12 @@ t.test('a boot without the cloud serves the disk, says so, and writes nothing', 
     if (resources.some(({ source }) => source === 'disk')) view = await second.shown()
   }
   const { resources, ready } = await second.status()
-  t.match(ready, { reason: /servicecidrs/ })
+  t.match(ready, { isReady: true, reason: 'from disk: nodes, services, endpointslices' })
+  t.match(
+    resources.find(({ resource }) => resource === 'servicecidrs'),
+    { source: 'absent' },
+    'that the apiserver does not serve it is known from disk too',
+  )
   t.match(
     resources.filter(({ source }) => source === 'disk').map(({ resource, isStale }) => [resource, isStale]),
     [['nodes', true], ['services', true], ['endpointslices', true]],

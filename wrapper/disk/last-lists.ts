@@ -8,7 +8,7 @@ import {
   listFile,
   readListFile,
   sizeOf,
-  type SavedItem,
+  type SavedItems,
   type SavedList,
 } from './list-file.js'
 
@@ -26,7 +26,7 @@ export interface LastListsSeams {
   readonly clock: Clock
   readonly log: Logger
   /** Everything of a resource, as it is now; undefined while it is not known from the apiserver. */
-  readonly itemsOf: (resource: string) => readonly SavedItem[] | undefined
+  readonly itemsOf: (resource: string) => SavedItems | undefined
 }
 
 /** The last lists, on disk. Nothing of it ever throws: a full or broken disk only means that nothing is remembered. */

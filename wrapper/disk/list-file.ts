@@ -9,11 +9,14 @@ export interface SavedItem {
   readonly raw: Uint8Array
 }
 
+/** All objects of a resource; `absent`: the apiserver does not serve it. */
+export type SavedItems = readonly SavedItem[] | 'absent'
+
 /** The last list of one resource. */
 export interface SavedList {
   /** When it was written, epoch ms by the clock of then. */
   readonly savedAt: number
-  readonly items: readonly SavedItem[]
+  readonly items: SavedItems
 }
 
 /** What is read from disk: a list, or why there is none. */
@@ -39,9 +42,11 @@ const partsOf = ({ key, version, raw }: SavedItem): readonly Uint8Array[] => {
   return [u32(name.length), name, u32(number.length), number, u32(raw.length), raw]
 }
 
+const listed = (items: SavedItems): readonly SavedItem[] => (items === 'absent' ? [] : items)
+
 /** Bytes that the items take in a file. */
-export const sizeOf = (items: readonly SavedItem[]): number =>
-  items.reduce(
+export const sizeOf = (items: SavedItems): number =>
+  listed(items).reduce(
     (sum, { key, version, raw }) => sum + 12 + key.length + version.length + raw.length,
     0,
   )
@@ -66,8 +71,9 @@ export function* listFile(what: string, { savedAt, items }: SavedList): Generato
       yield buffer
     }
   }
-  yield* take(Buffer.from(`${MAGIC} ${FORMAT} ${what} ${savedAt} ${items.length}\n`))
-  for (const item of items) for (const part of partsOf(item)) yield* take(part)
+  const count = items === 'absent' ? items : items.length
+  yield* take(Buffer.from(`${MAGIC} ${FORMAT} ${what} ${savedAt} ${count}\n`))
+  for (const item of listed(items)) for (const part of partsOf(item)) yield* take(part)
   hash.update(buffer.subarray(0, used))
   yield Buffer.concat([buffer.subarray(0, used), hash.digest()])
 }
@@ -100,7 +106,7 @@ export const readListFile = (what: string, bytes: Buffer): ReadList => {
   const end = bytes.indexOf('\n')
   const line = bytes.toString('latin1', 0, Math.max(0, Math.min(end, 200)))
   const [, format, name, savedAt, count] =
-    /^edge-health list (\d{1,6}) ([a-z]+) (\d{1,16}) (\d{1,9})$/.exec(line) ?? []
+    /^edge-health list (\d{1,6}) ([a-z]+) (\d{1,16}) (\d{1,9}|absent)$/.exec(line) ?? []
   if (!line.startsWith(`${MAGIC} `)) return refuse('it is not a list of ours')
   if (Number(line.slice(MAGIC.length).split(' ')[1]) > FORMAT)
     return refuse('a newer version wrote it')
@@ -110,13 +116,15 @@ export const readListFile = (what: string, bytes: Buffer): ReadList => {
   const body = bytes.subarray(0, -DIGEST_BYTES)
   if (!sha256().update(body).digest().equals(bytes.subarray(-DIGEST_BYTES)))
     return refuse('its checksum is wrong')
-  const items = readItems(body.subarray(end + 1), Number(count))
+  const isAbsent = count === 'absent'
+  const items = readItems(body.subarray(end + 1), isAbsent ? 0 : Number(count))
   if (items === undefined) return refuse('its items do not fill it')
-  return { ok: true, list: { savedAt: Number(savedAt), items } }
+  return { ok: true, list: { savedAt: Number(savedAt), items: isAbsent ? 'absent' : items } }
 }
 
 /** Tells two contents apart without keeping either; the order of the items does not matter. */
-export const contentOf = (items: readonly SavedItem[]): string => {
+export const contentOf = (items: SavedItems): string => {
+  if (items === 'absent') return items
   const hash = sha256()
   const sorted = [...items].sort((a, b) => (a.key < b.key ? -1 : 1))
   for (const { key, version } of sorted) hash.update(`${key}\0${version}\0`)

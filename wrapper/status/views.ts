@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
-import type { LastLists } from '../disk/last-lists.js'
 import type { HealthFeed } from '../health/feed.js'
+import type { Memory } from '../memory.js'
 import type { Proxy } from '../proxy/proxy.js'
 import type { WrapperServer } from '../server.js'
 import type { Explained } from '../store/pruned-table.js'
@@ -17,9 +17,7 @@ export interface Viewed {
   readonly server: WrapperServer
   readonly proxy: Proxy
   readonly health: HealthFeed
-  readonly lists: LastLists
-  /** When what the disk remembered was written, epoch ms. */
-  readonly remembered: ReadonlyMap<Resource, number>
+  readonly memory: Memory
   readonly startedAt: number
 }
 
@@ -56,10 +54,10 @@ const sourceOf = (
 }
 
 const resourceOf = (viewed: Viewed, resource: Resource): ResourceView => {
-  const { server, clock, remembered } = viewed
+  const { server, clock, memory } = viewed
   const table = server.store.table(resource)
   const watching = server.upstream[resource]
-  const savedAt = remembered.get(resource)
+  const savedAt = memory.served.get(resource)
   const { lists, lastHeardAt, state, trouble } = watching ?? NOT_WATCHING
   const heardMs = clock.now() - lastHeardAt
   const source = sourceOf(lists, table.state === 'absent', savedAt)
@@ -87,7 +85,7 @@ const readinessOf = (resources: readonly ResourceView[]): WrapperStatusView['rea
 
 /** Views of a running wrapper. */
 export const makeViews = (viewed: Viewed): WrapperViews => {
-  const { clock, version, node, server, proxy, lists, startedAt } = viewed
+  const { clock, version, node, server, proxy, memory, startedAt } = viewed
   const at = (): string => new Date(clock.wall()).toISOString()
   return {
     status: () => {
@@ -100,7 +98,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
         uptimeSeconds: seconds(clock.now() - startedAt),
         ready: readinessOf(resources),
         health: healthOf(viewed),
-        malformed: server.store.malformed,
+        malformed: [...server.store.keptKeys.keys()],
         requests: { ...counts, passed, upgraded, unreachable },
         watchEvents: {
           ...{ written: watches.events, encoded: watches.encoded, overtaken: watches.overtaken },
@@ -109,7 +107,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
           ...{ waiting: proxy.events.length, bytes: proxy.events.bytes },
           ...{ accepted, sent, dropped, refused },
         },
-        disk: { writes: lists.writes, trouble: lists.trouble ?? null },
+        disk: { writes: memory.lists.writes, trouble: memory.lists.trouble ?? null },
       }
     },
     explain: service => {

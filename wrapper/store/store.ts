@@ -97,9 +97,15 @@ export class Store {
     return new Set(this.#pruned.flatMap(({ groups }) => [...groups.nodes]))
   }
 
-  /** Services whose topology keys cannot be read: the last good ones count. */
-  get malformed(): readonly string[] {
-    return [...this.#rules].flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [name]))
+  /** Services whose topology keys cannot be read, with the keys that count instead. */
+  get keptKeys(): ReadonlyMap<string, readonly string[]> {
+    const malformed = [...this.#rules].filter(([, { trouble }]) => trouble !== undefined)
+    return new Map(malformed.map(([service, { keys }]) => [service, keys]))
+  }
+
+  /** The keys that counted for a service in an earlier life, until the service itself says others that can be read. */
+  rememberKeys(service: string, annotation: string): void {
+    this.#rules.set(service, parseTopologyKeys(annotation, undefined))
   }
 
   /** Where upstream's state of a resource goes. */

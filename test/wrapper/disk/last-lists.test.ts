@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openFolder, type Folder } from '../../../wrapper/disk/folder.js'
 import { makeLastLists, type LastLists } from '../../../wrapper/disk/last-lists.js'
-import { listFile, readListFile, type SavedItem } from '../../../wrapper/disk/list-file.js'
+import {
+  listFile,
+  readListFile,
+  type SavedItem,
+  type SavedItems,
+} from '../../../wrapper/disk/list-file.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import fc from '../../support/properties.js'
 import { recordingLog } from '../../support/recording-log.js'
@@ -16,7 +22,7 @@ const item = (key: string, version = '1', size = 10): SavedItem => ({
   raw: new Uint8Array(size).fill(key.length),
 })
 
-const fileOf = (what: string, items: readonly SavedItem[], savedAt = 5): Buffer => {
+const fileOf = (what: string, items: SavedItems, savedAt = 5): Buffer => {
   const pieces: Buffer[] = []
   // Pieces share a buffer.
   for (const piece of listFile(what, { savedAt, items })) pieces.push(Buffer.from(piece))
@@ -32,8 +38,9 @@ t.test('what was written is read again, whatever it is', t => {
     },
     { noNullPrototype: true },
   )
+  const anyList = fc.array(anyItem, { maxLength: 30 })
   fc.assert(
-    fc.property(fc.array(anyItem, { maxLength: 30 }), fc.nat(), (items, savedAt) => {
+    fc.property(fc.oneof(anyList, fc.constant('absent' as const)), fc.nat(), (items, savedAt) => {
       const read = readListFile('nodes', fileOf('nodes', items, savedAt))
       t.ok(read.ok)
       if (read.ok) t.strictSame(read.list, { savedAt, items })
@@ -43,11 +50,17 @@ t.test('what was written is read again, whatever it is', t => {
   const large = [item('a', '1', 700_000), item('b', '2', 1), item('c', '3', 262_144)]
   const read = readListFile('nodes', fileOf('nodes', large))
   t.ok(read.ok)
-  if (!read.ok) return
+  if (!read.ok || read.list.items === 'absent') return
   for (const [i, { key, raw }] of read.list.items.entries())
     t.ok(key === large[i]!.key && Buffer.compare(raw, large[i]!.raw) === 0, 'pieces of any size')
   t.end()
 })
+
+/** The same file with something behind its items, and a digest that is right. */
+const withBody = (file: Buffer, more: string): Buffer => {
+  const body = Buffer.concat([file.subarray(0, -32), Buffer.from(more)])
+  return Buffer.concat([body, createHash('sha256').update(body).digest()])
+}
 
 t.test('a damaged file is never believed, and never throws', t => {
   const good = fileOf('nodes', [item('a'), item('b', '7', 90)])
@@ -66,6 +79,7 @@ t.test('a damaged file is never believed, and never throws', t => {
     [Buffer.from('edge-health list 2 something else\n'), /a newer version wrote it/],
     [fileOf('services', []), /it holds services/],
     [Buffer.concat([good, Buffer.from('x')]), /checksum/],
+    [withBody(fileOf('nodes', 'absent'), 'x'), /do not fill it/],
   ]
   for (const [bytes, trouble] of rows) t.match(readListFile('nodes', bytes), { ok: false, trouble })
   t.end()
@@ -78,7 +92,7 @@ interface Bed {
   readonly path: string
   /** What was replaced, in order. */
   readonly replaced: string[]
-  items: Record<string, readonly SavedItem[] | undefined>
+  items: Record<string, SavedItems | undefined>
   /** Thrown by the next writes. */
   failure: Error | undefined
 }
@@ -112,13 +126,13 @@ const until = async (holds: () => boolean): Promise<void> => {
 t.test('lists come back after a restart, for their owner alone', async t => {
   const bed = makeBed(t)
   bed.items = { nodes: [item('a'), item('b')], services: [item('x/y', '9')] }
-  bed.lists.changed('nodes')
-  bed.lists.changed('services')
+  bed.items['servicecidrs'] = 'absent'
+  for (const resource of Object.keys(bed.items)) bed.lists.changed(resource)
   await bed.clock.advance(800)
   t.strictSame(bed.replaced, [], 'not while the first lists still come')
   await bed.clock.advance(400)
-  await until(() => bed.lists.writes === 2)
-  t.strictSame(bed.replaced, ['nodes.list', 'services.list'])
+  await until(() => bed.lists.writes === 3)
+  t.strictSame(bed.replaced, ['nodes.list', 'services.list', 'servicecidrs.list'])
   t.equal(statSync(bed.path).mode & 0o777, 0o700)
   for (const name of readdirSync(bed.path))
     t.equal(statSync(join(bed.path, name)).mode & 0o777, 0o600, name)
@@ -126,6 +140,7 @@ t.test('lists come back after a restart, for their owner alone', async t => {
   const list = await next.lists.load('nodes')
   t.strictSame(list?.items, bed.items['nodes'])
   t.ok(list!.savedAt >= Date.UTC(2026, 0, 1))
+  t.match(await next.lists.load('servicecidrs'), { items: 'absent' })
   t.equal(await next.lists.load('endpoints'), undefined, 'one that was never there')
   t.equal(next.log.lines.length, 0)
 })

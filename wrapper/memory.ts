@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, type Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
+import type { Folder } from './disk/folder.js'
+import { makeLastLists, type LastLists } from './disk/last-lists.js'
+import type { SavedItem, SavedItems } from './disk/list-file.js'
+import type { WrapperServer } from './server.js'
+import { RESOURCES, type Resource } from './store/resources.js'
+
+/** How long a start waits for the apiserver, and how often a list is written. */
+export interface MemoryOptions {
+  readonly bootWaitMs: number
+  readonly savePeriodMs: number
+}
+
+/** What the memory needs of the world. */
+export interface MemorySeams {
+  readonly folder: Folder
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** While a start waits for the apiserver's lists. */
+const LOOK_MS = 50
+/** The file of the keys that count for services whose annotation cannot be read. */
+const KEYS = 'topologykeys'
+
+/** The text stands where others have their version, which tells one content from another. */
+const keysItem = ([service, keys]: readonly [string, readonly string[]]): SavedItem => ({
+  ...{ key: service, version: JSON.stringify(keys), raw: new Uint8Array() },
+})
+
+/** What the wrapper keeps for its next life, and serves of its last one until the apiserver answers. */
+export class Memory {
+  /** When what is served from disk was written, epoch ms. */
+  readonly served = new Map<Resource, number>()
+  readonly lists: LastLists
+  readonly #options: MemoryOptions
+  readonly #seams: MemorySeams
+  #server: WrapperServer | undefined
+
+  constructor(options: MemoryOptions, seams: MemorySeams) {
+    this.#options = options
+    this.#seams = seams
+    this.lists = makeLastLists(
+      { periodMs: options.savePeriodMs },
+      { ...seams, itemsOf: what => this.#itemsOf(what) },
+    )
+  }
+
+  /** Whether the apiserver itself has told what is known of a resource. */
+  isFromApi(resource: Resource): boolean {
+    return (this.#server?.upstream[resource]?.lists ?? 0) > 0
+  }
+
+  /** Take what must be known before the apiserver tells anything. Never rejects. */
+  async open(server: WrapperServer): Promise<void> {
+    this.#server = server
+    const list = await this.lists.load(KEYS)
+    if (list === undefined || list.items === 'absent') return
+    for (const { key, version } of list.items) server.store.rememberKeys(key, version)
+  }
+
+  /** Something about a resource is different now: keep it, if it is the apiserver's word. */
+  changed(resource: Resource): void {
+    if (!this.#isAbsent(resource) && !this.isFromApi(resource)) return
+    this.lists.changed(resource)
+    if (resource === 'services') this.lists.changed(KEYS)
+  }
+
+  /** Give the apiserver a moment; what it has not told by then, or cannot tell, comes from disk. Never rejects. */
+  async recall(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#seams
+    const until = clock.now() + this.#options.bootWaitMs
+    const waits = (): boolean => {
+      const followed = Object.values(this.#server!.upstream)
+      const isOpen = followed.some(({ lists, trouble }) => lists === 0 && trouble === undefined)
+      return isOpen && clock.now() < until
+    }
+    while (waits()) if (!(await sleep(clock, LOOK_MS, signal))) return
+    for (const resource of RESOURCES) {
+      if (this.isFromApi(resource)) continue
+      const list = await this.lists.load(resource)
+      const isLate = this.isFromApi(resource) || signal.aborted
+      if (list === undefined || isLate) continue
+      this.#serve(resource, list.items, list.savedAt)
+    }
+  }
+
+  #serve(resource: Resource, items: SavedItems, savedAt: number): void {
+    const { store } = this.#server!
+    this.served.set(resource, savedAt)
+    if (items === 'absent') store.absent(resource)
+    else store.upstream(resource).replace(items)
+    this.#seams.log.warn('serving from disk until the apiserver answers', {
+      ...{ resource, objects: items === 'absent' ? items : items.length },
+      savedAt: new Date(savedAt).toISOString(),
+    })
+  }
+
+  #itemsOf(what: string): SavedItems | undefined {
+    const { store } = this.#server!
+    if (what === KEYS) return [...store.keptKeys].map(keysItem)
+    const resource = what as Resource
+    if (this.#isAbsent(resource)) return 'absent'
+    if (!this.isFromApi(resource)) return undefined
+    const records = store.table(resource).list()
+    return records.map(({ key, raw, upstream }) => ({ key, raw, version: upstream }))
+  }
+
+  #isAbsent(resource: Resource): boolean {
+    return this.#server!.store.table(resource).state === 'absent'
+  }
+}
