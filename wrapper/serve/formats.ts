@@ -5,7 +5,8 @@ import type { Row } from '../store/resources.js'
 import { envelope, envelopeWriter, listChunks } from '../wire/envelope.js'
 import { watchFrameOf } from '../wire/frames.js'
 import { fromJson } from '../wire/from-json.js'
-import { toJson } from '../wire/to-json.js'
+import { JsonSink } from '../wire/json-sink.js'
+import { writeJson } from '../wire/to-json.js'
 import { asV1beta1 } from '../wire/v1beta1.js'
 import { JSON_TYPE, PROTOBUF_TYPE } from './accept.js'
 
@@ -37,18 +38,24 @@ const jsonOf = (value: unknown): string => JSON.stringify(value)
 
 const isBeta = (apiVersion: string): boolean => apiVersion.endsWith('/v1beta1')
 
+/** JSON is about so many times as long. */
+const JSON_GROWTH = 3
+
 const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
-  const item = isBeta(apiVersion)
-    ? (bytes: Uint8Array): object => toJson('EndpointSliceV1beta1', asV1beta1(bytes))
-    : (bytes: Uint8Array): object => toJson(kind, bytes)
-  const typed = (bytes: Uint8Array): object => ({ kind, apiVersion, ...item(bytes) })
-  const line = (type: string, object: object): Uint8Array =>
-    text.encode(`${jsonOf({ type, object })}\n`)
+  const beta = isBeta(apiVersion)
+  const shape = beta ? 'EndpointSliceV1beta1' : kind
+  const type = `"kind":${jsonOf(kind)},"apiVersion":${jsonOf(apiVersion)}`
+  const sinkFor = (raw: Uint8Array): JsonSink => new JsonSink(JSON_GROWTH * raw.length + 256)
+  const write = (json: JsonSink, raw: Uint8Array, first: string): JsonSink => {
+    writeJson(json, shape, beta ? asV1beta1(raw) : raw, first)
+    return json
+  }
+  const line = (value: object): Uint8Array => text.encode(`${jsonOf(value)}\n`)
   return {
     id: `json ${apiVersion}`,
     type: JSON_TYPE,
     streamType: JSON_TYPE,
-    object: bytes => text.encode(`${jsonOf(typed(bytes))}\n`),
+    object: raw => write(sinkFor(raw), raw, type).end().take(),
     *list(head, items) {
       const metadata = {
         resourceVersion: String(head.version),
@@ -57,15 +64,19 @@ const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
       }
       const start = jsonOf({ kind: `${kind}List`, apiVersion, metadata })
       let before = `${start.slice(0, -1)},"items":[`
-      for (const bytes of items) {
-        yield text.encode(before + jsonOf(item(bytes)))
+      for (const raw of items) {
+        yield text.encode(before)
+        yield write(sinkFor(raw), raw, '').take()
         before = ','
       }
       yield text.encode(before === ',' ? ']}\n' : `${before}]}\n`)
     },
-    event: (type, bytes) => line(type, typed(bytes)),
-    error: refusal => line('ERROR', statusBody(refusal)),
-    refusal: refusal => text.encode(`${jsonOf(statusBody(refusal))}\n`),
+    event: (event, raw) => {
+      const json = sinkFor(raw).open('{').key('"type":').value(event).key('"object":')
+      return write(json, raw, type).close('}').end().take()
+    },
+    error: refusal => line({ type: 'ERROR', object: statusBody(refusal) }),
+    refusal: refusal => line(statusBody(refusal)),
   }
 }
 

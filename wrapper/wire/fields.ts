@@ -37,6 +37,7 @@ export class Fields {
   from: number
   /** Where the field ends. */
   end: number
+  readonly #first: number
   readonly #limit: number
   #value = 0
 
@@ -45,7 +46,13 @@ export class Fields {
     this.start = start
     this.from = start
     this.end = start
+    this.#first = start
     this.#limit = limit
+  }
+
+  /** The same fields from the first one on. */
+  again(): Fields {
+    return new Fields(this.raw, this.#first, this.#limit)
   }
 
   /** The fields of the message that the present field holds. */
@@ -69,6 +76,12 @@ export class Fields {
   /** The whole present field with its tag; a part of `raw`, not a copy. */
   whole(): Uint8Array {
     return this.raw.subarray(this.start, this.end)
+  }
+
+  /** Where the text of the present field lies. */
+  textRange(): Range {
+    if (this.type !== BYTES) throw new WireError(`field ${this.number}`, 'must be text')
+    return { start: this.from, end: this.end }
   }
 
   /** The text of the present field; what is no UTF-8 becomes U+FFFD, as Go's JSON writes it. */

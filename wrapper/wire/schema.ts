@@ -20,6 +20,8 @@ export type Simple = (typeof SCALARS)[number] | (typeof SPECIALS)[number]
 export interface Field {
   readonly number: number
   readonly name: string
+  /** The name as JSON has it before a value, with quotes and colon. */
+  readonly key: string
   readonly type: Simple | Message
   readonly form: 'one' | 'list' | 'map'
   readonly absence: Absence
@@ -77,6 +79,7 @@ const readTable = (table: string): ReadonlyMap<string, Message> => {
     current.fields.push({
       number: Number(number),
       name,
+      key: `"${name}":`,
       type: isSimple(type) ? type : draftOf(type),
       form,
       absence,

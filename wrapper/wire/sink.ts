@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { BYTES, VARINT } from './fields.js'
+import { Growing } from './growing.js'
 
 const encoder = new TextEncoder()
 const LOW = 2 ** 32
@@ -12,25 +13,9 @@ export const varintSize = (value: number): number => {
 }
 
 /** Collects the bytes of a message. Negative numbers are written as int64, in ten bytes, as Go does. */
-export class Sink {
-  #bytes: Uint8Array
-  #length = 0
-
-  constructor(capacity = 256) {
-    this.#bytes = new Uint8Array(capacity)
-  }
-
-  get length(): number {
-    return this.#length
-  }
-
-  /** What was written. The sink is of no use afterwards. A capacity that was guessed right costs no copy. */
-  take(): Uint8Array {
-    return this.#length === this.#bytes.length ? this.#bytes : this.#bytes.slice(0, this.#length)
-  }
-
+export class Sink extends Growing {
   varint(value: number): this {
-    this.#reserve(value < 0 ? 10 : varintSize(value))
+    this.reserve(value < 0 ? 10 : varintSize(value))
     if (value < 0) return this.#negative(value)
     let rest = value
     for (; rest >= LOW; rest = Math.floor(rest / 128)) this.#put((rest % 128) | 0x80)
@@ -47,9 +32,9 @@ export class Sink {
   /** A whole field that is text. */
   text(field: number, value: string): this {
     // At most three bytes for each UTF-16 unit.
-    this.#reserve(20 + value.length * 3)
+    this.reserve(20 + value.length * 3)
     return this.message(field, () => {
-      this.#length += encoder.encodeInto(value, this.#bytes.subarray(this.#length)).written
+      this.used += encoder.encodeInto(value, this.memory.subarray(this.used)).written
     })
   }
 
@@ -60,35 +45,27 @@ export class Sink {
       .copy(value)
   }
 
-  /** These bytes as they are. */
-  copy(value: Uint8Array): this {
-    this.#reserve(value.length)
-    this.#bytes.set(value, this.#length)
-    this.#length += value.length
-    return this
-  }
-
   /** A whole field around what `write` writes into this very sink. */
   message(field: number, write: (inside: Sink) => unknown): this {
     this.varint(field * 8 + BYTES)
-    this.#reserve(1)
-    const from = ++this.#length
+    this.reserve(1)
+    const from = ++this.used
     write(this)
-    const size = this.#length - from
+    const size = this.used - from
     const extra = varintSize(size) - 1
-    this.#reserve(extra)
+    this.reserve(extra)
     // Nearly all messages are shorter than 128 bytes; the others move over by the bytes that their length needs.
-    if (extra > 0) this.#bytes.copyWithin(from + extra, from, this.#length)
-    this.#length += extra
+    if (extra > 0) this.memory.copyWithin(from + extra, from, this.used)
+    this.used += extra
     let at = from - 1
     let rest = size
-    for (; rest >= 128; rest >>>= 7) this.#bytes[at++] = (rest & 0x7f) | 0x80
-    this.#bytes[at] = rest
+    for (; rest >= 128; rest >>>= 7) this.memory[at++] = (rest & 0x7f) | 0x80
+    this.memory[at] = rest
     return this
   }
 
   #put(byte: number): void {
-    this.#bytes[this.#length++] = byte
+    this.memory[this.used++] = byte
   }
 
   #negative(value: number): this {
@@ -96,13 +73,5 @@ export class Sink {
     for (; rest >= 128n; rest >>= 7n) this.#put(Number(rest & 0x7fn) | 0x80)
     this.#put(Number(rest))
     return this
-  }
-
-  #reserve(more: number): void {
-    const wanted = this.#length + more
-    if (wanted <= this.#bytes.length) return
-    const larger = new Uint8Array(Math.max(wanted, this.#bytes.length * 2))
-    larger.set(this.#bytes.subarray(0, this.#length))
-    this.#bytes = larger
   }
 }

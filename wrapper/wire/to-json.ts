@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Fields } from './fields.js'
+import { Fields, type Range } from './fields.js'
+import { JsonSink } from './json-sink.js'
 import type { JsonMap } from './kinds.js'
 import { isScalar, messageOf, type Field, type Message, type Shape, type Simple } from './schema.js'
+import { Sink } from './sink.js'
 import { FIRST_SECOND, LAST_SECOND } from './time.js'
 import { WireError } from './wire-error.js'
 
+/** Go's zero time is null. */
 const readTime = (time: Fields): string | null => {
   let seconds = FIRST_SECOND
   while (time.next()) if (time.number === 1) seconds = time.integer()
@@ -43,110 +46,161 @@ const readFieldsV1 = (fieldsV1: Fields): unknown => {
   }
 }
 
-const readSimple = (type: Simple, field: Fields): unknown => {
+const writeSimple = (json: JsonSink, type: Simple, field: Fields): void => {
   switch (type) {
     case 'string':
-      return field.text()
+      json.text(field.raw, field.textRange())
+      break
     case 'bool':
-      return field.integer() !== 0
+      json.ascii(field.integer() === 0 ? 'false' : 'true')
+      break
     case 'int32':
-      return field.integer() | 0
+      json.ascii(String(field.integer() | 0))
+      break
     case 'int64':
-      return field.integer()
+      json.ascii(String(field.integer()))
+      break
     case 'Time':
-      return readTime(field.inside())
+      json.value(readTime(field.inside()))
+      break
     case 'Quantity':
-      return readQuantity(field.inside())
+      json.value(readQuantity(field.inside()))
+      break
     case 'IntOrString':
-      return readIntOrString(field.inside())
+      json.value(readIntOrString(field.inside()))
+      break
     case 'FieldsV1':
-      return readFieldsV1(field.inside())
+      json.value(readFieldsV1(field.inside()))
   }
 }
 
-const readOne = (type: Field['type'], field: Fields): unknown =>
-  typeof type === 'string' ? readSimple(type, field) : readMessage(type, field.inside())
+const writeValue = (json: JsonSink, type: Field['type'], field: Fields): void => {
+  if (typeof type === 'string') writeSimple(json, type, field)
+  else writeObject(json, type, field.inside(), '')
+}
 
-/** The value that an absent field stands for. */
-const zeroOf = (type: Field['type']): unknown => {
-  switch (type) {
-    case 'string':
-      return ''
-    case 'bool':
-      return false
-    case 'int32':
-    case 'int64':
-    case 'IntOrString':
-      return 0
-    case 'Quantity':
-      return '0'
-    case 'Time':
-    case 'FieldsV1':
-      return null
-    default:
-      return readMessage(type, new Fields(NOTHING))
-  }
+const ZEROS: Readonly<Record<Simple, unknown>> = {
+  string: '',
+  bool: false,
+  int32: 0,
+  int64: 0,
+  IntOrString: 0,
+  Quantity: '0',
+  Time: null,
+  FieldsV1: null,
 }
 
 const NOTHING = new Uint8Array(0)
 
-const readEntry = (type: Field['type'], entry: Fields): readonly [string, unknown] => {
-  let key = ''
-  let value: unknown
+/** The value that an absent field stands for. */
+const writeZero = (json: JsonSink, type: Field['type']): void => {
+  if (typeof type === 'string') json.value(ZEROS[type])
+  else writeObject(json, type, new Fields(NOTHING), '')
+}
+
+/** Whether Go leaves the value out that stands in the bytes. */
+const isLeftOut = ({ type, form, absence }: Field, field: Fields): boolean => {
+  if (form !== 'one') return false
+  if (absence === 'omitzero') return type === 'Time' && readTime(field.inside()) === null
+  if (absence !== 'omitempty' || !isScalar(type)) return false
+  if (type === 'string') {
+    const { start, end } = field.textRange()
+    return start === end
+  }
+  return (type === 'int32' ? field.integer() | 0 : field.integer()) === 0
+}
+
+/** What JSON says of a field that is not there. */
+const writeAbsent = (json: JsonSink, field: Field): void => {
+  const { key, type, form, absence } = field
+  if (absence === 'pointer') return
+  if (absence === 'omitempty' && (form !== 'one' || isScalar(type))) return
+  if (absence === 'omitzero' && (form !== 'one' || type === 'Time')) return
+  json.key(key)
+  if (form === 'one') writeZero(json, type)
+  else json.ascii('null')
+}
+
+const writeEntry = (json: JsonSink, type: Field['type'], entry: Fields): void => {
+  let key: Range = { start: 0, end: 0 }
+  let value: Fields | undefined
   while (entry.next()) {
-    if (entry.number === 1) key = entry.text()
-    else if (entry.number === 2) value = readOne(type, entry)
+    if (entry.number === 1) key = entry.textRange()
+    else if (entry.number === 2) value = new Fields(entry.raw, entry.start, entry.end)
   }
-  return [key, value ?? zeroOf(type)]
+  json.text(entry.raw, key).colon()
+  if (value?.next() === true) writeValue(json, type, value)
+  else writeZero(json, type)
 }
 
-/** What was found of a field so far; lists and maps come piece by piece. */
-const collect = (field: Field, fields: Fields, sofar: unknown): unknown => {
-  const { form, type } = field
-  if (form === 'one') {
-    if (sofar !== undefined) throw new WireError(field.name, 'must be given once')
-    return readOne(type, fields)
+const inOrder = (fields: Fields): Fields => {
+  const all: { readonly number: number; readonly bytes: Uint8Array }[] = []
+  while (fields.next()) all.push({ number: fields.number, bytes: fields.whole() })
+  all.sort((a, b) => a.number - b.number)
+  const sink = new Sink()
+  for (const { bytes } of all) sink.copy(bytes)
+  return new Fields(sink.take())
+}
+
+const BRACKETS = { one: undefined, list: ['[', ']'], map: ['{', '}'] } as const
+
+/** @returns false when the fields are not in the order of their numbers */
+const writeFields = (json: JsonSink, message: Message, fields: Fields): boolean => {
+  /** Of the next field of the message that nothing was said of. */
+  let next = 0
+  let bracket: ']' | '}' | undefined
+  const endField = (): void => {
+    if (bracket !== undefined) json.close(bracket)
+    bracket = undefined
   }
-  const pieces = (sofar ?? []) as unknown[]
-  pieces.push(form === 'list' ? readOne(type, fields) : readEntry(type, fields.inside()))
-  return pieces
-}
-
-const isZero = (value: unknown): boolean => value === '' || value === 0 || value === false
-
-/** The value that JSON gets for a field that is neither list nor map nor pointer; undefined leaves it out. */
-const settleOne = ({ type, absence }: Field, value: unknown): unknown => {
-  if (absence === 'omitzero') return value ?? undefined
-  return absence === 'omitempty' && isScalar(type) && isZero(value) ? undefined : value
-}
-
-/** The value that JSON gets; undefined leaves the field out. */
-const settle = (field: Field, found: unknown): unknown => {
-  const { form, type, absence } = field
-  if (form === 'map' && found !== undefined)
-    // Not by assignment: `__proto__` is a key like any other.
-    return Object.fromEntries(found as [string, unknown][])
-  if (absence === 'pointer') return found
-  if (form === 'one') return settleOne(field, found ?? zeroOf(type))
-  return found ?? (absence === 'always' ? null : undefined)
-}
-
-const readMessage = (message: Message, fields: Fields): JsonMap => {
-  const found: unknown[] = []
   while (fields.next()) {
     const place = message.places[fields.number]
     // A newer apiserver may know more than our table.
     if (place === undefined) continue
-    found[place] = collect(message.fields[place]!, fields, found[place])
+    const field = message.fields[place]!
+    if (place < next - 1) return false
+    if (place >= next) {
+      endField()
+      for (; next < place; next++) writeAbsent(json, message.fields[next]!)
+      next++
+      if (isLeftOut(field, fields)) continue
+      json.key(field.key)
+      const brackets = BRACKETS[field.form]
+      if (brackets !== undefined) json.open(brackets[0])
+      bracket = brackets?.[1]
+    } else if (field.form === 'one') throw new WireError(field.name, 'must be given once')
+    if (field.form === 'map') writeEntry(json, field.type, fields.inside())
+    else writeValue(json, field.type, fields)
   }
-  const json: Record<string, unknown> = {}
-  message.fields.forEach((field, place) => {
-    const value = settle(field, found[place])
-    if (value !== undefined) json[field.name] = value
-  })
-  return json
+  endField()
+  for (; next < message.fields.length; next++) writeAbsent(json, message.fields[next]!)
+  return true
 }
 
+/** @param first members that come before those of the message, without braces; '' for none */
+const writeObject = (json: JsonSink, message: Message, fields: Fields, first: string): void => {
+  json.open('{')
+  if (first !== '') json.ascii(first)
+  const { mark } = json
+  if (!writeFields(json, message, fields)) {
+    // Go writes them in order; anything else is put in order and read again.
+    json.back(mark)
+    writeFields(json, message, inOrder(fields.again()))
+  }
+  json.close('}')
+}
+
+/**
+ * Write the object as kube-apiserver writes it in JSON, without `apiVersion` and `kind`.
+ * @param first members in ASCII that come before its own
+ * @throws WireError
+ */
+export const writeJson = (json: JsonSink, shape: Shape, raw: Uint8Array, first = ''): void =>
+  writeObject(json, messageOf(shape), new Fields(raw), first)
+
 /** The object as kube-apiserver writes it in JSON, without `apiVersion` and `kind`. @throws WireError */
-export const toJson = (shape: Shape, raw: Uint8Array): JsonMap =>
-  readMessage(messageOf(shape), new Fields(raw))
+export const toJson = (shape: Shape, raw: Uint8Array): JsonMap => {
+  const json = new JsonSink(3 * raw.length)
+  writeJson(json, shape, raw)
+  return JSON.parse(Buffer.from(json.take()).toString()) as JsonMap
+}

@@ -264,6 +264,10 @@ t.test('what clients may write otherwise than the apiserver', t => {
   t.match(again('Node', { metadata: { creationTimestamp: '2026-01-02T03:04:05.678+02:00' } }), {
     metadata: { creationTimestamp: '2026-01-02T01:04:05Z' },
   })
+  const odd = '"\\\n\u0001\u007fé\u2028😀'
+  t.match(again('Node', { metadata: { labels: { [odd]: odd } } }), {
+    metadata: { labels: { [odd]: odd } },
+  })
   t.strictSame(again('Node', { metadata: null, kind: 'Node', surprise: 1 })['metadata'], {})
   t.strictSame(again('Node', { metadata: { creationTimestamp: null } })['metadata'], {})
   t.end()
@@ -289,6 +293,16 @@ t.test('protobuf that Go would write otherwise', t => {
     metadata: { labels: { a: '' } },
     status: { capacity: { b: '0' } },
   })
+  t.match(
+    toJson('Node', hex('1a 05 0a 03 0a01 62  0a 05 5a 03 0a01 61')),
+    { metadata: { labels: { a: '' } }, status: { capacity: { b: '0' } } },
+    'fields in another order',
+  )
+  t.strictSame(
+    toJson('Node', hex('0a 07 5a 05 0a 03 61ff62'))['metadata'],
+    { labels: { 'a\ufffdb': '' } },
+    'text that is no UTF-8',
+  )
   t.match(toJson('Service', hex('12 08 0a 06 18 8180808010')), { spec: { ports: [{ port: 1 }] } })
   t.end()
 })
