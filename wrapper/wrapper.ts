@@ -13,6 +13,7 @@ import { listen, type Listener } from './listen.js'
 import { Memory } from './memory.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
 import { Proxy } from './proxy/proxy.js'
+import type { ObjectVersions } from './proxy/versions.js'
 import { makeWrapperServer, type WrapperServer } from './server.js'
 import { keyOf, parseTarget } from './serve/target.js'
 import { statusRoutes } from './status/routes.js'
@@ -83,7 +84,7 @@ class NodeWrapper implements Wrapper {
       {
         ...{ clock, random, log },
         road: () => credentials.anonymous(),
-        upstreamVersion: (path, served) => this.#upstreamVersion(path, served),
+        versionsOf: path => this.#versionsOf(path),
         isOurs: version => this.#isOurs(version),
         isCut: () => this.#isCut(),
       },
@@ -217,11 +218,21 @@ class NodeWrapper implements Wrapper {
     return names
   }
 
-  #upstreamVersion(path: string, served: string): string | undefined {
-    if (!this.#isOurs(served)) return undefined
+  #versionsOf(path: string): ObjectVersions | undefined {
     const target = parseTarget(path.replace(/\/status\/?$/, ''))
     if (target?.name === undefined) return undefined
-    return this.#server?.store.upstreamVersion(target.row.resource, keyOf(target), Number(served))
+    const key = keyOf(target)
+    const record = () => this.#server?.store.table(target.row.resource).get(key)
+    return {
+      upstreamOf: served => {
+        const now = record()
+        return String(now?.version) === served ? now?.upstream : undefined
+      },
+      servedOf: upstream => {
+        const now = record()
+        return now?.upstream === upstream ? String(now.version) : undefined
+      },
+    }
   }
 
   #isOurs(version: string): boolean {

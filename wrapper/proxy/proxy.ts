@@ -8,11 +8,12 @@ import type { Random } from '../../core/random.js'
 import type { Material } from '../../kube/credentials.js'
 import { expired, Refusal, statusBody, tooLarge } from '../../kube/status.js'
 import { readRequest, type PassedRequest } from './asked.js'
+import { readBody, withLength } from './bodies.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
 import { endToEnd, requestHeaders } from './headers.js'
 import { tunnel } from './tunnel.js'
 import { UpstreamPool, type OpenCall, type UpstreamAnswer } from './upstream-call.js'
-import { putVersionsBack } from './versions-back.js'
+import { putVersionsBack, showOurVersions, type ObjectVersions } from './versions.js'
 
 /** What the proxy needs of the world. */
 export interface ProxySeams {
@@ -21,8 +22,8 @@ export interface ProxySeams {
   readonly log: Logger
   /** The way to upstream without any credentials of ours. */
   readonly road: () => Promise<Material>
-  /** Upstream's version of the object at this path that we serve at `served`. */
-  readonly upstreamVersion: (path: string, served: string) => string | undefined
+  /** Of the object at this path; undefined when it is none that we serve. */
+  readonly versionsOf: (path: string) => ObjectVersions | undefined
   /** Whether a version is one that we have served. */
   readonly isOurs: (version: string) => boolean
   /** Upstream is known to be away: nobody needs to wait long. */
@@ -42,17 +43,8 @@ const ANSWER_MS = 70_000
 const CUT_ANSWER_MS = 5_000
 /** What kube-apiserver takes. */
 const MAX_BODY_BYTES = 3 << 20
-
-const readBody = async (request: IncomingMessage): Promise<Buffer> => {
-  const parts: Buffer[] = []
-  let size = 0
-  for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length
-    if (size > MAX_BODY_BYTES) throw tooLarge(`the request is larger than ${MAX_BODY_BYTES} bytes`)
-    parts.push(part)
-  }
-  return Buffer.concat(parts, size)
-}
+/** What it answers about one object is not much longer. */
+const MAX_ANSWER_BYTES = 16 << 20
 
 const away = (reason: string): Refusal =>
   new Refusal(
@@ -70,17 +62,6 @@ const refuse = (response: ServerResponse, refusal: Refusal): void => {
     'Content-Length': body.length,
   })
   response.end(body)
-}
-
-/** Length or transfer coding of a body that was read whole and may have changed. */
-const withLength = (headers: string[], body: Buffer | undefined): string[] => {
-  if (body === undefined) return headers
-  const kept = headers.flatMap((name, i) =>
-    i % 2 === 0 && !/^(content-length|transfer-encoding)$/i.test(name)
-      ? [name, headers[i + 1]!]
-      : [],
-  )
-  return [...kept, 'Content-Length', String(body.length)]
 }
 
 interface Passing {
@@ -170,9 +151,12 @@ export class Proxy {
   }
 
   async #wholeBody(request: IncomingMessage, { path }: PassedRequest): Promise<Buffer> {
-    const body = await readBody(request)
-    const type = request.headers['content-type']
-    return putVersionsBack(body, type, served => this.#seams.upstreamVersion(path, served))
+    const body = await readBody(request, MAX_BODY_BYTES, () =>
+      tooLarge(`the request is larger than ${MAX_BODY_BYTES} bytes`),
+    )
+    const versions = this.#seams.versionsOf(path)
+    if (versions === undefined) return body
+    return putVersionsBack(body, request.headers['content-type'], versions)
   }
 
   #answerMs(isLong: boolean): number | undefined {
@@ -186,11 +170,29 @@ export class Proxy {
     this.counts.passed++
     const { response: from } = answer
     const { statusCode = 502, statusMessage, rawHeaders } = from
+    const headers = endToEnd(rawHeaders)
     response.sendDate = false
-    response.writeHead(statusCode, statusMessage, endToEnd(rawHeaders))
+    const versions = this.#toShow(passing, answer)
+    if (versions !== undefined) {
+      const whole = await readBody(from, MAX_ANSWER_BYTES, () => new Error('answer is too long'))
+      const body = showOurVersions(whole, from.headers['content-type'], versions)
+      response.writeHead(statusCode, statusMessage, withLength(headers, body)).end(body)
+      return
+    }
+    response.writeHead(statusCode, statusMessage, headers)
     // A watch may have nothing to say for a long time.
     response.flushHeaders()
     await new Promise<void>(resolve => pipeline(from, response, () => resolve()))
+  }
+
+  /** What the answer to a write says of an object that we serve. */
+  #toShow(
+    { asked, body }: Passing,
+    { kind, response: { statusCode, headers } }: UpstreamAnswer,
+  ): ObjectVersions | undefined {
+    const isPlain = kind === 'response' && headers['content-encoding'] === undefined
+    const isWhole = body !== undefined && statusCode === 200 && isPlain
+    return isWhole ? this.#seams.versionsOf(asked.path) : undefined
   }
 
   async #ask(passing: Passing): Promise<UpstreamAnswer> {
@@ -207,10 +209,11 @@ export class Proxy {
   async #send({ asked, request, response, body }: Passing, isPooled: boolean): Promise<OpenCall> {
     const { method = 'GET', url = '/' } = request
     const { host } = await this.#pool.server()
+    const headers = requestHeaders(request.rawHeaders, host)
     const isSafe = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'].includes(method)
     const call = await this.#pool.open({
       ...{ method, url, answerMs: this.#answerMs(asked.isLong) },
-      headers: withLength(requestHeaders(request.rawHeaders, host), body),
+      headers: body === undefined ? headers : withLength(headers, body),
       isPooled: isPooled && isSafe && (body !== undefined || !asked.isWrite),
     })
     // Whoever leaves takes its request along.

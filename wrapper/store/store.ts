@@ -158,12 +158,6 @@ export class Store {
     }
   }
 
-  /** Upstream's version of an object that we serve at this version; undefined when it is no longer the same. */
-  upstreamVersion(resource: Resource, key: string, served: number): string | undefined {
-    const record = this.#tables[resource].get(key)
-    return record?.version === served ? record.upstream : undefined
-  }
-
   #surroundings(): Surroundings {
     const { self, keysMode } = this.#options
     const health = this.#health

@@ -126,6 +126,7 @@ const writes: readonly Row[] = [
   { args: words('apply -f -'), input: service('NAME', 81, '2'), says: /configured/ },
   { args: words('get service NAME -o json'), says: /"port": 81/ },
   { args: words('diff -f -'), input: service('NAME', 82), says: /port: 82/ },
+  { args: words('diff -f -'), input: service('NAME', 81, '2'), says: /^$/ },
   {
     args: words('apply --server-side --force-conflicts -f -'),
     // Server-side apply knows ports by number: another one is one more, of the same name.

@@ -25,7 +25,7 @@ const startProxy = async (t: Test, given: Partial<ProxySeams> & Pick<ProxySeams,
     { maxEvents: 3, maxBytes: 100_000 },
     {
       ...{ clock: systemClock, random: systemRandom, log },
-      upstreamVersion: () => undefined,
+      versionsOf: () => undefined,
       isOurs: () => false,
       isCut: () => false,
       ...given,
@@ -221,19 +221,36 @@ t.test("a write of what we served carries upstream's version", async t => {
   const asked: string[] = []
   const bed = await startProxy(t, {
     road: roadTo(api.url),
-    upstreamVersion: (path, served) => {
+    versionsOf: path => {
+      if (!path.startsWith('/api/v1/nodes/')) return undefined
       asked.push(path)
-      return served === '1795270850123456' ? '7' : undefined
+      return {
+        upstreamOf: served => (served === '1795270850123456' ? '7' : undefined),
+        servedOf: upstream => (upstream === '7' ? '1795270850123456' : undefined),
+      }
     },
   })
-  api.script(answer({}))
+  api.script(answer({ metadata: { name: 'ä', resourceVersion: '7' } }))
   const body = '{"metadata":{"name":"ä","resourceVersion":"1795270850123456"}}'
-  await call(bed, '/api/v1/nodes/n1?dryRun=All', { method: 'PUT' }, body)
+  const put = { method: 'PUT' }
+  const unchanged = await call(bed, '/api/v1/nodes/n1?dryRun=All', put, body)
+  t.equal(unchanged.text, body, 'and its answer ours again, as reads have it')
+  t.equal(unchanged.headers['content-length'], String(Buffer.byteLength(body)))
   const { body: sent, headers } = await api.request(0)
   t.equal(sent, '{"metadata":{"name":"ä","resourceVersion":"7"}}')
   t.equal(headers['content-length'], String(Buffer.byteLength(sent)))
-  t.strictSame(asked, ['/api/v1/nodes/n1'])
-  const large = await call(bed, '/api/v1/nodes/n1', { method: 'PUT' }, Buffer.alloc((3 << 20) + 1))
+  t.strictSame([...new Set(asked)], ['/api/v1/nodes/n1'])
+  const told = '{"metadata":{"resourceVersion":"7"}}'
+  const others: [what: string, path: string, headers: Record<string, string>, status: number][] = [
+    ['another object', '/api/v1/namespaces/n/pods/p', {}, 200],
+    ['a refusal', '/api/v1/nodes/n1', {}, 409],
+    ['what is packed', '/api/v1/nodes/n1', { 'content-encoding': 'identity' }, 200],
+  ]
+  for (const [what, path, headers, status] of others) {
+    api.script(answer(told, { headers, status }))
+    t.match(await call(bed, path, put, '{}'), { status, text: told }, `${what} is left alone`)
+  }
+  const large = await call(bed, '/api/v1/nodes/n1', put, Buffer.alloc((3 << 20) + 1))
   t.equal(large.status, 413)
   t.match(JSON.parse(large.text), { kind: 'Status', reason: 'RequestEntityTooLarge' })
 })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { readRequest } from '../../../wrapper/proxy/asked.js'
 import { endToEnd, requestHeaders, upgradeHeaders } from '../../../wrapper/proxy/headers.js'
-import { putVersionsBack } from '../../../wrapper/proxy/versions-back.js'
+import { putVersionsBack, showOurVersions } from '../../../wrapper/proxy/versions.js'
 import { envelope, openEnvelope } from '../../../wrapper/wire/envelope.js'
 import { readMeta, withVersion } from '../../../wrapper/wire/meta.js'
 
@@ -54,9 +54,12 @@ t.test('what a request asks for', t => {
 
 t.test("a write gets upstream's version back where it names ours", t => {
   const ours = '1795270850123456'
-  const back = (served: string): string | undefined => (served === ours ? '812' : undefined)
+  const versions = {
+    upstreamOf: (served: string) => (served === ours ? '812' : undefined),
+    servedOf: (upstream: string) => (upstream === '812' ? ours : undefined),
+  }
   const inJson = (text: string): string =>
-    putVersionsBack(Buffer.from(text), 'application/json', back).toString()
+    putVersionsBack(Buffer.from(text), 'application/json', versions).toString()
   const rows: [given: string, expected: string][] = [
     [`{"metadata":{"resourceVersion":"${ours}","name":"ä"}}`, '{"metadata":{"resourceVersion":"812","name":"ä"}}'],
     [`[{"op":"test","path":"/metadata/resourceVersion","value": "${ours}"}]`, '[{"op":"test","path":"/metadata/resourceVersion","value": "812"}]'],
@@ -66,18 +69,26 @@ t.test("a write gets upstream's version back where it names ours", t => {
   ] // prettier-ignore
   for (const [given, expected] of rows) t.equal(inJson(given), expected)
   const untouched = Buffer.from('{"a":"1"}')
-  t.equal(putVersionsBack(untouched, undefined, back), untouched, 'the very same bytes')
+  t.equal(putVersionsBack(untouched, undefined, versions), untouched, 'the very same bytes')
+  const shown: [given: string, expected: string][] = [
+    ['{"metadata":{"resourceVersion":"812","name":"ä"}}', `{"metadata":{"resourceVersion":"${ours}","name":"ä"}}`],
+    ['{"metadata": {"resourceVersion": "812"}}', `{"metadata": {"resourceVersion": "${ours}"}}`],
+    ['{"metadata":{"resourceVersion":"811","labels":{"n":"812"}}}', '{"metadata":{"resourceVersion":"811","labels":{"n":"812"}}}'],
+  ] // prettier-ignore
+  for (const [given, expected] of shown)
+    t.equal(showOurVersions(Buffer.from(given), 'application/json', versions).toString(), expected)
 
   const type = 'application/vnd.kubernetes.protobuf'
   const named = Buffer.from([0x0a, 0x04, 0x0a, 0x02, 0x6e, 0x31])
   const body = (version: string): Buffer =>
     Buffer.from(envelope('v1', 'Node', withVersion(named, version)))
-  const changed = openEnvelope(putVersionsBack(body(ours), type, back))
+  const changed = openEnvelope(putVersionsBack(body(ours), type, versions))
   t.match(changed, { apiVersion: 'v1', kind: 'Node' })
   t.match(readMeta(changed.raw), { name: 'n1', version: '812' })
   const other = body('811')
-  t.equal(putVersionsBack(other, type, back), other)
+  t.equal(putVersionsBack(other, type, versions), other)
+  t.strictSame(showOurVersions(body('812'), type, versions), body(ours))
   const broken = Buffer.from('k8s\0rubbish')
-  t.equal(putVersionsBack(broken, type, back), broken, 'upstream says what is wrong with it')
+  t.equal(putVersionsBack(broken, type, versions), broken, 'upstream says what is wrong with it')
   t.end()
 })
