@@ -34,6 +34,7 @@ export interface Format {
 }
 
 const text = new TextEncoder()
+const NEWLINE = text.encode('\n')
 const jsonOf = (value: unknown): string => JSON.stringify(value)
 
 const isBeta = (apiVersion: string): boolean => apiVersion.endsWith('/v1beta1')
@@ -55,7 +56,7 @@ const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
     id: `json ${apiVersion}`,
     type: JSON_TYPE,
     streamType: JSON_TYPE,
-    object: raw => write(sinkFor(raw), raw, type).end().take(),
+    object: raw => write(sinkFor(raw), raw, type).copy(NEWLINE).take(),
     *list(head, items) {
       const metadata = {
         resourceVersion: String(head.version),
@@ -73,7 +74,7 @@ const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
     },
     event: (event, raw) => {
       const json = sinkFor(raw).open('{').key('"type":').value(event).key('"object":')
-      return write(json, raw, type).close('}').end().take()
+      return write(json, raw, type).close('}').copy(NEWLINE).take()
     },
     error: refusal => line({ type: 'ERROR', object: statusBody(refusal) }),
     refusal: refusal => line(statusBody(refusal)),

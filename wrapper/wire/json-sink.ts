@@ -4,7 +4,6 @@ import { Growing } from './growing.js'
 
 const encoder = new TextEncoder()
 
-const NEWLINE = 0x0a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
@@ -74,12 +73,6 @@ export class JsonSink extends Growing {
   colon(): this {
     this.#byte(COLON)
     this.#isFirst = true
-    return this
-  }
-
-  /** The newline behind a whole text. */
-  end(): this {
-    this.#byte(NEWLINE)
     return this
   }
 

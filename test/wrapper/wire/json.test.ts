@@ -3,14 +3,18 @@ import t from 'tap'
 import { envelope, listChunks, openEnvelope, splitList } from '../../../wrapper/wire/envelope.js'
 import { FrameReader, watchFrame } from '../../../wrapper/wire/frames.js'
 import { fromJson } from '../../../wrapper/wire/from-json.js'
+import { JsonSink } from '../../../wrapper/wire/json-sink.js'
 import type { Shape } from '../../../wrapper/wire/schema.js'
-import { toJson } from '../../../wrapper/wire/to-json.js'
+import { toJson, writeJson } from '../../../wrapper/wire/to-json.js'
 import { realBodies as real } from '../../support/real-bodies.js'
 
 for (const { name, json, protobuf } of real.bodies) {
   t.test(`${real.from}: ${name}`, t => {
     const { apiVersion, kind, raw } = openEnvelope(protobuf)
     t.strictSame({ kind, apiVersion, ...toJson(kind as Shape, raw) }, json, 'JSON from protobuf')
+    const text = new JsonSink()
+    writeJson(text, kind as Shape, raw, `"kind":"${kind}","apiVersion":"${apiVersion}"`)
+    t.strictSame(JSON.parse(Buffer.from(text.take()).toString()), json, 'members before its own')
     const written = fromJson(kind as Shape, json)
     t.strictSame(Buffer.from(written), Buffer.from(raw), 'protobuf from JSON, byte for byte')
     t.strictSame(Buffer.from(envelope(apiVersion, kind, written)), protobuf, 'and the whole body')
