@@ -117,6 +117,7 @@ const reboot = scene(
       const nodes = lab.proxies.proxied
       await Promise.all(nodes.map(node => Promise.all([node.killProxy(), node.killWrapper()])))
       await Promise.all(nodes.map(node => node.forgetRules()))
+      await Promise.all(nodes.map(node => node.seenWithoutRules()))
       for (const node of nodes) {
         node.startWrapper()
         node.startProxy()

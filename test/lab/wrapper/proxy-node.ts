@@ -189,6 +189,12 @@ export class ProxyNode {
     await this.node.space.run('sh', ['-c', forget])
   }
 
+  /** Resolves when a look at the kernel found no rules: one that began earlier still shows what was there. */
+  async seenWithoutRules(): Promise<void> {
+    while (!this.#isOver && this.backends !== undefined)
+      await new Promise(resolve => setTimeout(resolve, SAMPLE_MS))
+  }
+
   /** What the kernel knows now. */
   get backends(): Backends {
     return this.rules.at(-1)?.backends
