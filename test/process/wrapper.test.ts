@@ -215,7 +215,10 @@ t.test("kube-proxy's view of a zone of three", async t => {
     t.notMatch(watch.seen, ['ERROR'], 'an end is no error')
     t.equal(statSync(state).mode & 0o777, 0o700)
     const files = readdirSync(state).sort()
-    t.strictSame(files, ['endpointslices.list', 'nodes.list', 'served-version', 'services.list'])
+    t.strictSame(files, [
+      ...['endpointslices.list', 'nodes.list', 'served-version', 'servicecidrs.list'],
+      ...['services.list', 'topologykeys.list'],
+    ])
     for (const name of files) t.equal(statSync(join(state, name)).mode & 0o777, 0o600, name)
   })
 
