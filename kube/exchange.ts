@@ -3,6 +3,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { readWhole } from '../core/read-whole.js'
 import type { Material } from './credentials.js'
 
 /** One HTTP request, as the apiserver gets it. */
@@ -129,13 +130,5 @@ export const exchange = async (
  * Read a whole body.
  * @throws RangeError when it is larger than `maxBytes` (after inflating); else what broke the connection.
  */
-export const readBody = async ({ body }: Exchange, maxBytes: number): Promise<Buffer> => {
-  const parts: Buffer[] = []
-  let size = 0
-  for await (const part of body as AsyncIterable<Buffer>) {
-    size += part.length
-    if (size > maxBytes) throw new RangeError(`the answer is larger than ${maxBytes} bytes`)
-    parts.push(part)
-  }
-  return Buffer.concat(parts, size)
-}
+export const readBody = ({ body }: Exchange, maxBytes: number): Promise<Buffer> =>
+  readWhole(body, maxBytes, () => new RangeError(`the answer is larger than ${maxBytes} bytes`))

@@ -10,7 +10,7 @@ import { noHealth, type HealthFeed } from './health/feed.js'
 import { makeHealthFeed } from './health/health-feed.js'
 import { NodeDirectory } from './health/node-directory.js'
 import { listen, type Listener } from './listen.js'
-import { Memory } from './memory.js'
+import { Persistence } from './persistence.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
 import { Proxy } from './proxy/proxy.js'
 import type { ObjectVersions } from './proxy/versions.js'
@@ -55,7 +55,7 @@ class NodeWrapper implements Wrapper {
   readonly #stopper = new AbortController()
   readonly #directory = new NodeDirectory()
   readonly #health: HealthFeed
-  readonly #memory: Memory
+  readonly #persistence: Persistence
   readonly #proxy: Proxy
   readonly #listeners: Listener[] = []
   #firstVersion = Infinity
@@ -78,7 +78,7 @@ class NodeWrapper implements Wrapper {
           },
         )
       : noHealth
-    this.#memory = new Memory(options, { folder, clock, log })
+    this.#persistence = new Persistence(options, { folder, clock, log })
     this.#proxy = new Proxy(
       { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
       {
@@ -105,7 +105,7 @@ class NodeWrapper implements Wrapper {
     // A wrong path is a mistake to be told at once; an API out of reach is waited for.
     await credentials.check()
     const wall = clock.wall()
-    const lastVersion = await this.#memory.lists.claimVersions(
+    const lastVersion = await this.#persistence.lists.claimVersions(
       last => makeVersions(wall, last).newest,
     )
     if (this.#stopper.signal.aborted) return
@@ -135,14 +135,14 @@ class NodeWrapper implements Wrapper {
       server.store.table(resource).subscribe(() => this.#changed(resource))
     const views = makeViews({
       ...{ clock, version, node: this.#options.nodeName, server, proxy: this.#proxy },
-      ...{ health: this.#health, memory: this.#memory, startedAt: clock.now() },
+      ...{ health: this.#health, persistence: this.#persistence, startedAt: clock.now() },
     })
-    await this.#memory.open(server)
+    await this.#persistence.open(server)
     await this.#listen(server, tls, views)
     if (this.#stopper.signal.aborted) return
     server.start()
     this.#health.start()
-    void this.#memory.recall(this.#stopper.signal)
+    void this.#persistence.recall(this.#stopper.signal)
     void this.#renewCertificates(tls)
   }
 
@@ -172,7 +172,7 @@ class NodeWrapper implements Wrapper {
       this.#proxy.stop(),
       followed,
     ])
-    await this.#memory.lists.stop()
+    await this.#persistence.lists.stop()
   }
 
   /** Certificates are replaced by others: take new ones for new connections. */
@@ -194,9 +194,9 @@ class NodeWrapper implements Wrapper {
 
   #changed(resource: Resource): void {
     if (resource === 'nodes') this.#nodesChanged()
-    else this.#memory.changed(resource)
-    const isOnline = this.#memory.isFromApi(resource) && !this.#isCut()
-    if (isOnline && this.#proxy.events.length > 0) this.#proxy.online()
+    else this.#persistence.changed(resource)
+    const waits = this.#proxy.events.length > 0
+    if (waits && this.#persistence.isFromApi(resource) && !this.#isCut()) this.#proxy.online()
   }
 
   /** A heartbeat of a Node is not worth a write; its addresses may be what the agent calls it by. */
@@ -204,7 +204,7 @@ class NodeWrapper implements Wrapper {
     const { store } = this.#server!
     const changed = this.#directory.update(store.table('nodes').list())
     if (changed.length === 0) return
-    this.#memory.changed('nodes')
+    this.#persistence.changed('nodes')
     store.setHealth(changed)
   }
 

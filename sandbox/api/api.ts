@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import { InvalidInputError, reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
+import { readWhole } from '../../core/read-whole.js'
 import { Link } from './link.js'
 import { Objects, type Call } from './objects.js'
 import { parsePath } from './paths.js'
@@ -59,16 +60,8 @@ export interface RecordedRequest {
 const MAX_RECORDED = 10_000
 const SYSTEM_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
-const readBody = async (request: IncomingMessage): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > MAX_BODY) throw tooLarge(`Request entity too large: limit is ${MAX_BODY}`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
+const readBody = (request: IncomingMessage): Promise<Buffer> =>
+  readWhole(request, MAX_BODY, () => tooLarge(`Request entity too large: limit is ${MAX_BODY}`))
 
 const send = (response: ServerResponse, answer: routes.Answer): void => {
   response.writeHead(answer.code, {

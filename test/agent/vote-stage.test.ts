@@ -45,17 +45,20 @@ t.test('younger records are judged unless the zone is whole', async t => {
     return votes - before
   }
   const e = new ScriptedEvidence(SIZE, roster.self, { now: clock.now() })
+  const passQuietly = async (): Promise<void> => {
+    for (let i = 0; i < 10; i++) {
+      await clock.advance(2_000)
+      e.hear(range(SIZE), clock.now())
+      stage.vote()
+    }
+  }
   store.zone.set(stateOf(e))
   t.equal(
     votesOf(() => stage.refreshed()),
     1,
     'nothing was judged yet',
   )
-  for (let i = 0; i < 10; i++) {
-    await clock.advance(2_000)
-    e.hear(range(SIZE), clock.now())
-    stage.vote()
-  }
+  await passQuietly()
   t.equal(
     votesOf(() => stage.refreshed()),
     0,
@@ -72,11 +75,7 @@ t.test('younger records are judged unless the zone is whole', async t => {
     1,
     'another roster',
   )
-  for (let i = 0; i < 10; i++) {
-    await clock.advance(2_000)
-    e.hear(range(SIZE), clock.now())
-    stage.vote()
-  }
+  await passQuietly()
   e.say([1], [2], true, clock.now())
   stage.vote()
   t.equal(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { readWhole } from '../../core/read-whole.js'
 import type { AgentAnswer } from './agent-client.js'
 
 const MAX_DOCUMENT_BYTES = 8 << 20
@@ -12,12 +13,7 @@ export const withQuery = (address: string, query: Readonly<Record<string, string
 
 /** A whole answer as text. Rejects with RangeError for one that no agent gives. */
 export const readDocument = async (chunks: AgentAnswer['chunks']): Promise<string> => {
-  const parts: Uint8Array[] = []
-  let size = 0
-  for await (const part of chunks) {
-    size += part.length
-    if (size > MAX_DOCUMENT_BYTES) throw new RangeError(`/localinfo is larger than ${size} bytes`)
-    parts.push(part)
-  }
-  return Buffer.concat(parts, size).toString('utf8')
+  const tooLarge = (): Error =>
+    new RangeError(`/localinfo is larger than ${MAX_DOCUMENT_BYTES} bytes`)
+  return (await readWhole(chunks, MAX_DOCUMENT_BYTES, tooLarge)).toString('utf8')
 }

@@ -55,3 +55,11 @@ export const upgradeHeaders = (raw: RawHeaders, host: string): string[] => {
   )
   return [...requestHeaders(raw, host), 'Connection', 'Upgrade', 'Upgrade', protocols.join(', ')]
 }
+
+/** The same with the length of a body that was read whole and may have changed. */
+export const withLength = (raw: RawHeaders, { length }: Buffer): string[] => [
+  ...pairsOf(raw)
+    .filter(([name]) => !/^(content-length|transfer-encoding)$/i.test(name))
+    .flat(),
+  ...['Content-Length', String(length)],
+]

@@ -5,12 +5,12 @@ import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
+import { readWhole } from '../../core/read-whole.js'
 import type { Material } from '../../kube/credentials.js'
 import { expired, Refusal, statusBody, tooLarge } from '../../kube/status.js'
 import { readRequest, type PassedRequest } from './asked.js'
-import { readBody, withLength } from './bodies.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
-import { endToEnd, requestHeaders } from './headers.js'
+import { endToEnd, requestHeaders, withLength } from './headers.js'
 import { tunnel } from './tunnel.js'
 import { UpstreamPool, type OpenCall, type UpstreamAnswer } from './upstream-call.js'
 import { putVersionsBack, showOurVersions, type ObjectVersions } from './versions.js'
@@ -45,6 +45,9 @@ const CUT_ANSWER_MS = 5_000
 const MAX_BODY_BYTES = 3 << 20
 /** What it answers about one object is not much longer. */
 const MAX_ANSWER_BYTES = 16 << 20
+
+const answerTooLarge = (): Error =>
+  new RangeError(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`)
 
 const away = (reason: string): Refusal =>
   new Refusal(
@@ -151,7 +154,7 @@ export class Proxy {
   }
 
   async #wholeBody(request: IncomingMessage, { path }: PassedRequest): Promise<Buffer> {
-    const body = await readBody(request, MAX_BODY_BYTES, () =>
+    const body = await readWhole(request, MAX_BODY_BYTES, () =>
       tooLarge(`the request is larger than ${MAX_BODY_BYTES} bytes`),
     )
     const versions = this.#seams.versionsOf(path)
@@ -174,7 +177,7 @@ export class Proxy {
     response.sendDate = false
     const versions = this.#toShow(passing, answer)
     if (versions !== undefined) {
-      const whole = await readBody(from, MAX_ANSWER_BYTES, () => new Error('answer is too long'))
+      const whole = await readWhole(from, MAX_ANSWER_BYTES, answerTooLarge)
       const body = showOurVersions(whole, from.headers['content-type'], versions)
       response.writeHead(statusCode, statusMessage, withLength(headers, body)).end(body)
       return

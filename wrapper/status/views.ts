@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 import type { HealthFeed } from '../health/feed.js'
-import type { Memory } from '../memory.js'
+import type { Persistence } from '../persistence.js'
 import type { Proxy } from '../proxy/proxy.js'
 import type { WrapperServer } from '../server.js'
 import type { Explained } from '../store/pruned-table.js'
@@ -17,7 +17,7 @@ export interface Viewed {
   readonly server: WrapperServer
   readonly proxy: Proxy
   readonly health: HealthFeed
-  readonly memory: Memory
+  readonly persistence: Persistence
   readonly startedAt: number
 }
 
@@ -54,10 +54,10 @@ const sourceOf = (
 }
 
 const resourceOf = (viewed: Viewed, resource: Resource): ResourceView => {
-  const { server, clock, memory } = viewed
+  const { server, clock, persistence } = viewed
   const table = server.store.table(resource)
   const watching = server.upstream[resource]
-  const savedAt = memory.served.get(resource)
+  const savedAt = persistence.servedFromDisk.get(resource)
   const { lists, lastHeardAt, state, trouble } = watching ?? NOT_WATCHING
   const heardMs = clock.now() - lastHeardAt
   const source = sourceOf(lists, table.state === 'absent', savedAt)
@@ -85,7 +85,7 @@ const readinessOf = (resources: readonly ResourceView[]): WrapperStatusView['rea
 
 /** Views of a running wrapper. */
 export const makeViews = (viewed: Viewed): WrapperViews => {
-  const { clock, version, node, server, proxy, memory, startedAt } = viewed
+  const { clock, version, node, server, proxy, persistence, startedAt } = viewed
   const at = (): string => new Date(clock.wall()).toISOString()
   return {
     status: () => {
@@ -107,7 +107,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
           ...{ waiting: proxy.events.length, bytes: proxy.events.bytes },
           ...{ accepted, sent, dropped, refused },
         },
-        disk: { writes: memory.lists.writes, trouble: memory.lists.trouble ?? null },
+        disk: { writes: persistence.lists.writes, trouble: persistence.lists.trouble ?? null },
       }
     },
     explain: service => {

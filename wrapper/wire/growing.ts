@@ -10,10 +10,6 @@ export abstract class Growing {
     this.memory = new Uint8Array(capacity)
   }
 
-  get length(): number {
-    return this.used
-  }
-
   /** What was written. This object is of no use afterwards. */
   take(): Uint8Array {
     return this.used === this.memory.length ? this.memory : this.memory.slice(0, this.used)

@@ -17,8 +17,8 @@ interface Mark {
 }
 
 /**
- * Collects JSON. Commas come by themselves: before each member or element but the first. No tree is built: one event of a
- * slice with 30 endpoints would be 200 objects, and they are the most of what a change costs.
+ * Collects JSON. Commas come by themselves: before each member or element but the first. No tree of objects is built, which
+ * for a slice of 30 endpoints would be a few hundred of them in each event.
  */
 export class JsonSink extends Growing {
   #isFirst = true

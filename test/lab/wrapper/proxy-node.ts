@@ -58,6 +58,8 @@ const EVERY_MS = 100
 /** A lost SYN is sent again after one second, and a machine may be busy. */
 const LIMIT_MS = 3_000
 const SAMPLE_MS = 150
+/** For a look at the kernel, on a machine as busy as it may be. */
+const LOOK_LIMIT_MS = 30_000
 /**
  * The kernel remembers for so long where a connection without an answer went, 120 s by itself. A new one that draws the
  * same source port is sent there too, whatever the rules say by then; a customer comes round all ports in some 90 s.
@@ -191,8 +193,11 @@ export class ProxyNode {
 
   /** Resolves when a look at the kernel found no rules: one that began earlier still shows what was there. */
   async seenWithoutRules(): Promise<void> {
-    while (!this.#isOver && this.backends !== undefined)
+    const end = performance.now() + LOOK_LIMIT_MS
+    while (!this.#isOver && this.backends !== undefined) {
+      if (performance.now() > end) throw new Error(`${this.name} still has rules of kube-proxy`)
       await new Promise(resolve => setTimeout(resolve, SAMPLE_MS))
+    }
   }
 
   /** What the kernel knows now. */

@@ -98,13 +98,12 @@ t.test('what a sink writes is what fields read', t => {
       fc.integer({ min: 1, max: 2 ** 29 - 1 }),
       (value, text, number) => {
         const sink = new Sink(0).number(number, value).text(number, text)
-        const size = sink.length
         const written = sink.take()
         const fields = new Fields(written)
         fields.next()
         const isSame = fields.number === number && fields.integer() === value
         fields.next()
-        return isSame && written.length === size && fields.text() === text && !fields.next()
+        return isSame && fields.text() === text && !fields.next()
       },
     ),
     { numRuns: 500 },
@@ -112,7 +111,7 @@ t.test('what a sink writes is what fields read', t => {
   fc.assert(
     fc.property(
       fc.maxSafeInteger().map(Math.abs),
-      value => new Sink(0).varint(value).length === varintSize(value),
+      value => new Sink(0).varint(value).take().length === varintSize(value),
     ),
   )
   t.end()

@@ -8,13 +8,13 @@ import type { WrapperServer } from './server.js'
 import { RESOURCES, type Resource } from './store/resources.js'
 
 /** How long a start waits for the apiserver, and how often a list is written. */
-export interface MemoryOptions {
+export interface PersistenceOptions {
   readonly bootWaitMs: number
   readonly savePeriodMs: number
 }
 
-/** What the memory needs of the world. */
-export interface MemorySeams {
+/** What persistence needs of the world. */
+export interface PersistenceSeams {
   readonly folder: Folder
   readonly clock: Clock
   readonly log: Logger
@@ -31,15 +31,15 @@ const keysItem = ([service, keys]: readonly [string, readonly string[]]): SavedI
 })
 
 /** What the wrapper keeps for its next life, and serves of its last one until the apiserver answers. */
-export class Memory {
+export class Persistence {
   /** When what is served from disk was written, epoch ms. */
-  readonly served = new Map<Resource, number>()
+  readonly servedFromDisk = new Map<Resource, number>()
   readonly lists: LastLists
-  readonly #options: MemoryOptions
-  readonly #seams: MemorySeams
+  readonly #options: PersistenceOptions
+  readonly #seams: PersistenceSeams
   #server: WrapperServer | undefined
 
-  constructor(options: MemoryOptions, seams: MemorySeams) {
+  constructor(options: PersistenceOptions, seams: PersistenceSeams) {
     this.#options = options
     this.#seams = seams
     this.lists = makeLastLists(
@@ -89,7 +89,7 @@ export class Memory {
 
   #serve(resource: Resource, items: SavedItems, savedAt: number): void {
     const { store } = this.#server!
-    this.served.set(resource, savedAt)
+    this.servedFromDisk.set(resource, savedAt)
     if (items === 'absent') store.absent(resource)
     else store.upstream(resource).replace(items)
     this.#seams.log.warn('serving from disk until the apiserver answers', {
