@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: core ← vote, plugins, kube, options ← agent, sandbox, wrapper ← cli. Imports go down only; each package has one owner folder.
+// Floors: core ← vote, plugins, net, options, kube (which sees net) ← agent, sandbox, wrapper ← cli. Imports go down only; each package has one owner folder.
 const only = (name, from, allowed) => ({
   name,
   severity: 'error',
@@ -19,17 +19,18 @@ module.exports = {
     only('core-is-the-ground-floor', '^core/', '^core/'),
     only('vote-sees-core', '^vote/', '^(vote|core)/'),
     only('plugins-see-core', '^plugins/', '^(plugins|core)/'),
-    only('kube-sees-core', '^kube/', '^(kube|core)/'),
+    only('net-sees-core', '^net/', '^(net|core)/'),
+    only('kube-sees-net-and-core', '^kube/', '^(kube|net|core)/'),
     only('options-see-core', '^options/', '^(options|core)/'),
-    only('agent-looks-down', '^agent/', '^(agent|kube|plugins|vote|options|core)/'),
-    only('sandbox-looks-down', '^sandbox/', '^(sandbox|kube|core)/'),
-    only('wrapper-looks-down', '^wrapper/', '^(wrapper|kube|options|core)/'),
+    only('agent-looks-down', '^agent/', '^(agent|kube|net|plugins|vote|options|core)/'),
+    only('sandbox-looks-down', '^sandbox/', '^(sandbox|kube|net|core)/'),
+    only('wrapper-looks-down', '^wrapper/', '^(wrapper|kube|net|options|core)/'),
     only('wire-sees-core', '^wrapper/wire/', '^(wrapper/wire|core)/'),
     only('prune-sees-wire', '^wrapper/prune/', '^(wrapper/(prune|wire)|core)/'),
     only(
       'cli-never-sees-test',
       '^cli/',
-      '^(cli|agent|sandbox|wrapper|kube|plugins|vote|options|core)/',
+      '^(cli|agent|sandbox|wrapper|kube|net|plugins|vote|options|core)/',
     ),
     {
       name: 'rules-are-pure',

@@ -15,6 +15,7 @@ const sourceFolders = [
   'core',
   'vote',
   'plugins',
+  'net',
   'kube',
   'options',
   'agent',

@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'CREDENTIALS'
   | 'LISTEN'
   | 'MALFORMED_WIRE'
+  | 'OVER_BUDGET'
 
 /** The root of all errors that this project throws on purpose. The code decides; the message is for people. */
 export class EdgeHealthError extends Error {

@@ -3,7 +3,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { readWhole } from '../core/read-whole.js'
+import { readWhole } from '../net/read-whole.js'
 import type { Material } from './credentials.js'
 
 /** One HTTP request, as the apiserver gets it. */

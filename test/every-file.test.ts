@@ -9,6 +9,7 @@ for (const folder of [
   'core',
   'vote',
   'plugins',
+  'net',
   'kube',
   'options',
   'agent',

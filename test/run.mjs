@@ -17,6 +17,7 @@ const folders = [
   'core',
   'vote',
   'plugins',
+  'net',
   'kube',
   'options',
   'agent',

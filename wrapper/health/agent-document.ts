@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readWhole } from '../../core/read-whole.js'
+import { readWhole } from '../../net/read-whole.js'
 import type { AgentAnswer } from './agent-client.js'
 
 const MAX_DOCUMENT_BYTES = 8 << 20

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { ByteBudget, type Source } from '../../net/byte-budget.js'
+
+const member = (key: string): Source => ({ key, isMember: true })
+const stranger = (key: string): Source => ({ key, isMember: false })
+const full = { code: 'OVER_BUDGET' }
+
+t.test('FW5: the total holds, whatever is sent at once', async t => {
+  const budget = new ByteBudget({ total: 10, perSource: 10 })
+  const first = budget.open(stranger('a'))
+  first.take(6)
+  const second = budget.open(stranger('b'))
+  t.throws(() => second.take(5), {
+    ...full,
+    message: 'no room for 5 more bytes of a body from b',
+  })
+  t.equal(budget.held, 6, 'what was refused is not held')
+  second.take(4)
+  first.free()
+  first.free()
+  t.equal(budget.held, 4, 'given back once')
+  second.take(6)
+  second.free()
+  t.equal(budget.held, 0)
+})
+
+t.test('FA23: one source has its share, strangers leave what is reserved for members', async t => {
+  const budget = new ByteBudget({ total: 10, perSource: 4, reserved: 3 })
+  budget.open(stranger('a')).take(4)
+  t.throws(() => budget.open(stranger('a')).take(1), full, 'over all bodies of a source')
+  budget.open(stranger('b')).take(3)
+  t.throws(() => budget.open(stranger('c')).take(1), full, 'strangers have had theirs')
+  const known = budget.open(member('m'))
+  known.take(3)
+  t.throws(() => budget.open(member('n')).take(1), full, 'the total is for all')
+  known.free()
+  budget.open(member('n')).take(3)
+  t.equal(budget.held, 10)
+})
