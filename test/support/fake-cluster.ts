@@ -33,6 +33,20 @@ export interface Write {
   readonly mark: readonly [before: boolean, after: boolean]
   /** Whether anything but the version differs afterwards. */
   readonly isChange: boolean
+  /** The Lease's renewTime before and after; empty in writes of Nodes. */
+  readonly renewTime: readonly [before: string, after: string]
+  /** The apiserver's own clock, epoch ms. */
+  readonly wall: number
+  /** Keys of the taints that were not there before. */
+  readonly tainted: readonly string[]
+}
+
+/** A request that arrived, whatever became of it. */
+export interface Call {
+  readonly at: number
+  readonly by: string
+  /** As in `patch n1/status`. */
+  readonly what: string
 }
 
 const matchOf = (pick: { selector: string } | { name: string }): ((raw: Raw) => boolean) => {
@@ -44,6 +58,12 @@ const matchOf = (pick: { selector: string } | { name: string }): ((raw: Raw) => 
 const isMarked = (raw: Raw): boolean =>
   (raw.metadata['annotations'] as Record<string, string> | undefined)?.['nodeunhealth'] !==
   undefined
+
+const renewTimeOf = (raw: Raw): string =>
+  (raw['spec'] as { renewTime?: string } | undefined)?.renewTime ?? ''
+
+const taintKeysOf = (raw: Raw): string[] =>
+  ((raw['spec'] as { taints?: { key: string }[] } | undefined)?.taints ?? []).map(({ key }) => key)
 
 interface Subscription {
   readonly client: string
@@ -63,6 +83,8 @@ const LISTS = { 'status.conditions': 'type', 'status.addresses': 'type' }
  */
 export class FakeCluster {
   readonly writes: Write[] = []
+  /** Called with each request that arrives; what it returns is thrown at the caller. */
+  onCall: ((call: Call) => Error | undefined) | undefined
   readonly events: (NodeEvent & { readonly by: string; readonly at: number })[] = []
   readonly #clock: Clock
   readonly #objects = new Map<string, Raw>()
@@ -138,6 +160,8 @@ export class FakeCluster {
     })
     if (signal.aborted) throw signal.reason
     if (!arrived) throw new KubeUnreachableError(what, 'connection refused')
+    const refusal = this.onCall?.({ at: this.#clock.now(), by: client, what })
+    if (refusal !== undefined) throw refusal
     return work()
   }
 
@@ -181,7 +205,10 @@ export class FakeCluster {
     const next = { ...after, ...kept }
     const mark = [isMarked(before), isMarked(next)] as const
     const isChange = !isDeepStrictEqual(before, next)
-    this.writes.push({ at: this.#clock.now(), by, node, kind, mark, isChange })
+    const renewTime = [renewTimeOf(before), renewTimeOf(next)] as const
+    const tainted = taintKeysOf(next).filter(key => !taintKeysOf(before).includes(key))
+    const [at, wall] = [this.#clock.now(), this.#clock.wall()]
+    this.writes.push({ at, wall, by, node, kind, mark, isChange, renewTime, tainted })
     return this.#store(where, next)
   }
 

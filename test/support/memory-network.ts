@@ -44,7 +44,14 @@ export class MemoryNetwork {
   jitterMs: number
   loss: number
   /** Whoever listens on the wire: every body that is sent, requests and answers. */
-  onWire: ((body: Uint8Array, route: Route, kind: 'request' | 'answer') => void) | undefined
+  onWire:
+    | ((
+        body: Uint8Array,
+        route: Route,
+        kind: 'request' | 'answer',
+        link: { readonly from: string; readonly to: string },
+      ) => void)
+    | undefined
   readonly traffic = new Map<string, Traffic>()
   /** Probes that went out to other hosts. */
   probes = 0
@@ -61,6 +68,8 @@ export class MemoryNetwork {
   /** Added to each packet to or from these hosts. */
   readonly #slow = new Map<string, number>()
   readonly #kept = new Map<string, { at: number; listener: Receive }>()
+  /** Requests on these links wait with somebody on the path, whether or not their senders still do. */
+  readonly #held = new Map<string, (() => void)[]>()
 
   constructor(clock: Clock, random: Random, o: NetworkOptions = {}) {
     this.#clock = clock
@@ -131,6 +140,28 @@ export class MemoryNetwork {
   /** Each group reaches only itself; who is in no group reaches nobody. */
   partition(...groups: readonly (readonly string[])[]): void {
     this.#sides = new Map(groups.flatMap((group, side) => group.map(address => [address, side])))
+  }
+
+  /** Whoever is on the path keeps requests from one to the other, and passes them on when he likes. */
+  hold(from: string, to: string): void {
+    const link = `${from} ${to}`
+    if (!this.#held.has(link)) this.#held.set(link, [])
+  }
+
+  /** Pass on, in order, what was kept; the link is as before. */
+  release(from: string, to: string): void {
+    const link = `${from} ${to}`
+    const kept = this.#held.get(link) ?? []
+    this.#held.delete(link)
+    for (const pass of kept) pass()
+  }
+
+  /** Somebody who holds, or pretends to hold, this address sends a request of his own; the answer is nobody's. */
+  inject(from: string, to: string, route: Route, body: Uint8Array): void {
+    this.#clock.after(this.latencyMs, () => {
+      if (!this.#down.has(to))
+        this.#whenAwake(to, () => this.#listeners.get(to)?.(route, body, from))
+    })
   }
 
   healAll(): void {
@@ -217,10 +248,10 @@ export class MemoryNetwork {
           }),
         )
       const ask = (): void => {
-        this.onWire?.(body, route, 'request')
+        this.onWire?.(body, route, 'request', { from, to })
         this.sentBy(from).messages++
         this.#carry({ ...link, bytes: body.length + REQUEST_OVERHEAD }, DATA_TIMEOUT_MS, () => {
-          this.#whenAwake(to, () => {
+          this.#onPath(link, () => {
             const listener = this.#listeners.get(to)
             if (listener === undefined) {
               refuse()
@@ -231,7 +262,7 @@ export class MemoryNetwork {
             const back = { from: to, to: from, isAlive: link.isAlive }
             const bytes = answer.body.length + ANSWER_OVERHEAD
             this.sentBy(to).messages++
-            this.onWire?.(answer.body, route, 'answer')
+            this.onWire?.(answer.body, route, 'answer', back)
             this.#carry({ ...back, bytes }, DATA_TIMEOUT_MS, () =>
               this.#whenAwake(from, () => done(answer)),
             )
@@ -244,6 +275,13 @@ export class MemoryNetwork {
       }
       this.#connect(link, () => (this.#listeners.has(to) ? ask() : refuse()))
     })
+  }
+
+  #onPath({ from, to }: { from: string; to: string }, arrive: () => void): void {
+    const kept = this.#held.get(`${from} ${to}`)
+    const pass = (): void => this.#whenAwake(to, arrive)
+    if (kept === undefined) pass()
+    else kept.push(pass)
   }
 
   #whenAwake(address: string, work: () => void): void {

@@ -17,12 +17,15 @@ export interface Truth {
   readonly brake: boolean
 }
 
+/** What it looks at in a write. */
+type Deed = Pick<Write, 'at' | 'by' | 'node' | 'kind' | 'mark' | 'isChange'>
+
 /** What the observer can see. */
 export interface Sight {
   now(): number
   nodes(): readonly Truth[]
   canReach(from: string, to: string): boolean
-  readonly writes: readonly Write[]
+  readonly writes: readonly Deed[]
 }
 
 /** A decision that a majority stood behind may still be written after the majority is lost: hold, ranks, retries. */
@@ -89,7 +92,7 @@ export class Observer {
       this.#say(`${node.name} calls itself down`)
   }
 
-  #review(write: Write, nodes: readonly Truth[]): void {
+  #review(write: Deed, nodes: readonly Truth[]): void {
     const { by, node, kind, at, mark } = write
     if (kind === 'lease' || !nodes.some(({ name }) => name === by)) return
     const what = `${by} writes ${node}/${kind} at ${at}`

@@ -5,9 +5,12 @@ import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import type { Scheduler } from '../../agent/scheduler.js'
 import type { StateFolder, StateName } from '../../agent/state-folder.js'
+import { ZONE_CONFIG } from '../../agent/node-list/zone-config.js'
+import { ZONE_LABEL } from '../../agent/node-list/zone-rule.js'
 import { sleep, type Clock } from '../../core/clock.js'
+import type { HttpGet } from '../../core/dial.js'
 import type { Random } from '../../core/random.js'
-import { FakeClock } from './fake-clock.js'
+import { FakeClock, type Pace } from './fake-clock.js'
 import { FakeCluster } from './fake-cluster.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
@@ -36,8 +39,10 @@ const memoryFolder = (files: Map<StateName, string>): StateFolder => ({
   troubles: new Map(),
 })
 
-/** How a kubelet is: it answers, says that it is bad, or does not answer. */
-type Health = 'well' | 'sick' | 'silent'
+/** How a kubelet is: it answers, says that it is bad, does not answer, or is well and has no healthz port. */
+type Health = 'well' | 'sick' | 'silent' | 'portless'
+
+const isWell = (kubelet: Health): boolean => kubelet === 'well' || kubelet === 'portless'
 
 export interface Machine {
   readonly name: string
@@ -59,6 +64,10 @@ export interface Machine {
   isTooSlow: boolean
   /** Its own probes all fail, whatever they ask. */
   isBlind: boolean
+  /** Its own probes cannot be made: no descriptor is left. */
+  isUnable: boolean
+  /** What somebody else answers at its address in the kubelet's place, while it is off; undefined refuses. */
+  impostor: number | undefined
   /** The cluster lists it as a node of the zone. */
   isMember: boolean
 }
@@ -67,6 +76,10 @@ export interface WorldOptions extends NetworkOptions {
   readonly seed?: number
   readonly flags?: readonly string[]
   readonly profile?: 'default' | 'fast'
+  /** How finely time passes. @default exact */
+  readonly pace?: Pace
+  /** Zones by label are on, and all nodes are in this one. @default all nodes are one zone */
+  readonly zone?: string
 }
 
 const addressOfNode = (index: number): string => `10.0.${index >> 8}.${(index & 255) + 1}`
@@ -80,7 +93,7 @@ setMaxListeners(0, never)
 
 /** A whole zone on virtual time: real agents, a network that loses and cuts, a cluster in memory. */
 export class World {
-  readonly clock = new FakeClock()
+  readonly clock: FakeClock
   readonly cluster: FakeCluster
   readonly network: MemoryNetwork
   readonly machines: Machine[] = []
@@ -91,10 +104,13 @@ export class World {
 
   constructor(size: number, o: WorldOptions = {}) {
     this.#o = o
+    this.clock = new FakeClock(undefined, undefined, o.pace)
     this.#random = seededRandom((o.seed ?? 1) + 77_777)
     this.cluster = new FakeCluster(this.clock)
     this.network = new MemoryNetwork(this.clock, seededRandom(o.seed ?? 1), o)
     this.cluster.put('secret', 'edge-health-keys', { data: { primary: 'a key of the test world' } })
+    if (o.zone !== undefined)
+      this.cluster.put('configmap', ZONE_CONFIG, { data: { TaintZoneAdmission: 'true' } })
     for (let index = 0; index < size; index++) this.addMachine()
     this.observer = new Observer({
       now: () => this.clock.now(),
@@ -114,11 +130,13 @@ export class World {
       ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
       ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
       ...{ isFrozen: false, isForeign: false, isTooSlow: false, isBlind: false, isMember: true },
+      ...{ isUnable: false, impostor: undefined },
     }
     this.machines.push(machine)
     this.cluster.put('node', name, {
       apiVersion: 'v1',
       kind: 'Node',
+      metadata: { labels: this.#labels },
       spec: {},
       status: {
         addresses: [{ type: 'InternalIP', address }],
@@ -134,6 +152,35 @@ export class World {
     })
     this.#runKubelet(machine)
     return index
+  }
+
+  get #labels(): Record<string, string> {
+    return this.#o.zone === undefined ? {} : { [ZONE_LABEL]: this.#o.zone }
+  }
+
+  /** The node loses its zone label: it is no member any more, its agent goes on. */
+  leave(index: number): void {
+    this.machine(index).isMember = false
+    this.#relabel(index, {})
+  }
+
+  join(index: number): void {
+    this.machine(index).isMember = true
+    this.#relabel(index, this.#labels)
+  }
+
+  #relabel(index: number, labels: Record<string, string>): void {
+    const { name } = this.machine(index)
+    const { metadata } = this.cluster.raw('node', name)
+    this.cluster.edit('node', name, { metadata: { ...metadata, labels } })
+  }
+
+  /** The Node object names this address from now on, whoever has it. */
+  setAddress(index: number, address: string): void {
+    const { name } = this.machine(index)
+    const { status } = this.cluster.raw('node', name)
+    const addresses = [{ type: 'InternalIP', address }]
+    this.cluster.edit('node', name, { status: { ...(status as object), addresses } })
   }
 
   /** The cluster forgets the node: it is no member any more, its agent goes on. */
@@ -175,7 +222,7 @@ export class World {
       folder: memoryFolder(disk),
       probes: {
         dial: network.dial(address, () => !machine.isBlind),
-        http: network.httpGet(address, url => this.#answerOf(machine, url)),
+        http: this.#httpOf(machine),
         readFile: () => Promise.reject(new Error('no file')),
       },
     })
@@ -188,13 +235,27 @@ export class World {
     void agent.start()
   }
 
+  /** A round with no descriptor left fails on our side; the own kubelet's port needs one too. */
+  #httpOf(machine: Machine): HttpGet {
+    const http = this.network.httpGet(machine.address, url => this.#answerOf(machine, url))
+    const noDescriptor = Object.assign(new Error('too many open files'), { code: 'EMFILE' })
+    return {
+      get: async request => {
+        if (machine.isUnable) throw noDescriptor
+        return http.get(request)
+      },
+      close: () => http.close(),
+    }
+  }
+
   /** What a kubelet answers: its own node on loopback, others with 401 as one without TokenReview does. */
   #answerOf(asker: Machine, url: URL): number | undefined {
     if (url.hostname === '127.0.0.1') {
       return asker.kubelet === 'well' ? 200 : asker.kubelet === 'sick' ? 500 : undefined
     }
     const target = this.machines.find(machine => machine.address === url.hostname)
-    if (asker.isBlind || target === undefined || target.kubelet === 'silent') return undefined
+    if (asker.isBlind || target === undefined) return undefined
+    if (target.kubelet === 'silent') return target.impostor
     return 401
   }
 
@@ -203,7 +264,7 @@ export class World {
     const clock = new ProcessClock(this.clock, machine.wall)
     const api = this.cluster.api(machine.name, `kubelet/${machine.name}`)
     const beat = async (): Promise<void> => {
-      if (machine.kubelet !== 'well') return
+      if (!isWell(machine.kubelet)) return
       const renewTime = new Date(clock.wall()).toISOString().replace('Z', '000Z')
       await api.patchLease(machine.name, { type: 'merge', body: { spec: { renewTime } } }, never)
       const { conditions } = await api.getNode(machine.name, never)
@@ -226,7 +287,7 @@ export class World {
     const isRunning = isOn && !isFrozen
     return {
       ...{ name, address, isMember },
-      isSound: isRunning && kubelet === 'well' && !machine.isTooSlow,
+      isSound: isRunning && isWell(kubelet) && !machine.isTooSlow,
       isTalking: isRunning && !isBlind && (agent !== undefined || machine.isForeign),
       down: agent?.views
         .localView()
