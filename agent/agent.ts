@@ -19,6 +19,7 @@ import { makeNodeListStage, type NodeListStage } from './stages/node-list.js'
 import { makeStageRunner, type StageRunner } from './stages/runner.js'
 import { makeVoteStage, type VoteOutcome, type VoteStage } from './stages/vote.js'
 import type { StateFolder } from './state-folder.js'
+import { SuspensionWatch } from './suspension.js'
 import { makeResultStore, type ConfigProblem, type ResultStore, type WriteRecord } from './store.js'
 import { makeViews } from './views/views.js'
 import { makeWitness, type Witness } from './witness.js'
@@ -63,6 +64,7 @@ class NodeAgent implements Agent {
   readonly #seams: AgentSeams
   readonly #store: ResultStore
   readonly #tally = new Tally()
+  readonly #suspension: SuspensionWatch
   readonly #stopping = new AbortController()
   readonly #changed = new Set<(what: 'local' | 'status') => void>()
   readonly #keys: KeyKeeper
@@ -77,8 +79,12 @@ class NodeAgent implements Agent {
   #savedHeartbeat: number | undefined
   #stopped: Promise<void> | undefined
 
-  constructor(options: AgentOptions, seams: AgentSeams) {
-    const { clock, log, folder, kube } = seams
+  constructor(options: AgentOptions, { clock: ownClock, ...others }: AgentSeams) {
+    const { log, folder, kube } = others
+    const onResume = (): void => this.#resumed()
+    this.#suspension = new SuspensionWatch({ clock: ownClock, log, onResume })
+    const { clock } = this.#suspension
+    const seams: AgentSeams = { ...others, clock }
     this.#o = options
     this.#seams = seams
     this.#store = makeResultStore(clock.now())
@@ -101,6 +107,7 @@ class NodeAgent implements Agent {
       log,
       store,
       record: write => this.#record(write),
+      judge: () => this.#voteAnew(),
     })
     this.#witness = makeWitness(options, {
       clock,
@@ -108,7 +115,7 @@ class NodeAgent implements Agent {
       http: seams.probes.http,
       getLease: (node, signal) => kube.getLease(node, signal),
       isOurRenewal: (node, renewTime) => this.#writer.isOurs(node, renewTime),
-      onChange: () => this.#vote.vote(),
+      onChange: () => this.#voteAnew(),
     })
     this.#vote = makeVoteStage(options, {
       store,
@@ -118,7 +125,7 @@ class NodeAgent implements Agent {
     })
     this.#rounds = {
       'get-node-list': makeStageRunner('get-node-list', () => this.#nodeList.round(), seams),
-      vote: makeStageRunner('vote', () => `${this.#vote.round()}; ${this.#writer.review()}`, seams),
+      vote: makeStageRunner('vote', () => this.#voteRound(), seams),
     }
     this.views = makeViews(options, {
       ...{ clock, store, tally: this.#tally, writer: this.#writer, version: seams.version },
@@ -139,6 +146,7 @@ class NodeAgent implements Agent {
     maxBytes: route => this.#detector?.engine.maxBytes(route) ?? MAX_EARLY_BYTES,
     receive: (route, body, from) => {
       if (this.#detector === undefined) return NOT_READY
+      this.#suspension.look()
       const { contentType, nosniff, ...answer } = this.#detector.engine.receive(route, body, from)
       const guard = nosniff ? { 'X-Content-Type-Options': 'nosniff' } : {}
       return { ...answer, headers: { 'Content-Type': contentType, ...guard } }
@@ -146,19 +154,32 @@ class NodeAgent implements Agent {
   }
 
   async start(): Promise<void> {
-    const { clock, random, log, scheduler, kube, probes, folder } = this.#seams
+    const { scheduler, folder } = this.#seams
     const { signal } = this.#stopping
     const saved = Number(await folder.read('heartbeat'))
     this.#savedHeartbeat = Number.isSafeInteger(saved) && saved > 0 ? saved : undefined
     await this.#keys.recall()
     await this.#nodeList.start()
     if (signal.aborted) return
+    this.#suspension.start()
+    this.#lookAtOwnNode()
+    const { 'get-node-list': nodeList, vote } = this.#rounds
+    scheduler.every('get-node-list', this.#o.nodeListPeriodMs, signal, () => nodeList.run())
+    scheduler.every('vote', this.#o.votePeriodMs, signal, () => vote.run())
+    scheduler.every('housekeeping', HOUSEKEEPING_MS, signal, () => folder.retry())
+    await nodeList.run()
+  }
+
+  /** Ask apiserver and kubelet, beginning with "not known yet". */
+  #lookAtOwnNode(): void {
+    const { clock, random, log, kube, probes } = this.#seams
     this.#cloudLink = watchCloudLink(this.#o, {
       ...{ clock, random, log },
       ping: inner => kube.ping(inner),
       onChange: state => {
         this.#store.cloudLink.set(state)
         this.#sayOwn()
+        this.#suspension.look()
         this.#writer.review()
       },
     })
@@ -168,11 +189,33 @@ class NodeAgent implements Agent {
       log,
       onChange: () => this.#sayOwn(),
     })
-    const { 'get-node-list': nodeList, vote } = this.#rounds
-    scheduler.every('get-node-list', this.#o.nodeListPeriodMs, signal, () => nodeList.run())
-    scheduler.every('vote', this.#o.votePeriodMs, signal, () => vote.run())
-    scheduler.every('housekeeping', HOUSEKEEPING_MS, signal, () => folder.retry())
-    await nodeList.run()
+  }
+
+  /** All that is known is from before a suspension: nothing of it may be acted upon. */
+  #resumed(): void {
+    if (this.#stopping.signal.aborted) return
+    this.#tally.suspended()
+    this.#writer.resumed()
+    this.#witness.ask(undefined)
+    this.#detector?.resumed()
+    if (this.#cloudLink !== undefined) {
+      void this.#cloudLink.stop()
+      void this.#selfReport?.stop()
+      this.#lookAtOwnNode()
+      this.#store.cloudLink.set(this.#cloudLink.current)
+    }
+    this.#vote.vote()
+  }
+
+  /** Every vote is one of an agent that is awake. */
+  #voteAnew(): void {
+    this.#suspension.look()
+    this.#vote.vote()
+  }
+
+  #voteRound(): string {
+    this.#suspension.look()
+    return `${this.#vote.round()}; ${this.#writer.review()}`
   }
 
   stop(): Promise<void> {
@@ -182,6 +225,7 @@ class NodeAgent implements Agent {
 
   async #stop(): Promise<void> {
     this.#stopping.abort()
+    this.#suspension.stop()
     this.#vote.stop()
     await this.#writer.stop()
     await this.#detector?.stop()
@@ -204,7 +248,7 @@ class NodeAgent implements Agent {
       if (this.#detector.engine.table.roster === roster) return
       this.#detector.setRoster(roster)
     }
-    this.#vote.vote()
+    this.#voteAnew()
   }
 
   #begin(
@@ -219,7 +263,12 @@ class NodeAgent implements Agent {
         ...{ clock, random, log, transport, probes, loopLag, store: this.#store },
         savedHeartbeat: this.#savedHeartbeat,
         saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
-        onEvidence: news => (news === 'changed' ? this.#vote.vote() : this.#vote.refreshed()),
+        onEvidence: news => {
+          this.#suspension.look()
+          if (news === 'changed') this.#vote.vote()
+          else this.#vote.refreshed()
+        },
+        onSuspended: () => this.#suspension.told('peers'),
         onRound: outcome => this.#tally.round(outcome),
         onVouchEnded: (node, why) => this.#writer.vouchEnded(node, why),
       },

@@ -68,7 +68,7 @@ export const watchCloudLink = (options: CloudLinkOptions, seams: CloudLinkSeams)
     const startedAt = clock.now()
     try {
       await withTimeout(clock, options.cloudCheckTimeoutMs, stopping.signal, seams.ping)
-      answered()
+      if (!stopping.signal.aborted) answered()
     } catch (error) {
       if (!stopping.signal.aborted) failed(startedAt, error)
     }

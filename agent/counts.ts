@@ -13,6 +13,7 @@ export class Tally {
   #localFlips = 0
   #verdictFlips = 0
   #problems = 0
+  #suspensions = 0
   readonly #wasDown = new Set<string>()
   readonly #writes = new Map<
     string,
@@ -41,6 +42,10 @@ export class Tally {
     this.#writes.set(key, row)
   }
 
+  suspended(): void {
+    this.#suspensions++
+  }
+
   problem(): void {
     this.#problems++
   }
@@ -56,6 +61,7 @@ export class Tally {
       flips: { probe: this.#probeFlips, local: this.#localFlips, verdict: this.#verdictFlips },
       writes: [...this.#writes.values()].map(row => ({ ...row })),
       configProblems: this.#problems,
+      suspensions: this.#suspensions,
     }
   }
 }

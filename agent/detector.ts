@@ -39,6 +39,8 @@ export interface DetectorSeams {
   /** Votes have to be counted again. */
   readonly onEvidence: (news: News) => void
   readonly onRound: (outcome: RoundOutcome) => void
+  /** Peers say that this machine stood still. */
+  readonly onSuspended: () => void
   /** Members that left the roster while they were vouched for. */
   readonly onVouchEnded: (node: string, why: VouchEnd) => void
   /** @default mesh or rings, as the options say */
@@ -55,6 +57,8 @@ export interface Detector {
   setOwn(own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined }): void
   /** Somebody on this node depends on these nodes: probe them too, for a while. Unknown names are no harm. */
   setInterest(names: readonly string[]): void
+  /** This agent was suspended: it has no voice until it has looked at everybody, and heard from them, anew. */
+  resumed(): void
   /** What a vote moved changes how we probe, talk, and what we say of ourselves. */
   afterVote(outcome: VoteOutcome): void
   /** Say goodbye, then stop everything. May be called twice. */
@@ -125,6 +129,7 @@ class ZoneDetector implements Detector {
         saveHeartbeat,
         onEvidence: news => this.#evidence(news),
         onSuspect: name => this.checker.probeNow(name),
+        onSuspended: () => seams.onSuspended(),
         localUp: index => seams.store.zone.current?.judgement.localUp[index] !== 0,
       },
     )
@@ -167,6 +172,14 @@ class ZoneDetector implements Detector {
     this.#own = own
     this.#sayOwn()
     this.#seams.onEvidence('changed')
+  }
+
+  resumed(): void {
+    this.#isWarming = true
+    this.#own = { kubelet: 'unknown', cloudCutAt: undefined }
+    this.engine.resumed()
+    this.checker.restart()
+    this.#sayOwn()
   }
 
   afterVote({ changes }: VoteOutcome): void {

@@ -60,8 +60,8 @@ export interface NodeListResult {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** How a write to the API ended. */
-export type WriteResult = 'done' | 'conflict' | 'refused' | 'unreachable'
+/** How a write to the API ended; `withheld`: it was kept back, since it was not wanted any more. */
+export type WriteResult = 'done' | 'conflict' | 'refused' | 'unreachable' | 'withheld'
 
 /** One write to a Node, its Lease or an Event. */
 export interface WriteRecord {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+import { uptime } from 'node:os'
 import { TimeoutError } from './errors.js'
 
 /** The only source of time. Decisions use `now`; `wall` is for what people and other programs read. */
 export interface Clock {
-  /** Milliseconds since an arbitrary start; never steps, never goes back. */
+  /** Milliseconds since an arbitrary start; never steps, never goes back. Stands still while the machine sleeps. */
   now(): number
+  /** Milliseconds since the machine started, in steps of 10; goes on while it sleeps, but not while it is a paused VM. */
+  boot(): number
   /** Milliseconds since the epoch, as the machine believes; may step either way. */
   wall(): number
   /** Call `wake` once, `ms` from now. The returned function cancels it and may be called at any time, twice too. */
@@ -14,6 +17,7 @@ export interface Clock {
 /** The machine's clock. Its timers keep the process alive until they fire or are cancelled. */
 export const systemClock: Clock = {
   now: () => performance.now(),
+  boot: () => uptime() * 1000,
   wall: () => Date.now(),
   after: (ms, wake) => {
     const timer = setTimeout(wake, ms)

@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'KUBE_STATUS'
   | 'KUBE_UNREACHABLE'
   | 'CREDENTIALS'
+  | 'WITHHELD'
   | 'LISTEN'
   | 'MALFORMED_WIRE'
   | 'OVER_BUDGET'
@@ -98,6 +99,13 @@ export class KubeStatusError extends EdgeHealthError {
 export class KubeUnreachableError extends EdgeHealthError {
   constructor(request: string, reason: string, options?: ErrorOptions) {
     super('KUBE_UNREACHABLE', `${request}: ${reason}`, options)
+  }
+}
+
+/** A request was kept back in the last moment, since the reason for it was gone; nothing of it was sent. */
+export class WithheldError extends EdgeHealthError {
+  constructor(request: string, reason: string) {
+    super('WITHHELD', `${request}: not sent, ${reason}`)
   }
 }
 

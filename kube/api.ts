@@ -11,6 +11,13 @@ export type JsonPatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string }
 
+/**
+ * Asked when the connection is open, in the very turn in which the write is handed to it, and again before it is
+ * repeated: why it must not leave any more, in words, or undefined. Between a decision and its request there may be a
+ * new connection, a new token, or hours without a CPU.
+ */
+export type WriteGuard = () => string | undefined
+
 /** A ConfigMap or a Secret (values decoded from base64), by name. Frozen. */
 export interface DataView {
   readonly name: string
@@ -68,7 +75,7 @@ export interface Watching {
 
 /**
  * The Kubernetes API in the agent's words. Every call rejects with KubeStatusError (the server said no),
- * KubeUnreachableError (no answer), CredentialsError, or the signal's reason.
+ * KubeUnreachableError (no answer), CredentialsError, WithheldError (the guard said no), or the signal's reason.
  */
 export interface KubeApi {
   /** Nodes by label selector ('' is all) or one node by name. */
@@ -76,15 +83,35 @@ export interface KubeApi {
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   watchSecret(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   getNode(name: string, signal: AbortSignal): Promise<NodeView>
-  patchNode(name: string, patch: KubePatch, signal: AbortSignal): Promise<NodeView>
+  patchNode(
+    name: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<NodeView>
   /** Patches through the status subresource; metadata may change with it, the spec may not. */
-  patchNodeStatus(name: string, patch: KubePatch, signal: AbortSignal): Promise<NodeView>
+  patchNodeStatus(
+    name: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<NodeView>
   /** The node's Lease in kube-node-lease. */
   getLease(node: string, signal: AbortSignal): Promise<LeaseView>
-  patchLease(node: string, patch: KubePatch, signal: AbortSignal): Promise<LeaseView>
+  patchLease(
+    node: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<LeaseView>
   createEvent(event: NodeEvent, signal: AbortSignal): Promise<void>
   /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
   ping(signal: AbortSignal): Promise<void>
+  /**
+   * What the apiserver's clock shows now, at least, in epoch ms: the `Date` of its newest answer and the time since.
+   * It is never ahead of that clock, and about a second behind. Undefined until an answer had one.
+   */
+  serverTime(): number | undefined
   /** Ends all watches and connections. */
   close(): Promise<void>
 }

@@ -17,6 +17,7 @@ import type {
   NodeEvent,
   Watching,
   WatchSink,
+  WriteGuard,
 } from './api.js'
 import { KubeClient } from './client.js'
 import type { Credentials } from './credentials.js'
@@ -142,20 +143,39 @@ class ClientApi implements KubeApi {
     return this.#get(`${NODES}/${segment(name)}`, parseNodeView, signal)
   }
 
-  patchNode(name: string, patch: KubePatch, signal: AbortSignal): Promise<NodeView> {
-    return this.#patch(`${NODES}/${segment(name)}`, patch, parseNodeView, signal)
+  patchNode(
+    name: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<NodeView> {
+    return this.#patch({ path: `${NODES}/${segment(name)}`, patch, guard }, parseNodeView, signal)
   }
 
-  patchNodeStatus(name: string, patch: KubePatch, signal: AbortSignal): Promise<NodeView> {
-    return this.#patch(`${NODES}/${segment(name)}/status`, patch, parseNodeView, signal)
+  patchNodeStatus(
+    name: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<NodeView> {
+    return this.#patch(
+      { path: `${NODES}/${segment(name)}/status`, patch, guard },
+      parseNodeView,
+      signal,
+    )
   }
 
   getLease(node: string, signal: AbortSignal): Promise<LeaseView> {
     return this.#get(`${LEASES}/${segment(node)}`, parseLease, signal)
   }
 
-  patchLease(node: string, patch: KubePatch, signal: AbortSignal): Promise<LeaseView> {
-    return this.#patch(`${LEASES}/${segment(node)}`, patch, parseLease, signal)
+  patchLease(
+    node: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<LeaseView> {
+    return this.#patch({ path: `${LEASES}/${segment(node)}`, patch, guard }, parseLease, signal)
   }
 
   async createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {
@@ -170,6 +190,10 @@ class ClientApi implements KubeApi {
     const status = await this.#client.status(call, this.#limits.timeoutMs, signal)
     if (status >= 500)
       throw new KubeStatusError('GET /livez', { status, reason: '', message: 'not alive' })
+  }
+
+  serverTime(): number | undefined {
+    return this.#client.serverTime()
   }
 
   async close(): Promise<void> {
@@ -203,16 +227,21 @@ class ClientApi implements KubeApi {
   }
 
   async #patch<T>(
-    path: string,
-    patch: KubePatch,
+    write: {
+      readonly path: string
+      readonly patch: KubePatch
+      readonly guard?: WriteGuard | undefined
+    },
     parse: (raw: unknown) => T,
     signal: AbortSignal,
   ): Promise<T> {
+    const { path, patch, guard } = write
     const text = JSON.stringify(patch.type === 'json' ? patch.operations : patch.body)
     const call = {
       method: 'PATCH',
       path: pathOf(path, { fieldManager: WRITER }),
       body: { type: PATCH_TYPES[patch.type], text },
+      guard,
     } as const
     return parsed(`PATCH ${path}`, await this.#client.json(call, this.#limits, signal), parse)
   }

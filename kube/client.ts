@@ -7,11 +7,19 @@ import {
   KubeStatusError,
   KubeUnreachableError,
   reasonOf,
+  WithheldError,
 } from '../core/errors.js'
 import { CallLife } from './call-life.js'
 import type { TypedBody } from './codec.js'
 import type { Credentials, Material } from './credentials.js'
-import { exchange, NoAnswerError, readBody, type Exchange, type KubeCall } from './exchange.js'
+import {
+  exchange,
+  nameOf,
+  NoAnswerError,
+  readBody,
+  type Exchange,
+  type KubeCall,
+} from './exchange.js'
 import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
 
 /** Limits of one call. */
@@ -28,9 +36,6 @@ const statusSchema = v.object({
   reason: v.optional(v.string(), ''),
   message: v.optional(v.string(), ''),
 })
-
-/** `PATCH /api/v1/nodes/n1`: how errors and logs name a call. */
-const nameOf = (call: KubeCall): string => `${call.method} ${call.path.split('?', 1)[0]!}`
 
 /** Sending it twice does what sending it once does. */
 const isIdempotent = (call: KubeCall): boolean =>
@@ -66,6 +71,12 @@ const sameMaterial = (a: Material, b: Material): boolean =>
     a.server.href === b.server.href &&
     JSON.stringify(a.headers) === JSON.stringify(b.headers))
 
+/** What the port promises already, and says more than "unreachable". */
+const isOwnWord = (error: unknown): boolean =>
+  error instanceof KubeStatusError ||
+  error instanceof CredentialsError ||
+  error instanceof WithheldError
+
 /**
  * Requests to one apiserver over kept connections. Every call rejects with KubeStatusError, KubeUnreachableError,
  * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
@@ -76,10 +87,18 @@ export class KubeClient {
   readonly #lives = new Set<CallLife>()
   #kept: KeptAgent | undefined
   #isClosed = false
+  /** The newest `Date` of a success, and when it came. */
+  #served: { readonly dateMs: number; readonly at: number } | undefined
 
   constructor(credentials: Credentials, clock: Clock) {
     this.#credentials = credentials
     this.#clock = clock
+  }
+
+  /** What the server's clock shows at least: its `Date`, which leaves the fraction out, and the time since. */
+  serverTime(): number | undefined {
+    if (this.#served === undefined) return undefined
+    return this.#served.dateMs + this.#clock.now() - this.#served.at
   }
 
   /** Send, and parse the answer as JSON. */
@@ -165,7 +184,7 @@ export class KubeClient {
   #translate(call: KubeCall, error: unknown, life: CallLife): unknown {
     if (life.cutBy === 'caller') return life.signal.reason as unknown
     const cause = life.cutBy === undefined ? error : (life.signal.reason as unknown)
-    if (cause instanceof KubeStatusError || cause instanceof CredentialsError) return cause
+    if (isOwnWord(cause)) return cause
     // A kept connection whose peer went away without a word stays silent: its siblings are likely to do the same.
     if (life.cutBy === 'deadline' && this.#kept !== undefined) dropIdle(this.#kept.agent)
     return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
@@ -175,7 +194,12 @@ export class KubeClient {
   async #accepted(call: KubeCall, signal: AbortSignal): Promise<Exchange> {
     const answer = await this.#believed(call, signal)
     const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
-    if (status >= 200 && status < 300) return answer
+    if (status >= 200 && status < 300) {
+      // A proxy in between may answer failures by a clock of its own.
+      const dateMs = Date.parse(headers.date ?? '')
+      if (!Number.isNaN(dateMs)) this.#served = { dateMs, at: this.#clock.now() }
+      return answer
+    }
     try {
       const { reason, message } = parseStatus(
         (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8'),

@@ -3,7 +3,9 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { WithheldError } from '../core/errors.js'
 import { readWhole } from '../net/read-whole.js'
+import type { WriteGuard } from './api.js'
 import type { Material } from './credentials.js'
 
 /** One HTTP request, as the apiserver gets it. */
@@ -16,7 +18,11 @@ export interface KubeCall {
   readonly accept?: string
   /** Ask for gzip; for answers that may be large. */
   readonly compressed?: boolean
+  readonly guard?: WriteGuard | undefined
 }
+
+/** `PATCH /api/v1/nodes/n1`: how errors and logs name a call. */
+export const nameOf = (call: KubeCall): string => `${call.method} ${call.path.split('?', 1)[0]!}`
 
 /** A request whose answer has begun. */
 export interface Exchange {
@@ -65,6 +71,31 @@ const startRequest = (call: KubeCall, material: Material, agent: http.Agent): Cl
   return request
 }
 
+/** Tell when the request has a connection that takes its bytes at once. */
+const whenConnected = (request: ClientRequest, ready: () => void): void => {
+  request.once('socket', socket => {
+    // Missing in Node's types; a plain socket has none.
+    const { secureConnecting } = socket as { secureConnecting?: boolean }
+    if (secureConnecting === true) socket.once('secureConnect', ready)
+    else if (socket.connecting) socket.once('connect', ready)
+    else ready()
+  })
+}
+
+/** Send it; one with a guard only when its connection is open and the guard has nothing against it. */
+const send = (request: ClientRequest, call: KubeCall): void => {
+  const { guard, body } = call
+  if (guard === undefined) {
+    request.end(body?.text)
+    return
+  }
+  whenConnected(request, () => {
+    const reason = guard()
+    if (reason === undefined) request.end(body?.text)
+    else request.destroy(new WithheldError(nameOf(call), reason))
+  })
+}
+
 const closed = (request: ClientRequest): Promise<void> =>
   new Promise(resolve => {
     if (request.closed) resolve()
@@ -102,7 +133,7 @@ export const exchange = async (
     response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve)
       request.once('error', reject)
-      request.end(call.body?.text)
+      send(request, call)
     })
   } catch (error) {
     await gone

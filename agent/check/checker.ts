@@ -29,6 +29,8 @@ export interface Checker {
    * new ones are spread over the next second.
    */
   setTargets(list: readonly Target[]): void
+  /** Give up the rounds that run and look at everybody anew, as with new targets; what was seen stays until then. */
+  restart(): void
   /** Start a round now, unless one runs or the node is no target. */
   probeNow(name: NodeName): void
   /** Probe all targets now; at most once per check period. */
@@ -81,6 +83,13 @@ class PeerChecker implements Checker {
     this.#watches = next
     for (const [name, watch] of old) if (next.get(name) !== watch) watch.stop()
     this.#startSpread([...next.values()].filter(watch => old.get(watch.target.name) !== watch))
+  }
+
+  restart(): void {
+    if (this.#stopped) return
+    const watches = [...this.#watches.values()]
+    for (const watch of watches) watch.reset()
+    this.#startSpread(watches)
   }
 
   probeNow(name: NodeName): void {

@@ -136,9 +136,20 @@ export class Watch {
     round.start()
   }
 
+  /** Abort what runs, and count the rounds from here: `start` has to follow. The state stays until the next round. */
+  reset(): void {
+    this.#abort()
+    this.#isDue = false
+    this.#state = { ...this.#state, rounds: 0, voidRounds: 0 }
+  }
+
   /** Abort what runs; nothing is called back after this. May be called twice. */
   stop(): void {
     this.#stopped = true
+    this.#abort()
+  }
+
+  #abort(): void {
     this.#cancelTimer()
     if (this.#round === undefined) return
     this.#lag?.end()

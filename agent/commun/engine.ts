@@ -58,6 +58,8 @@ export interface Engine {
   askAround(): void
   /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
   setOwnFlags(flags: number, cloudCutAt: number): void
+  /** This agent was suspended: what it heard of others is from before, and is no evidence of the present. */
+  resumed(): void
   /** The longest body worth reading on this route. */
   maxBytes(route: Route): number
   /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
@@ -137,6 +139,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
       gossip.askAround()
     },
     setOwnFlags,
+    resumed: () => x.table.forgetAges(),
     maxBytes,
     receive: (route, body, from) => {
       const index = x.table.roster.indexOfAddress(addressOf(from))

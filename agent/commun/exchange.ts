@@ -36,6 +36,11 @@ export interface EngineSeams {
   onEvidence(news: News): void
   /** Another observer calls for votes: probe this node now, and report the round with `setOwnVote`. */
   onSuspect(target: NodeName): void
+  /**
+   * What peers remember of us is ahead of what we know ourselves: this machine stood still, or was put back to an
+   * older state, while its own clocks show nothing. Answered with `resumed`.
+   */
+  onSuspended(): void
   /** Keep this number for the next start; called at most every 30 s. */
   saveHeartbeat(heartbeat: number): void
   /** The local view, as SuperEdge peers are told it. */

@@ -202,6 +202,14 @@ export class RecordTable implements Evidence {
     this.#isOwnNew = true
   }
 
+  /** What the others said is of an unknown age: it counts no more, until they speak again. */
+  forgetAges(): void {
+    const own = this.producedAt[this.self]!
+    this.producedAt.fill(-Infinity)
+    this.producedAt[this.self] = own
+    this.#isOwnNew = true
+  }
+
   /** Make the own record as new as now; called before it is sent. */
   beat(): void {
     const now = this.#seams.clock.now()

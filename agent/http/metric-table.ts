@@ -196,6 +196,12 @@ export const metricTable = (views: Views): MetricTable => {
       [],
       () => [[counts.configProblems]],
     ),
+    counter(
+      'suspensions',
+      'Times that this agent, or its machine, stood still for more than 5 s and began anew',
+      [],
+      () => [[counts.suspensions]],
+    ),
     gauge('resident_memory_bytes', 'Memory of the agent that is in RAM', () => memoryUsage.rss()),
     counter('cpu_seconds', 'CPU time of the agent', [], () => {
       const { user, system } = cpuUsage()

@@ -75,7 +75,7 @@ export interface WriteView {
   readonly by: string
   /** In words: `annotation nodeunhealth=yes`. */
   readonly what: string
-  readonly result: 'done' | 'conflict' | 'refused' | 'unreachable'
+  readonly result: 'done' | 'conflict' | 'refused' | 'unreachable' | 'withheld'
 }
 
 /** What will be written if nothing changes. */

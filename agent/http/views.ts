@@ -28,11 +28,13 @@ export interface Counts {
   /** By what was written (`annotation`, `taint`, `lease`, `condition`, `event`) and how it ended. */
   readonly writes: readonly {
     readonly kind: string
-    readonly result: 'done' | 'conflict' | 'refused' | 'unreachable'
+    readonly result: 'done' | 'conflict' | 'refused' | 'unreachable' | 'withheld'
     readonly count: number
   }[]
   readonly watchLists: number
   readonly configProblems: number
+  /** Times that the agent or its machine stood still and began anew. */
+  readonly suspensions: number
 }
 
 /** What HTTP shows. Functions return plain data that nobody changes afterwards; none of them waits. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
-import type { KubeApi } from '../../kube/api.js'
+import type { KubeApi, WriteGuard } from '../../kube/api.js'
 import { leaseStep, type LeaseMemory } from '../../vote/lease.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import { resultOf, type Record } from './node-writer.js'
@@ -10,12 +10,20 @@ import { resultOf, type Record } from './node-writer.js'
 export interface LeaseKeeper {
   /** When the node's Lease has to be looked at next; −Infinity for one that was not looked at yet. */
   dueAt(node: string): number
-  /** Look at the node's Lease now, and renew it if it is our turn. Never rejects. */
-  look(node: string, rank: number, signal: AbortSignal): Promise<void>
+  /** Look at the node's Lease now, and renew it if it is our turn and the guard lets it pass. Never rejects. */
+  look(node: string, rank: number, until: Until): Promise<void>
   /** Nobody vouches for it any more. */
   forget(node: string): void
+  /** What was seen of all Leases is from before a suspension. */
+  forgetAll(): void
   /** Whether we wrote this renewal in the node's place. */
   isOurs(node: string, renewTime: string): boolean
+}
+
+/** What cuts a look short, and what is asked right before a renewal leaves. */
+interface Until {
+  readonly signal: AbortSignal
+  readonly guard: WriteGuard
 }
 
 type LeaseOptions = Pick<AgentOptions, 'vouchRenewPeriodMs' | 'writerStaggerMs'>
@@ -37,7 +45,7 @@ export const makeLeaseKeeper = (
   /** Outlives the vouching: the witness must not take our renewal for the node's own sign of life. */
   const ours = new Map<string, string>()
 
-  const renew = async (node: string, rank: number, signal: AbortSignal): Promise<Kept> => {
+  const renew = async (node: string, rank: number, { signal, guard }: Until): Promise<Kept> => {
     const lease = await kube.getLease(node, signal)
     const step = leaseStep(kept.get(node)?.memory, lease, {
       now: clock.now(),
@@ -47,7 +55,7 @@ export const makeLeaseKeeper = (
       writerStaggerMs: options.writerStaggerMs,
     })
     if (step.write === undefined) return { memory: step.memory, dueAt: step.dueAt }
-    await kube.patchLease(node, step.write.patch, signal)
+    await kube.patchLease(node, step.write.patch, signal, guard)
     ours.set(node, step.write.whenDone.renewTime ?? '')
     record({
       node,
@@ -60,9 +68,9 @@ export const makeLeaseKeeper = (
   }
   return {
     dueAt: node => kept.get(node)?.dueAt ?? -Infinity,
-    look: async (node, rank, signal) => {
+    look: async (node, rank, until) => {
       try {
-        kept.set(node, await renew(node, rank, signal))
+        kept.set(node, await renew(node, rank, until))
       } catch (error) {
         const again = clock.now() + options.vouchRenewPeriodMs * RETRY_SHARE
         kept.set(node, { memory: kept.get(node)?.memory, dueAt: again })
@@ -71,6 +79,7 @@ export const makeLeaseKeeper = (
       }
     },
     forget: node => kept.delete(node),
+    forgetAll: () => kept.clear(),
     isOurs: (node, renewTime) => ours.get(node) === renewTime,
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError, reasonOf } from '../../core/errors.js'
+import { KubeStatusError, reasonOf, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
-import type { KubeApi } from '../../kube/api.js'
+import type { KubeApi, WriteGuard } from '../../kube/api.js'
 import type { NodePlan } from '../../vote/patch.js'
+import type { Wish } from '../../vote/plan.js'
 import type { WriteRecord, WriteResult } from '../store.js'
 
 /** Read, plan, write: this often at most, so that a quarrel with another writer ends. */
@@ -18,6 +19,8 @@ export interface Task {
   readonly what: string
   /** The next write by what is known at this moment; asked anew before every write. */
   readonly plan: (node: NodeView) => NodePlan
+  /** What the plan is for, by what was judged last; undefined when the node is left alone. */
+  readonly wish: () => Wish | undefined
 }
 
 /** How a task ended: `node` is the newest form of the Node that was seen. */
@@ -30,10 +33,19 @@ export interface TaskEnd {
 
 /** Which result an error of the API is. */
 export const resultOf = (error: unknown): WriteResult => {
+  if (error instanceof WithheldError) return 'withheld'
   if (!(error instanceof KubeStatusError)) return 'unreachable'
   // A JSON patch whose test fails is 422, a stale resourceVersion 409: somebody else wrote.
   return error.status === 409 || error.status === 422 ? 'conflict' : 'refused'
 }
+
+/** Keeps a write back that is not what is wanted at the moment in which it would leave. */
+export const guardOf =
+  (isWanted: () => boolean, judge: () => void): WriteGuard =>
+  () => {
+    judge()
+    return isWanted() ? undefined : 'it is not what is wanted any more'
+  }
 
 /**
  * Bring one Node to what is wanted: read it as it is now, write the difference, and again until there is none. A
@@ -41,9 +53,15 @@ export const resultOf = (error: unknown): WriteResult => {
  */
 export const bringAbout = async (
   task: Task,
-  seams: { readonly kube: KubeApi; readonly signal: AbortSignal; readonly record: Record },
+  seams: {
+    readonly kube: KubeApi
+    readonly signal: AbortSignal
+    readonly record: Record
+    /** Judge by what is known at this moment. */
+    readonly judge: () => void
+  },
 ): Promise<TaskEnd> => {
-  const { kube, signal, record } = seams
+  const { kube, signal, record, judge } = seams
   const { node: name, what } = task
   let node: NodeView | undefined
   let written = 0
@@ -54,9 +72,11 @@ export const bringAbout = async (
       const plan = task.plan(node)
       if (plan.kind === 'nothing') return { node, written, result: 'done' }
       kind = plan.kind
+      const wish = task.wish()
+      const guard = guardOf(() => task.wish() === wish, judge)
       node = await (plan.kind === 'status'
-        ? kube.patchNodeStatus(name, plan.patch, signal)
-        : kube.patchNode(name, plan.patch, signal))
+        ? kube.patchNodeStatus(name, plan.patch, signal, guard)
+        : kube.patchNode(name, plan.patch, signal, guard))
       written++
       record({ node: name, kind, what, result: 'done', trouble: '' })
     } catch (error) {

@@ -16,7 +16,7 @@ import type { ResultStore, ZoneState } from '../store.js'
 import { Departed } from './departed.js'
 import { makeEventTeller, type EventTeller } from './event-teller.js'
 import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
-import { bringAbout, type Record, type Task, type TaskEnd } from './node-writer.js'
+import { bringAbout, guardOf, type Record, type Task, type TaskEnd } from './node-writer.js'
 import { makeTaintKeeper, type TaintKeeper } from './taint-keeper.js'
 import { Turns, type NextWrite } from './turns.js'
 import { differs, planWish, planYoungVouch, wishFor, wordingOf, wordsFor } from './wishes.js'
@@ -34,6 +34,8 @@ interface WriterSeams {
   readonly log: Logger
   readonly store: ResultStore
   readonly record: Record
+  /** Judge by what is known at this moment; whoever was suspended meanwhile is told first. */
+  readonly judge: () => void
 }
 
 /** Brings the cluster to what the zone decided, if it is this agent's turn. */
@@ -45,6 +47,8 @@ export interface Writer extends Pick<LeaseKeeper, 'isOurs'> {
   nextWrite(node: string): NextWrite | undefined
   /** How the quarrel about the node's taint stands, in words. */
   fight(node: string): string | undefined
+  /** This agent was suspended: give up what is under way, and forget whose turn it was. */
+  resumed(): void
   stop(): Promise<void>
 }
 
@@ -58,6 +62,8 @@ class LevelWriter implements Writer {
   readonly #taints: TaintKeeper
   readonly #events: EventTeller
   readonly #stopping = new AbortController()
+  /** Ends what is under way, at a suspension or at the end. */
+  #present = new AbortController()
   readonly #turns: Turns
   readonly #running = new Map<string, Promise<void>>()
   /** Nodes as our own writes left them, until the watch has caught up. */
@@ -72,7 +78,7 @@ class LevelWriter implements Writer {
     this.#o = options
     this.#seams = seams
     // Requests about several nodes run beside each other, and those are bounded by the zone's size.
-    setMaxListeners(0, this.#stopping.signal)
+    setMaxListeners(0, this.#stopping.signal, this.#present.signal)
     this.#turns = new Turns(options)
     this.#leases = makeLeaseKeeper(options, seams)
     this.#taints = makeTaintKeeper(seams)
@@ -119,8 +125,17 @@ class LevelWriter implements Writer {
     return this.#turns.size === 0 ? 'all is written' : `${this.#turns.size} nodes to be written`
   }
 
+  resumed(): void {
+    this.#present.abort(new Error('this agent was suspended meanwhile'))
+    this.#present = new AbortController()
+    setMaxListeners(0, this.#present.signal)
+    this.#turns.clear()
+    this.#leases.forgetAll()
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort()
+    this.#present.abort()
     this.#cancelTimer()
     await Promise.all(this.#running.values())
   }
@@ -134,6 +149,13 @@ class LevelWriter implements Writer {
       target,
       roster.members.map(member => member.id),
     )
+  }
+
+  /** What the zone wants of the member now; undefined for one that is none. */
+  #wishOf(name: string): Wish | undefined {
+    const state = this.#seams.store.zone.current
+    const index = state?.roster.indexOf(name)
+    return state === undefined || index === undefined ? undefined : wishFor(state, index)
   }
 
   #nodeOf(name: string): NodeView | undefined {
@@ -192,7 +214,8 @@ class LevelWriter implements Writer {
     if (rank >= LEASE_RANKS) return Infinity
     const dueAt = this.#leases.dueAt(name)
     if (dueAt > this.#seams.clock.now()) return dueAt
-    this.#start(key, this.#leases.look(name, rank, this.#stopping.signal))
+    const guard = guardOf(() => this.#wishOf(name) === 'vouched', this.#seams.judge)
+    this.#start(key, this.#leases.look(name, rank, { signal: this.#present.signal, guard }))
     return Infinity
   }
 
@@ -202,7 +225,8 @@ class LevelWriter implements Writer {
     const { isDue, nextAt } = this.#taints.review(node, wording)
     if (!isDue) return nextAt
     const what = 'take the unreachable taint off'
-    const work = this.#carryOut({ node: node.name, what, plan: this.#taints.removal() })
+    const wish = (): Wish | undefined => this.#wishOf(node.name)
+    const work = this.#carryOut({ node: node.name, what, plan: this.#taints.removal(), wish })
     this.#start(
       node.name,
       work.then(() => undefined),
@@ -219,7 +243,9 @@ class LevelWriter implements Writer {
     const at = new Date(this.#seams.clock.wall()).toISOString()
     const words = { message: 'this node left the zone', at }
     const plan: Task['plan'] = node => planWish(node, 'left', words, this.#o)
-    const work = this.#carryOut({ node: name, what: 'take our marks off', plan }).then(end => {
+    const wish = (): Wish | undefined => (this.#wishOf(name) === undefined ? 'left' : undefined)
+    const task = { node: name, what: 'take our marks off', plan, wish }
+    const work = this.#carryOut(task).then(end => {
       // A Node that is gone from the API is refused with 404: there is nothing left to clean.
       if (end.result === 'done' || end.result === 'refused') this.#departed.forget(name)
     })
@@ -251,16 +277,16 @@ class LevelWriter implements Writer {
       said = { wish, event: eventFor(wish, opinion, wordingOf(state, at.now)) }
       return planWish(node, wish, words, this.#o)
     }
-    const end = await this.#carryOut({ node: name, what, plan })
+    const end = await this.#carryOut({ node: name, what, plan, wish: () => this.#wishOf(name) })
     if (end.written === 0 || said === undefined || end.node === undefined) return
     await this.#events.tell(end.node, said.event)
     await this.#events.tellVouchEnd(end.node, before, said.wish)
   }
 
   async #carryOut(task: Task): Promise<TaskEnd> {
-    const { kube, record, store, clock } = this.#seams
+    const { kube, record, store, clock, judge } = this.#seams
     const seen = store.nodeList.current.nodes.get(task.node)
-    const end = await bringAbout(task, { kube, record, signal: this.#stopping.signal })
+    const end = await bringAbout(task, { kube, record, judge, signal: this.#present.signal })
     if (end.node !== undefined) this.#written.set(task.node, { seen, node: end.node })
     if (end.result !== 'done') this.#turns.retryLater(task.node, clock.now())
     return end

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import {
@@ -7,12 +8,19 @@ import {
   KubeUnreachableError,
   TimeoutError,
 } from '../../core/errors.js'
-import type { DataView } from '../../kube/api.js'
+import type { DataView, KubeApi } from '../../kube/api.js'
 import { parseConfigMap, parseSecret } from '../../kube/data-view.js'
 import { parseLease } from '../../kube/lease.js'
 import { parseNodeView } from '../../kube/node-view.js'
 import { build, never, ok, rawNode } from '../support/built-kube.js'
-import { answer, refusal, startScripted, type Step } from '../support/scripted-server.js'
+import { certificateFor } from '../support/certificates.js'
+import {
+  answer,
+  refusal,
+  startScripted,
+  type ScriptedServer,
+  type Step,
+} from '../support/scripted-server.js'
 
 const plain = async (t: Test, ...steps: Step[]) => {
   const server = await startScripted()
@@ -380,3 +388,94 @@ t.test('views keep what is used, and name what is wrong', async t => {
     'secrets are not quoted',
   )
 })
+
+const patch = { type: 'merge', body: { spec: {} } } as const
+
+/** Writes with a guard: refused without a connection, then sent, then repeated on a connection that proved dead. */
+const guarded = async (t: Test, server: ScriptedServer, api: KubeApi): Promise<void> => {
+  const asked: string[] = []
+  const guard = (reason?: string) => (): string | undefined => {
+    asked.push(`after ${server.asked.length} requests`)
+    return reason
+  }
+  await t.rejects(api.patchNode('n1', patch, never, guard('it is late')), {
+    name: 'WithheldError',
+    code: 'WITHHELD',
+    message: 'PATCH /api/v1/nodes/n1: not sent, it is late',
+  })
+  t.equal(asked.length, 1)
+  t.equal(server.asked.length, 0, 'nothing of it was sent')
+  server.script(ok, { kind: 'reset' }, ok)
+  await api.patchNode('n1', patch, never, guard())
+  t.equal(server.asked.length, 1)
+  asked.length = 0
+  const { connections } = server
+  await api.patchNode('n1', patch, never, guard())
+  t.strictSame(
+    asked,
+    ['after 1 requests', 'after 2 requests'],
+    'on the kept connection, and before the new one is used',
+  )
+  t.equal(server.asked.length, 3)
+  t.equal(server.connections, connections + 1)
+}
+
+t.test(
+  'FA10: a write is asked about when its connection is open, and before it is repeated',
+  async t => {
+    const { server, api } = await plain(t)
+    await guarded(t, server, api)
+  },
+)
+
+t.test('FA10: the same over TLS', async t => {
+  const pair = await certificateFor('127.0.0.1')
+  const server = await startScripted(pair)
+  const config = {
+    clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority': 'ca.crt' } }],
+    users: [{ name: 'u', user: {} }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  }
+  const folder = t.testdir({ config: JSON.stringify(config), 'ca.crt': pair.cert })
+  const { api } = build({ kubeconfig: join(folder, 'config'), environment: {} })
+  t.teardown(async () => {
+    await api.close()
+    await server.close()
+  })
+  await guarded(t, server, api)
+})
+
+t.test(
+  'FA25: what the server says of its clock is a lower bound of it, and only a success counts',
+  async t => {
+    const date = 'Thu, 01 Jan 2026 00:00:07 GMT'
+    const at = Date.parse(date)
+    const { server, api, clock } = await plain(
+      t,
+      answer({}, { status: 502, headers: { date: 'Fri, 01 Jan 2100 00:00:00 GMT' } }),
+      answer(rawNode, { headers: { date: 'never' } }),
+      answer(rawNode, { headers: { date } }),
+      answer(rawNode, { headers: { date: 'Thu, 01 Jan 2026 00:00:01 GMT' } }),
+    )
+    t.equal(api.serverTime(), undefined, 'nothing was said yet')
+    await t.rejects(api.getNode('n1', never))
+    await api.getNode('n1', never)
+    t.equal(
+      api.serverTime(),
+      undefined,
+      'a proxy has a clock of its own, and what is no date is none',
+    )
+    await api.getNode('n1', never)
+    t.equal(api.serverTime(), at)
+    await clock.advance(1_500)
+    t.equal(api.serverTime(), at + 1_500)
+    await api.getNode('n1', never)
+    t.equal(
+      api.serverTime(),
+      at - 6_000,
+      'the newest answer counts, also when the clock was set back',
+    )
+    t.equal(server.asked.length, 4)
+  },
+)

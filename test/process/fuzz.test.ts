@@ -151,6 +151,7 @@ const trueMessages = async (members: readonly Member[]): Promise<Record<Route, U
         log: recordingLog(),
         onEvidence: () => undefined,
         onSuspect: () => undefined,
+        onSuspended: () => undefined,
         saveHeartbeat: () => undefined,
         localUp: () => true,
       },

@@ -56,7 +56,7 @@ t.test('D10: the writer dies between decision and write: another one writes, onc
     await scenario(t, { ...zone, what: `N=${size}: it dies` }, async world => {
       await world.settled()
       world.crash(3)
-      await world.run(Math.floor(writtenAt - world.clock.now()) - 30)
+      await world.run(Math.floor(writtenAt - world.clock.now()) - 20)
       t.strictSame(world.writesSince(0), [], 'not written yet')
       t.equal(world.machine(writer).agent?.views.node('n3')?.verdict, 'unhealthy', 'but decided')
       world.killAgent(writer)

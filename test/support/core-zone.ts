@@ -110,6 +110,7 @@ class CoreAgent {
         onEvidence: news => this.#runVote(news),
         onRound: outcome => core.watcher.round?.(n, outcome),
         onVouchEnded: () => undefined,
+        onSuspended: () => undefined,
       },
     )
     this.detector.setOwn({ kubelet: 'well', cloudCutAt: undefined })

@@ -107,6 +107,7 @@ export class ExchangeZone {
         log,
         onEvidence: () => agent.evidence++,
         onSuspect: name => suspected.push(name),
+        onSuspended: () => undefined,
         saveHeartbeat: value => saved.push(value),
         localUp: options.localUp ?? (() => true),
       },

@@ -44,6 +44,10 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
+  boot(): number {
+    return this.#now
+  }
+
   wall(): number {
     return this.#wall
   }

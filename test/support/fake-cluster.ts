@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock } from '../../core/clock.js'
-import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
+import { sleep, type Clock } from '../../core/clock.js'
+import { KubeStatusError, KubeUnreachableError, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
 import type {
   DataView,
@@ -11,6 +11,7 @@ import type {
   NodeEvent,
   Watching,
   WatchSink,
+  WriteGuard,
 } from '../../kube/api.js'
 import { parseLease } from '../../kube/lease.js'
 import { parseNodeView } from '../../kube/node-view.js'
@@ -72,6 +73,28 @@ interface Subscription {
   readonly resync: () => void
   readonly upsert: (raw: Raw) => void
   isOpen: boolean
+}
+
+/** A process that uses the API. */
+interface Caller {
+  readonly name: string
+  /** Whom its writes are put down to. */
+  readonly actor: string
+  readonly clock: Clock
+  /** The `Date` of the newest answer, and when it came. */
+  served: { readonly dateMs: number; readonly at: number } | undefined
+}
+
+/** Work done now, whose outcome is told later. */
+const outcomeOf = <T>(work: () => T): (() => T) => {
+  try {
+    const value = work()
+    return () => value
+  } catch (error) {
+    return () => {
+      throw error
+    }
+  }
 }
 
 const LATENCY_MS = 20
@@ -146,23 +169,35 @@ export class FakeCluster {
     return next
   }
 
-  async #call<T>(client: string, what: string, signal: AbortSignal, work: () => T): Promise<T> {
-    const arrived = await new Promise<boolean>(resolve => {
-      const abort = (): void => {
-        cancel()
-        resolve(false)
-      }
-      const cancel = this.#clock.after(LATENCY_MS, () => {
-        signal.removeEventListener('abort', abort)
-        resolve(!this.#cut.has(client))
-      })
-      signal.addEventListener('abort', abort, { once: true })
+  /** Half of the time goes by before the request leaves, the other half before its answer is taken. */
+  async #call<T>(
+    caller: Caller,
+    call: {
+      readonly what: string
+      readonly signal: AbortSignal
+      readonly guard?: WriteGuard | undefined
+    },
+    work: () => T,
+  ): Promise<T> {
+    const { name, clock } = caller
+    const { what, signal, guard } = call
+    if (!(await sleep(clock, LATENCY_MS / 2, signal))) throw signal.reason
+    const withheld = guard?.()
+    if (withheld !== undefined) throw new WithheldError(what, withheld)
+    const answer = this.#cut.has(name) ? undefined : this.#serve(name, what, work)
+    const dateMs = Math.floor(this.serverWall() / 1000) * 1000
+    if (!(await sleep(clock, LATENCY_MS / 2, signal))) throw signal.reason
+    if (answer === undefined) throw new KubeUnreachableError(what, 'connection refused')
+    caller.served = { dateMs, at: clock.now() }
+    return answer()
+  }
+
+  #serve<T>(by: string, what: string, work: () => T): () => T {
+    const refusal = this.onCall?.({ at: this.#clock.now(), by, what })
+    return outcomeOf(() => {
+      if (refusal !== undefined) throw refusal
+      return work()
     })
-    if (signal.aborted) throw signal.reason
-    if (!arrived) throw new KubeUnreachableError(what, 'connection refused')
-    const refusal = this.onCall?.({ at: this.#clock.now(), by: client, what })
-    if (refusal !== undefined) throw refusal
-    return work()
   }
 
   #read(kind: string, name: string): Raw {
@@ -265,8 +300,15 @@ export class FakeCluster {
       if (each.client === client) this.#subscriptions.delete(each)
   }
 
-  /** The API as one client sees it; `actor` is whom its writes are put down to. */
-  api(client: string, actor = client): KubeApi {
+  /** The apiserver's own clock. */
+  serverWall(): number {
+    return this.#clock.wall()
+  }
+
+  /** The API as one process sees it; `actor` is whom its writes are put down to. */
+  api(client: string, of: { readonly clock?: Clock; readonly actor?: string } = {}): KubeApi {
+    const { clock = this.#clock, actor = client } = of
+    const caller: Caller = { name: client, actor, clock, served: undefined }
     const data = (kind: string, name: string, sink: WatchSink<DataView>): Watching =>
       this.#watch(
         client,
@@ -295,28 +337,31 @@ export class FakeCluster {
       watchConfigMap: (_, name, sink) => data('configmap', name, sink),
       watchSecret: (_, name, sink) => data('secret', name, sink),
       getNode: (name, signal) =>
-        this.#call(client, `get ${name}`, signal, () => parseNodeView(this.#read('node', name))),
-      patchNode: (name, patch, signal) =>
-        this.#call(client, `patch ${name}`, signal, () =>
+        this.#call(caller, { what: `get ${name}`, signal }, () =>
+          parseNodeView(this.#read('node', name)),
+        ),
+      patchNode: (name, patch, signal, guard) =>
+        this.#call(caller, { what: `patch ${name}`, signal, guard }, () =>
           parseNodeView(this.#write(actor, name, 'spec', patch)),
         ),
-      patchNodeStatus: (name, patch, signal) =>
-        this.#call(client, `patch ${name}/status`, signal, () =>
+      patchNodeStatus: (name, patch, signal, guard) =>
+        this.#call(caller, { what: `patch ${name}/status`, signal, guard }, () =>
           parseNodeView(this.#write(actor, name, 'status', patch)),
         ),
       getLease: (name, signal) =>
-        this.#call(client, `get lease ${name}`, signal, () =>
+        this.#call(caller, { what: `get lease ${name}`, signal }, () =>
           parseLease(this.#read('lease', name)),
         ),
-      patchLease: (name, patch, signal) =>
-        this.#call(client, `patch lease ${name}`, signal, () =>
+      patchLease: (name, patch, signal, guard) =>
+        this.#call(caller, { what: `patch lease ${name}`, signal, guard }, () =>
           parseLease(this.#write(actor, name, 'lease', patch)),
         ),
       createEvent: (event, signal) =>
-        this.#call(client, 'create event', signal, () => {
+        this.#call(caller, { what: 'create event', signal }, () => {
           this.events.push({ ...event, by: client, at: this.#clock.now() })
         }),
-      ping: signal => this.#call(client, 'ping', signal, () => undefined),
+      ping: signal => this.#call(caller, { what: 'ping', signal }, () => undefined),
+      serverTime: () => caller.served && caller.served.dateMs + clock.now() - caller.served.at,
       close: async () => undefined,
     }
   }

@@ -86,6 +86,10 @@ export class FakeWatches implements KubeApi {
   getLease = never
   patchLease = never
   createEvent = never
+  serverTime(): number | undefined {
+    return undefined
+  }
+
   ping = never
   close = async (): Promise<void> => undefined
 }

@@ -104,6 +104,7 @@ const noCounts: Counts = {
   writes: [{ kind: 'lease', result: 'done', count: 4 }],
   watchLists: 1,
   configProblems: 0,
+  suspensions: 0,
 }
 
 /** Views that a test moves by hand. */

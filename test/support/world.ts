@@ -14,7 +14,7 @@ import { FakeClock, type Pace } from './fake-clock.js'
 import { FakeCluster } from './fake-cluster.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
-import { ProcessClock, type WallClock } from './process-clock.js'
+import { ProcessClock, type Suspension, type WallClock } from './process-clock.js'
 import { recordingLog } from './recording-log.js'
 import { seededRandom } from './seeded-random.js'
 
@@ -217,7 +217,7 @@ export class World {
     const agent = makeAgent(this.optionsOf(machine), {
       ...{ clock, random, log, version: 'test', setVerbosity: () => undefined },
       scheduler: clockScheduler(clock),
-      kube: cluster.api(machine.name),
+      kube: cluster.api(machine.name, { clock }),
       transport: network.transport(address),
       folder: memoryFolder(disk),
       probes: {
@@ -262,7 +262,7 @@ export class World {
   /** Renews the Lease, and says that the node is ready when the control plane has given it up. */
   #runKubelet(machine: Machine): void {
     const clock = new ProcessClock(this.clock, machine.wall)
-    const api = this.cluster.api(machine.name, `kubelet/${machine.name}`)
+    const api = this.cluster.api(machine.name, { clock, actor: `kubelet/${machine.name}` })
     const beat = async (): Promise<void> => {
       if (!isWell(machine.kubelet)) return
       const renewTime = new Date(clock.wall()).toISOString().replace('Z', '000Z')
@@ -358,13 +358,13 @@ export class World {
   }
 
   /** Agent and kubelet stand still; the kernel still takes connections. */
-  freeze(index: number): void {
+  freeze(index: number, how: Suspension = 'stopped'): void {
     const machine = this.machine(index)
     machine.isFrozen = true
     this.network.freeze(machine.address)
     this.cluster.cut(machine.name)
-    machine.process?.freeze()
-    machine.kubeletProcess?.freeze()
+    machine.process?.freeze(how)
+    machine.kubeletProcess?.freeze(how)
   }
 
   thaw(index: number): void {

@@ -382,6 +382,7 @@ t.test('loop lag: what delayed our timer is seen, before and after it fired', t 
   let tick: (() => void) | undefined
   const clock: Clock = {
     now: () => now,
+    boot: () => now,
     wall: () => 0,
     after: (_ms, wake) => {
       tick = wake

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
+
+/** What gave a suspension away. */
+export type SuspensionSign =
+  /** A timer fired late, or nothing at all ran: SIGSTOP, a frozen cgroup, a machine without CPU. */
+  | 'late'
+  /** The machine slept: its boot clock went on without its monotonic clock. */
+  | 'slept'
+  /** The wall clock ran ahead of the boot clock: it was set after a pause, or for the first time since the start. */
+  | 'wall-clock'
+  /** Peers remember more of us than we do; a paused VM stops every clock of its own. */
+  | 'peers'
+
+interface SuspensionSeams {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Everything that is known is from before it. Called in the middle of whatever noticed it first. */
+  readonly onResume: () => void
+}
+
+/** Shorter pauses are the scheduler's: what they make old is old by the monotonic clock alone. */
+export const SUSPENDED_MS = 5_000
+/** A look at least this often, so that a long pause between two looks is one of the process. */
+const LOOK_EVERY_MS = 2_000
+
+/**
+ * Notices that this process, or its machine, stood still for a while: who did knows nothing of the present. To be
+ * asked before anything is decided or leaves; every timer of `clock` asks by itself before it wakes anybody.
+ */
+export class SuspensionWatch {
+  /** The machine's clock, whose timers look first. */
+  readonly clock: Clock
+  readonly #seams: SuspensionSeams
+  #seen: { readonly now: number; readonly wall: number; readonly boot: number }
+  /** How far the boot clock was ahead of the monotonic one when what we know began. */
+  #sleptMs: number
+  #count = 0
+  #cancel: () => void = () => undefined
+
+  constructor(seams: SuspensionSeams) {
+    this.#seams = seams
+    const { clock } = seams
+    this.#seen = { now: clock.now(), boot: clock.boot(), wall: clock.wall() }
+    this.#sleptMs = this.#seen.boot - this.#seen.now
+    this.clock = {
+      now: () => clock.now(),
+      boot: () => clock.boot(),
+      wall: () => clock.wall(),
+      after: (ms, wake) => this.#after(ms, wake),
+    }
+  }
+
+  /** Suspensions so far. What was learned under another count is not known any more. */
+  get count(): number {
+    return this.#count
+  }
+
+  start(): void {
+    this.#cancel = this.clock.after(LOOK_EVERY_MS, () => this.start())
+  }
+
+  stop(): void {
+    this.#cancel()
+  }
+
+  /** Compare the clocks. When `onResume` has to be called, it has been when this returns. */
+  look(): void {
+    this.#look(-Infinity)
+  }
+
+  /** Somebody else found out. */
+  told(by: 'peers'): void {
+    this.#resume(by, undefined)
+  }
+
+  #after(ms: number, wake: () => void): () => void {
+    const { clock } = this.#seams
+    const dueAt = clock.now() + ms
+    const count = this.#count
+    return clock.after(ms, () => {
+      // Whatever was late together with the one that gave it away tells of the same suspension.
+      this.#look(count === this.#count ? clock.now() - dueAt : -Infinity)
+      wake()
+    })
+  }
+
+  #look(lateMs: number): void {
+    const { clock } = this.#seams
+    const last = this.#seen
+    const seen = { now: clock.now(), boot: clock.boot(), wall: clock.wall() }
+    this.#seen = seen
+    const sleptMs = seen.boot - seen.now
+    const signs: readonly [SuspensionSign, number][] = [
+      ['late', Math.max(lateMs, seen.now - last.now - LOOK_EVERY_MS)],
+      ['slept', sleptMs - this.#sleptMs],
+      ['wall-clock', seen.wall - last.wall - (seen.boot - last.boot)],
+    ]
+    const found = signs.find(([, ms]) => ms > SUSPENDED_MS)
+    if (found === undefined) return
+    this.#sleptMs = sleptMs
+    this.#resume(...found)
+  }
+
+  #resume(sign: SuspensionSign, ms: number | undefined): void {
+    this.#count++
+    this.#seams.log.warn('this agent was suspended: it looks and listens anew', { sign, ms })
+    this.#seams.onResume()
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { SuspensionWatch } from '../../agent/suspension.js'
+import { FakeClock } from '../support/fake-clock.js'
+import { ProcessClock, type Suspension } from '../support/process-clock.js'
+import { recordingLog } from '../support/recording-log.js'
+
+const make = () => {
+  const world = new FakeClock()
+  const wall = { offsetMs: 0 }
+  const process = new ProcessClock(world, wall)
+  const log = recordingLog()
+  const order: string[] = []
+  const onResume = (): void => void order.push('resumed')
+  const watch = new SuspensionWatch({ clock: process, log, onResume })
+  watch.start()
+  return { world, wall, process, watch, order, log }
+}
+
+const signsOf = (log: ReturnType<typeof recordingLog>): unknown[] =>
+  log.lines.map(({ fields }) => fields['sign'])
+
+t.test('FA10: what a suspension looks like to who was suspended', async t => {
+  const rows: readonly (readonly [Suspension, number, number, readonly string[]])[] = [
+    ['stopped', 8_000, 0, ['late']],
+    ['stopped', 4_000, 0, []],
+    ['asleep', 8_000, 0, ['slept']],
+    ['asleep', 4_000, 0, []],
+    ['paused', 600_000, 0, []],
+    ['paused', 600_000, 600_000, ['wall-clock']],
+    ['paused', 600_000, -600_000, []],
+    ['paused', 600_000, 4_000, []],
+  ]
+  for (const [how, ms, stepMs, signs] of rows) {
+    const { world, wall, process, watch, order, log } = make()
+    await world.advance(60_000)
+    t.strictSame(order, [], 'not while it runs')
+    for (const after of [1_000, 1_500, 1_500]) watch.clock.after(after, () => order.push('timer'))
+    process.freeze(how)
+    await world.advance(ms)
+    t.strictSame(order, [], 'it stands still')
+    wall.offsetMs += stepMs
+    process.thaw()
+    await world.advance(30_000)
+    const timers = ['timer', 'timer', 'timer']
+    const told = signs.length > 0 ? ['resumed'] : []
+    const name = `${how} for ${ms} ms, wall clock moved by ${stepMs} ms`
+    t.strictSame(order, [...told, ...timers], `${name}: once, and before anything else runs`)
+    t.strictSame(signsOf(log), signs)
+    t.equal(watch.count, signs.length)
+    watch.stop()
+    watch.stop()
+    t.equal(world.waiting, 0)
+  }
+})
+
+t.test('FA10: whoever asks first finds out: a message that waited in its socket, too', async t => {
+  const { world, process, watch, order } = make()
+  process.freeze()
+  await world.advance(20_000)
+  process.thaw()
+  watch.look()
+  t.strictSame(order, ['resumed'])
+  await world.advance(20_000)
+  t.strictSame(order, ['resumed'], 'the timers that were late with it tell nothing new')
+})
+
+t.test('FA10: short sleeps add up, since each makes what is known seem younger', async t => {
+  const { world, process, watch, order } = make()
+  for (let nap = 0; nap < 3; nap++) {
+    process.freeze('asleep')
+    await world.advance(2_000)
+    process.thaw()
+    await world.advance(3_000)
+  }
+  t.strictSame(order, ['resumed'])
+  watch.told('peers')
+  t.strictSame(order, ['resumed', 'resumed'], 'peers may know better')
+})
