@@ -157,14 +157,14 @@ export class BodyCodec {
   }
 
   /**
-   * Read a whole body. The first pass without `take` proves that all of it is well-formed; only then is it worth a
+   * Read a whole body, whose ages are as of `asOf`. The first pass without `take` proves that all of it is well-formed; only then is it worth a
    * second pass that hands out each record (the same draft every time).
    * @returns undefined when anything is wrong: a length that lies, a number too large, bytes left over.
    */
   read(
     header: Header,
     body: Buffer,
-    now: number,
+    asOf: number,
     take?: (draft: RecordDraft) => void,
   ): BodyHead | undefined {
     const { count } = header
@@ -176,7 +176,7 @@ export class BodyCodec {
     if (head === undefined) return undefined
     const indices = isSparse ? this.#readIds(reader, body, count) : undefined
     if (isSparse && indices === undefined) return undefined
-    const entries: Entries = { reader, body, header, now, indices, lastFlags: 0 }
+    const entries: Entries = { reader, body, header, asOf, indices, lastFlags: 0 }
     return this.#readEntries(entries, take) && reader.isAtEnd ? head : undefined
   }
 
@@ -220,17 +220,19 @@ export class BodyCodec {
   }
 
   #readEntry(entries: Entries): 'record' | 'nothing' | 'bad' {
-    const { reader, header, now } = entries
+    const { reader, header, asOf } = entries
     const draft = this.#draft
     const number = reader.varint()
     const age = reader.byte()
     if (number < 0 || age < 0) return 'bad'
     if (number === 0 && age === AGE_UNKNOWN) return 'nothing'
     draft.hb = header.baseHb + unzigzag(Math.floor(number / 2))
-    draft.producedAt = age === AGE_UNKNOWN ? -Infinity : now - age * AGE_UNIT_MS
+    draft.producedAt = age === AGE_UNKNOWN ? -Infinity : asOf - age * AGE_UNIT_MS
     if (number % 2 === 1) entries.lastFlags = reader.byte()
-    const isValid = draft.hb >= 1 && draft.hb <= MAX_HEARTBEAT && entries.lastFlags >= 0
-    return isValid && this.#readFlagged(entries) ? 'record' : 'bad'
+    const isValid = draft.hb >= 1 && entries.lastFlags >= 0
+    if (!isValid || !this.#readFlagged(entries)) return 'bad'
+    // Whoever passes such a record on must still be heard about the others.
+    return draft.hb <= MAX_HEARTBEAT ? 'record' : 'nothing'
   }
 
   /** The flags, and the fields that are there because of them. */
@@ -244,7 +246,7 @@ export class BodyCodec {
     if ((wire & FLAG.cloudCut) !== 0) {
       const seconds = entries.reader.varint()
       if (seconds < 0) return false
-      draft.cloudCutAt = entries.now - seconds * 1000
+      draft.cloudCutAt = entries.asOf - seconds * 1000
     }
     return !draft.anyDown || readRow(entries, this.#rowLimit(entries))
   }
@@ -277,7 +279,7 @@ interface Entries {
   readonly reader: ByteReader
   readonly body: Buffer
   readonly header: Header
-  readonly now: number
+  readonly asOf: number
   /** Own index of each member that a sparse message names, −1 for strangers; undefined for a dense one. */
   readonly indices: Int32Array | undefined
   lastFlags: number

@@ -8,6 +8,15 @@ import type { Refusal } from './refusal.js'
 import type { Answer, Route } from './transport.js'
 import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
 
+/** What fits the header. */
+const MAX_HELD_MS = 0xffff_ffff
+
+/** Records as bytes; their ages are as of `asOf`. */
+interface Body {
+  readonly asOf: number
+  readonly bytes: Buffer
+}
+
 /** The state as of one moment, for any number of receivers: encoded at most once per form, signed for each. */
 export class Batch {
   readonly route: Extract<Route, 'gossip' | 'vote'>
@@ -19,9 +28,9 @@ export class Batch {
   readonly #x: Exchange
   readonly #baseHb: number
   readonly #count: number
-  readonly #encode: (sparse: boolean) => Buffer
-  #dense: Buffer | undefined
-  #sparse: Buffer | undefined
+  readonly #encode: (sparse: boolean) => Body
+  #dense: Body | undefined
+  #sparse: Body | undefined
 
   /** @param isEmpty leave the records out: nothing is new, and no state is wanted in return. */
   constructor(
@@ -45,14 +54,15 @@ export class Batch {
       if (index !== undefined) indices.push(index)
     }
     const order = { suspects: indices, keySetHash: x.keys.setHash, baseHb: this.#baseHb, isEmpty }
-    this.#encode = sparse => codec.encode({ ...order, sparse }, x.now)
+    this.#encode = sparse => {
+      const asOf = x.now
+      return { asOf, bytes: codec.encode({ ...order, sparse }, asOf) }
+    }
   }
 
   seal(peer: PeerState, seq: number, sparse: boolean): Buffer {
     const x = this.#x
-    const body = sparse
-      ? (this.#sparse ??= this.#encode(true))
-      : (this.#dense ??= this.#encode(false))
+    const { bytes, asOf } = this.#bodyFor(peer, sparse)
     const header: Header = {
       type: TYPE[this.route],
       flags: sparse ? SPARSE : 0,
@@ -63,8 +73,19 @@ export class Batch {
       baseHb: this.#baseHb,
       destBoot: peer.destBoot,
       count: this.#count,
+      heldMs: peer.destBoot === 0n ? 0 : Math.min(MAX_HELD_MS, Math.floor(asOf - peer.shownAt)),
     }
-    return seal(header, body, x.zone, x.keys.primary)
+    return seal(header, bytes, x.zone, x.keys.primary)
+  }
+
+  /** Written anew when its ages are from before the number that goes with it: they count from then. */
+  #bodyFor(peer: PeerState, sparse: boolean): Body {
+    const known = sparse ? this.#sparse : this.#dense
+    if (known !== undefined && known.asOf >= peer.shownAt) return known
+    const body = this.#encode(sparse)
+    if (sparse) this.#sparse = body
+    else this.#dense = body
+    return body
   }
 }
 
@@ -113,7 +134,8 @@ export class Courier {
     const seq = x.nextSeq(peer)
     const isSparse = peer.rosterHash !== undefined && peer.rosterHash !== batch.hash
     const bytes = batch.seal(peer, seq, isSparse)
-    peer.lastSentAt = x.now
+    const sentAt = x.now
+    peer.lastSentAt = sentAt
     peer.bytesSent += bytes.length
     x.bytesSent += bytes.length
     x.messagesSent++
@@ -123,7 +145,7 @@ export class Courier {
     if (answer.status !== 200 && answer.status !== 409) return this.#denied(peer, answer)
     const message = this.#openReply(peer, answer, seq)
     if (message === undefined) return 'failed'
-    return this.#took(peer, message, isSparse ? undefined : batch.hash)
+    return this.#took(peer, message, { sentAt, denseHash: isSparse ? undefined : batch.hash })
   }
 
   /** A 404 comes from an agent that has no such route: SuperEdge's. */
@@ -162,17 +184,21 @@ export class Courier {
     return isRightType && isOurs ? undefined : 'wrong-reply'
   }
 
-  #took(peer: PeerState, reply: Message, denseHash: bigint | undefined): Step {
+  #took(
+    peer: PeerState,
+    reply: Message,
+    { sentAt, denseHash }: { readonly sentAt: number; readonly denseHash: bigint | undefined },
+  ): Step {
     const x = this.#x
-    if (x.take(reply, peer) === undefined) {
+    // It was made after our request, however long it took to get here.
+    if (x.take(reply, peer, sentAt) === undefined) {
       x.refuse('malformed', peer)
       this.#failed(peer, 'reply refused: malformed')
       return 'failed'
     }
-    if (reply.header.type === TYPE.challenge) {
-      peer.destBoot = reply.header.senderBoot
-      return 'challenged'
-    }
+    peer.destBoot = reply.header.senderBoot
+    peer.shownAt = x.now
+    if (reply.header.type === TYPE.challenge) return 'challenged'
     peer.heard(x.now)
     peer.trouble = undefined
     const wasUnread = denseHash !== undefined && reply.header.membershipHash !== denseHash

@@ -13,7 +13,6 @@ import { Partners } from './partners.js'
 import { Push } from './push.js'
 import { RateLimit } from './rate-limit.js'
 import { maxResultBytes, Results } from './results.js'
-import { makeBoot } from './session.js'
 import { statusOf, type EngineStatus } from './status.js'
 import type { RecordTable } from './table.js'
 import type { MakeTopology } from './topology.js'
@@ -64,6 +63,14 @@ export interface Engine {
   maxBytes(route: Route): number
   /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
   receive(route: Route, body: Uint8Array, from: string): PeerAnswer
+  /**
+   * This agent did not run for a while: its process was stopped, or its machine was paused, or put back to an earlier
+   * image of its memory. Whatever waits to be read, and every answer to what was asked before, is challenged or refused
+   * instead of believed, and what is known is older by what the clock missed. To be called before anything that waits is
+   * handed to `receive`. What follows for the own rounds is the caller's to say.
+   * @param missedMs by how much `Clock.now` fell behind; 0 where it ran on.
+   */
+  resumed(missedMs: number): void
   /** Tell the others that this node leaves on purpose; resolves within `exchangeTimeoutMs`. */
   leave(): Promise<void>
   /** Ends all waits. May be called twice. */
@@ -83,8 +90,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
     seams.saveHeartbeat(value),
   )
   const topology = start.topology ?? topologyFor(o)
-  const boot = makeBoot(seams.random)
-  const x = new Exchange({ o, seams, keys: start.keys, boot, heartbeat, topology }, start.roster)
+  const x = new Exchange({ o, seams, keys: start.keys, heartbeat, topology }, start.roster)
   const courier = new Courier(x)
   const partners = new Partners(x)
   const gossip = new Gossip(x, courier, partners)
@@ -156,6 +162,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
       x.bytesReceived += body.length
       return route === 'result' ? results.receive(body, index) : inbox.receive(route, body)
     },
+    resumed: missedMs => x.resumed(missedMs),
     leave: async () => {
       const { flags, cloudCutAt, self } = x.table
       x.table.setOwnFlags(flags[self]! | FLAG.leaving, cloudCutAt[self]!)

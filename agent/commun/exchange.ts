@@ -11,6 +11,7 @@ import type { Heartbeat } from './heartbeat.js'
 import type { KeyRing } from './key-ring.js'
 import { PeerState } from './peer-state.js'
 import { RefusalCounts, type Refusal } from './refusal.js'
+import { makeBoot } from './session.js'
 import { RecordTable, type News } from './table.js'
 import type { MakeTopology } from './topology.js'
 import type { Transport } from './transport.js'
@@ -58,7 +59,8 @@ export const AT_ONCE = 40
 export class Exchange {
   readonly o: EngineOptions
   readonly seams: EngineSeams
-  readonly boot: bigint
+  /** The own incarnation: of this run, or since `resumed`. */
+  boot: bigint
   readonly life = new AbortController()
   readonly refusals = new RefusalCounts()
   /** Told when somebody's votes or flags are others than before. */
@@ -82,7 +84,6 @@ export class Exchange {
       o: EngineOptions
       seams: EngineSeams
       keys: KeyRing
-      boot: bigint
       heartbeat: Heartbeat
       topology: MakeTopology
     },
@@ -91,7 +92,7 @@ export class Exchange {
     this.o = start.o
     this.seams = start.seams
     this.keys = start.keys
-    this.boot = start.boot
+    this.boot = makeBoot(start.seams.random)
     this.#heartbeat = start.heartbeat
     this.#makeTopology = start.topology
     // One listener per request under way, and those are bounded by the number of peers.
@@ -101,6 +102,14 @@ export class Exchange {
 
   get now(): number {
     return this.seams.clock.now()
+  }
+
+  /**
+   * How long a request may have been under way: its sender gives up after one time limit, and waited for the number
+   * that it shows for at most another.
+   */
+  get maxDelayMs(): number {
+    return 2 * this.o.exchangeTimeoutMs
   }
 
   get self(): number {
@@ -114,7 +123,8 @@ export class Exchange {
   setRoster(roster: Roster): void {
     const topology = this.#makeTopology(roster)
     const { settleMs } = this.o
-    const seams = { clock: this.seams.clock, heartbeat: this.#heartbeat, settleMs }
+    const { recordTtlMs } = this.o
+    const seams = { clock: this.seams.clock, heartbeat: this.#heartbeat, settleMs, recordTtlMs }
     const before = new Map(this.peers.map(peer => [peer?.id, peer]))
     this.table = new RecordTable(
       roster,
@@ -131,6 +141,13 @@ export class Exchange {
       // A peer that left and came back still remembers our numbers: begin above all that were ever used.
       return known ?? new PeerState(member, { index, port: this.o.port, seq: this.#topSeq })
     })
+  }
+
+  /** Go on after a time in which this agent did not run; see `Engine.resumed`. */
+  resumed(missedMs: number): void {
+    this.boot = makeBoot(this.seams.random)
+    for (const peer of this.peers) peer?.inbound.forget()
+    this.table.grow(missedMs)
   }
 
   /** The number of the next request to this peer. */
@@ -155,21 +172,21 @@ export class Exchange {
   /**
    * Take in what an authenticated message says: all of it or, when any of it is malformed, nothing.
    * A dense message about another roster is not malformed, its records just cannot be read.
+   * @param asOf an instant at which it was not made yet: ages count from then, so nothing is believed younger than it is.
    * @returns whom to probe, as roster indices; undefined when malformed.
    */
-  take(message: Message, peer: PeerState): readonly number[] | undefined {
+  take(message: Message, peer: PeerState, asOf: number): readonly number[] | undefined {
     const { header, body } = message
     peer.rosterHash = header.membershipHash
     peer.keyId = message.keyId
     if (!this.codec.canRead(header)) return []
-    const now = this.now
-    const head = this.codec.read(header, body, now)
+    const head = this.codec.read(header, body, asOf)
     if (head === undefined) return undefined
     peer.keySetHash = head.keySetHash
     let fresh = 0
     let changed = 0
-    this.codec.read(header, body, now, draft => {
-      const merged = this.table.merge(draft)
+    this.codec.read(header, body, asOf, draft => {
+      const merged = this.table.merge(draft, draft.origin === peer.index)
       if (merged !== 'old') fresh++
       if (merged === 'changed') changed++
     })

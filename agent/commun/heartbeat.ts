@@ -4,6 +4,12 @@ import type { Clock } from '../../core/clock.js'
 /** Largest heartbeat that is sent or believed: the end of 32 bits is kept free, so that nothing ever wraps. */
 export const MAX_HEARTBEAT = 0xffff_fff0
 
+/**
+ * No clock, disk or word of others takes a heartbeat above this, the year 2072: from there an agent only counts, and has
+ * room for years. So nobody who shows a larger number in its name makes it use up its numbers.
+ */
+export const LEAP_MAX = 0xc000_0000
+
 /** A restart begins this far above what was saved. */
 const RESTART_STEP = 16
 /** How far ahead of the present heartbeat one save reaches. */
@@ -14,7 +20,7 @@ const SAVE_EVERY_MS = 30_000
  * The counter that orders one node's records. It follows Unix seconds, so that a node that lost its disk is soon
  * ahead of its own past, but it never goes back: what is saved is a heartbeat that will not be reached before the
  * next save, so a restart with the clock set back still begins above everything that was sent. Where even that
- * fails, `refute` jumps over what others remember.
+ * fails, `refute` jumps over what others remember. None of the three leads above LEAP_MAX.
  */
 export class Heartbeat {
   #value: number
@@ -30,8 +36,8 @@ export class Heartbeat {
     this.#clock = clock
     this.#save = save
     this.#base = (clock.wall() - clock.now()) / 1000
-    const floor = saved === undefined ? 1 : saved + RESTART_STEP
-    this.#value = Math.min(MAX_HEARTBEAT, Math.max(floor, this.#seconds()))
+    const floor = saved === undefined || saved > LEAP_MAX ? 1 : saved + RESTART_STEP
+    this.#value = Math.max(floor, this.#seconds())
     this.#saved = this.#value + RESERVE
     this.#savedAt = clock.now()
     save(this.#saved)
@@ -43,7 +49,7 @@ export class Heartbeat {
 
   #seconds(): number {
     const seconds = Math.floor(this.#base + this.#clock.now() / 1000)
-    return seconds > MAX_HEARTBEAT ? 0 : seconds
+    return seconds > LEAP_MAX ? 0 : seconds
   }
 
   /** What a record made just now would carry at least: for rows of members that have no heartbeat of their own. */
@@ -56,9 +62,12 @@ export class Heartbeat {
     return this.#value
   }
 
-  /** Somebody shows a record in our name that is not older than ours: be newer. */
+  /**
+   * Somebody shows a record in our name that is not older than ours: be newer. A number that none of our lives can have
+   * come to is a forgery and not followed: it stops counting when its record expires.
+   */
   refute(seen: number): void {
-    if (seen >= this.#value) this.#moveTo(seen + 1)
+    if (seen >= this.#value && seen < LEAP_MAX) this.#moveTo(seen + 1)
   }
 
   #moveTo(value: number): void {

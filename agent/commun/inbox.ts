@@ -2,6 +2,7 @@
 import type { Exchange, Message } from './exchange.js'
 import type { PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
+import type { Admission } from './session.js'
 import type { Answer, Route } from './transport.js'
 import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
 
@@ -14,6 +15,9 @@ export interface PeerAnswer extends Answer {
 
 /** Told when a member calls for votes. */
 export type OnCall = (target: number, caller: PeerState) => void
+
+/** Why a request is not believed yet. */
+type Challenged = Exclude<Admission['kind'], 'accepted'>
 
 type ReplyType = typeof TYPE.state | typeof TYPE.ack | typeof TYPE.challenge
 
@@ -64,11 +68,10 @@ export class Inbox {
   ): PeerAnswer {
     const x = this.#x
     const { header } = message
-    const admission = peer.inbound.admit(header.senderBoot, header.destBoot, header.senderSeq)
-    if (admission === 'challenged') return this.#challenge(peer, header)
-    if (admission === 'replayed') return this.#refuse('replayed', peer)
+    const admission = peer.inbound.admit(header, x.now, x.maxDelayMs)
+    if (admission.kind !== 'accepted') return this.#challenge(peer, header, admission.kind)
     peer.bytesReceived += length
-    const suspects = x.take(message, peer)
+    const suspects = x.take(message, peer, x.now - admission.delayMs)
     if (suspects === undefined) return this.#refuse('malformed', peer)
     peer.heard(x.now)
     for (const target of suspects) this.#onCall(target, peer)
@@ -76,8 +79,9 @@ export class Inbox {
     return this.#reply(peer, header, wantsState ? TYPE.state : TYPE.ack)
   }
 
-  #challenge(peer: PeerState, request: Header): PeerAnswer {
-    this.#x.refuse('challenged')
+  #challenge(peer: PeerState, request: Header, why: Challenged): PeerAnswer {
+    // A restart on either side is nothing to warn of.
+    this.#x.refuse(why, why === 'challenged' ? undefined : peer)
     return this.#reply(peer, request, TYPE.challenge)
   }
 
@@ -96,11 +100,15 @@ export class Inbox {
       flags: sparse ? SPARSE : 0,
       membershipHash: table.hash,
       senderId: table.roster.members[x.self]!.id,
-      senderBoot: type === TYPE.challenge ? peer.inbound.challenge(x.seams.random) : x.boot,
+      senderBoot:
+        type === TYPE.challenge
+          ? peer.inbound.challenge(x.seams.random, x.now)
+          : peer.inbound.next(x.now),
       senderSeq: request.senderSeq,
       baseHb,
       destBoot: request.senderBoot,
       count: isEmpty ? 0 : table.size,
+      heldMs: 0,
     }
     const bytes = seal(header, body, x.zone, x.keys.primary)
     peer.bytesSent += bytes.length

@@ -17,8 +17,9 @@ export class PeerState {
   address: Peer
 
   readonly inbound = new InboundSession()
-  /** What it last showed us, for `destBoot`; 0 when nothing. */
+  /** What it last showed us, for `destBoot`, and when that came in; 0 when nothing. */
   destBoot = 0n
+  shownAt = -Infinity
   /** Of our last request to it. */
   seq: number
   /** Its membership hash, by its own word; undefined until it said one. */

@@ -12,8 +12,11 @@ export type Refusal =
   /** Sent by ourselves, or in our name. */
   | 'own-id'
   | 'unknown-sender'
-  /** Not meant for this incarnation of this receiver: answered with a challenge. */
+  /** Not meant for this incarnation of this receiver. This and the next two are answered with a challenge. */
   | 'challenged'
+  /** Under way for longer than its sender waits for an answer. */
+  | 'late'
+  /** Its number was used before. */
   | 'replayed'
   /** A reply that does not answer our request. */
   | 'wrong-reply'
@@ -32,7 +35,8 @@ export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   'own-id': 403,
   'unknown-sender': 403,
   challenged: 409,
-  replayed: 400,
+  late: 409,
+  replayed: 409,
   'wrong-reply': 400,
   superseded: 200,
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG, type Evidence } from '../../vote/evidence.js'
-import type { Heartbeat } from './heartbeat.js'
+import { LEAP_MAX, type Heartbeat } from './heartbeat.js'
 import type { Topology } from './topology.js'
 import { youngWatches, type YoungWatches } from './young-watches.js'
 
@@ -44,6 +44,8 @@ export interface TableSeams {
   readonly heartbeat: Heartbeat
   /** By then after a change of the roster everybody has heard of it and has looked at all new targets. */
   readonly settleMs: number
+  /** How long a record counts. */
+  readonly recordTtlMs: number
 }
 
 /**
@@ -219,19 +221,32 @@ export class RecordTable implements Evidence {
     this.producedAt[this.self] = now
   }
 
-  /** The heartbeat that a record made by us for a member without heartbeats should carry. */
-  heartbeatFor(origin: number): number {
-    return Math.max(this.hb[origin]! + 1, this.#seams.heartbeat.floor)
+  /** The clock stood still for so long: everything that is known is older by it. */
+  grow(ms: number): void {
+    for (let i = 0; i < this.size; i++) {
+      this.producedAt[i]! -= ms
+      this.cloudCutAt[i]! -= ms
+    }
   }
 
-  /** Take a record in if it is newer than what we have. A record in the own name is refuted instead. */
-  merge(draft: RecordDraft): Merged {
+  /** The heartbeat that a record made by us for a member without heartbeats should carry. */
+  heartbeatFor(origin: number): number {
+    const { floor } = this.#seams.heartbeat
+    const known = this.hb[origin]!
+    return known < LEAP_MAX ? Math.max(known + 1, floor) : floor
+  }
+
+  /**
+   * Take a record in if it is newer than what we have. A record in the own name is refuted instead.
+   * @param isFirstHand its origin itself told us, just now.
+   */
+  merge(draft: RecordDraft, isFirstHand = false): Merged {
     const { origin, hb } = draft
     if (origin === this.self) {
       this.#refute(draft)
       return 'old'
     }
-    if (hb <= this.hb[origin]!) return 'old'
+    if (!this.#isNews(draft, isFirstHand)) return 'old'
     const flags = draft.flags & FLAG_MASK
     const cutAt = (flags & FLAG.cloudCut) === 0 ? -Infinity : draft.cloudCutAt
     const hasNewFlags = this.flags[origin] !== flags || this.hb[origin] === 0
@@ -241,6 +256,18 @@ export class RecordTable implements Evidence {
     this.cloudCutAt[origin] = cutAt
     this.foreign[origin] = draft.foreign ? 1 : 0
     return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+  }
+
+  /**
+   * A larger heartbeat is news. A record that has expired blocks nobody, though: then its origin's own word counts
+   * whatever its number, and a number above LEAP_MAX is believed of a record that still counts only. So who forged a
+   * huge number is over with his last record. A word passed on never has this: a relay that stood still may take an
+   * old one for young.
+   */
+  #isNews({ origin, hb, producedAt }: RecordDraft, isFirstHand: boolean): boolean {
+    const expired = this.#seams.clock.now() - this.#seams.recordTtlMs
+    if (hb > this.hb[origin]!) return hb <= LEAP_MAX || producedAt > expired
+    return isFirstHand && producedAt > expired && this.producedAt[origin]! <= expired
   }
 
   /**

@@ -10,7 +10,7 @@ export const MAC_BYTES = 32
 
 /** 'EHP1' in little endian. */
 const MAGIC = 0x31504845
-const VERSION = 1
+const VERSION = 2
 
 /** What a message is. A request never passes for a reply, nor one route's request for the other's. */
 export const TYPE = {
@@ -22,7 +22,7 @@ export const TYPE = {
   state: 3,
   /** Reply without. */
   ack: 4,
-  /** Reply: send again with this boot id as `destBoot`. */
+  /** Reply: not believed as it is; send it again. */
   challenge: 5,
 } as const
 
@@ -36,15 +36,19 @@ export interface Header {
   /** Of the sender's roster and topology: whoever has the same may read records by place. */
   readonly membershipHash: bigint
   readonly senderId: bigint
-  /** The sender's incarnation; in a challenge, the boot id that the receiver of it must show. */
+  /** In a request the sender's incarnation; in a reply the number that the requester's next request must show. */
   readonly senderBoot: bigint
   /** Grows with every request to one peer; a reply repeats its request's. */
   readonly senderSeq: number
   readonly baseHb: number
-  /** In a request what the receiver last showed us (0: nothing yet), in a reply the requester's boot id. */
+  /** In a request what the receiver last showed us (0: nothing yet), in a reply the requester's incarnation. */
   readonly destBoot: bigint
   /** Records in the body. */
   readonly count: number
+  /**
+   * In a request for how many milliseconds its sender held `destBoot` when its body was true, rounded down; 0 in a reply.
+   */
+  readonly heldMs: number
 }
 
 export type Opened =
@@ -80,7 +84,7 @@ export const seal = (header: Header, body: Uint8Array, zone: bigint, key: SignKe
   out.writeUInt32LE(header.baseHb, 44)
   out.writeBigUInt64LE(header.destBoot, 48)
   out.writeUInt32LE(header.count, 56)
-  out.writeUInt32LE(body.length, 60)
+  out.writeUInt32LE(header.heldMs, 60)
   out.set(body, HEADER_BYTES)
   out.set(macOf(key.key, out.subarray(0, end)), end)
   return out
@@ -96,6 +100,7 @@ const headerOf = (bytes: Buffer): Header => ({
   baseHb: bytes.readUInt32LE(44),
   destBoot: bytes.readBigUInt64LE(48),
   count: bytes.readUInt32LE(56),
+  heldMs: bytes.readUInt32LE(60),
 })
 
 const refused = (refusal: Refusal): Opened => ({ ok: false, refusal })
@@ -110,7 +115,6 @@ export const open = (message: Uint8Array, zone: bigint, keys: KeyRing): Opened =
   if (bytes.readUInt32LE(0) !== MAGIC) return refused('malformed')
   if (bytes[4] !== VERSION) return refused('wrong-version')
   const end = bytes.length - MAC_BYTES
-  if (bytes.readUInt32LE(60) !== end - HEADER_BYTES) return refused('malformed')
   if (bytes.readBigUInt64LE(8) !== zone) return refused('wrong-zone')
   const keyId = bytes[7]!
   const candidates = keys.keys.filter(key => key.id === keyId)

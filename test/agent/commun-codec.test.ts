@@ -2,7 +2,7 @@
 import fc from '../support/properties.js'
 import t from 'tap'
 import { BodyCodec, maxMessageBytes } from '../../agent/commun/body.js'
-import { Heartbeat, MAX_HEARTBEAT } from '../../agent/commun/heartbeat.js'
+import { Heartbeat, LEAP_MAX, MAX_HEARTBEAT } from '../../agent/commun/heartbeat.js'
 import { makeKeyRing, parseKeyRing } from '../../agent/commun/key-ring.js'
 import { meshTopology } from '../../agent/commun/mesh.js'
 import { InboundSession } from '../../agent/commun/session.js'
@@ -21,6 +21,7 @@ const makeTable = (self: number, members = membersTo(10), topology = meshTopolog
     clock,
     heartbeat: new Heartbeat(clock, undefined, () => undefined),
     settleMs: 16_000,
+    recordTtlMs: 60_000,
   })
 
 interface Said {
@@ -121,7 +122,10 @@ t.test('own votes, flags and rounds', t => {
   const smaller = new RecordTable(
     rosterOf(3, membersTo(5)),
     meshTopology(5),
-    { clock, heartbeat: new Heartbeat(clock, undefined, () => undefined), settleMs: 16_000 },
+    {
+      ...{ clock, settleMs: 16_000, recordTtlMs: 60_000 },
+      heartbeat: new Heartbeat(clock, undefined, () => undefined),
+    },
     table,
   )
   const { name } = table.roster.members[target]!
@@ -156,15 +160,54 @@ t.test('the heartbeat never goes back, whatever the wall clock and the disk do',
     }),
     { numRuns: 50 },
   )
-  const end = new Heartbeat(clock, undefined, () => undefined)
-  end.refute(MAX_HEARTBEAT)
-  t.equal(end.next(), MAX_HEARTBEAT, 'and never wraps')
+  const end = new Heartbeat(clock, LEAP_MAX - 20, () => undefined)
+  end.refute(LEAP_MAX - 1)
+  t.equal(end.next(), LEAP_MAX + 1, 'it counts on where no leap leads')
   t.equal(
     new Heartbeat(new FakeClock(0, 2 ** 32 * 1000), 7, () => undefined).value,
     23,
     'an absurd clock is not believed',
   )
   t.end()
+})
+
+t.test('FA4: neither disk, clock nor others lead a heartbeat out of its room', t => {
+  const make = (saved: number | undefined, wall = Date.UTC(2026, 0, 1)): Heartbeat =>
+    new Heartbeat(new FakeClock(0, wall), saved, () => undefined)
+  const today = make(undefined).value
+  t.equal(make(MAX_HEARTBEAT).value, today, 'a saved heartbeat beyond the bound is not taken')
+  t.equal(make(LEAP_MAX + 1).value, today)
+  t.equal(make(LEAP_MAX - 100).value, LEAP_MAX - 84)
+  t.equal(make(undefined, Date.UTC(2099, 0, 1)).value, 1, 'nor a clock')
+  t.equal(make(5_000, 0).value, 5_016, 'a clock of 1970 goes on from disk')
+  const heartbeat = make(undefined)
+  heartbeat.refute(MAX_HEARTBEAT)
+  heartbeat.refute(LEAP_MAX)
+  t.equal(heartbeat.next(), today + 1, 'a number that no life of ours had is not followed')
+  heartbeat.refute(today + 1_000_000)
+  t.equal(heartbeat.next(), today + 1_000_002, 'one that it may have had is')
+  t.end()
+})
+
+t.test('FA4: a record that has expired blocks nobody', async t => {
+  const time = new FakeClock(100_000_000)
+  const table = new RecordTable(rosterOf(0, membersTo(5)), meshTopology(5), {
+    ...{ clock: time, settleMs: 16_000, recordTtlMs: 60_000 },
+    heartbeat: new Heartbeat(time, undefined, () => undefined),
+  })
+  const merge = (hb: number, ageMs: number, isFirstHand: boolean): string => {
+    const at = { origin: 3, hb, producedAt: time.now() - ageMs }
+    return table.merge(Object.assign(table.makeDraft(), at), isFirstHand)
+  }
+  t.equal(merge(1_700_000_000, 0, true), 'changed')
+  t.equal(merge(MAX_HEARTBEAT, 0, false), 'fresher', 'forged')
+  t.equal(merge(1_700_000_001, 0, true), 'old')
+  await time.advance(60_000)
+  t.equal(merge(1_700_000_060, 0, false), 'old', 'a relay may have stood still')
+  t.equal(merge(1_700_000_060, 60_000, true), 'old')
+  t.equal(merge(1_700_000_060, 0, true), 'fresher', 'its own word counts')
+  t.equal(merge(MAX_HEARTBEAT, 60_250, false), 'old', 'and the forgery that others keep does not')
+  t.equal(merge(1_700_000_070, 60_250, false), 'fresher', 'an old record of an honest number does')
 })
 
 const zone = zoneHash('c', 'z')
@@ -179,6 +222,7 @@ const headerFor = (table: RecordTable, sparse: boolean): Header => ({
   baseHb: table.hb[table.self]!,
   destBoot: 88n,
   count: table.size,
+  heldMs: 5,
 })
 const encode = (table: RecordTable, sparse: boolean, suspects: number[] = []): Buffer =>
   new BodyCodec(table).encode(
@@ -246,6 +290,24 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
     [1_600_000_000, -Infinity],
     'too old for the age byte: the heartbeat still travels',
   )
+  const over = makeTable(1)
+  const fresh = makeTable(3)
+  const others = [...Array(10).keys()].filter(i => i !== over.self && i !== fresh.self).slice(0, 4)
+  const shown = [MAX_HEARTBEAT, MAX_HEARTBEAT + 1, 0xffff_ffff, 1_700_000_000]
+  others.forEach((origin, i) => {
+    over.merge(Object.assign(over.makeDraft(), { origin, hb: shown[i], producedAt: clock.now() }))
+  })
+  const reader = new BodyCodec(fresh)
+  for (const sparse of [false, true]) {
+    const body = encode(over, sparse)
+    t.ok(reader.read(headerFor(over, sparse), body, clock.now()), 'FA12: it is well-formed')
+    reader.read(headerFor(over, sparse), body, clock.now(), record => fresh.merge(record))
+    t.same(
+      others.map(origin => fresh.hb[origin]),
+      [MAX_HEARTBEAT, 0, 0, 1_700_000_000],
+      'FA12: a heartbeat beyond the maximum is left out, the others are read',
+    )
+  }
   t.notOk(
     codec.canRead(headerFor(makeTable(1, membersTo(9)), false)),
     'places of another roster are not read',
@@ -324,8 +386,8 @@ t.test('messages: only what was signed here, for this zone, with a known key', t
     ['wrong-zone', open(message, zoneHash('d', 'z'), ring)],
     ['unknown-key', open(message, zone, makeKeyRing(KEY_B))],
     ['malformed', open(message.subarray(0, 90), zone, ring)],
-    ['malformed', open(Buffer.concat([message, Buffer.of(0)]), zone, ring)],
-    ['wrong-version', open(Buffer.from(message).fill(2, 4, 5), zone, ring)],
+    ['bad-signature', open(Buffer.concat([message, Buffer.of(0)]), zone, ring)],
+    ['wrong-version', open(Buffer.from(message).fill(1, 4, 5), zone, ring)],
     ['bad-signature', open(Buffer.from(message).fill(9, 70, 71), zone, ring)],
   ]
   for (const [refusal, result] of cases) t.match(result, { ok: false, refusal })
@@ -347,11 +409,13 @@ t.test('messages: only what was signed here, for this zone, with a known key', t
 t.test('sessions: every request once, from one life, to one life', t => {
   const random = seededRandom(1)
   const session = new InboundSession()
-  t.equal(session.admit(1n, 0n, 1), 'challenged', 'nobody is known at first')
-  const shown = session.challenge(random)
-  t.equal(session.challenge(random), shown, 'a challenge stays until it is answered')
-  t.equal(session.admit(1n, shown, 2), 'accepted')
-  t.equal(session.admit(1n, shown, 2), 'replayed')
+  const admit = (senderBoot: bigint, destBoot: bigint, senderSeq: number, of = session): string =>
+    of.admit({ senderBoot, destBoot, senderSeq, heldMs: 0 }, 1_000, 4_000).kind
+  t.equal(admit(1n, 0n, 1), 'challenged', 'nobody is known at first')
+  const shown = session.challenge(random, 1_000)
+  t.equal(session.challenge(random, 1_000), shown, 'a challenge stays until it is answered')
+  t.equal(admit(1n, shown, 2), 'accepted')
+  t.equal(admit(1n, shown, 2), 'replayed')
   for (const [seq, want] of [
     [40, 'accepted'],
     [9, 'accepted'],
@@ -359,24 +423,78 @@ t.test('sessions: every request once, from one life, to one life', t => {
     [8, 'replayed'],
     [41, 'accepted'],
   ] as const)
-    t.equal(session.admit(1n, shown, seq), want, `number ${seq}`)
-  t.equal(session.admit(2n, shown, 1), 'challenged', 'a new life must answer for itself')
-  const next = session.challenge(random)
-  t.equal(session.admit(2n, next, 1), 'accepted')
-  t.equal(
-    session.admit(1n, shown, 99),
-    'challenged',
-    'the life before it is over, even what was held back',
-  )
-  t.equal(session.admit(1n, next, 99), 'challenged')
+    t.equal(admit(1n, shown, seq), want, `number ${seq}`)
+  t.equal(admit(2n, shown, 1), 'challenged', 'a new life must answer for itself')
+  const next = session.challenge(random, 1_000)
+  t.equal(admit(2n, next, 1), 'accepted')
+  t.equal(admit(1n, shown, 99), 'challenged', 'the life before it is over, even what was held back')
+  t.equal(admit(1n, next, 99), 'challenged')
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 90 }), { maxLength: 80 }), seqs => {
       const fresh = new InboundSession()
-      const boot = fresh.challenge(random)
-      const accepted = seqs.filter(seq => fresh.admit(5n, boot, seq) === 'accepted')
+      const boot = fresh.challenge(random, 1_000)
+      const accepted = seqs.filter(seq => admit(5n, boot, seq, fresh) === 'accepted')
       return new Set(accepted).size === accepted.length
     }),
   )
+  t.end()
+})
+
+t.test('FA13: sessions: by its own clock a receiver knows how long a request was under way', t => {
+  const session = new InboundSession()
+  let seq = 0
+  let shown = session.challenge(seededRandom(2), 0)
+  const admit = (heldMs: number, now: number): ReturnType<InboundSession['admit']> =>
+    session.admit({ senderBoot: 1n, destBoot: shown, senderSeq: ++seq, heldMs }, now, 4_000)
+  const first = admit(0, 30)
+  t.ok(first.kind === 'accepted' && first.delayMs >= 30 && first.delayMs < 31)
+  shown = session.next(10_000)
+  const rows: [heldMs: number, now: number, want: string, why: string][] = [
+    [0, 10_020, 'accepted', 'sent at once'],
+    [160_000, 170_040, 'accepted', 'sent after a pause'],
+    [160_000, 173_800, 'accepted', 'slow, and older by it'],
+    [160_000, 174_000, 'late', 'too slow'],
+    [160_000, 770_000, 'late', 'held back for ten minutes'],
+    [200_000, 170_000, 'late', 'or our clock stood still meanwhile'],
+    [0xffff_ffff, 10_010, 'late', 'or it lies'],
+  ]
+  for (const [heldMs, now, want, why] of rows) t.equal(admit(heldMs, now).kind, want, why)
+  for (const heldMs of [0, 1_000, 160_000, 900_000]) {
+    for (const drift of [-1, 0, 1]) {
+      const elapsed = heldMs + 100
+      const held = Math.floor(heldMs * (1 + drift / 2_000))
+      const { kind, ...rest } = admit(held, 10_000 + elapsed)
+      t.equal(kind, 'accepted')
+      t.ok(
+        'delayMs' in rest && rest.delayMs >= 100,
+        `never taken for younger: ${JSON.stringify(rest)}`,
+      )
+    }
+  }
+  t.equal(admit(0, 9_999).kind, 'challenged', 'a number that was not shown yet')
+  t.end()
+})
+
+t.test('FA14: sessions: a sender put back to an older image of its memory is challenged', t => {
+  const session = new InboundSession()
+  const random = seededRandom(3)
+  const admit = (destBoot: bigint, senderSeq: number): string =>
+    session.admit({ senderBoot: 1n, destBoot, senderSeq, heldMs: 0 }, 50, 4_000).kind
+  const shown = session.challenge(random, 0)
+  for (let seq = 1; seq <= 100; seq++) t.equal(admit(shown, seq), 'accepted')
+  t.equal(admit(shown, 20), 'replayed', 'its numbers were used')
+  const again = session.challenge(random, 50)
+  t.equal(admit(again, 21), 'accepted', 'it answers, and is heard at once')
+  t.equal(admit(session.next(50), 22), 'accepted')
+  t.equal(admit(shown, 101), 'challenged', 'what it said before it was put back is over')
+  const quiet = session.next(50)
+  for (let i = 0; i < 50; i++) {
+    t.equal(admit(quiet, 21), 'replayed')
+    session.challenge(random, 50)
+  }
+  t.equal(admit(quiet, 23), 'accepted', 'who repeats its requests does not shut it out')
+  session.forget()
+  t.equal(admit(quiet, 24), 'challenged', 'nothing shown before a pause counts after it')
   t.end()
 })
 

@@ -100,7 +100,7 @@ t.test(
 const clock = new FakeClock(100_000_000)
 const tableOf = (size: number, topology: Topology, previous?: RecordTable): RecordTable => {
   const heartbeat = new Heartbeat(clock, undefined, () => undefined)
-  const seams = { clock, heartbeat, settleMs: 16_000 }
+  const seams = { clock, heartbeat, settleMs: 16_000, recordTtlMs: 60_000 }
   return new RecordTable(rosterOf(0, membersTo(size)), topology, seams, previous)
 }
 const kring = (size: number): Topology => kringTopology(rosterOf(0, membersTo(size)), K)
@@ -164,7 +164,7 @@ t.test('stand-ins vote only while they are at work', async t => {
   const to = new RecordTable(rosterOf(7, membersTo(80)), kring(80), {
     clock,
     heartbeat: new Heartbeat(clock, undefined, () => undefined),
-    settleMs: 0,
+    ...{ settleMs: 0, recordTtlMs: 60_000 },
   })
   const send = (sparse: boolean): void => {
     const order = { sparse, suspects: [], keySetHash: 1, baseHb: from.hb[from.self]! }
@@ -172,7 +172,7 @@ t.test('stand-ins vote only while they are at work', async t => {
     const header = {
       ...{ type: TYPE.gossip, flags: sparse ? SPARSE : 0, membershipHash: from.hash },
       ...{ senderId: 1n, senderBoot: 1n, senderSeq: 1, baseHb: order.baseHb, destBoot: 0n },
-      count: from.size,
+      ...{ count: from.size, heldMs: 0 },
     } satisfies Header
     const codec = new BodyCodec(to)
     t.ok(codec.read(header, body, clock.now(), draft => to.merge(draft)))

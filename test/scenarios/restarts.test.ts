@@ -21,7 +21,8 @@ const listenToHeartbeats = (
 ): Map<bigint, Map<bigint, [least: number, most: number]>> => {
   const runs = new Map<bigint, Map<bigint, [number, number]>>()
   world.network.onWire = (bytes, route) => {
-    if (route === 'result' || bytes.length < HEADER_BYTES || bytes[5] === TYPE.challenge) return
+    if (route === 'result' || bytes.length < HEADER_BYTES) return
+    if (bytes[5] !== TYPE.gossip && bytes[5] !== TYPE.vote) return
     const body = Buffer.from(bytes)
     const [sender, boot, hb] = [
       body.readBigUInt64LE(24),

@@ -3,6 +3,7 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { Socket } from 'node:net'
 import type { KeyRing } from '../../../agent/commun/key-ring.js'
 import { open, TYPE } from '../../../agent/commun/wire.js'
+import { systemClock } from '../../../core/clock.js'
 import { systemRandom } from '../../../core/random.js'
 import type { WorldPeer } from './peer.js'
 import type { Records } from './records.js'
@@ -81,17 +82,21 @@ export class WorldExchange {
     const opened = open(bytes, records.zone, this.#keys)
     const index = records.table.roster.indexOf(peer.member.name)
     if (!opened.ok || index === undefined) return [400, Buffer.alloc(0)]
-    const { senderBoot, senderSeq, destBoot } = opened.header
-    const back = { senderSeq, destBoot: senderBoot }
-    if (peer.session.admit(senderBoot, destBoot, senderSeq) === 'challenged') {
-      const shown = peer.session.challenge(systemRandom)
+    const { senderBoot, senderSeq } = opened.header
+    const back = { senderSeq, destBoot: senderBoot, heldMs: 0 }
+    const now = systemClock.now()
+    if (peer.session.admit(opened.header, now, ANSWER_LIMIT_MS).kind !== 'accepted') {
+      const shown = peer.session.challenge(systemRandom, now)
       const header = { ...back, type: TYPE.challenge, senderBoot: shown, isEmpty: true }
       return [409, records.message(index, header)]
     }
     this.#fromAgent++
     const isEmpty = route === 'vote'
     const type = isEmpty ? TYPE.ack : TYPE.state
-    return [200, records.message(index, { ...back, type, senderBoot: peer.boot, isEmpty })]
+    return [
+      200,
+      records.message(index, { ...back, type, senderBoot: peer.session.next(now), isEmpty }),
+    ]
   }
 
   /** One push-pull that this peer begins. Never rejects. */
@@ -109,11 +114,14 @@ export class WorldExchange {
     const index = records.table.roster.indexOf(peer.member.name)
     if (index === undefined) return 200
     const { boot: senderBoot, shown: destBoot } = peer
-    const header = { type: TYPE.gossip, senderBoot, senderSeq: ++peer.seq, destBoot }
+    const heldMs = destBoot === 0n ? 0 : Math.floor(systemClock.now() - peer.shownAt)
+    const header = { type: TYPE.gossip, senderBoot, senderSeq: ++peer.seq, destBoot, heldMs }
     const { status, body } = await this.#post(peer, records.message(index, header))
     const opened = open(body, records.zone, this.#keys)
-    if (status === 409 && opened.ok) peer.shown = opened.header.senderBoot
-    else if (status !== 200) throw new Error(`the agent answered ${status}`)
+    if ((status !== 200 && status !== 409) || !opened.ok)
+      throw new Error(`the agent answered ${status}`)
+    peer.shown = opened.header.senderBoot
+    peer.shownAt = systemClock.now()
     return status
   }
 

@@ -27,8 +27,9 @@ export class WorldPeer {
   readonly member: Member
   session = new InboundSession()
   boot = makeBoot(systemRandom)
-  /** What the agent under test last showed us. */
+  /** What the agent under test last showed us, and when. */
   shown = 0n
+  shownAt = -Infinity
   seq = 0
   /** Its own connections to the agent under test. */
   agent: Agent

@@ -26,6 +26,7 @@ const AHEAD = 5
 interface Talk {
   readonly to: RosterMember
   destBoot: bigint
+  shownAt: number
   seq: number
 }
 
@@ -46,13 +47,13 @@ export class Forger {
     const heartbeat = new Heartbeat(systemClock, undefined, () => undefined)
     const topology = meshTopology(roster.members.length)
     this.#table = new RecordTable(roster, topology, {
-      ...{ clock: systemClock, heartbeat, settleMs: 0 },
+      ...{ clock: systemClock, heartbeat, settleMs: 0, recordTtlMs: 60_000 },
     })
     this.#codec = new BodyCodec(this.#table)
     this.#keys = makeKeyRing(order.key)
     this.#talks = roster.members
       .filter(member => member.name !== order.self)
-      .map(to => ({ to, destBoot: 0n, seq: 0 }))
+      .map(to => ({ to, destBoot: 0n, shownAt: 0, seq: 0 }))
   }
 
   /** Tell everybody, as often as they listen to one source. */
@@ -128,6 +129,7 @@ export class Forger {
       baseHb,
       destBoot: talk.destBoot,
       count: table.size,
+      heldMs: talk.destBoot === 0n ? 0 : Math.floor(systemClock.now() - talk.shownAt),
     }
     return seal(header, body, this.#zone, this.#keys.primary)
   }
@@ -137,8 +139,9 @@ export class Forger {
     const reply = open(bytes, this.#zone, this.#keys)
     if (!reply.ok) return
     const { header, body } = reply
-    if (header.type === TYPE.challenge) talk.destBoot = header.senderBoot
-    else if (this.#codec.canRead(header))
+    talk.destBoot = header.senderBoot
+    talk.shownAt = systemClock.now()
+    if (header.type !== TYPE.challenge && this.#codec.canRead(header))
       this.#codec.read(header, body, systemClock.now(), draft => this.#table.merge(draft))
   }
 }

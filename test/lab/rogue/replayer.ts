@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { makeHttpTransport } from '../../../agent/adapters/http-transport.js'
 import { makeKeyRing, type KeyRing } from '../../../agent/commun/key-ring.js'
 import type { Route, Transport } from '../../../agent/commun/transport.js'
-import { open, seal, TYPE, zoneHash, type Header } from '../../../agent/commun/wire.js'
+import { open, seal, zoneHash, type Header } from '../../../agent/commun/wire.js'
 import { sleep, systemClock } from '../../../core/clock.js'
 import type { Member } from '../../../core/roster.js'
 import { systemRandom } from '../../../core/random.js'
@@ -21,6 +21,14 @@ interface Message {
 }
 
 const routeOf = (path: string): Route => (path.endsWith('/vote') ? 'vote' : 'gossip')
+
+/** Where the talk with one target stands, for who signs anew. */
+interface Session {
+  readonly boot: bigint
+  destBoot: bigint
+  shownAt: number
+  seq: number
+}
 
 /** Everything that was recorded, to one target, again and again. */
 export class Replayer {
@@ -49,7 +57,7 @@ export class Replayer {
 
   async #replayTo(to: Member, transport: Transport, signal: AbortSignal): Promise<void> {
     const peer = { name: to.name, address: to.address, port: this.#order.port }
-    const session = { boot: systemRandom.bits64(), destBoot: 0n, seq: 0 }
+    const session: Session = { boot: systemRandom.bits64(), destBoot: 0n, shownAt: 0, seq: 0 }
     for (let turn = 0; !signal.aborted && this.#messages.length > 0; turn++) {
       const message = this.#messages[turn % this.#messages.length]!
       const bytes = this.#prepare(message, session)
@@ -57,7 +65,7 @@ export class Replayer {
         const inner = AbortSignal.any([signal, AbortSignal.timeout(1_000)])
         const answer = await transport.send(peer, message.route, bytes, inner)
         this.#count(String(answer.status))
-        session.destBoot = this.#challengeIn(answer.body) ?? session.destBoot
+        this.#hear(session, answer.body)
       } catch {
         this.#count('unreachable')
       }
@@ -65,23 +73,24 @@ export class Replayer {
     }
   }
 
-  #prepare(
-    { bytes }: Message,
-    session: { readonly boot: bigint; destBoot: bigint; seq: number },
-  ): Buffer {
+  #prepare({ bytes }: Message, session: Session): Buffer {
     if (this.#keys === undefined) return bytes
     const opened = open(bytes, this.#zone, this.#keys)
     if (!opened.ok) return bytes
     const header: Header = {
       ...opened.header,
       ...{ senderBoot: session.boot, destBoot: session.destBoot, senderSeq: ++session.seq },
+      heldMs: session.destBoot === 0n ? 0 : Math.floor(systemClock.now() - session.shownAt),
     }
     return seal(header, opened.body, this.#zone, this.#keys.primary)
   }
 
-  #challengeIn(bytes: Uint8Array): bigint | undefined {
-    if (this.#keys === undefined) return undefined
+  /** Every answer shows what the next message must. */
+  #hear(session: Session, bytes: Uint8Array): void {
+    if (this.#keys === undefined) return
     const reply = open(bytes, this.#zone, this.#keys)
-    return reply.ok && reply.header.type === TYPE.challenge ? reply.header.senderBoot : undefined
+    if (!reply.ok) return
+    session.destBoot = reply.header.senderBoot
+    session.shownAt = systemClock.now()
   }
 }
