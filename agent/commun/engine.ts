@@ -57,20 +57,17 @@ export interface Engine {
   askAround(): void
   /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
   setOwnFlags(flags: number, cloudCutAt: number): void
-  /** This agent was suspended: what it heard of others is from before, and is no evidence of the present. */
-  resumed(): void
   /** The longest body worth reading on this route. */
   maxBytes(route: Route): number
   /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
   receive(route: Route, body: Uint8Array, from: string): PeerAnswer
   /**
-   * This agent did not run for a while: its process was stopped, or its machine was paused, or put back to an earlier
-   * image of its memory. Whatever waits to be read, and every answer to what was asked before, is challenged or refused
-   * instead of believed, and what is known is older by what the clock missed. To be called before anything that waits is
-   * handed to `receive`. What follows for the own rounds is the caller's to say.
-   * @param missedMs by how much `Clock.now` fell behind; 0 where it ran on.
+   * This agent was suspended: its process was stopped, or its machine was paused, or put back to an earlier image of its
+   * memory. What it heard of others is from before, and is no evidence of the present. Whatever waits to be read, and
+   * every answer to what was asked before, is challenged or refused instead of believed. To be called before anything
+   * that waits is handed to `receive`.
    */
-  resumed(missedMs: number): void
+  resumed(): void
   /** Tell the others that this node leaves on purpose; resolves within `exchangeTimeoutMs`. */
   leave(): Promise<void>
   /** Ends all waits. May be called twice. */
@@ -145,7 +142,6 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
       gossip.askAround()
     },
     setOwnFlags,
-    resumed: () => x.table.forgetAges(),
     maxBytes,
     receive: (route, body, from) => {
       const index = x.table.roster.indexOfAddress(addressOf(from))
@@ -162,7 +158,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
       x.bytesReceived += body.length
       return route === 'result' ? results.receive(body, index) : inbox.receive(route, body)
     },
-    resumed: missedMs => x.resumed(missedMs),
+    resumed: () => x.resumed(),
     leave: async () => {
       const { flags, cloudCutAt, self } = x.table
       x.table.setOwnFlags(flags[self]! | FLAG.leaving, cloudCutAt[self]!)

@@ -144,10 +144,10 @@ export class Exchange {
   }
 
   /** Go on after a time in which this agent did not run; see `Engine.resumed`. */
-  resumed(missedMs: number): void {
+  resumed(): void {
     this.boot = makeBoot(this.seams.random)
     for (const peer of this.peers) peer?.inbound.forget()
-    this.table.grow(missedMs)
+    this.table.forgetAges()
   }
 
   /** The number of the next request to this peer. */

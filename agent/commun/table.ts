@@ -221,14 +221,6 @@ export class RecordTable implements Evidence {
     this.producedAt[this.self] = now
   }
 
-  /** The clock stood still for so long: everything that is known is older by it. */
-  grow(ms: number): void {
-    for (let i = 0; i < this.size; i++) {
-      this.producedAt[i]! -= ms
-      this.cloudCutAt[i]! -= ms
-    }
-  }
-
   /** The heartbeat that a record made by us for a member without heartbeats should carry. */
   heartbeatFor(origin: number): number {
     const { floor } = this.#seams.heartbeat
