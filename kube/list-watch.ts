@@ -140,6 +140,7 @@ class ListWatch<T, R> implements Watching {
     this.#trouble = undefined
     this.#spec.onWarning?.(warning)
     this.#receiver.replace(Object.freeze(items))
+    this.#spec.onVersion?.(version)
     return version
   }
 
@@ -183,6 +184,7 @@ class ListWatch<T, R> implements Watching {
     this.#version = event.version
     if (event.type === 'DELETED') this.#receiver.remove(event.name)
     else if (event.type !== 'BOOKMARK') this.#receiver.upsert(event.object)
+    this.#spec.onVersion?.(event.version)
   }
 
   #heard(): void {

@@ -17,6 +17,8 @@ export interface WatchSpec<T, R = unknown> {
   readonly sink: WatchSink<T>
   /** Told of each list that the server refuses, by its HTTP status. */
   readonly onRefused?: (status: number) => void
+  /** Told how far the server's state has come, after the sink was told of what changed until then. */
+  readonly onVersion?: (version: string) => void
   /** Told with each list what the server warns its readers of, before the sink is told of the list. */
   readonly onWarning?: (warning: string | undefined) => void
 }

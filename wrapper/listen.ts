@@ -6,6 +6,8 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../core/clock.js'
 import { ListenError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
+import { asksForTunnel } from './proxy/headers.js'
+import { serveAsPlain } from './proxy/plain-request.js'
 import { guarded, isMeant } from './host-guard.js'
 import type { ListenAddress } from './options/wrapper-options.js'
 import type { ServerTls } from './tls.js'
@@ -81,6 +83,10 @@ export const listen = async (
   const upgraded = new Set<Duplex>()
   if (upgrade !== undefined)
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (!asksForTunnel(request.rawHeaders)) {
+        serveAsPlain(server, request, socket, head)
+        return
+      }
       if (!isMeant(request, at.host)) {
         socket.destroy()
         return

@@ -13,9 +13,8 @@ import { listen, type Listener } from './listen.js'
 import { Persistence } from './persistence.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
 import { Proxy } from './proxy/proxy.js'
-import type { ObjectVersions } from './proxy/versions.js'
 import { makeWrapperServer, type WrapperServer } from './server.js'
-import { keyOf, parseTarget } from './serve/target.js'
+import { keyOf } from './serve/target.js'
 import { statusRoutes } from './status/routes.js'
 import { makeViews } from './status/views.js'
 import { RESOURCES, type Resource } from './store/resources.js'
@@ -58,7 +57,6 @@ class NodeWrapper implements Wrapper {
   readonly #persistence: Persistence
   readonly #proxy: Proxy
   readonly #listeners: Listener[] = []
-  #firstVersion = Infinity
   #server: WrapperServer | undefined
   #starting: Promise<void> | undefined
   #stopped: Promise<void> | undefined
@@ -84,8 +82,7 @@ class NodeWrapper implements Wrapper {
       {
         ...{ clock, random, log },
         road: () => credentials.anonymous(),
-        versionsOf: path => this.#versionsOf(path),
-        isOurs: version => this.#isOurs(version),
+        recordOf: target => this.#server?.store.table(target.row.resource).get(keyOf(target)),
         isCut: () => this.#isCut(),
       },
     )
@@ -130,7 +127,6 @@ class NodeWrapper implements Wrapper {
   async #open(server: WrapperServer, tls: ServerTls | undefined): Promise<void> {
     const { clock, version } = this.#seams
     this.#server = server
-    this.#firstVersion = server.store.versions.newest
     for (const resource of RESOURCES)
       server.store.table(resource).subscribe(() => this.#changed(resource))
     const views = makeViews({
@@ -216,28 +212,6 @@ class NodeWrapper implements Wrapper {
       if (isOther && names.push(name) === MAX_INTEREST) break
     }
     return names
-  }
-
-  #versionsOf(path: string): ObjectVersions | undefined {
-    const target = parseTarget(path.replace(/\/status\/?$/, ''))
-    if (target?.name === undefined) return undefined
-    const key = keyOf(target)
-    const record = () => this.#server?.store.table(target.row.resource).get(key)
-    return {
-      upstreamOf: served => {
-        const now = record()
-        return String(now?.version) === served ? now?.upstream : undefined
-      },
-      servedOf: upstream => {
-        const now = record()
-        return now?.upstream === upstream ? String(now.version) : undefined
-      },
-    }
-  }
-
-  #isOurs(version: string): boolean {
-    const number = /^\d{1,16}$/.test(version) ? Number(version) : 0
-    return number >= this.#firstVersion && number <= this.#server!.store.versions.newest
   }
 
   /** No watch of ours runs, and one has said why. */

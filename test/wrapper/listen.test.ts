@@ -56,7 +56,7 @@ t.test(
     const waiting = await open(port, 'GET /slow HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
     const upgraded = await open(
       port,
-      'GET /exec HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+      'GET /exec HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
     )
     const ends = (socket: Socket): Promise<void> => new Promise(done => socket.once('close', done))
     const upgradeEnds = ends(upgraded)
@@ -102,6 +102,6 @@ t.test('a page whose name was rebound to this machine is answered nothing', asyn
   t.equal(asked.length, 3)
   for (const name of ['evil.example', '127.0.0.1.evil.example', '10.0.0.1'])
     t.match(await answerTo(name), /^HTTP\/1\.1 403[^]*"kind":"Status"/, name)
-  t.equal(await answerTo('evil.example', 'Connection: Upgrade\r\nUpgrade: x\r\n'), '')
+  t.equal(await answerTo('evil.example', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'), '')
   t.equal(asked.length, 3, 'nobody behind the listener hears of them')
 })

@@ -105,7 +105,7 @@ const startWrapper = async (t: Test, upstream: TestApi, more: { folder?: Folder 
   const list = async (path: string): Promise<readonly Thing[]> =>
     ((await json(`http://${host}:51006${path}`)) as { items?: readonly Thing[] }).items ?? []
   return {
-    ...{ clock, log, agent, wrapper, list },
+    ...{ clock, log, agent, wrapper, list, url: `http://${host}:51006` },
     status: async () => (await json(`http://${host}:51007/status`)) as WrapperStatusView,
     explain: async (service: string) =>
       (await json(`http://${host}:51007/explain?service=${service}`)) as ServiceView,
@@ -225,6 +225,65 @@ t.test('W15: an annotation that comes later is seen, although the endpoints stay
     return first?.metadata.annotations === undefined
   })
   t.equal(await address(), '192.0.2.1')
+})
+
+t.test('FW2: what is left out here is never taken away upstream', async t => {
+  const upstream = await startUpstream(t)
+  const bed = await startWrapper(t, upstream)
+  bed.agent.say({ a: true, b: false, c: true })
+  await isSo(async () => (await bed.shown()) === 'a,c')
+  const path = `${SLICES}/web-1`
+  const at = `${bed.url}${path}`
+  interface Slice extends Thing {
+    endpoints: { nodeName: string }[]
+    metadata: Thing['metadata'] & { resourceVersion: string; labels: Record<string, string> }
+  }
+  const read = async (): Promise<Slice> => (await fetch(at)).json() as Promise<Slice>
+  const headers = { authorization: `Bearer ${upstream.token}`, 'content-type': 'application/json' }
+  const put = async (slice: Slice): Promise<{ status: number; text: string }> => {
+    const response = await fetch(at, { method: 'PUT', headers, body: JSON.stringify(slice) })
+    return { status: response.status, text: await response.text() }
+  }
+  const nodes = async (): Promise<string> => {
+    const { body } = await upstream.ask(`GET ${path}`)
+    return (body as unknown as Slice).endpoints.map(({ nodeName }) => nodeName).join()
+  }
+  t.match(await put(await read()), { status: 409, text: /would take them from the whole cluster/ })
+  t.equal(await nodes(), 'a,b,c')
+  const applied = { metadata: { resourceVersion: (await read()).metadata.resourceVersion } }
+  const patch = await fetch(at, {
+    ...{ method: 'PATCH', body: JSON.stringify(applied) },
+    headers: { ...headers, ...MERGE },
+  })
+  t.equal(patch.status, 409)
+  const deleted = await fetch(at, {
+    ...{ method: 'DELETE', headers },
+    body: JSON.stringify({ preconditions: applied.metadata }),
+  })
+  t.equal(deleted.status, 409)
+  t.equal(await nodes(), 'a,b,c')
+
+  bed.agent.say({ a: true, b: true, c: true })
+  await isSo(async () => (await bed.shown()) === 'a,b,c')
+  const whole = await read()
+  whole.metadata.labels['written'] = 'here'
+  const written = await put(whole)
+  t.equal(written.status, 200, 'whole again, it may be written')
+  t.equal(await nodes(), 'a,b,c')
+  t.equal((await put(whole)).status, 409, 'and its version counts: it is another one now')
+
+  // FW12: the answer has upstream's version, and a read that asks for it sees what was written.
+  const { metadata } = JSON.parse(written.text) as Slice
+  const version = `resourceVersion=${metadata.resourceVersion}`
+  const list = await bed.list(`${SLICES}?${version}&resourceVersionMatch=NotOlderThan`)
+  t.match(list, [{ metadata: { labels: { written: 'here' } } }], 'FW12')
+  const refused = await fetch(
+    `${bed.url}${SLICES}?resourceVersion=${whole.metadata.resourceVersion}`,
+    {
+      headers: { ...headers, accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+    },
+  )
+  t.equal(refused.status, 410, 'upstream has never heard of a version of ours')
 })
 
 t.test('the agent is told which nodes matter here', async t => {

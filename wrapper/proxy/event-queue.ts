@@ -10,8 +10,11 @@ export interface QueuedEvent {
   readonly body: Buffer
 }
 
-/** How the apiserver took an Event. `unreachable`: it did not; it stays first in line. */
-export type SentEvent = 'sent' | 'refused' | 'unreachable'
+/**
+ * How the apiserver took an Event. `unreachable`: it did not. `failed`: it says that it cannot now; that may be the
+ * apiserver's trouble or this Event's own.
+ */
+export type SentEvent = 'sent' | 'refused' | 'failed' | 'unreachable'
 
 /** How much is held. */
 export interface QueueOptions {
@@ -34,7 +37,7 @@ export interface QueueCounts {
   sent: number
   /** Not taken, since the queue was full: the caller was told so. */
   dropped: number
-  /** The apiserver did not want them: a token had ended, or a namespace was gone. */
+  /** The apiserver did not want them: a token had ended, a namespace was gone, or it failed each time. */
   refused: number
   /** Still waiting when we stopped. */
   lost: number
@@ -42,20 +45,34 @@ export interface QueueCounts {
 
 const FIRST_WAIT_MS = 1_000
 const LAST_WAIT_MS = 30_000
+/** As often as client-go tries. */
+const MAX_FAILURES = 12
+
+interface Waiting {
+  readonly event: QueuedEvent
+  failures: number
+  /** Not before. */
+  dueAt: number
+}
 
 const sizeOf = ({ url, headers, body }: QueuedEvent): number =>
   body.length + url.length + headers.reduce((sum, text) => sum + text.length, 0)
 
-/** Events in order of arrival, told when the apiserver is back. */
+const backoffMs = (times: number): number =>
+  Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, times))
+
+/** Events in order of arrival, told when the apiserver is back. One that failed waits, and lets others go first. */
 export class EventQueue {
   readonly counts: QueueCounts = { accepted: 0, sent: 0, dropped: 0, refused: 0, lost: 0 }
   readonly #options: QueueOptions
   readonly #seams: QueueSeams
   readonly #stopper = new AbortController()
-  readonly #events: QueuedEvent[] = []
+  readonly #events: Waiting[] = []
   #bytes = 0
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
+  /** The apiserver is there, and all that wait have failed. */
+  #isIdle = false
 
   constructor(options: QueueOptions, seams: QueueSeams) {
     this.#options = options
@@ -83,7 +100,8 @@ export class EventQueue {
       return false
     }
     if (this.length === 0) this.#seams.log.info('events wait for the apiserver')
-    this.#events.push(event)
+    this.#events.push({ event, failures: 0, dueAt: 0 })
+    if (this.#isIdle) this.#wake()
     this.#bytes += bytes
     this.counts.accepted++
     this.#running ??= this.#drain().finally(() => {
@@ -94,6 +112,7 @@ export class EventQueue {
 
   /** The apiserver answers again: try at once. */
   retry(): void {
+    for (const waiting of this.#events) waiting.dueAt = 0
     this.#wake()
   }
 
@@ -106,35 +125,54 @@ export class EventQueue {
     this.#bytes = 0
   }
 
+  /** The oldest that may be tried; waits for it. */
+  async #next(): Promise<Waiting | undefined> {
+    const { clock } = this.#seams
+    for (;;) {
+      const now = clock.now()
+      const next = this.#events.find(({ dueAt }) => dueAt <= now)
+      if (next !== undefined || this.length === 0 || this.#stopper.signal.aborted) return next
+      this.#isIdle = true
+      await this.#pause(Math.min(...this.#events.map(({ dueAt }) => dueAt)) - now, 0)
+      this.#isIdle = false
+    }
+  }
+
   async #drain(): Promise<void> {
-    const { log, send } = this.#seams
+    const { clock, log, send } = this.#seams
     const { signal } = this.#stopper
-    let failures = 0
+    let unreached = 0
     await this.#pause(FIRST_WAIT_MS)
-    for (let next = this.#events[0]; next !== undefined; next = this.#events[0]) {
+    for (let next = await this.#next(); next !== undefined; next = await this.#next()) {
       if (signal.aborted) return
-      const outcome = await send(next, signal)
+      const outcome = await send(next.event, signal)
       if (outcome === 'unreachable') {
-        await this.#pause(Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, failures++)))
+        await this.#pause(backoffMs(unreached++))
         continue
       }
-      failures = 0
-      this.#events.shift()
-      this.#bytes -= sizeOf(next)
-      this.counts[outcome]++
+      unreached = 0
+      if (outcome === 'failed' && ++next.failures < MAX_FAILURES) {
+        next.dueAt = clock.now() + backoffMs(next.failures)
+        await this.#pause(FIRST_WAIT_MS)
+        continue
+      }
+      this.#events.splice(this.#events.indexOf(next), 1)
+      this.#bytes -= sizeOf(next.event)
+      this.counts[outcome === 'failed' ? 'refused' : outcome]++
     }
+    if (signal.aborted) return
     log.info('all events are told', { ...this.counts })
   }
 
   /** Until the time is over, or somebody says that it is worth trying. */
-  async #pause(ms: number): Promise<void> {
+  async #pause(ms: number, spread = 0.2): Promise<void> {
     const { clock, random } = this.#seams
     const pause = new AbortController()
     const end = (): void => pause.abort()
     this.#wake = end
     this.#stopper.signal.addEventListener('abort', end, { once: true })
     if (this.#stopper.signal.aborted) end()
-    await sleep(clock, jitter(random, ms, 0.2), pause.signal)
+    await sleep(clock, jitter(random, ms, spread), pause.signal)
     this.#stopper.signal.removeEventListener('abort', end)
   }
 }

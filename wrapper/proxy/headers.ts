@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { badRequest } from '../../kube/status.js'
 
 /** As Node.js tells them: name, value, name, value. */
 export type RawHeaders = readonly string[]
@@ -19,12 +20,15 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 export const pairsOf = (raw: RawHeaders): readonly (readonly [name: string, value: string])[] =>
   Array.from({ length: raw.length >> 1 }, (_, i) => [raw[2 * i]!, raw[2 * i + 1]!])
 
+const valuesOf = (raw: RawHeaders, wanted: string): readonly string[] =>
+  pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []))
+
 /** Headers that a Connection header names belong to that connection too. */
 const namedByConnection = (raw: RawHeaders): ReadonlySet<string> =>
   new Set(
-    pairsOf(raw)
-      .filter(([name]) => name.toLowerCase() === 'connection')
-      .flatMap(([, value]) => value.split(',').map(word => word.trim().toLowerCase())),
+    valuesOf(raw, 'connection').flatMap(value =>
+      value.split(',').map(word => word.trim().toLowerCase()),
+    ),
   )
 
 /** What may travel on: all headers in their order and spelling, but those of the connection and `dropped`. */
@@ -35,26 +39,43 @@ export const endToEnd = (raw: RawHeaders, dropped: readonly string[] = []): stri
   return pairsOf(raw).flatMap(([name, value]) => (stays(name.toLowerCase()) ? [name, value] : []))
 }
 
-/** Headers of a request on its way to `host`. Who may be impersonated is up to the caller's own credentials. */
-export const requestHeaders = (raw: RawHeaders, host: string): string[] => {
-  const isChunked = pairsOf(raw).some(
-    ([name, value]) => name.toLowerCase() === 'transfer-encoding' && /chunked/i.test(value),
-  )
-  return [
-    ...['Host', host],
-    // `100 Continue` was said by us already.
-    ...endToEnd(raw, ['host', 'expect']),
-    ...(isChunked ? ['Transfer-Encoding', 'chunked'] : []),
-  ]
+/** Headers that belong to the message or say who asks; no connection may take them away. */
+const OF_MESSAGE = /^(content-.*|transfer-encoding|host|authorization|impersonate-.*)$/
+
+/**
+ * Refuse what another server may find another end of, or another meaning in: the rest of it would be a second request.
+ * What Node.js itself refuses (two lengths, a length and chunks) does not come here. @throws Refusal 400
+ */
+export const refuseUnframed = (raw: RawHeaders): void => {
+  const taken = [...namedByConnection(raw)].find(name => OF_MESSAGE.test(name))
+  if (taken !== undefined) throw badRequest(`the Connection header must not name ${taken}`)
+  const codings = valuesOf(raw, 'transfer-encoding')
+  if (codings.length > 1 || codings.some(coding => coding.trim().toLowerCase() !== 'chunked'))
+    throw badRequest('the Transfer-Encoding must be chunked and nothing else')
 }
 
+/** Whether a body follows. */
+export const hasBody = (raw: RawHeaders): boolean =>
+  valuesOf(raw, 'transfer-encoding').length > 0 ||
+  valuesOf(raw, 'content-length').some(length => Number(length) !== 0)
+
+/** Headers of a request on its way to `host`. Who may be impersonated is up to the caller's own credentials. */
+export const requestHeaders = (raw: RawHeaders, host: string): string[] => [
+  ...['Host', host],
+  // `100 Continue` was said by us already.
+  ...endToEnd(raw, ['host', 'expect']),
+  ...(valuesOf(raw, 'transfer-encoding').length > 0 ? ['Transfer-Encoding', 'chunked'] : []),
+]
+
+/** Whether a request asks for another protocol that Kubernetes speaks; others are asked for in vain. */
+export const asksForTunnel = (raw: RawHeaders): boolean =>
+  valuesOf(raw, 'upgrade').some(value => /^(websocket|spdy\/3\.1)$/i.test(value.trim()))
+
 /** The same for a request that asks to speak another protocol. */
-export const upgradeHeaders = (raw: RawHeaders, host: string): string[] => {
-  const protocols = pairsOf(raw).flatMap(([name, value]) =>
-    name.toLowerCase() === 'upgrade' ? [value] : [],
-  )
-  return [...requestHeaders(raw, host), 'Connection', 'Upgrade', 'Upgrade', protocols.join(', ')]
-}
+export const upgradeHeaders = (raw: RawHeaders, host: string): string[] => [
+  ...requestHeaders(raw, host),
+  ...['Connection', 'Upgrade', 'Upgrade', valuesOf(raw, 'upgrade').join(', ')],
+]
 
 /** The same with the length of a body that was read whole and may have changed. */
 export const withLength = (raw: RawHeaders, { length }: Buffer): string[] => [
@@ -63,3 +84,9 @@ export const withLength = (raw: RawHeaders, { length }: Buffer): string[] => [
     .flat(),
   ...['Content-Length', String(length)],
 ]
+
+/** A head as it goes over the wire. @param first its first line */
+export const headText = (first: string, headers: RawHeaders): string => {
+  const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}`)
+  return `${[first, ...lines].join('\r\n')}\r\n\r\n`
+}

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline, type Duplex } from 'node:stream'
 import type { Clock } from '../../core/clock.js'
-import { reasonOf } from '../../core/errors.js'
+import { reasonOf, TimeoutError } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import { readWhole } from '../../net/read-whole.js'
 import type { Material } from '../../kube/credentials.js'
 import { expired, Refusal, statusBody, tooLarge } from '../../kube/status.js'
-import { readRequest, type PassedRequest } from './asked.js'
+import type { Target } from '../serve/target.js'
+import type { Stored } from '../store/stored.js'
+import { isOurs } from '../store/versions.js'
+import { readRequest, type PassedRequest, type RequestHead } from './asked.js'
+import { away } from './away.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
 import { endToEnd, requestHeaders, withLength } from './headers.js'
 import { tunnel } from './tunnel.js'
 import { UpstreamPool, type OpenCall, type UpstreamAnswer } from './upstream-call.js'
-import { putVersionsBack, showOurVersions, type ObjectVersions } from './versions.js'
+import { putVersionBack, showVersion } from './versions.js'
 
 /** What the proxy needs of the world. */
 export interface ProxySeams {
@@ -22,10 +26,8 @@ export interface ProxySeams {
   readonly log: Logger
   /** The way to upstream without any credentials of ours. */
   readonly road: () => Promise<Material>
-  /** Of the object at this path; undefined when it is none that we serve. */
-  readonly versionsOf: (path: string) => ObjectVersions | undefined
-  /** Whether a version is one that we have served. */
-  readonly isOurs: (version: string) => boolean
+  /** The object as we serve it now; undefined when we do not. */
+  readonly recordOf: (target: Target) => Stored | undefined
   /** Upstream is known to be away: nobody needs to wait long. */
   readonly isCut: () => boolean
 }
@@ -43,19 +45,13 @@ const ANSWER_MS = 70_000
 const CUT_ANSWER_MS = 5_000
 /** What kube-apiserver takes. */
 const MAX_BODY_BYTES = 3 << 20
+/** For a body that must be read whole. */
+const BODY_MS = 30_000
 /** What it answers about one object is not much longer. */
 const MAX_ANSWER_BYTES = 16 << 20
 
 const answerTooLarge = (): Error =>
   new RangeError(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`)
-
-const away = (reason: string): Refusal =>
-  new Refusal(
-    503,
-    'ServiceUnavailable',
-    `the apiserver cannot be reached from this node: ${reason}`,
-    { details: { retryAfterSeconds: 5 } },
-  )
 
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
   const body = Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`)
@@ -67,11 +63,27 @@ const refuse = (response: ServerResponse, refusal: Refusal): void => {
   response.end(body)
 }
 
+/** Upstream has never heard of our versions: it would wait for them in silence. @throws Refusal 410 */
+const refuseOurVersion = ({ query, read }: PassedRequest): void => {
+  const version = query.get('resourceVersion') ?? ''
+  if (read !== undefined && isOurs(Number(version)))
+    throw expired(`resource version ${version} is not one of the apiserver's`)
+}
+
+/** Send a body as it comes, as fast as upstream takes it. What it does not take is read to the end, and dropped. */
+const stream = (from: IncomingMessage, to: ClientRequest): void => {
+  from.pipe(to)
+  to.once('close', () => {
+    from.unpipe(to)
+    from.resume()
+  })
+}
+
 interface Passing {
   readonly asked: PassedRequest
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Undefined: it streams. */
+  /** Undefined: there is none, or it streams. */
   readonly body: Buffer | undefined
 }
 
@@ -124,9 +136,9 @@ export class Proxy {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asked = readRequest(request.method ?? 'GET', request.url ?? '/')
-    this.#refuseOurVersion(asked)
-    const isWhole = asked.isWrite && !asked.isLong
+    const asked = readRequest(request as RequestHead)
+    refuseOurVersion(asked)
+    const isWhole = asked.hasBody && (asked.isEvent || asked.written !== undefined)
     const body = isWhole ? await this.#wholeBody(request, asked) : undefined
     const passing = { asked, request, response, body }
     // What came later must not overtake what waits.
@@ -146,20 +158,18 @@ export class Proxy {
     }
   }
 
-  /** Upstream has never heard of our versions: it would wait for them in silence. @throws Refusal 410 */
-  #refuseOurVersion({ query, isWrite }: PassedRequest): void {
-    const version = query.get('resourceVersion') ?? ''
-    if (!isWrite && version !== '' && this.#seams.isOurs(version))
-      throw expired(`resource version ${version} is not one of the apiserver's`)
-  }
-
-  async #wholeBody(request: IncomingMessage, { path }: PassedRequest): Promise<Buffer> {
+  async #wholeBody(request: IncomingMessage, { written }: PassedRequest): Promise<Buffer> {
+    const cancel = this.#seams.clock.after(BODY_MS, () =>
+      request.destroy(new TimeoutError(BODY_MS)),
+    )
+    const { method = '', headers } = request
+    const type = headers['content-type'] ?? ''
     const body = await readWhole(request, MAX_BODY_BYTES, () =>
       tooLarge(`the request is larger than ${MAX_BODY_BYTES} bytes`),
-    )
-    const versions = this.#seams.versionsOf(path)
-    if (versions === undefined) return body
-    return putVersionsBack(body, request.headers['content-type'], versions)
+    ).finally(cancel)
+    if (written === undefined) return body
+    const record = this.#seams.recordOf(written)
+    return putVersionBack(body, { method, type, target: written }, record)
   }
 
   #answerMs(isLong: boolean): number | undefined {
@@ -168,17 +178,18 @@ export class Proxy {
   }
 
   async #pass(passing: Passing): Promise<void> {
-    const { response } = passing
-    const answer = await this.#ask(passing)
+    const { asked, response } = passing
+    const { kind, response: from } = await this.#ask(passing)
     this.counts.passed++
-    const { response: from } = answer
     const { statusCode = 502, statusMessage, rawHeaders } = from
     const headers = endToEnd(rawHeaders)
     response.sendDate = false
-    const versions = this.#toShow(passing, answer)
-    if (versions !== undefined) {
+    const isDryRun = asked.written !== undefined && asked.query.has('dryRun')
+    const isPlain = kind === 'response' && from.headers['content-encoding'] === undefined
+    if (isDryRun && isPlain && statusCode === 200) {
       const whole = await readWhole(from, MAX_ANSWER_BYTES, answerTooLarge)
-      const body = showOurVersions(whole, from.headers['content-type'], versions)
+      const record = this.#seams.recordOf(asked.written)
+      const body = showVersion(whole, from.headers['content-type'] ?? '', record)
       response.writeHead(statusCode, statusMessage, withLength(headers, body)).end(body)
       return
     }
@@ -188,23 +199,12 @@ export class Proxy {
     await new Promise<void>(resolve => pipeline(from, response, () => resolve()))
   }
 
-  /** What the answer to a write says of an object that we serve. */
-  #toShow(
-    { asked, body }: Passing,
-    { kind, response: { statusCode, headers } }: UpstreamAnswer,
-  ): ObjectVersions | undefined {
-    const isPlain = kind === 'response' && headers['content-encoding'] === undefined
-    const isWhole = body !== undefined && statusCode === 200 && isPlain
-    return isWhole ? this.#seams.versionsOf(asked.path) : undefined
-  }
-
   async #ask(passing: Passing): Promise<UpstreamAnswer> {
-    const first = await this.#send(passing, true)
+    const first = await this.#send(passing, passing.asked.isRepeatable)
     try {
       return await first.answer
     } catch (error) {
-      const mayRepeat = passing.body !== undefined || !passing.asked.isWrite
-      if (!first.wasStale(error) || !mayRepeat || passing.response.destroyed) throw error
+      if (!first.wasStale(error) || passing.response.destroyed) throw error
       return (await this.#send(passing, false)).answer
     }
   }
@@ -213,11 +213,9 @@ export class Proxy {
     const { method = 'GET', url = '/' } = request
     const { host } = await this.#pool.server()
     const headers = requestHeaders(request.rawHeaders, host)
-    const isSafe = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'].includes(method)
     const call = await this.#pool.open({
-      ...{ method, url, answerMs: this.#answerMs(asked.isLong) },
+      ...{ method, url, answerMs: this.#answerMs(asked.isLong), isPooled },
       headers: body === undefined ? headers : withLength(headers, body),
-      isPooled: isPooled && isSafe && (body !== undefined || !asked.isWrite),
     })
     // Whoever leaves takes its request along.
     const leave = (): void => {
@@ -226,11 +224,8 @@ export class Proxy {
     response.once('close', leave)
     if (response.destroyed) leave()
     if (body !== undefined) call.request.end(body)
-    else if (asked.isWrite) request.pipe(call.request)
-    else {
-      request.resume()
-      call.request.end()
-    }
+    else if (asked.hasBody) stream(request, call.request)
+    else call.request.end()
     return call
   }
 
@@ -267,7 +262,7 @@ export class Proxy {
       )
       response.resume()
       const { statusCode = 500 } = response
-      if (statusCode === 429 || statusCode >= 500) return 'unreachable'
+      if (statusCode === 429 || statusCode >= 500) return 'failed'
       return statusCode < 300 || statusCode === 409 ? 'sent' : 'refused'
     } catch {
       // Why does not matter: it will be tried again. The error may quote headers.

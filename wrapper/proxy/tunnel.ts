@@ -2,8 +2,10 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { reasonOf } from '../../core/errors.js'
-import { Refusal, statusBody } from '../../kube/status.js'
-import { endToEnd, pairsOf, upgradeHeaders, type RawHeaders } from './headers.js'
+import { badRequest, Refusal, statusBody } from '../../kube/status.js'
+import { readRequest, type RequestHead } from './asked.js'
+import { away } from './away.js'
+import { endToEnd, headText, upgradeHeaders, type RawHeaders } from './headers.js'
 import type { UpstreamPool } from './upstream-call.js'
 
 /** A client that asks to speak another protocol. */
@@ -14,22 +16,14 @@ export interface Upgrading {
   readonly head: Buffer
 }
 
-const headText = (status: number, message: string | undefined, headers: RawHeaders): string => {
-  const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}`)
-  const first = `HTTP/1.1 ${status} ${message ?? STATUS_CODES[status] ?? ''}`
-  return `${[first, ...lines].join('\r\n')}\r\n\r\n`
-}
+const answerHead = (status: number, message: string | undefined, headers: RawHeaders): string =>
+  headText(`HTTP/1.1 ${status} ${message ?? STATUS_CODES[status] ?? ''}`, headers)
 
-const refuse = (socket: Duplex, reason: string): void => {
-  const refusal = new Refusal(
-    503,
-    'ServiceUnavailable',
-    `the apiserver cannot be reached from this node: ${reason}`,
-  )
+const refuse = (socket: Duplex, refusal: Refusal): void => {
   const body = `${JSON.stringify(statusBody(refusal))}\n`
   const headers = ['Content-Type', 'application/json', 'Connection', 'close']
   const length = ['Content-Length', String(Buffer.byteLength(body))]
-  socket.end(headText(503, undefined, [...headers, ...length]) + body)
+  socket.end(answerHead(refusal.status, undefined, [...headers, ...length]) + body)
 }
 
 /** Both directions until either end is gone; then the other goes as well. */
@@ -53,21 +47,23 @@ export const tunnel = async (
   socket.on('error', () => socket.destroy())
   let answer
   try {
-    const { host } = await pool.server()
     const { method = 'GET', url = '/', rawHeaders } = request
+    if (readRequest(request as RequestHead).hasBody)
+      throw badRequest('an upgrade must have no body')
+    const { host } = await pool.server()
     const headers = upgradeHeaders(rawHeaders, host)
     const call = await pool.open({ method, url, headers, answerMs, isPooled: false })
     socket.once('close', () => call.request.destroy())
     call.request.end()
     answer = await call.answer
   } catch (error) {
-    refuse(socket, reasonOf(error))
+    refuse(socket, error instanceof Refusal ? error : away(reasonOf(error)))
     return
   }
   const { response } = answer
   const { statusCode = 502, statusMessage, rawHeaders } = response
   if (answer.kind === 'upgrade') {
-    socket.write(headText(statusCode, statusMessage, rawHeaders))
+    socket.write(answerHead(statusCode, statusMessage, rawHeaders))
     if (answer.head.length > 0) socket.write(answer.head)
     if (head.length > 0) answer.socket.write(head)
     join(socket, answer.socket)
@@ -75,7 +71,7 @@ export const tunnel = async (
   }
   // No other protocol after all: an answer, and the end.
   socket.write(
-    headText(statusCode, statusMessage, [...endToEnd(rawHeaders), 'Connection', 'close']),
+    answerHead(statusCode, statusMessage, [...endToEnd(rawHeaders), 'Connection', 'close']),
   )
   response.on('error', () => socket.destroy())
   response.pipe(socket)

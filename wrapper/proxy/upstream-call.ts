@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 import type { Material } from '../../kube/credentials.js'
-import { makeAgent, retire } from '../../kube/kept-agent.js'
+import { dropIdle, makeAgent, retire } from '../../kube/kept-agent.js'
 
 /** One request to upstream. */
 export interface UpstreamCall {
@@ -13,9 +14,9 @@ export interface UpstreamCall {
   readonly url: string
   /** Name, value, name, value. */
   readonly headers: string[]
-  /** For an answer to begin, once everything was sent; undefined: no limit. */
+  /** For an answer to begin, once everything was sent; undefined: as long as upstream is there. */
   readonly answerMs: number | undefined
-  /** Use a connection of the pool: only for what may safely be sent twice. */
+  /** Use a connection of the pool: only for what may safely be sent twice, and has no body. */
   readonly isPooled: boolean
 }
 
@@ -34,14 +35,19 @@ export interface OpenCall {
   readonly request: ClientRequest
   /** Rejects with the system's error, or TimeoutError. */
   readonly answer: Promise<UpstreamAnswer>
-  /** It went out on a kept connection that had died: nobody read it. */
+  /** It went out on a kept connection that has died: on a new one there may be an answer. */
   wasStale(error: unknown): boolean
 }
 
 const CONNECT_MS = 5_000
+/** After so much silence the way may be gone: a kept connection is given up, else upstream must take a new one. */
+const SILENT_MS = 5_000
 /** A free connection that lies idle longer is closed by us, before a middlebox forgets it. */
 const IDLE_MS = 30_000
 const MAX_FREE = 16
+
+/** A kept connection said nothing. */
+class SilentError extends Error {}
 
 interface Agents {
   readonly tls: Material['tls']
@@ -60,6 +66,7 @@ export class UpstreamPool {
   readonly #clock: Clock
   readonly #road: () => Promise<Material>
   #agents: Agents | undefined
+  #look: { readonly at: number; readonly found: Promise<boolean> } | undefined
 
   /** @param road the way to upstream, without credentials */
   constructor(clock: Clock, road: () => Promise<Material>) {
@@ -74,9 +81,19 @@ export class UpstreamPool {
 
   /** Begin a call; its body is still to be written. Rejects with CredentialsError. */
   async open(call: UpstreamCall): Promise<OpenCall> {
+    const request = await this.#begin(call)
+    const wasStale = (error: unknown): boolean => {
+      const { code } = error as NodeJS.ErrnoException
+      const isGone = code === 'ECONNRESET' || code === 'EPIPE' || error instanceof SilentError
+      return request.reusedSocket && isGone
+    }
+    return { request, answer: this.#answer(request, call), wasStale }
+  }
+
+  async #begin(call: Omit<UpstreamCall, 'answerMs'>): Promise<ClientRequest> {
     const { server, tls } = await this.#road()
     const agents = this.#agentsFor(tls)
-    const request = (server.protocol === 'https:' ? https : http).request({
+    return (server.protocol === 'https:' ? https : http).request({
       protocol: server.protocol,
       // URL keeps the brackets of an IPv6 address, sockets do not take them.
       hostname: server.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -88,11 +105,6 @@ export class UpstreamPool {
       setHost: false,
       agent: call.isPooled ? agents.kept : agents.fresh,
     })
-    const wasStale = (error: unknown): boolean => {
-      const { code } = error as NodeJS.ErrnoException
-      return request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
-    }
-    return { request, answer: this.#answer(request, call.answerMs), wasStale }
   }
 
   /** Close what is idle; what runs goes on. */
@@ -110,28 +122,63 @@ export class UpstreamPool {
     return this.#agents
   }
 
-  #answer(request: ClientRequest, answerMs: number | undefined): Promise<UpstreamAnswer> {
-    const clock = this.#clock
-    let cancel: () => void = () => undefined
-    const limit = (ms: number): void => {
-      cancel()
-      cancel = clock.after(ms, () => void request.destroy(new TimeoutError(ms)))
+  /** Whether upstream takes a new connection, on which nothing is asked. One look serves all who ask in its time. */
+  #isThere(): Promise<boolean> {
+    const now = this.#clock.now()
+    if (this.#look === undefined || now - this.#look.at >= SILENT_MS)
+      this.#look = { at: now, found: this.#connects() }
+    return this.#look.found
+  }
+
+  async #connects(): Promise<boolean> {
+    try {
+      const request = await this.#begin({ method: 'GET', url: '/', headers: [], isPooled: false })
+      return await new Promise<boolean>(resolve => {
+        const cancel = this.#clock.after(CONNECT_MS, () => void request.destroy())
+        const end = (isThere: boolean): void => {
+          cancel()
+          resolve(isThere)
+          request.destroy()
+        }
+        onConnected(request, () => end(true))
+        request.once('error', () => end(false)).once('close', () => end(false))
+      })
+    } catch {
+      return false
     }
+  }
+
+  #answer(request: ClientRequest, { answerMs }: UpstreamCall): Promise<UpstreamAnswer> {
+    const clock = this.#clock
+    const cancels = [
+      clock.after(CONNECT_MS, () => void request.destroy(new TimeoutError(CONNECT_MS))),
+    ]
     let hasAnswered = false
-    limit(CONNECT_MS)
-    request.once('socket', socket => {
-      const connected = (): void => {
-        cancel()
-        // Sending may take its time; after that the answer is due.
-        const due = answerMs
-        if (due === undefined || hasAnswered) return
-        if (request.writableFinished) limit(due)
-        else request.once('finish', () => hasAnswered || limit(due))
-      }
+    const cancel = (): void => cancels.splice(0).forEach(each => each())
+    const listen = (): void => {
+      cancels.push(clock.after(SILENT_MS, () => void doubt()))
+    }
+    const doubt = async (): Promise<void> => {
+      if (request.reusedSocket) {
+        dropIdle(this.#agents!.kept)
+        request.destroy(new SilentError('a kept connection is silent'))
+      } else if (!(await this.#isThere()))
+        request.destroy(new Error('it takes no new connection, and is silent'))
+      else if (!hasAnswered) listen()
+    }
+    onConnected(request, socket => {
+      cancel()
       socket.setKeepAlive(true, 15_000)
-      if (socket.connecting)
-        socket.once('encrypted' in socket ? 'secureConnect' : 'connect', connected) // prettier-ignore
-      else connected()
+      if (hasAnswered) return
+      listen()
+      const due = (ms: number): void => {
+        if (hasAnswered) return
+        cancels.push(clock.after(ms, () => void request.destroy(new TimeoutError(ms))))
+      }
+      // Sending may take its time; after that the answer is due.
+      if (answerMs === undefined) return
+      if (request.writableFinished) due(answerMs)
+      else request.once('finish', () => due(answerMs))
     })
     const answer = new Promise<UpstreamAnswer>((resolve, reject) => {
       request.once('response', response => resolve({ kind: 'response', response }))
@@ -147,4 +194,12 @@ export class UpstreamPool {
       cancel()
     })
   }
+}
+
+/** Called when a request has a connection to go out on, a new one or a kept one. */
+const onConnected = (request: ClientRequest, connected: (socket: Socket) => void): void => {
+  request.once('socket', socket => {
+    if (!socket.connecting) connected(socket)
+    else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => connected(socket))
+  })
 }

@@ -1,66 +1,183 @@
 // SPDX-License-Identifier: Apache-2.0
-import { EdgeHealthError } from '../../core/errors.js'
-import { envelope, openEnvelope } from '../wire/envelope.js'
-import { readMeta, withVersion } from '../wire/meta.js'
+// The wrapper's versions in what passes: two fields of writes about one object, and one of a dry run's answer.
+import { isScalar, parseDocument } from 'yaml'
+import { conflict, tooLarge } from '../../kube/status.js'
+import type { Target } from '../serve/target.js'
+import { AS_IS, type Stored } from '../store/stored.js'
+import { Fields } from '../wire/fields.js'
+import { Sink } from '../wire/sink.js'
+import { WireError } from '../wire/wire-error.js'
 
-/** The version that stands for another one; undefined when none does. */
-type Other = (version: string) => string | undefined
+/** The version that stands in a body's place of another one; the same one leaves the body as it is. */
+type Replace = (version: string) => string
 
-/** The two versions of one object that we serve as it is now. */
-export interface ObjectVersions {
-  /** Upstream's for ours. */
-  readonly upstreamOf: Other
-  /** Ours for upstream's. */
-  readonly servedOf: Other
+/** Where a body names the version that it is about. */
+interface Field {
+  readonly json: readonly [string, string]
+  /** Field numbers, of the envelope first. */
+  readonly protobuf: readonly number[]
 }
 
-/** @param pattern finds versions, with a group around the number */
-const inText = (body: Buffer, pattern: RegExp, otherOf: Other): Buffer => {
-  const text = body.toString('latin1')
-  const changed = text.replaceAll(pattern, (token, version: string) => {
-    const other = otherOf(version)
-    return other === undefined ? token : token.replace(version, other)
-  })
-  return changed === text ? body : Buffer.from(changed, 'latin1')
+/** Of an object, whole or as a patch. */
+const VERSION: Field = { json: ['metadata', 'resourceVersion'], protobuf: [2, 1, 6] }
+/** Of DeleteOptions. */
+const PRECONDITION: Field = { json: ['preconditions', 'resourceVersion'], protobuf: [2, 2, 2] }
+const PATCHED = `/${VERSION.json.join('/')}`
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
+const ENVELOPE = Buffer.from('k8s\0')
+/** YAML is taken apart at a megabyte a second. */
+const MAX_YAML_BYTES = 256 << 10
+
+interface Place {
+  readonly start: number
+  readonly end: number
+  readonly value: string
 }
 
-const inProtobuf = (body: Buffer, otherOf: Other): Buffer => {
+type Path = readonly (string | number)[]
+
+const isSame = (a: Path, b: Path): boolean =>
+  a.length === b.length && a.every((key, i) => key === b[i])
+
+/** The texts in JSON, keys apart, that stand at one of the paths. */
+const inJson = (json: string, paths: readonly Path[]): readonly Place[] => {
+  const places: Place[] = []
+  const at: (string | number)[] = []
+  let isKey = false
+  const text = (token: string, start: number): void => {
+    if (isKey) at[at.length - 1] = JSON.parse(token) as string
+    else if (paths.some(path => isSame(path, at)))
+      places.push({ start, end: start + token.length, value: JSON.parse(token) as string })
+  }
+  for (const { 0: token, index } of json.matchAll(TOKEN)) {
+    const last = at.at(-1)
+    if (token.startsWith('"')) text(token, index)
+    else if (token === '{' || token === '[') at.push(token === '[' ? 0 : '')
+    else if (token === '}' || token === ']') at.pop()
+    else if (token === ',' && typeof last === 'number') at[at.length - 1] = last + 1
+    isKey = token === '{' || (token === ',' && typeof last === 'string')
+  }
+  return places
+}
+
+const inYaml = (yaml: string, path: Path): readonly Place[] => {
+  if (yaml.length > MAX_YAML_BYTES)
+    throw tooLarge(`YAML that names a version must be at most ${MAX_YAML_BYTES} bytes; send JSON`)
+  const node = parseDocument(yaml).getIn(path, true)
+  if (!isScalar(node) || typeof node.value !== 'string' || !node.range) return []
+  const [start, end] = node.range
+  return [{ start, end, value: node.value }]
+}
+
+/** A JSON patch names the version in the values of operations, anything else in its field. */
+const pathsIn = (body: unknown, { json }: Field): readonly Path[] =>
+  Array.isArray(body)
+    ? body.flatMap((each: { path?: unknown } | null, i) =>
+        each?.path === PATCHED ? [[i, 'value']] : [],
+      )
+    : [json]
+
+const isYaml = (type: string): boolean => /^application\/(apply-patch\+)?yaml\b/.test(type)
+
+const parsed = (text: string): unknown => {
   try {
-    const { apiVersion, kind, raw } = openEnvelope(body)
-    const other = otherOf(readMeta(raw).version)
-    if (other === undefined) return body
-    return Buffer.from(envelope(apiVersion, kind, withVersion(raw, other)))
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const placesIn = (text: string, type: string, field: Field): readonly Place[] => {
+  // What is called YAML is JSON most often.
+  const body = parsed(text)
+  if (body !== undefined) return inJson(text, pathsIn(body, field))
+  return isYaml(type) ? inYaml(text, field.json) : []
+}
+
+const inText = (body: Buffer, type: string, field: Field, replace: Replace): Buffer => {
+  // One character for each byte.
+  const text = body.toString('latin1')
+  let changed = ''
+  let from = 0
+  for (const { start, end, value } of placesIn(text, type, field)) {
+    const other = replace(value)
+    if (other === value) continue
+    changed += `${text.slice(from, start)}${JSON.stringify(other)}`
+    from = end
+  }
+  return from === 0 ? body : Buffer.from(changed + text.slice(from), 'latin1')
+}
+
+/** The message with the text at a path of field numbers replaced; all other bytes as they are. @throws WireError */
+const inMessage = (
+  raw: Uint8Array,
+  [field, ...deeper]: readonly number[],
+  replace: Replace,
+): Uint8Array => {
+  const fields = new Fields(raw)
+  const sink = new Sink(raw.length + 32)
+  while (fields.next())
+    if (fields.number !== field) sink.copy(fields.whole())
+    else if (deeper.length === 0) sink.text(field, replace(fields.text()))
+    else sink.bytes(field, inMessage(fields.content(), deeper, replace))
+  return sink.take()
+}
+
+const inBody = (body: Buffer, type: string, field: Field, replace: Replace): Buffer => {
+  try {
+    if (!body.subarray(0, ENVELOPE.length).equals(ENVELOPE))
+      return inText(body, type, field, replace)
+    const message = inMessage(body.subarray(ENVELOPE.length), field.protobuf, replace)
+    return Buffer.concat([ENVELOPE, message])
   } catch (error) {
     // Not for us to refuse: upstream says what is wrong with it.
-    if (error instanceof EdgeHealthError) return body
+    if (error instanceof WireError) return body
     throw error
   }
 }
 
-const isProtobuf = (type: string | undefined): boolean =>
-  type?.startsWith('application/vnd.kubernetes.protobuf') === true
+const isUnaltered = ({ form }: Stored): boolean => form.mark === AS_IS.mark
+
+const ALTERED =
+  'what edge-health wrapper serves of it is not all of it: endpoints are left out or replaced for this node, and ' +
+  'writing that back would take them from the whole cluster. Read and write it at the apiserver itself'
+
+/** A write, as far as it names a version. */
+export interface VersionedWrite {
+  readonly method: string
+  /** The Content-Type. */
+  readonly type: string
+  readonly target: Target
+}
 
 /**
- * A write that names one of our versions gets upstream's in its place. In JSON and YAML any quoted number that is
- * our version of this very object can be nothing else: ours count microseconds.
+ * A write that names the version under which we serve its object now gets upstream's in its place. All else stays as it
+ * is, other versions too: upstream knows what to say to them.
+ * @param record what we serve of the object
+ * @throws Refusal 409 when what we serve is not what upstream has
  */
-export const putVersionsBack = (
+export const putVersionBack = (
   body: Buffer,
-  type: string | undefined,
-  { upstreamOf }: ObjectVersions,
-): Buffer =>
-  isProtobuf(type) ? inProtobuf(body, upstreamOf) : inText(body, /"(\d{1,16})"/g, upstreamOf)
+  { method, type, target: { row, name = '' } }: VersionedWrite,
+  record: Stored | undefined,
+): Buffer => {
+  const ours = String(record?.version)
+  if (record === undefined || !body.includes(ours)) return body
+  return inBody(body, type, method === 'DELETE' ? PRECONDITION : VERSION, version => {
+    if (version !== ours) return version
+    if (isUnaltered(record)) return record.upstream
+    throw conflict(row, name, ALTERED)
+  })
+}
 
 /**
- * The answer to a write that left the object as it was, a dry run too, gets the version that reads of it get: else
- * `kubectl diff` would see a difference in each object. Upstream's numbers are small, so that only a number called
- * resourceVersion is one; no two objects have the same.
+ * The answer to a dry run that leaves the object at its version tells the version that reads have: else `kubectl diff`
+ * would see a difference in each object.
  */
-export const showOurVersions = (
-  body: Buffer,
-  type: string | undefined,
-  { servedOf }: ObjectVersions,
-): Buffer =>
-  isProtobuf(type)
-    ? inProtobuf(body, servedOf)
-    : inText(body, /"resourceVersion": ?"(\d{1,19})"/g, servedOf)
+export const showVersion = (body: Buffer, type: string, record: Stored | undefined): Buffer => {
+  if (record === undefined || !isUnaltered(record) || !body.includes(record.upstream)) return body
+  return inBody(body, type, VERSION, version =>
+    version === record.upstream ? String(record.version) : version,
+  )
+}

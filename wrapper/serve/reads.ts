@@ -22,6 +22,7 @@ import {
 import { servedBytes } from '../store/stored.js'
 import type { Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
+import { isOurs } from '../store/versions.js'
 import { JSON_TYPE, negotiate, takesGzip } from './accept.js'
 import { makeFormat, type Format } from './formats.js'
 import { exactVersion, listPage } from './lists.js'
@@ -98,7 +99,7 @@ const splitUrl = (url: string): readonly [path: string, query: string] => {
 }
 
 /** Whether it may be answered from here: who reads as somebody else is judged by the apiserver. */
-const isOurs = ({ method, headers }: IncomingMessage): boolean =>
+const mayAnswer = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !Object.keys(headers).some(name => name.startsWith('impersonate-'))
 
 /** Aborts when the client is gone. */
@@ -141,7 +142,7 @@ export class Reads {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path, text] = splitUrl(request.url ?? '')
-    const target = isOurs(request) ? parseTarget(path) : undefined
+    const target = mayAnswer(request) ? parseTarget(path) : undefined
     if (target === undefined) {
       this.#pass(request, response)
       return
@@ -201,18 +202,21 @@ export class Reads {
     return table.state === 'absent' ? 'absent' : 'filled'
   }
 
-  /** @throws Refusal 504 */
+  /**
+   * Wait until what we hold is not older than `version`: ours, or upstream's, which the answers to writes and the
+   * reads that pass have. @throws Refusal 504
+   */
   async #reached(version: number, { target, signal }: Asked): Promise<void> {
     const { store, clock } = this.#seams
     const table = store.table(target.row.resource)
-    await until(() => version <= store.versions.newest, {
+    const reached = (): number => (isOurs(version) ? store.versions.newest : table.upstreamVersion)
+    await until(() => version <= reached(), {
       clock,
       signal,
       ms: this.#options.versionMs,
-      subscribe: wake => table.subscribe(wake),
+      subscribe: wake => (isOurs(version) ? table.subscribe(wake) : table.onReached(wake)),
     })
-    if (version > store.versions.newest && !signal.aborted)
-      throw versionTooLarge(version, store.versions.newest)
+    if (version > reached() && !signal.aborted) throw versionTooLarge(version, reached())
   }
 
   #get(asked: Asked): () => Promise<void> {
@@ -233,8 +237,10 @@ export class Reads {
     const chosen = parseSelection(target, query)
     const options = parseListOptions(query)
     return async () => {
-      if (exactVersion(options) === undefined) await this.#reached(options.version ?? 0, asked)
-      else await this.#reached(exactVersion(options)!, asked)
+      const { version = 0 } = options
+      // No list of ours is exactly one of upstream's.
+      if (exactVersion(options) === undefined || isOurs(version))
+        await this.#reached(version, asked)
       if (response.destroyed) return
       const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
       this.counts.lists++

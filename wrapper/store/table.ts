@@ -16,8 +16,10 @@ export class Table {
   /** In the API's order, which is that of bytes. */
   readonly #keys: string[] = []
   readonly #listeners = new Set<() => void>()
+  readonly #reachListeners = new Set<() => void>()
   #state: 'empty' | 'filled' | 'absent' = 'empty'
   #isDirty = false
+  #upstreamVersion = 0
 
   constructor(row: Row, versions: Versions, limits: HistoryLimits) {
     this.row = row
@@ -28,6 +30,11 @@ export class Table {
   /** `absent`: upstream does not serve it. */
   get state(): 'empty' | 'filled' | 'absent' {
     return this.#state
+  }
+
+  /** How far upstream's writes are seen here, in its own count; 0 until it was heard in this life. */
+  get upstreamVersion(): number {
+    return this.#upstreamVersion
   }
 
   get size(): number {
@@ -104,6 +111,20 @@ export class Table {
     if (this.#state !== 'empty') return
     this.#state = 'absent'
     this.#isDirty = true
+  }
+
+  /** Upstream's state up to this version of its own is here, changed or not. */
+  reached(version: string): void {
+    const number = Number(version)
+    if (!Number.isSafeInteger(number) || number === this.#upstreamVersion) return
+    this.#upstreamVersion = number
+    for (const listener of this.#reachListeners) listener()
+  }
+
+  /** Called when upstream's version has moved on, which most often changes nothing else. Returns what ends it. */
+  onReached(listener: () => void): () => void {
+    this.#reachListeners.add(listener)
+    return () => this.#reachListeners.delete(listener)
   }
 
   /** Called after changes, once for all that came together. Returns what ends it. */

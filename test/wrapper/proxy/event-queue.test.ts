@@ -74,3 +74,45 @@ t.test('stop forgets them, counts them, and says how many', async t => {
   t.equal(bed.clock.waiting, 0)
   t.notMatch(JSON.stringify(bed.log.lines), /secret/, 'no credential in any line')
 })
+
+t.test('FW9: one that the apiserver always fails on holds up no other', async t => {
+  const clock = new FakeClock()
+  const tried: string[] = []
+  const queue = new EventQueue(
+    { maxEvents: 10, maxBytes: 10_000 },
+    {
+      ...{ clock, log: recordingLog(), random: seededRandom(1) },
+      send: ({ body }) => {
+        const name = body.toString('latin1', 0, 1)
+        tried.push(name)
+        return Promise.resolve(name === 'x' ? 'failed' : 'sent')
+      },
+    },
+  )
+  t.teardown(() => queue.stop())
+  for (const name of ['x', 'a', 'b']) queue.offer(event(name))
+  await clock.advance(4_000)
+  t.strictSame(tried.slice(0, 3), ['x', 'a', 'b'], 'it waits behind the others')
+  await clock.advance(40_000)
+  const before = tried.length
+  t.ok(tried.slice(3).every(name => name === 'x') && before > 5, 'and is tried again')
+  queue.offer(event('c'))
+  await clock.advance(2_000)
+  t.equal(tried[before], 'c', 'who comes later does not wait for it')
+  await clock.advance(600_000)
+  t.equal(tried.filter(name => name === 'x').length, 12, 'in the end it is given up')
+  t.match(queue.counts, { accepted: 4, sent: 3, refused: 1 })
+  t.strictSame([queue.length, queue.bytes], [0, 0])
+})
+
+t.test('an apiserver that fails on all of them is asked ever more rarely', async t => {
+  const bed = makeBed(Array.from({ length: 100 }, () => 'failed'))
+  for (const name of ['a', 'b', 'c']) bed.queue.offer(event(name))
+  await bed.clock.advance(60_000)
+  t.ok(bed.tried.length > 6 && bed.tried.length < 20, `${bed.tried.length} tries in a minute`)
+  t.equal(bed.queue.length, 3)
+  bed.answers.splice(0, 100, 'sent', 'sent', 'sent')
+  bed.queue.retry()
+  await settle()
+  t.match(bed.queue.counts, { sent: 3, refused: 0 })
+})

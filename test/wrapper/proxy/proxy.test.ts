@@ -1,93 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mkdirSync, writeFileSync } from 'node:fs'
-import http, { createServer, type IncomingMessage, type RequestOptions } from 'node:http'
+import http, { createServer, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { systemClock } from '../../../core/clock.js'
-import { systemRandom } from '../../../core/random.js'
-import { makeCredentials, type Material } from '../../../kube/credentials.js'
-import { Proxy, type ProxySeams } from '../../../wrapper/proxy/proxy.js'
+import { makeCredentials } from '../../../kube/credentials.js'
 import { certificateFor } from '../../support/certificates.js'
+import {
+  call,
+  openCall,
+  readText,
+  roadTo,
+  scripted,
+  startProxy,
+  until,
+  type Got,
+} from '../../support/proxy-bed.js'
 import { recordingLog } from '../../support/recording-log.js'
-import { answer, startScripted, type ScriptedServer } from '../../support/scripted-server.js'
-
-interface Bed {
-  readonly port: number
-  readonly proxy: Proxy
-  readonly log: ReturnType<typeof recordingLog>
-}
-
-const startProxy = async (t: Test, given: Partial<ProxySeams> & Pick<ProxySeams, 'road'>) => {
-  const log = recordingLog()
-  const proxy = new Proxy(
-    { maxEvents: 3, maxBytes: 100_000 },
-    {
-      ...{ clock: systemClock, random: systemRandom, log },
-      versionsOf: () => undefined,
-      isOurs: () => false,
-      isCut: () => false,
-      ...given,
-    },
-  )
-  const server = createServer(proxy.handle)
-  server.on('upgrade', proxy.upgrade)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(async () => {
-    await proxy.stop()
-    server.closeAllConnections()
-    server.close()
-  })
-  const bed: Bed = { port: (server.address() as AddressInfo).port, proxy, log }
-  return bed
-}
-
-const roadTo = (url: string) => (): Promise<Material> =>
-  Promise.resolve({ server: new URL(url), headers: {}, tls: undefined })
-
-const scripted = async (t: Test, ...given: Parameters<typeof startScripted>) => {
-  const server = await startScripted(...given)
-  t.teardown(() => server.close())
-  return server
-}
-
-interface Got {
-  readonly status: number
-  readonly headers: http.IncomingHttpHeaders
-  readonly text: string
-}
-
-const openCall = (
-  { port }: Bed,
-  path: string,
-  options: RequestOptions = {},
-  body?: string | Buffer,
-): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }
-    const headers = { ...length, ...(options.headers as http.OutgoingHttpHeaders | undefined) }
-    const host = '127.0.0.1'
-    const request = http.request({ port, host, path, agent: false, ...options, headers })
-    request.on('response', resolve).on('error', reject)
-    request.end(body)
-  })
-
-const readText = async (response: IncomingMessage): Promise<string> => {
-  let text = ''
-  for await (const part of response.setEncoding('utf8') as AsyncIterable<string>) text += part
-  return text
-}
-
-const call = async (...given: Parameters<typeof openCall>): Promise<Got> => {
-  const response = await openCall(...given)
-  const { statusCode: status = 0, headers } = response
-  return { status, headers, text: await readText(response) }
-}
-
-const until = async (holds: () => boolean): Promise<void> => {
-  for (let i = 0; i < 1_000 && !holds(); i++) await new Promise(resolve => setTimeout(resolve, 5))
-}
+import { answer, type ScriptedServer } from '../../support/scripted-server.js'
 
 t.test("no credential of ours is lent: who comes without one is nobody's", async t => {
   const { key, cert } = await certificateFor('127.0.0.1')
@@ -185,25 +117,40 @@ t.test('a body travels as it comes where nobody needs to read it', async t => {
   t.equal(parts.join(''), 'onetwo')
 })
 
-t.test('a kept connection that died is no failure, and no write is sent twice', async t => {
+t.test('a kept connection that died is no failure to who reads', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { road: roadTo(api.url) })
-  const idle = async (): Promise<void> => {
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PATCH']) {
     api.script(answer({ n: 0 }))
     await call(bed, '/version')
     api.resetAll()
-  }
-  for (const method of ['GET', 'PUT', 'DELETE', 'POST', 'PATCH']) {
-    await idle()
     api.script(answer({ method }))
-    const body = method === 'GET' ? undefined : '{}'
-    const got = await call(bed, '/api/v1/x', { method }, body)
-    t.match(got, { status: 200, text: `{"method":"${method}"}` }, method)
+    const body = ['GET', 'HEAD', 'OPTIONS'].includes(method) ? undefined : '{}'
+    t.equal((await call(bed, '/api/v1/x', { method }, body)).status, 200, method)
   }
   t.strictSame(
     api.asked.filter(({ path }) => path === '/api/v1/x').map(({ method }) => method),
-    ['GET', 'PUT', 'DELETE', 'POST', 'PATCH'],
+    ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PATCH'],
   )
+})
+
+t.test('FW15: a write is sent once, whatever becomes of its connection', async t => {
+  const api = await scripted(t)
+  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const paths = ['/api/v1/namespaces/n/services/s', '/api/v1/namespaces/n/pods/p']
+  for (const path of paths)
+    for (const method of ['PUT', 'DELETE', 'POST', 'PATCH'])
+      for (const body of ['{}', undefined]) {
+        // A connection is kept from before. The apiserver carries the write out, and then its answer is lost.
+        api.script(answer({ n: 0 }))
+        await call(bed, '/version')
+        const before = api.asked.length
+        api.script({ kind: 'reset' }, answer({}, { status: 409 }))
+        const got = await call(bed, path, { method }, body)
+        t.equal(got.status, 503, `${method} ${path}`)
+        t.equal(api.asked.length, before + 1, 'once')
+        t.equal((await call(bed, '/next')).status, 409, 'what a second one would be told')
+      }
 })
 
 t.test('connections are kept', async t => {
@@ -214,55 +161,6 @@ t.test('connections are kept', async t => {
     await call(bed, '/version')
   }
   t.equal(api.connections, 1)
-})
-
-t.test("a write of what we served carries upstream's version", async t => {
-  const api = await scripted(t)
-  const asked: string[] = []
-  const bed = await startProxy(t, {
-    road: roadTo(api.url),
-    versionsOf: path => {
-      if (!path.startsWith('/api/v1/nodes/')) return undefined
-      asked.push(path)
-      return {
-        upstreamOf: served => (served === '1795270850123456' ? '7' : undefined),
-        servedOf: upstream => (upstream === '7' ? '1795270850123456' : undefined),
-      }
-    },
-  })
-  api.script(answer({ metadata: { name: 'ä', resourceVersion: '7' } }))
-  const body = '{"metadata":{"name":"ä","resourceVersion":"1795270850123456"}}'
-  const put = { method: 'PUT' }
-  const unchanged = await call(bed, '/api/v1/nodes/n1?dryRun=All', put, body)
-  t.equal(unchanged.text, body, 'and its answer ours again, as reads have it')
-  t.equal(unchanged.headers['content-length'], String(Buffer.byteLength(body)))
-  const { body: sent, headers } = await api.request(0)
-  t.equal(sent, '{"metadata":{"name":"ä","resourceVersion":"7"}}')
-  t.equal(headers['content-length'], String(Buffer.byteLength(sent)))
-  t.strictSame([...new Set(asked)], ['/api/v1/nodes/n1'])
-  const told = '{"metadata":{"resourceVersion":"7"}}'
-  const others: [what: string, path: string, headers: Record<string, string>, status: number][] = [
-    ['another object', '/api/v1/namespaces/n/pods/p', {}, 200],
-    ['a refusal', '/api/v1/nodes/n1', {}, 409],
-    ['what is packed', '/api/v1/nodes/n1', { 'content-encoding': 'identity' }, 200],
-  ]
-  for (const [what, path, headers, status] of others) {
-    api.script(answer(told, { headers, status }))
-    t.match(await call(bed, path, put, '{}'), { status, text: told }, `${what} is left alone`)
-  }
-  const large = await call(bed, '/api/v1/nodes/n1', put, Buffer.alloc((3 << 20) + 1))
-  t.equal(large.status, 413)
-  t.match(JSON.parse(large.text), { kind: 'Status', reason: 'RequestEntityTooLarge' })
-})
-
-t.test('a version of ours is unknown to the apiserver: list again', async t => {
-  const bed = await startProxy(t, {
-    road: roadTo('http://127.0.0.1:1'),
-    isOurs: version => version === '99',
-  })
-  const got = await call(bed, '/api/v1/pods?watch=1&resourceVersion=99')
-  t.equal(got.status, 410)
-  t.match(JSON.parse(got.text), { kind: 'Status', code: 410, reason: 'Expired' })
 })
 
 t.test('without the cloud: 503 with a Status, at once', async t => {
@@ -324,6 +222,26 @@ t.test('events wait for the cloud, and are told in order by their own callers', 
   api.script(answer({}, { status: 201 }))
   t.equal((await send('k8s\0five', 5)).text, '{}', 'with the cloud there it is told at once')
   t.notMatch(JSON.stringify(bed.log.lines), /caller-/)
+})
+
+t.test('FW10: names are names, whatever else they are the names of', async t => {
+  let url = 'http://127.0.0.1:1'
+  const bed = await startProxy(t, { road: () => roadTo(url)(), isCut: () => true })
+  const bodies = ['proxy', 'log', 'exec'].map(namespace => JSON.stringify({ in: namespace }))
+  for (const [i, namespace] of ['proxy', 'log', 'exec'].entries()) {
+    const path = `/api/v1/namespaces/${namespace}/events`
+    const got = await call(bed, path, { method: 'POST' }, bodies[i])
+    t.match(got, { status: 201, text: bodies[i] }, namespace)
+  }
+  const api = await scripted(t)
+  api.script(...bodies.map(() => answer({}, { status: 201 })))
+  url = api.url
+  bed.proxy.online()
+  await until(() => bed.proxy.events.length === 0)
+  t.strictSame(
+    api.asked.map(({ body }) => body),
+    bodies,
+  )
 })
 
 t.test('an upgrade is spoken from end to end', async t => {

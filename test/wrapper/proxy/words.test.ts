@@ -2,15 +2,13 @@
 import t from 'tap'
 import { readRequest } from '../../../wrapper/proxy/asked.js'
 import { endToEnd, requestHeaders, upgradeHeaders } from '../../../wrapper/proxy/headers.js'
-import { putVersionsBack, showOurVersions } from '../../../wrapper/proxy/versions.js'
-import { envelope, openEnvelope } from '../../../wrapper/wire/envelope.js'
-import { readMeta, withVersion } from '../../../wrapper/wire/meta.js'
+import { keyOf, type Target } from '../../../wrapper/serve/target.js'
 
 t.test('headers of a connection stay on it, all others travel as they are', t => {
   const raw = [
     ...['Host', '127.0.0.1:51006', 'Authorization', 'Bearer x', 'aCCept', 'a', 'Accept', 'b'],
     ...['Connection', 'keep-alive, X-Hop', 'X-Hop', '1', 'Keep-Alive', 'timeout=5', 'TE', 'trailers'],
-    ...['Trailer', 'X', 'Proxy-Authorization', 'y', 'Transfer-Encoding', 'chunked', 'Expect', '100-continue'],
+    ...['Trailer', 'X', 'Proxy-Authorization', 'y', 'Transfer-Encoding', 'Chunked', 'Expect', '100-continue'],
     ...['Upgrade', 'SPDY/3.1', 'Impersonate-User', 'me'],
   ] // prettier-ignore
   const kept = ['Authorization', 'Bearer x', 'aCCept', 'a', 'Accept', 'b']
@@ -30,65 +28,71 @@ t.test('what a request asks for', t => {
   const core = '/api/v1/namespaces/default/events'
   const rows: [method: string, url: string, words: string][] = [
     ['GET', '/api/v1/pods?watch=1', 'long'],
+    ['GET', '/api/v1/watch/pods', 'long'],
     ['GET', '/api/v1/pods?watch=false', ''],
     ['GET', '/api/v1/namespaces/n/pods/p/log?follow=true', 'long'],
-    ['POST', '/api/v1/namespaces/n/pods/p/exec?command=sh', 'long write'],
-    ['POST', '/api/v1/namespaces/n/services/s/proxy/a/b', 'long write'],
-    ['POST', core, 'event write'],
-    ['POST', '/apis/events.k8s.io/v1/namespaces/default/events', 'event write'],
-    ['POST', '/apis/events.k8s.io/v1beta1/namespaces/default/events?fieldManager=x', 'event write'],
-    ['POST', `${core}?dryRun=All`, 'write'],
-    ['PATCH', `${core}/e1`, 'write'],
-    ['POST', `${core}/e1/status`, 'write'],
-    ['POST', '/apis/example.com/v1/namespaces/default/events', 'write'],
-    ['DELETE', '/api/v1/nodes/n1', 'write'],
+    ['POST', '/api/v1/namespaces/n/pods/p/exec?command=sh', 'long'],
+    ['POST', '/api/v1/namespaces/n/services/s/proxy/a/b', 'long'],
+    ['GET', '/api/v1/namespaces/proxy/pods/log', ''],
+    ['GET', '/api/v1/namespaces/n/configmaps/watch', ''],
+    ['POST', core, 'event'],
+    ['POST', '/api/v1/namespaces/proxy/events', 'event'],
+    ['POST', '/api/v1/namespaces/log/events/', 'event'],
+    ['POST', '/apis/events.k8s.io/v1/namespaces/default/events', 'event'],
+    ['POST', '/apis/events.k8s.io/v1beta1/namespaces/default/events?fieldManager=x', 'event'],
+    ['POST', `${core}?dryRun=All`, ''],
+    ['PATCH', `${core}/e1`, ''],
+    ['POST', `${core}/e1/status`, ''],
+    ['POST', '/apis/example.com/v1/namespaces/default/events', ''],
+    ['POST', '/api/v1/namespaces/default/pods/events', ''],
+    ['DELETE', '/api/v1/nodes/n1', 'writes nodes n1'],
+    ['PUT', '/api/v1/nodes/n1/status', 'writes nodes n1'],
+    ['PUT', '/api/v1/nodes/status', 'writes nodes status'],
+    ['PUT', '/api/v1/namespaces/status/services/status', 'writes services status/status'],
+    ['PATCH', '/api/v1/namespaces/n/services/proxy', 'writes services n/proxy'],
+    ['PUT', '/api/v1/namespaces/n/services/s/proxy/x', 'long'],
+    ['PUT', '/api/v1/namespaces/n/status', ''],
+    ['DELETE', '/api/v1/nodes', ''],
+    ['POST', '/api/v1/nodes', ''],
+    ['GET', '/api/v1/namespaces/n/services/s', 'reads services n/s'],
+    ['GET', '/api/v1/nodes%2Fn1', ''],
     ['HEAD', '/livez', ''],
+    ['OPTIONS', '*', ''],
   ]
   for (const [method, url, expected] of rows) {
-    const { isLong, isEvent, isWrite } = readRequest(method, url)
-    const words = [isLong && 'long', isEvent && 'event', isWrite && 'write'].filter(Boolean)
+    const rawHeaders = ['GET', 'HEAD'].includes(method) ? [] : ['Content-Length', '2']
+    const asked = readRequest({ method, url, rawHeaders })
+    const named = (verb: string, target: Target | undefined): string | false =>
+      target !== undefined && `${verb} ${target.row.resource} ${keyOf(target)}`
+    const words = [
+      ...[asked.isLong && 'long', asked.isEvent && 'event'],
+      ...[named('reads', asked.read), named('writes', asked.written)],
+    ].filter(Boolean)
     t.equal(words.join(' '), expected, `${method} ${url}`)
   }
   t.end()
 })
 
-t.test("a write gets upstream's version back where it names ours", t => {
-  const ours = '1795270850123456'
-  const versions = {
-    upstreamOf: (served: string) => (served === ours ? '812' : undefined),
-    servedOf: (upstream: string) => (upstream === '812' ? ours : undefined),
+t.test('FW20: what cannot be told the end of is refused', t => {
+  const rows: [what: string, rawHeaders: string[], message: RegExp | undefined][] = [
+    ['chunks', ['Transfer-Encoding', ' Chunked'], undefined],
+    ['a hop', ['Connection', 'close, X-Hop, te', 'X-Hop', '1'], undefined],
+    ['its length', ['Connection', 'close, Content-LENGTH'], /must not name content-length$/],
+    ['its coding', ['Connection', 'transfer-encoding'], /must not name transfer-encoding$/],
+    ['its host', ['Connection', 'Host'], /must not name host$/],
+    ['who asks', ['Connection', 'a', 'connection', 'Authorization'], /not name authorization$/],
+    ['as whom', ['Connection', 'Impersonate-User'], /must not name impersonate-user$/],
+    ['a second coding', ['Transfer-Encoding', 'gzip, chunked'], /must be chunked and nothing else/],
+    ['two codings', ['Transfer-Encoding', 'chunked', 'transfer-encoding', 'chunked'], /must be chunked/],
+    ['no coding', ['Transfer-Encoding', 'identity'], /must be chunked/],
+  ] // prettier-ignore
+  for (const [what, rawHeaders, message] of rows) {
+    const read = () => readRequest({ method: 'GET', url: '/version', rawHeaders })
+    if (message === undefined) t.doesNotThrow(read, what)
+    else t.throws(read, { code: 'KUBE_STATUS', message }, what)
   }
-  const inJson = (text: string): string =>
-    putVersionsBack(Buffer.from(text), 'application/json', versions).toString()
-  const rows: [given: string, expected: string][] = [
-    [`{"metadata":{"resourceVersion":"${ours}","name":"ä"}}`, '{"metadata":{"resourceVersion":"812","name":"ä"}}'],
-    [`[{"op":"test","path":"/metadata/resourceVersion","value": "${ours}"}]`, '[{"op":"test","path":"/metadata/resourceVersion","value": "812"}]'],
-    [`metadata:\n  resourceVersion: "${ours}"\n`, 'metadata:\n  resourceVersion: "812"\n'],
-    ['{"metadata":{"resourceVersion":"811"}}', '{"metadata":{"resourceVersion":"811"}}'],
-    [`{"x":${ours}}`, `{"x":${ours}}`],
-  ] // prettier-ignore
-  for (const [given, expected] of rows) t.equal(inJson(given), expected)
-  const untouched = Buffer.from('{"a":"1"}')
-  t.equal(putVersionsBack(untouched, undefined, versions), untouched, 'the very same bytes')
-  const shown: [given: string, expected: string][] = [
-    ['{"metadata":{"resourceVersion":"812","name":"ä"}}', `{"metadata":{"resourceVersion":"${ours}","name":"ä"}}`],
-    ['{"metadata": {"resourceVersion": "812"}}', `{"metadata": {"resourceVersion": "${ours}"}}`],
-    ['{"metadata":{"resourceVersion":"811","labels":{"n":"812"}}}', '{"metadata":{"resourceVersion":"811","labels":{"n":"812"}}}'],
-  ] // prettier-ignore
-  for (const [given, expected] of shown)
-    t.equal(showOurVersions(Buffer.from(given), 'application/json', versions).toString(), expected)
-
-  const type = 'application/vnd.kubernetes.protobuf'
-  const named = Buffer.from([0x0a, 0x04, 0x0a, 0x02, 0x6e, 0x31])
-  const body = (version: string): Buffer =>
-    Buffer.from(envelope('v1', 'Node', withVersion(named, version)))
-  const changed = openEnvelope(putVersionsBack(body(ours), type, versions))
-  t.match(changed, { apiVersion: 'v1', kind: 'Node' })
-  t.match(readMeta(changed.raw), { name: 'n1', version: '812' })
-  const other = body('811')
-  t.equal(putVersionsBack(other, type, versions), other)
-  t.strictSame(showOurVersions(body('812'), type, versions), body(ours))
-  const broken = Buffer.from('k8s\0rubbish')
-  t.equal(putVersionsBack(broken, type, versions), broken, 'upstream says what is wrong with it')
+  t.throws(() => readRequest({ method: 'GET', url: 'http://a/api', rawHeaders: [] }), {
+    message: /400 .*the request target must be a path of the apiserver/,
+  })
   t.end()
 })

@@ -406,3 +406,38 @@ t.test('v1beta1 slices are derived from v1', async t => {
   t.equal(bytes.apiVersion, 'discovery.k8s.io/v1beta1')
   t.match(bytes.items[0], wanted)
 })
+
+t.test("FW12: NotOlderThan a version of upstream's waits until it is here", async t => {
+  const world = await startReads(t)
+  world.fill(fixture)
+  const table = world.store.table('services')
+  table.reached('100')
+  const notOlder = (version: number): string =>
+    `resourceVersion=${version}&resourceVersionMatch=NotOlderThan`
+  t.equal((await world.ask(`${SERVICES}?${notOlder(100)}`)).status, 200, 'seen already')
+  // The caller wrote a service, and upstream called that 105.
+  const list = world.ask(`${SERVICES}?${notOlder(105)}`)
+  const plain = world.ask(`${SERVICES}?resourceVersion=105`)
+  const get = world.ask('/api/v1/namespaces/default/services/mine?resourceVersion=105')
+  const other = await world.ask(`${SERVICES}?${notOlder(99)}`)
+  t.notOk(names(other.json).includes('mine'), 'who wants less does not wait')
+  table.reached('104')
+  world.put('services', service('mine', {}, '105'))
+  table.reached('105')
+  t.ok(names((await list).json).includes('mine'))
+  t.ok(names((await plain).json).includes('mine'))
+  t.match((await get).json, { metadata: { name: 'mine' } })
+  const watch = await world.watch(
+    `${SERVICES}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&${notOlder(105)}`,
+  )
+  t.ok((await watch.until(3)).some(({ object }) => object.metadata.name === 'mine'))
+  const never = await world.patiently(world.ask(`${SERVICES}?${notOlder(106)}`))
+  t.equal(never.status, 504)
+  t.match(never.json, {
+    message: 'Timeout: Too large resource version: 106, current: 105',
+    details: { causes: [{ reason: 'ResourceVersionTooLarge' }] },
+  })
+  table.reached('opaque')
+  t.equal(table.upstreamVersion, 105, 'a version that is no number says nothing')
+  t.same(world.passed, [])
+})

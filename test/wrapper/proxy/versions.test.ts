@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { parse } from 'yaml'
+import { putVersionBack, showVersion } from '../../../wrapper/proxy/versions.js'
+import { parseTarget } from '../../../wrapper/serve/target.js'
+import { AS_IS, type Stored } from '../../../wrapper/store/stored.js'
+import { envelope, openEnvelope } from '../../../wrapper/wire/envelope.js'
+import { Fields } from '../../../wrapper/wire/fields.js'
+import { readMeta, withVersion } from '../../../wrapper/wire/meta.js'
+import { Sink } from '../../../wrapper/wire/sink.js'
+import { answer } from '../../support/scripted-server.js'
+import { call, roadTo, scripted, startProxy } from '../../support/proxy-bed.js'
+
+const OURS = '1795270850123456'
+const OLDER = '1795270850123455'
+const UPSTREAM = '812'
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
+const PATH = `${SLICES}/web-1`
+const JSON_TYPE = 'application/json'
+const PROTOBUF = 'application/vnd.kubernetes.protobuf'
+const target = parseTarget(PATH)!
+
+const record: Stored = {
+  key: 'default/web-1',
+  raw: new Uint8Array(0),
+  upstream: UPSTREAM,
+  version: Number(OURS),
+  form: AS_IS,
+}
+/** One endpoint of it is not shown here. */
+const altered: Stored = { ...record, form: { mark: '-1', apply: raw => raw } }
+
+const back = (text: string, type = JSON_TYPE, method = 'PUT', of = record): string =>
+  putVersionBack(Buffer.from(text), { method, type, target }, of).toString()
+
+t.test('FW2: the version that a write names is put back, and nothing else of it', t => {
+  const rows: [what: string, given: string, expected: string][] = [
+    [
+      'an object, its other texts and its spaces',
+      `{"metadata": { "labels":{"resourceVersion":"${OURS}","metadata":"${OURS}"},\t"resourceVersion" : "${OURS}", "name":"ä\\"}"},"x":["${OURS}",{"metadata":{"resourceVersion":"${OURS}"}}]}\n`,
+      `{"metadata": { "labels":{"resourceVersion":"${OURS}","metadata":"${OURS}"},\t"resourceVersion" : "${UPSTREAM}", "name":"ä\\"}"},"x":["${OURS}",{"metadata":{"resourceVersion":"${OURS}"}}]}\n`,
+    ],
+    [
+      'what was applied last',
+      `{"metadata":{"annotations":{"last":"{\\"metadata\\":{\\"resourceVersion\\":\\"${OURS}\\"}}"},"resourceVersion":"${OURS}"}}`,
+      `{"metadata":{"annotations":{"last":"{\\"metadata\\":{\\"resourceVersion\\":\\"${OURS}\\"}}"},"resourceVersion":"${UPSTREAM}"}}`,
+    ],
+    [
+      'twice, of which the last counts',
+      `{"metadata":{"resourceVersion":"${OURS}","resourceVersion":"${OURS}"}}`,
+      `{"metadata":{"resourceVersion":"${UPSTREAM}","resourceVersion":"${UPSTREAM}"}}`,
+    ],
+    [
+      'a key in disguise',
+      `{"met\\u0061data":{"resourceVersion":"${OURS}"}}`,
+      `{"met\\u0061data":{"resourceVersion":"${UPSTREAM}"}}`,
+    ],
+    [
+      'a JSON patch',
+      `[{"op":"add","path":"/metadata/labels/x","value":"${OURS}"},{"op":"test","path":"/metadata/resourceVersion","value":"${OURS}"},null,{"value":"${OURS}","path":"/metadata/resourceVersion","op":"replace"}]`,
+      `[{"op":"add","path":"/metadata/labels/x","value":"${OURS}"},{"op":"test","path":"/metadata/resourceVersion","value":"${UPSTREAM}"},null,{"value":"${UPSTREAM}","path":"/metadata/resourceVersion","op":"replace"}]`,
+    ],
+  ]
+  for (const [what, given, expected] of rows) t.equal(back(given), expected, what)
+  const same = [
+    `{"metadata":{"resourceVersion":"${OLDER}"}}`,
+    '{"metadata":{"resourceVersion":"811"}}',
+    `{"metadata":{"resourceVersion":${OURS}}}`,
+    `{"metadata":{"name":"${OURS}"}}`,
+    `{"preconditions":{"resourceVersion":"${OURS}"}}`,
+    `"${OURS}"`,
+    `{"metadata":{"resourceVersion":"${OURS}"`,
+    '{}',
+    '',
+  ]
+  for (const text of same) {
+    const body = Buffer.from(text)
+    const write = { method: 'PUT', type: JSON_TYPE, target }
+    t.equal(putVersionBack(body, write, record), body, `the very same bytes: ${text}`)
+    t.equal(putVersionBack(body, write, altered), body, `and of an altered object: ${text}`)
+  }
+  const unknown = Buffer.from(`{"metadata":{"resourceVersion":"${OURS}"}}`)
+  t.equal(putVersionBack(unknown, { method: 'PUT', type: JSON_TYPE, target }, undefined), unknown)
+  t.end()
+})
+
+t.test('FW2: in YAML as well', t => {
+  const type = 'application/apply-patch+yaml'
+  t.equal(back(`{"metadata":{"resourceVersion":"${OURS}"}}`, type), '{"metadata":{"resourceVersion":"812"}}')
+  const forms = [
+    `# ${OURS}\nmetadata:\n  labels:\n    resourceVersion: "${OURS}"\n  name: ä\n  resourceVersion: "${OURS}" # here\nx: 1\n`,
+    `metadata:\n  resourceVersion: '${OURS}'\n`,
+    `metadata: {name: x, resourceVersion: "${OURS}"}\n`,
+    `{metadata: {resourceVersion: '${OURS}'}}\n`,
+  ] // prettier-ignore
+  for (const form of forms) {
+    const text = back(form, type)
+    const put = parse(text) as { metadata: { resourceVersion: string; labels?: object } }
+    t.equal(put.metadata.resourceVersion, UPSTREAM, form)
+    t.equal(text.length, form.length - OURS.length + UPSTREAM.length, 'and all else as it was')
+    if (put.metadata.labels !== undefined) t.strictSame(put.metadata.labels, { resourceVersion: OURS })
+    t.equal(back(form, JSON_TYPE), form, 'what is called JSON is not read as YAML')
+  }
+  const others = [`metadata:\n  resourceVersion: ${OURS}\n`, `metadata: [${OURS}]`, `: ${OURS}: [`]
+  for (const other of others) t.equal(back(other, type), other)
+  const long = `# ${OURS}\n${'x: 1\n'.repeat(100_000)}`
+  t.throws(() => back(long, type), { message: /413 .*must be at most 262144 bytes; send JSON/ })
+  t.end()
+}) // prettier-ignore
+
+/** DeleteOptions with a grace period, whose field has the number of an object's metadata. */
+const deleteOptions = (version: string): Buffer => {
+  const preconditions = new Sink(64).text(1, 'some-uid').text(2, version).take()
+  const raw = new Sink(64).number(1, 30).bytes(2, preconditions).text(4, 'Background').take()
+  return Buffer.from(envelope('v1', 'DeleteOptions', raw))
+}
+
+t.test('FW18: in protobuf as well, in objects and in the preconditions of a DELETE', t => {
+  const named = Buffer.from([0x0a, 0x04, 0x0a, 0x02, 0x6e, 0x31, 0x12, 0x00])
+  const object = (version: string): Buffer =>
+    Buffer.from(envelope('v1', 'Node', withVersion(named, version)))
+  const put = (body: Buffer, method = 'PUT', of = record): Buffer =>
+    putVersionBack(body, { method, type: PROTOBUF, target }, of)
+  t.strictSame(put(object(OURS)), object(UPSTREAM))
+  t.equal(readMeta(openEnvelope(put(object(OURS))).raw).version, UPSTREAM)
+  t.strictSame(put(object(OLDER)), object(OLDER))
+  t.strictSame(put(deleteOptions(OURS), 'DELETE'), deleteOptions(UPSTREAM))
+  t.strictSame(put(deleteOptions(OLDER), 'DELETE'), deleteOptions(OLDER))
+  t.throws(() => put(deleteOptions(OURS), 'DELETE', altered), { message: /409 Conflict/ })
+  t.throws(() => put(object(OURS), 'PUT', altered), { message: /409 Conflict/ })
+  const odd = Buffer.concat([object(OURS), new Sink(16).text(9, 'a field of later').take()])
+  const fields = new Fields(put(odd), 4)
+  while (fields.next());
+  t.equal(fields.number, 9, 'and what it does not know stays')
+  const broken = Buffer.from(`k8s\0rubbish ${OURS}`)
+  t.equal(put(broken), broken, 'upstream says what is wrong with it')
+
+  const json = `{"kind":"DeleteOptions","preconditions":{"uid":"${OURS}","resourceVersion":"${OURS}"},"metadata":{"resourceVersion":"${OURS}"}}`
+  t.equal(
+    back(json, JSON_TYPE, 'DELETE'),
+    json.replace(`"resourceVersion":"${OURS}"},"m`, `"resourceVersion":"${UPSTREAM}"},"m`),
+  )
+  t.end()
+})
+
+t.test('a dry run that changes nothing tells the version that reads have', t => {
+  const shown = (text: string, of: Stored | undefined = record): string =>
+    showVersion(Buffer.from(text), JSON_TYPE, of).toString()
+  const told = `{"metadata":{"labels":{"resourceVersion":"${UPSTREAM}"},"resourceVersion":"${UPSTREAM}"}}`
+  t.equal(shown(told), told.replace(`"${UPSTREAM}"}}`, `"${OURS}"}}`))
+  t.equal(shown('{"metadata":{"resourceVersion":"813"}}'), '{"metadata":{"resourceVersion":"813"}}')
+  t.equal(shown(told, altered), told, 'what reads show of it is not what was told here')
+  const untouched = Buffer.from(told)
+  t.equal(showVersion(untouched, JSON_TYPE, undefined), untouched)
+  t.end()
+})
+
+t.test('FW2: on the way: an altered object is not written back, all else passes', async t => {
+  const api = await scripted(t)
+  let of: Stored | undefined = record
+  const bed = await startProxy(t, { road: roadTo(api.url), recordOf: () => of })
+  const text = `{"metadata":{"name":"ä","resourceVersion":"${OURS}"}}`
+  const passed = async (method: string, path: string, body: string): Promise<string> => {
+    api.script(answer({ metadata: { resourceVersion: UPSTREAM } }))
+    const got = await call(bed, path, { method, headers: { 'Content-Type': JSON_TYPE } }, body)
+    t.equal(got.status, 200, `${method} ${path}`)
+    t.equal(got.text, `{"metadata":{"resourceVersion":"${UPSTREAM}"}}`, 'answers stay as they are')
+    const asked = api.asked.at(-1)!
+    t.equal(asked.headers['content-length'], String(Buffer.byteLength(asked.body)))
+    return asked.body
+  }
+  t.equal(await passed('PUT', PATH, text), text.replace(OURS, UPSTREAM))
+  t.equal(await passed('PATCH', `${PATH}/status`, text), text.replace(OURS, UPSTREAM))
+  t.equal(await passed('POST', SLICES, text), text)
+  t.equal(await passed('DELETE', SLICES, text), text)
+  t.equal(await passed('PUT', `${PATH}/scale`, text), text)
+  t.equal(await passed('PUT', '/api/v1/namespaces/default/pods/web-1', text), text)
+
+  of = altered
+  const before = api.asked.length
+  for (const method of ['PUT', 'PATCH', 'DELETE']) {
+    const body = method === 'DELETE' ? text.replace('metadata', 'preconditions') : text
+    const refused = await call(bed, PATH, { method }, body)
+    t.equal(refused.status, 409, method)
+    t.match(JSON.parse(refused.text), {
+      ...{ kind: 'Status', status: 'Failure', code: 409, reason: 'Conflict' },
+      details: { name: 'web-1', group: 'discovery.k8s.io', kind: 'endpointslices' },
+      message:
+        /^Operation cannot be fulfilled on endpointslices\.discovery\.k8s\.io "web-1": .*take them from the whole cluster\. Read and write it at the apiserver itself$/,
+    })
+  }
+  t.equal(api.asked.length, before, 'upstream hears nothing of them')
+  const unversioned = '{"metadata":{"name":"web-1"}}'
+  t.equal(await passed('PUT', PATH, unversioned), unversioned, 'without a version: as it is')
+  t.equal(await passed('PATCH', PATH, text.replace(OURS, OLDER)), text.replace(OURS, OLDER))
+
+  of = record
+  const told = `{"metadata":{"resourceVersion":"${UPSTREAM}"}}`
+  const dryRun = async (status: number, headers = {}): Promise<string> => {
+    api.script(answer(told, { status, headers }))
+    const got = await call(bed, `${PATH}?dryRun=All`, { method: 'PATCH' }, '{}')
+    t.equal(got.status, status)
+    return got.text
+  }
+  t.equal(await dryRun(200), told.replace(UPSTREAM, OURS))
+  t.equal(await dryRun(409), told, 'a refusal is left alone')
+  t.equal(await dryRun(200, { 'content-encoding': 'identity' }), told, 'and what is packed')
+  const large = await call(bed, PATH, { method: 'PUT' }, Buffer.alloc((3 << 20) + 1))
+  t.equal(large.status, 413)
+  t.match(JSON.parse(large.text), { kind: 'Status', reason: 'RequestEntityTooLarge' })
+})
+
+t.test('a read that passes with a version of ours: list again', async t => {
+  const api = await scripted(t)
+  const bed = await startProxy(t, { road: roadTo(api.url) })
+  for (const version of [OURS, OLDER, String(2 ** 50)]) {
+    const got = await call(bed, `${SLICES}?watch=1&resourceVersion=${version}`)
+    t.equal(got.status, 410, version)
+    t.match(JSON.parse(got.text), { kind: 'Status', code: 410, reason: 'Expired' })
+  }
+  t.equal(api.asked.length, 0)
+  api.script(answer({}), answer({}))
+  t.equal((await call(bed, `${SLICES}?resourceVersion=${UPSTREAM}`)).status, 200)
+  t.equal((await call(bed, `/apis/x.io/v1/things?resourceVersion=${OURS}`)).status, 200, 'not ours')
+})

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Refusal } from '../../kube/status.js'
+
+/** What a caller is told who cannot be helped without the apiserver. */
+export const away = (reason: string): Refusal =>
+  new Refusal(
+    503,
+    'ServiceUnavailable',
+    `the apiserver cannot be reached from this node: ${reason}`,
+    { details: { retryAfterSeconds: 5 } },
+  )
