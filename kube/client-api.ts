@@ -180,7 +180,8 @@ class ClientApi implements KubeApi {
 
   async createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#seams
-    const text = JSON.stringify(eventBody(event, clock.wall(), random.bits64()))
+    const wall = this.serverTime() ?? clock.wall()
+    const text = JSON.stringify(eventBody(event, wall, random.bits64()))
     const body = { type: 'application/json', text }
     await this.#client.json({ method: 'POST', path: EVENTS, body }, this.#limits, signal)
   }

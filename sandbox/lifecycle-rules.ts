@@ -16,6 +16,7 @@ export interface NodeHealth {
   /** `lastHeartbeatTime` of the Ready condition, when there was one. */
   readonly heartbeat: string | undefined
   readonly hadReady: boolean
+  /** The latest that was ever seen: a Lease that goes back, and grows from there, says nothing. */
   readonly renewTime: string | undefined
 }
 
@@ -29,16 +30,18 @@ interface Sight {
 const isHeartbeat = (health: NodeHealth, sight: Sight): boolean => {
   if ((sight.ready !== undefined) !== health.hadReady) return true
   if (sight.ready !== undefined && sight.ready.lastHeartbeatTime !== health.heartbeat) return true
-  if (sight.renewTime === undefined) return false
-  return health.renewTime === undefined || sight.renewTime > health.renewTime
+  return isLater(sight.renewTime, health.renewTime)
 }
+
+const isLater = (renewTime: string | undefined, last: string | undefined): boolean =>
+  renewTime !== undefined && (last === undefined || renewTime > last)
 
 /** Look at a node: what to remember from now on. */
 export const observe = (health: NodeHealth | undefined, sight: Sight, now: number): NodeHealth => ({
   probeAt: health === undefined || isHeartbeat(health, sight) ? now : health.probeAt,
   heartbeat: sight.ready?.lastHeartbeatTime,
   hadReady: sight.ready !== undefined,
-  renewTime: sight.renewTime ?? health?.renewTime,
+  renewTime: isLater(sight.renewTime, health?.renewTime) ? sight.renewTime : health?.renewTime,
 })
 
 const JUDGED = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']

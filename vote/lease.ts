@@ -19,8 +19,8 @@ export interface LeaseMemory {
 /** Whose turn it is, and when. */
 export interface LeaseTurn {
   readonly now: number
-  /** Epoch ms of the own wall clock: the Lease carries wall time. */
-  readonly wall: number
+  /** What the apiserver's clock shows now at least, in epoch ms; undefined when it never said. */
+  readonly serverTime: number | undefined
   /** The own rank among the writers for this node. */
   readonly rank: number
   readonly renewEveryMs: number
@@ -31,21 +31,35 @@ export interface LeaseTurn {
 export interface LeaseStep {
   /** What to remember, whatever becomes of the write. */
   readonly memory: LeaseMemory
-  /** The renewal to send, and what to remember instead once it is done; undefined when it is not time. */
+  /** The renewal to send, and what to remember instead once it is done; undefined when there is none. */
   readonly write: { readonly patch: Patch; readonly whenDone: LeaseMemory } | undefined
+  /** In words: why there is none though it would be time; empty when that is not so. */
+  readonly trouble: string
   /** When to look again. */
   readonly dueAt: number
 }
 
 const microTime = (epochMs: number): string => new Date(epochMs).toISOString().replace('Z', '000Z')
 
+/** The next `renewTime` in epoch ms, or why there is none. */
+type Renewal = { readonly at: number } | { readonly waitMs: number; readonly trouble: string }
+
 /**
- * The control plane takes a Lease as renewed only if its time grows, and the node's own clock may be ahead of ours:
- * so always a little later than what stands there. A date beyond what can be written, or none, is taken as no date.
+ * The control plane remembers the latest time that it saw and takes a Lease as renewed only if it shows a later one. So
+ * a renewal goes on from the Lease's own time by what has passed since: it stays in the time of the node's own clock,
+ * right or wrong, and the node's next renewal is later than ours. It never passes the apiserver's clock, or a node whose
+ * clock is right would not be heard any more. A date that cannot be read is taken as none.
  */
-const renewTimeAfter = (last: string | undefined, wall: number): string => {
-  const lastMs = last === undefined ? NaN : Date.parse(last)
-  return microTime(Number.isNaN(lastMs) ? wall : Math.max(wall, lastMs + 1))
+const renewalOf = (seen: LeaseMemory, { now, serverTime, renewEveryMs }: LeaseTurn): Renewal => {
+  if (serverTime === undefined)
+    return { waitMs: renewEveryMs, trouble: 'the apiserver does not say what time it is' }
+  const last = seen.renewTime === undefined ? NaN : Date.parse(seen.renewTime)
+  if (Number.isNaN(last)) return { at: serverTime }
+  const at = Math.floor(Math.min(last + Math.max(1, now - seen.changedAt), serverTime))
+  if (at > last) return { at }
+  const waitMs = last + 1 - serverTime
+  const trouble = `its time lies ${Math.ceil(waitMs / 1000)} s beyond the apiserver's clock`
+  return { waitMs: Math.min(Math.ceil(waitMs), renewEveryMs), trouble }
 }
 
 /**
@@ -66,8 +80,13 @@ export const leaseStep = (
       : { renewTime, changedAt: now, isFirst: memory === undefined }
   const wait = (seen.isFirst ? 0 : turn.renewEveryMs) + rank * turn.writerStaggerMs
   if (now < seen.changedAt + wait)
-    return { memory: seen, write: undefined, dueAt: seen.changedAt + wait }
-  const renewed = renewTimeAfter(renewTime, turn.wall)
+    return { memory: seen, write: undefined, trouble: '', dueAt: seen.changedAt + wait }
+  const renewal = renewalOf(seen, turn)
+  if (!('at' in renewal)) {
+    const { waitMs, trouble } = renewal
+    return { memory: seen, write: undefined, trouble, dueAt: now + waitMs }
+  }
+  const renewed = microTime(renewal.at)
   const body = {
     metadata: { resourceVersion: lease.resourceVersion },
     spec: { renewTime: renewed },
@@ -78,6 +97,7 @@ export const leaseStep = (
       patch: { type: 'merge', body },
       whenDone: { renewTime: renewed, changedAt: now, isFirst: false },
     },
+    trouble: '',
     dueAt: now + turn.renewEveryMs + rank * turn.writerStaggerMs,
   }
 }

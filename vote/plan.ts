@@ -32,7 +32,7 @@ export const wishOf = (opinion: Pick<Opinion, 'verdict' | 'class'>, isVouched: b
 export interface WriteWords {
   /** In words, for the condition and the annotation; at most 1024 characters. */
   readonly message: string
-  /** RFC 3339 with the writer's wall clock. */
+  /** RFC 3339: the apiserver's time, or the writer's where it does not say. */
   readonly at: string
 }
 

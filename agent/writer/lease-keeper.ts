@@ -4,6 +4,7 @@ import { reasonOf } from '../../core/errors.js'
 import type { KubeApi, WriteGuard } from '../../kube/api.js'
 import { leaseStep, type LeaseMemory } from '../../vote/lease.js'
 import type { AgentOptions } from '../options/agent-options.js'
+import type { WriteResult } from '../store.js'
 import { resultOf, type Record } from './node-writer.js'
 
 /** Renews the Leases of nodes that the zone vouches for. */
@@ -45,25 +46,23 @@ export const makeLeaseKeeper = (
   /** Outlives the vouching: the witness must not take our renewal for the node's own sign of life. */
   const ours = new Map<string, string>()
 
+  const tell = (node: string, result: WriteResult, trouble: string): void =>
+    record({ node, kind: 'lease', what: 'renew the Lease in its place', result, trouble })
+
   const renew = async (node: string, rank: number, { signal, guard }: Until): Promise<Kept> => {
     const lease = await kube.getLease(node, signal)
     const step = leaseStep(kept.get(node)?.memory, lease, {
       now: clock.now(),
-      wall: clock.wall(),
+      serverTime: kube.serverTime(),
       rank,
       renewEveryMs: options.vouchRenewPeriodMs,
       writerStaggerMs: options.writerStaggerMs,
     })
+    if (step.trouble !== '') tell(node, 'withheld', step.trouble)
     if (step.write === undefined) return { memory: step.memory, dueAt: step.dueAt }
     await kube.patchLease(node, step.write.patch, signal, guard)
     ours.set(node, step.write.whenDone.renewTime ?? '')
-    record({
-      node,
-      kind: 'lease',
-      what: 'renew the Lease in its place',
-      result: 'done',
-      trouble: '',
-    })
+    tell(node, 'done', '')
     return { memory: step.write.whenDone, dueAt: step.dueAt }
   }
   return {
@@ -74,8 +73,7 @@ export const makeLeaseKeeper = (
       } catch (error) {
         const again = clock.now() + options.vouchRenewPeriodMs * RETRY_SHARE
         kept.set(node, { memory: kept.get(node)?.memory, dueAt: again })
-        const what = 'renew the Lease in its place'
-        record({ node, kind: 'lease', what, result: resultOf(error), trouble: reasonOf(error) })
+        tell(node, resultOf(error), reasonOf(error))
       }
     },
     forget: node => kept.delete(node),

@@ -10,7 +10,7 @@ import { messageFor, type Wording } from '../../vote/reason.js'
 import { isVouched } from '../../vote/vouch.js'
 import type { ZoneState } from '../store.js'
 
-/** The instant of a decision, on both clocks. */
+/** The instant of a decision: by `Clock.now`, and as it is written. */
 export interface Instant {
   readonly now: number
   readonly wall: number

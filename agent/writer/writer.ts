@@ -151,6 +151,12 @@ class LevelWriter implements Writer {
     )
   }
 
+  /** What is written as the present time: the apiserver's if it says it, since the own clock may be wrong. */
+  #wall(): number {
+    const { kube, clock } = this.#seams
+    return kube.serverTime() ?? clock.wall()
+  }
+
   /** What the zone wants of the member now; undefined for one that is none. */
   #wishOf(name: string): Wish | undefined {
     const state = this.#seams.store.zone.current
@@ -240,7 +246,7 @@ class LevelWriter implements Writer {
       this.#departed.forget(name)
       return
     }
-    const at = new Date(this.#seams.clock.wall()).toISOString()
+    const at = new Date(this.#wall()).toISOString()
     const words = { message: 'this node left the zone', at }
     const plan: Task['plan'] = node => planWish(node, 'left', words, this.#o)
     const wish = (): Wish | undefined => (this.#wishOf(name) === undefined ? 'left' : undefined)
@@ -270,7 +276,7 @@ class LevelWriter implements Writer {
       if (state === undefined || index === undefined) return nothing
       const wish = wishFor(state, index)
       if (wish === 'keep') return nothing
-      const at = { now: clock.now(), wall: clock.wall(), o: this.#o }
+      const at = { now: clock.now(), wall: this.#wall(), o: this.#o }
       const { opinion, words } = wordsFor(state, index, wish, at)
       if (wish === 'vouched' && at.now < this.#youngUntil(state, index))
         return planYoungVouch(node, words, this.#o)

@@ -257,8 +257,15 @@ t.test('rules', async t => {
   const first = observe(undefined, { ready: undefined, renewTime: '2026-01-01T00:00:05Z' }, 10)
   t.equal(first.probeAt, 10)
   const older = observe(first, { ready: undefined, renewTime: '2026-01-01T00:00:04Z' }, 20)
-  t.equal(older.probeAt, 10, 'a Lease that goes back is no heartbeat')
-  t.equal(older.renewTime, '2026-01-01T00:00:04Z')
+  t.equal(older.probeAt, 10, 'FA8: a Lease that goes back is no heartbeat')
+  const between = observe(older, { ready: undefined, renewTime: '2026-01-01T00:00:04.5Z' }, 30)
+  t.equal(
+    between.probeAt,
+    10,
+    'FA8: nor is one that grows, until it is past the latest that was seen',
+  )
+  const later = observe(between, { ready: undefined, renewTime: '2026-01-01T00:00:06Z' }, 40)
+  t.equal(later.probeAt, 40)
   const rows: [why: string, node: NodeObject, want: string[]][] = [
     ['memory is short', of([{ type: 'MemoryPressure', status: 'True' }]), ['memory-pressure']],
     ['disk is not', of([{ type: 'DiskPressure', status: 'False' }]), []],

@@ -18,6 +18,8 @@ const TAINT_MS = 100
 export class ControlPlane {
   /** How often it put the evicting taint on a node. */
   readonly evictions = new Map<string, number>()
+  /** The longest time for which it saw no heartbeat of a node. */
+  readonly silences = new Map<string, number>()
   readonly #clock: Clock
   readonly #cluster: FakeCluster
   readonly #names: readonly string[]
@@ -54,6 +56,7 @@ export class ControlPlane {
     const ready = readyOf(node)
     const health = observe(this.#health.get(name), { ready, renewTime: lease.spec?.renewTime }, now)
     this.#health.set(name, health)
+    this.silences.set(name, Math.max(this.silences.get(name) ?? 0, now - health.probeAt))
     if (now - health.probeAt <= this.#graceMs || ready?.status === 'Unknown') return
     const conditions = silentConditions(node, this.#clock.wall())
     this.#cluster.edit('node', name, { status: { ...node.status, conditions } })

@@ -6,7 +6,7 @@ import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import { FLAG } from '../../vote/evidence.js'
 import { judge } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
-import { leaseStep, type LeaseMemory, type LeaseTurn } from '../../vote/lease.js'
+import { leaseStep, type LeaseMemory, type LeaseStep, type LeaseTurn } from '../../vote/lease.js'
 import { opinionOf } from '../../vote/opinion.js'
 import type { VoteOptions } from '../../vote/options.js'
 import { planNode, planReady, wishOf, type Wish } from '../../vote/plan.js'
@@ -287,56 +287,109 @@ t.test('Ready is mended once, and only from Unknown', t => {
   t.end()
 })
 
+/** A turn whose apiserver shows `at` when our clock shows 0. */
+const leaseTurn = (now: number, rank = 0, serverTime?: number): LeaseTurn => ({
+  now,
+  serverTime: serverTime ?? Date.parse(at) + now,
+  rank,
+  renewEveryMs: 10_000,
+  writerStaggerMs: 2_000,
+})
+
+const leaseOf = (
+  renewTime: string | undefined,
+): { resourceVersion: string; renewTime: typeof renewTime } => ({ resourceVersion: '3', renewTime })
+
+const renewalAt = (step: LeaseStep): string | undefined => step.write?.whenDone.renewTime
+
 t.test('Leases are renewed by one, if by nobody else', t => {
-  const wall = Date.parse(at)
-  const turn = (now: number, rank = 0): LeaseTurn => ({
-    now,
-    wall: wall + now,
-    rank,
-    renewEveryMs: 10_000,
-    writerStaggerMs: 2_000,
-  })
-  const lease = (
-    renewTime: string | undefined,
-  ): { resourceVersion: string; renewTime: typeof renewTime } => ({
-    resourceVersion: '3',
-    renewTime,
-  })
-  const old = lease('2025-12-31T23:59:00.123456Z')
-  const first = leaseStep(undefined, old, turn(0))
+  const old = leaseOf('2025-12-31T23:59:00.123456Z')
+  const first = leaseStep(undefined, old, leaseTurn(0))
   t.strictSame(first.write?.patch, {
     type: 'merge',
     body: {
       metadata: { resourceVersion: '3' },
-      spec: { renewTime: '2026-01-01T00:00:00.000000Z' },
+      spec: { renewTime: '2025-12-31T23:59:00.124000Z' },
     },
   })
   t.equal(first.dueAt, 10_000)
-  t.ok(leaseStep(first.memory, old, turn(1)).write, 'a write that failed is tried again')
+  t.ok(leaseStep(first.memory, old, leaseTurn(1)).write, 'a write that failed is tried again')
   const done = first.write!.whenDone
-  const own = lease(done.renewTime)
-  t.strictSame(leaseStep(done, own, turn(9_999)).write, undefined)
-  t.ok(leaseStep(done, own, turn(10_000)).write, 'our own renewal runs out')
-  const other = leaseStep(done, lease('2026-01-01T00:00:05.5Z'), turn(10_000))
+  const own = leaseOf(done.renewTime)
+  t.strictSame(leaseStep(done, own, leaseTurn(9_999)).write, undefined)
+  const second = leaseStep(done, own, leaseTurn(10_000))
+  t.equal(renewalAt(second), '2025-12-31T23:59:10.124000Z', 'our own renewal runs out')
+  const other = leaseStep(done, leaseOf('2026-01-01T00:00:05.5Z'), leaseTurn(10_000))
   t.equal(other.write, undefined, 'somebody renewed it: the holder or another writer')
   t.equal(other.dueAt, 20_000)
-  const standby = leaseStep(undefined, old, turn(0, 2))
+  const standby = leaseStep(undefined, old, leaseTurn(0, 2))
   t.equal(standby.write, undefined)
   t.equal(standby.dueAt, 4_000, 'rank 2 waits first')
-  t.ok(leaseStep(standby.memory, old, turn(4_000, 2)).write, 'and takes over when nobody renews')
-  const ahead = leaseStep(undefined, lease('2026-01-01T01:00:00.000999Z'), turn(0))
-  t.equal(
-    ahead.write?.whenDone.renewTime,
-    '2026-01-01T01:00:00.001000Z',
-    'a renewal always grows, though the node’s clock is ahead',
-  )
-  for (const broken of ['never', undefined])
-    t.equal(
-      leaseStep(undefined, lease(broken), turn(0)).write?.whenDone.renewTime,
-      '2026-01-01T00:00:00.000000Z',
-    )
+  const taken = leaseStep(standby.memory, old, leaseTurn(4_000, 2))
+  t.ok(taken.write, 'and takes over when nobody renews')
   const memory: LeaseMemory = { renewTime: undefined, changedAt: 0, isFirst: false }
-  t.equal(leaseStep(memory, lease(undefined), turn(10)).write, undefined)
+  t.equal(leaseStep(memory, leaseOf(undefined), leaseTurn(10)).write, undefined)
+  t.end()
+})
+
+t.test("FA8, FA25: a renewal is later than the Lease's time and not beyond the apiserver's", t => {
+  const rows: readonly (readonly [
+    what: string,
+    last: string | undefined,
+    elapsedMs: number,
+    want: string | undefined,
+    trouble: string,
+  ])[] = [
+    [
+      'goes on from its own time',
+      '2025-12-31T23:58:00Z',
+      10_000,
+      '2025-12-31T23:58:10.000000Z',
+      '',
+    ],
+    [
+      'by a millisecond at least',
+      '2025-12-31T23:58:00.000999Z',
+      0,
+      '2025-12-31T23:58:00.001000Z',
+      '',
+    ],
+    [
+      'as far as the apiserver is',
+      '2025-12-31T23:59:59.5Z',
+      10_000,
+      '2026-01-01T00:00:00.000000Z',
+      '',
+    ],
+    ['from the year 1', '0001-01-01T00:00:00Z', 5_000, '0001-01-01T00:00:05.000000Z', ''],
+    ['one without a time', undefined, 0, '2026-01-01T00:00:00.000000Z', ''],
+    ['one that is no time', 'never', 0, '2026-01-01T00:00:00.000000Z', ''],
+    [
+      'just at its clock: waits',
+      '2026-01-01T00:00:00Z',
+      0,
+      undefined,
+      "its time lies 1 s beyond the apiserver's clock",
+    ],
+    [
+      'ahead of it: waits',
+      '2026-01-01T00:02:00Z',
+      0,
+      undefined,
+      "its time lies 121 s beyond the apiserver's clock",
+    ],
+  ]
+  for (const [what, last, elapsedMs, want, trouble] of rows) {
+    const memory: LeaseMemory = { renewTime: last, changedAt: -elapsedMs, isFirst: true }
+    const step = leaseStep(memory, leaseOf(last), leaseTurn(0))
+    t.equal(renewalAt(step), want, what)
+    t.equal(step.trouble, trouble, what)
+    t.ok(step.dueAt > 0 && step.dueAt <= 10_000, `${what}: looked at again after ${step.dueAt} ms`)
+  }
+  const blind = leaseStep(undefined, leaseOf(at), { ...leaseTurn(0), serverTime: undefined })
+  t.equal(blind.write, undefined, 'without a Date nothing is renewed')
+  t.equal(blind.trouble, 'the apiserver does not say what time it is')
+  t.equal(blind.dueAt, 10_000)
   t.end()
 })
 
