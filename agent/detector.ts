@@ -14,7 +14,7 @@ import { StandIns } from './stand-in.js'
 import { makeVouching, remapVouching, type VouchEnd } from '../vote/vouch.js'
 import { makeChecker, type Checker } from './check/checker.js'
 import type { LoopLag } from './check/loop-lag.js'
-import type { RoundOutcome } from './check/watch.js'
+import type { RoundOutcome, VoidRound } from './check/watch.js'
 import type { MakeTopology } from './commun/topology.js'
 import { makeEngine, type Engine } from './commun/engine.js'
 import type { KeyRing } from './commun/key-ring.js'
@@ -69,8 +69,6 @@ export interface Detector {
 const DOUBT_FACTOR = 2
 /** By then every record may be made anew. */
 const ASK_AGAIN_MS = 260
-/** After a change of the roster all have had their first rounds within so many windows. */
-const SETTLE_WINDOWS = 2
 const KUBELET_BITS = FLAG.kubeletBad | FLAG.kubeletWell
 
 const KUBELET_FLAG: Readonly<Record<SelfReport, number>> = {
@@ -119,7 +117,7 @@ class ZoneDetector implements Detector {
     this.#interest = new Interest(seams.clock)
     const { clock, random, log, transport, savedHeartbeat, saveHeartbeat } = seams
     this.engine = makeEngine(
-      { ...options, settleMs: SETTLE_WINDOWS * options.reaffirmWindowMs },
+      options,
       { ...start, savedHeartbeat, topology: seams.topology },
       {
         clock,
@@ -141,6 +139,7 @@ class ZoneDetector implements Detector {
       log,
       loopLag: seams.loopLag,
       onRound: outcome => this.#round(outcome),
+      onVoid: round => this.#voidRound(round),
       callForVotes: name => this.#about(name, index => this.engine.suspect(index)),
     })
     const size = start.roster.members.length
@@ -259,7 +258,11 @@ class ZoneDetector implements Detector {
     this.#about(outcome.target, index => {
       const { failedRounds } = this.engine.table
       const before = failedRounds[index]
-      const isFlip = this.engine.setOwnVote(index, outcome.isDown, outcome.failedRounds)
+      const isFlip = this.engine.setOwnVote(
+        index,
+        outcome.isDown ? 'down' : 'up',
+        outcome.failedRounds,
+      )
       if (isFlip || failedRounds[index] !== before) news = 'changed'
     })
     this.#reviewWarming()
@@ -267,7 +270,16 @@ class ZoneDetector implements Detector {
     this.#seams.onEvidence(news)
   }
 
-  /** Warm once there was a round about everybody; who joins later does not cool us down again. */
+  /** We could not look: what we said before stands for a while, and then nothing. */
+  #voidRound({ target, voteStands }: VoidRound): void {
+    const index = this.engine.table.roster.indexOf(target)
+    const isLost = !voteStands && index !== undefined && this.engine.table.failedRounds[index]! >= 0
+    if (isLost) this.engine.setOwnVote(index, 'not-looked', -1)
+    this.#reviewWarming()
+    if (isLost) this.#seams.onEvidence('changed')
+  }
+
+  /** Warm once there was a round about everybody, be it one that said nothing; who joins later does not cool us down again. */
   #reviewWarming(): void {
     if (!this.#isWarming) return
     const { roster, topology } = this.engine.table

@@ -31,12 +31,14 @@ const sinceText = (since: string | null, at: string): string =>
 const probeLine = (node: NodeDetail): string => {
   if (node.isSelf) return 'this is the own node'
   if (node.probe === null) return 'this agent does not probe it; others do'
-  const { isDown, score, scoreLine, failedRounds, loss, heldSeconds }: ProbeView = node.probe
+  const { vote, score, scoreLine, failedRounds, loss, heldSeconds }: ProbeView = node.probe
   const reason = node.probe.reason === '' ? '' : `: ${node.probe.reason}`
   const held =
     heldSeconds > 0 ? `; flapped lately, up is not believed for ${ageText(heldSeconds)}` : ''
   const failed = failedRounds > 0 ? `, ${failedRounds} failed in a row${reason}` : ''
-  return `${isDown ? 'down' : 'up'}, score ${score} (line ${scoreLine}), last round ${ageText(node.probe.lastRoundSeconds)} ago${failed}, loss ${Math.round(loss * 100)} %${held}`
+  if (vote === 'not-looked')
+    return `not looked: ${node.probe.reason === '' ? 'the first round is under way' : node.probe.reason}; says neither up nor down`
+  return `${vote}, score ${score} (line ${scoreLine}), last round ${ageText(node.probe.lastRoundSeconds)} ago${failed}, loss ${Math.round(loss * 100)} %${held}`
 }
 
 const ownWord = (node: NodeDetail, at: string): string => {
@@ -107,6 +109,8 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     node.local === 'up'
       ? 'up: services on this node use it'
       : 'down: services on this node avoid it'
+  const { notLooked } = node.votes
+  const blind = notLooked > 0 ? `, ${notLooked} could not look` : ''
   const lines = [
     paint(looksDead(node) ? 'red' : classColour[node.class], clean(title)),
     '',
@@ -123,7 +127,7 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     fact('next write', nextLine(node)),
     fact('vouching', vouchLine(node.vouch, at)),
     '',
-    `votes: ${node.votes.down} down and ${node.votes.up} up count; ${node.votes.needed} of ${view.zone.members} members decide`,
+    `votes: ${node.votes.down} down and ${node.votes.up} up count${blind}; ${node.votes.needed} of ${view.zone.members} members decide`,
   ]
   const voters = voterRows(node)
   const list =

@@ -57,7 +57,7 @@ const troubles = (view: StatusView): readonly string[] => [
 const probeText = ({ isSelf, probe }: NodeStatus): string => {
   if (isSelf) return 'self'
   if (probe === null) return '–'
-  return probe.isDown ? 'down' : 'up'
+  return probe.vote
 }
 
 const noteOf = (node: NodeStatus, at: string): string => {
@@ -68,7 +68,8 @@ const noteOf = (node: NodeStatus, at: string): string => {
     )
   if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
-  if (node.probe?.isDown === true && node.probe.reason !== '') notes.push(node.probe.reason)
+  if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')
+    notes.push(node.probe.vote === 'down' ? node.probe.reason : `not looked: ${node.probe.reason}`)
   if (node.lastWrite !== null && node.verdict === 'unhealthy')
     notes.push(
       `written by ${node.lastWrite.by} ${ageText(secondsSince(node.lastWrite.at, at))} ago`,

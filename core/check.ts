@@ -12,8 +12,13 @@ export interface Target {
 export type ProbeResult =
   | { readonly kind: 'success' }
   | { readonly kind: 'failure'; readonly reason: string }
-  /** The prober itself failed (no socket, no file, …); this says nothing about the node and lowers nobody. */
-  | { readonly kind: 'unknown'; readonly reason: string }
+  /** The prober itself failed (no socket, no file, …); this says nothing about the node: it is no vote. */
+  | {
+      readonly kind: 'unknown'
+      readonly reason: string
+      /** Only a repair on this node ends it: a file that is missing or unusable, a clock that is wrong. */
+      readonly needsRepair?: true
+    }
 
 /** How one attempt may reach its target. */
 export interface Attempt {

@@ -3,7 +3,7 @@ import type { Target } from '../core/check.js'
 import { InvalidInputError } from '../core/errors.js'
 import { bracketed } from './address.js'
 import { askHttp, wellOn2xx3xx } from './http-probe.js'
-import { unknown } from './outcome.js'
+import { unusable } from './outcome.js'
 import type { PluginKind } from './seams.js'
 import type { PluginSpec } from './spec.js'
 import { readTrust } from './trust.js'
@@ -48,7 +48,7 @@ export const http: PluginKind = {
     weight: spec.weight,
     probe: async (target, { signal, reuse }) => {
       const trust = await readTrust(spec, readFile, signal)
-      if (!trust.ok) return unknown(trust.reason)
+      if (!trust.ok) return unusable(trust.reason)
       const url = urlFor(spec.url!, target)
       return askHttp(client, { url, ...trust.parts, reuse, signal }, wellOn2xx3xx)
     },

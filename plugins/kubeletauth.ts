@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { bracketed } from './address.js'
 import { aliveUnless5xx, askHttp } from './http-probe.js'
-import { unknown } from './outcome.js'
+import { unusable } from './outcome.js'
 import type { PluginKind } from './seams.js'
 import { INSECURE, readTrust, refuseTokenUnverified } from './trust.js'
 
@@ -24,7 +24,7 @@ export const kubeletauth: PluginKind = {
       weight: spec.weight,
       probe: async (target, { signal, reuse }) => {
         const trust = await readTrust(files, readFile, signal)
-        if (!trust.ok) return unknown(trust.reason)
+        if (!trust.ok) return unusable(trust.reason)
         const url = `https://${bracketed(target.address)}:${spec.port}/healthz`
         return askHttp(http, { url, ...trust.parts, reuse, signal }, aliveUnless5xx)
       },

@@ -11,6 +11,13 @@ export const failure = (reason: string): ProbeResult => ({ kind: 'failure', reas
 /** The probe broke on our side. */
 export const unknown = (reason: string): ProbeResult => ({ kind: 'unknown', reason })
 
+/** The probe cannot be made before something on our side is repaired. */
+export const unusable = (reason: string): ProbeResult => ({
+  kind: 'unknown',
+  reason,
+  needsRepair: true,
+})
+
 /** What every attempt says that was cut off. */
 export const NO_ANSWER: ProbeResult = Object.freeze({ kind: 'failure', reason: 'no answer' })
 
@@ -54,7 +61,7 @@ export const resultOfError = (error: unknown, signal: AbortSignal): ProbeResult 
   const code = codeOf(error)
   const words = NETWORK[code]
   if (words !== undefined) return failure(words)
-  if (CLOCK_CODES.has(code)) return unknown(`TLS: ${reasonOf(error)} by our clock`)
+  if (CLOCK_CODES.has(code)) return unusable(`TLS: ${reasonOf(error)} by our clock`)
   if (TLS_CODE.test(code)) return failure(`TLS: ${reasonOf(error)}`)
   if (code.startsWith('HPE_')) return failure('answer is not HTTP')
   return unknown(reasonOf(error))

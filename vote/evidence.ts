@@ -17,6 +17,12 @@ export const FLAG = {
 } as const
 
 /**
+ * What one agent says about one node. Who could not look says neither up nor down; nothing turns one of the three into
+ * another but a round that said so, or trouble of its own that lasts.
+ */
+export type Vote = 'up' | 'down' | 'not-looked'
+
+/**
  * What one agent knows, as columns over its roster: index i is the i-th member. Times are `Clock.now` of the own
  * agent. The judge reads it and never writes it. Own observations are the row of `self`.
  */
@@ -31,12 +37,12 @@ export interface Evidence {
   readonly cloudCutAt: Float64Array
   /** How many members' newest records say that this member is down, whatever their freshness. */
   readonly downVotes: Uint16Array
-  /** Own rounds that failed in a row against each member; 0 after a success, −1 before the first round. */
+  /** Own rounds that failed in a row against each member; 0 after a success, −1 while there is no own vote. */
   readonly failedRounds: Int16Array
   /** The members that probe `target`, stand-ins at work among them; never `target` itself. */
   observersOf(target: number): ArrayLike<number>
-  /** The newest record of `observer` says that `target` is down. */
+  /** The newest record of `observer` says that `target` is down; it has looked then. */
   saysDown(observer: number, target: number): boolean
-  /** The newest record of `observer` is from after its first round about `target`: only then is its silence an "up". */
+  /** The newest record of `observer` has an own vote about `target`: only then is the lack of a "down" an "up". */
   hasLooked(observer: number, target: number): boolean
 }

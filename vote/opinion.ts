@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { brakeLimit, graceEndsAt, isHeld, isMesh, presentVoices, upVoices } from './condemn.js'
-import { FLAG, type Evidence } from './evidence.js'
+import { FLAG, type Evidence, type Vote } from './evidence.js'
 import { CLASSES, type Judgement, type NodeClass } from './judgement.js'
 import type { VoteOptions } from './options.js'
 import { quorumOf, VERDICT, VERDICTS, type Verdict } from './quorum.js'
@@ -16,12 +16,12 @@ export type Uncounted =
   | 'silent-since-mass'
   | 'unheard'
   | 'not-reaffirmed'
-  | 'not-looked-yet'
+  | 'not-looked'
 
 /** What one voter says about the node. */
 export interface VoterSays {
   readonly voter: number
-  readonly says: 'down' | 'up'
+  readonly says: Vote
   /** Age of its newest record; +Infinity when it was never heard. */
   readonly ageMs: number
   /** Undefined when the vote counts. */
@@ -64,6 +64,8 @@ export interface Opinion {
   readonly cloudCutAt: number
   readonly down: number
   readonly up: number
+  /** Voters whose word would count, and who could not look at the node. */
+  readonly notLooked: number
   /** Equal votes that decide. */
   readonly needed: number
   /** Size of the roster. */
@@ -88,17 +90,22 @@ export interface OpinionFrame {
   readonly o: VoteOptions
 }
 
+const voteOf = (e: Evidence, voter: number, target: number): Vote => {
+  if (e.saysDown(voter, target)) return 'down'
+  return e.hasLooked(voter, target) ? 'up' : 'not-looked'
+}
+
+const whyNot = (says: Vote, isOld: boolean): Uncounted | undefined => {
+  if (says === 'not-looked') return 'not-looked'
+  return says === 'up' && isOld ? 'not-reaffirmed' : undefined
+}
+
 const votersOf = (j: Judgement, e: Evidence, target: number, at: OpinionFrame): VoterSays[] => {
   const sinceAt = upsCountSince(j, target, at.now, at.o)
   return Array.from(e.observersOf(target), voter => {
     const producedAt = e.producedAt[voter]!
-    const says = e.saysDown(voter, target) ? 'down' : 'up'
-    const whyNoUp = !e.hasLooked(voter, target)
-      ? 'not-looked-yet'
-      : producedAt < sinceAt
-        ? 'not-reaffirmed'
-        : undefined
-    const uncounted = WHY[j.standing[voter]!] ?? (says === 'up' ? whyNoUp : undefined)
+    const says = voteOf(e, voter, target)
+    const uncounted = WHY[j.standing[voter]!] ?? whyNot(says, producedAt < sinceAt)
     return { voter, says, ageMs: at.now - producedAt, uncounted }
   })
 }
@@ -178,6 +185,7 @@ export const opinionOf = (j: Judgement, e: Evidence, index: number, at: OpinionF
     cloudCutAt: isCut ? e.cloudCutAt[index]! : -Infinity,
     down: j.down[index]!,
     up: upVoices(j, e, index),
+    notLooked: voters.filter(({ uncounted }) => uncounted === 'not-looked').length,
     needed: neededFor(e, index),
     members: e.size,
     voters,

@@ -46,7 +46,8 @@ const counted = (opinion: Opinion, says: 'down' | 'up', w: Wording): string => {
 /** Who voted what: `3 of 5 members say down (b, c, d), 0 say up; 3 needed`. */
 export const votesInWords = (opinion: Opinion, w: Wording): string =>
   `${opinion.down} of ${count(opinion.members, 'member')} say down${counted(opinion, 'down', w)}, ` +
-  `${opinion.up} say up${counted(opinion, 'up', w)}; ${opinion.needed} needed`
+  `${opinion.up} say up${counted(opinion, 'up', w)}` +
+  `${opinion.notLooked > 0 ? `, ${opinion.notLooked} could not look` : ''}; ${opinion.needed} needed`
 
 /** The sentence for a condition, an annotation or an Event, by what the node is about to be. */
 export const messageFor = (wish: Wish, opinion: Opinion, w: Wording): string => {
@@ -78,7 +79,7 @@ const UNCOUNTED: Readonly<Record<Uncounted, string>> = {
   'silent-since-mass': 'silent since much of the zone went quiet',
   unheard: 'never heard',
   'not-reaffirmed': 'said before the node was contested, and not again',
-  'not-looked-yet': 'watches it since a moment ago only',
+  'not-looked': 'it has not looked, or could not',
 }
 
 /** Why a vote does not count, in a few words. */
@@ -88,7 +89,8 @@ export const uncountedInWords = (why: Uncounted): string => UNCOUNTED[why]
 export const voterInWords = (voter: VoterSays, w: Wording): string => {
   if (voter.uncounted === 'unheard') return `${w.nameOf(voter.voter)}: never heard`
   const why = voter.uncounted === undefined ? '' : `; not counted: ${UNCOUNTED[voter.uncounted]}`
-  return `${w.nameOf(voter.voter)} says ${voter.says}, ${span(voter.ageMs)} ago${why}`
+  const says = voter.says === 'not-looked' ? 'says neither' : `says ${voter.says}`
+  return `${w.nameOf(voter.voter)} ${says}, ${span(voter.ageMs)} ago${why}`
 }
 
 const WITNESS = {

@@ -6,7 +6,13 @@ import type { Logger } from '../../core/log.js'
 import { shuffle, type Random } from '../../core/random.js'
 import type { CheckOptions } from '../options/agent-options.js'
 import type { LoopLag } from './loop-lag.js'
-import { Watch, type RoundOutcome, type TargetState, type WatchContext } from './watch.js'
+import {
+  Watch,
+  type RoundOutcome,
+  type TargetState,
+  type VoidRound,
+  type WatchContext,
+} from './watch.js'
 
 /** The world as the checker sees it. */
 export interface CheckerSeams {
@@ -18,6 +24,8 @@ export interface CheckerSeams {
   readonly loopLag?: LoopLag | undefined
   /** Each round that said something. */
   readonly onRound: (outcome: RoundOutcome) => void
+  /** Each round that said nothing. */
+  readonly onVoid: (round: VoidRound) => void
   /** Other observers of the target should look now: two attempts were missed, or it went down just now. */
   readonly callForVotes: (target: NodeName) => void
 }
@@ -37,6 +45,8 @@ export interface Checker {
   sweep(): void
   /** Rounds that start from now on take this many times as long; 1 is normal, less is taken for 1. */
   slowDown(factor: number): void
+  /** Why probing cannot work at all at present, in words; undefined when it can. */
+  readonly trouble: string | undefined
   /** Undefined for a node that is no target. */
   stateOf(name: NodeName): TargetState | undefined
   /** Abort everything; resolves when no probe is at work. May be called twice. */
@@ -111,6 +121,16 @@ class PeerChecker implements Checker {
     return this.#watches.get(name)?.state
   }
 
+  get trouble(): string | undefined {
+    const watches = [...this.#watches.values()]
+    const broken = this.#seams.plugins.flatMap(plugin => brokenWords(plugin, watches) ?? [])
+    if (broken.length > 0) return broken.join('; ')
+    const isBlind = watches.every(({ state }) => state.failedRounds < 0 && state.voidRounds > 0)
+    return watches.length > 0 && isBlind
+      ? `no node can be probed: ${watches[0]!.state.reason}`
+      : undefined
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
     for (const watch of this.#watches.values()) watch.stop()
@@ -138,6 +158,14 @@ class PeerChecker implements Checker {
     this.#left.add(work)
     void work.then(() => this.#left.delete(work))
   }
+}
+
+/** A plugin that reaches nobody, and needs a repair here before it can. */
+const brokenWords = (plugin: CheckPlugin, watches: readonly Watch[]): string | undefined => {
+  const results = watches.flatMap(watch => watch.lastResults.get(plugin) ?? [])
+  const worst = results.find(result => result.kind === 'unknown' && result.needsRepair === true)
+  if (worst?.kind !== 'unknown' || results.some(({ kind }) => kind !== 'unknown')) return undefined
+  return `check plugin ${plugin.name} cannot run: ${worst.reason}`
 }
 
 /** A checker without targets; it starts with the first `setTargets`. */

@@ -63,7 +63,8 @@ export class Ladder {
   #unknown = 0
   #firstUnknown = false
   #reason: string | undefined
-  #unknownReason = ''
+  #unknownResult: ProbeResult | undefined
+  #last: ProbeResult | undefined
   #ended = false
 
   constructor(options: ClimbOptions) {
@@ -73,6 +74,11 @@ export class Ladder {
   /** Attempts started so far. */
   get attempts(): number {
     return this.#started
+  }
+
+  /** What the attempt found that ended last; undefined while none has. */
+  get last(): ProbeResult | undefined {
+    return this.#last
   }
 
   /** Start the first attempt. Nothing is called back before this returns. */
@@ -123,6 +129,7 @@ export class Ladder {
   }
 
   #take(index: number, result: ProbeResult): void {
+    this.#last = result
     switch (result.kind) {
       case 'success':
         this.#end({ result, firstMissed: this.#firstUnknown ? undefined : index > 0 })
@@ -133,7 +140,7 @@ export class Ladder {
         break
       case 'unknown':
         this.#unknown++
-        this.#unknownReason = result.reason
+        this.#unknownResult = result
         if (index === 0) this.#firstUnknown = true
         break
     }
@@ -145,8 +152,8 @@ export class Ladder {
     const says = this.#started - this.#unknown
     // When most attempts broke on our side, the rest is not enough to speak against the node.
     const result: ProbeResult =
-      this.#unknown >= says
-        ? { kind: 'unknown', reason: this.#unknownReason }
+      this.#unknownResult !== undefined && this.#unknown >= says
+        ? this.#unknownResult
         : { kind: 'failure', reason: this.#reason ?? 'no answer' }
     this.#end({ result, firstMissed: undefined })
   }

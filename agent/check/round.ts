@@ -41,6 +41,8 @@ export interface RoundEnd {
   readonly attempts: number
   /** For each link that answered: whether its first attempt was missed. */
   readonly learned: ReadonlyMap<Link, boolean>
+  /** What each plugin found by then; where its ladder had not ended, what its last attempt found. */
+  readonly results: ReadonlyMap<CheckPlugin, ProbeResult>
 }
 
 /** Above this loss two missed attempts are nothing to talk about. */
@@ -102,7 +104,20 @@ export class Round {
     if (verdict === 'open') return
     this.stop()
     const attempts = this.#ladders.reduce((sum, ladder) => sum + ladder.attempts, 0)
-    this.#o.onEnd({ verdict, score, reason: this.#reason(), attempts, learned: this.#learned })
+    this.#o.onEnd({
+      ...{ verdict, score, reason: this.#reason(), attempts },
+      learned: this.#learned,
+      results: this.#found(),
+    })
+  }
+
+  #found(): ReadonlyMap<CheckPlugin, ProbeResult> {
+    const found = new Map(this.#results)
+    this.#o.links.forEach(({ plugin }, index) => {
+      const { last } = this.#ladders[index]!
+      if (last !== undefined && !found.has(plugin)) found.set(plugin, last)
+    })
+    return found
   }
 
   #reason(): string {

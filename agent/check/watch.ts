@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { CheckPlugin, Target } from '../../core/check.js'
+import type { CheckPlugin, ProbeResult, Target } from '../../core/check.js'
 import type { Clock } from '../../core/clock.js'
 import type { NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
@@ -10,7 +10,7 @@ import { FIRST_LOSS, learnLoss } from './ladder.js'
 import type { LagLook, LoopLag } from './loop-lag.js'
 import { Round, type Link, type RoundEnd } from './round.js'
 
-/** What one round changed. Rounds that are void change nothing and are not told. */
+/** What one round said. */
 export interface RoundOutcome {
   readonly target: NodeName
   /** After this round; still true while a node that answers again is held down for flapping. */
@@ -27,13 +27,22 @@ export interface RoundOutcome {
   readonly attempts: number
 }
 
+/** A round that says nothing about its target: the probes could not be made. */
+export interface VoidRound {
+  readonly target: NodeName
+  readonly reason: string
+  /** There is an earlier vote, and it is recent enough to stand; else we say neither up nor down. */
+  readonly voteStands: boolean
+}
+
 /** How we see one target. Times are `Clock.now`; −Infinity when it never happened. */
 export interface TargetState {
   readonly isDown: boolean
-  /** −1 before the first round that said something. */
+  /** −1 while there is no vote: before the first round that said something, or since too many said nothing. */
   readonly failedRounds: number
   readonly lastRoundAt: number
   readonly score: number
+  /** Why the last round failed, or could not be made; empty when all is well. */
   readonly reason: string
   /** Share of first attempts that are missed, of the plugin that misses most. */
   readonly loss: number
@@ -55,6 +64,7 @@ export interface WatchContext {
   /** Spacing and tail are this many times as long. */
   readonly factor: () => number
   readonly onRound: (outcome: RoundOutcome) => void
+  readonly onVoid: (round: VoidRound) => void
   readonly callForVotes: (target: NodeName) => void
   /** The target went down just now. */
   readonly onFall: () => void
@@ -63,6 +73,12 @@ export interface WatchContext {
 }
 
 const PERIOD_JITTER = 0.1
+/**
+ * Trouble of our own that lasts: after so many void rounds, and so many periods without a word, the vote before them
+ * stands no longer. One stalled round is not enough.
+ */
+const VOID_ROUNDS = 3
+const VOID_PERIODS = 2
 /** Every so many rounds even the first attempt opens a connection of its own. */
 const FRESH_EVERY = 6
 
@@ -80,6 +96,10 @@ export class Watch {
   #stopped = false
   #begun = 0
   #flaps: Flaps = NO_FLAPS
+  /** Void rounds in a row, and when the last other one ended. */
+  #voids = 0
+  #saidAt = -Infinity
+  readonly #lastResults = new Map<CheckPlugin, ProbeResult>()
   #state: TargetState = {
     isDown: false,
     failedRounds: -1,
@@ -100,6 +120,11 @@ export class Watch {
 
   get state(): TargetState {
     return this.#state
+  }
+
+  /** What each plugin found when it last ended; the rounds of one target need not hear all. */
+  get lastResults(): ReadonlyMap<CheckPlugin, ProbeResult> {
+    return this.#lastResults
   }
 
   /** Plan the first round. */
@@ -180,18 +205,35 @@ export class Watch {
     // An answer is an answer, however late we were; only silence may be our own doing.
     const isOurs = when.isLate && end.verdict !== 'up'
     if (!when.isLate && end.verdict === 'up') this.#learn(end)
+    for (const [plugin, result] of end.results) this.#lastResults.set(plugin, result)
     if (isOurs || end.verdict === 'void') {
-      const reason = isOurs ? 'this process was held up' : end.reason
-      this.#state = { ...before, lastRoundAt: now, reason, voidRounds: before.voidRounds + 1 }
-      this.#c.log.debug('round is void', { peer: this.target.name, reason })
+      this.#takeVoid(isOurs ? 'this process was held up' : end.reason, now)
       // The target may be dead: after a delay of our own it is asked again soon.
       this.#planNext(when.startedAt, before, isOurs)
       return
     }
+    this.#voids = 0
+    this.#saidAt = now
     const after = this.#judge(end, now)
     this.#state = after
     this.#planNext(when.startedAt, before, false)
     this.#tell(before, end, when.startedAt)
+  }
+
+  /** Nothing was found out. The vote stays as it is for a while, and is none after that. */
+  #takeVoid(reason: string, now: number): void {
+    const { name } = this.target
+    const before = this.#state
+    const hadVote = before.failedRounds >= 0
+    this.#voids++
+    const isOld = now - this.#saidAt >= VOID_PERIODS * this.#c.options.checkPeriodMs
+    const voteStands = hadVote && !(isOld && this.#voids >= VOID_ROUNDS)
+    const none = { isDown: false, failedRounds: -1, heldUntil: -Infinity }
+    const kept = { ...before, ...(voteStands ? {} : none) }
+    this.#state = { ...kept, lastRoundAt: now, reason, voidRounds: before.voidRounds + 1 }
+    this.#c.log.debug('round is void', { peer: name, reason })
+    if (hadVote && !voteStands) this.#c.log.warn('peer cannot be probed', { peer: name, reason })
+    this.#c.onVoid({ target: name, reason, voteStands })
   }
 
   #learn(end: RoundEnd): void {

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG } from '../../vote/evidence.js'
 import { MAX_HEARTBEAT } from './heartbeat.js'
+import {
+  copyRow,
+  eachSlot,
+  readRows,
+  ROWS_OVERHEAD,
+  setBit,
+  writeRows,
+  type RecordRows,
+  type Row,
+} from './bit-rows.js'
 import { FLAG_MASK, type RecordDraft, type RecordTable } from './table.js'
 import { ByteReader, unzigzag, writeVarint, zigzag } from './varint.js'
 import { SPARSE, type Header } from './wire.js'
@@ -8,16 +18,19 @@ import { SPARSE, type Header } from './wire.js'
 /** Ages travel in quarters of a second, rounded up: information never looks younger for having been passed on. */
 const AGE_UNIT_MS = 250
 const AGE_UNKNOWN = 255
-/** The record's down bits follow. */
-const WIRE_DOWN = 64
+/** Rows of the record's bits follow. */
+const WIRE_ROWS = 64
+/** Sparse: the sender's zone is a mesh, so that its rows speak of every member that the message names. */
+const SPEAKS_OF_ALL = 1
+const SPEAKS_OF_SOME = 0
 /** The record was made from a SuperEdge result. */
 const WIRE_FOREIGN = 128
 /** A message names at most so many whom the receiver shall probe at once. */
 export const MAX_SUSPECTS = 64
 
 const HEAD_BYTES = 4 + 5 + MAX_SUSPECTS * 8
-/** Heartbeat, age, flags, cut seconds, and where the down bits begin and how many bytes they are. */
-const ENTRY_BYTES = 5 + 1 + 1 + 5 + 3 + 3
+/** Heartbeat, age, flags, cut seconds, and what rows need beside their bytes. */
+const ENTRY_BYTES = 5 + 1 + 1 + 5 + ROWS_OVERHEAD
 const CAP_BYTES = 1 << 20
 
 /** Members that a sparse message may name: ours and theirs may differ, but not without end. */
@@ -27,7 +40,7 @@ const maxEntries = (size: number): number => 2 * size + 64
 export const maxMessageBytes = (size: number): number => {
   const entries = maxEntries(size)
   const rowBytes = (entries + 7) >> 3
-  return Math.min(CAP_BYTES, 96 + HEAD_BYTES + entries * (8 + ENTRY_BYTES + rowBytes))
+  return Math.min(CAP_BYTES, 96 + HEAD_BYTES + entries * (8 + ENTRY_BYTES + 2 * rowBytes))
 }
 
 /** What the sender says beside its records. */
@@ -50,22 +63,25 @@ export interface BodyOrder {
 
 /**
  * Writes a table's state and reads others' into it. Dense: one entry per member in roster order. Sparse: the same
- * behind a list of the members' ids, and down bits by place in that list, so it needs no common roster or topology.
+ * behind a list of the members' ids, and bits by place in that list, so it needs no common roster or topology.
  *
  * Entry: varint (zigzag(hb − baseHb) × 2 + 1 if a flag byte follows, else the entry before has the same flags), age,
- * [flags], [seconds since cloudCutAt], [first byte of the down bits, how many bytes, the bytes]. Nothing known about a
- * member: the two bytes 0, 255.
+ * [flags], [seconds since cloudCutAt], [rows]. Nothing known about a member: the two bytes 0, 255. A row is its first
+ * byte, how many bytes (1 or more), the bytes. Rows: the down bits; or 1, 0, the bits of whom it has not looked at; or
+ * 2, 0, both.
  */
 export class BodyCodec {
   readonly #table: RecordTable
   readonly #draft: RecordDraft
-  readonly #memberBits: Uint8Array
+  readonly #memberDown: Uint8Array
+  readonly #memberUnlooked: Uint8Array
   #out = Buffer.allocUnsafe(1024)
 
   constructor(table: RecordTable) {
     this.#table = table
     this.#draft = table.makeDraft()
-    this.#memberBits = new Uint8Array((table.size + 7) >> 3)
+    this.#memberDown = new Uint8Array((table.size + 7) >> 3)
+    this.#memberUnlooked = new Uint8Array((table.size + 7) >> 3)
   }
 
   /** A copy of its own; ages are as of `now`. */
@@ -80,15 +96,21 @@ export class BodyCodec {
       at = sparse ? out.writeBigUInt64LE(members[index]!.id, at) : writeVarint(out, at, index)
     }
     if (order.isEmpty === true) return Buffer.from(out.subarray(0, at))
-    if (sparse) for (const member of members) at = out.writeBigUInt64LE(member.id, at)
+    if (sparse) {
+      out[at++] = this.#table.topology.kind === 'mesh' ? SPEAKS_OF_ALL : SPEAKS_OF_SOME
+      for (const member of members) at = out.writeBigUInt64LE(member.id, at)
+    }
     return Buffer.from(out.subarray(0, this.#writeEntries(at, order, now)))
   }
 
   #makeRoom(order: BodyOrder): void {
-    const { downCount, rowBytes, size } = this.#table
-    const row = Math.max(rowBytes, this.#memberBits.length)
-    let bytes = HEAD_BYTES + size * (ENTRY_BYTES + (order.sparse ? 8 : 0))
-    for (let i = 0; i < size; i++) if (downCount[i]! > 0) bytes += row
+    const { downCount, unlookedCount, rowBytes, size } = this.#table
+    const row = Math.max(rowBytes, this.#memberDown.length)
+    let bytes = HEAD_BYTES + 1 + size * (ENTRY_BYTES + (order.sparse ? 8 : 0))
+    for (let i = 0; i < size; i++) {
+      if (downCount[i]! > 0) bytes += row
+      if (unlookedCount[i]! > 0) bytes += row
+    }
     if (bytes > this.#out.length) this.#out = Buffer.allocUnsafe(2 * bytes)
   }
 
@@ -105,50 +127,57 @@ export class BodyCodec {
         out[at++] = AGE_UNKNOWN
         continue
       }
-      const row = this.#rowOf(i, order.sparse)
+      const rows = this.#rowsOf(i, order.sparse)
       const wire =
-        flags[i]! | (row === undefined ? 0 : WIRE_DOWN) | (foreign[i] === 1 ? WIRE_FOREIGN : 0)
+        flags[i]! | (rows === undefined ? 0 : WIRE_ROWS) | (foreign[i] === 1 ? WIRE_FOREIGN : 0)
       at = writeVarint(out, at, delta * 2 + (wire === lastFlags ? 0 : 1))
       out[at++] = age
       if (wire !== lastFlags) out[at++] = wire
       lastFlags = wire
       if ((wire & FLAG.cloudCut) !== 0) at = writeVarint(out, at, secondsSince(cloudCutAt[i]!, now))
-      if (row !== undefined) at = this.#writeRow(at, row)
+      if (rows !== undefined) at = writeRows(out, at, rows)
     }
     return at
   }
 
-  /** Only the bytes between the first and the last bit: mostly few members are down. */
-  #writeRow(start: number, row: Uint8Array): number {
-    let first = 0
-    while (row[first] === 0) first++
-    let end = row.length
-    while (row[end - 1] === 0) end--
-    let at = writeVarint(this.#out, start, first)
-    at = writeVarint(this.#out, at, end - first)
-    for (let i = first; i < end; i++) this.#out[at++] = row[i]!
-    return at
+  #rowsOf(origin: number, sparse: boolean): RecordRows<Uint8Array> | undefined {
+    const { downCount, unlookedCount } = this.#table
+    if (downCount[origin] === 0 && unlookedCount[origin] === 0) return undefined
+    const rows = { down: this.#downOf(origin, sparse), unlooked: this.#unlookedOf(origin, sparse) }
+    return rows.down === undefined && rows.unlooked === undefined ? undefined : rows
   }
 
-  /** What the record says of others; undefined when nothing. */
-  #rowOf(origin: number, sparse: boolean): Uint8Array | undefined {
+  /** Whom the record calls down; undefined when nobody. */
+  #downOf(origin: number, sparse: boolean): Uint8Array | undefined {
     const { bits, downCount, rowBytes } = this.#table
     if (downCount[origin] === 0) return undefined
-    return sparse
-      ? this.#byMember(origin)
-      : bits.subarray(origin * rowBytes, (origin + 1) * rowBytes)
+    if (!sparse) return bits.subarray(origin * rowBytes, (origin + 1) * rowBytes)
+    return this.#byMember(origin, this.#memberDown, target => this.#table.saysDown(origin, target))
+  }
+
+  /** Whom the record has not looked at; undefined when nobody. */
+  #unlookedOf(origin: number, sparse: boolean): Uint8Array | undefined {
+    const { unlooked, unlookedCount, rowBytes } = this.#table
+    if (unlookedCount[origin] === 0) return undefined
+    if (!sparse) return unlooked.subarray(origin * rowBytes, (origin + 1) * rowBytes)
+    const isBlind = (target: number): boolean => !this.#table.hasLooked(origin, target)
+    return this.#byMember(origin, this.#memberUnlooked, isBlind)
   }
 
   /** Stand-ins' votes are left out: whose stand-in somebody is differs between rosters. */
-  #byMember(origin: number): Uint8Array | undefined {
-    const bits = this.#memberBits.fill(0)
+  #byMember(
+    origin: number,
+    row: Uint8Array,
+    holds: (target: number) => boolean,
+  ): Uint8Array | undefined {
+    row.fill(0)
     let count = 0
     for (const target of this.#table.topology.targetsOf(origin)) {
-      if (!this.#table.saysDown(origin, target)) continue
-      bits[target >> 3]! |= 1 << (target & 7)
+      if (!holds(target)) continue
+      setBit(row, target)
       count++
     }
-    return count === 0 ? undefined : bits
+    return count === 0 ? undefined : row
   }
 
   /** Whether the records can be read: named by id, or by a place that means the same here. */
@@ -174,22 +203,23 @@ export class BodyCodec {
     const reader = new ByteReader(body)
     const head = this.#readHead(reader, body, isSparse)
     if (head === undefined) return undefined
-    const indices = isSparse ? this.#readIds(reader, body, count) : undefined
-    if (isSparse && indices === undefined) return undefined
-    const entries: Entries = { reader, body, header, asOf, indices, lastFlags: 0 }
+    const scope = isSparse ? this.#readScope(reader, body, count) : undefined
+    if (isSparse && scope === undefined) return undefined
+    const entries: Entries = { reader, body, header, asOf, scope, lastFlags: 0, rows: NO_ROWS }
     return this.#readEntries(entries, take) && reader.isAtEnd ? head : undefined
   }
 
   #readEntries(entries: Entries, take: ((draft: RecordDraft) => void) | undefined): boolean {
-    const { indices, header } = entries
+    const { scope, header } = entries
     const draft = this.#draft
     for (let i = 0; i < header.count; i++) {
       const kind = this.#readEntry(entries)
       if (kind === 'bad') return false
       if (take === undefined || kind === 'nothing') continue
-      draft.origin = indices === undefined ? i : indices[i]!
+      draft.origin = scope === undefined ? i : scope.indices[i]!
       if (draft.origin < 0) continue
-      this.#setDown(entries)
+      if (scope === undefined) this.#setRows(entries)
+      else this.#setRowsByMember(entries, scope)
       take(draft)
     }
     return true
@@ -209,14 +239,20 @@ export class BodyCodec {
     return { keySetHash: body.readUInt32LE(0), suspects }
   }
 
-  #readIds(reader: ByteReader, body: Buffer, count: number): Int32Array | undefined {
+  /** Acknowledgements and challenges name nobody, and end before. */
+  #readScope(reader: ByteReader, body: Buffer, count: number): Scope | undefined {
+    if (count === 0 && reader.isAtEnd) return NOBODY
+    const kind = reader.byte()
     const start = reader.skip(8 * count)
-    if (start < 0) return undefined
+    if (kind < 0 || kind > SPEAKS_OF_ALL || start < 0) return undefined
+    const { size, roster } = this.#table
     const indices = new Int32Array(count)
+    const isNamed = new Uint8Array(size)
     for (let i = 0; i < count; i++) {
-      indices[i] = this.#table.roster.indexOfId(body.readBigUInt64LE(start + 8 * i)) ?? -1
+      indices[i] = roster.indexOfId(body.readBigUInt64LE(start + 8 * i)) ?? -1
+      if (indices[i]! >= 0) isNamed[indices[i]!] = 1
     }
-    return indices
+    return { indices, isNamed, speaksOfAll: kind === SPEAKS_OF_ALL }
   }
 
   #readEntry(entries: Entries): 'record' | 'nothing' | 'bad' {
@@ -241,36 +277,62 @@ export class BodyCodec {
     const wire = entries.lastFlags
     draft.flags = wire & FLAG_MASK
     draft.foreign = (wire & WIRE_FOREIGN) !== 0
-    draft.anyDown = (wire & WIRE_DOWN) !== 0
     draft.cloudCutAt = -Infinity
     if ((wire & FLAG.cloudCut) !== 0) {
       const seconds = entries.reader.varint()
       if (seconds < 0) return false
       draft.cloudCutAt = entries.asOf - seconds * 1000
     }
-    return !draft.anyDown || readRow(entries, this.#rowLimit(entries))
+    entries.rows = NO_ROWS
+    if ((wire & WIRE_ROWS) === 0) return true
+    const rows = readRows(entries.reader, this.#rowLimit(entries))
+    if (rows !== undefined) entries.rows = rows
+    return rows !== undefined
   }
 
-  #rowLimit(entries: Entries): number {
-    return entries.indices === undefined ? this.#table.rowBytes : (entries.indices.length + 7) >> 3
+  #rowLimit({ scope }: Entries): number {
+    return scope === undefined ? this.#table.rowBytes : (scope.indices.length + 7) >> 3
   }
 
-  /** Bring the entry's down bits into the draft, as slots of its origin. */
-  #setDown(entries: Entries): void {
+  /** Bring the entry's rows into the draft: places mean the same here. */
+  #setRows({ body, rows: { down, unlooked } }: Entries): void {
     const draft = this.#draft
-    if (!draft.anyDown) return
+    draft.anyDown = down !== undefined
+    draft.anyUnlooked = unlooked !== undefined
+    if (down !== undefined) copyRow(draft.down, body, down)
+    if (unlooked !== undefined) copyRow(draft.unlooked, body, unlooked)
+  }
+
+  /**
+   * The same from another roster: bits become slots of the origin as we see it. Who is not named there was not looked
+   * at. Where the sender's zone is rings the origin may not watch there whom we think it does, so what has no bit stays
+   * as we knew it, and nobody's silence becomes an "up".
+   */
+  #setRowsByMember({ body, rows: { down, unlooked } }: Entries, scope: Scope): void {
+    const draft = this.#draft
+    const { topology, rowBytes, unlooked: known } = this.#table
+    const { origin } = draft
+    draft.anyDown = down !== undefined
     draft.down.fill(0)
-    const { body, indices, rowFirst = 0, rowAt = 0, rowLength = 0 } = entries
-    if (indices === undefined) {
-      draft.down.set(body.subarray(rowAt, rowAt + rowLength), rowFirst)
-      return
+    if (scope.speaksOfAll) draft.unlooked.fill(0)
+    else draft.unlooked.set(known.subarray(origin * rowBytes, (origin + 1) * rowBytes))
+    for (const target of topology.targetsOf(origin))
+      if (scope.isNamed[target] === 0) setBit(draft.unlooked, topology.slotOf(origin, target))
+    const slotAt = (place: number): number => {
+      const target = scope.indices[place] ?? -1
+      return target < 0 ? -1 : topology.slotOf(origin, target)
     }
-    for (let bit = 0; bit < rowLength * 8; bit++) {
-      if (((body[rowAt + (bit >> 3)]! >> (bit & 7)) & 1) === 0) continue
-      const target = indices[rowFirst * 8 + bit] ?? -1
-      const slot = target < 0 ? -1 : this.#table.topology.slotOf(draft.origin, target)
-      if (slot >= 0) draft.down[slot >> 3]! |= 1 << (slot & 7)
-    }
+    eachSlot(body, down, place => {
+      const slot = slotAt(place)
+      if (slot < 0) return
+      setBit(draft.down, slot)
+      draft.unlooked[slot >> 3]! &= ~(1 << (slot & 7))
+    })
+    eachSlot(body, unlooked, place => {
+      const slot = slotAt(place)
+      if (slot >= 0) setBit(draft.unlooked, slot)
+    })
+    draft.anyUnlooked = draft.unlooked.some(byte => byte !== 0)
   }
 }
 
@@ -280,23 +342,29 @@ interface Entries {
   readonly body: Buffer
   readonly header: Header
   readonly asOf: number
-  /** Own index of each member that a sparse message names, −1 for strangers; undefined for a dense one. */
-  readonly indices: Int32Array | undefined
+  /** Undefined for a dense message. */
+  readonly scope: Scope | undefined
   lastFlags: number
-  rowFirst?: number
-  rowAt?: number
-  rowLength?: number
+  /** Of the entry that was read last. */
+  rows: RecordRows<Row>
 }
 
-const readRow = (entries: Entries, limit: number): boolean => {
-  const first = entries.reader.varint()
-  const length = entries.reader.varint()
-  if (first < 0 || length < 1 || first + length > limit) return false
-  const at = entries.reader.skip(length)
-  entries.rowFirst = first
-  entries.rowAt = at
-  entries.rowLength = length
-  return at >= 0
+const NO_ROWS: RecordRows<Row> = { down: undefined, unlooked: undefined }
+
+/** Of whom a sparse message speaks. */
+interface Scope {
+  /** Own index of each member that it names, −1 for strangers. */
+  readonly indices: Int32Array
+  /** By own index: 1 when it names the member. */
+  readonly isNamed: Uint8Array
+  /** Its rows speak of every member that it names. */
+  readonly speaksOfAll: boolean
+}
+
+const NOBODY: Scope = {
+  indices: new Int32Array(0),
+  isNamed: new Uint8Array(0),
+  speaksOfAll: false,
 }
 
 const ageOf = (producedAt: number, now: number): number => {

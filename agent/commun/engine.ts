@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Roster } from '../../core/roster.js'
-import { FLAG } from '../../vote/evidence.js'
+import { FLAG, type Vote } from '../../vote/evidence.js'
 import { maxMessageBytes } from './body.js'
 import { Courier } from './courier.js'
 import { AT_ONCE, Exchange, PER_SECOND, type EngineOptions, type EngineSeams } from './exchange.js'
@@ -44,7 +44,7 @@ export interface Engine {
   setRoster(roster: Roster): void
   setKeys(keys: KeyRing): void
   /** An own round ended. A flip is pushed; whoever called for this vote gets it in any case. @returns whether it flipped. */
-  setOwnVote(target: number, isDown: boolean, failedRounds: number): boolean
+  setOwnVote(target: number, says: Vote, failedRounds: number): boolean
   /** `setOwnVote` does this by itself; for a vote that was set in the table. */
   pushFlip(target: number): void
   /** A member that we had no duty to probe is not probed any more. */
@@ -124,11 +124,11 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
     setKeys: keys => {
       x.keys = keys
     },
-    setOwnVote: (target, isDown, failedRounds) => {
-      const flipped = x.table.setOwnVote(target, isDown, failedRounds)
+    setOwnVote: (target, says, failedRounds) => {
+      const flipped = x.table.setOwnVote(target, says, failedRounds)
       const peer = x.peers[target]
       // We reached it just now: the exchange need not wait for its back-off to end.
-      if (flipped && !isDown && peer !== undefined) peer.backoffUntil = -Infinity
+      if (flipped && says === 'up' && peer !== undefined) peer.backoffUntil = -Infinity
       if (flipped) push.flip(target)
       else push.roundEnded(target)
       return flipped

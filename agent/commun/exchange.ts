@@ -23,8 +23,6 @@ export interface EngineOptions extends ExchangeOptions {
   readonly port: number
   /** How long a record counts. */
   readonly recordTtlMs: number
-  /** By then after a change of the roster everybody has heard of it, and has looked at all new targets. */
-  readonly settleMs: number
 }
 
 /** The world as the exchange sees it. */
@@ -122,9 +120,8 @@ export class Exchange {
 
   setRoster(roster: Roster): void {
     const topology = this.#makeTopology(roster)
-    const { settleMs } = this.o
     const { recordTtlMs } = this.o
-    const seams = { clock: this.seams.clock, heartbeat: this.#heartbeat, settleMs, recordTtlMs }
+    const seams = { clock: this.seams.clock, heartbeat: this.#heartbeat, recordTtlMs }
     const before = new Map(this.peers.map(peer => [peer?.id, peer]))
     this.table = new RecordTable(
       roster,

@@ -97,12 +97,14 @@ export class Results {
     // Who has no rows has not looked at anybody yet.
     draft.flags = isUp.size === 0 ? FLAG.warming : 0
     draft.foreign = true
-    for (const [address, up] of isUp) {
-      const target = up ? undefined : table.roster.indexOfAddress(address)
-      const slot = target === undefined ? -1 : table.topology.slotOf(origin, target)
-      if (slot < 0) continue
-      draft.anyDown = true
-      draft.down[slot >> 3]! |= 1 << (slot & 7)
+    const { members } = table.roster
+    for (const target of table.topology.targetsOf(origin)) {
+      const slot = table.topology.slotOf(origin, target)
+      const up = isUp.get(members[target]!.address)
+      const row = up === undefined ? draft.unlooked : draft.down
+      if (up !== true) row[slot >> 3]! |= 1 << (slot & 7)
+      if (up === undefined) draft.anyUnlooked = true
+      if (up === false) draft.anyDown = true
     }
     const merged = table.merge(draft)
     if (merged !== 'old') this.#x.seams.onEvidence(merged)

@@ -2,10 +2,10 @@
 import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import type { Roster } from '../../core/roster.js'
-import { FLAG, type Evidence } from '../../vote/evidence.js'
+import { FLAG, type Evidence, type Vote } from '../../vote/evidence.js'
+import { eachBit, flipBit, isSet } from './bit-rows.js'
 import { LEAP_MAX, type Heartbeat } from './heartbeat.js'
 import type { Topology } from './topology.js'
-import { youngWatches, type YoungWatches } from './young-watches.js'
 
 /** The bits that FLAG defines; the wire uses the two others. */
 export const FLAG_MASK = 0x3f
@@ -31,6 +31,10 @@ export interface RecordDraft {
   anyDown: boolean
   /** One bit per slot of the origin, lowest bit first; meaningless unless `anyDown`. */
   readonly down: Uint8Array
+  /** Whether any bit of `unlooked` is set. */
+  anyUnlooked: boolean
+  /** The same for members at which the origin could not look. It outweighs `down`. */
+  readonly unlooked: Uint8Array
 }
 
 /** What a record did: nothing new; same word, newer; or another word. */
@@ -42,8 +46,6 @@ export type News = 'fresher' | 'changed'
 export interface TableSeams {
   readonly clock: Clock
   readonly heartbeat: Heartbeat
-  /** By then after a change of the roster everybody has heard of it and has looked at all new targets. */
-  readonly settleMs: number
   /** How long a record counts. */
   readonly recordTtlMs: number
 }
@@ -71,17 +73,19 @@ export class RecordTable implements Evidence {
   readonly foreign: Uint8Array
   /** How many bits each record has set; none of them without a down vote or a stand-in at work. */
   readonly downCount: Uint16Array
-  /** Bytes of one row of `bits`. */
+  /** How many members each record has not looked at, of those that its origin should watch. */
+  readonly unlookedCount: Uint16Array
+  /** Bytes of one row of `bits`, and of one of `unlooked`. */
   readonly rowBytes: number
   /** Row i is the i-th member's record, one bit per slot; behind them, the stand-ins' slots again: it is at work. */
   readonly bits: Uint8Array
+  /** As `bits`: where a bit is set the record says neither up nor down. Stand-ins have none: they work or do not. */
+  readonly unlooked: Uint8Array
   readonly #seams: TableSeams
   /** Stand-ins at work, by target; most have none. */
   readonly #standIns = new Map<number, Set<number>>()
   /** Own down votes about members of no slot: they are nobody else's business. */
   readonly #privateDown = new Set<number>()
-  /** Watches that began with this roster; undefined when there are none. */
-  #young: YoungWatches | undefined
   #isOwnNew = true
 
   constructor(roster: Roster, topology: Topology, seams: TableSeams, previous?: RecordTable) {
@@ -101,7 +105,11 @@ export class RecordTable implements Evidence {
     this.downCount = new Uint16Array(size)
     this.rowBytes = (topology.slots + topology.standInSlots + 7) >> 3
     this.bits = new Uint8Array(size * this.rowBytes)
+    this.unlooked = new Uint8Array(size * this.rowBytes)
+    this.unlookedCount = new Uint16Array(size)
     this.#seams = seams
+    for (let origin = 0; origin < size; origin++)
+      for (const target of topology.targetsOf(origin)) this.#setUnlooked(origin, target, true)
     if (previous !== undefined) this.#takeOver(previous)
     this.foreign[this.self] = 0
     this.beat()
@@ -120,7 +128,9 @@ export class RecordTable implements Evidence {
   }
 
   hasLooked(observer: number, target: number): boolean {
-    return this.#young?.has(observer, target, this.producedAt[observer]!) !== true
+    if (this.unlookedCount[observer] === 0) return true
+    const slot = this.topology.slotOf(observer, target)
+    return slot < 0 || !isSet(this.unlooked, observer * this.rowBytes, slot)
   }
 
   #slotOf(observer: number, target: number): number {
@@ -129,7 +139,7 @@ export class RecordTable implements Evidence {
   }
 
   #isSet(origin: number, slot: number): boolean {
-    return ((this.bits[origin * this.rowBytes + (slot >> 3)]! >> (slot & 7)) & 1) === 1
+    return isSet(this.bits, origin * this.rowBytes, slot)
   }
 
   /** A draft that fits this table's rows. */
@@ -143,18 +153,26 @@ export class RecordTable implements Evidence {
       foreign: false,
       anyDown: false,
       down: new Uint8Array(this.rowBytes),
+      anyUnlooked: false,
+      unlooked: new Uint8Array(this.rowBytes),
     }
   }
 
   /**
-   * What the own round found. About a member that we neither watch nor stand in for it is kept to ourselves.
-   * @returns whether the own vote flipped.
+   * What the own rounds say. About a member that we neither watch nor stand in for it is kept to ourselves.
+   * @returns whether the own vote turned to down, or from down to up.
    */
-  setOwnVote(target: number, isDown: boolean, failedRounds: number): boolean {
-    if (target === this.self) return false
+  setOwnVote(target: number, says: Vote, failedRounds: number): boolean {
+    const { self, topology } = this
+    if (target === self) return false
+    if (says === 'not-looked') {
+      this.#dropOwnVote(target)
+      return false
+    }
+    const isDown = says === 'down'
     this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
-    const slot = this.topology.slotOf(this.self, target)
-    const standInSlot = slot < 0 ? this.topology.standInSlotOf(this.self, target) : -1
+    const slot = topology.slotOf(self, target)
+    const standInSlot = slot < 0 ? topology.standInSlotOf(self, target) : -1
     if (slot < 0 && standInSlot < 0) {
       if (isDown) this.#privateDown.add(target)
       else this.#privateDown.delete(target)
@@ -162,12 +180,26 @@ export class RecordTable implements Evidence {
     }
     // A round that confirms the vote makes the record newer all the same.
     this.#isOwnNew = true
-    const workSlot = standInSlot + this.topology.standInSlots
-    if (standInSlot >= 0 && !this.#isSet(this.self, workSlot))
-      this.#flipWork(this.self, target, workSlot)
-    if (this.saysDown(this.self, target) === isDown) return false
-    this.#flip(this.self, target, Math.max(slot, standInSlot))
+    if (slot >= 0) this.#setUnlooked(self, target, false)
+    const workSlot = standInSlot + topology.standInSlots
+    if (standInSlot >= 0 && !this.#isSet(self, workSlot)) this.#flipWork(self, target, workSlot)
+    if (this.saysDown(self, target) === isDown) return false
+    this.#flip(self, target, Math.max(slot, standInSlot))
     return true
+  }
+
+  /** Neither up nor down from now on. */
+  #dropOwnVote(target: number): void {
+    const { self } = this
+    const slot = this.topology.slotOf(self, target)
+    if (slot < 0) {
+      this.forgetOwnVote(target)
+      return
+    }
+    this.failedRounds[target] = -1
+    this.#isOwnNew = true
+    if (this.#isSet(self, slot)) this.#flip(self, target, slot)
+    this.#setUnlooked(self, target, true)
   }
 
   /** We no longer probe this member, whom we did not have to watch: what we knew of it is no vote any more. */
@@ -276,25 +308,45 @@ export class RecordTable implements Evidence {
 
   #isOwnEcho(draft: RecordDraft): boolean {
     if (draft.foreign || (draft.flags & FLAG_MASK) !== this.flags[this.self]) return false
-    if (!draft.anyDown) return this.downCount[this.self] === 0
     const start = this.self * this.rowBytes
-    return draft.down.every((byte, index) => byte === this.bits[start + index])
+    for (let byte = 0; byte < this.rowBytes; byte++) {
+      if (this.bits[start + byte] !== (draft.anyDown ? draft.down[byte] : 0)) return false
+      if (this.unlooked[start + byte] !== (draft.anyUnlooked ? draft.unlooked[byte] : 0))
+        return false
+    }
+    return true
   }
 
   /** Replace a row; true when it differs. Bits that speak of nobody, or of the origin itself, are dropped. */
   #setRow(draft: RecordDraft): boolean {
-    const { origin, anyDown, down } = draft
-    if (!anyDown && this.downCount[origin] === 0) return false
+    const { origin, anyDown, down, anyUnlooked, unlooked } = draft
+    const isPlain = !anyDown && !anyUnlooked
+    if (isPlain && this.downCount[origin] === 0 && this.unlookedCount[origin] === 0) return false
     const start = origin * this.rowBytes
     let isChanged = false
     for (let byte = 0; byte < this.rowBytes; byte++) {
-      let difference = this.bits[start + byte]! ^ (anyDown ? down[byte]! : 0)
-      for (; difference !== 0; difference &= difference - 1) {
-        const slot = byte * 8 + (31 - Math.clz32(difference & -difference))
+      const blind = anyUnlooked ? unlooked[byte]! : 0
+      const lost = (anyDown ? down[byte]! : 0) & ~blind
+      eachBit(this.unlooked[start + byte]! ^ blind, byte, slot => {
+        if (this.#turnUnlooked(origin, slot)) isChanged = true
+      })
+      eachBit(this.bits[start + byte]! ^ lost, byte, slot => {
         if (this.#flipAt(origin, slot)) isChanged = true
-      }
+      })
     }
     return isChanged
+  }
+
+  #setUnlooked(origin: number, target: number, on: boolean): void {
+    const slot = this.topology.slotOf(origin, target)
+    if (isSet(this.unlooked, origin * this.rowBytes, slot) !== on) this.#turnUnlooked(origin, slot)
+  }
+
+  #turnUnlooked(origin: number, slot: number): boolean {
+    const { slots, standInSlots } = this.topology
+    if (slot >= slots - standInSlots || this.topology.targetAt(origin, slot) < 0) return false
+    this.unlookedCount[origin]! += flipBit(this.unlooked, origin * this.rowBytes, slot)
+    return true
   }
 
   #flipAt(origin: number, slot: number): boolean {
@@ -322,10 +374,7 @@ export class RecordTable implements Evidence {
   }
 
   #flipBit(origin: number, slot: number): 1 | -1 {
-    const at = origin * this.rowBytes + (slot >> 3)
-    const bit = 1 << (slot & 7)
-    this.bits[at]! ^= bit
-    const step = (this.bits[at]! & bit) === 0 ? -1 : 1
+    const step = flipBit(this.bits, origin * this.rowBytes, slot)
     this.downCount[origin]! += step
     return step
   }
@@ -337,8 +386,6 @@ export class RecordTable implements Evidence {
     now.forEach((old, index) => {
       if (old >= 0) newIndexOf[old] = index
     })
-    const settledAt = this.#seams.clock.now() + this.#seams.settleMs
-    this.#young = youngWatches(this.topology, previous, now, settledAt)
     now.forEach((old, index) => {
       if (old < 0) return
       this.hb[index] = previous.hb[old]!
@@ -348,17 +395,19 @@ export class RecordTable implements Evidence {
       this.foreign[index] = previous.foreign[old]!
       if (this.topology.slotOf(this.self, index) >= 0)
         this.failedRounds[index] = previous.failedRounds[old]!
-      if (previous.downCount[old]! > 0) this.#takeOverRow(previous, old, newIndexOf)
+      this.#takeOverRow(previous, old, newIndexOf)
     })
   }
 
+  /** A watch that is new with this roster is not looked at until its observer says otherwise. */
   #takeOverRow(previous: RecordTable, old: number, newIndexOf: Int32Array): void {
     const origin = newIndexOf[old]!
     for (const oldTarget of previous.topology.targetsOf(old)) {
       const target = newIndexOf[oldTarget]!
-      if (target < 0 || !previous.saysDown(old, oldTarget)) continue
-      const slot = this.topology.slotOf(origin, target)
-      if (slot >= 0) this.#flip(origin, target, slot)
+      const slot = target < 0 ? -1 : this.topology.slotOf(origin, target)
+      if (slot < 0 || !previous.hasLooked(old, oldTarget)) continue
+      this.#setUnlooked(origin, target, false)
+      if (previous.saysDown(old, oldTarget)) this.#flip(origin, target, slot)
     }
   }
 }

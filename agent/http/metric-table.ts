@@ -132,8 +132,23 @@ export const metricTable = (views: Views): MetricTable => {
     perNode('down_votes', 'Counted votes that say down', node => node.votes.down),
     perNode('up_votes', 'Counted votes that say up', node => node.votes.up),
     perNode('record_age_seconds', "Age of the node's own record", node => node.recordAgeSeconds),
-    perNode('probe_up', '1 when own probes of the node succeed', node =>
-      node.probe === null ? null : bit(!node.probe.isDown),
+    perNode(
+      'probe_up',
+      '1 when own probes of the node succeed; absent while they say nothing',
+      node =>
+        node.probe === null || node.probe.vote === 'not-looked'
+          ? null
+          : bit(node.probe.vote === 'up'),
+    ),
+    perNode(
+      'not_looked',
+      '1 while own probes of the node cannot be made, or were not made yet: no vote',
+      node => (node.probe === null ? null : bit(node.probe.vote === 'not-looked')),
+    ),
+    perNode(
+      'not_looked_votes',
+      'Voters that could not look at the node',
+      node => node.votes.notLooked,
     ),
     perNode(
       'probe_score',

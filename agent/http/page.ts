@@ -30,7 +30,7 @@ const show=s=>{
   const li=document.createElement('li')
   li.append(line('b',n.name+(n.isSelf?' (here)':'')),line('span',n.class,colour[n.class]),line('span',n.local==='up'?'':' · not reachable from here','bad'))
   const facts=[...(n.pending?['on its way to '+n.pending]:[]),n.votes.down+' down, '+n.votes.up+' up, '+n.votes.needed+' needed','record '+ago(n.recordAgeSeconds)]
-  if(n.probe&&n.probe.isDown)facts.push('own probes: '+n.probe.reason)
+  if(n.probe&&n.probe.vote!=='up')facts.push('own probes '+(n.probe.vote==='down'?'say down: ':'say nothing: ')+n.probe.reason)
   if(n.vouch.state==='active')facts.push('vouched for by '+n.vouch.by)
   for(const g of n.guards)facts.push(g.text)
   li.append(line('small',facts.join(' · ')));return li}))

@@ -33,7 +33,8 @@ export interface GuardView {
 
 /** Own probing of one node. */
 export interface ProbeView {
-  readonly isDown: boolean
+  /** `not-looked`: the probes were not made yet, or cannot be made; `reason` says why. It counts for nothing. */
+  readonly vote: 'up' | 'down' | 'not-looked'
   /** 0 to 100. */
   readonly score: number
   readonly scoreLine: number
@@ -42,7 +43,7 @@ export interface ProbeView {
   /** Share of first attempts that were missed, 0 to 1. */
   readonly loss: number
   readonly lastRoundSeconds: number | null
-  /** Why the last failed round failed; empty when none did. */
+  /** Why the last round failed, or could not be made; empty when all is well. */
   readonly reason: string
   /** Flap damping: up is not believed for this long; 0 when it is. */
   readonly heldSeconds: number
@@ -103,8 +104,13 @@ export interface NodeStatus {
   readonly since: string | null
   /** What `/localinfo` says. */
   readonly local: 'up' | 'down'
-  /** Counted votes, and how many are a majority. */
-  readonly votes: { readonly down: number; readonly up: number; readonly needed: number }
+  /** Counted votes, how many voters could not look, and how many equal votes are a majority. */
+  readonly votes: {
+    readonly down: number
+    readonly up: number
+    readonly notLooked: number
+    readonly needed: number
+  }
   readonly guards: readonly GuardView[]
   /** Null: this agent does not probe it (itself, or a zone with rings). */
   readonly probe: ProbeView | null
@@ -124,7 +130,8 @@ export interface NodeStatus {
 /** One voter about the node in question. */
 export interface VoterView {
   readonly name: string
-  readonly says: 'up' | 'down' | 'nothing'
+  /** `nothing`: it was never heard. */
+  readonly says: 'up' | 'down' | 'not-looked' | 'nothing'
   /** Age of what it says; null when it never said anything. */
   readonly ageSeconds: number | null
   readonly counts: boolean

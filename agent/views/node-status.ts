@@ -46,7 +46,7 @@ const probeOf = ({ o, checker, times, state }: NodeScene, index: number): ProbeV
   const probe = checker.stateOf(state.roster.members[index]!.name)
   if (probe === undefined) return null
   return {
-    isDown: probe.isDown,
+    vote: probe.failedRounds < 0 ? 'not-looked' : probe.isDown ? 'down' : 'up',
     score: probe.score / MILLIONTHS,
     scoreLine: o.scoreLine / MILLIONTHS,
     failedRounds: Math.max(0, probe.failedRounds),
@@ -209,7 +209,10 @@ const statusFrom = (scene: NodeScene, opinion: Opinion): NodeStatus => {
     class: opinion.class,
     since: times.iso(opinion.classSince),
     local: opinion.local,
-    votes: { down: opinion.down, up: opinion.up, needed: opinion.needed },
+    votes: {
+      ...{ down: opinion.down, up: opinion.up },
+      ...{ notLooked: opinion.notLooked, needed: opinion.needed },
+    },
     guards: guardsOf(scene, opinion, next),
     probe: probeOf(scene, index),
     recordAgeSeconds: times.age(state.table.producedAt[index]!),

@@ -36,9 +36,12 @@ type Parts = Readonly<{ o: AgentOptions; seams: ViewSeams; startedAt: number }>
 const checkStage = ({ seams }: Parts): StageStatus => {
   const detector = seams.detector()
   const { rounds } = seams.tally
-  const state = detector === undefined ? 'waiting' : 'ok'
-  const detail = detector === undefined ? 'waiting for zone and keys' : `${rounds} rounds`
-  return { name: 'check', state, rounds, lastAt: null, detail }
+  const stage = { name: 'check', rounds, lastAt: null } as const
+  if (detector === undefined)
+    return { ...stage, state: 'waiting', detail: 'waiting for zone and keys' }
+  const { trouble } = detector.checker
+  if (trouble !== undefined) return { ...stage, state: 'failing', detail: trouble }
+  return { ...stage, state: 'ok', detail: `${rounds} rounds` }
 }
 
 const communStage = ({ seams }: Parts): StageStatus => {
@@ -191,6 +194,8 @@ const readinessOf = ({ seams }: Parts): ReturnType<Views['readiness']> => {
     const trouble = seams.keys.problem?.problem ?? 'not read yet'
     return { isReady: false, reason: `no usable key: ${trouble}` }
   }
+  const trouble = seams.detector()?.checker.trouble
+  if (trouble !== undefined) return { isReady: false, reason: trouble }
   return { isReady: true, reason: `${roster.members.length} nodes, from ${source}` }
 }
 

@@ -20,7 +20,6 @@ const makeTable = (self: number, members = membersTo(10), topology = meshTopolog
   new RecordTable(rosterOf(self, members), topology(members.length), {
     clock,
     heartbeat: new Heartbeat(clock, undefined, () => undefined),
-    settleMs: 16_000,
     recordTtlMs: 60_000,
   })
 
@@ -29,6 +28,7 @@ interface Said {
   readonly hb: number
   readonly flags: number
   readonly down: readonly number[]
+  readonly unlooked: readonly number[]
 }
 
 /** The content is a function of origin and heartbeat, as it is of an honest origin. */
@@ -41,12 +41,13 @@ const said = fc
       hb,
       flags: random.below(FLAG_MASK + 1),
       down: Array.from({ length: random.below(5) }, () => random.below(10)),
+      unlooked: Array.from({ length: random.below(4) }, () => random.below(10)),
     }
   })
 
 const mergeAll = (table: RecordTable, list: readonly Said[]): RecordTable => {
   const draft = table.makeDraft()
-  for (const { origin, hb, flags, down } of list) {
+  for (const { origin, hb, flags, down, unlooked } of list) {
     Object.assign(draft, {
       origin,
       hb,
@@ -57,6 +58,9 @@ const mergeAll = (table: RecordTable, list: readonly Said[]): RecordTable => {
     draft.anyDown = down.length > 0
     draft.down.fill(0)
     for (const target of down) draft.down[target >> 3]! |= 1 << (target & 7)
+    draft.anyUnlooked = unlooked.length > 0
+    draft.unlooked.fill(0)
+    for (const target of unlooked) draft.unlooked[target >> 3]! |= 1 << (target & 7)
     table.merge(draft)
   }
   return table
@@ -73,6 +77,7 @@ const othersOf = (table: RecordTable): unknown =>
           table.cloudCutAt[i],
           table.downVotes[i],
           table.roster.members.map((_m, target) => table.saysDown(i, target)).join(),
+          table.roster.members.map((_m, target) => table.hasLooked(i, target)).join(),
         ],
   )
 
@@ -92,7 +97,11 @@ t.test('records: the order and the number of deliveries do not matter', t => {
       t.same(othersOf(again), othersOf(once))
       t.same([...once.downVotes], countedSlowly(once), 'votes are counted as they change')
       const { self } = once
-      for (let i = 0; i < 10; i++) if (once.saysDown(i, i)) return false
+      for (let i = 0; i < 10; i++) {
+        if (once.saysDown(i, i)) return false
+        for (let target = 0; target < 10; target++)
+          if (once.saysDown(i, target) && !once.hasLooked(i, target)) return false
+      }
       const seen = Math.max(0, ...list.filter(({ origin }) => origin === self).map(({ hb }) => hb))
       once.beat()
       return once.hb[self]! > seen
@@ -107,10 +116,16 @@ t.test('own votes, flags and rounds', t => {
   const { self } = table
   const target = (self + 1) % 10
   t.equal(table.failedRounds[target], -1, 'no round yet')
-  t.equal(table.setOwnVote(self, true, 1), false, 'nobody judges itself')
-  t.equal(table.setOwnVote(target, true, 1), true)
-  t.equal(table.setOwnVote(target, true, 2), false, 'the same again is no flip')
+  t.equal(table.setOwnVote(self, 'down', 1), false, 'nobody judges itself')
+  t.equal(table.setOwnVote(target, 'down', 1), true)
+  t.equal(table.setOwnVote(target, 'down', 2), false, 'the same again is no flip')
   t.same([table.failedRounds[target], table.downVotes[target], table.downCount[self]], [2, 1, 1])
+  t.ok(table.hasLooked(self, target))
+  t.notOk(table.hasLooked(self, (self + 2) % 10), 'FA3: no vote before the first round')
+  table.setOwnVote(target, 'not-looked', -1)
+  t.notOk(table.saysDown(self, target) || table.hasLooked(self, target), 'FA3: neither of them')
+  t.equal(table.failedRounds[target], -1)
+  table.setOwnVote(target, 'down', 2)
   const before = table.hb[self]!
   table.beat()
   table.beat()
@@ -123,7 +138,7 @@ t.test('own votes, flags and rounds', t => {
     rosterOf(3, membersTo(5)),
     meshTopology(5),
     {
-      ...{ clock, settleMs: 16_000, recordTtlMs: 60_000 },
+      ...{ clock, recordTtlMs: 60_000 },
       heartbeat: new Heartbeat(clock, undefined, () => undefined),
     },
     table,
@@ -192,7 +207,7 @@ t.test('FA4: neither disk, clock nor others lead a heartbeat out of its room', t
 t.test('FA4: a record that has expired blocks nobody', async t => {
   const time = new FakeClock(100_000_000)
   const table = new RecordTable(rosterOf(0, membersTo(5)), meshTopology(5), {
-    ...{ clock: time, settleMs: 16_000, recordTtlMs: 60_000 },
+    ...{ clock: time, recordTtlMs: 60_000 },
     heartbeat: new Heartbeat(time, undefined, () => undefined),
   })
   const merge = (hb: number, ageMs: number, isFirstHand: boolean): string => {
@@ -251,7 +266,7 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
       (list, sparse, isMesh) => {
         const topology = isMesh ? meshTopology : pairs
         const from = mergeAll(makeTable(0, membersTo(10), topology), list)
-        from.setOwnVote(from.topology.targetsOf(from.self)[0]!, true, 1)
+        from.setOwnVote(from.topology.targetsOf(from.self)[0]!, 'down', 1)
         from.beat()
         const to = makeTable(9, membersTo(10), topology)
         const codec = new BodyCodec(to)
@@ -267,8 +282,11 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
             [to.hb[i], to.flags[i], to.foreign[i], to.producedAt[i], to.cloudCutAt[i]],
             [from.hb[i], from.flags[i], from.foreign[i], from.producedAt[i], from.cloudCutAt[i]],
           )
-          for (let target = 0; target < 10; target++)
+          for (let target = 0; target < 10; target++) {
             t.equal(to.saysDown(i, target), from.saysDown(i, target))
+            if (from.hb[i] !== 0 && (isMesh || !sparse))
+              t.equal(to.hasLooked(i, target), from.hasLooked(i, target), 'not looked is said')
+          }
         }
         return body.length + 96 <= maxMessageBytes(10)
       },

@@ -100,7 +100,7 @@ t.test(
 const clock = new FakeClock(100_000_000)
 const tableOf = (size: number, topology: Topology, previous?: RecordTable): RecordTable => {
   const heartbeat = new Heartbeat(clock, undefined, () => undefined)
-  const seams = { clock, heartbeat, settleMs: 16_000, recordTtlMs: 60_000 }
+  const seams = { clock, heartbeat, recordTtlMs: 60_000 }
   return new RecordTable(rosterOf(0, membersTo(size)), topology, seams, previous)
 }
 const kring = (size: number): Topology => kringTopology(rosterOf(0, membersTo(size)), K)
@@ -111,7 +111,7 @@ t.test(
     const rings = tableOf(70, kring(70))
     const [target = 0] = rings.topology.targetsOf(rings.self)
     const { name } = rings.roster.members[target]!
-    rings.setOwnVote(target, true, 2)
+    rings.setOwnVote(target, 'down', 2)
     for (const observer of rings.topology.observersOf(target)) {
       if (observer === rings.self) continue
       const draft = rings.makeDraft()
@@ -130,10 +130,12 @@ t.test(
       observer => !mesh.saysDown(observer, there) && observer !== mesh.self,
     )!
     t.notOk(mesh.hasLooked(stranger, there), 'it did not watch this node before')
-    mesh.producedAt[stranger] = clock.now() + 15_999
-    t.notOk(mesh.hasLooked(stranger, there))
-    mesh.producedAt[stranger] = clock.now() + 16_000
-    t.ok(mesh.hasLooked(stranger, there), 'by now it has')
+    const later = Object.assign(mesh.makeDraft(), { origin: stranger, hb: 9, anyUnlooked: true })
+    later.unlooked[there >> 3]! |= 1 << (there & 7)
+    mesh.merge(Object.assign(later, { producedAt: clock.now() + 60_000 }))
+    t.notOk(mesh.hasLooked(stranger, there), 'nor does time make it look')
+    mesh.merge(Object.assign(later, { hb: 10, anyUnlooked: false }))
+    t.ok(mesh.hasLooked(stranger, there), 'its own record says when it has')
     const back = tableOf(70, kring(70), mesh)
     const again = back.roster.indexOf(name)!
     t.ok(back.saysDown(back.self, again), 'and the way back')
@@ -141,7 +143,7 @@ t.test(
       const now = back.roster.indexOf(mesh.roster.members[index]!.name)!
       return back.topology.slotOf(back.self, now) < 0
     })
-    mesh.setOwnVote(lost[0]!, false, 0)
+    mesh.setOwnVote(lost[0]!, 'up', 0)
     const forgotten = tableOf(70, kring(70), mesh)
     const index = forgotten.roster.indexOf(mesh.roster.members[lost[0]!]!.name)!
     t.equal(forgotten.failedRounds[index], -1, 'whom we no longer probe we know nothing of')
@@ -155,16 +157,16 @@ t.test('stand-ins vote only while they are at work', async t => {
   t.ok(slot >= K)
   const plain = Array.from(from.observersOf(target))
   t.notOk(plain.includes(from.self))
-  t.notOk(from.setOwnVote(target, false, 0), 'an up is no flip')
+  t.notOk(from.setOwnVote(target, 'up', 0), 'an up is no flip')
   t.same(Array.from(from.observersOf(target)), [...plain, from.self], 'but now it votes')
-  t.ok(from.setOwnVote(target, true, 1))
+  t.ok(from.setOwnVote(target, 'down', 1))
   t.equal(from.downVotes[target], 1)
   from.beat()
 
   const to = new RecordTable(rosterOf(7, membersTo(80)), kring(80), {
     clock,
     heartbeat: new Heartbeat(clock, undefined, () => undefined),
-    ...{ settleMs: 0, recordTtlMs: 60_000 },
+    recordTtlMs: 60_000,
   })
   const send = (sparse: boolean): void => {
     const order = { sparse, suspects: [], keySetHash: 1, baseHb: from.hb[from.self]! }
@@ -188,7 +190,7 @@ t.test('stand-ins vote only while they are at work', async t => {
   send(false)
   t.notOk(to.saysDown(from.self, target), 'and is gone for all')
   t.same(Array.from(to.observersOf(target)), plain)
-  from.setOwnVote(target, true, 1)
+  from.setOwnVote(target, 'down', 1)
   await clock.advance(1_000)
   from.beat()
   send(true)

@@ -261,7 +261,7 @@ t.test('files are read again on each use, and trouble with them is ours', async 
   ]
   for (const [why, files, reason] of cases) {
     const { result, asked } = probeWith('kubeletauth', 'token-file=/token,ca=/ca', { files })
-    t.match(await result, { kind: 'unknown', reason }, why)
+    t.match(await result, { kind: 'unknown', reason, needsRepair: true }, why)
     t.equal(asked.length, 0, 'nobody is asked')
   }
   const { result } = probeWith('http', 'url=https://{address}/,ca=/ca', {})
@@ -271,7 +271,8 @@ t.test('files are read again on each use, and trouble with them is ours', async 
 t.test('a file that does not come holds nothing up', async t => {
   const { seams } = worldOf({ readFile: () => new Promise(() => undefined) })
   const plugin = pluginOf('kubeletauth', 'token-file=/token', seams)
-  const want = { kind: 'unknown', reason: 'cannot read /token: took too long to read' }
+  const reason = 'cannot read /token: took too long to read'
+  const want = { kind: 'unknown', reason, needsRepair: true }
   const controller = new AbortController()
   const probing = plugin.probe(v4, { signal: controller.signal, reuse: false })
   controller.abort()

@@ -26,7 +26,6 @@ export const exchangeOptions: EngineOptions = {
   superedgeAttempts: 1,
   port: 51005,
   recordTtlMs: 60_000,
-  settleMs: 16_000,
 }
 
 export const KEY_A = 'key-a-0123456789abcdef'
@@ -129,7 +128,7 @@ export class ExchangeZone {
         void engine.stop()
       },
       vote: (target, isDown) => {
-        engine.setOwnVote(index(target), isDown, isDown ? 1 : 0)
+        engine.setOwnVote(index(target), isDown ? 'down' : 'up', isDown ? 1 : 0)
       },
       knows: (voter, target) => engine.table.saysDown(index(voter), index(target)),
       index,

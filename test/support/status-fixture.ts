@@ -46,13 +46,13 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
   class: 'healthy',
   since: '2026-01-01T09:08:00.000Z',
   local: 'up',
-  votes: { down: 0, up: 4, needed: 3 },
+  votes: { down: 0, up: 4, notLooked: 0, needed: 3 },
   guards: [],
   probe:
     number === 1
       ? null
       : {
-          isDown: false,
+          vote: 'up',
           score: 100,
           scoreLine: 100,
           failedRounds: 0,

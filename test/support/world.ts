@@ -50,6 +50,8 @@ export interface Machine {
   readonly disk: Map<StateName, string>
   readonly log: ReturnType<typeof recordingLog>
   readonly wall: WallClock
+  /** What its agent can read, by path. */
+  readonly files: Map<string, string>
   agent: Agent | undefined
   /** The agent's process and the kubelet's. */
   process: ProcessClock | undefined
@@ -127,6 +129,7 @@ export class World {
     const address = addressOfNode(index)
     const machine: Machine = {
       ...{ name, address, disk: new Map(), log: recordingLog(), wall: { offsetMs: 0 } },
+      files: new Map(),
       ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
       ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
       ...{ isFrozen: false, isForeign: false, isTooSlow: false, isBlind: false, isMember: true },
@@ -198,7 +201,10 @@ export class World {
       `--node-name=${machine.name}`,
       `--profile=${this.#o.profile ?? 'default'}`,
       ...(this.#o.flags ?? []),
-    ].map(flag => flag.slice(2).split('=') as [string, string])
+    ].map((flag): [string, string] => {
+      const at = flag.indexOf('=')
+      return [flag.slice(2, at), flag.slice(at + 1)]
+    })
     const byName: Record<string, string> = {}
     for (const [name, value] of flags) byName[name] = value
     return resolveAgentOptions({
@@ -223,7 +229,11 @@ export class World {
       probes: {
         dial: network.dial(address, () => !machine.isBlind),
         http: this.#httpOf(machine),
-        readFile: () => Promise.reject(new Error('no file')),
+        readFile: async path => {
+          const text = machine.files.get(path)
+          if (text === undefined) throw new Error('no such file')
+          return text
+        },
       },
     })
     machine.agent = agent

@@ -275,7 +275,7 @@ t.test('a voter that has just begun to watch the node is named as such', t => {
   const z = zone(5)
   z.e.hasJustBegun(3, 4)
   const { voters } = opinionOf(z.j, z.e, 4, { now: z.at(), o: z.o })
-  t.equal(voters.find(({ voter }) => voter === 3)?.uncounted, 'not-looked-yet')
+  t.equal(voters.find(({ voter }) => voter === 3)?.uncounted, 'not-looked')
   t.end()
 })
 

@@ -49,7 +49,7 @@ export class Records {
     this.table = new RecordTable(roster, topologyFor(seams.topology)(roster), {
       clock: seams.clock,
       heartbeat,
-      ...{ settleMs: 0, recordTtlMs: 60_000 },
+      recordTtlMs: 60_000,
     })
     this.#codec = new BodyCodec(this.table)
     this.#draft = this.table.makeDraft()

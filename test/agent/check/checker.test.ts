@@ -2,7 +2,7 @@
 // Many targets over virtual time: timers, call for votes, damping, sweep, void rounds, changes of the roster.
 import t, { type Test } from 'tap'
 import { makeChecker, type Checker } from '../../../agent/check/checker.js'
-import type { RoundOutcome } from '../../../agent/check/watch.js'
+import type { RoundOutcome, VoidRound } from '../../../agent/check/watch.js'
 import type { CheckOptions } from '../../../agent/options/agent-options.js'
 import type { Target } from '../../../core/check.js'
 import { parseNodeName } from '../../../core/ids.js'
@@ -45,6 +45,7 @@ const world = (script: Script, seed = 1, more: Partial<CheckOptions> = {}) => {
   const clock = new FakeClock(0)
   const plugin = new ScriptedPlugin(clock, (target, count) => script(target, count))
   const rounds: RoundOutcome[] = []
+  const voids: VoidRound[] = []
   const calls: [name: string, at: number][] = []
   const log = recordingLog()
   const lag = { ms: 0, looks: 0 }
@@ -71,13 +72,14 @@ const world = (script: Script, seed = 1, more: Partial<CheckOptions> = {}) => {
         },
       },
       onRound: outcome => rounds.push(outcome),
+      onVoid: round => voids.push(round),
       callForVotes: name => calls.push([name, clock.now()]),
     },
   )
   const of = (name: string): RoundOutcome[] => rounds.filter(round => round.target === name)
   const gaps = (name: string): number[] =>
     of(name).flatMap((round, i, all) => (i === 0 ? [] : [round.startedAt - all[i - 1]!.startedAt]))
-  return { clock, plugin, rounds, calls, log, lag, checker, of, gaps }
+  return { clock, plugin, rounds, voids, calls, log, lag, checker, of, gaps }
 }
 
 const lasted = ({ startedAt, endedAt }: RoundOutcome): number => Math.round(endedAt - startedAt)
@@ -375,7 +377,7 @@ t.test(
     const before = w.rounds.length
     dead = true
     w.lag.ms = 501
-    await w.clock.advance(30_000)
+    await w.clock.advance(18_000)
     t.equal(w.rounds.length, before, 'nothing is told')
     t.strictSame(w.calls, [], 'nobody is called')
     t.match(w.checker.stateOf(n1), {
@@ -383,7 +385,7 @@ t.test(
       reason: 'this process was held up',
       failedRounds: 0,
     })
-    t.ok(w.checker.stateOf(n1)!.voidRounds >= 5)
+    t.ok(w.checker.stateOf(n1)!.voidRounds >= 3)
     w.lag.ms = 500
     await w.clock.advance(6_000)
     t.match(w.checker.stateOf(n1), { isDown: true }, 'half the tail is still good')
@@ -427,8 +429,19 @@ t.test('trouble of our own lowers nobody, from the first round on', async t => {
   await w.clock.advance(15_000)
   t.match(w.checker.stateOf(n1), { isDown: true })
   scene = trouble()
-  await w.clock.advance(60_000)
+  const since = w.voids.length
+  await w.clock.advance(4_000)
   t.match(w.checker.stateOf(n1), { isDown: true }, 'nor does it raise anybody')
+  t.ok(w.voids.slice(since).every(({ voteStands }) => voteStands))
+  await w.clock.advance(60_000)
+  t.match(w.checker.stateOf(n1), { isDown: false, failedRounds: -1 }, 'what lasts is no vote')
+  const last = w.voids.filter(({ target }) => target === n1).at(-1)
+  t.strictSame(last, { target: n1, reason: 'probe: unknown (EMFILE)', voteStands: false })
+  t.equal(w.checker.trouble, 'no node can be probed: probe: unknown (EMFILE)')
+  scene = answer()
+  await w.clock.advance(15_000)
+  t.match(w.checker.stateOf(n1), { isDown: false, failedRounds: 0, reason: '' })
+  t.equal(w.checker.trouble, undefined)
   await stopped(t, w)
 })
 
@@ -562,6 +575,7 @@ t.test('stopped from inside a round it calls nobody any more', async t => {
     onRound: () => {
       stopping = checker.stop()
     },
+    onVoid: () => undefined,
     callForVotes: name => calls.push(name),
   })
   checker.setTargets(targets(1))

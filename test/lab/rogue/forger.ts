@@ -47,7 +47,7 @@ export class Forger {
     const heartbeat = new Heartbeat(systemClock, undefined, () => undefined)
     const topology = meshTopology(roster.members.length)
     this.#table = new RecordTable(roster, topology, {
-      ...{ clock: systemClock, heartbeat, settleMs: 0, recordTtlMs: 60_000 },
+      ...{ clock: systemClock, heartbeat, recordTtlMs: 60_000 },
     })
     this.#codec = new BodyCodec(this.#table)
     this.#keys = makeKeyRing(order.key)
@@ -83,7 +83,7 @@ export class Forger {
   #forge(): void {
     const { roster, self } = this.#table
     const { lies } = this.#order
-    for (const name of lies.down) this.#table.setOwnVote(roster.indexOf(name) ?? -1, true, 2)
+    for (const name of lies.down) this.#table.setOwnVote(roster.indexOf(name) ?? -1, 'down', 2)
     this.#table.setOwnFlags(FLAG.kubeletWell, -Infinity)
     this.#table.beat()
     for (const member of roster.members) {
