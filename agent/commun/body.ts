@@ -11,7 +11,8 @@ import {
   type RecordRows,
   type Row,
 } from './bit-rows.js'
-import { FLAG_MASK, type RecordDraft, type RecordTable } from './table.js'
+import type { RecordDraft } from './record-draft.js'
+import { FLAG_MASK, type RecordTable } from './table.js'
 import { ByteReader, unzigzag, writeVarint, zigzag } from './varint.js'
 import { SPARSE, type Header } from './wire.js'
 

@@ -5,6 +5,7 @@ import type { Roster } from '../../core/roster.js'
 import { FLAG, type Evidence, type Vote } from '../../vote/evidence.js'
 import { eachBit, flipBit, isSet } from './bit-rows.js'
 import { LEAP_MAX, type Heartbeat } from './heartbeat.js'
+import { newDraft, type RecordDraft } from './record-draft.js'
 import type { Topology } from './topology.js'
 
 /** The bits that FLAG defines; the wire uses the two others. */
@@ -12,30 +13,6 @@ export const FLAG_MASK = 0x3f
 
 /** An own record younger than this is sent as it is, unless something in it changed. */
 const BEAT_EVERY_MS = 250
-
-/**
- * One member's record on its way into the table. One draft is reused for all records of a message: merging makes no
- * objects.
- */
-export interface RecordDraft {
-  /** Roster index. */
-  origin: number
-  hb: number
-  /** `Clock.now` of the own agent; −Infinity when the age is unknown. */
-  producedAt: number
-  flags: number
-  cloudCutAt: number
-  /** Made by a receiver of a SuperEdge result in its origin's place. */
-  foreign: boolean
-  /** Whether any bit of `down` is set. */
-  anyDown: boolean
-  /** One bit per slot of the origin, lowest bit first; meaningless unless `anyDown`. */
-  readonly down: Uint8Array
-  /** Whether any bit of `unlooked` is set. */
-  anyUnlooked: boolean
-  /** The same for members at which the origin could not look. It outweighs `down`. */
-  readonly unlooked: Uint8Array
-}
 
 /** What a record did: nothing new; same word, newer; or another word. */
 export type Merged = 'old' | News
@@ -144,18 +121,7 @@ export class RecordTable implements Evidence {
 
   /** A draft that fits this table's rows. */
   makeDraft(): RecordDraft {
-    return {
-      origin: 0,
-      hb: 0,
-      producedAt: -Infinity,
-      flags: 0,
-      cloudCutAt: -Infinity,
-      foreign: false,
-      anyDown: false,
-      down: new Uint8Array(this.rowBytes),
-      anyUnlooked: false,
-      unlooked: new Uint8Array(this.rowBytes),
-    }
+    return newDraft(this.rowBytes)
   }
 
   /**
