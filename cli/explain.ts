@@ -55,7 +55,8 @@ const peerLine = ({ peer }: NodeDetail, ownSet: string | null): string => {
   const trouble = peer.trouble === null ? '' : `: ${peer.trouble}`
   const isOther = peer.keySet !== null && peer.keySet !== ownSet
   const keys = isOther ? `, has key set ${peer.keySet}, we have ${ownSet ?? 'none'}` : ''
-  return `${peer.state}, speaks ${peer.dialect}, last heard ${ageText(peer.lastHeardSeconds)} ago${keys}${trouble}`
+  const replay = peer.dialect.startsWith('superedge') ? ' (can be replayed)' : ''
+  return `${peer.state}, speaks ${peer.dialect}${replay}, last heard ${ageText(peer.lastHeardSeconds)} ago${keys}${trouble}`
 }
 
 const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string => {

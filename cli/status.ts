@@ -32,6 +32,16 @@ const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
   return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
 }
 
+/** Members that speak as SuperEdge's agents do. */
+const replayLine = ({ nodes }: StatusView): readonly string[] => {
+  const names = nodes.filter(node => node.peer?.dialect.startsWith('superedge')).map(n => n.name)
+  return names.length === 0
+    ? []
+    : [
+        `SuperEdge agents vote, and whoever recorded their results can send them again: ${names.join(', ')}`,
+      ]
+}
+
 /** What is wrong with the zone or with this agent, one line each. */
 const troubles = (view: StatusView): readonly string[] => [
   ...(view.roster.source === 'none' ? ['the roster is not known yet'] : []),
@@ -41,6 +51,7 @@ const troubles = (view: StatusView): readonly string[] => [
   ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
   ...(view.keys.trouble === null ? [] : [`keys: ${view.keys.trouble}`]),
   ...keyLine(view),
+  ...replayLine(view),
   ...(view.brake.isOn
     ? [
         `the brake holds: ${view.brake.unhealthy} of ${view.zone.members} nodes look dead, at most ${view.brake.limit} may be condemned at one time`,

@@ -24,8 +24,8 @@ const WIRE_ROWS = 64
 /** Sparse: the sender's zone is a mesh, so that its rows speak of every member that the message names. */
 const SPEAKS_OF_ALL = 1
 const SPEAKS_OF_SOME = 0
-/** The record was made from a SuperEdge result. */
-const WIRE_FOREIGN = 128
+/** Without a meaning yet: 0. */
+const WIRE_RESERVED = 128
 /** A message names at most so many whom the receiver shall probe at once. */
 export const MAX_SUSPECTS = 64
 
@@ -116,7 +116,7 @@ export class BodyCodec {
   }
 
   #writeEntries(start: number, order: BodyOrder, now: number): number {
-    const { hb, producedAt, flags, foreign, cloudCutAt, size } = this.#table
+    const { hb, producedAt, flags, cloudCutAt, size } = this.#table
     const out = this.#out
     let at = start
     let lastFlags = 0
@@ -129,8 +129,7 @@ export class BodyCodec {
         continue
       }
       const rows = this.#rowsOf(i, order.sparse)
-      const wire =
-        flags[i]! | (rows === undefined ? 0 : WIRE_ROWS) | (foreign[i] === 1 ? WIRE_FOREIGN : 0)
+      const wire = flags[i]! | (rows === undefined ? 0 : WIRE_ROWS)
       at = writeVarint(out, at, delta * 2 + (wire === lastFlags ? 0 : 1))
       out[at++] = age
       if (wire !== lastFlags) out[at++] = wire
@@ -276,8 +275,8 @@ export class BodyCodec {
   #readFlagged(entries: Entries): boolean {
     const draft = this.#draft
     const wire = entries.lastFlags
+    if ((wire & WIRE_RESERVED) !== 0) return false
     draft.flags = wire & FLAG_MASK
-    draft.foreign = (wire & WIRE_FOREIGN) !== 0
     draft.cloudCutAt = -Infinity
     if ((wire & FLAG.cloudCut) !== 0) {
       const seconds = entries.reader.varint()

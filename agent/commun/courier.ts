@@ -148,14 +148,10 @@ export class Courier {
     return this.#took(peer, message, { sentAt, denseHash: isSparse ? undefined : batch.hash })
   }
 
-  /** A 404 comes from an agent that has no such route: SuperEdge's. */
+  /** Nobody signed this: it says why this request failed, and nothing about who is there. */
   #denied(peer: PeerState, answer: Answer): Step {
-    const x = this.#x
-    if (answer.status === 404 && x.o.superedgePeers !== 'off') {
-      if (!peer.isSuperEdge) x.seams.log.info('peer is a SuperEdge agent', { peer: peer.name })
-      peer.isSuperEdge = true
-      peer.triedV1At = x.now
-      peer.trouble = undefined
+    if (answer.status === 404 && peer.isSuperEdge) {
+      peer.triedV1At = this.#x.now
       return 'failed'
     }
     const said = Buffer.from(answer.body)

@@ -75,6 +75,9 @@ export interface Engine {
   status(): EngineStatus
 }
 
+/** What is answered with a 404 need not be read. */
+const MAX_UNREAD_BYTES = 1 << 10
+
 /** IPv4 addresses look like this on a socket that takes both families. */
 const MAPPED = '::ffff:'
 
@@ -102,7 +105,11 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
     if ((x.table.setOwnFlags(flags, cloudCutAt) & PUSHED_FLAGS) !== 0) push.flags()
   }
   const maxBytes = (route: Route): number =>
-    route === 'result' ? maxResultBytes(x.table.size) : maxMessageBytes(x.table.size)
+    route !== 'result'
+      ? maxMessageBytes(x.table.size)
+      : o.superedgePeers === 'off'
+        ? MAX_UNREAD_BYTES
+        : maxResultBytes(x.table.size)
 
   return {
     get table() {
@@ -126,6 +133,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
     },
     setOwnVote: (target, says, failedRounds) => {
       const flipped = x.table.setOwnVote(target, says, failedRounds)
+      results.probed(target)
       const peer = x.peers[target]
       // We reached it just now: the exchange need not wait for its back-off to end.
       if (flipped && says === 'up' && peer !== undefined) peer.backoffUntil = -Infinity

@@ -52,11 +52,6 @@ export class Heartbeat {
     return seconds > LEAP_MAX ? 0 : seconds
   }
 
-  /** What a record made just now would carry at least: for rows of members that have no heartbeat of their own. */
-  get floor(): number {
-    return Math.max(1, this.#seconds())
-  }
-
   next(): number {
     this.#moveTo(Math.max(this.#value + 1, this.#seconds()))
     return this.#value

@@ -25,9 +25,9 @@ export class PeerState {
   /** Its membership hash, by its own word; undefined until it said one. */
   rosterHash: bigint | undefined
 
-  /** It answers /v1 as an agent that does not know it. */
+  /** Results that it signed as a SuperEdge agent count now. */
   isSuperEdge = false
-  /** What it writes and reads as a SuperEdge agent; undefined until found out. */
+  /** In which form it signed the last of them; undefined when there was none. */
   dialect: Dialect | undefined
   /** It was last tried with /v1 while taken for a SuperEdge agent. */
   triedV1At = -Infinity
@@ -62,8 +62,6 @@ export class PeerState {
     if (member.address === this.address.address) return
     this.address = { ...this.address, address: member.address }
     this.backoffUntil = -Infinity
-    this.isSuperEdge = false
-    this.dialect = undefined
   }
 
   /** It spoke our protocol, rightly signed. */

@@ -12,8 +12,6 @@ export interface RecordDraft {
   producedAt: number
   flags: number
   cloudCutAt: number
-  /** Made by a receiver of a SuperEdge result in its origin's place. */
-  foreign: boolean
   /** Whether any bit of `down` is set. */
   anyDown: boolean
   /** One bit per slot of the origin, lowest bit first; meaningless unless `anyDown`. */
@@ -31,7 +29,6 @@ export const newDraft = (rowBytes: number): RecordDraft => ({
   producedAt: -Infinity,
   flags: 0,
   cloudCutAt: -Infinity,
-  foreign: false,
   anyDown: false,
   down: new Uint8Array(rowBytes),
   anyUnlooked: false,

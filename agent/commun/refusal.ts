@@ -20,8 +20,10 @@ export type Refusal =
   | 'replayed'
   /** A reply that does not answer our request. */
   | 'wrong-reply'
-  /** A SuperEdge result of a member that lately spoke our own protocol. */
+  /** A SuperEdge result of a member that spoke our own protocol. */
   | 'superseded'
+  /** A SuperEdge result of a member that our own probes do not reach. */
+  | 'unreached'
 
 /** The HTTP status that tells a sender why; its body is the refusal's name. */
 export const STATUS_OF: Readonly<Record<Refusal, number>> = {
@@ -39,6 +41,7 @@ export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   replayed: 409,
   'wrong-reply': 400,
   superseded: 200,
+  unreached: 200,
 }
 
 /** Refusals by kind, counted since start; a kind that never happened is absent. */

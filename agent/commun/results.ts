@@ -21,13 +21,20 @@ const other = (dialect: Dialect): Dialect => (dialect === 'v0.6' ? 'v0.9' : 'v0.
 /** The longest `PUT /result` that is read: both addresses of every node, in the longer dialect. */
 export const maxResultBytes = (size: number): number => Math.min(512 << 10, 1024 + 256 * (size + 4))
 
+/** A result counts for so many periods after it came in: one may be lost, and its body does not tell when it was made. */
+const COUNTS_PERIODS = 2
+
 /**
- * SuperEdge's agents, both ways. Their results count as records of their senders, made when they arrive: weaker
- * than our own, since a recorded result can be sent again at any time. So only members speak, never in our name, and
- * not while a record that the member signed for us itself is still fresh.
+ * SuperEdge's agents, both ways, where an operator asked for them. Their results say neither when they were made nor for
+ * whom, so whoever recorded one can send it again. Therefore a result counts only as its sender's word (by the address
+ * in its signed part), if that member has never spoken our protocol, while our own probes reach it, for two periods
+ * after it came in, and with us alone: it is passed on to nobody. And only whose results count gets ours: who merely
+ * answers at an address gets nothing that is signed.
  */
 export class Results {
   readonly #x: Exchange
+  /** Whose results count, and what cancels their end. */
+  readonly #ends = new Map<PeerState, () => void>()
   #cancel: (() => void) | undefined
 
   constructor(x: Exchange) {
@@ -35,13 +42,28 @@ export class Results {
   }
 
   start(): void {
-    if (this.#x.o.superedgePeers === 'off') return
-    this.#cancel ??= this.#schedule()
+    const { o, seams } = this.#x
+    if (o.superedgePeers === 'off' || this.#cancel !== undefined) return
+    seams.log.warn(
+      'results of SuperEdge agents are taken: whoever recorded one can send it again',
+      {
+        option: `--superedge-peers=${o.superedgePeers}`,
+      },
+    )
+    this.#cancel = this.#schedule()
   }
 
   stop(): void {
     this.#cancel?.()
     this.#cancel = undefined
+    for (const cancel of this.#ends.values()) cancel()
+    this.#ends.clear()
+  }
+
+  /** Our own probes found something new about this member. */
+  probed(target: number): void {
+    const peer = this.#x.peers[target]
+    if (peer?.isSuperEdge === true && !this.#isReached(target)) this.#end(peer)
   }
 
   #schedule(): () => void {
@@ -78,25 +100,52 @@ export class Results {
     if (origin === undefined) return 'unknown-sender'
     const peer = x.peers[origin]
     if (peer === undefined) return 'own-id'
-    const isFresh = now - table.producedAt[origin]! < x.o.recordTtlMs && table.foreign[origin] === 0
-    if (isFresh || now - peer.spokeV1At < x.o.recordTtlMs) return 'superseded'
+    if (peer.spokeV1At !== -Infinity || table.hb[origin] !== 0) return 'superseded'
+    if (!this.#isReached(origin)) return 'unreached'
+    if (peer.dialect !== how.dialect) {
+      x.seams.log.warn(
+        'a SuperEdge agent votes: whoever recorded its results can send them again',
+        {
+          peer: peer.name,
+          dialect: how.dialect,
+        },
+      )
+    }
     peer.isSuperEdge = true
     peer.dialect = how.dialect
     peer.lastHeardAt = now
     peer.bytesReceived += how.bytes
-    this.#merge(origin, isUp)
+    this.#ends.get(peer)?.()
+    const countsMs = COUNTS_PERIODS * x.o.superedgePeriodMs
+    this.#ends.set(
+      peer,
+      x.seams.clock.after(countsMs, () => this.#end(peer)),
+    )
+    this.#count(origin, isUp)
     return undefined
   }
 
-  #merge(origin: number, isUp: ReadonlyMap<string, boolean>): void {
-    const { table, now } = this.#x
+  /** Our last word about it is up, and not for want of a round. */
+  #isReached(target: number): boolean {
+    const { table } = this.#x
+    return table.failedRounds[target]! >= 0 && !table.saysDown(table.self, target)
+  }
+
+  /** Its result counts no more. */
+  #end(peer: PeerState): void {
+    const { table, peers, seams } = this.#x
+    this.#ends.get(peer)?.()
+    this.#ends.delete(peer)
+    peer.isSuperEdge = false
+    if (peers[peer.index] === peer && table.dropForeign(peer.index)) seams.onEvidence('changed')
+  }
+
+  #count(origin: number, isUp: ReadonlyMap<string, boolean>): void {
+    const { table, seams } = this.#x
     const draft = table.makeDraft()
     draft.origin = origin
-    draft.hb = table.heartbeatFor(origin)
-    draft.producedAt = now
     // Who has no rows has not looked at anybody yet.
     draft.flags = isUp.size === 0 ? FLAG.warming : 0
-    draft.foreign = true
     const { members } = table.roster
     for (const target of table.topology.targetsOf(origin)) {
       const slot = table.topology.slotOf(origin, target)
@@ -106,11 +155,10 @@ export class Results {
       if (up === undefined) draft.anyUnlooked = true
       if (up === false) draft.anyDown = true
     }
-    const merged = table.merge(draft)
-    if (merged !== 'old') this.#x.seams.onEvidence(merged)
+    seams.onEvidence(table.setForeign(draft))
   }
 
-  /** Send our local view of all nodes to every SuperEdge peer; written and signed once per dialect. */
+  /** Send our local view of all nodes to every SuperEdge agent whose results count; written and signed once per dialect. */
   #round(): void {
     const bodies = new Map<Dialect, Buffer>()
     const bodyIn = (dialect: Dialect): Buffer => {

@@ -10,7 +10,7 @@ type Counts = Readonly<Partial<Record<Refusal, number>>>
 export interface PeerStatus {
   readonly name: string
   readonly address: string
-  readonly speaks: 'unknown' | 'v1' | 'superedge' | Dialect
+  readonly speaks: 'unknown' | 'v1' | Dialect
   /** It has the same roster and topology. */
   readonly isSameRoster: boolean | null
   readonly lastHeardAt: number | null
@@ -44,7 +44,7 @@ export interface EngineStatus {
 const when = (at: number): number | null => (at === -Infinity ? null : at)
 
 const speaks = (peer: PeerState): PeerStatus['speaks'] => {
-  if (peer.isSuperEdge) return peer.dialect ?? 'superedge'
+  if (peer.isSuperEdge && peer.dialect !== undefined) return peer.dialect
   return peer.spokeV1At === -Infinity ? 'unknown' : 'v1'
 }
 

@@ -46,7 +46,7 @@ export class RecordTable implements Evidence {
   readonly failedRounds: Int16Array
   /** Heartbeat of each member's newest record; 0 when nothing was ever heard. */
   readonly hb: Uint32Array
-  /** 1 where the newest record was made from a SuperEdge result. */
+  /** 1 where what counts is a SuperEdge result; its heartbeat is 0, so it is passed on to nobody. */
   readonly foreign: Uint8Array
   /** How many bits each record has set; none of them without a down vote or a stand-in at work. */
   readonly downCount: Uint16Array
@@ -219,13 +219,6 @@ export class RecordTable implements Evidence {
     this.producedAt[this.self] = now
   }
 
-  /** The heartbeat that a record made by us for a member without heartbeats should carry. */
-  heartbeatFor(origin: number): number {
-    const { floor } = this.#seams.heartbeat
-    const known = this.hb[origin]!
-    return known < LEAP_MAX ? Math.max(known + 1, floor) : floor
-  }
-
   /**
    * Take a record in if it is newer than what we have. A record in the own name is refuted instead.
    * @param isFirstHand its origin itself told us, just now.
@@ -244,8 +237,33 @@ export class RecordTable implements Evidence {
     this.producedAt[origin] = draft.producedAt
     this.flags[origin] = flags
     this.cloudCutAt[origin] = cutAt
-    this.foreign[origin] = draft.foreign ? 1 : 0
+    this.foreign[origin] = 0
     return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+  }
+
+  /**
+   * Let what a member says as a SuperEdge agent count, as said just now. It has no heartbeat: nobody else is told, and
+   * the first record of our own protocol takes its place.
+   */
+  setForeign(draft: RecordDraft): News {
+    const { origin } = draft
+    const flags = draft.flags & FLAG_MASK
+    const isFirst = this.foreign[origin] === 0
+    const hasNewFlags = isFirst || this.flags[origin] !== flags
+    this.foreign[origin] = 1
+    this.producedAt[origin] = this.#seams.clock.now()
+    this.flags[origin] = flags
+    return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+  }
+
+  /** What this member said as a SuperEdge agent counts no more. @returns whether there was anything. */
+  dropForeign(origin: number): boolean {
+    if (this.foreign[origin] === 0) return false
+    this.foreign[origin] = 0
+    this.producedAt[origin] = -Infinity
+    this.flags[origin] = 0
+    this.#setRow({ ...this.makeDraft(), origin })
+    return true
   }
 
   /**
@@ -273,7 +291,7 @@ export class RecordTable implements Evidence {
   }
 
   #isOwnEcho(draft: RecordDraft): boolean {
-    if (draft.foreign || (draft.flags & FLAG_MASK) !== this.flags[this.self]) return false
+    if ((draft.flags & FLAG_MASK) !== this.flags[this.self]) return false
     const start = this.self * this.rowBytes
     for (let byte = 0; byte < this.rowBytes; byte++) {
       if (this.bits[start + byte] !== (draft.anyDown ? draft.down[byte] : 0)) return false

@@ -163,6 +163,11 @@ export const metricTable = (views: Views): MetricTable => {
     perNode('peer_ok', "1 when the exchange with the node's agent works", node =>
       node.peer === null ? null : bit(node.peer.state === 'ok'),
     ),
+    perNode(
+      'peer_replayable',
+      "1 while the node's votes are results of a SuperEdge agent: whoever recorded one can send it again",
+      node => (node.peer === null ? null : bit(node.peer.dialect.startsWith('superedge'))),
+    ),
     {
       name: 'edge_health_stage_ok',
       kind: 'gauge',

@@ -51,7 +51,7 @@ export interface ExchangeOptions {
   /** A partner that failed is left out this long. @default 15_000 */
   readonly partnerBackoffMs: number
   /** Whether SuperEdge agents are talked to: found out, never, or always in one dialect. @default 'auto' */
-  readonly superedgePeers: 'auto' | 'off' | 'v0.6' | 'v0.9'
+  readonly superedgePeers: 'off' | 'on' | 'v0.6' | 'v0.9'
   /** How often a SuperEdge peer gets our results. @default 10_000 */
   readonly superedgePeriodMs: number
   /** Attempts of one PUT to a SuperEdge peer (communicateretrytime). @default 1 */

@@ -98,9 +98,11 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
   superedgePeers: {
     flag: 'superedge-peers',
     group: 'Exchange',
-    kind: oneOf('auto', 'off', 'v0.6', 'v0.9'),
-    default: 'auto',
-    summary: 'whether SuperEdge agents are talked to: found out, never, or always in one dialect',
+    kind: oneOf('off', 'on', 'v0.6', 'v0.9'),
+    default: 'off',
+    profiles: { superedge: 'on' },
+    summary:
+      'whether results of SuperEdge agents count, and are answered in: not at all, the dialect of each, or one dialect; whoever recorded such a result can send it again',
   },
   superedgePeriodMs: {
     flag: 'superedge-period',
@@ -108,8 +110,9 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('100ms', '10m'),
     default: '10s',
     profiles: { fast: '5s' },
-    summary: 'how often a SuperEdge peer gets our results',
-    relation: 'at most half of --record-ttl',
+    summary:
+      'how often SuperEdge agents send: so often they get our results, and theirs count for two of these',
+    relation: 'at most half of --record-ttl; v0.9 sends every 60s whatever its flags say',
     aliases: [{ name: 'communicateperiod', seconds: true }],
   },
   superedgeAttempts: {

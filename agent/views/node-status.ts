@@ -60,7 +60,6 @@ const probeOf = ({ o, checker, times, state }: NodeScene, index: number): ProbeV
 const DIALECTS: Readonly<Record<PeerStatus['speaks'], PeerView['dialect']>> = {
   unknown: 'unknown',
   v1: 'edge-health',
-  superedge: 'unknown',
   'v0.6': 'superedge-v0.6',
   'v0.9': 'superedge-v0.9',
 }

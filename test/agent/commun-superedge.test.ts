@@ -220,14 +220,32 @@ const fakeSuperEdge = (zone: ExchangeZone, n: number, dialect: Dialect) => {
   return { rows, put }
 }
 
+/** Own probes reach these members. */
+const reach = (agent: TestAgent, ...members: readonly number[]): void => {
+  for (const n of members) agent.vote(n, false)
+}
+
 t.test('a zone of three kinds of agents', async t => {
   const zone = new ExchangeZone(5, 53)
   const old = fakeSuperEdge(zone, 3, 'v0.6')
   const newer = fakeSuperEdge(zone, 4, 'v0.9')
   for (const n of [0, 1, 2])
-    zone.start(n, { localUp: target => zone.agents[n]!.index(2) !== target })
-  const [first, second] = zone.agents
-  await zone.clock.advance(60_000)
+    zone.start(n, {
+      o: { superedgePeers: 'on' },
+      localUp: target => zone.agents[n]!.index(2) !== target,
+    })
+  const [first, second] = zone.agents as [TestAgent, TestAgent]
+  for (const agent of zone.agents) reach(agent, 3, 4)
+  const putAll = (): void => {
+    for (const agent of zone.agents.slice(0, 3)) {
+      old.put(agent, [])
+      newer.put(agent, [])
+    }
+  }
+  for (let round = 0; round < 6; round++) {
+    putAll()
+    await zone.clock.advance(10_000)
+  }
   for (const { rows } of [old, newer]) {
     for (const n of [0, 1]) {
       const row = rows.get(memberAt(n).address)
@@ -243,48 +261,124 @@ t.test('a zone of three kinds of agents', async t => {
       .status()
       .peers.map(peer => [peer.name, peer.speaks])
       .sort()
-  t.same(speaks(first!), [
+  t.same(speaks(first), [
     ['n1', 'v1'],
     ['n2', 'v1'],
     ['n3', 'v0.6'],
     ['n4', 'v0.9'],
   ])
-  t.match(old.put(first!, [1]), { status: 200, text: 'Received!\n' })
-  t.match(newer.put(first!, [1, 2]), { status: 200, text: '' })
-  t.ok(first!.knows(3, 1) && first!.knows(4, 1) && first!.knows(4, 2) && !first!.knows(3, 2))
-  await zone.clock.advance(15_000)
-  t.ok(second!.knows(3, 1) && second!.knows(4, 1), 'its vote reaches those that it did not tell')
-  old.put(second!, [])
-  t.notOk(second!.knows(3, 1), 'and what was passed on yields to its own next word')
-  t.match(newer.put(first!, [], 'another-key-0123456'), { status: 403 })
-  t.ok(first!.knows(4, 1), 'a wrong key changes nothing')
-  newer.put(first!, [])
-  t.notOk(first!.knows(4, 1))
-  // The peer is upgraded: it is found out, and its old words do not come back.
-  zone.start(4)
-  const took = await zone.until(
-    () =>
-      zone.agents[0]!.engine.status().peers.some(
-        ({ name, speaks: how }) => name === 'n4' && how === 'v1',
-      ),
-    90_000,
+  const warnings = first.log.lines
+    .filter(({ level }) => level === 'warn')
+    .map(({ message }) => message)
+  t.ok(
+    warnings.includes('a SuperEdge agent votes: whoever recorded its results can send them again'),
+    warnings.join('; '),
   )
+  t.match(old.put(first, [1]), { status: 200, text: 'Received!\n' })
+  t.match(newer.put(first, [1, 2]), { status: 200, text: '' })
+  t.ok(first.knows(3, 1) && first.knows(4, 1) && first.knows(4, 2) && !first.knows(3, 2))
+  await zone.clock.advance(9_000)
+  t.notOk(second.knows(3, 1) || second.knows(4, 1), 'it is passed on to nobody')
+  t.match(newer.put(first, [], 'another-key-0123456'), { status: 403 })
+  t.ok(first.knows(4, 1), 'a wrong key changes nothing')
+  newer.put(first, [])
+  t.notOk(first.knows(4, 1))
+  // The peer is upgraded: it is found out, and its old words do not come back.
+  zone.start(4, { o: { superedgePeers: 'on' } })
+  const took = await zone.until(() => {
+    const peer = first.engine.status().peers.find(({ name }) => name === 'n4')
+    return peer?.speaks === 'v1'
+  }, 90_000)
   t.ok(took < 70_000, `upgraded after ${took} ms`)
-  newer.put(first!, [1])
-  t.notOk(first!.knows(4, 1), 'a recorded result of its past is refused')
-  t.equal(first!.engine.status().refusals.superseded, 1)
+  newer.put(first, [1])
+  t.notOk(first.knows(4, 1), 'a recorded result of its past is refused')
+  t.equal(first.engine.status().refusals.superseded, 1)
   await zone.stop()
+})
+
+t.test('FA1: nobody who merely answers at an address gets anything that is signed', async t => {
+  for (const superedgePeers of ['off', 'on'] as const) {
+    const zone = new ExchangeZone(5, 54)
+    for (const n of [0, 1, 2, 3]) zone.start(n, { o: { superedgePeers } })
+    const collected: string[] = []
+    zone.network.listen(memberAt(4).address, route => {
+      if (route === 'result') collected.push(route)
+      return { status: 404, body: Buffer.from('404 page not found\n') }
+    })
+    for (const agent of zone.agents.slice(0, 4)) reach(agent, 4)
+    await zone.clock.advance(300_000)
+    t.same(collected, [], `${superedgePeers}: no PUT in five minutes`)
+    const speaks = zone.agents[0]!.engine.status().peers.find(({ name }) => name === 'n4')?.speaks
+    t.equal(speaks, 'unknown', 'a 404 teaches nothing')
+    await zone.stop()
+  }
+})
+
+t.test('FA1: who spoke our protocol is never believed as a SuperEdge agent', async t => {
+  const zone = new ExchangeZone(5, 55).startAll({ o: { superedgePeers: 'on' } })
+  const [first] = zone.agents as [TestAgent]
+  await zone.clock.advance(30_000)
+  for (const n of [2, 3, 4]) zone.agents[n]!.kill()
+  // Longer than a record counts; and one agent that was restarted knows it from the others.
+  await zone.clock.advance(300_000)
+  zone.agents[1]!.kill()
+  const restarted = zone.start(1, { o: { superedgePeers: 'on' } })
+  await zone.clock.advance(30_000)
+  for (const agent of [first, restarted]) {
+    reach(agent, 2, 3, 4)
+    for (const n of [2, 3, 4]) {
+      for (const dialect of ['v0.6', 'v0.9'] as const)
+        t.equal(fakeSuperEdge(zone, n, dialect).put(agent, [0, 1]).status, 200)
+      t.notOk(agent.knows(n, agent === first ? 1 : 0), `n${agent.n} does not believe n${n}`)
+    }
+    t.equal(agent.engine.status().refusals.superseded, 6)
+  }
+  await zone.stop()
+})
+
+t.test('FA1: a SuperEdge result counts for two periods, and for members that we reach', async t => {
+  const zone = new ExchangeZone(4, 56)
+  const other = fakeSuperEdge(zone, 3, 'v0.9')
+  const agent = zone.start(0, { o: { superedgePeers: 'on', superedgePeriodMs: 10_000 } })
+  zone.start(1, { o: { superedgePeers: 'on' } })
+  const count = (): boolean => agent.engine.table.producedAt[agent.index(3)] !== -Infinity
+  other.put(agent, [2])
+  t.notOk(count(), 'not before a probe of our own')
+  agent.vote(3, true)
+  other.put(agent, [2])
+  t.notOk(count(), 'nor while it fails')
+  t.equal(agent.engine.status().refusals.unreached, 2)
+  reach(agent, 3)
+  other.put(agent, [2])
+  t.ok(count() && agent.knows(3, 2))
+  await zone.clock.advance(19_900)
+  t.ok(count() && agent.knows(3, 2))
+  const evidence = agent.evidence
+  await zone.clock.advance(200)
+  t.notOk(count() || agent.knows(3, 2), 'two periods after it came in it is over')
+  t.ok(agent.evidence > evidence, 'and votes are counted again')
+  other.put(agent, [2])
+  t.ok(agent.knows(3, 2))
+  agent.vote(3, true)
+  t.notOk(count() || agent.knows(3, 2), 'it is over when our own probes fail')
+  t.equal(agent.engine.table.downVotes[agent.index(2)], 0)
+  other.rows.clear()
+  await zone.clock.advance(60_000)
+  t.equal(other.rows.size, 0, 'and it gets nothing of ours any more')
+  await zone.stop()
+  await zone.clock.advance(5_000)
+  t.equal(zone.clock.waiting, 0)
 })
 
 t.test('S3, S4: results of strangers and in the own name are answered and not counted', async t => {
   const zone = new ExchangeZone(3, 59)
-  const agent = zone.start(0)
+  const agent = zone.start(0, { o: { superedgePeers: 'on' } })
   const before = agent.engine.table.hb.join()
   t.match(fakeSuperEdge(zone, 9, 'v0.9').put(agent, [1]), { status: 200, text: '' })
   t.match(fakeSuperEdge(zone, 0, 'v0.6').put(agent, [1]), { status: 200, text: 'Received!\n' })
   t.equal(agent.engine.table.hb.join(), before)
   t.match(agent.engine.status().refusals, { 'unknown-sender': 1, 'own-id': 1 })
-  const off = zone.start(1, { o: { superedgePeers: 'off' } })
+  const off = zone.start(1)
   t.match(fakeSuperEdge(zone, 2, 'v0.9').put(off, []), {
     status: 404,
     text: '404 page not found\n',

@@ -56,7 +56,7 @@ const sum = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((all, count) => all + count, 0)
 
 t.test(`${BULK} spoiled bodies for each route, in this process`, async t => {
-  const zone = new ExchangeZone(5, 7).startAll()
+  const zone = new ExchangeZone(5, 7).startAll({ o: { superedgePeers: 'on' } })
   const { engine } = zone.agents[0]!
   const captured: Record<Route, Uint8Array[]> = { gossip: [], vote: [], result: [] }
   const receive = engine.receive.bind(engine)
@@ -203,6 +203,7 @@ t.test(`${SOCKET} spoiled bodies for each route, over sockets to an agent proces
     '--local-port=51006',
     `--kubeconfig=${kubeconfig}`,
     `--state-dir=${join(folder, 'state')}`,
+    '--superedge-peers=on',
     '--log-level=error',
   ]
   const agent = startBundle(t, [...shippedFlags(), script], args)

@@ -21,7 +21,7 @@ export const exchangeOptions: EngineOptions = {
   exchangeTimeoutMs: 2_000,
   pushBatchMs: 50,
   partnerBackoffMs: 15_000,
-  superedgePeers: 'auto',
+  superedgePeers: 'off',
   superedgePeriodMs: 10_000,
   superedgeAttempts: 1,
   port: 51005,

@@ -122,7 +122,6 @@ export class Records {
     draft.hb = Math.floor((this.#clock.wall() - this.#clock.now() + madeAt) / 1_000)
     draft.flags = FLAG.kubeletWell
     draft.cloudCutAt = -Infinity
-    draft.foreign = false
     draft.down.fill(0)
     draft.anyDown = false
     for (const target of down) {
