@@ -7,7 +7,7 @@ import type { KubeApi } from '../kube/api.js'
 import type { PluginSeams, SelfReport } from '../plugins/seams.js'
 import { makeSelfReport, type SelfReporter } from './check/self-report.js'
 import type { LoopLag } from './check/loop-lag.js'
-import { watchCloudLink, type CloudLink } from './cloud-link.js'
+import { askApi, watchCloudLink, type CloudLink } from './cloud-link.js'
 import { Tally } from './counts.js'
 import { makeDetector, type Detector } from './detector.js'
 import { makeKeyKeeper, type KeyKeeper } from './keys.js'
@@ -175,7 +175,7 @@ class NodeAgent implements Agent {
     const { clock, random, log, kube, probes } = this.#seams
     this.#cloudLink = watchCloudLink(this.#o, {
       ...{ clock, random, log },
-      ping: inner => kube.ping(inner),
+      ping: inner => askApi(kube, this.#o.nodeName, inner),
       onChange: state => {
         this.#store.cloudLink.set(state)
         this.#sayOwn()

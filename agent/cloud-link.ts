@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, withTimeout, type Clock } from '../core/clock.js'
-import { reasonOf } from '../core/errors.js'
+import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { jitter, type Random } from '../core/random.js'
+import type { KubeApi } from '../kube/api.js'
 import type { AgentOptions } from './options/agent-options.js'
 
 /** Whether this node reaches the apiserver. */
@@ -33,6 +34,28 @@ type CloudLinkOptions = Pick<
   AgentOptions,
   'cloudCheckPeriodMs' | 'cloudCheckTimeoutMs' | 'cloudCheckFailures'
 >
+
+/**
+ * One round trip. An apiserver that says it is unwell may serve all the same: then reading the node's own Lease decides,
+ * which is what the node's kubelet needs of it.
+ * @throws whatever the apiserver said first.
+ */
+export const askApi = async (
+  kube: Pick<KubeApi, 'ping' | 'getLease'>,
+  nodeName: string,
+  signal: AbortSignal,
+): Promise<void> => {
+  try {
+    await kube.ping(signal)
+  } catch (error) {
+    if (!(error instanceof KubeStatusError)) throw error
+    try {
+      await kube.getLease(nodeName, signal)
+    } catch (second) {
+      if (!(second instanceof KubeStatusError) || second.status >= 500) throw error
+    }
+  }
+}
 
 /**
  * Ask the apiserver for a sign of life all the time. One answer is enough for `up`; `cut` takes

@@ -32,7 +32,15 @@ export interface LeaseView {
   readonly holderIdentity: string | undefined
   readonly renewTime: string | undefined
   readonly leaseDurationSeconds: number | undefined
+  /**
+   * The write that `renewTime` is from, by the apiserver's own account (`managedFields`): whether an agent made it, and
+   * when, in epoch ms of the apiserver's clock, in whole seconds. Undefined where the server keeps no account.
+   */
+  readonly renewal: { readonly isByAgent: boolean; readonly at: number } | undefined
 }
+
+/** Who writes for us, as `managedFields` and Events say it. */
+export const WRITER = 'edge-health'
 
 /** An Event about a Node, in the words of events.k8s.io/v1. */
 export interface NodeEvent {

@@ -9,15 +9,16 @@ import {
 import type { Logger } from '../core/log.js'
 import type { NodeView } from '../core/node.js'
 import type { Random } from '../core/random.js'
-import type {
-  DataView,
-  KubeApi,
-  KubePatch,
-  LeaseView,
-  NodeEvent,
-  Watching,
-  WatchSink,
-  WriteGuard,
+import {
+  WRITER,
+  type DataView,
+  type KubeApi,
+  type KubePatch,
+  type LeaseView,
+  type NodeEvent,
+  type Watching,
+  type WatchSink,
+  type WriteGuard,
 } from './api.js'
 import { KubeClient } from './client.js'
 import type { Credentials } from './credentials.js'
@@ -50,8 +51,6 @@ export interface KubeOptions {
 const NODES = '/api/v1/nodes'
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'
-/** Who wrote a field, as `managedFields` and Events say it. */
-const WRITER = 'edge-health'
 /** An object in etcd is at most 1.5 MiB; JSON is larger than protobuf. */
 const MAX_OBJECT_BYTES = 8 * 1024 * 1024
 const MAX_NOTE_BYTES = 1024

@@ -5,6 +5,9 @@ import type { Patch } from './patch.js'
 export interface LeaseFacts {
   readonly resourceVersion: string
   readonly renewTime: string | undefined
+  readonly leaseDurationSeconds: number | undefined
+  /** Whose write the time is from, and when, by the apiserver's clock; undefined when nobody knows. */
+  readonly renewal: { readonly isByAgent: boolean; readonly at: number } | undefined
 }
 
 /** What is remembered of a vouched node's Lease between looks. */
@@ -33,6 +36,8 @@ export interface LeaseStep {
   readonly memory: LeaseMemory
   /** The renewal to send, and what to remember instead once it is done; undefined when there is none. */
   readonly write: { readonly patch: Patch; readonly whenDone: LeaseMemory } | undefined
+  /** Until when, by `Clock.now`, its holder's last renewal shows that its link works; −Infinity when it does not. */
+  readonly holderUntil: number
   /** In words: why there is none though it would be time; empty when that is not so. */
   readonly trouble: string
   /** When to look again. */
@@ -40,6 +45,19 @@ export interface LeaseStep {
 }
 
 const microTime = (epochMs: number): string => new Date(epochMs).toISOString().replace('Z', '000Z')
+
+const DEFAULT_LEASE_SECONDS = 40
+/** Kubelets renew four times in a Lease's duration: half a time more, and one renewal did not come. */
+const RENEWING_SHARE = 0.375
+
+/** Until when its holder visibly renews it, by `Clock.now`: both times of the age are the apiserver's. */
+const holderUntil = (lease: LeaseFacts, { now, serverTime }: LeaseTurn): number => {
+  const { renewal, leaseDurationSeconds } = lease
+  if (renewal === undefined || renewal.isByAgent || serverTime === undefined) return -Infinity
+  const lengthMs = (leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS) * 1000 * RENEWING_SHARE
+  const until = now + Math.min(lengthMs, renewal.at + lengthMs - serverTime)
+  return until > now ? until : -Infinity
+}
 
 /** The next `renewTime` in epoch ms, or why there is none. */
 type Renewal = { readonly at: number } | { readonly waitMs: number; readonly trouble: string }
@@ -79,12 +97,15 @@ export const leaseStep = (
       ? memory
       : { renewTime, changedAt: now, isFirst: memory === undefined }
   const wait = (seen.isFirst ? 0 : turn.renewEveryMs) + rank * turn.writerStaggerMs
-  if (now < seen.changedAt + wait)
-    return { memory: seen, write: undefined, trouble: '', dueAt: seen.changedAt + wait }
+  const held = holderUntil(lease, turn)
+  const nothing = { memory: seen, write: undefined, trouble: '', holderUntil: held }
+  // Its node says that it is cut, and renews all the same.
+  if (held > now) return { ...nothing, dueAt: held }
+  if (now < seen.changedAt + wait) return { ...nothing, dueAt: seen.changedAt + wait }
   const renewal = renewalOf(seen, turn)
   if (!('at' in renewal)) {
     const { waitMs, trouble } = renewal
-    return { memory: seen, write: undefined, trouble, dueAt: now + waitMs }
+    return { ...nothing, trouble, dueAt: now + waitMs }
   }
   const renewed = microTime(renewal.at)
   const body = {
@@ -92,12 +113,11 @@ export const leaseStep = (
     spec: { renewTime: renewed },
   }
   return {
-    memory: seen,
+    ...nothing,
     write: {
       patch: { type: 'merge', body },
       whenDone: { renewTime: renewed, changedAt: now, isFirst: false },
     },
-    trouble: '',
     dueAt: now + turn.renewEveryMs + rank * turn.writerStaggerMs,
   }
 }

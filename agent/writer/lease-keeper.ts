@@ -13,6 +13,8 @@ export interface LeaseKeeper {
   dueAt(node: string): number
   /** Look at the node's Lease now, and renew it if it is our turn and the guard lets it pass. Never rejects. */
   look(node: string, rank: number, until: Until): Promise<void>
+  /** Whether the node's own kubelet renews it, whatever the node says of its link; undefined before the first look. */
+  isHeld(node: string): boolean | undefined
   /** Nobody vouches for it any more. */
   forget(node: string): void
   /** What was seen of all Leases is from before a suspension. */
@@ -27,11 +29,13 @@ interface Until {
   readonly guard: WriteGuard
 }
 
-type LeaseOptions = Pick<AgentOptions, 'vouchRenewPeriodMs' | 'writerStaggerMs'>
+type LeaseOptions = Pick<AgentOptions, 'vouch' | 'vouchRenewPeriodMs' | 'writerStaggerMs'>
 
 interface Kept {
   readonly memory: LeaseMemory | undefined
   readonly dueAt: number
+  /** Until when its holder's last renewal counts; undefined before the first look. */
+  readonly holderUntil: number | undefined
 }
 
 /** Wait this share of a period after a look that failed. */
@@ -58,12 +62,15 @@ export const makeLeaseKeeper = (
       renewEveryMs: options.vouchRenewPeriodMs,
       writerStaggerMs: options.writerStaggerMs,
     })
+    const { memory, dueAt, holderUntil } = step
+    if (options.vouch !== 'lease')
+      return { memory, dueAt: clock.now() + options.vouchRenewPeriodMs, holderUntil }
     if (step.trouble !== '') tell(node, 'withheld', step.trouble)
-    if (step.write === undefined) return { memory: step.memory, dueAt: step.dueAt }
+    if (step.write === undefined) return { memory, dueAt, holderUntil }
     await kube.patchLease(node, step.write.patch, signal, guard)
     ours.set(node, step.write.whenDone.renewTime ?? '')
     tell(node, 'done', '')
-    return { memory: step.write.whenDone, dueAt: step.dueAt }
+    return { memory: step.write.whenDone, dueAt, holderUntil }
   }
   return {
     dueAt: node => kept.get(node)?.dueAt ?? -Infinity,
@@ -72,9 +79,17 @@ export const makeLeaseKeeper = (
         kept.set(node, await renew(node, rank, until))
       } catch (error) {
         const again = clock.now() + options.vouchRenewPeriodMs * RETRY_SHARE
-        kept.set(node, { memory: kept.get(node)?.memory, dueAt: again })
+        const { memory, holderUntil } = kept.get(node) ?? {
+          memory: undefined,
+          holderUntil: undefined,
+        }
+        kept.set(node, { memory, dueAt: again, holderUntil })
         tell(node, resultOf(error), reasonOf(error))
       }
+    },
+    isHeld: node => {
+      const until = kept.get(node)?.holderUntil
+      return until === undefined ? undefined : until !== -Infinity
     },
     forget: node => kept.delete(node),
     forgetAll: () => kept.clear(),

@@ -161,7 +161,20 @@ class LevelWriter implements Writer {
   #wishOf(name: string): Wish | undefined {
     const state = this.#seams.store.zone.current
     const index = state?.roster.indexOf(name)
-    return state === undefined || index === undefined ? undefined : wishFor(state, index)
+    return state === undefined || index === undefined ? undefined : this.#wish(state, index)
+  }
+
+  /** Nobody is said to be cut off whose kubelet renews its Lease, whatever its agent says. */
+  #wish(state: ZoneState, index: number): Wish {
+    const wish = wishFor(state, index)
+    const isHeld = wish === 'vouched' && this.#leases.isHeld(state.roster.members[index]!.name)
+    return isHeld === true ? 'healthy' : wish
+  }
+
+  #isVouched(name: string): boolean {
+    const state = this.#seams.store.zone.current
+    const index = state?.roster.indexOf(name)
+    return state !== undefined && index !== undefined && wishFor(state, index) === 'vouched'
   }
 
   #nodeOf(name: string): NodeView | undefined {
@@ -177,10 +190,11 @@ class LevelWriter implements Writer {
     const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
     const node = this.#nodeOf(name)
-    const wish = wishFor(state, index)
+    const wish = this.#wish(state, index)
+    const isVouched = wishFor(state, index) === 'vouched'
     const youngUntil = wish === 'vouched' ? this.#youngUntil(state, index) : -Infinity
     const isYoung = now < youngUntil
-    const leaseAt = wish === 'vouched' ? this.#reviewVouching(state, name, node) : Infinity
+    const leaseAt = isVouched ? this.#reviewVouching(state, name, node) : Infinity
     const vouchAt = isYoung ? Math.min(leaseAt, youngUntil) : leaseAt
     if (node === undefined || this.#running.has(name)) return vouchAt
     if (!differs(node, wish, isYoung, this.#o)) {
@@ -194,9 +208,13 @@ class LevelWriter implements Writer {
     return vouchAt
   }
 
-  /** When every agent whose link came back together with the first one has noticed; +Infinity while none has. */
-  #youngUntil({ judgement: j }: ZoneState, index: number): number {
+  /**
+   * When every agent whose link came back together with the first one has noticed; +Infinity while none has, and before
+   * the node's Lease was looked at.
+   */
+  #youngUntil({ judgement: j, roster }: ZoneState, index: number): number {
     if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
+    if (this.#leases.isHeld(roster.members[index]!.name) === undefined) return Infinity
     const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#o
     return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
   }
@@ -214,13 +232,17 @@ class LevelWriter implements Writer {
   #reviewVouching(state: ZoneState, name: string, node: NodeView | undefined): number {
     const rank = this.#rank(state, name)
     if (rank === undefined) return Infinity
+    const lookAt = this.#reviewLease(name, rank)
+    if (this.#o.vouch !== 'taint' || this.#leases.isHeld(name) !== false) return lookAt
+    return Math.min(lookAt, this.#reviewTaint(state, node, rank))
+  }
+
+  #reviewLease(name: string, rank: number): number {
     const key = `vouch for ${name}`
-    if (this.#running.has(key)) return Infinity
-    if (this.#o.vouch === 'taint') return this.#reviewTaint(state, node, rank)
-    if (rank >= LEASE_RANKS) return Infinity
+    if (rank >= LEASE_RANKS || this.#running.has(key)) return Infinity
     const dueAt = this.#leases.dueAt(name)
     if (dueAt > this.#seams.clock.now()) return dueAt
-    const guard = guardOf(() => this.#wishOf(name) === 'vouched', this.#seams.judge)
+    const guard = guardOf(() => this.#isVouched(name), this.#seams.judge)
     this.#start(key, this.#leases.look(name, rank, { signal: this.#present.signal, guard }))
     return Infinity
   }
@@ -274,7 +296,7 @@ class LevelWriter implements Writer {
       const state = store.zone.current
       const index = state?.roster.indexOf(name)
       if (state === undefined || index === undefined) return nothing
-      const wish = wishFor(state, index)
+      const wish = this.#wish(state, index)
       if (wish === 'keep') return nothing
       const at = { now: clock.now(), wall: this.#wall(), o: this.#o }
       const { opinion, words } = wordsFor(state, index, wish, at)

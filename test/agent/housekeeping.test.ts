@@ -12,9 +12,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { cronOf, makeCronScheduler } from '../../agent/adapters/cron-scheduler.js'
-import { watchCloudLink, type CloudLinkState } from '../../agent/cloud-link.js'
+import { askApi, watchCloudLink, type CloudLinkState } from '../../agent/cloud-link.js'
 import { makeStageRunner } from '../../agent/stages/runner.js'
 import { openStateFolder } from '../../agent/state-folder.js'
+import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
+import type { LeaseView } from '../../kube/api.js'
 import { FakeClock, settle } from '../support/fake-clock.js'
 import { recordingLog } from '../support/recording-log.js'
 import { seededRandom } from '../support/seeded-random.js'
@@ -227,4 +229,41 @@ t.test('a folder that cannot be written is told once and does not reject', async
   t.equal(readFileSync(join(blocked, 'heartbeat'), 'utf8'), '3')
   chmodSync(blocked, 0o700)
   await settle()
+})
+
+t.test('FA11: an apiserver that is unwell is asked for the own Lease', async t => {
+  const refusal = (status: number): KubeStatusError =>
+    new KubeStatusError('GET', { status, reason: '', message: `scripted ${status}` })
+  const silence = new KubeUnreachableError('GET', 'no answer')
+  const rows: readonly (readonly [
+    what: string,
+    ping?: Error | undefined,
+    lease?: Error | undefined,
+    want?: Error,
+  ])[] = [
+    ['it is well'],
+    ['unwell, and serves', refusal(500)],
+    ['unwell, and has no such Lease', refusal(500), refusal(404)],
+    ['unwell, and cannot read', refusal(500), refusal(503), refusal(500)],
+    ['unwell, then silent', refusal(500), silence, refusal(500)],
+    ['silent: nothing else is asked', silence, undefined, silence],
+  ]
+  for (const [what, ping, lease, want] of rows) {
+    const asked: string[] = []
+    const kube = {
+      ping: async () => {
+        if (ping !== undefined) throw ping
+      },
+      getLease: async (node: string): Promise<LeaseView> => {
+        asked.push(node)
+        if (lease !== undefined) throw lease
+        return {} as LeaseView
+      },
+    }
+    const error = await askApi(kube, 'n1', new AbortController().signal).catch(
+      (thrown: unknown) => thrown,
+    )
+    t.same(error, want, what)
+    t.strictSame(asked, ping instanceof KubeStatusError ? ['n1'] : [], what)
+  }
 })

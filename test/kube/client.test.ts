@@ -479,3 +479,39 @@ t.test(
     t.equal(server.asked.length, 4)
   },
 )
+
+t.test('FA11: whose write the renewal of a Lease is, by the account of the apiserver', t => {
+  const fieldsV1 = { 'f:spec': { 'f:renewTime': {} } }
+  const time = '2026-01-01T00:00:07Z'
+  const at = Date.parse(time)
+  const rows: readonly (readonly [
+    what: string,
+    managedFields: unknown,
+    want: { isByAgent: boolean; at: number } | undefined,
+  ])[] = [
+    ['no account', undefined, undefined],
+    ['an empty one', [{}], undefined],
+    ['the kubelet', [{ manager: 'kubelet', time, fieldsV1 }], { isByAgent: false, at }],
+    ['an agent', [{ manager: 'edge-health', time, fieldsV1 }], { isByAgent: true, at }],
+    ['without a time', [{ manager: 'kubelet', fieldsV1 }], undefined],
+    [
+      'other fields',
+      [{ manager: 'kubelet', time, fieldsV1: { 'f:spec': { 'f:x': {} } } }],
+      undefined,
+    ],
+    ['no fields', [{ manager: 'kubelet', time, fieldsV1: { 'f:spec': null } }], undefined],
+    [
+      'two with the same value',
+      [
+        { manager: 'kubelet', time: '2026-01-01T00:00:05Z', fieldsV1 },
+        { manager: 'edge-health', time, fieldsV1 },
+      ],
+      { isByAgent: true, at },
+    ],
+  ]
+  for (const [what, managedFields, want] of rows) {
+    const metadata = { name: 'n1', resourceVersion: '1', managedFields }
+    t.strictSame(parseLease({ metadata }).renewal, want, what)
+  }
+  t.end()
+})

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { KubeStatusError } from '../../core/errors.js'
 import { ControlPlane } from '../support/control-plane.js'
 import { scenario } from '../support/scenario.js'
 import type { World } from '../support/world.js'
 
 const size = 5
+const unwell = (request: string): KubeStatusError =>
+  new KubeStatusError(request, { status: 500, reason: '', message: 'not alive' })
 const CUT = 'edge-health/cloud-link-cut'
 const UNREACHABLE = 'node.kubernetes.io/unreachable'
 
@@ -214,5 +217,68 @@ t.test(
         const lateMs = writes.at(-1)!.at - healthyAt
         t.ok(lateMs < 1_500, `the last one ${lateMs.toFixed(0)} ms after the last verdict`)
       })
+  },
+)
+
+t.test(
+  'FA11: an apiserver that says it is unwell, and serves the Lease, is no cut link',
+  async t => {
+    await scenario(t, { what: 'livez 500', size, seed: 9 }, async world => {
+      world.cluster.onCall = ({ by, what }) =>
+        by === 'n0' && what === 'ping' ? unwell('GET /livez') : undefined
+      await world.settled()
+      await world.run(180_000)
+      t.equal(world.machine(1).agent?.views.node('n0')?.class, 'healthy')
+      t.strictSame(taintsOf(world, 'n0'), [])
+      t.strictSame(world.writesSince(0), [], 'nothing is written')
+    })
+  },
+)
+
+t.test(
+  'FA11: a node that says it is cut, while its kubelet renews its Lease, is not marked',
+  async t => {
+    for (const flags of [[], ['--vouch=taint']])
+      await scenario(
+        t,
+        { what: `agent alone is cut ${flags.join()}`, size, seed: 9, flags },
+        async world => {
+          // Network policies may stop the agent's pod alone, or its DNS: the kubelet is not asked.
+          const isAgent = (what: string): boolean => !what.startsWith('patch') && what !== 'get n0'
+          const cutFor = (isCut: boolean): void => {
+            world.cluster.onCall = ({ by, what }) =>
+              isCut && by === 'n0' && isAgent(what) ? unwell(what) : undefined
+          }
+          await world.settled()
+          const cutAt = world.clock.now()
+          cutFor(true)
+          await world.run(120_000)
+          t.equal(
+            world.machine(1).agent?.views.node('n0')?.class,
+            'cloud-link-cut',
+            'by its own word',
+          )
+          const by = renewals(world, 'n0', cutAt)
+          t.ok(
+            by.every(each => each === 'kubelet/n0'),
+            `nobody renews for it: ${by.join()}`,
+          )
+          t.strictSame(taintsOf(world, 'n0'), [])
+          t.strictSame(world.writesSince(0), [], 'and nothing is said of it')
+
+          world.machine(0).kubelet = 'well'
+          world.cutCloud(0)
+          await world.run(90_000)
+          t.ok(
+            taintsOf(world, 'n0').includes(`${CUT}:NoSchedule`),
+            'once its kubelet stops, it is cut',
+          )
+          world.healCloud(0)
+          await world.run(60_000)
+          t.strictSame(taintsOf(world, 'n0'), [], 'until the kubelet renews again')
+          cutFor(false)
+          await world.run(30_000)
+        },
+      )
   },
 )

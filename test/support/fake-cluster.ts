@@ -238,6 +238,7 @@ export class FakeCluster {
           ? { status: before['status'] }
           : {}
     const next = { ...after, ...kept }
+    if (kind === 'lease') this.#account(by, next)
     const mark = [isMarked(before), isMarked(next)] as const
     const isChange = !isDeepStrictEqual(before, next)
     const renewTime = [renewTimeOf(before), renewTimeOf(next)] as const
@@ -245,6 +246,14 @@ export class FakeCluster {
     const [at, wall] = [this.#clock.now(), this.#clock.wall()]
     this.writes.push({ at, wall, by, node, kind, mark, isChange, renewTime, tainted })
     return this.#store(where, next)
+  }
+
+  /** Who renewed a Lease, and when, as the real server keeps account of it. */
+  #account(by: string, lease: Raw): void {
+    const manager = by.startsWith('kubelet/') ? 'kubelet' : 'edge-health'
+    const time = `${new Date(this.serverWall()).toISOString().slice(0, 19)}Z`
+    const fieldsV1 = { 'f:spec': { 'f:renewTime': {} } }
+    lease.metadata = { ...lease.metadata, managedFields: [{ manager, time, fieldsV1 }] }
   }
 
   #watch<T>(

@@ -6,7 +6,13 @@ import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import { FLAG } from '../../vote/evidence.js'
 import { judge } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
-import { leaseStep, type LeaseMemory, type LeaseStep, type LeaseTurn } from '../../vote/lease.js'
+import {
+  leaseStep,
+  type LeaseFacts,
+  type LeaseMemory,
+  type LeaseStep,
+  type LeaseTurn,
+} from '../../vote/lease.js'
 import { opinionOf } from '../../vote/opinion.js'
 import type { VoteOptions } from '../../vote/options.js'
 import { planNode, planReady, wishOf, type Wish } from '../../vote/plan.js'
@@ -296,9 +302,12 @@ const leaseTurn = (now: number, rank = 0, serverTime?: number): LeaseTurn => ({
   writerStaggerMs: 2_000,
 })
 
-const leaseOf = (
-  renewTime: string | undefined,
-): { resourceVersion: string; renewTime: typeof renewTime } => ({ resourceVersion: '3', renewTime })
+const leaseOf = (renewTime: string | undefined, renewal?: LeaseFacts['renewal']): LeaseFacts => ({
+  resourceVersion: '3',
+  renewTime,
+  leaseDurationSeconds: 40,
+  renewal,
+})
 
 const renewalAt = (step: LeaseStep): string | undefined => step.write?.whenDone.renewTime
 
@@ -390,6 +399,35 @@ t.test("FA8, FA25: a renewal is later than the Lease's time and not beyond the a
   t.equal(blind.write, undefined, 'without a Date nothing is renewed')
   t.equal(blind.trouble, 'the apiserver does not say what time it is')
   t.equal(blind.dueAt, 10_000)
+  t.end()
+})
+
+t.test('FA11: a Lease that its own node renews is nobody else’s', t => {
+  const stamp = Date.parse(at)
+  const rows: readonly (readonly [
+    what: string,
+    renewal: LeaseFacts['renewal'],
+    holderUntil: number,
+  ])[] = [
+    ['nobody keeps account', undefined, -Infinity],
+    ['an agent renewed it', { isByAgent: true, at: stamp }, -Infinity],
+    ['the kubelet did just now', { isByAgent: false, at: stamp }, 15_000],
+    ['10 s ago', { isByAgent: false, at: stamp - 10_000 }, 5_000],
+    ['15 s ago', { isByAgent: false, at: stamp - 15_000 }, -Infinity],
+    ['by the clock of another apiserver', { isByAgent: false, at: stamp + 60_000 }, 15_000],
+  ]
+  const old = '2025-12-31T23:59:00Z'
+  for (const [what, renewal, holderUntil] of rows) {
+    const step = leaseStep(undefined, leaseOf(old, renewal), leaseTurn(0))
+    t.equal(step.holderUntil, holderUntil, what)
+    t.equal(step.write === undefined, holderUntil > 0, what)
+    t.equal(step.dueAt, holderUntil > 0 ? holderUntil : 10_000, what)
+  }
+  const noLength = {
+    ...leaseOf(old, { isByAgent: false, at: stamp }),
+    leaseDurationSeconds: undefined,
+  }
+  t.equal(leaseStep(undefined, noLength, leaseTurn(0)).holderUntil, 15_000)
   t.end()
 })
 
