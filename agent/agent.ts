@@ -13,6 +13,7 @@ import { makeDetector, type Detector } from './detector.js'
 import { makeKeyKeeper, type KeyKeeper } from './keys.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { Transport } from './commun/transport.js'
+import type { PeerListenerStatus } from './http/peer-listener.js'
 import type { PeerAnswer, PeerInbox, Views } from './http/views.js'
 import type { Scheduler } from './scheduler.js'
 import { makeNodeListStage, type NodeListStage } from './stages/node-list.js'
@@ -41,11 +42,22 @@ export interface AgentSeams {
   readonly setVerbosity: (verbosity: number) => void
 }
 
+/** Where peers look for this agent. */
+export interface Home {
+  /** The address of the own Node, or `--node-address`; undefined until the zone is known. */
+  readonly address: string | undefined
+  /** Calls back after the roster changed. The returned function ends that. */
+  subscribe(onChange: () => void): () => void
+}
+
 /** One node's agent without its listeners. */
 export interface Agent {
   readonly views: Views
   /** Takes what peers send; answers 503 until zone and keys are known. */
   readonly inbox: PeerInbox
+  readonly home: Home
+  /** Where peers reach this agent: for readiness and `/status`. Until told there is no trouble with it. */
+  setPeerListener(status: PeerListenerStatus): void
   /** Take what disk remembers and begin. */
   start(): Promise<void>
   /** Say goodbye to the peers and end everything, in reverse order. May be called twice. */
@@ -140,9 +152,24 @@ class NodeAgent implements Agent {
       setVerbosity: seams.setVerbosity,
     })
     store.nodeList.subscribe(() => this.#reviewDetector())
+    this.home = {
+      get address() {
+        const { roster } = store.nodeList.current
+        return options.nodeAddress ?? roster?.members[roster.self]?.address
+      },
+      subscribe: onChange => store.nodeList.subscribe(onChange),
+    }
   }
 
+  setPeerListener(status: PeerListenerStatus): void {
+    this.#store.peerListener.set(status)
+    this.#tell('status')
+  }
+
+  readonly home: Home
+
   readonly inbox: PeerInbox = {
+    isMember: address => this.#store.nodeList.current.roster?.indexOfAddress(address) !== undefined,
     maxBytes: route => this.#detector?.engine.maxBytes(route) ?? MAX_EARLY_BYTES,
     receive: (route, body, from) => {
       if (this.#detector === undefined) return NOT_READY

@@ -5,16 +5,19 @@ import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import { makeKubeApi } from '../kube/client-api.js'
 import { makeCredentials } from '../kube/credentials.js'
+import { listen, type Listener } from '../net/listen.js'
+import { byUser, trustedUsers } from '../net/socket-users.js'
+import { byAddress } from '../net/sources.js'
 import { makeCronScheduler } from './adapters/cron-scheduler.js'
 import { makeHttpGet } from './adapters/http-get.js'
 import { makeHttpTransport } from './adapters/http-transport.js'
 import { makeLoopLag } from './adapters/loop-lag.js'
 import { netDial } from './adapters/net-dial.js'
-import { makeAgent, type Agent } from './agent.js'
-import { listen, type Listener } from './http/listen.js'
+import { makeAgent, type Agent, type Home } from './agent.js'
+import { LOCAL_LIMITS, PEER_LIMITS } from './http/limits.js'
 import { makeLocalApp } from './http/local-routes.js'
+import { PeerListener } from './http/peer-listener.js'
 import { makePeerApp } from './http/peer-routes.js'
-import type { Views } from './http/views.js'
 import type { AgentOptions } from './options/agent-options.js'
 import { openStateFolder } from './state-folder.js'
 
@@ -37,16 +40,16 @@ export interface Program {
   stop(): Promise<void>
 }
 
-/** The own node's address, once the zone is known. */
-const addressOf = (views: Views, signal: AbortSignal): Promise<string> =>
+/** The own node's address, once the zone is known; empty when aborted before. */
+const addressOf = (home: Home, signal: AbortSignal): Promise<string> =>
   new Promise(resolve => {
     const look = (): void => {
-      const { address } = views.zone().self
+      const { address = '' } = home
       if (address === '' && !signal.aborted) return
       end()
       resolve(address)
     }
-    const end = views.subscribe(look)
+    const end = home.subscribe(look)
     signal.addEventListener('abort', look, { once: true })
     look()
   })
@@ -58,7 +61,6 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
   const { signal } = stopping
   const http = makeHttpGet(clock)
   const loopLag = makeLoopLag(clock)
-  const listeners: Listener[] = []
   const { kubeconfig, masterUrl } = options
   const { environment } = seams
   const credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
@@ -70,24 +72,45 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
     folder: openStateFolder(options.stateDir, log),
     probes: { dial: netDial, http, readFile: path => readFile(path, 'utf8') },
   })
-  const { views } = agent
+  const { views, inbox, home } = agent
 
+  let local: Listener | undefined
   const openLocal = async (): Promise<void> => {
     const { localAddress: address, localPort: port, localinfoTime } = options
-    const { app, close } = makeLocalApp({ views, address, localinfoTime, clock, log })
-    listeners.push(await listen({ address, port, app, onClose: close }, { clock, log, signal }))
+    const app = makeLocalApp({ views, localinfoTime, clock, log })
+    const sources = byUser(trustedUsers(), { clock })
+    local = await listen(
+      { address, port, ...app, limits: LOCAL_LIMITS, sources },
+      { clock, random, log, signal },
+    )
   }
+  const peerApp = makePeerApp({ inbox, clock, log })
+  const peers = new PeerListener({
+    clock,
+    log,
+    open: (address, signal) =>
+      listen(
+        {
+          ...{ address, port: options.port, handle: peerApp, limits: PEER_LIMITS },
+          sources: byAddress(given => inbox.isMember(given)),
+        },
+        { clock, random, log, signal },
+      ),
+    onStatus: status => agent.setPeerListener(status),
+  })
+  let unfollow: (() => void) | undefined
   const openPeers = async (): Promise<void> => {
-    const address = options.nodeAddress ?? (await addressOf(views, signal))
+    const address = await addressOf(home, signal)
     if (signal.aborted) return
-    const app = makePeerApp({ inbox: agent.inbox, log })
-    listeners.push(await listen({ address, port: options.port, app }, { clock, log, signal }))
+    unfollow = home.subscribe(() => peers.follow(home.address ?? ''))
+    await peers.start(address)
   }
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     stopping.abort()
+    unfollow?.()
     await agent.stop()
-    await Promise.all(listeners.map(listener => listener.close()))
+    await Promise.all([local?.close(), peers.stop()])
     http.close()
   }
   return {

@@ -5,6 +5,7 @@ import type { Judgement } from '../vote/judgement.js'
 import type { Vouching } from '../vote/vouch.js'
 import type { CloudLinkState } from './cloud-link.js'
 import type { RecordTable } from './commun/table.js'
+import type { PeerListenerStatus } from './http/peer-listener.js'
 
 /** One section of the result store: one stage writes it, all read it. What is in it is frozen, unless it says so. */
 export class Section<T> {
@@ -95,6 +96,8 @@ export interface ResultStore {
   readonly zone: Section<ZoneState | undefined>
   /** The newest write per node that is not a mere renewal. */
   readonly writes: Section<ReadonlyMap<string, WriteRecord>>
+  /** No trouble with it until somebody tells of one. */
+  readonly peerListener: Section<PeerListenerStatus>
 }
 
 /** An empty store. */
@@ -111,4 +114,5 @@ export const makeResultStore = (now: number): ResultStore => ({
   cloudLink: new Section<CloudLinkState>({ state: 'unknown', since: now, trouble: undefined }),
   zone: new Section<ZoneState | undefined>(undefined),
   writes: new Section<ReadonlyMap<string, WriteRecord>>(new Map()),
+  peerListener: new Section<PeerListenerStatus>({ address: '', trouble: null }),
 })

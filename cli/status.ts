@@ -50,6 +50,9 @@ const troubles = (view: StatusView): readonly string[] => [
     : []),
   ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
   ...(view.keys.trouble === null ? [] : [`keys: ${view.keys.trouble}`]),
+  ...(view.peerListener.trouble === null
+    ? []
+    : [`peers cannot reach this agent: ${view.peerListener.trouble}`]),
   ...keyLine(view),
   ...replayLine(view),
   ...(view.brake.isOn

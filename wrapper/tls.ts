@@ -3,19 +3,13 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
+import type { ServerTls } from '../net/listen.js'
 
 /** Where the certificates of the clients' listener are. */
 export interface TlsFiles {
   readonly caFile: string | undefined
   readonly certFile: string | undefined
   readonly keyFile: string | undefined
-}
-
-/** PEM texts. */
-export interface ServerTls {
-  readonly ca: string
-  readonly cert: string
-  readonly key: string
 }
 
 const readPem = (option: string, path: string): string => {

@@ -4,12 +4,13 @@ import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import type { Credentials } from '../kube/credentials.js'
+import type { Listener, ServerTls } from '../net/listen.js'
 import type { Folder } from './disk/folder.js'
 import type { AskAgent } from './health/agent-client.js'
 import { noHealth, type HealthFeed } from './health/feed.js'
 import { makeHealthFeed } from './health/health-feed.js'
 import { NodeDirectory } from './health/node-directory.js'
-import { listen, type Listener } from './listen.js'
+import { openForClients, openForStatus } from './listeners.js'
 import { Persistence } from './persistence.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
 import { Proxy } from './proxy/proxy.js'
@@ -19,7 +20,6 @@ import { statusRoutes } from './status/routes.js'
 import { makeViews } from './status/views.js'
 import { RESOURCES, type Resource } from './store/resources.js'
 import { makeVersions } from './store/versions.js'
-import type { ServerTls } from './tls.js'
 
 /** The world as the wrapper sees it. */
 export interface WrapperSeams {
@@ -147,14 +147,18 @@ class NodeWrapper implements Wrapper {
     tls: ServerTls | undefined,
     views: ReturnType<typeof makeViews>,
   ): Promise<void> {
-    const { log } = this.#seams
+    const { clock, random, log } = this.#seams
     const { bindAddress, statusAddress } = this.#options
     const { upgrade } = this.#proxy
-    const handle = statusRoutes(views, log)
-    this.#listeners.push(
-      await listen({ at: bindAddress, handle: server.handle, upgrade, tls }, this.#seams),
-      await listen({ at: statusAddress, handle }, this.#seams),
-    )
+    const seams = { clock, random, log, signal: this.#stopper.signal }
+    try {
+      const clients = { handle: server.handle, upgrade, tls }
+      this.#listeners.push(await openForClients(bindAddress, clients, seams))
+      const handle = statusRoutes(views, log)
+      this.#listeners.push(await openForStatus(statusAddress, handle, seams))
+    } catch (error) {
+      if (!this.#stopper.signal.aborted) throw error
+    }
   }
 
   async #stop(): Promise<void> {

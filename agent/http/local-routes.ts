@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Express, Request, RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import { isLoopback } from '../../core/loopback.js'
+import type { Listening } from '../../net/listen.js'
 import { makeEventStream } from './event-stream.js'
-import { hostGuard } from './host-guard.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
 import { makeMetrics } from './metrics.js'
 import { PAGE } from './page.js'
-import { finish, makeBareApp, sendText } from './plain.js'
+import { finish, forbidHost, makeBareApp, sendText } from './plain.js'
 import { makeStatusFeed } from './status-feed.js'
 import type { Views } from './views.js'
 
 /** What the own node's listener needs. */
 export interface LocalSeams {
   readonly views: Views
-  /** The address it is bound to; with loopback the only hosts that are answered. */
-  readonly address: string
   readonly localinfoTime: LocalinfoTime
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The application, and what ends its streams; give both to `listen`. */
-export interface LocalApp {
-  readonly app: Express
-  readonly close: () => void
-}
+/** The application, whom it refuses, and what ends its streams: for `listen`. */
+export type LocalApp = Required<Pick<Listening, 'handle' | 'forbidden' | 'onClose'>>
 
 const MAX_VERBOSITY_BODY = 64
 
@@ -85,13 +80,7 @@ const debugFlags =
  * What the own node may ask: `/localinfo` and its stream, `/status` and its stream, `/metrics`, `/healthz`,
  * `/readyz`, `/debug/flags/v`, and a page for people at `/`.
  */
-export const makeLocalApp = ({
-  views,
-  address,
-  localinfoTime,
-  clock,
-  log,
-}: LocalSeams): LocalApp => {
+export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): LocalApp => {
   const app = makeBareApp()
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
   const localStream = makeEventStream(clock, log)
@@ -104,7 +93,6 @@ export const makeLocalApp = ({
     if (data !== undefined) localStream.send({ event: 'change', id: localInfo.generation(), data })
   })
 
-  app.use(hostGuard(address))
   app.all('/localinfo', (request, response) => {
     const interest = queryOf(request).get('interest')
     if (interest !== null) views.setInterest(interest.split(',').filter(name => name !== ''))
@@ -147,8 +135,9 @@ export const makeLocalApp = ({
   })
   finish(app, log)
   return {
-    app,
-    close: () => {
+    handle: app,
+    forbidden: forbidHost,
+    onClose: () => {
       unsubscribe()
       localStream.close()
       statusFeed.close()

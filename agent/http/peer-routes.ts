@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Express, Request, Response } from 'express'
+import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
+import { ByteBudget, OverBudgetError, type Source } from '../../net/byte-budget.js'
+import { readWhole } from '../../net/read-whole.js'
+import { byAddress, endOf } from '../../net/sources.js'
+import { RateLimit } from '../commun/rate-limit.js'
 import type { Route } from '../commun/transport.js'
+import { PEER_BYTES } from './limits.js'
 import { finish, makeBareApp, sendText } from './plain.js'
 import type { PeerAnswer, PeerInbox } from './views.js'
 
 /** What the peers' listener needs. */
 export interface PeerSeams {
   readonly inbox: PeerInbox
+  readonly clock: Clock
   readonly log: Logger
 }
 
-/** Refused before a byte of the body was read; the connection cannot be used again, since the body is still in it. */
+/** Refused before the end of the body was read; the connection cannot be used again, since the rest is still in it. */
 const refuse = (response: Response, status: number, text: string): void => {
   response.setHeader('Connection', 'close')
   sendText(response, status, text)
@@ -25,18 +32,10 @@ const declaredLength = (request: Request): number | undefined => {
   return request.method === 'POST' ? undefined : 0
 }
 
-/** Reads exactly `length` bytes into one buffer; undefined when the peer went away before. */
-const readBody = (request: Request, length: number): Promise<Uint8Array | undefined> =>
-  new Promise(resolve => {
-    const body = Buffer.allocUnsafeSlow(length)
-    let filled = 0
-    request.on('data', (chunk: Buffer) => {
-      filled += chunk.copy(body, filled)
-    })
-    request.on('end', () => resolve(filled === length ? body : undefined))
-    request.on('close', () => resolve(undefined))
-    request.on('error', () => resolve(undefined))
-  })
+/** Signs of life for all members together, and as many for all strangers. */
+const SIGNS_PER_SECOND = 5
+const SIGNS_AT_ONCE = 20
+const MEMBERS = 0
 
 const sendAnswer = (response: Response, { status, body, headers = {} }: PeerAnswer): void => {
   const isText = typeof body === 'string'
@@ -53,11 +52,38 @@ const sendAnswer = (response: Response, { status, body, headers = {} }: PeerAnsw
 
 /**
  * What peers may ask on the node's address: the exchange, SuperEdge's `/result`, a sign of life. Everything else is
- * a 404, so that a scan of the network learns nothing. Sizes are bounded before a body is read, rates before it is
- * parsed.
+ * a 404, so that a scan of the network learns nothing. Sizes are bounded before a body is read, memory while it is
+ * read, rates before it is parsed.
  */
-export const makePeerApp = ({ inbox, log }: PeerSeams): Express => {
+export const makePeerApp = ({ inbox, clock, log }: PeerSeams): Express => {
   const app = makeBareApp()
+  const sources = byAddress(address => inbox.isMember(address))
+  const bodies = new ByteBudget(PEER_BYTES)
+  const signs = new RateLimit(1, SIGNS_PER_SECOND, SIGNS_AT_ONCE)
+
+  const sourceOf = ({ socket }: Request): Source => {
+    const key = sources.keyOf(endOf(socket))
+    return { key, isMember: sources.isMember(key) }
+  }
+
+  /** Undefined: it was refused, or the peer went away before the end. */
+  const readBody = async (
+    request: Request,
+    response: Response,
+    length: number,
+  ): Promise<Uint8Array | undefined> => {
+    const hold = bodies.open(sourceOf(request))
+    try {
+      // The connection must live on for the answer.
+      const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+      return await readWhole(chunks, length, () => new RangeError('longer than declared'), hold)
+    } catch (error) {
+      if (error instanceof OverBudgetError) refuse(response, 503, 'busy')
+      return undefined
+    } finally {
+      hold.free()
+    }
+  }
 
   const take =
     (route: Route) =>
@@ -71,7 +97,7 @@ export const makePeerApp = ({ inbox, log }: PeerSeams): Express => {
         refuse(response, 413, 'body too large')
         return
       }
-      const body = await readBody(request, length)
+      const body = await readBody(request, response, length)
       const from = request.socket.remoteAddress ?? ''
       if (body !== undefined) sendAnswer(response, inbox.receive(route, body, from))
     }
@@ -80,7 +106,11 @@ export const makePeerApp = ({ inbox, log }: PeerSeams): Express => {
   app.post('/v1/vote', take('vote'))
   // SuperEdge takes any method here.
   app.all('/result', take('result'))
-  app.get('/healthz', (_request, response) => sendText(response, 200, 'ok'))
+  app.get('/healthz', (request, response) => {
+    if (signs.take(sourceOf(request).isMember ? MEMBERS : undefined, clock.now()))
+      sendText(response, 200, 'ok')
+    else refuse(response, 429, 'too fast')
+  })
   finish(app, log)
   return app
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { ErrorRequestHandler, Express, RequestHandler } from 'express'
+import type { RequestListener, ServerResponse } from 'node:http'
+import type { ErrorRequestHandler, Express } from 'express'
 import express from 'express'
 import type { Logger } from '../../core/log.js'
 import { reasonOf } from '../../core/errors.js'
 
 /** Go's `http.Error`, as SuperEdge's agents answer: a short text and never a guess about its type. */
 export const sendText = (
-  response: Parameters<RequestHandler>[1],
+  response: ServerResponse,
   status: number,
   text: string,
   end = '\n',
@@ -18,6 +19,10 @@ export const sendText = (
   response.setHeader('Content-Length', body.length)
   response.end(body)
 }
+
+/** For whoever names another host than this one. */
+export const forbidHost: RequestListener = (_request, response) =>
+  sendText(response, 403, 'forbidden host')
 
 /** An express application that adds nothing of its own to an answer, and whose paths are exact. */
 export const makeBareApp = (): Express => {

@@ -64,8 +64,10 @@ export interface PeerAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The exchange's receiving side. Neither call throws, whatever a peer sends. */
+/** The exchange's receiving side. No call throws, whatever a peer sends. */
 export interface PeerInbox {
+  /** Whether a member of the zone has this IP address. */
+  isMember(address: string): boolean
   /** The longest body worth reading on this route. */
   maxBytes(route: Route): number
   /** Refuses what comes too fast before it looks at the body. */

@@ -7,6 +7,7 @@ import type { Tally } from '../counts.js'
 import { showKeySet } from '../commun/key-ring.js'
 import type { EngineStatus } from '../commun/status.js'
 import type { Detector } from '../detector.js'
+import type { PeerListenerStatus } from '../http/peer-listener.js'
 import type { StatusView, ZoneStatus } from '../http/status-view.js'
 import type { Counts, Views } from '../http/views.js'
 import type { KeyKeeper } from '../keys.js'
@@ -109,6 +110,16 @@ const topologyOf = ({ seams }: Parts): ZoneStatus['topology'] => {
   return { kind, observers: topology.observersOf(self).length }
 }
 
+/** Peers look for this agent at the first InternalIP of its Node, whatever its own option says. */
+const peerListenerOf = ({ o, seams }: Parts): PeerListenerStatus => {
+  const { peerListener, nodeList } = seams.store
+  const address = nodeList.current.nodes.get(o.nodeName)?.internalIPs[0]
+  const isElsewhere =
+    o.nodeAddress !== undefined && address !== undefined && address !== o.nodeAddress
+  const trouble = `--node-address is ${o.nodeAddress}, but the Node's first InternalIP is ${address}`
+  return isElsewhere ? { ...peerListener.current, trouble } : peerListener.current
+}
+
 const zoneOf = (parts: Parts): ZoneStatus => {
   const { o, seams, startedAt } = parts
   const { roster, rule } = seams.store.nodeList.current
@@ -123,6 +134,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     uptimeSeconds: (times.now - startedAt) / 1_000,
     zone: { name: roster?.zone ?? '', members: members.length, rule },
     self: { name: o.nodeName, address },
+    peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),
     keys: keysOf(parts),
     stages: [nodeList, checkStage(parts), communStage(parts), vote],
@@ -184,7 +196,8 @@ const countsOf = ({ seams }: Parts): Counts => {
   }
 }
 
-const readinessOf = ({ seams }: Parts): ReturnType<Views['readiness']> => {
+const readinessOf = (parts: Parts): ReturnType<Views['readiness']> => {
+  const { seams } = parts
   const { roster, source, problems } = seams.store.nodeList.current
   if (roster === undefined) {
     const trouble = problems[0]?.problem ?? seams.stages()[0].detail
@@ -196,6 +209,9 @@ const readinessOf = ({ seams }: Parts): ReturnType<Views['readiness']> => {
   }
   const trouble = seams.detector()?.checker.trouble
   if (trouble !== undefined) return { isReady: false, reason: trouble }
+  const unreached = peerListenerOf(parts).trouble
+  if (unreached !== null)
+    return { isReady: false, reason: `peers cannot reach this agent: ${unreached}` }
   return { isReady: true, reason: `${roster.members.length} nodes, from ${source}` }
 }
 

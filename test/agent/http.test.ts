@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { Script } from 'node:vm'
 import t, { type Test } from 'tap'
-import { listen, type Listener } from '../../agent/http/listen.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
 import { makePeerApp } from '../../agent/http/peer-routes.js'
 import { makeEventStream } from '../../agent/http/event-stream.js'
 import type { PeerAnswer } from '../../agent/http/views.js'
 import { systemClock, type Clock } from '../../core/clock.js'
+import type { Listener } from '../../net/listen.js'
 import { FakeClock, settle } from '../support/fake-clock.js'
 import { ask, fuzzRoute, sendRaw } from '../support/raw-http.js'
+import { openListener } from '../support/open-listener.js'
 import { recordingLog } from '../support/recording-log.js'
 import { seededRandom } from '../support/seeded-random.js'
 import { FakeViews, nodeFixture } from '../support/status-fixture.js'
-
-const forever = new AbortController().signal
 
 interface PeerWorld {
   readonly port: number
@@ -33,9 +32,11 @@ const startPeer = async (t: Test): Promise<PeerWorld> => {
     log,
     answer: { status: 200, body: 'Received!\n' },
   }
-  const app = makePeerApp({
+  const handle = makePeerApp({
+    clock: systemClock,
     log,
     inbox: {
+      isMember: () => true,
       maxBytes: route => LIMIT[route],
       receive: (route, body, from) => {
         world.received.push({ route, body, from })
@@ -44,10 +45,7 @@ const startPeer = async (t: Test): Promise<PeerWorld> => {
       },
     },
   })
-  const listener = await listen(
-    { address: '127.0.0.1', port: 0, app },
-    { clock: systemClock, log, signal: forever },
-  )
+  const listener = await openListener({ handle }, { log })
   t.teardown(() => listener.close())
   return Object.assign(world, { port: listener.port })
 }
@@ -59,11 +57,7 @@ const startLocal = async (
 ): Promise<{ views: FakeViews; port: number; listener: Listener }> => {
   const views = new FakeViews()
   const log = recordingLog()
-  const { app, close } = makeLocalApp({ views, address: '127.0.0.1', localinfoTime, clock, log })
-  const listener = await listen(
-    { address: '127.0.0.1', port: 0, app, onClose: close },
-    { clock: systemClock, log, signal: forever },
-  )
+  const listener = await openListener(makeLocalApp({ views, localinfoTime, clock, log }), { log })
   t.teardown(() => listener.close())
   return { views, port: listener.port, listener }
 }
@@ -159,18 +153,6 @@ t.test('S7: sizes are refused before the body is read', async t => {
   const whole = await ask(world.port, '/v1/gossip', { method: 'POST', body: Buffer.alloc(limit) })
   t.equal(whole.status, 200, 'exactly the limit is taken')
   t.equal(world.received[0]?.body.length, limit)
-})
-
-t.test('S7: a slow client does not keep a socket', async t => {
-  const world = await startPeer(t)
-  const began = performance.now()
-  const answers = await Promise.all([
-    sendRaw(world.port, ''),
-    sendRaw(world.port, 'POST /v1/gossip HTTP/1.1\r\nHost: a\r\nContent-'),
-  ])
-  t.match(answers[1], /^HTTP\/1\.1 408 /)
-  t.ok(performance.now() - began < 4_000, 'headers have 2 s')
-  t.equal(world.received.length, 0)
 })
 
 t.test('a bug of ours is one short line for the peer and a log line for us', async t => {
@@ -440,82 +422,4 @@ t.test('the page is whole in itself', async t => {
   t.notMatch(text, /(src|href)=|https?:|innerHTML/, 'no foreign asset, no markup from data')
   const script = /<script>(.*)<\/script>/s.exec(text)![1]!
   t.doesNotThrow(() => new Script(script), 'it is a script')
-})
-
-t.test('C20: a taken port is a clear error', async t => {
-  const holder = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => holder.once('listening', resolve))
-  t.teardown(() => holder.close())
-  const { port } = holder.address() as { port: number }
-  await t.rejects(
-    listen(
-      { address: '127.0.0.1', port, app: () => undefined },
-      { clock: new FakeClock(), log: recordingLog(), signal: forever },
-    ),
-    {
-      code: 'LISTEN',
-      message: `cannot listen on 127.0.0.1:${port}: the port is taken; is another agent running on this node?`,
-    },
-  )
-})
-
-t.test('an address that does not exist yet is waited for, and told once', async t => {
-  const clock = new FakeClock()
-  const log = recordingLog()
-  const stop = new AbortController()
-  const opening = listen(
-    { address: '203.0.113.1', port: 0, app: () => undefined },
-    { clock, log, signal: stop.signal },
-  )
-  const waits: number[] = []
-  for (let i = 0; i < 5; i++) {
-    while (clock.waiting === 0) await settle()
-    waits.push(clock.now())
-    await clock.advance(250 * 2 ** i)
-  }
-  t.strictSame(
-    waits.map((at, i) => at - (waits[i - 1] ?? at)),
-    [0, 250, 500, 1_000, 2_000],
-    'ever more slowly',
-  )
-  t.match(log.lines, [
-    {
-      level: 'warn',
-      message: 'address does not exist yet, waiting',
-      fields: { address: '203.0.113.1:0' },
-    },
-  ])
-  t.equal(log.lines.length, 1)
-  stop.abort()
-  await t.rejects(opening, { code: 'LISTEN', message: /the address did not appear/ })
-})
-
-t.test('C19: closing lets an answer end, cuts what does not, and may be asked twice', async t => {
-  const clock = new FakeClock()
-  let release: (() => void) | undefined
-  const app = (request: { url?: string }, response: { end(text?: string): void }): void => {
-    if (request.url === '/slow') release = () => response.end('done')
-  }
-  const open = () =>
-    listen(
-      { address: '127.0.0.1', port: 0, app: app as never },
-      { clock, log: recordingLog(), signal: forever },
-    )
-  const first = await open()
-  const answer = ask(first.port, '/slow')
-  while (release === undefined) await settle()
-  const closing = first.close()
-  t.equal(first.close(), closing)
-  release()
-  t.equal((await answer).text, 'done', 'an answer that is on its way arrives')
-  await closing
-  t.equal(clock.waiting, 0)
-  const second = await open()
-  const hung = sendRaw(second.port, 'GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
-  await new Promise(resolve => setImmediate(resolve))
-  const ending = second.close()
-  await clock.advance(2_000)
-  await ending
-  t.equal(await hung, '', 'cut after 2 s')
-  await t.rejects(ask(second.port, '/'), { code: 'ECONNREFUSED' })
 })

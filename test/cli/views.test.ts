@@ -3,11 +3,11 @@ import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { explainText } from '../../cli/explain.js'
 import { statusText } from '../../cli/status.js'
-import { listen } from '../../agent/http/listen.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
 import type { NodeDetail, ExplainView } from '../../agent/http/status-view.js'
 import { systemClock } from '../../core/clock.js'
 import { recordingLog } from '../support/recording-log.js'
+import { openListener } from '../support/open-listener.js'
 import { runCli as run } from '../support/run-cli.js'
 import { FakeViews, nodeFixture, statusFixture, zoneFixture } from '../support/status-fixture.js'
 
@@ -16,17 +16,7 @@ const ESCAPE = '\u001b'
 const serve = async (t: Test): Promise<{ views: FakeViews; url: string }> => {
   const views = new FakeViews()
   const seams = { clock: systemClock, log: recordingLog() }
-  const { app, close } = makeLocalApp({
-    views,
-    address: '127.0.0.1',
-    localinfoTime: 'zero',
-    ...seams,
-  })
-  const signal = new AbortController().signal
-  const listener = await listen(
-    { address: '127.0.0.1', port: 0, app, onClose: close },
-    { ...seams, signal },
-  )
+  const listener = await openListener(makeLocalApp({ views, localinfoTime: 'zero', ...seams }))
   t.teardown(() => listener.close())
   return { views, url: `http://127.0.0.1:${listener.port}` }
 }

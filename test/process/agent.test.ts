@@ -54,7 +54,7 @@ t.test('what keeps an agent from starting is one clear line and exit code 1', as
     [
       'the local port is taken',
       [`--kubeconfig=${kubeconfig}`, '--local-address=127.32.0.1', `--local-port=${port}`],
-      new RegExp(`127\\.32\\.0\\.1:${port}.*the port is taken; is another agent running`),
+      new RegExp(`127\\.32\\.0\\.1:${port}.*the port is taken; is the same program running`),
     ],
     [
       "the peers' port is taken",

@@ -14,6 +14,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
   uptimeSeconds: 4_000,
   zone: { name: 'shanghai', members: 5, rule: 'zone label' },
   self: { name: 'node-1', address: '10.0.0.1' },
+  peerListener: { address: '10.0.0.1', trouble: null },
   roster: { source: 'api', ageSeconds: 3, trouble: null },
   keys: { state: 'ok', trouble: null, set: '1a2b3c4d', sharedBy: 5 },
   stages: [

@@ -3,11 +3,9 @@ import { writeFileSync } from 'node:fs'
 import https from 'node:https'
 import { join } from 'node:path'
 import t from 'tap'
-import { systemClock } from '../../core/clock.js'
-import { listen } from '../../wrapper/listen.js'
+import { openListener } from '../support/open-listener.js'
 import { readServerTls } from '../../wrapper/tls.js'
 import { certificateFor, type ServerCertificate } from '../support/certificates.js'
-import { recordingLog } from '../support/recording-log.js'
 
 const filesIn = (folder: string, ca: string, cert: string, key: string) => ({
   ...{ caFile: join(folder, ca), certFile: join(folder, cert), keyFile: join(folder, key) },
@@ -66,14 +64,10 @@ t.test('W19: over TLS only clients of the authority are heard; new files are tak
   const stranger = await certificateFor('127.0.0.3')
   const folder = t.testdir({ 'ca.pem': authority.cert, 'cert.pem': own.cert, 'key.pem': own.key })
   const files = filesIn(folder, 'ca.pem', 'cert.pem', 'key.pem')
-  const listener = await listen(
-    {
-      at: { host: '127.0.0.1', port: 0 },
-      handle: (_request, response) => void response.writeHead(204).end(),
-      tls: readServerTls(files),
-    },
-    { clock: systemClock, log: recordingLog() },
-  )
+  const listener = await openListener({
+    handle: (_request, response) => void response.writeHead(204).end(),
+    tls: readServerTls(files),
+  })
   t.teardown(() => listener.close())
   const { port } = listener
   t.equal(await ask(port, { ca: own.cert, client: authority }), 204)

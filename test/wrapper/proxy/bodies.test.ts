@@ -4,7 +4,7 @@ import { connect, createServer as createTcp, type AddressInfo, type Socket } fro
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../core/clock.js'
 import { systemRandom } from '../../../core/random.js'
-import { listen } from '../../../wrapper/listen.js'
+import { openForClients } from '../../../wrapper/listeners.js'
 import { Proxy } from '../../../wrapper/proxy/proxy.js'
 import { certificateFor } from '../../support/certificates.js'
 import { call, readText, roadTo, scripted, startProxy, until } from '../../support/proxy-bed.js'
@@ -168,9 +168,9 @@ const startListener = async (t: Test, url: string, isTls: boolean) => {
   )
   const { key, cert } = await certificateFor('127.0.0.1')
   const handled: string[] = []
-  const listener = await listen(
+  const listener = await openForClients(
+    { host: '127.0.0.1', port: 0 },
     {
-      at: { host: '127.0.0.1', port: 0 },
       handle: (request, response) => {
         handled.push(request.url!)
         proxy.handle(request, response)
@@ -178,7 +178,7 @@ const startListener = async (t: Test, url: string, isTls: boolean) => {
       upgrade: proxy.upgrade,
       tls: isTls ? { ca: cert, key, cert } : undefined,
     },
-    { clock: systemClock, log },
+    { clock: systemClock, random: systemRandom, log, signal: new AbortController().signal },
   )
   t.teardown(async () => {
     await proxy.stop()

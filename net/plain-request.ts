@@ -2,7 +2,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
-import { headText, pairsOf } from './headers.js'
 
 /**
  * Serve a request that asked for a protocol that we do not speak as if it had not (RFC 9110, 7.8). Node.js has given
@@ -14,8 +13,10 @@ export const serveAsPlain = (
   socket: Duplex,
   head: Buffer,
 ): void => {
-  const headers = pairsOf(rawHeaders).filter(([name]) => name.toLowerCase() !== 'upgrade')
-  const text = headText(`${method} ${url} HTTP/${httpVersion}`, headers.flat())
-  socket.unshift(Buffer.concat([Buffer.from(text, 'latin1'), head]))
+  const lines = [`${method} ${url} HTTP/${httpVersion}`]
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.toLowerCase() !== 'upgrade')
+      lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`)
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
   server.emit(server instanceof https.Server ? 'secureConnection' : 'connection', socket)
 }
