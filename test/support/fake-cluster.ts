@@ -150,6 +150,10 @@ export class FakeCluster {
     for (const each of this.#subscriptions) if (each.isOpen && each.client === client) each.resync()
   }
 
+  isCut(client: string): boolean {
+    return this.#cut.has(client)
+  }
+
   #hears(each: Subscription, kind: string, name: string): boolean {
     return each.isOpen && !this.#cut.has(each.client) && each.matches(kind, name)
   }
@@ -179,12 +183,12 @@ export class FakeCluster {
     },
     work: () => T,
   ): Promise<T> {
-    const { name, clock } = caller
+    const { name, actor, clock } = caller
     const { what, signal, guard } = call
     if (!(await sleep(clock, LATENCY_MS / 2, signal))) throw signal.reason
     const withheld = guard?.()
     if (withheld !== undefined) throw new WithheldError(what, withheld)
-    const answer = this.#cut.has(name) ? undefined : this.#serve(name, what, work)
+    const answer = this.#cut.has(name) ? undefined : this.#serve(actor, what, work)
     const dateMs = Math.floor(this.serverWall() / 1000) * 1000
     if (!(await sleep(clock, LATENCY_MS / 2, signal))) throw signal.reason
     if (answer === undefined) throw new KubeUnreachableError(what, 'connection refused')

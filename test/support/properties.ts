@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 
 /** A run of the tests means the same to everybody: `FC_SEED=N` tries other examples, `FC_RUNS=N` more of them. */
-const numberOf = (name: string): number | undefined => {
+export const numberOf = (name: string): number | undefined => {
   const text = process.env[name]
   if (text === undefined || text === '') return undefined
   if (!/^\d{1,9}$/.test(text)) throw new Error(`${name} must be a whole number, got ${text}`)

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+import { makeLocalInfo, type LocalInfo } from '../../agent/http/local-info.js'
+import type { Agent } from '../../agent/agent.js'
+import { quorumOf } from '../../vote/quorum.js'
+import type { Write } from '../support/fake-cluster.js'
+import type { Machine } from '../support/world.js'
+import type { Zone } from './zone.js'
+
+/** What must never happen, in words; each is looked at as often as there was an occasion for it. */
+export const GUARDS = {
+  'sound-marked': 'no live, Ready node that a majority reaches is marked',
+  braked: 'no more nodes are marked than the brake allows',
+  minority: 'who has no majority writes nothing',
+  leaver: 'who left the zone writes about nobody',
+  'dead-cleared': 'the mark of a dead node stays',
+  unconfirmed: 'marks are taken off by a majority only',
+  'lease-back': 'the renewTime of a Lease never goes back',
+  'lease-ahead': "no renewTime is written that lies beyond the apiserver's clock",
+  'lease-of-dead': 'the Lease of a dead node is not renewed',
+  pulse: 'the control plane sees the heartbeat of a node whose link is open',
+  'not-cut': 'no node is called cut off whose kubelet renews its Lease',
+  patient: 'an apiserver that refuses is asked seldom',
+  timeless: 'nothing that proves something for ever is sent unless an operator asked for it',
+  view: 'a node that everybody reaches is up in every local view',
+  stream: 'the stream of changes tells what the document says',
+  damped: 'a flapping cloud link is damped',
+  'dead-marked': 'a dead node is marked within its bound',
+  'well-again': 'after its return nobody is marked or called down',
+} as const
+export type Guard = keyof typeof GUARDS
+
+/** A guard that saw what must never happen. */
+export interface Breach {
+  readonly guard: Guard
+  readonly at: number
+  readonly what: string
+}
+
+const UP_MS = 6_000
+const MARK_MAJORITY_MS = 14_000
+const CLEAR_MAJORITY_MS = 8_000
+const LEFT_MS = 1_000
+const DEAD_MS = 6_000
+const DEAD_LEASE_MS = 10_000
+const LINKED_MS = 15_000
+const VIEW_MS = 9_000
+const VIEW_SOUND_MS = 60_000
+const WITNESS_MS = 15_000
+const STREAM_MS = 1_000
+const RECONNECT_MS = 7_000
+/** A kubelet renews its Lease every ten seconds. */
+const PULSE_MS = 15_000
+/** The `Date` header that the apiserver's clock is read from has whole seconds. */
+const CLOCK_MS = 1_000
+const BRAKE_SHARE = 0.4
+const MINUTE_MS = 60_000
+const MOST_WRITES_A_MINUTE = 8
+const CUT_TAINT = 'edge-health/cloud-link-cut'
+
+/** When each of these was last so, by the world's clock; −Infinity for never. */
+interface Facts {
+  troubleAt: number
+  unsoundAt: number
+  /** Not off: a dead node was dead ever since. */
+  aliveAt: number
+  majorityAt: number
+  memberAt: number
+  linkCutAt: number
+  /** When the latest renewTime so far was written, and whether the node's own kubelet did. */
+  beatAt: number
+  latest: number
+  isOwnBeat: boolean
+  /** The agent was away, or its own probes were no use. */
+  blindAt: number
+  /** By peer: the link between the two was not open. */
+  readonly cutAt: Map<string, number>
+}
+
+const fresh = (now: number): Facts => ({
+  ...{ troubleAt: now, unsoundAt: now, aliveAt: now, majorityAt: now, memberAt: now },
+  ...{ beatAt: now, latest: -Infinity, isOwnBeat: true },
+  ...{ linkCutAt: now, blindAt: now, cutAt: new Map<string, number>() },
+})
+
+/** `/localinfo?stream=1` of one agent, served as its HTTP side does, and a client that connects anew at times. */
+class Follower {
+  readonly agent: Agent
+  readonly #clock: Zone['world']['clock']
+  readonly #info: LocalInfo
+  readonly #end: () => void
+  #seen = new Map<string, boolean>()
+  #changedAt = -Infinity
+  #connectedAt = -Infinity
+
+  constructor(agent: Agent, clock: Zone['world']['clock']) {
+    this.agent = agent
+    this.#clock = clock
+    this.#info = makeLocalInfo(agent.views, 'omit', clock)
+    this.#end = agent.views.subscribe(what => {
+      if (what !== 'local') return
+      const changes = this.#info.changes()
+      if (changes !== undefined) this.#take(changes)
+      this.#changedAt = clock.now()
+    })
+  }
+
+  #take(text: string): void {
+    const entries = JSON.parse(text) as Record<string, { readonly Normal: boolean } | null>
+    for (const [name, entry] of Object.entries(entries)) {
+      if (entry === null) this.#seen.delete(name)
+      else this.#seen.set(name, entry.Normal)
+    }
+  }
+
+  /** @returns what the client believes and the document denies, in words; undefined while they agree. */
+  difference(): string | undefined {
+    const now = this.#clock.now()
+    if (now - this.#connectedAt > RECONNECT_MS) {
+      this.#connectedAt = now
+      this.#seen = new Map()
+      this.#take(this.#info.snapshot())
+    }
+    if (now - this.#changedAt < STREAM_MS) return undefined
+    const { nodes } = this.agent.views.localView()
+    const wrong = nodes.filter(({ name, isUp }) => this.#seen.get(name) !== isUp)
+    const gone = [...this.#seen.keys()].filter(name => !nodes.some(node => node.name === name))
+    if (wrong.length + gone.length === 0) return undefined
+    return `the stream is wrong about ${[...wrong.map(({ name }) => name), ...gone].join()}`
+  }
+
+  stop(): void {
+    this.#end()
+  }
+}
+
+/** Looks at the cluster's objects and log of writes, the network and the machines; never into an agent. */
+export class Guards {
+  readonly breaches: Breach[] = []
+  readonly counts = new Map<Guard, number>()
+  readonly #zone: Zone
+  readonly #facts = new Map<string, Facts>()
+  readonly #followers = new Map<string, Follower>()
+  #seen = 0
+
+  constructor(zone: Zone) {
+    this.#zone = zone
+    for (const { name } of zone.world.machines) this.#facts.set(name, fresh(this.#now))
+  }
+
+  get #now(): number {
+    return this.#zone.world.clock.now()
+  }
+
+  /** An occasion for this guard; `what` is undefined when all was well. */
+  note(guard: Guard, what: string | undefined): void {
+    this.counts.set(guard, (this.counts.get(guard) ?? 0) + 1)
+    if (what !== undefined && this.breaches.length < 20)
+      this.breaches.push({ guard, at: this.#now, what })
+  }
+
+  look(): void {
+    const { machines } = this.#zone.world
+    for (const machine of machines) this.#learn(machine)
+    const { writes } = this.#zone.world.cluster
+    for (; this.#seen < writes.length; this.#seen++) this.#review(writes[this.#seen]!)
+    for (const machine of machines) {
+      this.#reviewView(machine)
+      this.#reviewPulse(machine)
+      this.#follow(machine)
+    }
+    this.note(
+      'timeless',
+      this.#zone.outsider.results > 0 ? 'a result in SuperEdge’s form was sent' : undefined,
+    )
+    this.#reviewRefusing()
+  }
+
+  stop(): void {
+    for (const follower of this.#followers.values()) follower.stop()
+  }
+
+  #factsOf(name: string): Facts {
+    return this.#facts.get(name)!
+  }
+
+  #isSound({ isOn, isFrozen, kubelet, isTooSlow }: Machine): boolean {
+    return isOn && !isFrozen && !isTooSlow && (kubelet === 'well' || kubelet === 'portless')
+  }
+
+  #isTalking({ isOn, isFrozen, agent }: Machine): boolean {
+    return isOn && !isFrozen && agent !== undefined
+  }
+
+  #canReach(a: Machine, b: Machine): boolean {
+    return this.#zone.world.network.canReach(a.address, b.address)
+  }
+
+  #isMoved(machine: Machine): boolean {
+    return this.#zone.moved.has(this.#zone.world.machines.indexOf(machine))
+  }
+
+  /** Members, itself among them, that are in touch with this node both ways. */
+  #inTouch(node: Machine, isWitness: (other: Machine) => boolean): number {
+    return this.#zone.world.machines.filter(
+      other =>
+        other === node ||
+        (other.isMember &&
+          isWitness(other) &&
+          !this.#isMoved(other) &&
+          this.#canReach(other, node)),
+    ).length
+  }
+
+  #learn(machine: Machine): void {
+    const { world } = this.#zone
+    const now = this.#now
+    const facts = this.#factsOf(machine.name)
+    const members = world.machines.filter(({ isMember }) => isMember)
+    const quorum = quorumOf(members.length)
+    const isSound = this.#isSound(machine)
+    const canSee = (other: Machine): boolean =>
+      this.#isTalking(other) && !other.isBlind && !other.isUnable
+    if (world.cluster.isCut(machine.name)) facts.linkCutAt = now
+    const isWitnessed = members.length === 2 && now - facts.linkCutAt > WITNESS_MS
+    const isReached = this.#inTouch(machine, canSee) >= quorum || isWitnessed
+    if (!isSound) facts.unsoundAt = now
+    if (!isSound || !isReached || !machine.isMember || this.#isMoved(machine)) facts.troubleAt = now
+    if (machine.isOn || machine.impostor !== undefined) facts.aliveAt = now
+    const talkers = this.#inTouch(machine, other => this.#isTalking(other))
+    if (this.#isTalking(machine) && talkers >= (members.length === 2 ? 1 : quorum))
+      facts.majorityAt = now
+    if (machine.isMember) facts.memberAt = now
+    if (!canSee(machine)) facts.blindAt = now
+    for (const other of world.machines)
+      if (other !== machine && !this.#canReach(machine, other)) facts.cutAt.set(other.name, now)
+  }
+
+  #review(write: Write): void {
+    const { by, node, kind } = write
+    const actor = this.#facts.get(by)
+    const target = this.#facts.get(node)
+    if (kind === 'lease' && target !== undefined) this.#beat(write, target)
+    if (actor === undefined || target === undefined) return
+    const what = `${by} writes ${node}/${kind} at ${write.at}`
+    this.note('leaver', write.at - actor.memberAt > LEFT_MS ? what : undefined)
+    const alone = write.at - actor.majorityAt
+    this.note(
+      'minority',
+      alone > MARK_MAJORITY_MS ? `${what}, ${alone} ms without a majority` : undefined,
+    )
+    if (kind === 'lease') this.#reviewLease(write, target, what)
+    else this.#reviewMark(write, { actor, target, what })
+  }
+
+  /** As the node-lifecycle controller: only a later time than all before is a sign of life. */
+  #beat({ renewTime, at, by }: Write, target: Facts): void {
+    const time = Date.parse(renewTime[1])
+    if (!(time > target.latest)) return
+    target.latest = time
+    target.beatAt = at
+    target.isOwnBeat = by.startsWith('kubelet/')
+  }
+
+  /** What its own kubelet's wrong clock does to a node is not ours to mend. */
+  #reviewPulse({ name }: Machine): void {
+    const { beatAt, isOwnBeat, linkCutAt, unsoundAt } = this.#factsOf(name)
+    const now = this.#now
+    if (isOwnBeat || now - Math.max(linkCutAt, unsoundAt) < PULSE_MS) return
+    const silentMs = now - beatAt
+    this.note(
+      'pulse',
+      silentMs > PULSE_MS ? `no later renewTime of ${name} for ${silentMs} ms` : undefined,
+    )
+  }
+
+  #reviewMark(
+    { node, by, at, mark, tainted }: Write,
+    { actor, target, what }: { actor: Facts; target: Facts; what: string },
+  ): void {
+    const [before, after] = mark
+    const isMember = this.#zone.world.machines.some(each => each.name === node && each.isMember)
+    if (!before && after) {
+      const soundMs = at - target.troubleAt
+      this.note(
+        'sound-marked',
+        soundMs > UP_MS ? `${what}: marks a node that has been well for ${soundMs} ms` : undefined,
+      )
+      this.#reviewBrake(what)
+    }
+    if (before && !after) {
+      const deadMs = at - target.aliveAt
+      this.note(
+        'dead-cleared',
+        isMember && deadMs > DEAD_MS
+          ? `${what}: takes the mark off a node dead for ${deadMs} ms`
+          : undefined,
+      )
+      const alone = at - actor.majorityAt
+      this.note(
+        'unconfirmed',
+        alone > CLEAR_MAJORITY_MS
+          ? `${what}: takes a mark off, ${alone} ms without a majority`
+          : undefined,
+      )
+    }
+    if (tainted.includes(CUT_TAINT)) {
+      const linkedMs = at - Math.max(target.linkCutAt, target.unsoundAt)
+      this.note(
+        'not-cut',
+        linkedMs > LINKED_MS
+          ? `${what}: calls a node cut whose Lease is renewed by itself`
+          : undefined,
+      )
+    }
+    const recent = this.#zone.world.cluster.writes.filter(
+      other =>
+        other.node === node &&
+        other.kind !== 'lease' &&
+        other.at > at - MINUTE_MS &&
+        other.at <= at &&
+        this.#facts.has(other.by),
+    ).length
+    this.note(
+      'damped',
+      recent > MOST_WRITES_A_MINUTE
+        ? `${by}: write ${recent} about ${node} within a minute`
+        : undefined,
+    )
+  }
+
+  /** Marks on nodes that are truly away may not be more than the brake's share. */
+  #reviewBrake(what: string): void {
+    const { machines, cluster } = this.#zone.world
+    const members = machines.filter(({ isMember }) => isMember)
+    const limit = Math.max(1, Math.floor(BRAKE_SHARE * this.#zone.size))
+    const marked = members.filter(
+      ({ name }) =>
+        cluster.node(name).annotations['nodeunhealth'] === 'yes' &&
+        this.#now - this.#factsOf(name).troubleAt < LEFT_MS,
+    )
+    const names = marked.map(({ name }) => name).join()
+    this.note(
+      'braked',
+      marked.length > limit ? `${what}: ${names} are marked, ${limit} may be` : undefined,
+    )
+  }
+
+  #reviewLease({ renewTime, wall, at }: Write, target: Facts, what: string): void {
+    const [before, after] = renewTime
+    this.note(
+      'lease-back',
+      Date.parse(after) < Date.parse(before) ? `${what}: from ${before} to ${after}` : undefined,
+    )
+    const aheadMs = Date.parse(after) - wall
+    this.note(
+      'lease-ahead',
+      aheadMs > CLOCK_MS ? `${what}: ${after} is ${aheadMs} ms ahead` : undefined,
+    )
+    const deadMs = at - target.aliveAt
+    this.note(
+      'lease-of-dead',
+      deadMs > DEAD_LEASE_MS ? `${what}: it has been dead for ${deadMs} ms` : undefined,
+    )
+  }
+
+  #reviewView(machine: Machine): void {
+    const now = this.#now
+    const facts = this.#factsOf(machine.name)
+    if (machine.agent === undefined || now - facts.blindAt < VIEW_MS || !machine.isMember) return
+    if (now - facts.unsoundAt < VIEW_MS) return
+    for (const { name, isUp } of machine.agent.views.localView().nodes) {
+      const target = this.#facts.get(name)
+      if (target === undefined || now - target.troubleAt < VIEW_SOUND_MS) continue
+      if (now - (facts.cutAt.get(name) ?? -Infinity) < VIEW_MS) continue
+      this.note('view', isUp ? undefined : `${machine.name} calls ${name} down`)
+    }
+  }
+
+  #follow({ name, agent, isFrozen }: Machine): void {
+    const known = this.#followers.get(name)
+    if (agent === undefined || known?.agent !== agent) {
+      known?.stop()
+      this.#followers.delete(name)
+      if (agent !== undefined)
+        this.#followers.set(name, new Follower(agent, this.#zone.world.clock))
+      return
+    }
+    if (isFrozen) return
+    const difference = known.difference()
+    this.note('stream', difference === undefined ? undefined : `${name}: ${difference}`)
+  }
+
+  #reviewRefusing(): void {
+    const { refusing, size } = this.#zone
+    if (refusing === undefined) return
+    // One write may be under way from each, and a little later one writer asks.
+    const quietSince = refusing.since + 3_000
+    const late = refusing.asked.filter(at => at > quietSince)
+    const patienceMs = refusing.retryAfterMs ?? 2_000
+    const most = 2 + size + (2 * (this.#now - quietSince)) / patienceMs
+    this.note(
+      'patient',
+      late.length > most
+        ? `${late.length} requests while it refuses, at most ${Math.floor(most)}`
+        : undefined,
+    )
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays the adversary's sequences on as many threads as asked for, and prints what was done, looked at and found.
+import { parseArgs } from 'node:util'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { GUARDS } from './guards.js'
+import { describe, playSeeds, shrink, type Report } from './run.js'
+import { mergeReports, tableOf, tooFew } from './table.js'
+
+const HELP = `usage: node test/adversary/run.mjs [options]
+An adversary plays against zones of agents in virtual time; its sequences are drawn from seeds.
+
+  --sequences N    how many; default 500
+  --seed N         the first seed; the others follow; default 1. With --sequences 1 a seed that was printed is replayed
+  --jobs N         threads; default 1
+  --until-broken   end with the first breach of a guard
+  --no-shrink      print failures as they came, not in their smallest form
+`
+
+interface Order {
+  readonly seeds: readonly number[]
+  readonly untilBroken: boolean
+}
+
+const say = (text: string): boolean => process.stdout.write(`${text}\n`)
+
+const numberOf = (name: string, text: string): number => {
+  if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text)
+  process.stderr.write(`--${name} must be a whole number above 0, got ${text}\n`)
+  process.exit(2)
+}
+
+const work = ({ seeds, untilBroken }: Order): Promise<Report> => playSeeds(seeds, () => untilBroken)
+
+const inThread = (order: Order): Promise<Report> =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: order })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+
+const main = async (): Promise<void> => {
+  const { values } = parseArgs({
+    options: {
+      sequences: { type: 'string', default: '500' },
+      seed: { type: 'string', default: '1' },
+      jobs: { type: 'string', default: '1' },
+      'until-broken': { type: 'boolean', default: false },
+      'no-shrink': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    say(HELP)
+    return
+  }
+  const first = numberOf('seed', values.seed)
+  const count = numberOf('sequences', values.sequences)
+  const jobs = numberOf('jobs', values.jobs)
+  const orders = Array.from({ length: jobs }, (_, job): Order => {
+    const seeds = Array.from({ length: count }, (__, place) => first + place)
+    return { seeds: seeds.filter(seed => seed % jobs === job), untilBroken: values['until-broken'] }
+  })
+  const reports = await Promise.all(jobs === 1 ? orders.map(work) : orders.map(inThread))
+  const report = mergeReports(reports)
+  say(tableOf(report))
+  for (const failure of report.failures) {
+    const smallest =
+      values['until-broken'] || values['no-shrink'] ? failure : await shrink(...failure)
+    say(describe(smallest))
+  }
+  // A few sequences cannot have everything.
+  const few = count < 500 ? [] : tooFew(report)
+  for (const name of few) say(`too few of ${name}`)
+  const failed = report.failures.length + few.length
+  const checks = Object.keys(GUARDS).length + (count < 500 ? 0 : 1)
+  process.exitCode = failed > 0 ? 1 : 0
+  say(`${Math.max(0, checks - failed)} passed, ${failed} failed`)
+}
+
+if (isMainThread) await main()
+else parentPort!.postMessage(await work(workerData as Order))
