@@ -15,6 +15,7 @@ import { type LabOptions, parseLabOptions } from './options.js'
 import { NOT_PLAYED } from './cells/all.js'
 import { chooseCells, runCells } from './run-cells.js'
 import { command } from './shell.js'
+import { runFuzz } from './wrapper/fuzz/fuzz.js'
 import { runInformers } from './wrapper/informers.js'
 import { runKubectl } from './wrapper/kubectl.js'
 
@@ -139,6 +140,11 @@ const main = async (): Promise<boolean> => {
       return informers(options)
     case 'kubectl':
       return withApi(plane => runKubectl({ plane, say, script, signal: stop.signal }))
+    case 'fuzz': {
+      const { seed, requests } = options
+      const { signal } = stop
+      return withApi(plane => runFuzz({ plane, say, script, seed, requests, signal }))
+    }
     default:
       return cells(options)
   }

@@ -12,6 +12,7 @@ export interface LabOptions {
     | 'wrapper'
     | 'informers'
     | 'kubectl'
+    | 'fuzz'
     | 'conformance'
     | 'build'
     | 'list'
@@ -27,6 +28,8 @@ export interface LabOptions {
   /** Names of cells; none runs all. */
   readonly cells: readonly string[]
   readonly trials: number
+  /** Of a fuzz run. */
+  readonly requests: number
   readonly seed: number
   readonly profile: Profile
   /** The node-lifecycle controller's patience with a silent node. */
@@ -45,6 +48,7 @@ npm run lab -- conformance          the rows of test/sandbox/conformance-rows.ts
 npm run lab -- wrapper              the cells with kube-proxy behind the wrapper, and one straight at the apiserver
 npm run lab -- informers            client-go through the wrapper and beside it, over 5 000 random changes
 npm run lab -- kubectl              kubectl through the wrapper and beside it, command by command
+npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports
@@ -52,6 +56,7 @@ npm run lab -- merge A B --report C one report of several runs' reports
   --nodes N          nodes of the zone, 2 to ${MOST_NODES} (default 5); above ${MANY_NODES} with --profile default
   --cells a,b        only these cells
   --trials N         play each cell N times (default 1)
+  --requests N       of a fuzz run (default 3000)
   --seed N           who plays which part (default: drawn, and printed)
   --profile NAME     the agents' periods: fast or default (default fast)
   --grace SECONDS    the control plane's node-monitor-grace-period (default 12 with fast, 50 with default)
@@ -75,6 +80,7 @@ const FLAGS = {
   nodes: { type: 'string', default: '5' },
   cells: { type: 'string', default: '' },
   trials: { type: 'string', default: '1' },
+  requests: { type: 'string', default: '3000' },
   seed: { type: 'string' },
   profile: { type: 'string', default: 'fast' },
   grace: { type: 'string' },
@@ -97,6 +103,7 @@ const COMMANDS = [
   'wrapper',
   'informers',
   'kubectl',
+  'fuzz',
   'conformance',
   'build',
   'list',
@@ -150,6 +157,7 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
     nodes,
     cells: listOf(values.cells),
     trials: whole('--trials', values.trials, 1, 1_000),
+    requests: whole('--requests', values.requests, 1, 10_000_000),
     seed: whole('--seed', seed, 0, 2 ** 32 - 1),
     profile,
     graceMs: 1_000 * whole('--grace', grace, 4, 600),
