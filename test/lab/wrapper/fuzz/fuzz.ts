@@ -12,12 +12,13 @@ import { StandInAgent } from '../../../support/stand-in-agent.js'
 import { startWrapper } from '../../../support/wrapper-process.js'
 import type { ControlPlane } from '../../control-plane/control-plane.js'
 import { differences, expectedOf } from '../expected.js'
-import type { Dump } from '../informer.js'
 import { ALLOWED, compare, type Allowed, type Compared } from './compare.js'
 import { FaultList } from './fault-list.js'
-import { KINDS } from './objects.js'
-import { callRaw, type Door, type RawAnswer, type RawCall } from './raw-call.js'
-import { drawStep, JSON_TYPE, PLACES, PROTOBUF_TYPE, type Rewrite, type Step } from './steps.js'
+import { heldBy, listAll, LISTS } from './held.js'
+import type { RawAnswer, RawCall } from './raw-call.js'
+import { CATCH_UP_MS, PORT, Sides } from './sides.js'
+import { PLACES, type Rewrite, type Step } from './step.js'
+import { drawStep } from './steps.js'
 import { Watcher } from './watcher.js'
 
 export interface FuzzParts {
@@ -30,25 +31,12 @@ export interface FuzzParts {
   readonly signal: AbortSignal
 }
 
-type SideName = 'straight' | 'wrapped'
-
-const PORT = 51_006
 const STATUS_PORT = 51_007
-const API_PORT = 6_443
 const CHECK_EVERY = 250
-/** A read from the wrapper's store may be so much behind the apiserver. */
-const CATCH_UP_MS = 5_000
 /** The memory limit of its pod. */
 const MOST_MIB = 192
 /** Kept connections of its own upstream. */
 const MORE_FILES = 60
-
-const LISTS = {
-  nodes: '/api/v1/nodes',
-  services: '/api/v1/services',
-  endpoints: '/api/v1/endpoints',
-  endpointslices: '/apis/discovery.k8s.io/v1/endpointslices',
-} as const
 
 const isRead = ({ method }: RawCall): boolean => /^(GET|HEAD|OPTIONS)$/.test(method)
 
@@ -61,6 +49,7 @@ class Fuzz {
   readonly #allowed = new Map<Allowed, number>(ALLOWED.map(name => [name, 0]))
   readonly #watchers = Object.values(LISTS).map(path => new Watcher(PORT, path))
   readonly faults: FaultList
+  readonly #sides: Sides
   #wrapper: Child | undefined
   #mostMib = 0
   #descriptors = 0
@@ -68,6 +57,7 @@ class Fuzz {
   constructor(parts: FuzzParts) {
     this.#parts = parts
     this.faults = new FaultList(parts.say)
+    this.#sides = new Sides(parts.plane, parts.signal)
   }
 
   async start(): Promise<void> {
@@ -137,7 +127,7 @@ class Fuzz {
       case 'rewrite':
         return this.#playRewrite(step.rewrite)
       case 'broken off':
-        await this.#send('wrapped', step.call)
+        await this.#sides.send('wrapped', step.call)
         return undefined
       case 'noise':
         await this.#makeNoise(step.bytes)
@@ -151,14 +141,17 @@ class Fuzz {
 
   /** Reads of the wrapper may be a moment behind; what differs must go away. */
   async #playCall(what: string, call: RawCall): Promise<string | undefined> {
-    const straight = await this.#send('straight', call)
+    const straight = await this.#sides.send('straight', call)
     this.#statuses.set(straight.status, (this.#statuses.get(straight.status) ?? 0) + 1)
-    let compared = compare(straight, await this.#send('wrapped', call))
+    let compared = compare(straight, await this.#sides.send('wrapped', call))
     const until = performance.now() + CATCH_UP_MS
     const isNews = compared.kind === 'different' && !this.faults.isKnown(what, compared.how)
     while (compared.kind === 'different' && isNews && isRead(call) && performance.now() < until) {
       await sleep(systemClock, 50, this.#parts.signal)
-      compared = compare(await this.#send('straight', call), await this.#send('wrapped', call))
+      compared = compare(
+        await this.#sides.send('straight', call),
+        await this.#sides.send('wrapped', call),
+      )
     }
     return this.#note(compared)
   }
@@ -166,125 +159,17 @@ class Fuzz {
   async #playRewrite(rewrite: Rewrite): Promise<string | undefined> {
     const answers: RawAnswer[] = []
     for (const side of ['straight', 'wrapped'] as const) {
-      const call = await this.#rewriting(side, rewrite)
+      const call = await this.#sides.rewriting(side, rewrite)
       if (call === undefined) return undefined
-      answers.push(await this.#send(side, call))
+      answers.push(await this.#sides.send(side, call))
     }
     const compared = compare(answers[0]!, answers[1]!)
     // Refused as it should be: the other side goes on with the change made straight.
     if (answers[1]!.status === 409 && answers[0]!.status !== 409) {
-      const call = await this.#rewriting('wrapped', rewrite, 'straight')
-      if (call !== undefined) await this.#send('wrapped', call, 'straight')
+      const call = await this.#sides.rewriting('wrapped', rewrite, 'straight')
+      if (call !== undefined) await this.#sides.send('wrapped', call, 'straight')
     }
     return this.#note(compared)
-  }
-
-  /** The write that follows a read; undefined when there is nothing to read. */
-  async #rewriting(
-    side: SideName,
-    { resource, name, how, form }: Rewrite,
-    door: SideName = side,
-  ): Promise<RawCall | undefined> {
-    const target = `${KINDS[resource].path}/${name}`
-    const type = form === 'json' ? JSON_TYPE : PROTOBUF_TYPE
-    const read = async (accept: string): Promise<RawAnswer> =>
-      this.#send(
-        side,
-        { method: 'GET', target, headers: [['Accept', accept]], body: undefined },
-        door,
-      )
-    await this.#caughtUp(side, target, door)
-    const json = await read(JSON_TYPE)
-    if (json.status !== 200) return undefined
-    const text = json.body.toString('utf8')
-    const version = /"resourceVersion": ?"(\d+)"/.exec(text)?.[1]
-    const headers = (contentType: string): RawCall['headers'] => [
-      ['Accept', JSON_TYPE],
-      ['Content-Type', contentType],
-    ]
-    const metadata = JSON.stringify({
-      metadata: { resourceVersion: version, labels: { rewritten: 'yes' } },
-    })
-    switch (how) {
-      case 'put':
-        return {
-          method: 'PUT',
-          target,
-          headers: headers(JSON_TYPE),
-          body: text.replace('"fuzz":"yes"', '"fuzz":"yes","put":"yes"'),
-        }
-      case 'put back':
-        return {
-          ...{ method: 'PUT', target, headers: headers(type) },
-          body: form === 'json' ? text : (await read(PROTOBUF_TYPE)).body,
-        }
-      case 'merge patch':
-        return {
-          method: 'PATCH',
-          target,
-          headers: headers('application/merge-patch+json'),
-          body: metadata,
-        }
-      case 'json patch':
-      case 'json patch with version': {
-        const ops = [
-          ...(how === 'json patch with version'
-            ? [{ op: 'test', path: '/metadata/resourceVersion', value: version }]
-            : [{ op: 'test', path: '/metadata/labels/fuzz', value: 'yes' }]),
-          { op: 'add', path: '/metadata/labels/jsonpatched', value: 'yes' },
-        ]
-        return {
-          method: 'PATCH',
-          target,
-          headers: headers('application/json-patch+json'),
-          body: JSON.stringify(ops),
-        }
-      }
-      case 'delete': {
-        const body = JSON.stringify({
-          kind: 'DeleteOptions',
-          apiVersion: 'v1',
-          preconditions: { resourceVersion: version },
-        })
-        return { method: 'DELETE', target, headers: headers(JSON_TYPE), body }
-      }
-    }
-  }
-
-  /** A read before a write must be of the newest object on both sides. */
-  async #caughtUp(side: SideName, target: string, door: SideName): Promise<void> {
-    if (door === 'straight') return
-    const call = {
-      method: 'GET',
-      target,
-      headers: [['Accept', JSON_TYPE] as const],
-      body: undefined,
-    }
-    const until = performance.now() + CATCH_UP_MS
-    while (performance.now() < until) {
-      const direct = await this.#send(side, call, 'straight')
-      if (compare(direct, await this.#send(side, call)).kind === 'same') return
-      await sleep(systemClock, 20, this.#parts.signal)
-    }
-  }
-
-  /** @param door through which; a side's objects may be reached straight, too */
-  #send(side: SideName, call: RawCall, door: SideName = side): Promise<RawAnswer> {
-    const { plane } = this.#parts
-    const own = (text: string): string =>
-      text.replaceAll('{ns}', `fuzz-${side}`).replaceAll('{side}', `-${side}`)
-    const at: Door =
-      door === 'straight' ? { port: API_PORT, ca: plane.ca } : { port: PORT, ca: undefined }
-    const headers: RawCall['headers'] = [
-      ['Host', `127.0.0.1:${at.port}`],
-      ['Authorization', `Bearer ${plane.adminToken}`],
-      ...call.headers,
-    ]
-    return callRaw(at, {
-      ...call,
-      ...{ target: own(call.target), headers },
-      body: typeof call.body === 'string' ? own(call.body) : call.body,
-    })
   }
 
   #note(compared: Compared): string | undefined {
@@ -332,32 +217,13 @@ class Fuzz {
     }
   }
 
+  /** The first difference in words. */
   async #compareAll(): Promise<string | undefined> {
-    const list = async (side: SideName): Promise<Dump> => {
-      const lists = Object.entries(LISTS).map(async ([resource, target]) => {
-        const call = {
-          method: 'GET',
-          target,
-          headers: [['Accept', JSON_TYPE] as const],
-          body: undefined,
-        }
-        const { body } = await this.#send(side, call)
-        const { items } = JSON.parse(body.toString('utf8')) as { items: readonly Json[] }
-        return [resource, items.map(withoutVersion)] as const
-      })
-      return Object.fromEntries(await Promise.all(lists)) as unknown as Dump
-    }
     const truth = { self: PLACES[0], dead: this.#dead, known: new Set(PLACES) }
-    const listed = await list('wrapped')
-    const [first] = differences(expectedOf(await list('straight'), truth), listed)
+    const listed = await listAll(this.#sides, 'wrapped')
+    const [first] = differences(expectedOf(await listAll(this.#sides, 'straight'), truth), listed)
     if (first !== undefined) return `a list is not what it should be: ${first.slice(0, 2_000)}`
-    const watched = Object.fromEntries(
-      Object.keys(LISTS).map((resource, i) => [
-        resource,
-        [...this.#watchers[i]!.objects.values()].map(withoutType),
-      ]),
-    ) as unknown as Dump
-    const [lost] = differences(listed, watched)
+    const [lost] = differences(listed, heldBy(this.#watchers))
     return lost === undefined ? undefined : `a watch lost an event: ${lost.slice(0, 2_000)}`
   }
 
@@ -374,17 +240,6 @@ class Fuzz {
     return readdirSync(`/proc/${this.#pid}/fd`).length
   }
 }
-
-const without = (object: Json, ...names: readonly string[]): Json =>
-  Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
-
-const withoutVersion = (object: Json): Json => ({
-  ...object,
-  metadata: without(object['metadata'] as Json, 'resourceVersion'),
-})
-
-/** Objects of a list say neither kind nor version of the API. */
-const withoutType = (object: Json): Json => withoutVersion(without(object, 'kind', 'apiVersion'))
 
 /** @returns whether both sides answered the same, and the wrapper stood it. */
 export const runFuzz = async (parts: FuzzParts): Promise<boolean> => {
