@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { notAcceptable } from '../../kube/status.js'
-
-/** What an answer is written in; `pass`: a form that only the apiserver makes. */
+/** What an answer is written in; `pass`: the apiserver makes this form, or refuses it. */
 export type Encoding = 'json' | 'protobuf' | 'pass'
 
 interface Clause {
@@ -45,7 +43,8 @@ const clausesOf = (accept: string): readonly Clause[] =>
     .map(parseClause)
     .sort((a, b) => b.quality - a.quality || Number(isWild(a)) - Number(isWild(b)))
 
-const choose = (clause: Clause): Encoding | 'yaml' | undefined => {
+/** Undefined for what nobody makes. */
+const choose = (clause: Clause): Encoding | undefined => {
   const form = clause.params.get('as')
   const type = isWild(clause) ? JSON_TYPE : clause.type
   if (form !== undefined) {
@@ -55,27 +54,17 @@ const choose = (clause: Clause): Encoding | 'yaml' | undefined => {
   }
   if (type === JSON_TYPE) return 'json'
   if (type === PROTOBUF_TYPE) return 'protobuf'
-  return type === YAML_TYPE ? 'yaml' : undefined
+  return type === YAML_TYPE ? 'pass' : undefined
 }
 
-const PLAIN = `${JSON_TYPE}, ${YAML_TYPE}, ${PROTOBUF_TYPE}`
-const STREAMS = `${JSON_TYPE};stream=watch, ${PROTOBUF_TYPE};stream=watch`
-
-/**
- * Choose by the Accept header, as kube-apiserver does: it knows no refusal by `q=0`.
- * @throws Refusal 406
- */
-export const negotiate = (accept: string | undefined, isWatch: boolean): Encoding => {
-  const header = accept ?? ''
-  if (header.trim() === '') return 'json'
-  for (const clause of clausesOf(header)) {
+/** Choose by the Accept header, as kube-apiserver does: it knows no refusal by `q=0`. */
+export const negotiate = (accept = ''): Encoding => {
+  if (accept.trim() === '') return 'json'
+  for (const clause of clausesOf(accept)) {
     const chosen = choose(clause)
-    if (chosen === undefined) continue
-    if (chosen !== 'yaml') return chosen
-    if (!isWatch) return 'pass'
-    break
+    if (chosen !== undefined) return chosen
   }
-  throw notAcceptable(`only the following media types are accepted: ${isWatch ? STREAMS : PLAIN}`)
+  return 'pass'
 }
 
 /** Whether an answer may be compressed. */

@@ -152,7 +152,7 @@ export class Reads {
       target.name === undefined && query.has('watch') && parseFlag(query.get('watch')!)
     let format: Format | undefined
     try {
-      const encoding = negotiate(request.headers.accept, isWatch)
+      const encoding = negotiate(request.headers.accept)
       if (encoding === 'pass') {
         this.#pass(request, response)
         return
@@ -169,6 +169,8 @@ export class Reads {
   async #answer(asked: Asked, isWatch: boolean): Promise<void> {
     const { request, response, target, signal } = asked
     const { resource } = target.row
+    const { warning } = this.#seams.store.table(resource)
+    if (warning !== undefined) response.setHeader('Warning', warning)
     // Whatever is wrong with the query is said at once.
     const answer = isWatch
       ? this.#watch(asked)
@@ -179,11 +181,10 @@ export class Reads {
     const state = await this.#ready(resource, signal)
     if (response.destroyed) return
     if (state === 'absent') {
+      response.removeHeader('Warning')
       this.#pass(request, response)
       return
     }
-    const { warning } = this.#seams.store.table(resource)
-    if (warning !== undefined) response.setHeader('Warning', warning)
     await answer()
   }
 
