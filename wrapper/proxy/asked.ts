@@ -18,6 +18,8 @@ export interface PassedRequest {
   readonly isLong: boolean
   /** It tells an Event, which may wait until the apiserver is back. */
   readonly isEvent: boolean
+  /** It asks what would be written. */
+  readonly isDryRun: boolean
   /** It changes nothing, and there is nothing to send again: it may be asked twice. */
   readonly isRepeatable: boolean
   /** What of ours a read names. */
@@ -63,12 +65,12 @@ export const readRequest = ({ method, url, rawHeaders }: RequestHead): PassedReq
   const api = parsePath(path) ?? NOTHING
   const isSafe = SAFE.includes(method)
   const hasBody = carriesBody(rawHeaders)
-  const isCreate = method === 'POST' && !query.has('dryRun')
+  const written = isSafe ? undefined : objectOf(api)
+  const isDryRun = query.has('dryRun')
   return {
+    ...{ written, isDryRun },
     ...{ query, hasBody, isLong: isLong(query, api), isRepeatable: isSafe && !hasBody },
-    isEvent: isCreate && hasBody && isForEvents(api),
-    ...(isSafe
-      ? { read: targetOf(api), written: undefined }
-      : { read: undefined, written: objectOf(api) }),
+    isEvent: method === 'POST' && !isDryRun && hasBody && isForEvents(api),
+    read: isSafe ? targetOf(api) : undefined,
   }
 }

@@ -2,12 +2,12 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline, type Duplex } from 'node:stream'
 import type { Clock } from '../../core/clock.js'
-import { reasonOf, TimeoutError } from '../../core/errors.js'
+import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
-import { readWhole } from '../../net/read-whole.js'
+import type { ByteHold } from '../../net/byte-budget.js'
 import type { Material } from '../../kube/credentials.js'
-import { expired, Refusal, statusBody, tooLarge } from '../../kube/status.js'
+import { expired, Refusal, statusBody } from '../../kube/status.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
 import { isOurs } from '../store/versions.js'
@@ -15,6 +15,7 @@ import { readRequest, type PassedRequest, type RequestHead } from './asked.js'
 import { away } from './away.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
 import { endToEnd, requestHeaders, withLength } from './headers.js'
+import { HeldBodies } from './held-bodies.js'
 import { tunnel } from './tunnel.js'
 import { UpstreamPool, type OpenCall, type UpstreamAnswer } from './upstream-call.js'
 import { putVersionBack, showVersion } from './versions.js'
@@ -43,16 +44,6 @@ export interface ProxyCounts {
 /** kube-apiserver itself gives up after a minute. */
 const ANSWER_MS = 70_000
 const CUT_ANSWER_MS = 5_000
-/** What kube-apiserver takes. */
-const MAX_BODY_BYTES = 3 << 20
-/** For a body that must be read whole. */
-const BODY_MS = 30_000
-/** What it answers about one object is not much longer. */
-const MAX_ANSWER_BYTES = 16 << 20
-
-const answerTooLarge = (): Error =>
-  new RangeError(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`)
-
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
   const body = Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`)
   response.writeHead(refusal.status, {
@@ -85,12 +76,15 @@ interface Passing {
   readonly response: ServerResponse
   /** Undefined: there is none, or it streams. */
   readonly body: Buffer | undefined
+  /** Of the body. */
+  readonly hold?: ByteHold
 }
 
 /** Passes requests on to the apiserver with the callers' own credentials, and nothing of ours. */
 export class Proxy {
   readonly counts: ProxyCounts = { passed: 0, upgraded: 0, unreachable: 0 }
   readonly events: EventQueue
+  readonly bodies: HeldBodies
   readonly #seams: ProxySeams
   readonly #pool: UpstreamPool
 
@@ -98,6 +92,7 @@ export class Proxy {
     this.#seams = seams
     const { clock, random, log, road } = seams
     this.#pool = new UpstreamPool(clock, road)
+    this.bodies = new HeldBodies(clock)
     const send = (event: QueuedEvent, signal: AbortSignal): Promise<SentEvent> =>
       this.#sendEvent(event, signal)
     this.events = new EventQueue(queue, { clock, random, log, send })
@@ -138,9 +133,24 @@ export class Proxy {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = readRequest(request as RequestHead)
     refuseOurVersion(asked)
+    const passing = { asked, request, response, body: undefined }
     const isWhole = asked.hasBody && (asked.isEvent || asked.written !== undefined)
-    const body = isWhole ? await this.#wholeBody(request, asked) : undefined
-    const passing = { asked, request, response, body }
+    if (!isWhole) return this.#take(passing)
+    return this.bodies.during(async hold => {
+      const body = this.#putBack(asked, request, await this.bodies.ofRequest(request, hold))
+      await this.#take({ ...passing, body, hold })
+    })
+  }
+
+  #putBack({ written }: PassedRequest, request: IncomingMessage, body: Buffer): Buffer {
+    if (written === undefined) return body
+    const { method = '', headers } = request
+    const write = { method, type: headers['content-type'] ?? '', target: written }
+    return putVersionBack(body, write, this.#seams.recordOf(written))
+  }
+
+  async #take(passing: Passing): Promise<void> {
+    const { asked, response } = passing
     // What came later must not overtake what waits.
     if (asked.isEvent && this.events.length > 0) {
       this.#queue(passing, 'others wait already')
@@ -158,37 +168,22 @@ export class Proxy {
     }
   }
 
-  async #wholeBody(request: IncomingMessage, { written }: PassedRequest): Promise<Buffer> {
-    const cancel = this.#seams.clock.after(BODY_MS, () =>
-      request.destroy(new TimeoutError(BODY_MS)),
-    )
-    const { method = '', headers } = request
-    const type = headers['content-type'] ?? ''
-    const body = await readWhole(request, MAX_BODY_BYTES, () =>
-      tooLarge(`the request is larger than ${MAX_BODY_BYTES} bytes`),
-    ).finally(cancel)
-    if (written === undefined) return body
-    const record = this.#seams.recordOf(written)
-    return putVersionBack(body, { method, type, target: written }, record)
-  }
-
   #answerMs(isLong: boolean): number | undefined {
     if (this.#seams.isCut()) return CUT_ANSWER_MS
     return isLong ? undefined : ANSWER_MS
   }
 
   async #pass(passing: Passing): Promise<void> {
-    const { asked, response } = passing
+    const { asked, response, hold } = passing
     const { kind, response: from } = await this.#ask(passing)
     this.counts.passed++
     const { statusCode = 502, statusMessage, rawHeaders } = from
     const headers = endToEnd(rawHeaders)
     response.sendDate = false
-    const isDryRun = asked.written !== undefined && asked.query.has('dryRun')
     const isPlain = kind === 'response' && from.headers['content-encoding'] === undefined
-    if (isDryRun && isPlain && statusCode === 200) {
-      const whole = await readWhole(from, MAX_ANSWER_BYTES, answerTooLarge)
-      const record = this.#seams.recordOf(asked.written)
+    if (asked.isDryRun && isPlain && statusCode === 200 && hold !== undefined) {
+      const whole = await this.bodies.ofAnswer(from, hold)
+      const record = this.#seams.recordOf(asked.written!)
       const body = showVersion(whole, from.headers['content-type'] ?? '', record)
       response.writeHead(statusCode, statusMessage, withLength(headers, body)).end(body)
       return

@@ -45,6 +45,8 @@ const SILENT_MS = 5_000
 /** A free connection that lies idle longer is closed by us, before a middlebox forgets it. */
 const IDLE_MS = 30_000
 const MAX_FREE = 16
+/** Of an answer, all of them together. */
+const MAX_HEADER_BYTES = 64 << 10
 
 /** A kept connection said nothing. */
 class SilentError extends Error {}
@@ -103,6 +105,7 @@ export class UpstreamPool {
       // Kept as they came, repeated ones too.
       headers: call.headers as unknown as http.OutgoingHttpHeaders,
       setHost: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
       agent: call.isPooled ? agents.kept : agents.fresh,
     })
   }

@@ -5,6 +5,7 @@ import { conflict, tooLarge } from '../../kube/status.js'
 import type { Target } from '../serve/target.js'
 import { AS_IS, type Stored } from '../store/stored.js'
 import { Fields } from '../wire/fields.js'
+import { isToldWhole } from '../wire/known-fields.js'
 import { Sink } from '../wire/sink.js'
 import { WireError } from '../wire/wire-error.js'
 
@@ -124,10 +125,11 @@ const inMessage = (
   return sink.take()
 }
 
+const isEnveloped = (body: Buffer): boolean => body.subarray(0, ENVELOPE.length).equals(ENVELOPE)
+
 const inBody = (body: Buffer, type: string, field: Field, replace: Replace): Buffer => {
   try {
-    if (!body.subarray(0, ENVELOPE.length).equals(ENVELOPE))
-      return inText(body, type, field, replace)
+    if (!isEnveloped(body)) return inText(body, type, field, replace)
     const message = inMessage(body.subarray(ENVELOPE.length), field.protobuf, replace)
     return Buffer.concat([ENVELOPE, message])
   } catch (error) {
@@ -139,9 +141,19 @@ const inBody = (body: Buffer, type: string, field: Field, replace: Replace): Buf
 
 const isUnaltered = ({ form }: Stored): boolean => form.mark === AS_IS.mark
 
-const ALTERED =
+const INSTEAD = 'would take them from the whole cluster. Read and write it at the apiserver itself'
+const PRUNED =
   'what edge-health wrapper serves of it is not all of it: endpoints are left out or replaced for this node, and ' +
-  'writing that back would take them from the whole cluster. Read and write it at the apiserver itself'
+  `writing that back ${INSTEAD}`
+const UNTOLD =
+  'edge-health wrapper does not know all fields that the apiserver gives it, and leaves them out of JSON: writing that ' +
+  `back ${INSTEAD}`
+
+/** @throws Refusal 409 when whoever read the object from us has not seen all of it */
+const refuseUnseen = ({ row, name = '' }: Target, record: Stored, isText: boolean): void => {
+  if (!isUnaltered(record)) throw conflict(row, name, PRUNED)
+  if (isText && !isToldWhole(row.kind, record.raw)) throw conflict(row, name, UNTOLD)
+}
 
 /** A write, as far as it names a version. */
 export interface VersionedWrite {
@@ -159,15 +171,15 @@ export interface VersionedWrite {
  */
 export const putVersionBack = (
   body: Buffer,
-  { method, type, target: { row, name = '' } }: VersionedWrite,
+  { method, type, target }: VersionedWrite,
   record: Stored | undefined,
 ): Buffer => {
   const ours = String(record?.version)
   if (record === undefined || !body.includes(ours)) return body
   return inBody(body, type, method === 'DELETE' ? PRECONDITION : VERSION, version => {
     if (version !== ours) return version
-    if (isUnaltered(record)) return record.upstream
-    throw conflict(row, name, ALTERED)
+    refuseUnseen(target, record, method !== 'DELETE' && !isEnveloped(body))
+    return record.upstream
   })
 }
 

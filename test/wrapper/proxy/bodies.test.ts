@@ -9,6 +9,7 @@ import { Proxy } from '../../../wrapper/proxy/proxy.js'
 import { certificateFor } from '../../support/certificates.js'
 import { call, readText, roadTo, scripted, startProxy, until } from '../../support/proxy-bed.js'
 import { sendRaw } from '../../support/raw-http.js'
+import { FakeClock } from '../../support/fake-clock.js'
 import { recordingLog } from '../../support/recording-log.js'
 import { answer } from '../../support/scripted-server.js'
 
@@ -225,4 +226,56 @@ t.test('FW7: a page whose name was rebound gains nothing by it', async t => {
   const head = 'GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
   t.match(await sendRaw(port, head, '\r\n\r\n'), /^HTTP\/1\.1 403 /)
   t.strictSame(handled, [])
+})
+
+t.test('FW5: bodies that must be whole are never more than fit, and not for long', async t => {
+  const api = await scripted(t)
+  const clock = new FakeClock()
+  const bed = await startProxy(t, { clock, road: roadTo(api.url) })
+  const paths = ['/api/v1/namespaces/n/events', '/api/v1/namespaces/n/services/s']
+  const size = 3 << 20
+  const texts = Array.from({ length: 40 }, () => '')
+  const ends: boolean[] = []
+  for (let i = 0; i < 40; i++) {
+    const socket = connect(bed.port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.on('close', () => (ends[i] = true))
+    socket.on('data', part => (texts[i] = `${texts[i]}${part.toString()}`))
+    const method = i % 2 === 0 ? 'POST' : 'PUT'
+    socket.write(`${method} ${paths[i % 2]} HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`)
+    socket.write(Buffer.alloc(size - 1))
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  await until(() => texts.filter(text => text !== '').length >= 36)
+  const refused = texts.filter(text => /^HTTP\/1\.1 429 [^]*"reason":"TooManyRequests"/.test(text))
+  t.ok(refused.length >= 36, `${refused.length} of 40 are refused`)
+  t.ok(bed.proxy.bodies.bytes <= 12 << 20, `${bed.proxy.bodies.bytes} bytes are held`)
+  await clock.advance(30_000)
+  await until(() => bed.proxy.bodies.bytes === 0)
+  t.equal(bed.proxy.bodies.bytes, 0, 'who does not go on is cut')
+  const areCut = (): boolean => texts.every((text, i) => text !== '' || ends[i] === true)
+  await until(areCut)
+  t.ok(areCut(), 'without a word')
+  api.script(answer({}))
+  const whole = await call(bed, paths[1]!, { method: 'PUT' }, Buffer.alloc(size))
+  t.equal(whole.status, 200, 'and there is room again')
+  t.equal(bed.proxy.bodies.bytes, 0)
+})
+
+t.test('FW20: headers of an answer pass up to 64 KiB', async t => {
+  const api = await scripted(t)
+  const bed = await startProxy(t, { road: roadTo(api.url) })
+  api.script(answer({}, { headers: { 'x-long': 'x'.repeat(60 << 10) } }))
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const given = {
+      port: bed.port,
+      path: '/version',
+      agent: false,
+      maxHeaderSize: 1 << 20,
+    } as const
+    http.request(given).on('response', resolve).on('error', reject).end()
+  })
+  await readText(response)
+  t.equal(response.headers['x-long']?.length, 60 << 10)
 })

@@ -79,6 +79,12 @@ t.test('FW2: the version that a write names is put back, and nothing else of it'
     t.equal(putVersionBack(body, write, record), body, `the very same bytes: ${text}`)
     t.equal(putVersionBack(body, write, altered), body, `and of an altered object: ${text}`)
   }
+  // Field 100: of an apiserver that is newer than we are.
+  const newer = { ...record, raw: new Sink(16).text(100, 'new').take() }
+  const named = `{"metadata":{"resourceVersion":"${OURS}"}}`
+  t.throws(() => back(named, JSON_TYPE, 'PUT', newer), { message: /409 .*leaves them out of JSON/ })
+  const precondition = named.replace('metadata', 'preconditions')
+  t.match(back(precondition, JSON_TYPE, 'DELETE', newer), UPSTREAM, 'nothing of it is written')
   const unknown = Buffer.from(`{"metadata":{"resourceVersion":"${OURS}"}}`)
   t.equal(putVersionBack(unknown, { method: 'PUT', type: JSON_TYPE, target }, undefined), unknown)
   t.end()
@@ -124,6 +130,8 @@ t.test('FW18: in protobuf as well, in objects and in the preconditions of a DELE
   t.strictSame(put(object(OURS)), object(UPSTREAM))
   t.equal(readMeta(openEnvelope(put(object(OURS))).raw).version, UPSTREAM)
   t.strictSame(put(object(OLDER)), object(OLDER))
+  const newer = { ...record, raw: new Sink(16).text(100, 'new').take() }
+  t.strictSame(put(object(OURS), 'PUT', newer), object(UPSTREAM), 'protobuf tells all fields')
   t.strictSame(put(deleteOptions(OURS), 'DELETE'), deleteOptions(UPSTREAM))
   t.strictSame(put(deleteOptions(OLDER), 'DELETE'), deleteOptions(OLDER))
   t.throws(() => put(deleteOptions(OURS), 'DELETE', altered), { message: /409 Conflict/ })

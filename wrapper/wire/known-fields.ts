@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Fields } from './fields.js'
+import { messageOf, type Message, type Shape } from './schema.js'
+
+const isKnown = (message: Message, fields: Fields): boolean => {
+  while (fields.next()) {
+    const place = message.places[fields.number]
+    if (place === undefined) return false
+    const { type } = message.fields[place]!
+    // Maps hold no messages.
+    if (typeof type !== 'string' && !isKnown(type, fields.inside())) return false
+  }
+  return true
+}
+
+/**
+ * Whether JSON tells all of an object: a newer apiserver may know fields that our table does not, and those are left out
+ * of it. @throws WireError
+ */
+export const isToldWhole = (shape: Shape, raw: Uint8Array): boolean =>
+  isKnown(messageOf(shape), new Fields(raw))
