@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Target } from '../core/check.js'
 import type { Clock } from '../core/clock.js'
 import type { NodeName } from '../core/ids.js'
 import type { Logger } from '../core/log.js'
@@ -14,7 +15,8 @@ import { StandIns } from './stand-in.js'
 import { makeVouching, remapVouching, type VouchEnd } from '../vote/vouch.js'
 import { makeChecker, type Checker } from './check/checker.js'
 import type { LoopLag } from './check/loop-lag.js'
-import type { RoundOutcome, VoidRound } from './check/watch.js'
+import { voteFor } from './check/identity.js'
+import type { Credit, RoundOutcome, VoidRound } from './check/watch.js'
 import type { MakeTopology } from './commun/topology.js'
 import { makeEngine, type Engine } from './commun/engine.js'
 import type { KeyRing } from './commun/key-ring.js'
@@ -140,6 +142,7 @@ class ZoneDetector implements Detector {
       loopLag: seams.loopLag,
       onRound: outcome => this.#round(outcome),
       onVoid: round => this.#voidRound(round),
+      credit: target => this.#creditOf(target),
       callForVotes: name => this.#about(name, index => this.engine.suspect(index)),
     })
     const size = start.roster.members.length
@@ -186,6 +189,7 @@ class ZoneDetector implements Detector {
     if (isBegun(j, this.#seams.clock.now())) this.#backSoon()
     this.engine.setBurst(changes.burst)
     this.checker.slowDown(j.selfSuspect ? DOUBT_FACTOR : 1)
+    if (j.selfSuspect) this.checker.forgiveFalls()
     this.#reviewExtra()
     this.#sayOwn()
   }
@@ -317,6 +321,36 @@ class ZoneDetector implements Detector {
       (isSuspect ? FLAG.selfSuspect : 0) |
       (this.#stopping === undefined ? 0 : FLAG.leaving)
     this.engine.setOwnFlags(flags, cloudCutAt ?? -Infinity)
+  }
+
+  /** What an answer from this target's address is worth: an address is not a node. */
+  #creditOf({ name, address }: Target): Credit {
+    const { roster, producedAt } = this.engine.table
+    const index = roster.indexOf(name)
+    if (index === undefined) return { vote: 'not-looked', reason: 'it left the zone' }
+    const own = roster.members[roster.self]!
+    const signer = this.engine.answererAt(index)
+    const sharers = roster.sharersOf(index)
+    const isItself = signer === roster.members[index]!.id
+    const answeredBy =
+      address === own.address
+        ? 'own'
+        : signer === undefined
+          ? 'nobody'
+          : isItself
+            ? 'itself'
+            : 'another'
+    const speaks = this.#seams.clock.now() - producedAt[index]! < this.#o.recordTtlMs
+    const vote = voteFor({ answeredBy, isShared: sharers.length > 0, speaks })
+    const other = signer === undefined || isItself ? undefined : roster.indexOfId(signer)
+    const who = other === undefined ? 'another agent' : roster.members[other]!.name
+    const reasons = {
+      own: `its address ${address} is this node's own`,
+      another: `${who} answers at its address ${address}`,
+    }
+    const shared = `its address ${address} is also that of ${sharers.join(', ')}`
+    const isOther = answeredBy === 'own' || answeredBy === 'another'
+    return { vote, reason: isOther ? reasons[answeredBy] : shared }
   }
 
   /** The word of a node about its own kubelet, if it is fresh. */

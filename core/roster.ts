@@ -27,7 +27,10 @@ export interface Roster {
   readonly hash: bigint
   indexOf(name: string): number | undefined
   indexOfId(id: bigint): number | undefined
+  /** Undefined also where several members have this address: it does not tell who is there. */
   indexOfAddress(address: string): number | undefined
+  /** The other members that have this member's address; mostly nobody. */
+  sharersOf(index: number): readonly NodeName[]
 }
 
 /**
@@ -42,7 +45,10 @@ export const makeRoster = (zone: ZoneName, self: NodeName, list: readonly Member
     .sort((a, b) => (a.id < b.id ? -1 : 1))
   const byName = new Map(members.map((member, index) => [member.name as string, index]))
   const byId = new Map(members.map((member, index) => [member.id, index]))
-  const byAddress = new Map(members.map((member, index) => [member.address, index]))
+  const byAddress = new Map<string, number[]>()
+  members.forEach(({ address }, index) => {
+    byAddress.set(address, [...(byAddress.get(address) ?? []), index])
+  })
   const own = byName.get(self)
   if (own === undefined)
     throw new InvalidInputError('roster', `must contain the own node ${self}`, [...byName.keys()])
@@ -55,7 +61,15 @@ export const makeRoster = (zone: ZoneName, self: NodeName, list: readonly Member
     hash: id64(`${zone}\n${members.map(member => member.id.toString(16)).join('\n')}`),
     indexOf: (name: string) => byName.get(name),
     indexOfId: (id: bigint) => byId.get(id),
-    indexOfAddress: (address: string) => byAddress.get(address),
+    indexOfAddress: (address: string) => {
+      const there = byAddress.get(address)
+      return there?.length === 1 ? there[0] : undefined
+    },
+    sharersOf: (index: number) =>
+      byAddress
+        .get(members[index]!.address)!
+        .filter(other => other !== index)
+        .map(other => members[other]!.name),
   })
 }
 

@@ -21,6 +21,9 @@ export const unusable = (reason: string): ProbeResult => ({
 /** What every attempt says that was cut off. */
 export const NO_ANSWER: ProbeResult = Object.freeze({ kind: 'failure', reason: 'no answer' })
 
+/** Nobody listens there. */
+export const REFUSED = 'connection refused'
+
 /**
  * What the network does to us, in words. `ENETUNREACH` and `ENETDOWN` are here although a missing route of our own says
  * little about the peer: a node whose own link is cut must see its peers down, since its pods cannot reach them
@@ -28,7 +31,7 @@ export const NO_ANSWER: ProbeResult = Object.freeze({ kind: 'failure', reason: '
  */
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNABORTED: 'connection aborted',
-  ECONNREFUSED: 'connection refused',
+  ECONNREFUSED: REFUSED,
   ECONNRESET: 'connection reset',
   EHOSTDOWN: 'host down',
   EHOSTUNREACH: 'host unreachable',

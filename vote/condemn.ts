@@ -15,6 +15,15 @@ export const isMesh = (e: Evidence, target: number): boolean =>
 export const upVoices = (j: Judgement, e: Evidence, target: number): number =>
   j.up[target]! + (isMesh(e, target) ? j.ownWord[target]! : 0)
 
+/**
+ * A Lease that its kubelet renews is the node's own word as well, by another way; it counts as that where the word does not
+ * come by this one. Without it a mark stayed on a live node while the link between the two alone was broken.
+ */
+const voicesOfWitness = (j: Judgement, e: Evidence, target: number): number => {
+  const saysSick = isFresh(j, target) && (e.flags[target]! & FLAG.kubeletBad) !== 0
+  return j.witness === 'up' && j.ownWord[target] === 0 && !saysSick ? 2 : 1
+}
+
 /** The witness is a third voter about the peer; about the own node it knows nothing. */
 const rulingOfTwo = (j: Judgement, e: Evidence, target: number): VerdictCode => {
   let up = upVoices(j, e, target)
@@ -22,7 +31,7 @@ const rulingOfTwo = (j: Judgement, e: Evidence, target: number): VerdictCode => 
   if (target !== e.self) {
     const backsDown = j.witness === 'down' || (j.witness === 'with-us' && down > 0)
     if (backsDown) down++
-    else if (witnessSpeaks(j.witness)) up++
+    else if (witnessSpeaks(j.witness)) up += voicesOfWitness(j, e, target)
   }
   return decide(3, up, down)
 }

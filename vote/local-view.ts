@@ -14,8 +14,9 @@ const byPeers = (j: Judgement, e: Evidence, target: number): boolean => {
   const up = j.up[target]!
   const down = j.down[target]!
   if (up + down > 0) return down <= up
-  // Nobody can tell. Who was never heard is shown: an agent that knows nothing hides nobody.
-  return e.producedAt[target] === -Infinity || isFresh(j, target)
+  // Nobody can tell, so it stays as it was; an agent that never knew anything hides nobody.
+  const isSilent = e.producedAt[target] !== -Infinity && !isFresh(j, target)
+  return !isSilent && j.localUp[target] === 1
 }
 
 const byOwnDown = (j: Judgement, e: Evidence, target: number): boolean => {

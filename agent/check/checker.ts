@@ -8,6 +8,7 @@ import type { CheckOptions } from '../options/agent-options.js'
 import type { LoopLag } from './loop-lag.js'
 import {
   Watch,
+  type Credit,
   type RoundOutcome,
   type TargetState,
   type VoidRound,
@@ -26,6 +27,8 @@ export interface CheckerSeams {
   readonly onRound: (outcome: RoundOutcome) => void
   /** Each round that said nothing. */
   readonly onVoid: (round: VoidRound) => void
+  /** What an answer from the target's address is worth. Default: it is the target's. */
+  readonly credit?: (target: Target) => Credit
   /** Other observers of the target should look now: two attempts were missed, or it went down just now. */
   readonly callForVotes: (target: NodeName) => void
 }
@@ -45,6 +48,8 @@ export interface Checker {
   sweep(): void
   /** Rounds that start from now on take this many times as long; 1 is normal, less is taken for 1. */
   slowDown(factor: number): void
+  /** This node itself was cut off: the falls of the last rounds are not held against the targets. */
+  forgiveFalls(): void
   /** Why probing cannot work at all at present, in words; undefined when it can. */
   readonly trouble: string | undefined
   /** Undefined for a node that is no target. */
@@ -57,6 +62,10 @@ const FIRST_ROUNDS_MS = 1_000
 const SWEEP_LEAST = 2
 const SWEEP_SHARE = 0.2
 const SWEEP_TARGETS = 15
+/** Falls that belong to one isolation of this node lie within so many check periods. */
+const ISOLATION_PERIODS = 2
+
+const TARGETS_OWN: Credit = Object.freeze({ vote: 'up', reason: '' })
 
 class PeerChecker implements Checker {
   readonly #periodMs: number
@@ -75,8 +84,12 @@ class PeerChecker implements Checker {
       ...seams,
       options,
       loopLag: seams.loopLag,
+      credit: seams.credit ?? (() => TARGETS_OWN),
       factor: () => this.#factor,
-      onFall: () => this.#sweepIfMany(),
+      onFall: () => {
+        this.#forgiveIfIsolated()
+        this.#sweepIfMany()
+      },
       onLeft: work => this.#keep(work),
     }
   }
@@ -100,6 +113,11 @@ class PeerChecker implements Checker {
     const watches = [...this.#watches.values()]
     for (const watch of watches) watch.reset()
     this.#startSpread(watches)
+  }
+
+  forgiveFalls(): void {
+    const sinceAt = this.#seams.clock.now() - ISOLATION_PERIODS * this.#periodMs
+    for (const watch of this.#watches.values()) watch.forgiveFall(sinceAt)
   }
 
   probeNow(name: NodeName): void {
@@ -144,6 +162,13 @@ class PeerChecker implements Checker {
     shuffle(random, added).forEach((watch, place) =>
       watch.start(step * (place + random.below(1_000) / 1_000)),
     )
+  }
+
+  /** When most of them are down it is more likely us. */
+  #forgiveIfIsolated(): void {
+    let down = 0
+    for (const { state } of this.#watches.values()) if (state.isDown) down++
+    if (down >= SWEEP_LEAST && 2 * down > this.#watches.size) this.forgiveFalls()
   }
 
   /** Several at once may be a cut in the network: then it matters soon who else is behind it. */

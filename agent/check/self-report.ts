@@ -3,7 +3,7 @@ import { sleep, withTimeout, type Clock } from '../../core/clock.js'
 import type { ProbeResult } from '../../core/check.js'
 import type { HttpGet } from '../../core/dial.js'
 import type { Logger } from '../../core/log.js'
-import { failure, resultOfError, SUCCESS, unknown } from '../../plugins/outcome.js'
+import { failure, REFUSED, resultOfError, SUCCESS, unknown } from '../../plugins/outcome.js'
 import type { SelfReport } from '../../plugins/seams.js'
 import type { CheckOptions } from '../options/agent-options.js'
 
@@ -48,6 +48,7 @@ class KubeletReporter implements SelfReporter {
   #reason = 'not asked yet'
   #failures = 0
   #unknowns = 0
+  #wasWell = false
 
   constructor(options: Options, seams: SelfReporterSeams) {
     this.#o = options
@@ -93,13 +94,15 @@ class KubeletReporter implements SelfReporter {
     })
   }
 
-  #take(result: ProbeResult): void {
+  #take(found: ProbeResult): void {
+    const result = this.#credited(found)
     const limit = this.#o.selfReportFailures
     this.#reason = result.kind === 'success' ? '' : result.reason
     switch (result.kind) {
       case 'success':
         this.#failures = 0
         this.#unknowns = 0
+        this.#wasWell = true
         this.#move('well')
         break
       case 'failure':
@@ -116,6 +119,21 @@ class KubeletReporter implements SelfReporter {
         }
         break
     }
+  }
+
+  /**
+   * Where nobody listened since we began, the kubelet may have no such port (`healthzPort: 0`): that says nothing. Once it
+   * has answered, a port that is closed is a kubelet that is gone.
+   */
+  #credited(found: ProbeResult): ProbeResult {
+    const isRefused = found.kind === 'failure' && found.reason === REFUSED
+    if (!isRefused || this.#wasWell) return found
+    const reason = `${found.reason}, and it never answered (healthzPort: 0?)`
+    if (reason !== this.#reason) {
+      const { selfReportUrl: url } = this.#o
+      this.#seams.log.warn('own kubelet cannot be asked', { url, reason })
+    }
+    return unknown(reason)
   }
 
   #move(state: SelfReport): void {

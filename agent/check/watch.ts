@@ -5,6 +5,7 @@ import type { NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
 import { jitter, type Random } from '../../core/random.js'
 import type { CheckOptions } from '../options/agent-options.js'
+import type { Vote } from '../../vote/evidence.js'
 import { holdMs, NO_FLAPS, withFall, type Flaps } from './damping.js'
 import { FIRST_LOSS, learnLoss } from './ladder.js'
 import type { LagLook, LoopLag } from './loop-lag.js'
@@ -33,6 +34,12 @@ export interface VoidRound {
   readonly reason: string
   /** There is an earlier vote, and it is recent enough to stand; else we say neither up nor down. */
   readonly voteStands: boolean
+}
+
+/** What an answer from a target's address is worth, and why when it is no "up". */
+export interface Credit {
+  readonly vote: Vote
+  readonly reason: string
 }
 
 /** How we see one target. Times are `Clock.now`; −Infinity when it never happened. */
@@ -66,6 +73,7 @@ export interface WatchContext {
   readonly onRound: (outcome: RoundOutcome) => void
   readonly onVoid: (round: VoidRound) => void
   readonly callForVotes: (target: NodeName) => void
+  readonly credit: (target: Target) => Credit
   /** The target went down just now. */
   readonly onFall: () => void
   /** Work that is still at its end although its round is over. */
@@ -96,6 +104,9 @@ export class Watch {
   #stopped = false
   #begun = 0
   #flaps: Flaps = NO_FLAPS
+  /** Before the last fall, and when that was. */
+  #flapsBefore: Flaps = NO_FLAPS
+  #fellAt = -Infinity
   /** Void rounds in a row, and when the last other one ended. */
   #voids = 0
   #saidAt = -Infinity
@@ -125,6 +136,11 @@ export class Watch {
   /** What each plugin found when it last ended; the rounds of one target need not hear all. */
   get lastResults(): ReadonlyMap<CheckPlugin, ProbeResult> {
     return this.#lastResults
+  }
+
+  /** The last fall, if the target is still down and fell since then, was no doing of the target's. */
+  forgiveFall(sinceAt: number): void {
+    if (this.#state.isDown && this.#fellAt >= sinceAt) this.#flaps = this.#flapsBefore
   }
 
   /** Plan the first round. */
@@ -196,18 +212,20 @@ export class Watch {
     return jitter(this.#c.random, ms, PERIOD_JITTER)
   }
 
-  #take(round: Round, end: RoundEnd, when: { startedAt: number; isLate: boolean }): void {
+  #take(round: Round, found: RoundEnd, when: { startedAt: number; isLate: boolean }): void {
     this.#round = undefined
     this.#lag?.end()
     this.#c.onLeft(round.settled())
     const before = this.#state
     const now = this.#c.clock.now()
+    const end = found.verdict === 'up' ? this.#credited(found) : found
     // An answer is an answer, however late we were; only silence may be our own doing.
     const isOurs = when.isLate && end.verdict !== 'up'
     if (!when.isLate && end.verdict === 'up') this.#learn(end)
     for (const [plugin, result] of end.results) this.#lastResults.set(plugin, result)
     if (isOurs || end.verdict === 'void') {
-      this.#takeVoid(isOurs ? 'this process was held up' : end.reason, now)
+      const mayStand = found.verdict !== 'up'
+      this.#takeVoid({ reason: isOurs ? 'this process was held up' : end.reason, mayStand }, now)
       // The target may be dead: after a delay of our own it is asked again soon.
       this.#planNext(when.startedAt, before, isOurs)
       return
@@ -220,14 +238,21 @@ export class Watch {
     this.#tell(before, end, when.startedAt)
   }
 
-  /** Nothing was found out. The vote stays as it is for a while, and is none after that. */
-  #takeVoid(reason: string, now: number): void {
+  /** What somebody else answered is not the target's. */
+  #credited(found: RoundEnd): RoundEnd {
+    const { vote, reason } = this.#c.credit(this.target)
+    if (vote === 'up') return found
+    return { ...found, verdict: vote === 'down' ? 'down' : 'void', reason }
+  }
+
+  /** Nothing was found out. The vote may stand as it is for a while, and is none after that. */
+  #takeVoid({ reason, mayStand }: { reason: string; mayStand: boolean }, now: number): void {
     const { name } = this.target
     const before = this.#state
     const hadVote = before.failedRounds >= 0
     this.#voids++
     const isOld = now - this.#saidAt >= VOID_PERIODS * this.#c.options.checkPeriodMs
-    const voteStands = hadVote && !(isOld && this.#voids >= VOID_ROUNDS)
+    const voteStands = hadVote && mayStand && !(isOld && this.#voids >= VOID_ROUNDS)
     const none = { isDown: false, failedRounds: -1, heldUntil: -Infinity }
     const kept = { ...before, ...(voteStands ? {} : none) }
     this.#state = { ...kept, lastRoundAt: now, reason, voidRounds: before.voidRounds + 1 }
@@ -250,7 +275,11 @@ export class Watch {
       voidRounds: before.voidRounds,
     }
     if (end.verdict === 'down') {
-      if (!before.isDown) this.#flaps = withFall(this.#flaps, now)
+      if (!before.isDown) {
+        this.#flapsBefore = this.#flaps
+        this.#fellAt = now
+        this.#flaps = withFall(this.#flaps, now)
+      }
       const failedRounds = Math.max(0, before.failedRounds) + 1
       return { ...common, isDown: true, failedRounds, reason: end.reason, heldUntil: -Infinity }
     }

@@ -165,11 +165,20 @@ export class Courier {
   #openReply(peer: PeerState, answer: Answer, seq: number): Message | undefined {
     const x = this.#x
     const opened = open(answer.body, x.zone, x.keys)
+    if (opened.ok) this.#noteAnswerer(peer, opened, seq)
     const refusal = opened.ok ? this.#wrongReply(peer, opened, answer.status, seq) : opened.refusal
     if (refusal === undefined && opened.ok) return opened
     if (refusal !== undefined) x.refuse(refusal, peer)
     this.#failed(peer, `reply refused: ${refusal}`)
     return undefined
+  }
+
+  /** Whoever signed an answer to this very request is the one that is there. */
+  #noteAnswerer(peer: PeerState, { header }: Message, seq: number): void {
+    if (header.destBoot !== this.#x.boot || header.senderSeq !== seq) return
+    const isNews = (peer.answeredBy ?? peer.id) !== header.senderId
+    peer.answeredBy = header.senderId
+    if (isNews) this.#x.seams.onSuspect(peer.name)
   }
 
   #wrongReply(peer: PeerState, reply: Message, status: number, seq: number): Refusal | undefined {

@@ -149,7 +149,8 @@ export class Results {
     const { members } = table.roster
     for (const target of table.topology.targetsOf(origin)) {
       const slot = table.topology.slotOf(origin, target)
-      const up = isUp.get(members[target]!.address)
+      const isShared = table.roster.sharersOf(target).length > 0
+      const up = isShared ? undefined : isUp.get(members[target]!.address)
       const row = up === undefined ? draft.unlooked : draft.down
       if (up !== true) row[slot >> 3]! |= 1 << (slot & 7)
       if (up === undefined) draft.anyUnlooked = true

@@ -20,6 +20,8 @@ export type ZoneRule =
       readonly kind: 'selector'
       readonly zone: ZoneName
       readonly selector: string
+      /** Units that no member is in: who is in one of these belongs to another zone, though the selector finds it. */
+      readonly otherUnits: readonly string[]
       readonly why: string
     }
   /** The own node alone: nobody votes on it and it votes on nobody. */
@@ -40,8 +42,10 @@ const byUnits = (own: NodeView, names: readonly string[], edgeSelector: string):
   const mine = names.filter(name => own.labels[name] === UNIT_LABEL_VALUE).sort()
   if (names.length === 0) return onlyMe(own, 'units are on, but check-units names none')
   if (mine.length === 0) return onlyMe(own, `this node is in none of the units ${names.join(', ')}`)
+  // Units may overlap. Members of a zone must agree on who is in it, so it is those of exactly the same units.
   return {
     kind: 'selector',
+    otherUnits: names.filter(name => !mine.includes(name)),
     zone: parseZoneName(`units:${mine.join(',')}`),
     selector: selectorOf(
       mine.map(name => `${name}=${UNIT_LABEL_VALUE}`),
@@ -59,6 +63,7 @@ const byZoneLabel = (own: NodeView, edgeSelector: string): ZoneRule => {
   return {
     kind: 'selector',
     zone: parseZoneName(value),
+    otherUnits: [],
     selector: selectorOf([`${ZONE_LABEL}=${value}`], edgeSelector),
     why: `nodes with ${ZONE_LABEL}=${value}`,
   }
@@ -66,6 +71,7 @@ const byZoneLabel = (own: NodeView, edgeSelector: string): ZoneRule => {
 
 const everybody = (edgeSelector: string, why: string): ZoneRule => ({
   kind: 'selector',
+  otherUnits: [],
   zone: parseZoneName(''),
   selector: selectorOf([], edgeSelector),
   why,
@@ -93,10 +99,13 @@ export const zoneRuleOf = (own: NodeView, config: ZoneConfig, edgeSelector: stri
   )
 }
 
-/** The zone's members, and those that cannot take part because they have no InternalIP. */
+/** The zone's members, and those that cannot take part. */
 export interface Membership {
   readonly members: readonly Member[]
+  /** They have no InternalIP. */
   readonly withoutAddress: readonly string[]
+  /** They are in other units too, and so in a zone of their own. */
+  readonly inOtherUnits: readonly string[]
 }
 
 /**
@@ -106,14 +115,18 @@ export interface Membership {
 export const membersOf = (
   own: { readonly name: NodeView['name']; readonly address: string },
   nodes: Iterable<NodeView>,
+  otherUnits: readonly string[] = [],
 ): Membership => {
   const members: Member[] = [own]
   const withoutAddress: string[] = []
+  const inOtherUnits: string[] = []
   for (const node of nodes) {
     if (node.name === own.name) continue
     const address = node.internalIPs[0]
-    if (address === undefined) withoutAddress.push(node.name)
+    if (otherUnits.some(unit => node.labels[unit] === UNIT_LABEL_VALUE))
+      inOtherUnits.push(node.name)
+    else if (address === undefined) withoutAddress.push(node.name)
     else members.push({ name: node.name, address })
   }
-  return { members, withoutAddress }
+  return { members, withoutAddress, inOtherUnits }
 }

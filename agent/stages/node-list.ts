@@ -21,7 +21,7 @@ import {
   ZONE_CONFIG,
   type ZoneConfig,
 } from '../node-list/zone-config.js'
-import { membersOf, zoneRuleOf, type ZoneRule } from '../node-list/zone-rule.js'
+import { membersOf, zoneRuleOf, type ZoneRule, type Membership } from '../node-list/zone-rule.js'
 import { watchZone, type Found, type ZoneWatch } from '../node-list/zone-watch.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { StateFolder } from '../state-folder.js'
@@ -78,6 +78,25 @@ const offerFound = <T>(
   return kept.value !== undefined
 }
 
+/** Which addresses belong to more than one member, in words; undefined when none does. */
+const sharedAddresses = (roster: Roster): string | undefined => {
+  const words = roster.members.flatMap(({ name, address }, index) => {
+    const others = roster.sharersOf(index)
+    return others.length === 0 || others.some(other => other < name)
+      ? []
+      : [`${[name, ...others].join(', ')} all have the InternalIP ${address}`]
+  })
+  return words.length === 0 ? undefined : words.sort().join('; ')
+}
+
+/** Why these nodes, and who was left out of them. */
+const whyWords = ({ why }: ZoneRule, { inOtherUnits }: Membership): string => {
+  const count = inOtherUnits.length
+  if (count === 0) return why
+  const names = inOtherUnits.slice(0, 5).join(', ') + (count > 5 ? ', …' : '')
+  return `${why}, but ${count} that are in other units too and so in a zone of their own (${names})`
+}
+
 /** *GetNodeList*: ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk. */
 export const makeNodeListStage = (
   options: NodeListOptions,
@@ -111,40 +130,53 @@ export const makeNodeListStage = (
     return config
   }
   const problems = (): ConfigProblem[] =>
-    [configs?.zones.problem, configs?.units.problem].filter(problem => problem !== undefined)
+    [configs?.zones.problem, configs?.units.problem, shared].filter(each => each !== undefined)
+  let shared: ConfigProblem | undefined
+  /** Several Nodes with one address: what answers there tells of none of them, until one of them signs. */
+  const reviewShared = (roster: Roster, wall: number): void => {
+    const problem = sharedAddresses(roster)
+    if (problem === shared?.problem) return
+    shared =
+      problem === undefined ? undefined : { thing: 'Nodes of the zone', problem, since: wall }
+    if (shared !== undefined) seams.onProblem(shared)
+  }
 
   const rosterOf = (
     own: NodeView,
     rule: ZoneRule,
     nodes: Iterable<NodeView>,
-  ): [Roster, readonly string[]] => {
+  ): [Roster, Membership] => {
     const address = options.nodeAddress ?? own.internalIPs[0]
     if (address === undefined)
       throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
-    const { members, withoutAddress } = membersOf({ name: own.name, address }, nodes)
+    const otherUnits = rule.kind === 'selector' ? rule.otherUnits : []
+    const membership = membersOf({ name: own.name, address }, nodes, otherUnits)
+    const { members } = membership
     const { roster: last } = store.nodeList.current
     const isSame = last !== undefined && isRosterOf(last, rule.zone, own.name, members)
-    return [isSame ? last : makeRoster(rule.zone, own.name, members), withoutAddress]
+    return [isSame ? last : makeRoster(rule.zone, own.name, members), membership]
   }
   const ownNow = (): NodeView | undefined => watch?.own ?? undefined
   const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, NodeView>): string => {
-    const [roster, withoutAddress] = rosterOf(own, rule, nodes.values())
+    const [roster, membership] = rosterOf(own, rule, nodes.values())
+    const why = whyWords(rule, membership)
     const { roster: last, source } = store.nodeList.current
     const listedAt = clock.wall()
+    reviewShared(roster, listedAt)
     if (roster !== last || source !== 'api') {
-      remember({ roster, listedAt, rule: rule.why })
-      log.info('roster', { zone: roster.zone, members: roster.members.length, rule: rule.why })
+      remember({ roster, listedAt, rule: why })
+      log.info('roster', { zone: roster.zone, members: roster.members.length, rule: why })
     }
     publish({
       roster,
       source: 'api',
       listedAt,
-      rule: rule.why,
+      rule: why,
       nodes: { get: name => (name === own.name ? ownNow() : nodes.get(name)) },
-      withoutAddress,
+      withoutAddress: membership.withoutAddress,
       problems: problems(),
     })
-    return `${roster.members.length} nodes: ${rule.why}`
+    return `${roster.members.length} nodes: ${why}`
   }
   const round = (): string => {
     if (watch === undefined) return 'starting'

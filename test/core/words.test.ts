@@ -180,6 +180,13 @@ t.test('a roster is the same on all agents, whatever the order of the list', t =
   t.equal(one.indexOf('z'), undefined)
   t.equal(one.indexOfId(0n), undefined)
   t.equal(one.indexOfAddress('10.0.0.9'), undefined)
+  t.strictSame(one.sharersOf(0), [])
+  const twins = makeRoster(zone, nameOf('a'), [
+    ...members('a', 'b'),
+    { name: nameOf('c'), address: list[1]!.address },
+  ])
+  t.equal(twins.indexOfAddress(list[1]!.address), undefined, 'FA6: an address of two is nobody')
+  t.strictSame(twins.sharersOf(twins.indexOf('b')!), ['c'])
   t.ok(Object.isFrozen(one) && Object.isFrozen(one.members))
   t.not(makeRoster(parseZoneName('y'), nameOf('a'), list).hash, one.hash, 'another zone')
   t.not(makeRoster(zone, nameOf('a'), members('a', 'b')).hash, one.hash, 'another member')

@@ -438,6 +438,15 @@ t.test('D12: a zone of two needs a witness', t => {
     t.equal(b.verdicts()[1], want, why)
     t.strictSame(b.hidden(), [1], 'the local view needs no quorum')
   }
+  const fresh: WitnessAnswer = { state: 'reachable', peerLease: 'fresh' }
+  const marked = zone(stopped)
+  marked.witness = fresh
+  t.equal(marked.pass(10).verdicts()[1], 'healthy', 'FA24: a Lease that moves again clears a mark')
+  const sick = zone(stopped)
+  sick.witness = fresh
+  sick.alive = [0, 1]
+  sick.e.flags[1] = FLAG.kubeletBad
+  t.equal(sick.pass(10).verdicts()[1], 'unhealthy', 'FA24: but not of who says that it is sick')
   const back = zone(stopped)
   back.alive = [0, 1]
   back.witness = { state: 'unreachable', peerLease: 'unknown' }

@@ -88,8 +88,18 @@ t.test('bad after three failures in a row, well after one success', async t => {
   }
 })
 
-t.test('a kubelet that was never there is bad after three failures', async t => {
+t.test('FA18: a port that nobody ever opened says nothing; silence and errors do', async t => {
   const w = world('ECONNREFUSED')
+  await w.clock.advance(120_000)
+  t.equal(w.reporter.state, 'unknown')
+  t.equal(w.reporter.reason, 'connection refused, and it never answered (healthzPort: 0?)')
+  await w.run(500, 3)
+  t.equal(w.reporter.state, 'bad', 'somebody listens, and is ill')
+  await w.reporter.stop()
+})
+
+t.test('a kubelet that never answered in time is bad after three failures', async t => {
+  const w = world(500)
   await w.clock.advance(9_999)
   t.equal(w.reporter.state, 'unknown')
   await w.clock.advance(1)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Vote } from '../../vote/evidence.js'
+
+/** What is known of who is at a target's address. */
+export interface AtAddress {
+  /** Who signed the last answer from there; `own` is the address of our own node. */
+  readonly answeredBy: 'itself' | 'another' | 'nobody' | 'own'
+  /** Other members have the same address. */
+  readonly isShared: boolean
+  /** The target's own record is fresh: its agent lives, wherever it is. */
+  readonly speaks: boolean
+}
+
+/**
+ * What an answer from the target's address says about the target: it counts for a node only if that node gave it. Where
+ * another identity signed there, a target that is silent is gone, and one that speaks was not looked at; an address of
+ * several counts for the one that last signed there, while it speaks. A kubelet signs nothing: where nobody did and the
+ * address is nobody else's, its answer is taken for the target's.
+ */
+export const voteFor = ({ answeredBy, isShared, speaks }: AtAddress): Vote => {
+  if (answeredBy === 'another' || answeredBy === 'own') return speaks ? 'not-looked' : 'down'
+  return isShared && !(answeredBy === 'itself' && speaks) ? 'not-looked' : 'up'
+}

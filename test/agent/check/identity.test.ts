@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { voteFor, type AtAddress } from '../../../agent/check/identity.js'
+import type { Vote } from '../../../vote/evidence.js'
+
+t.test('FA6: an answer counts for a node only if that node gave it', t => {
+  const rows: [AtAddress['answeredBy'], shared: boolean, speaks: boolean, Vote, why: string][] = [
+    ['nobody', false, false, 'up', 'its agent is silent, its kubelet answers'],
+    ['itself', false, true, 'up', 'the common case'],
+    ['itself', false, false, 'up', 'its agent fell silent, nobody else signed there'],
+    ['nobody', true, true, 'not-looked', 'one of two, nobody knows which'],
+    ['itself', true, true, 'up', 'it signed there'],
+    ['itself', true, false, 'not-looked', 'it signed there once'],
+    ['another', false, true, 'not-looked', 'it lives somewhere else'],
+    ['another', false, false, 'down', 'nobody hears it, and another is in its place'],
+    ['another', true, false, 'down', 'the same, and the roster shows why'],
+    ['own', true, true, 'not-looked', 'we answer ourselves'],
+    ['own', true, false, 'down', 'we answer ourselves, and it is silent'],
+  ]
+  for (const [answeredBy, isShared, speaks, want, why] of rows)
+    t.equal(voteFor({ answeredBy, isShared, speaks }), want, why)
+  t.end()
+})
