@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
+import { replaceFile } from '../net/atomic-file.js'
 
 /** What is remembered over a restart; each name is one file. */
 export type StateName = 'roster.json' | 'zone-config.json' | 'keys.json' | 'heartbeat'
@@ -27,23 +28,6 @@ export interface StateFolder {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
-const replaceFile = async (folder: string, name: string, text: string): Promise<void> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const temporary = join(folder, `.${name}.new`)
-  const file = await open(temporary, 'w', 0o600)
-  try {
-    await file.chmod(0o600)
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(temporary, join(folder, name)).catch(async (error: unknown) => {
-    await rm(temporary, { force: true })
-    throw error
-  })
-}
-
 /** A folder on disk. Writes of one name follow each other; of several waiting texts only the newest is written. */
 export const openStateFolder = (folder: string, log: Logger): StateFolder => {
   const troubles = new Map<StateName, string>()
@@ -53,7 +37,7 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
 
   const writeOnce = async (name: StateName, text: string): Promise<void> => {
     try {
-      await replaceFile(folder, name, text)
+      await replaceFile(folder, name, [Buffer.from(text)])
       failed.delete(name)
       if (troubles.delete(name)) log.info('state is written again', { folder, name })
     } catch (error) {

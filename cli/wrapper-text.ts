@@ -14,8 +14,8 @@ const WORDS: Readonly<Record<string, string>> = {
   'kept-no-node': 'shown: it does not say where it runs',
   'kept-unknown-node': 'shown: nobody has said how its node is',
   'kept-stale-health': 'shown: its node was dead when the agent was last heard, too long ago',
-  'kept-last-of-service':
-    'shown although its node is dead: without it the service would have no endpoint',
+  'kept-last-of-port':
+    'shown although its node is dead: without such ones a port would have no endpoint',
   'no-topology-match': "left out: its node shares no topology key's value with this one",
   'node-not-listed': 'left out: the service asks for topology, and its node is not among the nodes',
   'own-node-not-listed':
@@ -38,7 +38,9 @@ const healthText = (health: HealthView): string => {
 const keysText = ({ isKnown, topologyKeys, topologyTrouble }: ServiceView): string => {
   const keys = topologyKeys.length === 0 ? 'none' : topologyKeys.join(', ')
   if (!isKnown) return 'the Service is not known'
-  return topologyTrouble === null ? keys : `${keys} (the last good ones: ${topologyTrouble})`
+  if (topologyTrouble === null) return keys
+  const why = topologyKeys.length === 0 ? '' : 'the last good ones: '
+  return `${keys} (${why}${topologyTrouble})`
 }
 
 const fateRows = (
@@ -99,7 +101,8 @@ export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string
     `requests   ${requests.gets} gets, ${requests.lists} lists, ${requests.watches} watches; ${requests.passed} passed through, ${requests.unreachable} answered 503 since the apiserver is away\n`,
     ...waiting,
     ...malformed.map(
-      name => paint('yellow', `! topologyKeys of ${clean(name)} cannot be read`) + '\n',
+      name =>
+        paint('yellow', `! topologyKeys of ${clean(name)} cannot be read, or is empty`) + '\n',
     ),
     ...(disk.trouble === null ? [] : [paint('yellow', `! disk: ${clean(disk.trouble)}`), '\n']),
     '\n',

@@ -14,15 +14,27 @@ export interface Clock {
   after(ms: number, wake: () => void): () => void
 }
 
+/** Timers of Node.js take no more: a longer one fires at once. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** A timer of any length. @throws RangeError for what is no length of time: it would fire at once, again and again */
+const after = (ms: number, wake: () => void): (() => void) => {
+  if (Number.isNaN(ms)) throw new RangeError('a timer must be a number of milliseconds, got NaN')
+  let timer: NodeJS.Timeout
+  const start = (left: number): void => {
+    const rest = left - LONGEST_MS
+    timer = rest > 0 ? setTimeout(() => start(rest), LONGEST_MS) : setTimeout(wake, left)
+  }
+  start(ms)
+  return () => clearTimeout(timer)
+}
+
 /** The machine's clock. Its timers keep the process alive until they fire or are cancelled. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   boot: () => uptime() * 1000,
   wall: () => Date.now(),
-  after: (ms, wake) => {
-    const timer = setTimeout(wake, ms)
-    return () => clearTimeout(timer)
-  },
+  after,
 }
 
 /**

@@ -20,6 +20,7 @@ import {
   type Exchange,
   type KubeCall,
 } from './exchange.js'
+import { parseRetryAfter, retryAfterOf } from './retry-after.js'
 import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
 
 /** Limits of one call. */
@@ -28,24 +29,19 @@ export interface CallLimits {
   readonly maxBytes: number
 }
 
-/** Longest `Retry-After` that we follow: an agent that sleeps for hours judges nobody. */
-const MAX_RETRY_AFTER_MS = 300_000
 const MAX_ERROR_BYTES = 64 * 1024
 
 const statusSchema = v.object({
   reason: v.optional(v.string(), ''),
   message: v.optional(v.string(), ''),
+  details: v.optional(v.object({ retryAfterSeconds: v.optional(v.unknown()) })),
 })
 
-/** Sending it twice does what sending it once does. */
-const isIdempotent = (call: KubeCall): boolean =>
-  call.method === 'GET' || (call.body?.type.includes('merge-patch') ?? false)
-
-const parseRetryAfter = (value: string | undefined, wall: number): number | undefined => {
-  if (value === undefined) return undefined
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - wall
-  return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms))
-}
+/**
+ * Whether it may be sent again by itself. No write: the server may have carried the first one out, so that the second
+ * meets a newer version and is refused for a success; and whoever writes looks at the present right before.
+ */
+const mayBeRepeated = (call: KubeCall): boolean => call.method === 'GET'
 
 const parseStatus = (text: string): v.InferOutput<typeof statusSchema> => {
   try {
@@ -201,10 +197,12 @@ export class KubeClient {
       return answer
     }
     try {
-      const { reason, message } = parseStatus(
+      const { reason, message, details } = parseStatus(
         (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8'),
       )
-      const retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.wall())
+      const retryAfterMs =
+        parseRetryAfter(headers['retry-after'], this.#clock.wall()) ??
+        retryAfterOf(details?.retryAfterSeconds)
       throw new KubeStatusError(nameOf(call), {
         status,
         reason: reason === '' ? statusMessage : reason,
@@ -242,7 +240,7 @@ export class KubeClient {
       if (!(error instanceof NoAnswerError)) throw error
       if (!error.wasStale) throw error.cause
       dropIdle(agent)
-      if (!isIdempotent(call)) throw error.cause
+      if (!mayBeRepeated(call)) throw error.cause
     }
     try {
       return await exchange(call, material, agent, signal)

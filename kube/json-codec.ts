@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError, KubeUnreachableError, reasonOf } from '../core/errors.js'
 import { BrokenStreamError, type Codec, type EventReader, type Page } from './codec.js'
+import { parseExactJson } from './exact-json.js'
 import { LineCutter } from './lines.js'
 import { parseWatchEvent, rawName, type WatchEvent } from './watch-event.js'
 
@@ -8,7 +9,7 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024
 
 const parseJson = (path: string, text: string): unknown => {
   try {
-    return JSON.parse(text) as unknown
+    return parseExactJson(text)
   } catch (cause) {
     throw new KubeUnreachableError(`GET ${path}`, 'the answer is not JSON', { cause })
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError, KubeStatusError } from '../core/errors.js'
+import { parseExactJson } from './exact-json.js'
+import { retryAfterOf } from './retry-after.js'
 
 /** One event of a watch, checked as far as the loop needs it. */
 export type WatchEvent<R = unknown> =
@@ -44,12 +46,11 @@ export const statusOf = (
   what: string,
   { code, reason, message, details }: RawStatus,
 ): KubeStatusError => {
-  const seconds = details?.retryAfterSeconds
   return new KubeStatusError(`watch of ${what}`, {
     status: typeof code === 'number' ? code : 500,
     reason: text(reason),
     message: text(message),
-    retryAfterMs: typeof seconds === 'number' ? seconds * 1000 : undefined,
+    retryAfterMs: retryAfterOf(details?.retryAfterSeconds),
   })
 }
 
@@ -73,7 +74,7 @@ const checked = (what: string, type: unknown, object: RawObject): WatchEvent => 
 export const parseWatchEvent = (what: string, line: string): WatchEvent => {
   let raw: unknown
   try {
-    raw = JSON.parse(line)
+    raw = parseExactJson(line)
   } catch {
     // JSON.parse quotes the text, which may be a Secret's.
     throw new InvalidInputError(`line of ${line.length} characters`, 'must be JSON', what)

@@ -5,7 +5,8 @@ import type { Folder } from './disk/folder.js'
 import { makeLastLists, type LastLists } from './disk/last-lists.js'
 import type { SavedItem, SavedItems } from './disk/list-file.js'
 import type { WrapperServer } from './server.js'
-import { RESOURCES, type Resource } from './store/resources.js'
+import { RESOURCES, ROWS, type Resource } from './store/resources.js'
+import { checkUse } from './store/sound.js'
 
 /** How long a start waits for the apiserver, and how often a list is written. */
 export interface PersistenceOptions {
@@ -91,16 +92,28 @@ export class Persistence {
     const { store } = this.#server!
     this.servedFromDisk.set(resource, savedAt)
     if (items === 'absent') store.absent(resource)
-    else store.upstream(resource).replace(items)
+    else store.upstream(resource).replace(items.filter(item => this.#isUsable(resource, item)))
     this.#seams.log.warn('serving from disk until the apiserver answers', {
       ...{ resource, objects: items === 'absent' ? items : items.length },
       savedAt: new Date(savedAt).toISOString(),
     })
   }
 
+  /** What an earlier version of this program kept may be what this one would not have taken. */
+  #isUsable(resource: Resource, { key, raw }: SavedItem): boolean {
+    try {
+      checkUse(ROWS[resource], raw)
+      return true
+    } catch (error) {
+      this.#seams.log.warn('object left out', { what: resource, name: key, error })
+      return false
+    }
+  }
+
   #itemsOf(what: string): SavedItems | undefined {
     const { store } = this.#server!
-    if (what === KEYS) return [...store.keptKeys].map(keysItem)
+    if (what === KEYS)
+      return [...store.keptKeys].filter(([, keys]) => keys.length > 0).map(keysItem)
     const resource = what as Resource
     if (this.#isAbsent(resource)) return 'absent'
     if (!this.isFromApi(resource)) return undefined

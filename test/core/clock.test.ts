@@ -24,6 +24,15 @@ t.test('the machine clock runs forward, fires and cancels', async t => {
   t.ok(systemClock.now() - startedAt >= 15)
 })
 
+t.test('FA22: a timer that is too long for Node.js does not fire at once', async t => {
+  let fired = 0
+  const cancels = [2 ** 31, 1e15, Infinity].map(ms => systemClock.after(ms, () => fired++))
+  t.equal(await sleep(systemClock, 20, never()), true)
+  t.equal(fired, 0)
+  for (const cancel of cancels) cancel()
+  t.throws(() => systemClock.after(NaN, () => undefined), RangeError)
+})
+
 t.test('a sleep passes, or is cut short, and leaves no timer', async t => {
   const clock = new FakeClock()
   const passing = sleep(clock, 100, never())

@@ -12,6 +12,7 @@ import type { DataView, KubeApi } from '../../kube/api.js'
 import { parseConfigMap, parseSecret } from '../../kube/data-view.js'
 import { parseLease } from '../../kube/lease.js'
 import { parseNodeView } from '../../kube/node-view.js'
+import { statusOf } from '../../kube/watch-event.js'
 import { build, never, ok, rawNode } from '../support/built-kube.js'
 import { certificateFor } from '../support/certificates.js'
 import {
@@ -241,11 +242,43 @@ t.test('a kept connection that is dead is replaced, for calls that may be repeat
   const patch = { type: 'json', operations: [] } as const
   await t.rejects(api.patchNode('n1', patch, never), KubeUnreachableError, 'a JSON patch was not')
   t.equal(server.asked.length, 5)
-  const merge = { type: 'merge', body: {} } as const
-  server.script(ok, { kind: 'reset' }, ok)
-  await api.getNode('n1', never)
-  await api.getNode('n1', never)
-  await t.resolves(api.patchNode('n1', merge, never), 'a merge patch was')
+})
+
+t.test('FA22: no write is repeated by itself: the first may have been carried out', async t => {
+  const { api, server } = await plain(t)
+  const patches = [
+    { type: 'merge', body: { metadata: { resourceVersion: '1' } } },
+    { type: 'strategic-merge', body: {} },
+    { type: 'json', operations: [] },
+  ] as const
+  for (const patch of patches) {
+    server.script(ok, { kind: 'reset' })
+    await api.getNode('n1', never)
+    await t.rejects(api.patchNode('n1', patch, never), KubeUnreachableError, patch.type)
+  }
+  t.equal(server.asked.length, 6)
+})
+
+t.test('FA22: what a server asks us to wait has a bound, wherever it stands', async t => {
+  const status = (retryAfterSeconds: unknown) =>
+    answer({ kind: 'Status', reason: 'x', details: { retryAfterSeconds } }, { status: 503 })
+  const rows: [why: string, step: Step, retryAfterMs: number | undefined][] = [
+    ['in the body', status(7), 7_000],
+    ['far too long', status(1e300), 300_000],
+    ['in the past', status(-5), 0],
+    ['no number', status('7'), undefined],
+    ['a header', refusal(503, 'x', { 'retry-after': '9'.repeat(40) }), 300_000],
+    ['a date', refusal(503, 'x', { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }), 300_000],
+    ['nonsense', refusal(503, 'x', { 'retry-after': 'soon' }), undefined],
+  ]
+  for (const [why, step, retryAfterMs] of rows) {
+    const { api } = await plain(t, step)
+    const error: unknown = await api.getNode('n1', never).catch((e: unknown) => e)
+    t.ok(error instanceof KubeStatusError, why)
+    t.equal((error as KubeStatusError).retryAfterMs, retryAfterMs, why)
+  }
+  const told = statusOf('nodes', { code: 429, details: { retryAfterSeconds: 1e300 } })
+  t.equal(told.retryAfterMs, 300_000, 'an ERROR event of a watch')
 })
 
 t.test('close ends calls and watches, and later calls fail', async t => {

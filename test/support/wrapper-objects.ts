@@ -23,7 +23,12 @@ const withNode = (node: string | undefined): JsonMap =>
   node === undefined ? {} : { nodeName: node }
 
 /** A slice of `service`, called `name`. */
-export const makeSlice = (name: string, service: string, places: readonly Place[]): Uint8Array =>
+export const makeSlice = (
+  name: string,
+  service: string,
+  places: readonly Place[],
+  ports: readonly string[] = ['http'],
+): Uint8Array =>
   fromJson('EndpointSlice', {
     metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': service } },
     addressType: 'IPv4',
@@ -32,7 +37,7 @@ export const makeSlice = (name: string, service: string, places: readonly Place[
       conditions: { ready: isReady },
       ...withNode(node),
     })),
-    ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+    ports: ports.map(port => ({ name: port, port: 80, protocol: 'TCP' })),
   })
 
 /** An Endpoints object with one subset. */

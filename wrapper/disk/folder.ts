@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { replaceFile } from '../../net/atomic-file.js'
 
 /** Files that are replaced as a whole, readable by their owner alone. */
 export interface Folder {
@@ -26,23 +27,5 @@ export const openFolder = (path: string): Folder => ({
       throw error
     }
   },
-  replace: async (name, pieces) => {
-    await mkdir(path, { recursive: true, mode: 0o700 })
-    const temporary = join(path, `.${name}.new`)
-    try {
-      const file = await open(temporary, 'w', 0o600)
-      try {
-        // A file that was left behind keeps its mode.
-        await file.chmod(0o600)
-        for (const piece of pieces) await file.write(piece)
-        await file.sync()
-      } finally {
-        await file.close()
-      }
-      await rename(temporary, join(path, name))
-    } catch (error) {
-      await rm(temporary, { force: true })
-      throw error
-    }
-  },
+  replace: (name, pieces) => replaceFile(path, name, pieces),
 })

@@ -158,6 +158,7 @@ class DiskLists implements LastLists {
     const content = contentOf(items)
     if (content === kept.content) return
     try {
+      if (items === 'absent' && (await this.#hasList(resource))) return
       if (bytes > maxBytes) throw new RangeError(`${bytes} bytes are more than ${maxBytes}`)
       await folder.replace(`${resource}.list`, listFile(resource, { savedAt: clock.wall(), items }))
       this.writes++
@@ -168,6 +169,15 @@ class DiskLists implements LastLists {
       this.#fail('the last list cannot be kept on disk', resource, error)
       kept.isChanged = true
     }
+  }
+
+  /**
+   * Whether a list is on disk. It is not given up because the apiserver does not serve the resource: a 404 may come of
+   * whatever stands before an apiserver that is not up, and what is gone cannot be served at the next boot.
+   */
+  async #hasList(resource: string): Promise<boolean> {
+    const saved = await this.load(resource)
+    return saved !== undefined && saved.items !== 'absent'
   }
 
   #fail(message: string, what: string, error: unknown): void {

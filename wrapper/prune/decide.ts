@@ -17,7 +17,7 @@ export interface JudgedService {
 
 const KEPT: Fate = { keep: true, reason: 'kept' }
 const DEAD: Fate = { keep: false, reason: 'node-dead' }
-const LAST: Fate = { keep: true, reason: 'kept-last-of-service' }
+const LAST: Fate = { keep: true, reason: 'kept-last-of-port' }
 
 /** What health makes of an endpoint within the topology, before anybody asks what is left. */
 const byHealth = ({ node }: EndpointView, around: Surroundings): Fate => {
@@ -38,8 +38,8 @@ const byHealth = ({ node }: EndpointView, around: Surroundings): Fate => {
  * What becomes of the endpoints of one service and one address family, those of all its slices together: one fate per
  * endpoint, in the same order.
  *
- * Topology comes first and fails closed, then health, which fails open: it takes endpoints only where one that is not
- * dead, and that a proxy would use, is left within the topology.
+ * Topology comes first and fails closed, then health, which fails open: it takes endpoints only where for each of their
+ * ports one that is not dead, and that a proxy would use, is left within the topology.
  */
 export const decide = (
   service: JudgedService,
@@ -51,6 +51,9 @@ export const decide = (
     const reason = outside[at]
     return reason === undefined ? byHealth(endpoint, around) : { keep: false, reason }
   })
-  const isServed = endpoints.some(({ isUsable }, at) => isUsable && fates[at]!.keep)
-  return isServed ? fates : fates.map(fate => (fate === DEAD ? LAST : fate))
+  const served = new Set<string>()
+  for (const [at, endpoint] of endpoints.entries())
+    if (endpoint.isUsable && fates[at]!.keep) for (const port of endpoint.ports) served.add(port)
+  const isLast = ({ ports }: EndpointView): boolean => ports.some(port => !served.has(port))
+  return fates.map((fate, at) => (fate === DEAD && isLast(endpoints[at]!) ? LAST : fate))
 }

@@ -10,8 +10,8 @@ export type KeepReason =
   | 'kept-unknown-node'
   /** Its node was dead when we last heard; that is too long ago. */
   | 'kept-stale-health'
-  /** Its node is dead, and without it the service would have no endpoint to send traffic to. */
-  | 'kept-last-of-service'
+  /** Its node is dead, and without such ones a port of the service would have no endpoint to send traffic to. */
+  | 'kept-last-of-port'
   /** It stands for the whole object: its annotations name it as this node's way to the apiserver. */
   | 'local-endpoint'
 

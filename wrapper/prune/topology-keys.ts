@@ -4,7 +4,7 @@
 export interface ServiceRule {
   /** Empty: no topology. */
   readonly keys: readonly string[]
-  /** What is wrong with the annotation as it is now; the keys are then the last good ones. */
+  /** What is wrong with the annotation as it is now; the keys are then the last good ones, or none if it is empty. */
   readonly trouble?: string
 }
 
@@ -30,6 +30,9 @@ const isLabelKey = (key: string): boolean => {
   return prefix.length <= MAX_PREFIX && PREFIX.test(prefix) && NAME.test(key.slice(slash + 1))
 }
 
+/** As SuperEdge reads it; but hardly what somebody wanted who wrote it. */
+const EMPTY = 'topologyKeys is empty: it asks for no topology'
+
 const readKeys = (text: string): readonly string[] | undefined => {
   let keys: unknown
   try {
@@ -44,8 +47,8 @@ const readKeys = (text: string): readonly string[] | undefined => {
 }
 
 /**
- * The rule that the annotation `topologyKeys` asks for; no annotation and an empty list ask for none. A text that is no
- * list of at most 16 label keys keeps the last good rule and says so. If there never was a good one, only endpoints on the
+ * The rule that the annotation `topologyKeys` asks for; no annotation, an empty list and an empty text ask for none, the
+ * last of which is said to be odd. A text that is no list of at most 16 label keys keeps the last good rule and says so. If there never was a good one, only endpoints on the
  * node itself are left: a typing error must not send traffic through the whole cluster.
  */
 export const parseTopologyKeys = (
@@ -53,10 +56,11 @@ export const parseTopologyKeys = (
   last: ServiceRule | undefined,
 ): ServiceRule => {
   if (text === undefined) return { keys: [] }
+  if (text.trim() === '') return { keys: [], trouble: EMPTY }
   const keys = readKeys(text)
   if (keys !== undefined) return { keys }
   return {
-    keys: last?.keys ?? OWN_NODE_ONLY,
+    keys: last === undefined || last.trouble === EMPTY ? OWN_NODE_ONLY : last.keys,
     trouble: `topologyKeys must be a JSON list of at most ${MAX_KEYS} label keys`,
   }
 }

@@ -17,20 +17,21 @@ const isAlwaysNear = ({ node }: EndpointView, { self }: Surroundings): boolean =
   node === undefined || node === self
 
 /**
- * The keys that count. One key is enough, so all of them do; in the ordered mode it is the first that finds an endpoint
- * to send traffic to, or else the first that finds any.
+ * The key that counts for a port in the ordered mode: the first that finds an endpoint to send traffic to, or else the
+ * first that finds any.
  */
-const countingKeys = (
+const firstKey = (
   keys: readonly string[],
+  port: string,
   endpoints: readonly EndpointView[],
   around: Surroundings,
 ): readonly string[] => {
-  if (around.keysMode === 'any') return keys
   const own = around.nodeLabels(around.self)
   const finds = (key: string, isWanted: (endpoint: EndpointView) => boolean): boolean =>
     endpoints.some(
       endpoint =>
         endpoint.node !== undefined &&
+        endpoint.ports.includes(port) &&
         isWanted(endpoint) &&
         shares(key, own, around.nodeLabels(endpoint.node)),
     )
@@ -38,6 +39,18 @@ const countingKeys = (
     isUsable && (node === around.self || !around.healthIsFresh || around.health(node!) !== 'dead')
   const first = keys.find(key => finds(key, isAlive)) ?? keys.find(key => finds(key, () => true))
   return first === undefined ? [] : [first]
+}
+
+/** The keys that count for endpoints with these ports. One key is enough, so in the mode `any` all of them do. */
+const countingKeys = (
+  keys: readonly string[],
+  endpoints: readonly EndpointView[],
+  around: Surroundings,
+): ((ports: readonly string[]) => readonly string[]) => {
+  if (around.keysMode === 'any') return () => keys
+  const all = [...new Set(endpoints.flatMap(({ ports }) => ports))]
+  const ofPort = new Map(all.map(port => [port, firstKey(keys, port, endpoints, around)]))
+  return ports => ports.flatMap(port => ofPort.get(port)!)
 }
 
 const whyFar = (node: string, own: Labels | undefined, around: Surroundings): CutReason => {
@@ -58,12 +71,14 @@ export const outsideTopology = (
   if (keys.length === 0) return endpoints.map(() => undefined)
   const own = around.nodeLabels(around.self)
   const counting = countingKeys(keys, endpoints, around)
-  const byNode = new Map<string, CutReason | undefined>()
+  const known = new Map<readonly string[], Map<string, CutReason | undefined>>()
   return endpoints.map(endpoint => {
-    const { node } = endpoint
+    const { node, ports } = endpoint
     if (node === undefined || isAlwaysNear(endpoint, around)) return undefined
+    const byNode = known.get(ports) ?? new Map<string, CutReason | undefined>()
+    known.set(ports, byNode)
     if (!byNode.has(node)) {
-      const isNear = counting.some(key => shares(key, own, around.nodeLabels(node)))
+      const isNear = counting(ports).some(key => shares(key, own, around.nodeLabels(node)))
       byNode.set(node, isNear ? undefined : whyFar(node, own, around))
     }
     return byNode.get(node)

@@ -91,7 +91,17 @@ const PLAIN: Pick<Format, 'type' | 'refusal'> = {
   refusal: refusal => Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`),
 }
 
-const internal = (): Refusal => new Refusal(500, 'InternalError', 'internal error')
+const INTERNAL = 'InternalError'
+const internal = (why = 'internal error'): Refusal => new Refusal(500, INTERNAL, why)
+
+/** What makes an answer of objects; one that no answer can be made of is named. @throws Refusal 500 */
+const tell = <T>({ row }: Target, key: string, work: () => T): T => {
+  try {
+    return work()
+  } catch (error) {
+    throw internal(`${row.resource} ${key} cannot be told: ${reasonOf(error)}`)
+  }
+}
 
 const splitUrl = (url: string): readonly [path: string, query: string] => {
   const at = url.indexOf('?')
@@ -120,13 +130,14 @@ export class Reads {
     this.#options = { fillMs: 10_000, versionMs: 3_000, bookmarkMs: 60_000, ...options }
     this.#seams = seams
     const { store, clock, random } = seams
-    this.watches = new Watches({ store, clock, random, bookmarkMs: this.#options.bookmarkMs })
+    const { bookmarkMs } = this.#options
+    this.watches = new Watches({ store, clock, random, log: seams.log, bookmarkMs })
   }
 
   /** Takes over a request. Never throws. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.#handle(request, response).catch((error: unknown) => {
-      this.#seams.log.error('bug: a read failed', {
+      this.#seams.log.error('a read failed', {
         path: request.url?.split('?', 1)[0],
         error: reasonOf(error),
       })
@@ -161,7 +172,9 @@ export class Reads {
       const signal = closeSignal(response)
       await this.#answer({ target, query, request, response, format, signal }, isWatch)
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof Refusal) || response.headersSent) throw error
+      if (error.reason === INTERNAL)
+        this.#seams.log.error('a read failed', { path, error: error.said })
       this.#refuse(response, format, error)
     }
   }
@@ -228,7 +241,7 @@ export class Reads {
       const record = this.#seams.store.table(target.row.resource).get(keyOf(target))
       if (record === undefined) throw notFound(subjectOf(target), target.name!)
       this.counts.gets++
-      const body = format.object(servedBytes(record))
+      const body = tell(target, record.key, () => format.object(servedBytes(record)))
       sendWhole(response, { code: 200, type: format.type }, body)
     }
   }
@@ -245,14 +258,20 @@ export class Reads {
       if (response.destroyed) return
       const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
       this.counts.lists++
+      let told = ''
       const items = {
         *[Symbol.iterator]() {
-          for (const record of page.records) yield servedBytes(record)
+          for (const record of page.records) {
+            told = record.key
+            yield servedBytes(record)
+          }
         },
       }
+      const chunks = format.list(page, items)[Symbol.iterator]()
+      const next = () => tell(target, told, () => chunks.next())
       const gzip = takesGzip(request.headers['accept-encoding']?.toString())
       const head = { code: 200, type: format.type }
-      await sendChunks(response, head, format.list(page, items), gzip)
+      await sendChunks(response, head, { [Symbol.iterator]: () => ({ next }) }, gzip)
     }
   }
 

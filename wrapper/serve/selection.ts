@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { parseFieldSelector, type FieldTerm } from '../../kube/field-selector.js'
 import { parseLabelSelector } from '../../kube/label-selector.js'
+import { readUnschedulable } from '../wire/node.js'
 import { readService } from '../wire/service.js'
-import { toJson } from '../wire/to-json.js'
 import type { Selection } from '../store/reader.js'
 import type { Stored } from '../store/stored.js'
 import type { Row } from '../store/resources.js'
@@ -33,11 +33,6 @@ const complaint =
       : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
   }
 
-const unschedulable = (raw: Uint8Array): string => {
-  const spec = toJson('Node', raw)['spec'] as Readonly<{ unschedulable?: boolean }> | undefined
-  return String(spec?.unschedulable === true)
-}
-
 const valueOf = (field: string, { key, raw }: Stored): string => {
   const slash = key.indexOf('/')
   switch (field) {
@@ -50,7 +45,7 @@ const valueOf = (field: string, { key, raw }: Stored): string => {
     case 'spec.type':
       return readService(raw).type
     default:
-      return unschedulable(raw)
+      return String(readUnschedulable(raw))
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
-import { expired, type Refusal } from '../../kube/status.js'
+import { reasonOf } from '../../core/errors.js'
+import { expired, Refusal } from '../../kube/status.js'
 import { servedBytes, type Stored } from '../store/stored.js'
 import type { Reader } from '../store/reader.js'
 import type { Row } from '../store/resources.js'
@@ -35,6 +36,8 @@ export interface WatchSeams {
   readonly frames: Frames
   /** Told once, when it is over. */
   readonly onEnd: (session: WatchSession) => void
+  /** Told before that when an object could not be told to the client. */
+  readonly onFailure: (trouble: string) => void
 }
 
 /** Events that one watcher writes before it is another's turn. */
@@ -43,6 +46,10 @@ const PER_TURN = 64
 const MOST_UNREAD = 128 * 1024
 /** For the last words to a client that does not read. */
 const LAST_WORDS_MS = 5_000
+
+/** Whether a watcher's own words failed it: those of an object that no JSON can be made of, for example. */
+const untold = (key: string, error: unknown): Refusal =>
+  new Refusal(500, 'InternalError', `${key} cannot be told: ${reasonOf(error)}`)
 
 const overtaken = (version: number): Refusal =>
   expired(`too old resource version: ${version} (the watch fell behind)`)
@@ -56,6 +63,8 @@ export class WatchSession implements Pumped {
   #state: readonly Stored[]
   readonly #cancels = new Set<() => void>()
   #shown = 0
+  /** The object that is being told. */
+  #telling = ''
   #owesMark: boolean
   #owesBookmark = false
   #isOver = false
@@ -83,9 +92,19 @@ export class WatchSession implements Pumped {
     seams.pump.add(this)
   }
 
-  /** @inheritdoc */
+  /** Never throws: what cannot be told ends this watch, and no other. */
   turn(): boolean {
     if (this.#isOver) return false
+    try {
+      return this.#write()
+    } catch (error) {
+      const refusal = untold(`${this.#plan.row.resource} ${this.#telling}`, error)
+      this.#seams.onFailure(refusal.said)
+      return this.#endWith(refusal)
+    }
+  }
+
+  #write(): boolean {
     for (let n = 0; n < PER_TURN; n++) {
       if (this.#reader.isLost) return this.#fallBehind()
       if (this.#response.writableLength >= MOST_UNREAD) return false
@@ -107,7 +126,11 @@ export class WatchSession implements Pumped {
 
   #fallBehind(): false {
     this.wasOvertaken = true
-    this.#response.write(this.#plan.format.error(overtaken(this.#reader.version)))
+    return this.#endWith(overtaken(this.#reader.version))
+  }
+
+  #endWith(refusal: Refusal): false {
+    this.#response.write(this.#plan.format.error(refusal))
     this.end()
     return false
   }
@@ -117,6 +140,7 @@ export class WatchSession implements Pumped {
     const { format, row } = this.#plan
     const record = this.#state[this.#shown++]
     if (record !== undefined) {
+      this.#telling = record.key
       this.events++
       return format.event('ADDED', servedBytes(record))
     }
@@ -128,6 +152,7 @@ export class WatchSession implements Pumped {
     }
     const seen = reader.next()
     if (seen !== undefined) {
+      this.#telling = seen.record.key
       this.events++
       return this.#seams.frames.of(seen, format)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { WatchOptions } from '../../kube/list-options.js'
 import { expired } from '../../kube/status.js'
@@ -29,6 +30,7 @@ export interface WatchesSeams {
   readonly store: Store
   readonly clock: Clock
   readonly random: Random
+  readonly log: Logger
   readonly bookmarkMs: number
 }
 
@@ -62,6 +64,9 @@ export class Watches {
   #events = 0
   /** Watches that were ended because their client was too slow. */
   overtaken = 0
+  /** Watches that were ended because an object could not be told. */
+  failed = 0
+  #lastFailure = ''
 
   constructor(seams: WatchesSeams) {
     this.#seams = seams
@@ -98,7 +103,11 @@ export class Watches {
       response,
       this.#begin(asked, room),
       { row: target.row, format, bookmarks, bookmarkMs, lastsMs: seconds * 1_000 },
-      { clock, pump: room.pump, frames: room.frames, onEnd: over => this.#ended(over) },
+      {
+        ...{ clock, pump: room.pump, frames: room.frames },
+        onEnd: over => this.#ended(over),
+        onFailure: trouble => this.#failed(trouble),
+      },
     )
     this.#sessions.add(session)
   }
@@ -124,6 +133,14 @@ export class Watches {
     const state = sendsInitial === false ? [] : listPage(table, target, chosen, WHOLE).records
     const reader = readFrom(versions.newest, history.end)
     return { state, isMarked: sendsInitial === true && bookmarks, reader }
+  }
+
+  /** Its client comes back at once, and fails again: that is no news. */
+  #failed(trouble: string): void {
+    this.failed++
+    if (trouble === this.#lastFailure) return
+    this.#lastFailure = trouble
+    this.#seams.log.error('a watch is ended: an object cannot be told', { trouble })
   }
 
   #ended(session: WatchSession): void {

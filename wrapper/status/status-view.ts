@@ -38,7 +38,7 @@ export interface WrapperStatusView {
   readonly ready: { readonly isReady: boolean; readonly reason: string }
   readonly resources: readonly ResourceView[]
   readonly health: HealthView
-  /** Services whose annotation `topologyKeys` cannot be read: the last good keys count. */
+  /** Services whose annotation `topologyKeys` cannot be read: the last good keys count, or none where it is empty. */
   readonly malformed: readonly string[]
   readonly requests: {
     readonly gets: number

@@ -8,6 +8,11 @@ export interface EndpointView extends Range {
   readonly node: string | undefined
   /** Its first address. Read from the bytes each time: for people, not for rules. */
   readonly address: string
+  /**
+   * The ports that it serves, by name and protocol: `http TCP`. Never empty: an empty text stands for what lists none.
+   * All endpoints that are listed together share one array.
+   */
+  readonly ports: readonly string[]
   /** Would a proxy send traffic to it: ready, or still serving while it terminates. */
   readonly isUsable: boolean
 }
@@ -45,21 +50,47 @@ const hostnameOf = (entry: Fields): string | undefined => {
   return key === HOSTNAME ? value : undefined
 }
 
+/** Where to find a port's protocol; its name is always the first field. */
+const portOf = (port: Fields, protocol: number): string => {
+  let name = ''
+  // What is not said is TCP.
+  let over = 'TCP'
+  while (port.next()) {
+    if (port.number === 1) name = port.text()
+    else if (port.number === protocol) over = port.text() || over
+  }
+  return `${name} ${over}`
+}
+
+const NO_PORTS: readonly string[] = ['']
+
+/** The ports in these fields, under one number. Proxies tell them apart by name and protocol. */
+export const readPorts = (fields: Fields, number: number, protocol: number): readonly string[] => {
+  const ports: string[] = []
+  while (fields.next()) if (fields.number === number) ports.push(portOf(fields.inside(), protocol))
+  return ports.length === 0 ? NO_PORTS : ports
+}
+
 /** A view keeps offsets instead of texts: most addresses are never asked for. */
 export class EndpointInBytes implements EndpointView {
   readonly start: number
   readonly end: number
   readonly node: string | undefined
   readonly isUsable: boolean
+  readonly ports: readonly string[]
   readonly #raw: Buffer
   readonly #from: number
   readonly #to: number
 
   /** Reads the field that `field` stands on. */
-  constructor(field: Fields, shape: EndpointShape, isListedReady: boolean) {
+  constructor(
+    field: Fields,
+    shape: EndpointShape,
+    { isReady, ports }: { readonly isReady: boolean; readonly ports: readonly string[] },
+  ) {
     let node: string | undefined
     let hostname: string | undefined
-    let isUsable = isListedReady
+    let isUsable = isReady
     let from = 0
     let to = 0
     const inside = field.inside()
@@ -77,6 +108,7 @@ export class EndpointInBytes implements EndpointView {
     // An empty name is no name.
     this.node = (node ?? '') === '' ? hostname : node
     this.isUsable = isUsable
+    this.ports = ports
     this.#raw = field.raw
     this.#from = from
     this.#to = to

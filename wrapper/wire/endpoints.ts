@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { EndpointInBytes, type EndpointShape, type EndpointView } from './endpoint.js'
+import { EndpointInBytes, readPorts, type EndpointShape, type EndpointView } from './endpoint.js'
 import { cut, Fields } from './fields.js'
 import { Sink } from './sink.js'
 
@@ -11,16 +11,19 @@ export interface EndpointsView {
 const SUBSET = 2
 const ADDRESSES = 1
 const NOT_READY_ADDRESSES = 2
+const PORTS = 3
+const PORT_PROTOCOL = 3
 const SHAPE: EndpointShape = { address: 1, node: 4, topology: 0, conditions: 0 }
 
 /** The addresses of the subset that `subset` stands on, with their places in the whole object. */
 const readSubset = (subset: Fields): EndpointView[] => {
   const found: EndpointView[] = []
+  const ports = readPorts(subset.inside(), PORTS, PORT_PROTOCOL)
   const inside = subset.inside()
   while (inside.next()) {
-    if (inside.number === ADDRESSES) found.push(new EndpointInBytes(inside, SHAPE, true))
-    else if (inside.number === NOT_READY_ADDRESSES)
-      found.push(new EndpointInBytes(inside, SHAPE, false))
+    const isReady = inside.number === ADDRESSES
+    if (isReady || inside.number === NOT_READY_ADDRESSES)
+      found.push(new EndpointInBytes(inside, SHAPE, { isReady, ports }))
   }
   return found
 }

@@ -67,6 +67,18 @@ export class Fields {
     return this.#value
   }
 
+  /** The number of the present field, as an int64, in digits: all of them. */
+  decimal(): string {
+    const near = this.integer()
+    if (Number.isSafeInteger(near)) return String(near)
+    let at = this.start
+    while (this.raw[at]! >= 128) at++
+    let exact = 0n
+    for (let shift = 0n; ++at < this.end; shift += 7n)
+      exact |= BigInt(this.raw[at]! & 0x7f) << shift
+    return String(BigInt.asIntN(64, exact))
+  }
+
   /** The bytes that the present field holds; a part of `raw`, not a copy. */
   content(): Uint8Array {
     if (this.type !== BYTES) throw new WireError(`field ${this.number}`, 'must be bytes')

@@ -2,7 +2,7 @@
 import type { JsonMap } from './kinds.js'
 import { messageOf, type Field, type Message, type Shape, type Simple } from './schema.js'
 import { Sink } from './sink.js'
-import { FIRST_SECOND, LAST_SECOND } from './time.js'
+import { FIRST_SECOND, secondsOf } from './time.js'
 import { WireError } from './wire-error.js'
 
 /** Where a value goes, and what to call it when it is wrong. */
@@ -21,6 +21,19 @@ const refuse = ({ message, field }: Target, rule: string): never => {
 
 const MAX_INT32 = 2 ** 31
 
+/** How numbers come that JavaScript would round. */
+const LONG = /^-?\d{16,19}$/
+
+const writeInt64 = (target: Target, number: number, value: unknown): void => {
+  if (typeof value !== 'string' || !LONG.test(value)) {
+    writeInteger(target, number, value)
+    return
+  }
+  const exact = BigInt(value)
+  if (BigInt.asIntN(64, exact) !== exact) refuse(target, 'must fit 64 bits')
+  target.sink.long(number, exact)
+}
+
 const writeInteger = (target: Target, number: number, value: unknown): void => {
   if (!Number.isSafeInteger(value)) refuse(target, 'must be a whole number')
   target.sink.number(number, value as number)
@@ -37,13 +50,10 @@ const writeText = (target: Target, number: number, value: unknown): void => {
   target.sink.text(number, value as string)
 }
 
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
-
 /** Whole seconds, as Go writes them; its zero is a message without fields. */
 const writeTime = (target: Target, number: number, value: unknown): void => {
-  const seconds =
-    typeof value === 'string' && RFC3339.test(value) ? Math.floor(Date.parse(value) / 1000) : NaN
-  if (!(seconds >= FIRST_SECOND && seconds <= LAST_SECOND)) refuse(target, 'must be a time')
+  const seconds = typeof value === 'string' ? secondsOf(value) : NaN
+  if (Number.isNaN(seconds)) refuse(target, 'must be a time')
   target.sink.message(number, inside =>
     seconds === FIRST_SECOND ? inside : inside.number(1, seconds).number(2, 0),
   )
@@ -77,7 +87,7 @@ const WRITERS: Readonly<Record<Simple, (target: Target, number: number, value: u
     string: writeText,
     bool: writeBool,
     int32: writeInt32,
-    int64: writeInteger,
+    int64: writeInt64,
     Time: writeTime,
     Quantity: writeQuantity,
     IntOrString: writeIntOrString,
@@ -137,7 +147,7 @@ const writeMessage = (sink: Sink, message: Message, value: JsonMap): void => {
 }
 
 /**
- * The object's protobuf bytes, as Go writes them. Names that the table does not know (`apiVersion` and `kind` among
+ * The object's protobuf bytes, as Go writes them. A number of 64 bits may be given in digits, as text of 16 and more. Names that the table does not know (`apiVersion` and `kind` among
  * them) are left out, a value of the wrong type is refused. @throws WireError
  */
 export const fromJson = (shape: Shape, value: JsonMap): Uint8Array => {

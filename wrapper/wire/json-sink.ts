@@ -60,6 +60,14 @@ export class JsonSink extends Growing {
     return this
   }
 
+  /** A value that is JSON already. */
+  raw(json: string): this {
+    this.#comma()
+    this.copy(encoder.encode(json))
+    this.#isFirst = false
+    return this
+  }
+
   /** UTF-8 text, between quotes. What is no UTF-8 becomes U+FFFD, as in Go. */
   text(raw: Buffer, { start, end }: Range): this {
     this.#comma()

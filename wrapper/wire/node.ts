@@ -7,6 +7,8 @@ export interface NodeView {
   readonly internalIPs: readonly string[]
 }
 
+const SPEC = 2
+const UNSCHEDULABLE = 4
 const STATUS = 3
 const ADDRESSES = 5
 const ADDRESS_TYPE = 1
@@ -40,4 +42,16 @@ export const readNode = (raw: Uint8Array): NodeView => {
   while (fields.next())
     if (fields.number === STATUS) internalIPs.push(...readInternalIPs(fields.inside()))
   return { labels: readLabels(raw), internalIPs }
+}
+
+/** `spec.unschedulable` of a Node. @throws WireError */
+export const readUnschedulable = (raw: Uint8Array): boolean => {
+  let isSo = false
+  const fields = new Fields(raw)
+  while (fields.next()) {
+    if (fields.number !== SPEC) continue
+    const spec = fields.inside()
+    while (spec.next()) if (spec.number === UNSCHEDULABLE) isSo = spec.integer() !== 0
+  }
+  return isSo
 }

@@ -16,7 +16,7 @@ export const varintSize = (value: number): number => {
 export class Sink extends Growing {
   varint(value: number): this {
     this.reserve(value < 0 ? 10 : varintSize(value))
-    if (value < 0) return this.#negative(value)
+    if (value < 0) return this.#long(BigInt(value))
     let rest = value
     for (; rest >= LOW; rest = Math.floor(rest / 128)) this.#put((rest % 128) | 0x80)
     for (rest >>>= 0; rest >= 128; rest >>>= 7) this.#put((rest & 0x7f) | 0x80)
@@ -27,6 +27,12 @@ export class Sink extends Growing {
   /** A whole field that is a number. */
   number(field: number, value: number): this {
     return this.varint(field * 8 + VARINT).varint(value)
+  }
+
+  /** A whole field that is a number of 64 bits. */
+  long(field: number, value: bigint): this {
+    this.varint(field * 8 + VARINT).reserve(10)
+    return this.#long(value)
   }
 
   /** A whole field that is text. */
@@ -68,8 +74,8 @@ export class Sink extends Growing {
     this.memory[this.used++] = byte
   }
 
-  #negative(value: number): this {
-    let rest = BigInt.asUintN(64, BigInt(value))
+  #long(value: bigint): this {
+    let rest = BigInt.asUintN(64, value)
     for (; rest >= 128n; rest >>= 7n) this.#put(Number(rest & 0x7fn) | 0x80)
     this.#put(Number(rest))
     return this

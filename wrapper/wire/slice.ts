@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { EndpointInBytes, type EndpointShape, type EndpointView } from './endpoint.js'
+import { EndpointInBytes, readPorts, type EndpointShape, type EndpointView } from './endpoint.js'
 import { cut, Fields } from './fields.js'
 import { readLabels } from './meta.js'
 
@@ -14,6 +14,8 @@ export interface SliceView {
 
 const SERVICE_NAME = 'kubernetes.io/service-name'
 const ENDPOINT = 2
+const PORTS = 3
+const PORT_PROTOCOL = 2
 const ADDRESS_TYPE = 4
 const SHAPE: EndpointShape = { address: 1, node: 6, topology: 5, conditions: 2 }
 
@@ -22,8 +24,9 @@ export const readSlice = (raw: Uint8Array): SliceView => {
   const endpoints: EndpointView[] = []
   let addressType = ''
   const fields = new Fields(raw)
+  const listed = { isReady: true, ports: readPorts(fields.again(), PORTS, PORT_PROTOCOL) }
   while (fields.next()) {
-    if (fields.number === ENDPOINT) endpoints.push(new EndpointInBytes(fields, SHAPE, true))
+    if (fields.number === ENDPOINT) endpoints.push(new EndpointInBytes(fields, SHAPE, listed))
     else if (fields.number === ADDRESS_TYPE) addressType = fields.text()
   }
   const service = readLabels(raw).get(SERVICE_NAME)

@@ -2,5 +2,29 @@
 
 /** 0001-01-01T00:00:00Z in seconds, which is Go's zero time: "never". */
 export const FIRST_SECOND = -62_135_596_800
-/** 9999-12-31T23:59:59Z in seconds: RFC 3339 has four digits for the year. */
-export const LAST_SECOND = 253_402_300_799
+/** The Gregorian calendar repeats itself; `Date` knows only a part of the years that 64 bits can count. */
+const CYCLE_YEARS = 400
+const CYCLE_SECONDS = 12_622_780_800
+/** A year of the cycle that `Date` writes with four digits. */
+const BASE_YEAR = 2_000
+const BASE_SECOND = 946_684_800
+
+/** Seconds since the epoch as Go writes them, whatever the year: four digits of it at least. */
+export const timeText = (seconds: number): string => {
+  const cycles = Math.floor((seconds - BASE_SECOND) / CYCLE_SECONDS)
+  const date = new Date((seconds - cycles * CYCLE_SECONDS) * 1000)
+  const year = date.getUTCFullYear() + cycles * CYCLE_YEARS
+  const digits = String(Math.abs(year)).padStart(4, '0')
+  return `${year < 0 ? '-' : ''}${digits}${date.toISOString().slice(4, -5)}Z`
+}
+
+const RFC3339 = /^(-?\d{4,12})(-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))$/
+
+/** The whole seconds of a time as `timeText` writes it, or with fractions and an offset; NaN for what is none. */
+export const secondsOf = (text: string): number => {
+  const [, yearText = '', rest = ''] = RFC3339.exec(text) ?? []
+  const year = Number(yearText)
+  const cycles = Math.floor((year - BASE_YEAR) / CYCLE_YEARS)
+  const base = Date.parse(`${year - cycles * CYCLE_YEARS}${rest}`)
+  return Math.floor(base / 1000) + cycles * CYCLE_SECONDS
+}

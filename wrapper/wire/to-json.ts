@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Fields, type Range } from './fields.js'
+import { BYTES, Fields, type Range } from './fields.js'
 import { JsonSink } from './json-sink.js'
 import type { JsonMap } from './kinds.js'
 import { isScalar, messageOf, type Field, type Message, type Shape, type Simple } from './schema.js'
 import { Sink } from './sink.js'
-import { FIRST_SECOND, LAST_SECOND } from './time.js'
+import { FIRST_SECOND, timeText } from './time.js'
 import { WireError } from './wire-error.js'
 
 /** Go's zero time is null. */
 const readTime = (time: Fields): string | null => {
   let seconds = FIRST_SECOND
   while (time.next()) if (time.number === 1) seconds = time.integer()
-  if (seconds === FIRST_SECOND) return null
-  if (seconds < FIRST_SECOND || seconds > LAST_SECOND)
-    throw new WireError('time', 'must lie in the years 1 to 9999')
-  return `${new Date(seconds * 1000).toISOString().slice(0, -5)}Z`
+  return seconds === FIRST_SECOND ? null : timeText(seconds)
 }
 
 const readQuantity = (quantity: Fields): string => {
@@ -35,15 +32,17 @@ const readIntOrString = (either: Fields): number | string => {
   return isText ? text : number
 }
 
-/** The fields that somebody manages are JSON already. */
-const readFieldsV1 = (fieldsV1: Fields): unknown => {
+/** The fields that somebody manages are JSON already. Written as they are: no nesting is too deep. */
+const readFieldsV1 = (fieldsV1: Fields): string => {
   let text = 'null'
   while (fieldsV1.next()) if (fieldsV1.number === 1) text = fieldsV1.text()
   try {
-    return JSON.parse(text) as unknown
+    JSON.parse(text)
   } catch {
     throw new WireError('fieldsV1', 'must be JSON')
   }
+  // Between its parts only; an event is one line.
+  return text.replaceAll('\n', ' ')
 }
 
 const writeSimple = (json: JsonSink, type: Simple, field: Fields): void => {
@@ -58,7 +57,7 @@ const writeSimple = (json: JsonSink, type: Simple, field: Fields): void => {
       json.ascii(String(field.integer() | 0))
       break
     case 'int64':
-      json.ascii(String(field.integer()))
+      json.ascii(field.decimal())
       break
     case 'Time':
       json.value(readTime(field.inside()))
@@ -70,7 +69,7 @@ const writeSimple = (json: JsonSink, type: Simple, field: Fields): void => {
       json.value(readIntOrString(field.inside()))
       break
     case 'FieldsV1':
-      json.value(readFieldsV1(field.inside()))
+      json.raw(readFieldsV1(field.inside()))
   }
 }
 
@@ -133,18 +132,43 @@ const writeEntry = (json: JsonSink, type: Field['type'], entry: Fields): void =>
   else writeZero(json, type)
 }
 
-const inOrder = (fields: Fields): Fields => {
-  const all: { readonly number: number; readonly bytes: Uint8Array }[] = []
-  while (fields.next()) all.push({ number: fields.number, bytes: fields.whole() })
-  all.sort((a, b) => a.number - b.number)
+interface Piece {
+  readonly number: number
+  readonly whole: Uint8Array
+  /** Undefined for a number. */
+  readonly content: Uint8Array | undefined
+}
+
+/** What is given more than once and is no list: of messages the sum counts, of others the last. */
+const writeOnce = (sink: Sink, { type }: Field, pieces: readonly Piece[]): void => {
+  const last = pieces.at(-1)!
+  const parts = pieces.map(({ content }) => content)
+  if (pieces.length === 1 || isScalar(type) || parts.includes(undefined)) sink.copy(last.whole)
+  else sink.bytes(last.number, Buffer.concat(parts.filter(part => part !== undefined)))
+}
+
+/** The fields as Go would have written them: in the order of their numbers, each once that is no list. */
+const inOrder = (message: Message, fields: Fields): Fields => {
+  const all = new Map<number, Piece[]>()
+  while (fields.next()) {
+    const content = fields.type === BYTES ? fields.content() : undefined
+    const piece = { number: fields.number, whole: fields.whole(), content }
+    const pieces = all.get(piece.number)
+    if (pieces === undefined) all.set(piece.number, [piece])
+    else pieces.push(piece)
+  }
   const sink = new Sink()
-  for (const { bytes } of all) sink.copy(bytes)
+  for (const field of message.fields) {
+    const pieces = all.get(field.number) ?? []
+    if (field.form !== 'one') for (const { whole } of pieces) sink.copy(whole)
+    else if (pieces.length > 0) writeOnce(sink, field, pieces)
+  }
   return new Fields(sink.take())
 }
 
 const BRACKETS = { one: undefined, list: ['[', ']'], map: ['{', '}'] } as const
 
-/** @returns false when the fields are not in the order of their numbers */
+/** @returns false when the fields are not in the order of their numbers, or one stands twice that is no list */
 const writeFields = (json: JsonSink, message: Message, fields: Fields): boolean => {
   /** Of the next field of the message that nothing was said of. */
   let next = 0
@@ -168,7 +192,7 @@ const writeFields = (json: JsonSink, message: Message, fields: Fields): boolean 
       const brackets = BRACKETS[field.form]
       if (brackets !== undefined) json.open(brackets[0])
       bracket = brackets?.[1]
-    } else if (field.form === 'one') throw new WireError(field.name, 'must be given once')
+    } else if (field.form === 'one') return false
     if (field.form === 'map') writeEntry(json, field.type, fields.inside())
     else writeValue(json, field.type, fields)
   }
@@ -183,9 +207,9 @@ const writeObject = (json: JsonSink, message: Message, fields: Fields, first: st
   if (first !== '') json.ascii(first)
   const { mark } = json
   if (!writeFields(json, message, fields)) {
-    // Go writes them in order; anything else is put in order and read again.
+    // Go writes them so; anything else is put in order and read again.
     json.back(mark)
-    writeFields(json, message, inOrder(fields.again()))
+    writeFields(json, message, inOrder(message, fields.again()))
   }
   json.close('}')
 }

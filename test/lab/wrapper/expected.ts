@@ -71,7 +71,16 @@ const viewOf = (endpoint: {
   readonly node: string | undefined
   readonly address: string
   readonly isUsable: boolean
+  readonly ports: readonly string[]
 }): EndpointView => ({ ...endpoint, start: 0, end: 0 })
+
+type Ports = readonly { readonly name?: string; readonly protocol?: string }[] | null | undefined
+
+/** By name and protocol; an empty text stands for what lists none. */
+const portsOf = (ports: Ports): readonly string[] =>
+  (ports ?? []).length === 0
+    ? ['']
+    : ports!.map(({ name = '', protocol = 'TCP' }) => `${name} ${protocol}`)
 
 /** As kube-proxy reads it: unset is ready, and serving; its last resort is what serves while it terminates. */
 const isUsable = ({ conditions }: Endpoint): boolean =>
@@ -93,9 +102,13 @@ const pruneSlices = (
   }
   const kept = new Map<Json, Json>()
   for (const [group, members] of groups) {
-    const all = members.flatMap(slice => (slice['endpoints'] ?? []) as readonly Endpoint[])
-    const views = all.map(endpoint =>
+    const listed = members.flatMap(slice =>
+      ((slice['endpoints'] ?? []) as readonly Endpoint[]).map(endpoint => ({ endpoint, slice })),
+    )
+    const all = listed.map(({ endpoint }) => endpoint)
+    const views = listed.map(({ endpoint, slice }) =>
       viewOf({
+        ports: portsOf(slice['ports'] as Ports),
         node: endpoint.nodeName,
         address: endpoint.addresses[0] ?? '',
         isUsable: isUsable(endpoint),
@@ -121,11 +134,14 @@ const pruneEndpoints = (
   const subsets = (object['subsets'] ?? []) as readonly Subset[]
   if (subsets.length === 0) return object
   const all = subsets.flatMap(subset => [
-    ...(subset.addresses ?? []).map(address => ({ address, isUsable: true })),
-    ...(subset.notReadyAddresses ?? []).map(address => ({ address, isUsable: false })),
+    ...(subset.addresses ?? []).map(address => ({ address, isUsable: true, subset })),
+    ...(subset.notReadyAddresses ?? []).map(address => ({ address, isUsable: false, subset })),
   ])
-  const views = all.map(({ address, isUsable }) =>
-    viewOf({ node: address.nodeName, address: address.ip, isUsable }),
+  const views = all.map(({ address, isUsable, subset }) =>
+    viewOf({
+      ...{ node: address.nodeName, address: address.ip, isUsable },
+      ports: portsOf(subset['ports'] as Ports),
+    }),
   )
   const fates = decide(serviceOf(keyOf(object)), views, around)
   const isKept = new Map(all.map(({ address }, i) => [address, fates[i]?.keep === true]))

@@ -199,6 +199,39 @@ t.test('what is not known from the apiserver does not replace what is on disk', 
   t.strictSame(bed.replaced, [])
 })
 
+t.test('FW6: a list on disk gives way to a list alone', async t => {
+  const bed = makeBed(t)
+  bed.items = { nodes: [item('a')], servicecidrs: 'absent' }
+  for (const what of ['nodes', 'servicecidrs']) bed.lists.changed(what)
+  await bed.lists.stop()
+  const next = makeBed(t, bed.path)
+  // A 404 at boot, from whatever stands before an apiserver that hangs.
+  next.items = { nodes: 'absent', servicecidrs: [item('b')] }
+  for (const what of ['nodes', 'servicecidrs']) next.lists.changed(what)
+  await next.lists.stop()
+  t.strictSame(next.replaced, ['servicecidrs.list'])
+  const last = makeBed(t, bed.path)
+  t.strictSame((await last.lists.load('nodes'))?.items, [item('a')])
+  t.strictSame((await last.lists.load('servicecidrs'))?.items, [item('b')])
+})
+
+t.test('FW3: a full disk is shown, and the old list stays', async t => {
+  const bed = makeBed(t)
+  bed.items['nodes'] = [item('a')]
+  bed.lists.changed('nodes')
+  await bed.clock.advance(2_000)
+  await until(() => bed.lists.writes === 1)
+  // Takes the room of the new file's name, so that nothing can be written there.
+  mkdirSync(join(bed.path, '.nodes.list.new'))
+  bed.items['nodes'] = [item('b')]
+  bed.lists.changed('nodes')
+  await bed.clock.advance(60_000)
+  await until(() => bed.lists.trouble !== undefined)
+  t.match(bed.lists.trouble, /^nodes: /)
+  t.equal(bed.lists.writes, 1)
+  t.strictSame((await makeBed(t, bed.path).lists.load('nodes'))?.items, [item('a')])
+})
+
 t.test('a broken disk is told once, and written again when it is well', async t => {
   const bed = makeBed(t)
   bed.failure = new Error('ENOSPC: no space left on device')

@@ -29,7 +29,6 @@ t.test('topologyKeys that are good', t => {
 
 t.test('W10: topologyKeys that are malformed keep the last good ones', t => {
   const texts = [
-    '',
     'zone',
     '"zone"',
     '{"0":"zone"}',
@@ -211,5 +210,17 @@ t.test('a slice is rewritten to one endpoint of the family of its address', t =>
     {},
     'an object without metadata gets none',
   )
+  t.end()
+})
+
+t.test('FW19: an empty text asks for no topology, as with SuperEdge, and is said to be odd', t => {
+  const zone = parseTopologyKeys('["zone"]', undefined)
+  for (const text of ['', ' ', '\n']) {
+    const rule = parseTopologyKeys(text, zone)
+    t.strictSame(rule.keys, [], 'whatever there was before')
+    t.match(rule.trouble, /topologyKeys is empty/)
+    t.not(parseTopologyKeys('zone', rule).keys.length, 0, 'but it is no good list')
+    t.strictSame(parseTopologyKeys('["a"]', rule), { keys: ['a'] })
+  }
   t.end()
 })

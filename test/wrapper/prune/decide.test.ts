@@ -135,7 +135,7 @@ const topology: Row[] = [
     ['2@near', '3@far'],
     { keys: ['zone', '*'] },
     { nodes: NODES, keysMode: 'ordered', health: { near: 'dead', far: 'dead' } },
-    ['kept-last-of-service', 'no-topology-match'],
+    ['kept-last-of-port', 'no-topology-match'],
   ],
   [
     'ordered: no key finds any',
@@ -197,21 +197,21 @@ const neverEmpty: Row[] = [
     ['2@near', '3@far'],
     NONE,
     { health: { near: 'dead', far: 'dead' } },
-    ['kept-last-of-service', 'kept-last-of-service'],
+    ['kept-last-of-port', 'kept-last-of-port'],
   ],
   [
     'the living one is outside the topology: the dead one stays',
     ['2@near', '3@far'],
     ZONE,
     { nodes: NODES, health: { near: 'dead', far: 'normal' } },
-    ['kept-last-of-service', 'no-topology-match'],
+    ['kept-last-of-port', 'no-topology-match'],
   ],
   [
     'the living one is not ready: the dead one stays',
     ['2@near', '3@far!'],
     NONE,
     { health: { near: 'dead', far: 'normal' } },
-    ['kept-last-of-service', 'kept'],
+    ['kept-last-of-port', 'kept'],
   ],
   [
     'the dead one is not ready: it goes',
@@ -276,7 +276,7 @@ t.test('W10: malformed topologyKeys never open a service to the whole cluster', 
 t.test('W20: health never takes the last endpoint of a service', t => {
   const world: World = { nodes: NODES, health: { near: 'dead', far: 'dead' } }
   t.strictSame(fatesOf(['2@near', '3@far'], ZONE, world), [
-    'kept-last-of-service',
+    'kept-last-of-port',
     'no-topology-match',
   ])
   t.end()

@@ -394,7 +394,13 @@ t.test(`no event is lost or told twice over ${CHANGES} changes`, async t => {
   const world = makeStore({ self: 'edge-0', history: { changes: 150, bytes: 1 << 18 } })
   world.fill({ nodes: NODES.map(name => node(name, { zone: '0' })) })
   const { store, clock } = world
-  const watches = new Watches({ store, clock, random: seededRandom(5), bookmarkMs: 50 })
+  const watches = new Watches({
+    store,
+    clock,
+    random: seededRandom(5),
+    log: world.log,
+    bookmarkMs: 50,
+  })
   const clients = CAST.map(cast => new Client(cast, world, watches))
   for (const client of clients) client.connect()
   const upstream = new Upstream(world)

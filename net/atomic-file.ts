@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** A disk that takes a part of what it is given says how much, and says nothing of the rest: ask until all is taken. */
+const writeAll = async (file: FileHandle, piece: Uint8Array): Promise<void> => {
+  for (let from = 0; from < piece.length;) {
+    const { bytesWritten } = await file.write(piece, from)
+    if (bytesWritten === 0) throw new Error('the disk takes no more')
+    from += bytesWritten
+  }
+}
+
+/** A name is on disk when its folder is. Some file systems cannot say so; there the rename is all there is. */
+const syncFolder = async (folder: string, openFile: typeof open): Promise<void> => {
+  const handle = await openFile(folder, 'r')
+  try {
+    await handle.sync().catch((error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'EINVAL' && code !== 'ENOTSUP') throw error
+    })
+  } finally {
+    await handle.close()
+  }
+}
+
+const writeNew = async (
+  path: string,
+  pieces: Iterable<Uint8Array>,
+  openFile: typeof open,
+): Promise<void> => {
+  const file = await openFile(path, 'w', 0o600)
+  try {
+    // A file that was left behind keeps its mode.
+    await file.chmod(0o600)
+    let size = 0
+    for (const piece of pieces) {
+      await writeAll(file, piece)
+      size += piece.length
+    }
+    await file.sync()
+    const kept = (await file.stat()).size
+    if (kept !== size) throw new Error(`the disk kept ${kept} of ${size} bytes`)
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Replace a file as a whole, readable by its owner alone; the folder is made (0700) when there is none. After a crash, a
+ * power cut or a full disk it holds the old content or the new one, and when the promise resolves the new one.
+ * A piece is used before the next is asked for. Rejects with the system's error.
+ * @param openFile another way to the disk, for tests of broken ones
+ */
+export const replaceFile = async (
+  folder: string,
+  name: string,
+  pieces: Iterable<Uint8Array>,
+  openFile: typeof open = open,
+): Promise<void> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const temporary = join(folder, `.${name}.new`)
+  try {
+    await writeNew(temporary, pieces, openFile)
+    await rename(temporary, join(folder, name))
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  await syncFolder(folder, openFile)
+}
