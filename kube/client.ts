@@ -38,10 +38,14 @@ const statusSchema = v.object({
 })
 
 /**
- * Whether it may be sent again by itself. No write: the server may have carried the first one out, so that the second
- * meets a newer version and is refused for a success; and whoever writes looks at the present right before.
+ * Whether sending it twice does what sending it once does. Not so with a version to write over: the server may have
+ * carried the first one out, and would refuse the second for a success.
  */
-const mayBeRepeated = (call: KubeCall): boolean => call.method === 'GET'
+const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
+  if (method === 'GET') return true
+  const isMerge = body?.type.includes('merge-patch') ?? false
+  return isMerge && !body!.text.includes('"resourceVersion"')
+}
 
 const parseStatus = (text: string): v.InferOutput<typeof statusSchema> => {
   try {
