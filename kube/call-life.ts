@@ -35,6 +35,11 @@ export class CallLife {
     this.#untime()
   }
 
+  /** The other side fell silent. */
+  silence(ms: number): void {
+    this.#cut('deadline', new Error(`nothing heard for ${ms} ms`))
+  }
+
   /** The client is being closed. */
   close(): void {
     this.#cut('close', new Error('closed'))

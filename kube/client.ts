@@ -21,11 +21,15 @@ import {
   type KubeCall,
 } from './exchange.js'
 import { parseRetryAfter, retryAfterOf } from './retry-after.js'
+import { onSilence } from './silence.js'
 import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
 
 /** Limits of one call. */
 export interface CallLimits {
+  /** For the whole answer; with `idleMs` for its headers alone. */
   readonly timeoutMs: number
+  /** An answer that has begun may take as long as it likes, but not be silent for longer than this. */
+  readonly idleMs?: number
   readonly maxBytes: number
 }
 
@@ -166,7 +170,7 @@ export class KubeClient {
     try {
       const answer = await send(life.signal)
       try {
-        const bytes = await readBody(answer, limits.maxBytes)
+        const bytes = await this.#read(answer, limits, life)
         const { statusCode, headers } = answer.response
         const { 'content-type': type = '', warning } = headers
         return { status: statusCode!, type, warning, bytes }
@@ -177,6 +181,19 @@ export class KubeClient {
       throw this.#translate(call, error, life)
     } finally {
       life.end()
+    }
+  }
+
+  /** A whole body: as fast as `timeoutMs` wants it or, with `idleMs`, for as long as it flows. */
+  async #read(answer: Exchange, { maxBytes, idleMs }: CallLimits, life: CallLife): Promise<Buffer> {
+    if (idleMs === undefined) return readBody(answer, maxBytes)
+    life.untime()
+    const { socket } = answer.response
+    const stop = onSilence({ clock: this.#clock, idleMs }, socket, () => life.silence(idleMs))
+    try {
+      return await readBody(answer, maxBytes)
+    } finally {
+      stop()
     }
   }
 

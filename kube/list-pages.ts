@@ -8,8 +8,9 @@ export interface ListRequest<R> {
   readonly codec: Codec<R>
   readonly path: string
   readonly query: Readonly<Record<string, string>>
+  /** 0: all of it in one page. */
   readonly pageSize: number
-  /** For each page. */
+  /** For the headers of each page, and for each silence within it. */
   readonly timeoutMs: number
 }
 
@@ -42,7 +43,8 @@ const walk = async <R>(
   const { path, query, pageSize, timeoutMs, codec } = request
   let next = ''
   for (let page = 0; page < MAX_PAGES; page++) {
-    const paging = { ...query, limit: String(pageSize), ...(next === '' ? {} : { continue: next }) }
+    const limit = pageSize === 0 ? {} : { limit: String(pageSize) }
+    const paging = { ...query, ...limit, ...(next === '' ? {} : { continue: next }) }
     const call = {
       method: 'GET',
       path: pathOf(path, paging),
@@ -52,7 +54,8 @@ const walk = async <R>(
     let answer: Page<R>
     let warning: string | undefined
     try {
-      const body = await client.body(call, { timeoutMs, maxBytes: MAX_PAGE_BYTES }, signal)
+      const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
+      const body = await client.body(call, limits, signal)
       answer = codec.parsePage(path, body)
       warning = body.warning
     } catch (error) {
@@ -68,7 +71,8 @@ const walk = async <R>(
 
 /**
  * A full list: all objects as `parse` makes them (undefined leaves one out), and what it says beside them.
- * When the server forgets the list's version between two pages the list starts again, once.
+ * When the server forgets the list's version between two pages the list starts again, once, in one page: whoever was too
+ * slow for the first would be too slow again.
  */
 export const listAll = async <R, T>(
   client: KubeClient,
@@ -78,7 +82,8 @@ export const listAll = async <R, T>(
 ): Promise<ListEnd & { readonly items: T[] }> => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const items: T[] = []
-    const end = await walk(client, request, signal, raw => {
+    const pageSize = attempt === 0 ? request.pageSize : 0
+    const end = await walk(client, { ...request, pageSize }, signal, raw => {
       const item = parse(raw)
       if (item !== undefined) items.push(item)
     })

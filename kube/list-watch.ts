@@ -26,7 +26,8 @@ export interface WatchOptions {
    */
   readonly idleMs?: number
   /**
-   * For the headers of a watch, and for a whole page of a list, in milliseconds.
+   * For the headers of a watch or of a page of a list, and for each silence within a page, in milliseconds. A page that
+   * flows may take as long as it likes.
    * @default 30_000
    */
   readonly answerMs?: number

@@ -69,23 +69,31 @@ export class Persistence {
     if (resource === 'services') this.lists.changed(KEYS)
   }
 
-  /** Give the apiserver a moment; what it has not told by then, or cannot tell, comes from disk. Never rejects. */
-  async recall(signal: AbortSignal): Promise<void> {
+  /**
+   * A resource is followed from now on. Give the apiserver a moment; what it has not told by then, or cannot tell, comes
+   * from disk. No resource waits for another. Never rejects.
+   */
+  async recall(resource: Resource, signal: AbortSignal): Promise<void> {
     const { clock } = this.#seams
     const until = clock.now() + this.#options.bootWaitMs
-    const waits = (): boolean => {
-      const followed = Object.values(this.#server!.upstream)
-      const isOpen = followed.some(({ lists, trouble }) => lists === 0 && trouble === undefined)
-      return isOpen && clock.now() < until
-    }
-    while (waits()) if (!(await sleep(clock, LOOK_MS, signal))) return
-    for (const resource of RESOURCES) {
-      if (this.isFromApi(resource)) continue
-      const list = await this.lists.load(resource)
-      const isLate = this.isFromApi(resource) || signal.aborted
-      if (list === undefined || isLate) continue
-      this.#serve(resource, list.items, list.savedAt)
-    }
+    while (this.#isOpen(resource) && clock.now() < until)
+      if (!(await sleep(clock, LOOK_MS, signal))) return
+    if (this.#isToldOf(resource)) return
+    const list = await this.lists.load(resource)
+    if (list === undefined || this.#isToldOf(resource) || signal.aborted) return
+    this.#serve(resource, list.items, list.savedAt)
+  }
+
+  /** Whether the apiserver has told a resource, or that it does not have it: a 404 is its word when it says more than that. */
+  #isToldOf(resource: Resource): boolean {
+    if (this.isFromApi(resource)) return true
+    return this.#isAbsent(resource) && RESOURCES.some(other => this.isFromApi(other))
+  }
+
+  /** Whether the next moment may tell. */
+  #isOpen(resource: Resource): boolean {
+    if (this.#isToldOf(resource)) return false
+    return this.#isAbsent(resource) || this.#server!.upstream[resource]?.trouble === undefined
   }
 
   #serve(resource: Resource, items: SavedItems, savedAt: number): void {

@@ -36,6 +36,8 @@ export interface WrapperServerSeams {
   readonly log: Logger
   /** Takes whatever is not answered from the cache, with the body unread. */
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
+  /** Told once of each resource, when it begins to be followed. */
+  readonly onFollow?: (resource: Resource) => void
 }
 
 /** The cache, filled from upstream, and the answers that it gives. */
@@ -57,12 +59,14 @@ const FOLLOWED: readonly Resource[] = ['nodes', 'services', 'endpointslices', 's
 /** Build the cache and its answers; nothing runs yet. */
 export const makeWrapperServer = (
   options: WrapperServerOptions,
-  { credentials, health, clock, random, log, passThrough }: WrapperServerSeams,
+  { credentials, health, clock, random, log, passThrough, onFollow }: WrapperServerSeams,
 ): WrapperServer => {
   const versions = makeVersions(clock.wall(), options.lastVersion)
   const store = new Store(options.store, { versions, health, log })
   const follower = new Follower({ store, credentials, clock, random, log }, options.watch)
-  const wanted = (resource: Resource): void => follower.follow(resource)
+  const wanted = (resource: Resource): void => {
+    if (follower.follow(resource)) onFollow?.(resource)
+  }
   const reads = new Reads(options.reads ?? {}, { store, clock, random, log, passThrough, wanted })
   return {
     store,
@@ -72,7 +76,7 @@ export const makeWrapperServer = (
       return follower.status
     },
     start: () => {
-      for (const resource of options.resources ?? FOLLOWED) follower.follow(resource)
+      for (const resource of options.resources ?? FOLLOWED) wanted(resource)
     },
     stop: async () => {
       reads.stop()

@@ -57,6 +57,7 @@ class NodeWrapper implements Wrapper {
   readonly #persistence: Persistence
   readonly #proxy: Proxy
   readonly #listeners: Listener[] = []
+  #isNodeMissing = false
   #server: WrapperServer | undefined
   #starting: Promise<void> | undefined
   #stopped: Promise<void> | undefined
@@ -119,6 +120,7 @@ class NodeWrapper implements Wrapper {
       {
         ...{ credentials, clock, random, log, health: this.#health },
         passThrough: this.#proxy.handle,
+        onFollow: resource => void this.#persistence.recall(resource, this.#stopper.signal),
       },
     )
     await this.#open(server, tls)
@@ -138,7 +140,6 @@ class NodeWrapper implements Wrapper {
     if (this.#stopper.signal.aborted) return
     server.start()
     this.#health.start()
-    void this.#persistence.recall(this.#stopper.signal)
     void this.#renewCertificates(tls)
   }
 
@@ -202,10 +203,25 @@ class NodeWrapper implements Wrapper {
   /** A heartbeat of a Node is not worth a write; its addresses may be what the agent calls it by. */
   #nodesChanged(): void {
     const { store } = this.#server!
+    this.#lookForOwnNode()
     const changed = this.#directory.update(store.table('nodes').list())
     if (changed.length === 0) return
     this.#persistence.changed('nodes')
     store.setHealth(changed)
+  }
+
+  /** A wrong name would take every endpoint of services with topology away, and nothing else would say why. */
+  #lookForOwnNode(): void {
+    const { nodeName: node } = this.#options
+    const nodes = this.#server!.store.table('nodes')
+    const isMissing = nodes.state === 'filled' && nodes.get(node) === undefined
+    if (isMissing === this.#isNodeMissing) return
+    this.#isNodeMissing = isMissing
+    if (isMissing)
+      this.#seams.log.error("the cluster has no such Node; --hostname must be the Node's name", {
+        node,
+      })
+    else this.#seams.log.info('the cluster has this Node now', { node })
   }
 
   /** Nodes that carry endpoints and that the agent knows: those of its zone. */

@@ -81,13 +81,18 @@ const MERGE = { 'content-type': 'application/merge-patch+json' }
 let lastHost = 0
 
 /** A wrapper of node `a`. */
-const startWrapper = async (t: Test, upstream: TestApi, more: { folder?: Folder } = {}) => {
+const startWrapper = async (
+  t: Test,
+  upstream: TestApi,
+  more: { folder?: Folder; name?: string } = {},
+) => {
   const clock = new FakeClock()
   const log = recordingLog()
   const agent = new Agent()
   const host = `127.33.8.${++lastHost}`
   const flags = {
-    ...{ 'node-name': 'a', 'bind-address': `${host}:51006`, 'status-address': `${host}:51007` },
+    'node-name': more.name ?? 'a',
+    ...{ 'bind-address': `${host}:51006`, 'status-address': `${host}:51007` },
   }
   const given = Object.entries(flags).map(([name, text]) => ({ name, text }))
   const { options } = resolveWrapperOptions({ flags: given, env: {} })
@@ -336,6 +341,9 @@ t.test(
   },
 )
 
+const isRecalled = ({ resource, source }: { resource: string; source: string }): boolean =>
+  source !== 'none' || resource === 'endpoints'
+
 t.test('a boot without the cloud serves the disk, says so, and writes nothing', async t => {
   const upstream = await startUpstream(t)
   const folder = memoryFolder()
@@ -355,7 +363,7 @@ t.test('a boot without the cloud serves the disk, says so, and writes nothing', 
   while (view !== 'a,b') {
     await second.clock.advance(100)
     const { resources } = await second.status()
-    if (resources.some(({ source }) => source === 'disk')) view = await second.shown()
+    if (resources.every(isRecalled)) view = await second.shown()
   }
   const { resources, ready } = await second.status()
   t.match(ready, { isReady: true, reason: 'from disk: nodes, services, endpointslices' })
@@ -371,4 +379,48 @@ t.test('a boot without the cloud serves the disk, says so, and writes nothing', 
   await second.wrapper.stop()
   for (const [name, bytes] of before)
     if (name !== 'served-version') t.equal(folder.files.get(name), bytes, `${name} is not touched`)
+})
+
+t.test('FW21: a name that no Node has is an error that is shown', async t => {
+  const upstream = await startUpstream(t)
+  const bed = await startWrapper(t, upstream, { name: 'typo' })
+  await isSo(async () => (await bed.status()).nodeTrouble !== null)
+  t.match(await bed.status(), { ready: { isReady: false, reason: /no Node typo: --hostname/ } })
+  await isSo(() => bed.log.lines.some(({ message }) => message.includes('no such Node')))
+  await upstream.ask('POST /api/v1/nodes', { metadata: { name: 'typo' } })
+  await isSo(async () => (await bed.status()).ready.reason === 'ok')
+  t.equal((await bed.status()).nodeTrouble, null)
+  t.ok(bed.log.lines.some(({ message }) => message.includes('has this Node now')))
+})
+
+t.test('FW8: what nobody asked for in this life is not told from the last one', async t => {
+  const upstream = await startUpstream(t)
+  const subset = (ip: string) => [{ addresses: [{ ip }], ports: [{ port: 80 }] }]
+  await upstream.ask(`POST ${ENDPOINTS}`, {
+    metadata: { name: 'web' },
+    subsets: subset('192.0.2.1'),
+  })
+  const addresses = async (bed: { list(path: string): Promise<readonly Thing[]> }) =>
+    JSON.stringify((await bed.list(ENDPOINTS)).map(({ subsets }) => subsets))
+  const folder = memoryFolder()
+  const first = await startWrapper(t, upstream, { folder })
+  await isSo(async () => (await addresses(first)).includes('192.0.2.1'))
+  await first.wrapper.stop()
+  t.ok(folder.files.has('endpoints.list'))
+  await upstream.ask(`PATCH ${ENDPOINTS}/web`, { subsets: subset('192.0.2.2') }, MERGE)
+  const second = await startWrapper(t, upstream, { folder })
+  await isSo(async () => (await second.status()).ready.reason === 'ok')
+  await second.clock.advance(10_000)
+  const endpoints = (await second.status()).resources.find(
+    ({ resource }) => resource === 'endpoints',
+  )
+  t.match(endpoints, { source: 'none', isStale: false, objects: 0 })
+  t.match(await addresses(second), '192.0.2.2', 'the first answer is the apiserver’s')
+  await second.wrapper.stop()
+  upstream.api.cutLink('wrapper', 'refused')
+  const third = await startWrapper(t, upstream, { folder })
+  const over = new AbortController()
+  const asking = addresses(third).finally(() => over.abort())
+  while (!over.signal.aborted) await third.clock.advance(100)
+  t.match(await asking, '192.0.2.2', 'without it the disk answers who asks')
 })

@@ -37,21 +37,51 @@ export interface WatchesSeams {
 /** Half an hour to an hour, so that watchers do not come back together. */
 const DEFAULT_SECONDS = 1_800
 
+/** How long a reader that keeps pace may take for a burst of changes. */
+const BURST_MS = 30_000
+
 interface Room {
   readonly table: Table
+  /** End what the room does by itself. */
+  readonly stop: () => void
   readonly sights: Sights
   readonly frames: Frames
   readonly pump: Pump
 }
 
-const makeRoom = (table: Table): Room => {
+/** Forget a burst of changes some time after it, when all who keep pace have read it. Returns what ends that. */
+const forgetBursts = (table: Table, clock: Clock): (() => void) => {
+  const { history } = table
+  let cancel: (() => void) | undefined
+  const plan = (): void => {
+    if (cancel !== undefined || !history.isOverfull) return
+    const place = history.end
+    cancel = clock.after(BURST_MS, () => {
+      cancel = undefined
+      history.trim(place)
+      plan()
+    })
+  }
+  const unsubscribe = table.subscribe(plan)
+  return () => {
+    unsubscribe()
+    cancel?.()
+  }
+}
+
+const makeRoom = (table: Table, clock: Clock): Room => {
   const sights = new Sights()
   const frames = new Frames()
   const pump = new Pump(table, () => {
     sights.forget()
     frames.forget()
   })
-  return { table, sights, frames, pump }
+  const unplan = forgetBursts(table, clock)
+  const stop = (): void => {
+    pump.stop()
+    unplan()
+  }
+  return { table, sights, frames, pump, stop }
 }
 
 const WHOLE = { limit: 0, match: '', version: undefined, token: '' } as const
@@ -71,7 +101,7 @@ export class Watches {
   constructor(seams: WatchesSeams) {
     this.#seams = seams
     this.#rooms = Object.fromEntries(
-      RESOURCES.map(resource => [resource, makeRoom(seams.store.table(resource))]),
+      RESOURCES.map(resource => [resource, makeRoom(seams.store.table(resource), seams.clock)]),
     ) as Record<Resource, Room>
   }
 
@@ -115,7 +145,7 @@ export class Watches {
   /** End all of them, in good order, and take no part in what comes. */
   stop(): void {
     for (const session of [...this.#sessions]) session.end()
-    for (const resource of RESOURCES) this.#rooms[resource].pump.stop()
+    for (const resource of RESOURCES) this.#rooms[resource].stop()
   }
 
   #begin({ target, chosen, options }: AskedWatch, room: Room): Beginning {

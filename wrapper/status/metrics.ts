@@ -56,6 +56,9 @@ const rowsOf = (view: WrapperStatusView): readonly Row[] => {
   return [
     gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
     gauge('ready', '1 when every resource can be served', [bit(view.ready.isReady)]),
+    gauge('own_node_missing', '1 while the cluster has no Node of the name of this one', [
+      bit(view.nodeTrouble !== null),
+    ]),
     gauge('objects', 'Objects that are held', ...perResource(view, r => r.objects)),
     gauge(
       'stale',

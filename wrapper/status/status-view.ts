@@ -35,6 +35,8 @@ export interface WrapperStatusView {
   readonly at: string
   readonly uptimeSeconds: number
   readonly node: string
+  /** That the cluster has no such Node: services with topology have no endpoints here then. */
+  readonly nodeTrouble: string | null
   readonly ready: { readonly isReady: boolean; readonly reason: string }
   readonly resources: readonly ResourceView[]
   readonly health: HealthView

@@ -75,10 +75,21 @@ const resourceOf = (viewed: Viewed, resource: Resource): ResourceView => {
   }
 }
 
-const readinessOf = (resources: readonly ResourceView[]): WrapperStatusView['ready'] => {
+/** What is wrong with the node that this wrapper takes itself to be on. */
+const nodeTroubleOf = ({ server, node }: Viewed): string | null => {
+  const nodes = server.store.table('nodes')
+  if (nodes.state !== 'filled' || nodes.get(node) !== undefined) return null
+  return `the cluster has no Node ${node}: --hostname must be the Node's name`
+}
+
+const readinessOf = (
+  resources: readonly ResourceView[],
+  nodeTrouble: string | null,
+): WrapperStatusView['ready'] => {
   const needed = resources.filter(({ resource }) => resource !== 'endpoints')
   const missing = needed.filter(({ source }) => source === 'none').map(({ resource }) => resource)
   if (missing.length > 0) return { isReady: false, reason: `not known yet: ${missing.join(', ')}` }
+  if (nodeTrouble !== null) return { isReady: false, reason: nodeTrouble }
   const old = needed.filter(({ source }) => source === 'disk').map(({ resource }) => resource)
   return { isReady: true, reason: old.length > 0 ? `from disk: ${old.join(', ')}` : 'ok' }
 }
@@ -90,13 +101,14 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
   return {
     status: () => {
       const resources = RESOURCES.map(resource => resourceOf(viewed, resource))
+      const nodeTrouble = nodeTroubleOf(viewed)
       const { watches, counts } = server.reads
       const { upgraded, unreachable, passed } = proxy.counts
       const { accepted, sent, dropped, refused } = proxy.events.counts
       return {
-        ...{ version, at: at(), node, resources },
+        ...{ version, at: at(), node, nodeTrouble, resources },
         uptimeSeconds: seconds(clock.now() - startedAt),
-        ready: readinessOf(resources),
+        ready: readinessOf(resources, nodeTrouble),
         health: healthOf(viewed),
         malformed: [...server.store.keptKeys.keys()],
         requests: { ...counts, passed, upgraded, unreachable },

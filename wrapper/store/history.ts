@@ -13,7 +13,13 @@ export interface Change {
 /** How much past is kept. Whatever is more is forgotten, and who has not read it yet must list again. */
 export interface HistoryLimits {
   readonly changes: number
-  /** Bytes that nothing but the past holds. */
+  /** Bytes that nothing but the past holds, after readers had their time. */
+  readonly bytes: number
+}
+
+/** What is there now: all of it may change at once, and that alone must not overtake a reader that keeps pace. */
+export interface Present {
+  readonly objects: number
   readonly bytes: number
 }
 
@@ -63,12 +69,22 @@ export class History {
     return place < this.start ? undefined : this.#changes[place - this.#base]
   }
 
-  /** @param objects how many there are: all of them may change at once, and that alone must not overtake a reader */
-  push(change: Change, objects: number): void {
+  push(change: Change, { objects, bytes }: Present): void {
     this.#changes.push(change)
     this.#bytes += heldBytes(change)
     const most = Math.max(this.#limits.changes, 2 * objects)
-    while (this.end - this.start > most || this.#bytes > this.#limits.bytes) this.#drop()
+    const mostBytes = this.#limits.bytes + bytes
+    while (this.end - this.start > most || this.#bytes > mostBytes) this.#drop()
+  }
+
+  /** Whether it holds more bytes than it may in the long run. */
+  get isOverfull(): boolean {
+    return this.#bytes > this.#limits.bytes
+  }
+
+  /** Forget what is too much, but nothing from `place` on: readers had no time for that yet. */
+  trim(place: number): void {
+    while (this.isOverfull && this.start < place) this.#drop()
   }
 
   /** Where a reader goes on that has seen everything up to `version`; undefined when that is forgotten. */

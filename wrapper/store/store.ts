@@ -28,7 +28,8 @@ export interface StoreOptions {
   /** Whether `default/kubernetes` may be pointed at an address of this node. */
   readonly inCluster: boolean
   /**
-   * Per resource. Each resource may keep more changes than this: twice as many as it has objects.
+   * Per resource. Each resource may keep more changes than this: twice as many as it has objects. For a minute it
+   * may keep more bytes too: as many more as its objects have.
    * @default 8 192 changes, 8 MiB that nothing else holds
    */
   readonly history?: HistoryLimits

@@ -20,6 +20,7 @@ export class Table {
   #state: 'empty' | 'filled' | 'absent' = 'empty'
   #isDirty = false
   #upstreamVersion = 0
+  #bytes = 0
 
   constructor(row: Row, versions: Versions, limits: HistoryLimits) {
     this.row = row
@@ -72,6 +73,7 @@ export class Table {
   /** Take what upstream holds. Nothing is served anew when a client would see no difference. */
   put({ key, raw, version: upstream }: Item, form: Form): void {
     const before = this.#records.get(key)
+    this.#bytes += raw.length - (before?.raw.length ?? 0)
     if (before !== undefined && looksSame(before, { raw, form })) {
       this.#records.set(key, { ...before, raw, upstream, form })
       return
@@ -94,6 +96,7 @@ export class Table {
     const before = this.#records.get(key)
     if (before === undefined) return
     this.#records.delete(key)
+    this.#bytes -= before.raw.length
     this.#keys.splice(lowerBound(this.#keys, key), 1)
     this.#changed(this.versions.next(), before, undefined)
   }
@@ -142,7 +145,8 @@ export class Table {
 
   #changed(version: number, before: Stored | undefined, after: Stored | undefined): void {
     if (this.#state !== 'filled') return
-    this.history.push({ version, before, after }, this.#keys.length)
+    const present = { objects: this.#keys.length, bytes: this.#bytes }
+    this.history.push({ version, before, after }, present)
     this.#isDirty = true
   }
 

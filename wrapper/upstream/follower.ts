@@ -41,9 +41,9 @@ export class Follower {
     )
   }
 
-  /** Begin to follow a resource; a second call does nothing. */
-  follow(resource: Resource): void {
-    if (this.#isStopped || this.#watchings.has(resource)) return
+  /** Begin to follow a resource; a second call does nothing. @returns whether it began */
+  follow(resource: Resource): boolean {
+    if (this.#isStopped || this.#watchings.has(resource)) return false
     const { store, clock, random, log } = this.#seams
     const row = ROWS[resource]
     const table = store.table(resource)
@@ -64,6 +64,7 @@ export class Follower {
     }
     const seams = { client: this.#client, clock, random, log }
     this.#watchings.set(resource, listWatch(spec, seams, this.#options))
+    return true
   }
 
   /** End it all; resolves when the connections are gone. May be called twice. */

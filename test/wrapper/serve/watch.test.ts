@@ -337,3 +337,29 @@ t.test('stopping ends all watches in good order', async t => {
   await watch.ended
   t.ok(watch.response.complete)
 })
+
+t.test('FW14: who keeps pace is told all of a list in which everything is new', async t => {
+  const world = await startReads(t)
+  const large = (i: number, round: number) => ({
+    ...node(`n${String(i).padStart(4, '0')}`, { round: String(round) }),
+    spec: { providerID: 'x'.repeat(10_000) },
+  })
+  const all = (round: number) => Array.from({ length: 1_000 }, (_, i) => large(i, round))
+  world.fill({ nodes: all(0) })
+  const watch = await world.watch(`/api/v1/nodes?watch=1&resourceVersion=${world.versions.newest}`)
+  const { history } = world.store.table('nodes')
+  world.replace('nodes', ...all(1))
+  t.ok(history.bytes > 8 << 20, 'more than is kept in the long run')
+  await watch.until(1_000)
+  t.notOk(watch.told.some(told => !told.startsWith('MODIFIED')))
+  world.replace('nodes', ...all(2))
+  await watch.until(2_000)
+  t.notOk(
+    watch.told.some(told => !told.startsWith('MODIFIED')),
+    'and again',
+  )
+  t.ok(history.bytes <= 20 << 20, 'but no more than everything once')
+  await world.clock.advance(60_000)
+  t.ok(history.bytes <= 8 << 20, 'for a minute at most')
+  t.equal(world.reads.watches.overtaken, 0)
+})

@@ -7,7 +7,13 @@ import type { ServiceView, WrapperStatusView } from '../../../wrapper/status/sta
 import { recordingLog } from '../../support/recording-log.js'
 
 const view: WrapperStatusView = {
-  ...{ version: '1.2.3', at: '2026-01-01T00:00:00.000Z', uptimeSeconds: 1.5, node: 'a' },
+  ...{
+    version: '1.2.3',
+    at: '2026-01-01T00:00:00.000Z',
+    uptimeSeconds: 1.5,
+    nodeTrouble: null,
+    node: 'a',
+  },
   ready: { isReady: false, reason: 'not known yet: nodes' },
   resources: [
     {
