@@ -183,12 +183,15 @@ class NodeAgent implements Agent {
   async start(): Promise<void> {
     const { scheduler, folder } = this.#seams
     const { signal } = this.#stopping
+    this.#suspension.start()
     const saved = Number(await folder.read('heartbeat'))
     this.#savedHeartbeat = Number.isSafeInteger(saved) && saved > 0 ? saved : undefined
     await this.#keys.recall()
     await this.#nodeList.start()
-    if (signal.aborted) return
-    this.#suspension.start()
+    if (signal.aborted) {
+      this.#suspension.stop()
+      return
+    }
     this.#lookAtOwnNode()
     const { 'get-node-list': nodeList, vote } = this.#rounds
     scheduler.every('get-node-list', this.#o.nodeListPeriodMs, signal, () => nodeList.run())

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 
 /** What gave a suspension away. */
-export type SuspensionSign =
+type SuspensionSign =
   /** A timer fired late, or nothing at all ran: SIGSTOP, a frozen cgroup, a machine without CPU. */
   | 'late'
   /** The machine slept: its boot clock went on without its monotonic clock. */
@@ -21,7 +21,7 @@ interface SuspensionSeams {
 }
 
 /** Shorter pauses are the scheduler's: what they make old is old by the monotonic clock alone. */
-export const SUSPENDED_MS = 5_000
+const SUSPENDED_MS = 5_000
 /** A look at least this often, so that a long pause between two looks is one of the process. */
 const LOOK_EVERY_MS = 2_000
 
@@ -42,7 +42,7 @@ export class SuspensionWatch {
   constructor(seams: SuspensionSeams) {
     this.#seams = seams
     const { clock } = seams
-    this.#seen = { now: clock.now(), boot: clock.boot(), wall: clock.wall() }
+    this.#seen = this.#read()
     this.#sleptMs = this.#seen.boot - this.#seen.now
     this.clock = {
       now: () => clock.now(),
@@ -57,8 +57,10 @@ export class SuspensionWatch {
     return this.#count
   }
 
+  /** Nothing was known before this: a slow start is no suspension. */
   start(): void {
-    this.#cancel = this.clock.after(LOOK_EVERY_MS, () => this.start())
+    this.#seen = this.#read()
+    this.#tick()
   }
 
   stop(): void {
@@ -75,6 +77,15 @@ export class SuspensionWatch {
     this.#resume(by, undefined)
   }
 
+  #tick(): void {
+    this.#cancel = this.clock.after(LOOK_EVERY_MS, () => this.#tick())
+  }
+
+  #read(): { readonly now: number; readonly wall: number; readonly boot: number } {
+    const { clock } = this.#seams
+    return { now: clock.now(), boot: clock.boot(), wall: clock.wall() }
+  }
+
   #after(ms: number, wake: () => void): () => void {
     const { clock } = this.#seams
     const dueAt = clock.now() + ms
@@ -87,9 +98,8 @@ export class SuspensionWatch {
   }
 
   #look(lateMs: number): void {
-    const { clock } = this.#seams
     const last = this.#seen
-    const seen = { now: clock.now(), boot: clock.boot(), wall: clock.wall() }
+    const seen = this.#read()
     this.#seen = seen
     const sleptMs = seen.boot - seen.now
     const signs: readonly [SuspensionSign, number][] = [

@@ -204,6 +204,24 @@ t.test('a zone of five', async t => {
     await agreed([], 30_000)
   })
 
+  await t.test('FA10: SIGSTOP and SIGCONT: it knows that it stood still', async t => {
+    const suspensions = async (name: string): Promise<string | undefined> => {
+      const metrics = await get(`${zone.node(name).localUrl}/metrics`)
+      return /^edge_health_suspensions_total (\d+)$/m.exec(metrics?.text ?? '')?.[1]
+    }
+    const before = Number(await suspensions('edge-3'))
+    zone.signalAgent('edge-3', 'SIGSTOP')
+    await new Promise(resolve => setTimeout(resolve, 9_000))
+    zone.signalAgent('edge-3', 'SIGCONT')
+    await eventually(
+      'it has noticed',
+      30_000,
+      async () => Number(await suspensions('edge-3')) > before,
+    )
+    await agreed([], 60_000)
+    t.ok(Number(await suspensions('edge-3')) > before)
+  })
+
   await t.test('SIGTERM: it says goodbye, ends with 0, and nobody calls it dead', async t => {
     const writes = zone.zone.recordWrites()
     const node = zone.node('edge-3')
