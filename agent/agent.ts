@@ -21,7 +21,13 @@ import { makeStageRunner, type StageRunner } from './stages/runner.js'
 import { makeVoteStage, type VoteOutcome, type VoteStage } from './stages/vote.js'
 import type { StateFolder } from './state-folder.js'
 import { SuspensionWatch } from './suspension.js'
-import { makeResultStore, type ConfigProblem, type ResultStore, type WriteRecord } from './store.js'
+import {
+  makeResultStore,
+  membersOnly,
+  type ConfigProblem,
+  type ResultStore,
+  type WriteRecord,
+} from './store.js'
 import { makeViews } from './views/views.js'
 import { makeWitness, type Witness } from './witness.js'
 import { makeWriter, type Writer } from './writer/writer.js'
@@ -114,10 +120,7 @@ class NodeAgent implements Agent {
       onKeys: (secret, hmacConfig) => this.#keys.offer(secret, hmacConfig),
     })
     this.#writer = makeWriter(options, {
-      kube,
-      clock,
-      log,
-      store,
+      ...{ kube, clock, random: seams.random, log, store },
       record: write => this.#record(write),
       judge: () => this.#voteAnew(),
     })
@@ -277,8 +280,11 @@ class NodeAgent implements Agent {
       // Each Node that a watch tells of comes by here; a vote over the same members has nothing new to count.
       if (this.#detector.engine.table.roster === roster) return
       this.#detector.setRoster(roster)
+      this.#store.writes.set(membersOnly(this.#store.writes.current, roster))
+      this.#tally.keepOnly(name => roster.indexOf(name) !== undefined)
     }
     this.#voteAnew()
+    this.#tell('local')
   }
 
   #begin(
@@ -344,9 +350,8 @@ class NodeAgent implements Agent {
     if (kind !== 'lease' || result !== 'done')
       log[level]('write', { node, kind, what, result, trouble })
     if (kind === 'event') return
-    const next = new Map(this.#store.writes.current)
-    next.set(node, { ...write, at: clock.wall() })
-    this.#store.writes.set(next)
+    const next = new Map(this.#store.writes.current).set(node, { ...write, at: clock.wall() })
+    this.#store.writes.set(membersOnly(next, this.#store.nodeList.current.roster))
     this.#tell('status')
   }
 

@@ -46,6 +46,11 @@ export class Tally {
     this.#suspensions++
   }
 
+  /** Forget who left. */
+  keepOnly(isKept: (node: string) => boolean): void {
+    for (const node of this.#wasDown) if (!isKept(node)) this.#wasDown.delete(node)
+  }
+
   problem(): void {
     this.#problems++
   }

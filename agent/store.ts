@@ -56,6 +56,10 @@ export interface NodeListResult {
    * thousand Nodes tell of themselves three times a second, and nothing that matters here has moved.
    */
   readonly nodes: Pick<ReadonlyMap<string, NodeView>, 'get'>
+  /** The API has a Node of our name at present. Who has none is no member, whatever roster it knew. */
+  readonly isRegistered: boolean
+  /** Whether a Node as it was just read belongs to the zone, by its own labels. */
+  readonly isOfZone: (node: NodeView) => boolean
   /** Nodes of the zone that cannot take part: they have no InternalIP. */
   readonly withoutAddress: readonly string[]
   readonly problems: readonly ConfigProblem[]
@@ -100,6 +104,13 @@ export interface ResultStore {
   readonly peerListener: Section<PeerListenerStatus>
 }
 
+/** The entries of those who are in the roster. */
+export const membersOnly = <T>(
+  byName: ReadonlyMap<string, T>,
+  roster: Roster | undefined,
+): ReadonlyMap<string, T> =>
+  new Map([...byName].filter(([name]) => roster?.indexOf(name) !== undefined))
+
 /** An empty store. */
 export const makeResultStore = (now: number): ResultStore => ({
   nodeList: new Section<NodeListResult>({
@@ -108,6 +119,8 @@ export const makeResultStore = (now: number): ResultStore => ({
     listedAt: 0,
     rule: 'not yet known',
     nodes: new Map(),
+    isRegistered: false,
+    isOfZone: () => false,
     withoutAddress: [],
     problems: [],
   }),

@@ -12,7 +12,7 @@ export interface VoteOptions {
   readonly reaffirmWindowMs: number
   /** How long verdict and component quorum must hold before anything is written. @default 5_000 */
   readonly writeHoldMs: number
-  /** Each further rank of the writers' order waits this much longer. @default 2_000 */
+  /** Each further rank of the writers waits this much longer for a silent one, and thirty times this for one that speaks. @default 2_000 */
   readonly writerStaggerMs: number
   /** Largest share of the zone that may be condemned at one time; at least one node may. 0 … 1. @default 0.4 */
   readonly brakeShare: number

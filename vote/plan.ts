@@ -57,6 +57,10 @@ const MARKS: Readonly<Record<Written, Marks>> = {
 const conditionOf = (node: NodeView): NodeCondition | undefined =>
   node.conditions.find(condition => condition.type === PEER_HEALTH)
 
+/** Whether the node's marks say that its cloud link is cut. */
+export const carriesCutMarks = (node: NodeView): boolean =>
+  conditionOf(node)?.reason === MARKS.vouched.reason
+
 /** Whether we left marks that a healthy node does not carry, so that a configured foreign-looking taint is ours too. */
 const isMarked = (node: NodeView): boolean => {
   const condition = conditionOf(node)

@@ -202,6 +202,10 @@ const EVENTS = {
   left: ['Normal', 'NotJudged', 'Clear'],
 } as const
 
+/** A note that also says how many Events about the node were left out before it. */
+export const leftOutInWords = (note: string, leftOut: number): string =>
+  leftOut === 0 ? note : shorten(`${note} (${count(leftOut, 'Event')} before it left out)`)
+
 /** The Event for a wish that was just written. */
 export const eventFor = (wish: Exclude<Wish, 'keep'>, opinion: Opinion, w: Wording): EventWords => {
   const [type, reason, action] = EVENTS[wish]

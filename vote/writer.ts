@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { majoritySpokeAt } from './condemn.js'
 import { FLAG, type Evidence } from './evidence.js'
 import type { Judgement } from './judgement.js'
 import type { VoteOptions } from './options.js'
@@ -28,38 +29,82 @@ const weightOf = (writer: bigint, target: bigint): bigint => mix(writer ^ mix(ta
 
 /**
  * Whether a member is fit to write about the target: its word counts, it reaches the apiserver, we can reach it, it
- * is not condemned, and it is not the target. Who is alone in its zone writes about itself whatever it says there.
+ * is not condemned, and it is not the target. Who is alone in its zone writes about nobody: about others it has no
+ * majority, and what it says of itself its kubelet's Lease says better.
  */
 export const mayWrite = (j: Judgement, e: Evidence, member: number, target: number): boolean =>
+  e.size > 1 &&
   j.standing[member] === STANDING.counts &&
   (e.flags[member]! & FLAG.cloudCut) === 0 &&
-  (e.size === 1 ||
-    (j.localUp[member] === 1 && j.verdict[member] !== VERDICT.unhealthy && member !== target))
+  j.localUp[member] === 1 &&
+  j.verdict[member] !== VERDICT.unhealthy &&
+  member !== target
+
+/** The fit members that come before the own node in the target's order. */
+const membersBefore = (
+  j: Judgement,
+  e: Evidence,
+  target: WriteTarget,
+  ids: readonly bigint[],
+): readonly number[] | undefined => {
+  if (j.voice !== 'full' || !mayWrite(j, e, e.self, target.index)) return undefined
+  const own = weightOf(ids[e.self]!, target.id)
+  const before: number[] = []
+  for (let member = 0; member < e.size; member++) {
+    if (member === e.self || !mayWrite(j, e, member, target.index)) continue
+    if (weightOf(ids[member]!, target.id) > own) before.push(member)
+  }
+  return before
+}
 
 /**
- * How many fit members come before the own node in the target's order: 0 writes at once, each further rank stands by
- * that much longer. Undefined when the own node may not write at all. Agents with equal evidence agree without
- * talking; where evidence differs, two may write the same, and the later one finds nothing left to change.
+ * How many fit members come before the own node in the target's order: 0 writes at once, the others stand by.
+ * Undefined when the own node may not write at all. Agents with equal evidence agree without talking; where evidence
+ * differs, two may write the same, and the later one finds nothing left to change.
  */
 export const writerRank = (
   j: Judgement,
   e: Evidence,
   target: WriteTarget,
   ids: readonly bigint[],
-): number | undefined => {
-  if (j.voice !== 'full' || !mayWrite(j, e, e.self, target.index)) return undefined
-  const own = weightOf(ids[e.self]!, target.id)
-  let rank = 0
-  for (let member = 0; member < e.size; member++) {
-    if (member === e.self || !mayWrite(j, e, member, target.index)) continue
-    if (weightOf(ids[member]!, target.id) > own) rank++
-  }
-  return rank
+): number | undefined => membersBefore(j, e, target, ids)?.length
+
+/** The own place in a target's order of writers. */
+export interface WriterTurn {
+  readonly rank: number
+  /** How many of those before us still speak: they are at it, or are refused, and that is no reason to try ourselves. */
+  readonly heard: number
 }
 
-/** When a writer of this rank may write what has been wanted since `since`, if it is still to be done then. */
-export const writeAt = (since: number, rank: number, o: VoteOptions): number =>
-  since + rank * o.writerStaggerMs
+/** Whose record is so many times as old as those of the zone's majority is silent: records travel at their own pace. */
+const SILENT_FACTOR = 5
+/** Who speaks and does not write is passed over after so many times `writerStaggerMs`, the next one after twice that. */
+const SPEAKING_STAGGERS = 30
+const MOST_DOUBLINGS = 10
+
+/**
+ * Whose turn it is to write about the target. A writer that dies between decision and write is noticed by its silence:
+ * its record grows old while those of the majority stay young.
+ */
+export const writerTurn = (
+  j: Judgement,
+  e: Evidence,
+  target: WriteTarget,
+  at: { readonly ids: readonly bigint[]; readonly now: number; readonly o: VoteOptions },
+): WriterTurn | undefined => {
+  const before = membersBefore(j, e, target, at.ids)
+  if (before === undefined) return undefined
+  const { now, o } = at
+  const patienceMs = SILENT_FACTOR * (now - majoritySpokeAt(j, e)) + o.writerStaggerMs / 2
+  const heard = before.filter(member => now - e.producedAt[member]! <= patienceMs).length
+  return { rank: before.length, heard }
+}
+
+/** When a writer may write what has been wanted since `since`, if it is still to be done then. */
+export const writeAt = (since: number, { rank, heard }: WriterTurn, o: VoteOptions): number =>
+  heard === 0
+    ? since + rank * o.writerStaggerMs
+    : since + SPEAKING_STAGGERS * o.writerStaggerMs * 2 ** Math.min(MOST_DOUBLINGS, heard - 1)
 
 /** The member that is first in the target's order, wherever we stand; undefined when nobody may write. */
 export const topWriter = (

@@ -86,11 +86,14 @@ export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): 
   const localStream = makeEventStream(clock, log)
   const statusFeed = makeStatusFeed(views, clock, log)
   const metrics = makeMetrics(views)
-  const unsubscribe = views.subscribe(what => {
-    statusFeed.changed()
-    if (what !== 'local') return
+  /** Everything up to now, so that who opens a stream next begins where the others are. */
+  const tellChanges = (): void => {
     const data = localInfo.changes()
     if (data !== undefined) localStream.send({ event: 'change', id: localInfo.generation(), data })
+  }
+  const unsubscribe = views.subscribe(() => {
+    statusFeed.changed()
+    tellChanges()
   })
 
   app.all('/localinfo', (request, response) => {
@@ -103,6 +106,7 @@ export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): 
       response.end(body)
       return
     }
+    tellChanges()
     const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
     if (!localStream.open(response, first)) sendText(response, 503, 'too many streams')
   })

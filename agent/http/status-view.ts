@@ -23,6 +23,8 @@ export type GuardKind =
   | 'reaffirm'
   /** This agent does not reach the apiserver, so it cannot write. */
   | 'cloud-link-cut'
+  /** Its link comes and goes: the marks stay until it has been whole for a while. */
+  | 'flapping'
   /** No usable key ring: this agent hears nobody. */
   | 'no-keys'
 

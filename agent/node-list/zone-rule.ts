@@ -2,6 +2,7 @@
 import { parseZoneName, type ZoneName } from '../../core/ids.js'
 import type { NodeView } from '../../core/node.js'
 import type { Member } from '../../core/roster.js'
+import { parseLabelSelector } from '../../kube/label-selector.js'
 import type { ZoneConfig } from './zone-config.js'
 
 /** The node label that names a node's zone. */
@@ -99,6 +100,15 @@ export const zoneRuleOf = (own: NodeView, config: ZoneConfig, edgeSelector: stri
   )
 }
 
+const isInOtherUnit = (labels: NodeView['labels'], otherUnits: readonly string[]): boolean =>
+  otherUnits.some(unit => labels[unit] === UNIT_LABEL_VALUE)
+
+/** Whether the Node belongs to the zone by its own labels, as the apiserver matches them. */
+export const isOfZone = (rule: ZoneRule, { labels }: Pick<NodeView, 'labels'>): boolean =>
+  rule.kind === 'selector' &&
+  parseLabelSelector(rule.selector)(new Map(Object.entries(labels))) &&
+  !isInOtherUnit(labels, rule.otherUnits)
+
 /** The zone's members, and those that cannot take part. */
 export interface Membership {
   readonly members: readonly Member[]
@@ -123,8 +133,7 @@ export const membersOf = (
   for (const node of nodes) {
     if (node.name === own.name) continue
     const address = node.internalIPs[0]
-    if (otherUnits.some(unit => node.labels[unit] === UNIT_LABEL_VALUE))
-      inOtherUnits.push(node.name)
+    if (isInOtherUnit(node.labels, otherUnits)) inOtherUnits.push(node.name)
     else if (address === undefined) withoutAddress.push(node.name)
     else members.push({ name: node.name, address })
   }

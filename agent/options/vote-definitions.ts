@@ -40,7 +40,8 @@ export const voteDefinitions: DefinitionsOf<VoteOptions> = {
     kind: duration('100ms', '1m'),
     default: '2s',
     profiles: { fast: '1s' },
-    summary: 'each further rank of the writers waits this much longer',
+    summary:
+      'each further rank of the writers waits this much longer for a silent one, and thirty times this for one that speaks',
   },
   brakeShare: {
     flag: 'brake-share',

@@ -21,7 +21,13 @@ import {
   ZONE_CONFIG,
   type ZoneConfig,
 } from '../node-list/zone-config.js'
-import { membersOf, zoneRuleOf, type ZoneRule, type Membership } from '../node-list/zone-rule.js'
+import {
+  isOfZone,
+  membersOf,
+  zoneRuleOf,
+  type ZoneRule,
+  type Membership,
+} from '../node-list/zone-rule.js'
 import { watchZone, type Found, type ZoneWatch } from '../node-list/zone-watch.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { StateFolder } from '../state-folder.js'
@@ -173,6 +179,7 @@ export const makeNodeListStage = (
       listedAt,
       rule: why,
       nodes: { get: name => (name === own.name ? ownNow() : nodes.get(name)) },
+      isOfZone: node => isOfZone(rule, node),
       withoutAddress: membership.withoutAddress,
       problems: problems(),
     })
@@ -183,7 +190,7 @@ export const makeNodeListStage = (
     seams.onKeys(watch.secret(options.keySecret), watch.configMap(HMAC_CONFIG))
     const config = zoneConfig(watch)
     const { own } = watch
-    publish({ problems: problems() })
+    publish({ problems: problems(), isRegistered: own !== null && own !== undefined })
     if (own === null)
       throw new InvalidInputError('own Node', 'must exist in the API', options.nodeName)
     if (own === undefined || config === undefined) return waiting()

@@ -20,7 +20,7 @@ import type { Writer } from '../writer/writer.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG } from '../../vote/evidence.js'
 import { opinionOf, type Opinion } from '../../vote/opinion.js'
-import { guardInWords, uncountedInWords, vouchEndInWords } from '../../vote/reason.js'
+import { guardInWords, span, uncountedInWords, vouchEndInWords } from '../../vote/reason.js'
 import { isVouched, vouchRefusal } from '../../vote/vouch.js'
 import { wishOf } from '../../vote/plan.js'
 import { topWriter, writerRank } from '../../vote/writer.js'
@@ -33,7 +33,7 @@ export interface NodeScene {
   readonly store: ResultStore
   readonly checker: Checker
   readonly engine: EngineStatus
-  readonly writer: Pick<Writer, 'nextWrite' | 'fight'>
+  readonly writer: Pick<Writer, 'nextWrite' | 'fight' | 'heldUntil'>
   readonly times: Times
 }
 
@@ -114,7 +114,7 @@ const vouchOf = (scene: NodeScene, index: number): VouchView => {
 }
 
 const guardsOf = (scene: NodeScene, opinion: Opinion, next: NextWrite | undefined): GuardView[] => {
-  const { state, store, times } = scene
+  const { state, store, times, writer } = scene
   const wording = wordingOf(state, times.now)
   const guards: GuardView[] = opinion.guards.map(guard => ({
     kind: guard.kind,
@@ -127,6 +127,12 @@ const guardsOf = (scene: NodeScene, opinion: Opinion, next: NextWrite | undefine
     guards.push({
       kind: 'cloud-link-cut',
       text: 'this agent does not reach the apiserver, so it writes nothing',
+    })
+  const heldUntil = writer.heldUntil(state.roster.members[opinion.index]!.name)
+  if (next?.wish === 'healthy' && heldUntil > times.now)
+    guards.push({
+      kind: 'flapping',
+      text: `its cloud link comes and goes: its marks stay for another ${span(heldUntil - times.now)}`,
     })
   return guards
 }
@@ -169,12 +175,16 @@ const nextWriteOf = (
   opinion: Opinion,
   due: NextWrite | undefined,
 ): NextWriteView | null => {
-  const { o, state, times } = scene
+  const { state, times, writer } = scene
   const { judgement, table, roster } = state
   const coming: Coming | undefined =
     due === undefined
       ? onItsWay(scene, opinion)
-      : { what: due.wish, rank: due.rank, at: due.at - (due.rank ?? 0) * o.writerStaggerMs }
+      : {
+          what: due.wish,
+          rank: due.rank,
+          at: Math.max(due.since, writer.heldUntil(roster.members[opinion.index]!.name)),
+        }
   if (coming === undefined) return null
   const { index } = opinion
   const top = topWriter(judgement, table, { index, id: roster.members[index]!.id }, idsOf(roster))

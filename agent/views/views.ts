@@ -24,7 +24,7 @@ export interface ViewSeams extends Pick<Views, 'subscribe' | 'setVerbosity'> {
   readonly store: ResultStore
   readonly tally: Tally
   readonly keys: Pick<KeyKeeper, 'ring' | 'problem'>
-  readonly writer: Pick<Writer, 'nextWrite' | 'fight'>
+  readonly writer: Pick<Writer, 'nextWrite' | 'fight' | 'heldUntil'>
   readonly detector: () => Detector | undefined
   /** get-node-list and vote. */
   readonly stages: () => readonly [StageStatus, StageStatus]

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubeApi } from '../../kube/api.js'
-import { PEER_HEALTH, type Wish } from '../../vote/plan.js'
-import { vouchEndedEvent, type EventWords } from '../../vote/reason.js'
+import { carriesCutMarks, type Wish } from '../../vote/plan.js'
+import { leftOutInWords, vouchEndedEvent, type EventWords } from '../../vote/reason.js'
 import type { VouchEnd } from '../../vote/vouch.js'
 import { resultOf, type Record } from './node-writer.js'
+import type { Patience } from './patience.js'
 
 interface TellerSeams {
   readonly kube: KubeApi
+  readonly clock: Clock
   readonly log: Logger
   readonly record: Record
   readonly signal: AbortSignal
+  readonly patience: Patience
 }
 
 /** Tells the cluster in words what was written and why. */
@@ -22,19 +26,57 @@ export interface EventTeller {
   vouchEnded(node: string, why: VouchEnd): void
   /** To be called after a write that brought `node` to `wish`; `before` is what it looked like. */
   tellVouchEnd(node: NodeView, before: NodeView, wish: Wish): Promise<void>
+  /** Forget who left. */
+  keepOnly(isKept: (node: string) => boolean): void
 }
 
-/** An Event is a courtesy: one that cannot be written is recorded, not repeated. */
+/** So many Events about one node may come together, and then one in this time. */
+const AT_ONCE = 10
+const ONE_EACH_MS = 300_000
+
+/** Events about one node: how many may be told at `at`, and how many were left out since the last one. */
+interface Allowance {
+  tokens: number
+  at: number
+  leftOut: number
+}
+
+/**
+ * An Event is a courtesy: one that cannot be written is recorded, not repeated, and none is sent to an apiserver that
+ * asked us to wait. What is left out is counted, and said with the next one.
+ */
 export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): EventTeller => {
-  const { kube, log, record, signal } = seams
+  const { kube, clock, log, record, signal, patience } = seams
   const ends = new Map<string, VouchEnd>()
-  const tell: EventTeller['tell'] = async ({ name, uid }, event) => {
+  const allowances = new Map<string, Allowance>()
+
+  const allowanceOf = (node: string): Allowance => {
+    const now = clock.now()
+    const last = allowances.get(node) ?? { tokens: AT_ONCE, at: now, leftOut: 0 }
+    const tokens = Math.min(AT_ONCE, last.tokens + (now - last.at) / ONE_EACH_MS)
+    const next = { tokens, at: now, leftOut: last.leftOut }
+    allowances.set(node, next)
+    return next
+  }
+  const tell: EventTeller['tell'] = async ({ name, uid }, { note: words, ...event }) => {
     const { reason: what } = event
-    log.info('told the cluster', { node: name, reason: what, note: event.note })
+    const allowance = allowanceOf(name)
+    log.info('told the cluster', { node: name, reason: what, note: words })
+    if (allowance.tokens < 1 || patience.readyAt() > clock.now()) {
+      allowance.leftOut++
+      return
+    }
+    allowance.tokens--
+    const note = leftOutInWords(words, allowance.leftOut)
+    allowance.leftOut = 0
     try {
-      await kube.createEvent({ ...event, node: name, nodeUid: uid, reportingInstance }, signal)
+      await kube.createEvent(
+        { ...event, note, node: name, nodeUid: uid, reportingInstance },
+        signal,
+      )
       record({ node: name, kind: 'event', what, result: 'done', trouble: '' })
     } catch (error) {
+      if (!signal.aborted) patience.failed(error)
       record({ node: name, kind: 'event', what, result: resultOf(error), trouble: reasonOf(error) })
     }
   }
@@ -43,10 +85,13 @@ export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): 
     vouchEnded: (node, why) => ends.set(node, why),
     tellVouchEnd: async (node, before, wish) => {
       const why = ends.get(node.name)
-      const last = before.conditions.find(condition => condition.type === PEER_HEALTH)
-      if (wish === 'vouched' || why === undefined || last?.reason !== 'CloudLinkCut') return
+      if (wish === 'vouched' || why === undefined || !carriesCutMarks(before)) return
       ends.delete(node.name)
       await tell(node, vouchEndedEvent(why))
+    },
+    keepOnly: isKept => {
+      for (const map of [ends, allowances])
+        for (const node of map.keys()) if (!isKept(node)) map.delete(node)
     },
   }
 }

@@ -21,6 +21,8 @@ export interface LeaseKeeper {
   forgetAll(): void
   /** Whether we wrote this renewal in the node's place. */
   isOurs(node: string, renewTime: string): boolean
+  /** Forget who left the zone. */
+  keepOnly(isKept: (node: string) => boolean): void
 }
 
 /** What cuts a look short, and what is asked right before a renewal leaves. */
@@ -94,5 +96,9 @@ export const makeLeaseKeeper = (
     forget: node => kept.delete(node),
     forgetAll: () => kept.clear(),
     isOurs: (node, renewTime) => ours.get(node) === renewTime,
+    keepOnly: isKept => {
+      for (const map of [kept, ours])
+        for (const node of map.keys()) if (!isKept(node)) map.delete(node)
+    },
   }
 }

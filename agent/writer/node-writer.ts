@@ -2,8 +2,7 @@
 import { KubeStatusError, reasonOf, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubeApi, WriteGuard } from '../../kube/api.js'
-import type { NodePlan } from '../../vote/patch.js'
-import type { Wish } from '../../vote/plan.js'
+import { NOTHING, type NodePlan } from '../../vote/patch.js'
 import type { WriteRecord, WriteResult } from '../store.js'
 
 /** Read, plan, write: this often at most, so that a quarrel with another writer ends. */
@@ -19,8 +18,8 @@ export interface Task {
   readonly what: string
   /** The next write by what is known at this moment; asked anew before every write. */
   readonly plan: (node: NodeView) => NodePlan
-  /** What the plan is for, by what was judged last; undefined when the node is left alone. */
-  readonly wish: () => Wish | undefined
+  /** Whether it is still wanted, by what was judged last, and still ours to do. */
+  readonly isWanted: () => boolean
 }
 
 /** How a task ended: `node` is the newest form of the Node that was seen. */
@@ -29,6 +28,8 @@ export interface TaskEnd {
   /** Writes that were done. */
   readonly written: number
   readonly result: WriteResult
+  /** The last error; undefined when the last request was taken. */
+  readonly error: unknown
 }
 
 /** Which result an error of the API is. */
@@ -62,18 +63,18 @@ export const bringAbout = async (
   },
 ): Promise<TaskEnd> => {
   const { kube, signal, record, judge } = seams
+  const guard = guardOf(task.isWanted, judge)
   const { node: name, what } = task
   let node: NodeView | undefined
   let written = 0
+  let last: unknown
   for (let tries = 0; tries < MOST_WRITES; tries++) {
     let kind: WriteRecord['kind'] = 'status'
     try {
       node ??= await kube.getNode(name, signal)
-      const plan = task.plan(node)
-      if (plan.kind === 'nothing') return { node, written, result: 'done' }
+      const plan = task.isWanted() ? task.plan(node) : NOTHING
+      if (plan.kind === 'nothing') return { node, written, result: 'done', error: undefined }
       kind = plan.kind
-      const wish = task.wish()
-      const guard = guardOf(() => task.wish() === wish, judge)
       node = await (plan.kind === 'status'
         ? kube.patchNodeStatus(name, plan.patch, signal, guard)
         : kube.patchNode(name, plan.patch, signal, guard))
@@ -81,10 +82,11 @@ export const bringAbout = async (
       record({ node: name, kind, what, result: 'done', trouble: '' })
     } catch (error) {
       const result = resultOf(error)
+      last = error
       record({ node: name, kind, what, result, trouble: reasonOf(error) })
-      if (result !== 'conflict') return { node, written, result }
+      if (result !== 'conflict') return { node, written, result, error }
       node = undefined
     }
   }
-  return { node, written, result: 'conflict' }
+  return { node, written, result: 'conflict', error: last }
 }

@@ -14,6 +14,8 @@ export interface TaintKeeper {
   removal(): (node: NodeView) => NodePlan
   /** How the quarrel stands, in words; undefined where there is none. */
   fight(node: string, wording: Wording): string | undefined
+  /** Forget who left. */
+  keepOnly(isKept: (node: string) => boolean): void
 }
 
 export const makeTaintKeeper = (seams: {
@@ -42,5 +44,8 @@ export const makeTaintKeeper = (seams: {
       }
     },
     fight,
+    keepOnly: isKept => {
+      for (const node of fights.keys()) if (!isKept(node)) fights.delete(node)
+    },
   }
 }

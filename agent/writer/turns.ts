@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Wish } from '../../vote/plan.js'
-import { writeAt } from '../../vote/writer.js'
+import { writeAt, type WriterTurn } from '../../vote/writer.js'
 import type { AgentOptions } from '../options/agent-options.js'
-
-/** Wait this long before a write that failed is tried again. */
-const RETRY_MS = 2_000
 
 /** What is to be written about one node, and since when that is known. */
 interface Pending {
   readonly wish: Wish
   readonly since: number
-  notBefore: number
 }
 
 /** The next write about a node, for `status`. */
@@ -18,11 +14,11 @@ export interface NextWrite {
   readonly wish: Wish
   /** Own place in the writers' order; undefined when this agent does not write. */
   readonly rank: number | undefined
-  /** `Clock.now`; +Infinity without a rank. */
-  readonly at: number
+  /** Since when the difference is known: the turn of the first in the order. `Clock.now`. */
+  readonly since: number
 }
 
-/** Whose turn a write is, and when: rank 0 at once, the others later, each if nobody before them wrote. */
+/** Whose turn a write is, and when: rank 0 at once, the others when those before them are silent, or much later. */
 export class Turns {
   readonly #o: AgentOptions
   readonly #pending = new Map<string, Pending>()
@@ -40,15 +36,14 @@ export class Turns {
   dueAt(
     node: string,
     wish: Wish,
-    { rank, now }: { readonly rank: number | undefined; readonly now: number },
+    { turn, now }: { readonly turn: WriterTurn | undefined; readonly now: number },
   ): number {
     let pending = this.#pending.get(node)
     if (pending?.wish !== wish) {
-      pending = { wish, since: now, notBefore: now }
+      pending = { wish, since: now }
       this.#pending.set(node, pending)
     }
-    if (rank === undefined) return Infinity
-    return Math.max(pending.notBefore, writeAt(pending.since, rank, this.#o))
+    return turn === undefined ? Infinity : writeAt(pending.since, turn, this.#o)
   }
 
   /** Since when the difference is known; +Infinity when there is none. */
@@ -60,19 +55,16 @@ export class Turns {
   next(node: string, rankNow: () => number | undefined): NextWrite | undefined {
     const pending = this.#pending.get(node)
     if (pending === undefined) return undefined
-    const rank = rankNow()
-    const at = rank === undefined ? Infinity : writeAt(pending.since, rank, this.#o)
-    return { wish: pending.wish, rank, at }
-  }
-
-  /** A write failed. */
-  retryLater(node: string, now: number): void {
-    const pending = this.#pending.get(node)
-    if (pending !== undefined) pending.notBefore = now + RETRY_MS
+    return { ...pending, rank: rankNow() }
   }
 
   forget(node: string): void {
     this.#pending.delete(node)
+  }
+
+  /** Forget who left. */
+  keepOnly(isKept: (node: string) => boolean): void {
+    for (const node of this.#pending.keys()) if (!isKept(node)) this.#pending.delete(node)
   }
 
   clear(): void {

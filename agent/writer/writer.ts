@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/clock.js'
-import { id64 } from '../../core/ids.js'
+import { KubeStatusError } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
+import type { Random } from '../../core/random.js'
 import type { KubeApi } from '../../kube/api.js'
 import { majoritySpokeAt } from '../../vote/condemn.js'
-import { CLASSES } from '../../vote/judgement.js'
-import type { Wish } from '../../vote/plan.js'
+import { carriesCutMarks, type Wish } from '../../vote/plan.js'
 import { eventFor, type EventWords } from '../../vote/reason.js'
 import type { VouchEnd } from '../../vote/vouch.js'
-import { writerRank } from '../../vote/writer.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
 import { Departed } from './departed.js'
 import { makeEventTeller, type EventTeller } from './event-teller.js'
 import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
+import { LinkFlaps } from './link-flaps.js'
+import { Mandate } from './mandate.js'
 import { bringAbout, guardOf, type Record, type Task, type TaskEnd } from './node-writer.js'
+import { Patience } from './patience.js'
 import { makeTaintKeeper, type TaintKeeper } from './taint-keeper.js'
 import { Turns, type NextWrite } from './turns.js'
 import { differs, planWish, planYoungVouch, wishFor, wordingOf, wordsFor } from './wishes.js'
 
 /** Ranks that look after the Leases of vouched nodes: the writer and one to stand by. */
 const LEASE_RANKS = 2
-/** The cloud link is looked at once in so many periods, at the latest. */
-const LINK_PERIODS = 1.1
 /** How often to look whether a majority has spoken. */
 const CONFIRM_MS = 500
 
 interface WriterSeams {
   readonly kube: KubeApi
   readonly clock: Clock
+  readonly random: Random
   readonly log: Logger
   readonly store: ResultStore
   readonly record: Record
@@ -45,6 +46,8 @@ export interface Writer extends Pick<LeaseKeeper, 'isOurs'> {
   /** Vouching for the node ended. */
   vouchEnded(node: string, why: VouchEnd): void
   nextWrite(node: string): NextWrite | undefined
+  /** Until when the marks of a node whose link comes and goes stay; −Infinity for no time. */
+  heldUntil(node: string): number
   /** How the quarrel about the node's taint stands, in words. */
   fight(node: string): string | undefined
   /** This agent was suspended: give up what is under way, and forget whose turn it was. */
@@ -53,6 +56,11 @@ export interface Writer extends Pick<LeaseKeeper, 'isOurs'> {
 }
 
 const nothing = { kind: 'nothing' } as const
+
+const isGone = (error: unknown): boolean => error instanceof KubeStatusError && error.status === 404
+
+/** The next write by what is true when it is asked; nothing where it is not ours to write any more. */
+type Plan = Task['plan']
 
 /** A level-triggered writer: it keeps no queue, so after an outage it writes what is true then, not what was. */
 class LevelWriter implements Writer {
@@ -64,8 +72,13 @@ class LevelWriter implements Writer {
   readonly #stopping = new AbortController()
   /** Ends what is under way, at a suspension or at the end. */
   #present = new AbortController()
+  readonly #mandate: Mandate
   readonly #turns: Turns
-  readonly #running = new Map<string, Promise<void>>()
+  readonly #patience: Patience
+  readonly #flaps = new LinkFlaps()
+  /** Work on Nodes, and on the Leases of those who are vouched for, by name. */
+  readonly #writing = new Map<string, Promise<void>>()
+  readonly #renewing = new Map<string, Promise<void>>()
   /** Nodes as our own writes left them, until the watch has caught up. */
   readonly #written = new Map<
     string,
@@ -79,10 +92,17 @@ class LevelWriter implements Writer {
     this.#seams = seams
     // Requests about several nodes run beside each other, and those are bounded by the zone's size.
     setMaxListeners(0, this.#stopping.signal, this.#present.signal)
+    this.#mandate = new Mandate(options, {
+      ...{ ...seams, signal: this.#stopping.signal },
+      isHeld: name => this.#leases.isHeld(name),
+    })
     this.#turns = new Turns(options)
+    this.#patience = new Patience(seams)
     this.#leases = makeLeaseKeeper(options, seams)
     this.#taints = makeTaintKeeper(seams)
-    this.#events = makeEventTeller(options.nodeName, { ...seams, signal: this.#stopping.signal })
+    const { signal } = this.#stopping
+    const patience = this.#patience
+    this.#events = makeEventTeller(options.nodeName, { ...seams, signal, patience })
   }
 
   isOurs(node: string, renewTime: string): boolean {
@@ -96,7 +116,11 @@ class LevelWriter implements Writer {
 
   nextWrite(node: string): NextWrite | undefined {
     const state = this.#seams.store.zone.current
-    return state && this.#turns.next(node, () => this.#rank(state, node))
+    return state && this.#turns.next(node, () => this.#mandate.turn(state, node)?.rank)
+  }
+
+  heldUntil(node: string): number {
+    return this.#flaps.heldUntil(node)
   }
 
   fight(node: string): string | undefined {
@@ -107,19 +131,22 @@ class LevelWriter implements Writer {
 
   review(): string {
     this.#cancelTimer()
+    if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
-    const state = store.zone.current
-    if (state === undefined || this.#stopping.signal.aborted) return 'nothing is known yet'
-    if (store.cloudLink.current.state !== 'up') {
-      // The present truth is written after the outage; what was wanted before it does not matter then.
+    if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
+    const footing = this.#mandate.footing
+    if (footing.kind === 'none') {
+      // The present truth is written later; what was wanted before does not matter then.
       this.#turns.clear()
-      return 'nothing is written: no link to the apiserver'
+      if (store.cloudLink.current.state !== 'up') this.#patience.linkLost()
+      return `nothing is written: ${footing.why}`
     }
-    for (const name of this.#departed.note(state.roster)) this.#turns.forget(name)
+    const { state } = footing
     let nextAt = Infinity
     for (let index = 0; index < state.table.size; index++)
       nextAt = Math.min(nextAt, this.#reviewMember(state, index))
-    for (const node of this.#departed.names) this.#reviewDeparted(state, node)
+    for (const node of this.#departed.names)
+      nextAt = Math.min(nextAt, this.#reviewDeparted(state, node))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
     return this.#turns.size === 0 ? 'all is written' : `${this.#turns.size} nodes to be written`
@@ -137,18 +164,7 @@ class LevelWriter implements Writer {
     this.#stopping.abort()
     this.#present.abort()
     this.#cancelTimer()
-    await Promise.all(this.#running.values())
-  }
-
-  #rank(state: ZoneState, node: string): number | undefined {
-    const { roster, judgement, table } = state
-    const target = { index: roster.indexOf(node) ?? -1, id: id64(node) }
-    return writerRank(
-      judgement,
-      table,
-      target,
-      roster.members.map(member => member.id),
-    )
+    await Promise.all([...this.#writing.values(), ...this.#renewing.values()])
   }
 
   /** What is written as the present time: the apiserver's if it says it, since the own clock may be wrong. */
@@ -157,24 +173,17 @@ class LevelWriter implements Writer {
     return kube.serverTime() ?? clock.wall()
   }
 
-  /** What the zone wants of the member now; undefined for one that is none. */
-  #wishOf(name: string): Wish | undefined {
-    const state = this.#seams.store.zone.current
-    const index = state?.roster.indexOf(name)
-    return state === undefined || index === undefined ? undefined : this.#wish(state, index)
-  }
-
-  /** Nobody is said to be cut off whose kubelet renews its Lease, whatever its agent says. */
-  #wish(state: ZoneState, index: number): Wish {
-    const wish = wishFor(state, index)
-    const isHeld = wish === 'vouched' && this.#leases.isHeld(state.roster.members[index]!.name)
-    return isHeld === true ? 'healthy' : wish
-  }
-
-  #isVouched(name: string): boolean {
-    const state = this.#seams.store.zone.current
-    const index = state?.roster.indexOf(name)
-    return state !== undefined && index !== undefined && wishFor(state, index) === 'vouched'
+  /** What is remembered of nodes goes with them. */
+  #noteRoster({ roster }: ZoneState): void {
+    if (!this.#departed.note(roster, this.#seams.clock.now())) return
+    const isMember = (name: string): boolean => roster.indexOf(name) !== undefined
+    this.#turns.keepOnly(isMember)
+    this.#patience.keepOnly(isMember)
+    this.#flaps.keepOnly(isMember)
+    this.#taints.keepOnly(isMember)
+    this.#leases.keepOnly(isMember)
+    this.#events.keepOnly(name => isMember(name) || this.#departed.has(name))
+    for (const name of this.#written.keys()) if (!isMember(name)) this.#written.delete(name)
   }
 
   #nodeOf(name: string): NodeView | undefined {
@@ -190,33 +199,49 @@ class LevelWriter implements Writer {
     const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
     const node = this.#nodeOf(name)
-    const wish = this.#wish(state, index)
+    const wish = this.#mandate.wish(state, index)
     const isVouched = wishFor(state, index) === 'vouched'
-    const youngUntil = wish === 'vouched' ? this.#youngUntil(state, index) : -Infinity
+    const youngUntil = wish === 'vouched' ? this.#mandate.youngUntil(state, index) : -Infinity
     const isYoung = now < youngUntil
     const leaseAt = isVouched ? this.#reviewVouching(state, name, node) : Infinity
     const vouchAt = isYoung ? Math.min(leaseAt, youngUntil) : leaseAt
-    if (node === undefined || this.#running.has(name)) return vouchAt
+    const heldUntil = isYoung ? -Infinity : this.#noteLink(name, wish)
+    if (node === undefined || this.#writing.has(name)) return vouchAt
     if (!differs(node, wish, isYoung, this.#o)) {
       this.#turns.forget(name)
       return vouchAt
     }
-    const dueAt = this.#turns.dueAt(name, wish, { rank: this.#rank(state, name), now })
-    if (!this.#isConfirmed(state, name, wish)) return Math.min(vouchAt, now + CONFIRM_MS)
+    const notBefore = carriesCutMarks(node) ? heldUntil : -Infinity
+    const dueAt = this.#dueAt(state, name, { wish, notBefore })
     if (dueAt > now) return Math.min(vouchAt, dueAt)
-    this.#start(name, this.#bringMember(name, node, wish))
+    this.#start(this.#writing, name, this.#bringMember(name, node, wish))
     return vouchAt
   }
 
-  /**
-   * When every agent whose link came back together with the first one has noticed; +Infinity while none has, and before
-   * the node's Lease was looked at.
-   */
-  #youngUntil({ judgement: j, roster }: ZoneState, index: number): number {
-    if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
-    if (this.#leases.isHeld(roster.members[index]!.name) === undefined) return Infinity
-    const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#o
-    return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
+  /** When to write about the node, or to look again whether it is our turn; not later than now if it is. */
+  #dueAt(
+    state: ZoneState,
+    name: string,
+    { wish, notBefore }: { readonly wish: Wish; readonly notBefore: number },
+  ): number {
+    const { clock } = this.#seams
+    const now = clock.now()
+    const turn = this.#mandate.turn(state, name)
+    const turnAt = this.#turns.dueAt(name, wish, { turn, now })
+    if (turn === undefined) return Infinity
+    if (!this.#isConfirmed(state, name, wish)) return now + CONFIRM_MS
+    // What takes one request at a time is asked again when the one that runs has ended.
+    if (this.#patience.isDoubtful && this.#writing.size > 0) return Infinity
+    const dueAt = Math.max(turnAt, notBefore, this.#patience.readyAt(name))
+    // Somebody before us may fall silent at any time.
+    return turnAt > now ? Math.min(dueAt, now + this.#o.writerStaggerMs / 2) : dueAt
+  }
+
+  /** @returns until when the marks of a link that is whole again stay. */
+  #noteLink(name: string, wish: Wish): number {
+    const now = this.#seams.clock.now()
+    if (wish === 'vouched') this.#flaps.cut(name, now)
+    return wish === 'healthy' ? this.#flaps.whole(name, now) : -Infinity
   }
 
   /**
@@ -230,7 +255,7 @@ class LevelWriter implements Writer {
 
   /** Keep a vouched node's heartbeat or its taints; returns when to look again. */
   #reviewVouching(state: ZoneState, name: string, node: NodeView | undefined): number {
-    const rank = this.#rank(state, name)
+    const rank = this.#mandate.turn(state, name)?.rank
     if (rank === undefined) return Infinity
     const lookAt = this.#reviewLease(name, rank)
     if (this.#o.vouch !== 'taint' || this.#leases.isHeld(name) !== false) return lookAt
@@ -238,85 +263,113 @@ class LevelWriter implements Writer {
   }
 
   #reviewLease(name: string, rank: number): number {
-    const key = `vouch for ${name}`
-    if (rank >= LEASE_RANKS || this.#running.has(key)) return Infinity
+    if (rank >= LEASE_RANKS || this.#renewing.has(name)) return Infinity
     const dueAt = this.#leases.dueAt(name)
     if (dueAt > this.#seams.clock.now()) return dueAt
-    const guard = guardOf(() => this.#isVouched(name), this.#seams.judge)
-    this.#start(key, this.#leases.look(name, rank, { signal: this.#present.signal, guard }))
+    const guard = guardOf(() => this.#mandate.isVouchedNow(name), this.#seams.judge)
+    const look = this.#leases.look(name, rank, { signal: this.#present.signal, guard })
+    this.#start(this.#renewing, name, look)
     return Infinity
   }
 
   #reviewTaint(state: ZoneState, node: NodeView | undefined, rank: number): number {
-    if (rank !== 0 || node === undefined || this.#running.has(node.name)) return Infinity
-    const wording = wordingOf(state, this.#seams.clock.now())
-    const { isDue, nextAt } = this.#taints.review(node, wording)
+    if (rank !== 0 || node === undefined || this.#writing.has(node.name)) return Infinity
+    const { name } = node
+    const now = this.#seams.clock.now()
+    const readyAt = this.#patience.readyAt(name)
+    if (readyAt > now) return readyAt
+    const { isDue, nextAt } = this.#taints.review(node, wordingOf(state, now))
     if (!isDue) return nextAt
     const what = 'take the unreachable taint off'
-    const wish = (): Wish | undefined => this.#wishOf(node.name)
-    const work = this.#carryOut({ node: node.name, what, plan: this.#taints.removal(), wish })
+    const plan = this.#taints.removal()
+    const isWanted = (): boolean => this.#mandate.wishNow(name) === 'vouched'
+    const work = this.#carryOut({ node: name, what, plan, isWanted })
     this.#start(
-      node.name,
+      this.#writing,
+      name,
       work.then(() => undefined),
     )
     return nextAt
   }
 
-  #reviewDeparted(state: ZoneState, name: string): void {
-    if (this.#running.has(name)) return
-    if (this.#rank(state, name) !== 0) {
+  /** Take our marks off a node that left; returns when to look again. */
+  #reviewDeparted(state: ZoneState, name: string): number {
+    if (this.#writing.has(name)) return Infinity
+    const { store, clock } = this.#seams
+    if (!this.#departed.isOursToClean(name, state.roster)) {
       this.#departed.forget(name)
-      return
+      this.#turns.forget(name)
+      return Infinity
     }
+    const dueAt = this.#dueAt(state, name, { wish: 'left', notBefore: -Infinity })
+    if (dueAt > clock.now()) return dueAt
     const at = new Date(this.#wall()).toISOString()
     const words = { message: 'this node left the zone', at }
-    const plan: Task['plan'] = node => planWish(node, 'left', words, this.#o)
-    const wish = (): Wish | undefined => (this.#wishOf(name) === undefined ? 'left' : undefined)
-    const task = { node: name, what: 'take our marks off', plan, wish }
+    const isWanted = (): boolean => {
+      const now = this.#mandate.footing
+      return (
+        now.kind === 'firm' &&
+        this.#mandate.turn(now.state, name) !== undefined &&
+        this.#departed.isOursToClean(name, now.state.roster)
+      )
+    }
+    // The list that it is missing from may be what is wrong.
+    const plan: Plan = node =>
+      store.nodeList.current.isOfZone(node) ? nothing : planWish(node, 'left', words, this.#o)
+    const task = { node: name, what: 'take our marks off', plan, isWanted }
     const work = this.#carryOut(task).then(end => {
       // A Node that is gone from the API is refused with 404: there is nothing left to clean.
-      if (end.result === 'done' || end.result === 'refused') this.#departed.forget(name)
+      if (end.result !== 'done' && !isGone(end.error)) return
+      this.#departed.forget(name)
+      this.#turns.forget(name)
     })
-    this.#start(name, work)
+    this.#start(this.#writing, name, work)
+    return Infinity
   }
 
-  #start(key: string, work: Promise<void>): void {
+  #start(running: Map<string, Promise<void>>, name: string, work: Promise<void>): void {
     const done = work.finally(() => {
-      this.#running.delete(key)
+      running.delete(name)
       this.review()
     })
-    this.#running.set(key, done)
+    running.set(name, done)
   }
 
-  /** Write what is true at the moment of each write, not what was true when the turn came. */
+  /**
+   * Write what is true at the moment of each write, not what was true when the turn came. Where something else is
+   * wanted by then, that has a turn of its own.
+   */
   async #bringMember(name: string, before: NodeView, what: Wish): Promise<void> {
     const { store, clock } = this.#seams
-    let said: { readonly wish: Wish; readonly event: EventWords } | undefined
-    const plan: Task['plan'] = node => {
-      const state = store.zone.current
-      const index = state?.roster.indexOf(name)
-      if (state === undefined || index === undefined) return nothing
-      const wish = this.#wish(state, index)
-      if (wish === 'keep') return nothing
+    let event: EventWords | undefined
+    const plan: Plan = node => {
+      if (what === 'keep') return nothing
+      const state = store.zone.current!
+      const index = state.roster.indexOf(name)!
       const at = { now: clock.now(), wall: this.#wall(), o: this.#o }
-      const { opinion, words } = wordsFor(state, index, wish, at)
-      if (wish === 'vouched' && at.now < this.#youngUntil(state, index))
+      const { opinion, words } = wordsFor(state, index, what, at)
+      if (what === 'vouched' && at.now < this.#mandate.youngUntil(state, index))
         return planYoungVouch(node, words, this.#o)
-      said = { wish, event: eventFor(wish, opinion, wordingOf(state, at.now)) }
-      return planWish(node, wish, words, this.#o)
+      event = eventFor(what, opinion, wordingOf(state, at.now))
+      return planWish(node, what, words, this.#o)
     }
-    const end = await this.#carryOut({ node: name, what, plan, wish: () => this.#wishOf(name) })
-    if (end.written === 0 || said === undefined || end.node === undefined) return
-    await this.#events.tell(end.node, said.event)
-    await this.#events.tellVouchEnd(end.node, before, said.wish)
+    const isWanted = (): boolean => what !== 'keep' && this.#mandate.wishNow(name) === what
+    const end = await this.#carryOut({ node: name, what, plan, isWanted })
+    if (end.written === 0 || event === undefined || end.node === undefined) return
+    await this.#events.tell(end.node, event)
+    await this.#events.tellVouchEnd(end.node, before, what)
   }
 
   async #carryOut(task: Task): Promise<TaskEnd> {
-    const { kube, record, store, clock, judge } = this.#seams
-    const seen = store.nodeList.current.nodes.get(task.node)
-    const end = await bringAbout(task, { kube, record, judge, signal: this.#present.signal })
-    if (end.node !== undefined) this.#written.set(task.node, { seen, node: end.node })
-    if (end.result !== 'done') this.#turns.retryLater(task.node, clock.now())
+    const { kube, record, store, judge } = this.#seams
+    const { node: name } = task
+    const seen = store.nodeList.current.nodes.get(name)
+    const { signal } = this.#present
+    const end = await bringAbout(task, { kube, record, judge, signal })
+    const isMember = store.nodeList.current.roster?.indexOf(name) !== undefined
+    if (end.node !== undefined && isMember) this.#written.set(name, { seen, node: end.node })
+    if (end.result === 'done') this.#patience.succeeded(name)
+    else if (end.result !== 'withheld' && !signal.aborted) this.#patience.failed(end.error, name)
     return end
   }
 }

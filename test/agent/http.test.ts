@@ -276,6 +276,30 @@ t.test(
   },
 )
 
+t.test('FA9: the stream tells every change, also across changes of the roster', async t => {
+  const { views, port, listener } = await startLocal(t, new FakeClock(), 'omit')
+  views.setLocal({ n4: true, n5: true })
+  const early = openStream(port, '/localinfo?stream=1')
+  await early.until(() => early.events().length === 1)
+  views.setLocal({ n4: false })
+  // Its Node is deleted and comes back: only the roster says so, and it is up again for all that is known.
+  views.setLocal({ n4: null }, 'unheard')
+  views.setLocal({ n4: true }, 'unheard')
+  const late = openStream(port, '/localinfo?stream=1')
+  await late.until(() => late.events().length === 1)
+  views.setLocal({ n4: false })
+  await late.until(() => late.events().length === 2)
+  await early.until(() => early.events().length === 4)
+  const [up, down] = ['{"n4":{"Normal":true,"Hamc":""}}', '{"n4":{"Normal":false,"Hamc":""}}']
+  t.strictSame(late.events().slice(1), [`change 6 ${down}`], 'it dies again')
+  t.strictSame(
+    early.events().slice(1),
+    [`change 3 ${down}`, `change 5 ${up}`, `change 6 ${down}`],
+    'who was there before has missed nothing either',
+  )
+  await listener.close()
+})
+
 t.test('a stream whose client does not read is closed, the others go on', t => {
   const log = recordingLog()
   const clock = new FakeClock()

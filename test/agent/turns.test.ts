@@ -20,28 +20,38 @@ t.test('a rank is reckoned only where something is to be written', t => {
       asked.push(node)
       return rank
     })
-  turns.dueAt('b', 'dead', { rank: 2, now: 1_000 })
+  turns.dueAt('b', 'dead', { turn: { rank: 2, heard: 0 }, now: 1_000 })
   t.equal(next('a', 0), undefined)
   t.strictSame(asked, [], 'nothing is to be written about a')
-  t.strictSame(next('b', 2), { wish: 'dead', rank: 2, at: 7_000 })
-  t.strictSame(next('b', undefined), { wish: 'dead', rank: undefined, at: Infinity })
+  t.strictSame(next('b', 2), { wish: 'dead', rank: 2, since: 1_000 })
+  t.strictSame(next('b', undefined), { wish: 'dead', rank: undefined, since: 1_000 })
   turns.forget('b')
   t.equal(next('b', 2), undefined)
   t.strictSame(asked, ['b', 'b'])
   t.end()
 })
 
-t.test('a turn counts from the first moment of a wish, and a failure puts it off', t => {
+t.test('a turn counts from the first moment of a wish', t => {
   const turns = new Turns(options)
-  const dueAt = (rank: number | undefined, now: number) => turns.dueAt('b', 'dead', { rank, now })
+  const dueAt = (rank: number, now: number, heard = 0) =>
+    turns.dueAt('b', 'dead', { turn: { rank, heard }, now })
+  t.equal(dueAt(0, 1_000), 1_000)
   t.equal(dueAt(1, 1_000), 4_000)
   t.equal(dueAt(1, 3_500), 4_000)
-  t.equal(dueAt(undefined, 3_500), Infinity, 'this agent does not write')
-  turns.retryLater('b', 3_500)
-  t.equal(dueAt(1, 3_600), 5_500)
-  t.equal(turns.dueAt('b', 'healthy', { rank: 1, now: 5_000 }), 8_000, 'another wish')
+  t.equal(dueAt(1, 3_500, 1), 91_000, 'FA7: who is before us speaks')
+  t.equal(dueAt(2, 3_500, 2), 181_000)
+  t.equal(dueAt(99, 3_500, 99), 1_000 + 90_000 * 2 ** 10, 'a timer can wait so long')
+  t.equal(
+    turns.dueAt('b', 'dead', { turn: undefined, now: 3_500 }),
+    Infinity,
+    'this agent does not write',
+  )
+  t.equal(turns.dueAt('b', 'healthy', { turn: { rank: 1, heard: 0 }, now: 5_000 }), 8_000)
   t.equal(turns.since('b'), 5_000)
   t.equal(turns.size, 1)
+  turns.keepOnly(name => name !== 'b')
+  t.equal(turns.size, 0, 'FA21: who left is forgotten')
+  turns.dueAt('b', 'dead', { turn: undefined, now: 6_000 })
   turns.clear()
   t.equal(turns.since('b'), Infinity)
   t.end()

@@ -36,21 +36,19 @@ t.test(
   },
 )
 
-t.test('D12: a zone of one writes what its own kubelet says, and nothing else', async t => {
+t.test('D12: a zone of one judges itself for its own node, and writes nothing', async t => {
   await scenario(t, { what: 'N=1', size: 1 }, async world => {
     await world.settled()
-    t.strictSame(world.writesSince(0), [])
     world.machine(0).kubelet = 'sick'
     await world.run(40_000)
-    t.strictSame(world.condemned(), ['n0'])
-    t.ok(world.allSee(0), 'its own local view says so too')
+    t.ok(world.allSee(0), 'its own local view says so')
     world.machine(0).kubelet = 'well'
     await world.run(40_000)
-    t.strictSame(world.condemned(), [])
-    t.equal(world.writesSince(0).length, 2, 'one write each way')
+    t.ok(world.allSee())
     world.cutCloud(0)
     await world.run(60_000)
     t.ok(world.allSee(), 'without the cloud it goes on')
+    t.strictSame(world.writesSince(0), [], 'FA2: its kubelet’s Lease says the rest')
   })
 })
 

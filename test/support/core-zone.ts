@@ -167,7 +167,7 @@ class CoreAgent {
     const look = (): void => {
       if (!this.#write(node, since)) this.#turns.set(node, clock.after(BACKING_MS, look))
     }
-    this.#turns.set(node, clock.after(writeAt(0, rank, options), look))
+    this.#turns.set(node, clock.after(writeAt(0, { rank, heard: 0 }, options), look))
   }
 
   /** @returns false when it has to wait for a majority. */

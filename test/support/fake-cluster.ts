@@ -69,8 +69,8 @@ const taintKeysOf = (raw: Raw): string[] =>
 interface Subscription {
   readonly client: string
   readonly matches: (kind: string, name: string) => boolean
-  /** The whole list, as this watch sees it. */
-  readonly resync: () => void
+  /** The whole list, as this watch sees it, less what the server leaves out. */
+  readonly resync: (without?: readonly string[]) => void
   readonly upsert: (raw: Raw) => void
   isOpen: boolean
 }
@@ -97,6 +97,12 @@ const outcomeOf = <T>(work: () => T): (() => T) => {
   }
 }
 
+const serve = <T>(refusal: Error | Promise<void> | undefined, work: () => T): (() => T) =>
+  outcomeOf(() => {
+    if (refusal instanceof Error) throw refusal
+    return work()
+  })
+
 const LATENCY_MS = 20
 const LISTS = { 'status.conditions': 'type', 'status.addresses': 'type' }
 
@@ -106,8 +112,8 @@ const LISTS = { 'status.conditions': 'type', 'status.addresses': 'type' }
  */
 export class FakeCluster {
   readonly writes: Write[] = []
-  /** Called with each request that arrives; what it returns is thrown at the caller. */
-  onCall: ((call: Call) => Error | undefined) | undefined
+  /** Called with each request that arrives: an error is thrown at the caller, a promise holds the answer back. */
+  onCall: ((call: Call) => Error | Promise<void> | undefined) | undefined
   readonly events: (NodeEvent & { readonly by: string; readonly at: number })[] = []
   readonly #clock: Clock
   readonly #objects = new Map<string, Raw>()
@@ -154,6 +160,11 @@ export class FakeCluster {
     return this.#cut.has(client)
   }
 
+  /** All watches list again, and their lists lack these objects though they exist. */
+  relistWithout(...names: readonly string[]): void {
+    for (const each of this.#subscriptions) if (each.isOpen) each.resync(names)
+  }
+
   #hears(each: Subscription, kind: string, name: string): boolean {
     return each.isOpen && !this.#cut.has(each.client) && each.matches(kind, name)
   }
@@ -188,20 +199,15 @@ export class FakeCluster {
     if (!(await sleep(clock, LATENCY_MS / 2, signal))) throw signal.reason
     const withheld = guard?.()
     if (withheld !== undefined) throw new WithheldError(what, withheld)
-    const answer = this.#cut.has(name) ? undefined : this.#serve(actor, what, work)
+    const at = this.#clock.now()
+    const held = this.#cut.has(name) ? undefined : this.onCall?.({ at, by: actor, what })
+    const answer = this.#cut.has(name) ? undefined : serve(held, work)
+    if (held instanceof Promise) await held
     const dateMs = Math.floor(this.serverWall() / 1000) * 1000
     if (!(await sleep(clock, LATENCY_MS / 2, signal))) throw signal.reason
     if (answer === undefined) throw new KubeUnreachableError(what, 'connection refused')
     caller.served = { dateMs, at: clock.now() }
     return answer()
-  }
-
-  #serve<T>(by: string, what: string, work: () => T): () => T {
-    const refusal = this.onCall?.({ at: this.#clock.now(), by, what })
-    return outcomeOf(() => {
-      if (refusal !== undefined) throw refusal
-      return work()
-    })
   }
 
   #read(kind: string, name: string): Raw {
@@ -277,9 +283,10 @@ export class FakeCluster {
         const raw = this.#objects.get(`${other}/${name}`)
         return other === kind && (raw === undefined || matches(raw))
       },
-      resync: () => {
+      resync: (without = []) => {
         const all = [...this.#objects].filter(
-          ([key, raw]) => key.startsWith(`${kind}/`) && matches(raw),
+          ([key, raw]) =>
+            key.startsWith(`${kind}/`) && matches(raw) && !without.includes(raw.metadata.name),
         )
         sink.replace(all.map(([, raw]) => parse(raw)))
       },

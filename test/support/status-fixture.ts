@@ -150,7 +150,8 @@ export class FakeViews implements Views {
   }
 
   /** Change the local view: `{ a: true }` adds or sets, `null` takes away. */
-  setLocal(change: Readonly<Record<string, boolean | null>>): void {
+  /** @param heard 'unheard': nobody is told, as when a roster changes between two votes. */
+  setLocal(change: Readonly<Record<string, boolean | null>>, heard = 'heard'): void {
     const nodes = new Map(this.local.nodes.map(({ name, isUp }) => [name, isUp]))
     for (const [name, isUp] of Object.entries(change)) {
       if (isUp === null) nodes.delete(name)
@@ -160,7 +161,7 @@ export class FakeViews implements Views {
       generation: this.local.generation + 1,
       nodes: [...nodes].sort().map(([name, isUp]) => ({ name, isUp })),
     }
-    for (const listener of this.listeners) listener('local')
+    if (heard === 'heard') for (const listener of this.listeners) listener('local')
   }
   changed(): void {
     for (const listener of this.listeners) listener('status')

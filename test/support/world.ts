@@ -172,6 +172,12 @@ export class World {
     this.#relabel(index, this.#labels)
   }
 
+  /** The node moves to another zone. */
+  move(index: number, zone: string): void {
+    this.machine(index).isMember = false
+    this.#relabel(index, { [ZONE_LABEL]: zone })
+  }
+
   #relabel(index: number, labels: Record<string, string>): void {
     const { name } = this.machine(index)
     const { metadata } = this.cluster.raw('node', name)

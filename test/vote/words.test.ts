@@ -23,7 +23,7 @@ import {
 } from '../../vote/reason.js'
 import { NO_FIGHT } from '../../vote/taint-fight.js'
 import { NO_WITNESS, type WitnessAnswer } from '../../vote/witness.js'
-import { mayWrite, topWriter, writeAt, writerRank } from '../../vote/writer.js'
+import { mayWrite, topWriter, writeAt, writerRank, writerTurn } from '../../vote/writer.js'
 import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
 
 const letters = 'abcdefghijklmnopqrst'
@@ -257,17 +257,46 @@ t.test('writers', t => {
   t.notOk(mayWrite(z.j, z.e, 2, 4), 'its cloud link is cut')
   z.e.flags[2] = FLAG.kubeletWell
   const alone = zone(1)
-  t.equal(writerRank(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0, 'unless it is alone')
+  t.equal(writerRank(alone.j, alone.e, { index: 0, id: 1n }, [1n]), undefined, 'FA2: nor alone')
+  t.equal(
+    writerRank(alone.j, alone.e, { index: -1, id: 2n }, [1n]),
+    undefined,
+    'FA2: who is alone writes about nobody else either',
+  )
   t.equal(writerRank(z.j, z.e, { index: 0, id: ids[0]! }, ids), undefined)
-  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0)
-  alone.j.localUp[0] = 0
-  alone.j.verdict[0] = 2
-  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), 0, 'sick and alone, it says so')
+  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), undefined)
   z.j.voice = 'minority'
   t.equal(writerRank(z.j, z.e, target, ids), undefined, 'no voice, no pen')
   z.j.voice = 'full'
   t.type(writerRank(z.j, z.e, { index: -1, id: 77n }, ids), 'number', 'who has left is cleaned too')
-  t.equal(writeAt(1000, 2, z.o), 5000)
+  t.equal(writeAt(1000, { rank: 2, heard: 0 }, z.o), 5000)
+  t.end()
+})
+
+t.test('FA7: ranks step up on silence', t => {
+  const z = zone(5)
+  const ids = range(5).map(index => id64(`node-${letters[index]}`))
+  const at = z.at()
+  const turnAt = (now: number) => {
+    for (let salt = 0; ; salt++) {
+      const target = { index: -1, id: id64(`t${salt}`) }
+      const turn = writerTurn(z.j, z.e, target, { ids, now, o: z.o })
+      if (turn?.rank === 2) return turn
+    }
+  }
+  z.e.hear(range(5), at)
+  t.strictSame(turnAt(at + 1_000), { rank: 2, heard: 2 }, 'both that come before us speak')
+  z.e.hear([0, 1, 2, 3, 4], at + 30_000)
+  t.equal(turnAt(at + 50_000).heard, 2, 'when all are quiet, nobody is silent')
+  const quiet = [1, 2, 3, 4].filter(member => {
+    z.e.hear([0, 1, 2, 3, 4], at + 30_000)
+    z.e.producedAt[member] = at + 26_000
+    return turnAt(at + 30_500).heard < 2
+  })
+  t.equal(quiet.length, 2, 'who speaks so much later than the others is silent')
+  z.j.voice = 'minority'
+  const target = { index: -1, id: 1n }
+  t.equal(writerTurn(z.j, z.e, target, { ids, now: at, o: z.o }), undefined)
   t.end()
 })
 

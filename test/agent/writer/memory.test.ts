@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { Departed } from '../../../agent/writer/departed.js'
+import { makeEventTeller } from '../../../agent/writer/event-teller.js'
+import { makeLeaseKeeper } from '../../../agent/writer/lease-keeper.js'
+import { Patience } from '../../../agent/writer/patience.js'
+import { makeTaintKeeper } from '../../../agent/writer/taint-keeper.js'
+import { membersOnly } from '../../../agent/store.js'
+import { KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
+import { parseNodeName, parseZoneName } from '../../../core/ids.js'
+import { makeRoster, type Roster } from '../../../core/roster.js'
+import type { NodeEvent } from '../../../kube/api.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import { FakeCluster } from '../../support/fake-cluster.js'
+import { nodeView } from '../../support/fake-watches.js'
+import { recordingLog } from '../../support/recording-log.js'
+import { seededRandom } from '../../support/seeded-random.js'
+
+const rosterOf = (zone: string, ...indices: readonly number[]): Roster =>
+  makeRoster(
+    parseZoneName(zone),
+    parseNodeName('n0'),
+    indices.map(i => ({ name: parseNodeName(`n${i}`), address: `10.0.0.${i + 1}` })),
+  )
+
+const refusal = (status: number, retryAfterMs?: number): KubeStatusError =>
+  new KubeStatusError('PATCH', { status, reason: '', message: '', retryAfterMs })
+
+t.test('FA2: who stays cleans, if they are most of those who were', t => {
+  const rows: [why: string, from: Roster, to: Roster, isOurs: boolean][] = [
+    ['one of five left', rosterOf('a', 0, 1, 2, 3, 4), rosterOf('a', 0, 1, 2, 3), true],
+    ['two of five left at once', rosterOf('a', 0, 1, 2, 3, 4), rosterOf('a', 0, 1, 2), true],
+    ['three of five left at once', rosterOf('a', 0, 1, 2, 3, 4), rosterOf('a', 0, 1), false],
+    ['of two, one is no majority', rosterOf('a', 0, 4), rosterOf('a', 0), false],
+    ['we left', rosterOf('a', 0, 1, 2, 3, 4), rosterOf('b', 0, 1, 2, 3), false],
+  ]
+  for (const [why, from, to, isOurs] of rows) {
+    const departed = new Departed()
+    t.notOk(departed.note(from, 0), 'the first roster is no change')
+    t.ok(departed.note(to, 1_000))
+    t.equal(departed.isOursToClean('n4', to), isOurs, why)
+  }
+  const departed = new Departed()
+  const [five, four, three] = [
+    rosterOf('a', 0, 1, 2, 3, 4),
+    rosterOf('a', 0, 1, 2, 3),
+    rosterOf('a', 0, 1, 2),
+  ]
+  for (const roster of [five, four, three]) departed.note(roster, 0)
+  t.strictSame([...departed.names].sort(), ['n3', 'n4'])
+  t.notOk(departed.isOursToClean('n4', rosterOf('a', 0, 1)), 'who leaves after it is no help')
+  departed.note(four, 0)
+  t.notOk(departed.has('n3'), 'it is back')
+  t.ok(departed.has('n4'))
+  departed.note(four, 3_600_000)
+  t.notOk(departed.has('n4'), 'FA21: nobody is remembered for ever')
+  t.end()
+})
+
+t.test('FA7: how long a refusal is waited for', t => {
+  const clock = new FakeClock(0)
+  const patience = new Patience({ clock, random: seededRandom(1) })
+  const waits = (node?: string): number => patience.readyAt(node) - clock.now()
+  patience.failed(refusal(503, 30_000), 'a')
+  t.ok(waits('b') >= 30_000 && waits('b') <= 30_500, 'as long as it asks, and a little')
+  t.ok(waits('a') > waits('b'), 'others go first')
+  t.ok(patience.isDoubtful)
+  patience.linkLost()
+  t.ok(waits('b') >= 30_000, 'a link that comes back does not make it shorter')
+  const other = new Patience({ clock, random: seededRandom(2) })
+  for (let i = 0; i < 40; i++) other.failed(refusal(429), 'a')
+  t.ok(other.readyAt('b') <= 30_000, 'without a word from it: half a minute at most')
+  t.ok(other.readyAt('a') <= 60_000)
+  other.failed(new KubeUnreachableError('PATCH', 'reset'), 'c')
+  other.linkLost()
+  t.notOk(other.isDoubtful)
+  other.succeeded('a')
+  t.ok(other.readyAt('a') <= 30_000)
+  const third = new Patience({ clock, random: seededRandom(3) })
+  third.failed(refusal(403), 'a')
+  t.equal(third.readyAt('b'), -Infinity, 'what concerns one node keeps no other waiting')
+  t.ok(third.readyAt('a') > 0)
+  third.keepOnly(name => name !== 'a')
+  t.equal(third.readyAt('a'), -Infinity, 'FA21: who left is forgotten')
+  t.end()
+})
+
+t.test('FA21: fights, renewals and writes of who left are forgotten', async t => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const taints = makeTaintKeeper({ clock, log })
+  const wording = { nameOf: () => 'n4', now: clock.now() }
+  const node = nodeView('n4', {
+    taints: [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }],
+  })
+  for (let i = 0; i < 3; i++) {
+    taints.review(node, wording)
+    await clock.advance(60_000)
+  }
+  t.match(taints.fight('n4', wording), /put .* back/)
+  taints.keepOnly(() => false)
+  t.equal(taints.fight('n4', wording), undefined)
+
+  const cluster = new FakeCluster(clock)
+  cluster.put('lease', 'n4', { spec: { renewTime: '2026-01-01T00:00:00.000000Z' } })
+  const options = { vouch: 'lease', vouchRenewPeriodMs: 10_000, writerStaggerMs: 2_000 } as const
+  const seams = { kube: cluster.api('n0'), clock, record: () => undefined }
+  const leases = makeLeaseKeeper(options, seams)
+  // The first call tells the apiserver's time.
+  const { signal } = new AbortController()
+  const ping = seams.kube.ping(signal)
+  await clock.advance(1_000)
+  await ping
+  const look = leases.look('n4', 0, { signal, guard: () => undefined })
+  await clock.advance(1_000)
+  await look
+  const renewed = cluster.lease('n4').renewTime ?? ''
+  t.ok(leases.isOurs('n4', renewed))
+  leases.keepOnly(() => false)
+  t.notOk(leases.isOurs('n4', renewed))
+  t.equal(leases.dueAt('n4'), -Infinity)
+
+  const kept = membersOnly(new Map(['n0', 'n4'].map(name => [name, name])), rosterOf('a', 0, 1))
+  t.strictSame([...kept.keys()], ['n0'])
+})
+
+t.test('FA16: Events about one node are bounded, and what was left out is said', async t => {
+  const clock = new FakeClock()
+  const told: NodeEvent[] = []
+  const cluster = new FakeCluster(clock)
+  const kube = {
+    ...cluster.api('n0'),
+    createEvent: async (event: NodeEvent) => {
+      told.push(event)
+    },
+  }
+  const patience = new Patience({ clock, random: seededRandom(1) })
+  const { signal } = new AbortController()
+  const log = recordingLog()
+  const teller = makeEventTeller('n0', {
+    ...{ kube, clock, log, signal, patience },
+    record: () => undefined,
+  })
+  const event = { type: 'Normal', reason: 'R', action: 'A', note: 'words' } as const
+  const node = { name: parseNodeName('n4'), uid: 'u' }
+  for (let i = 0; i < 25; i++) await teller.tell(node, event)
+  t.equal(told.length, 10, 'ten at once')
+  await teller.tell({ ...node, name: parseNodeName('n5') }, event)
+  t.equal(told.length, 11, 'others are not concerned')
+  await clock.advance(300_000)
+  await teller.tell(node, event)
+  await teller.tell(node, event)
+  t.equal(told.length, 12, 'then one in five minutes')
+  t.equal(told.at(-1)?.note, 'words (15 Events before it left out)')
+  teller.keepOnly(() => false)
+  patience.failed(refusal(429, 60_000))
+  await teller.tell(node, event)
+  t.equal(told.length, 12, 'FA7: none is sent to an apiserver that asked us to wait')
+  await clock.advance(120_000)
+  await teller.tell(node, event)
+  t.equal(told.at(-1)?.note, 'words (1 Event before it left out)')
+})

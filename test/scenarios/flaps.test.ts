@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { LinkFlaps } from '../../agent/writer/link-flaps.js'
+import { ControlPlane } from '../support/control-plane.js'
+import { scenario } from '../support/scenario.js'
+import type { World } from '../support/world.js'
+
+const SIZE = 5
+
+const isTainted = (world: World): boolean => world.cluster.node('n0').taints.length > 0
+
+t.test(
+  'FA16: a cloud link that flaps is damped in what is written, and shown as it is',
+  async t => {
+    for (const [cutMs, wholeMs, most] of [
+      [30_000, 30_000, 8],
+      [60_000, 45_000, 12],
+      [45_000, 150_000, 20],
+    ] as const) {
+      const what = `${cutMs / 1000} s cut, ${wholeMs / 1000} s whole`
+      await scenario(t, { what, size: SIZE, seed: 61 }, async world => {
+        const names = world.machines.map(({ name }) => name)
+        const control = new ControlPlane(world.clock, world.cluster, names)
+        await world.settled()
+        const since = world.clock.now()
+        const shown = new Set<string | undefined>()
+        while (world.clock.now() < since + 1_200_000) {
+          world.cutCloud(0)
+          await world.run(cutMs)
+          world.healCloud(0)
+          await world.run(wholeMs - 1_000)
+          shown.add(world.machine(1).agent?.views.node('n0')?.class)
+          await world.run(1_000)
+        }
+        const writes = world.writesSince(since).length
+        const events = world.cluster.events.length
+        t.ok(writes <= most, `${what}: ${writes} patches in 20 minutes`)
+        t.ok(events <= most, `${what}: ${events} Events`)
+        t.strictSame([...shown], ['healthy'], 'status says how the link is, not how it is marked')
+        t.ok(isTainted(world), 'new pods are kept away all the time')
+        const guards = world
+          .machine(1)
+          .agent?.views.node('n0')
+          ?.guards.map(({ kind }) => kind)
+        t.ok(guards?.includes('flapping'), 'and status says why')
+        t.equal(control.evictions.get('n0'), undefined, 'nothing was evicted')
+        await world.run(660_000)
+        t.notOk(isTainted(world), 'the marks go once the link stays')
+        control.stop()
+      })
+    }
+  },
+)
+
+t.test('FA16: how long marks are kept', t => {
+  const flaps = new LinkFlaps()
+  let now = 0
+  const cycle = (wholeMs: number): number => {
+    flaps.cut('a', now)
+    flaps.cut('a', (now += 30_000))
+    const heldMs = flaps.whole('a', now) - now
+    t.equal(flaps.whole('a', now + 1), flaps.heldUntil('a'), 'counted from the link’s return')
+    now += wholeMs
+    return heldMs
+  }
+  t.equal(flaps.whole('a', 0), -Infinity, 'nothing is known')
+  const held = [1, 2, 3, 4, 5, 6, 7].map(() => cycle(60_000))
+  t.strictSame(
+    held,
+    [-Infinity, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000],
+    'twice as long each time, to ten minutes',
+  )
+  now += 1_800_000
+  t.equal(cycle(0), -Infinity, 'after half an hour it is forgotten')
+  flaps.cut('a', now)
+  t.equal(flaps.heldUntil('a'), -Infinity, 'while the link is cut nothing is held back')
+  flaps.keepOnly(() => true)
+  t.ok(flaps.whole('a', now) > now)
+  flaps.keepOnly(() => false)
+  t.equal(flaps.whole('a', now), -Infinity, 'FA21: who left is forgotten')
+  t.end()
+})

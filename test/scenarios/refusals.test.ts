@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { KubeStatusError } from '../../core/errors.js'
+import { scenario } from '../support/scenario.js'
+import type { World } from '../support/world.js'
+
+interface Sent {
+  readonly at: number
+  readonly client: string
+  readonly what: string
+}
+
+const isAboutNodes = (what: string): boolean => /^(get|patch) n\d|^create event/.test(what)
+
+/** From now on reads and writes of Nodes, and Events, are refused while `isRefusing` says so; returns what was sent. */
+const refuse = (
+  world: World,
+  answer: { readonly status: number; readonly retryAfterMs?: number },
+  isRefusing: (what: string) => boolean = () => true,
+): Sent[] => {
+  const sent: Sent[] = []
+  world.cluster.onCall = ({ by: client, what }) => {
+    if (!isAboutNodes(what) || client.startsWith('kubelet/')) return undefined
+    sent.push({ at: world.clock.now(), client, what })
+    return isRefusing(what)
+      ? new KubeStatusError(what, { reason: '', message: '', ...answer })
+      : undefined
+  }
+  return sent
+}
+
+const within = (sent: readonly Sent[], ms: number): readonly Sent[] =>
+  sent.filter(({ at }) => at < (sent[0]?.at ?? 0) + ms)
+
+const clients = (sent: readonly Sent[]): number => new Set(sent.map(({ client }) => client)).size
+
+t.test('FA7: an apiserver that refuses sees one patient writer', async t => {
+  const rows = [
+    // Reads of the node are refused, or its patches alone: then each try is two requests.
+    { answer: { status: 503, retryAfterMs: 30_000 }, only: /./, in10s: 1, in55s: 2, in5min: 30 },
+    { answer: { status: 503, retryAfterMs: 30_000 }, only: /patch/, in10s: 2, in55s: 4 },
+    { answer: { status: 429 }, only: /./, in10s: 6, in55s: 9 },
+    // It is this account that is refused, by a policy: others may have more luck, each after a minute and more.
+    { answer: { status: 403 }, only: /patch/, in10s: 12, in55s: 18, in5min: 120 },
+  ]
+  for (const { answer, only, in10s, in55s, in5min } of rows) {
+    const what = `${answer.status} to ${only.source}, Retry-After ${answer.retryAfterMs ?? '-'}`
+    await scenario(t, { what, size: 12, seed: 41 }, async world => {
+      await world.settled()
+      let isRefusing = true
+      const sent = refuse(world, answer, asked => isRefusing && only.test(asked))
+      world.crash(3)
+      await world.until(() => sent.length > 0, 30_000)
+      await world.run(56_000)
+      const [early, late] = [within(sent, 10_000).length, within(sent, 55_000).length]
+      t.ok(early <= in10s, `${what}: ${early} requests in 10 s`)
+      t.ok(late <= in55s, `${what}: ${late} in 55 s`)
+      t.equal(clients(within(sent, 55_000)), 1, `${what}: from one agent`)
+      if (in5min !== undefined) {
+        await world.run(240_000)
+        // Four by the clock; who is not heard for long in a quiet zone may be taken for silent.
+        t.ok(clients(sent) <= 6, `${what}: ${clients(sent)} agents have tried in five minutes`)
+        t.ok(sent.length <= in5min, `${what}: ${sent.length} requests in five minutes`)
+      }
+      t.strictSame(world.condemned(), [])
+      isRefusing = false
+      const ms = await world.until(() => world.condemned().includes('n3'), 70_000)
+      t.ok(ms !== undefined, `${what}: written ${ms} ms after the apiserver is well again`)
+      await world.run(30_000)
+      t.equal(world.writesSince(0).length, 1, 'once')
+    })
+  }
+})
+
+t.test('FA7: a refused writer that falls silent is succeeded', async t => {
+  await scenario(t, { what: 'dies', size: 12, seed: 41 }, async world => {
+    await world.settled()
+    const answer = { status: 503, retryAfterMs: 30_000 }
+    // Whoever comes first is refused, and nobody else.
+    const sent = refuse(world, answer, () => sent.at(-1)?.client === sent[0]?.client)
+    world.crash(3)
+    await world.until(() => sent.length > 0, 30_000)
+    world.killAgent(Number(sent[0]!.client.slice(1)))
+    const ms = await world.until(() => world.condemned().includes('n3'), 20_000)
+    t.ok(ms !== undefined, `another one writes ${ms} ms later`)
+  })
+})
+
+t.test('FA7: one Node that is always refused holds up no other', async t => {
+  await scenario(t, { what: 'one bad', size: 12, seed: 42 }, async world => {
+    await world.settled()
+    refuse(world, { status: 500 }, what => what.includes('n3'))
+    world.crash(3)
+    world.crash(4)
+    world.crash(5)
+    const ms = await world.until(() => world.condemned().length === 2, 40_000)
+    t.ok(ms !== undefined, 'the other two are written')
+    t.strictSame(world.condemned(), ['n4', 'n5'])
+  })
+})
+
+t.test('FA7: Events that are refused are not repeated', async t => {
+  await scenario(t, { what: 'events', size: 5, seed: 43 }, async world => {
+    await world.settled()
+    const sent = refuse(world, { status: 429, retryAfterMs: 5_000 }, what => what.includes('event'))
+    world.crash(3)
+    await world.run(90_000)
+    t.strictSame(world.condemned(), ['n3'])
+    t.equal(sent.filter(({ what }) => what === 'create event').length, 1)
+  })
+})
+
+t.test('a write is checked against the present right before it leaves', async t => {
+  /** Hold back the answer to the first read of n3 by its writer; `meanwhile` happens before it comes. */
+  const held = async (
+    zone: { readonly what: string; readonly seed: number },
+    meanwhile: (world: World, writer: number) => Promise<void>,
+  ): Promise<void> =>
+    scenario(t, { ...zone, size: 7, zone: 'a' }, async world => {
+      await world.settled()
+      let release: () => void = () => undefined
+      let writer: string | undefined
+      world.cluster.onCall = ({ by: client, what }) => {
+        if (what !== 'get n3' || client.startsWith('kubelet/') || writer !== undefined)
+          return undefined
+        writer = client
+        return new Promise(resolve => (release = resolve))
+      }
+      world.crash(3)
+      await world.until(() => writer !== undefined, 30_000)
+      await meanwhile(world, Number(writer!.slice(1)))
+      const releasedAt = world.clock.now()
+      release()
+      await world.run(5_000)
+      const late = world.writesSince(releasedAt).filter(write => write.startsWith(`${writer}>`))
+      t.strictSame(late, [], `${zone.what}: nothing leaves`)
+    })
+  await held({ what: 'the node is back', seed: 51 }, async world => {
+    world.repair(3)
+    await world.run(40_000)
+  })
+  await held({ what: 'the majority is lost', seed: 52 }, async (world, writer) => {
+    world.partition(
+      [writer],
+      world.indices.filter(index => index !== writer),
+    )
+    await world.run(40_000)
+  })
+  await held({ what: 'the writer has left the zone', seed: 53 }, async (world, writer) => {
+    world.leave(writer)
+    await world.run(1_000)
+  })
+  await held({ what: 'the writer’s Node is deleted', seed: 54 }, async (world, writer) => {
+    world.removeNode(writer)
+    await world.run(1_000)
+  })
+  await held({ what: 'the writer stops', seed: 55 }, async (world, writer) => {
+    void world.machine(writer).agent?.stop()
+    await world.run(100)
+  })
+})
+
+t.test('a write that meets a conflict is planned anew from what is true then', async t => {
+  await scenario(t, { what: 'conflict', size: 5, seed: 56 }, async world => {
+    await world.settled()
+    let isMet = false
+    world.cluster.onCall = ({ by: client, what }) => {
+      if (isMet || !what.startsWith('patch n3') || client.startsWith('kubelet/')) return undefined
+      isMet = true
+      const { metadata } = world.cluster.raw('node', 'n3')
+      // Somebody else marks the node just before our patch arrives.
+      const annotations = { nodeunhealth: 'yes', theirs: 'kept' }
+      world.cluster.edit('node', 'n3', { metadata: { ...metadata, annotations } })
+      return undefined
+    }
+    world.crash(3)
+    await world.run(40_000)
+    t.ok(isMet)
+    t.match(world.cluster.raw('node', 'n3').metadata, { annotations: { theirs: 'kept' } })
+    t.equal(world.writesSince(0).length, 1, world.writesSince(0).join())
+    t.match(world.cluster.node('n3').annotations['edge-health/reason'], /cannot reach/)
+  })
+})
