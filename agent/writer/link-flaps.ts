@@ -8,7 +8,9 @@ const FORGET_MS = 1_800_000
 interface Flaps {
   /** Cuts that were worth a mark, each after the other. */
   cuts: number
-  isCut: boolean
+  /** The present cut is among them. */
+  isCounted: boolean
+  isWhole: boolean
   /** When the link was last cut, or came back. */
   turnedAt: number
 }
@@ -24,26 +26,30 @@ export class LinkFlaps {
   /** The node's link is cut, and marks say so. */
   cut(node: string, now: number): void {
     const flaps = this.#nodes.get(node)
-    if (flaps?.isCut === true) return
+    if (flaps?.isCounted === true) return
     const isKnown = flaps !== undefined && now < flaps.turnedAt + FORGET_MS
-    this.#nodes.set(node, { cuts: isKnown ? flaps.cuts + 1 : 1, isCut: true, turnedAt: now })
+    const cuts = isKnown ? flaps.cuts + 1 : 1
+    this.#nodes.set(node, { cuts, isCounted: true, isWhole: false, turnedAt: now })
+  }
+
+  /** The node's link is cut, for too short a time to be marked: it is not whole either. */
+  broken(node: string): void {
+    const flaps = this.#nodes.get(node)
+    if (flaps !== undefined) flaps.isWhole = false
   }
 
   /** The node's link is whole. @returns when the marks may go. */
   whole(node: string, now: number): number {
     const flaps = this.#nodes.get(node)
     if (flaps === undefined) return -Infinity
-    if (flaps.isCut) {
-      flaps.isCut = false
-      flaps.turnedAt = now
-    }
+    if (!flaps.isWhole) Object.assign(flaps, { isCounted: false, isWhole: true, turnedAt: now })
     return this.heldUntil(node)
   }
 
   /** Until when the marks of a link that is whole again stay; −Infinity for no time. */
   heldUntil(node: string): number {
     const flaps = this.#nodes.get(node)
-    if (flaps === undefined || flaps.isCut || flaps.cuts < 2) return -Infinity
+    if (flaps === undefined || !flaps.isWhole || flaps.cuts < 2) return -Infinity
     return flaps.turnedAt + Math.min(LONGEST_HOLD_MS, FIRST_HOLD_MS * 2 ** (flaps.cuts - 2))
   }
 

@@ -90,14 +90,16 @@ export class Mandate {
     return isOurs ? [state, index] : undefined
   }
 
-  /**
-   * When every agent whose link came back together with the first one has noticed; +Infinity while none has, and before
-   * the node's Lease was looked at.
-   */
-  youngUntil({ judgement: j, roster }: ZoneState, index: number): number {
+  /** When every agent whose link came back together with the first one has noticed; +Infinity while none has. */
+  noticedAt({ judgement: j }: ZoneState, index: number): number {
     if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
-    if (this.#seams.isHeld(roster.members[index]!.name) === undefined) return Infinity
     const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#o
     return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
+  }
+
+  /** Until when marks would be too early: all have noticed, and the node's Lease was looked at. */
+  youngUntil(state: ZoneState, index: number): number {
+    const { name } = state.roster.members[index]!
+    return this.#seams.isHeld(name) === undefined ? Infinity : this.noticedAt(state, index)
   }
 }

@@ -204,8 +204,9 @@ class LevelWriter implements Writer {
     const youngUntil = wish === 'vouched' ? this.#mandate.youngUntil(state, index) : -Infinity
     const isYoung = now < youngUntil
     const leaseAt = isVouched ? this.#reviewVouching(state, name, node) : Infinity
-    const vouchAt = isYoung ? Math.min(leaseAt, youngUntil) : leaseAt
-    const heldUntil = isYoung ? -Infinity : this.#noteLink(name, wish)
+    const noticedAt = isVouched ? this.#mandate.noticedAt(state, index) : -Infinity
+    const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
+    const heldUntil = this.#noteLink(state, index)
     if (node === undefined || this.#writing.has(name)) return vouchAt
     if (!differs(node, wish, isYoung, this.#o)) {
       this.#turns.forget(name)
@@ -237,11 +238,16 @@ class LevelWriter implements Writer {
     return turnAt > now ? Math.min(dueAt, now + this.#o.writerStaggerMs / 2) : dueAt
   }
 
-  /** @returns until when the marks of a link that is whole again stay. */
-  #noteLink(name: string, wish: Wish): number {
+  /** Every agent counts the cuts of a link alike, whoever writes. @returns until when the marks of a whole one stay. */
+  #noteLink(state: ZoneState, index: number): number {
+    const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
-    if (wish === 'vouched') this.#flaps.cut(name, now)
-    return wish === 'healthy' ? this.#flaps.whole(name, now) : -Infinity
+    const link = wishFor(state, index)
+    if (link === 'vouched') {
+      if (now >= this.#mandate.noticedAt(state, index)) this.#flaps.cut(name, now)
+      else this.#flaps.broken(name)
+    }
+    return link === 'healthy' ? this.#flaps.whole(name, now) : -Infinity
   }
 
   /**
