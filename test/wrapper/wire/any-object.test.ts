@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { Fields } from '../../../wrapper/wire/fields.js'
 import { fromJson } from '../../../wrapper/wire/from-json.js'
 import { JsonSink } from '../../../wrapper/wire/json-sink.js'
 import { readUnschedulable } from '../../../wrapper/wire/node.js'
@@ -109,5 +110,27 @@ t.test('FW1: one field is read without the rest, which may be broken', t => {
   t.equal(readUnschedulable(spec(1)), true)
   t.equal(readUnschedulable(spec(0)), false)
   t.equal(readUnschedulable(new Uint8Array(0)), false)
+  t.end()
+})
+
+t.test('FW17: digits of a field whose tag takes two bytes', t => {
+  const field = new Fields(new Sink().long(16, -(2n ** 63n)).take())
+  t.ok(field.next())
+  t.equal(field.decimal(), '-9223372036854775808')
+  t.end()
+})
+
+t.test('FW1: disorder with lists in it; a time that is no text', t => {
+  const raw = new Sink()
+    .message(1, meta =>
+      meta
+        .message(11, entry => entry.text(1, 'a').text(2, 'b'))
+        .text(1, 'x')
+        .message(11, entry => entry.text(1, 'c').text(2, 'd')),
+    )
+    .take()
+  t.match(toJson('Node', raw), { metadata: { name: 'x', labels: { a: 'b', c: 'd' } } })
+  const status = { conditions: [{ lastHeartbeatTime: 5 }] }
+  t.throws(() => fromJson('Node', { status }), /must be a time/)
   t.end()
 })
