@@ -22,9 +22,11 @@ const RFC3339 = /^(-?\d{4,12})(-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:
 
 /** The whole seconds of a time as `timeText` writes it, or with fractions and an offset; NaN for what is none. */
 export const secondsOf = (text: string): number => {
-  const [, yearText = '', rest = ''] = RFC3339.exec(text) ?? []
+  const found = RFC3339.exec(text)
+  if (found === null) return NaN
+  const [, yearText, rest] = found
   const year = Number(yearText)
   const cycles = Math.floor((year - BASE_YEAR) / CYCLE_YEARS)
-  const base = Date.parse(`${year - cycles * CYCLE_YEARS}${rest}`)
+  const base = Date.parse(`${year - cycles * CYCLE_YEARS}${rest!}`)
   return Math.floor(base / 1000) + cycles * CYCLE_SECONDS
 }
