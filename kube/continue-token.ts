@@ -15,16 +15,23 @@ export const encodeToken = (token: ContinueToken): string =>
     JSON.stringify({ v: 'meta.k8s.io/v1', rv: token.version, start: token.after }),
   ).toString('base64url')
 
-/** @throws Refusal 400 for a token that is not ours. */
-export const decodeToken = (text: string): ContinueToken => {
+/** Undefined for a token that is not of this form. */
+export const parseToken = (text: string): ContinueToken | undefined => {
   try {
     const token = JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>
     const { rv, start } = token
     if (typeof rv === 'number' && Number.isSafeInteger(rv) && rv >= 0 && typeof start === 'string')
       return { version: rv, after: start }
   } catch {
-    // falls through: a token that is not ours is refused the same way
+    // Not even JSON.
   }
+  return undefined
+}
+
+/** @throws Refusal 400 for a token that is not of this form. */
+export const decodeToken = (text: string): ContinueToken => {
+  const token = parseToken(text)
+  if (token !== undefined) return token
   throw badRequest('invalid continue token: continue key is not valid: continue token is malformed')
 }
 

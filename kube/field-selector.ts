@@ -52,11 +52,13 @@ export const parseFieldSelector = (
   text: string,
   complaint: (field: string) => string | undefined,
 ): readonly FieldTerm[] =>
-  terms(text).map(term => {
+  terms(text).flatMap(term => {
     const found = /^(.*?)(!=|==|=)(.*)$/s.exec(term)
     if (found === null) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`)
     const [, field = '', operator, value = ''] = found
+    // kube-apiserver takes it for no condition at all.
+    if (field === '' && value === '') return []
     const trouble = complaint(field)
     if (trouble !== undefined) throw badRequest(trouble)
-    return { field, isEqual: operator !== '!=', value: unescape(value) }
+    return [{ field, isEqual: operator !== '!=', value: unescape(value) }]
   })

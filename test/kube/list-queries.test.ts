@@ -131,6 +131,7 @@ t.test('field selectors', t => {
     { field: 'e', isEqual: true, value: 'f,g=h\\' },
   ])
   t.strictSame(parse(''), [])
+  t.strictSame(parse('=,!='), [], 'nothing that must be nothing')
   const rows: [selector: string, message: string][] = [
     ['foo', "invalid selector: 'foo'; can't understand 'foo'"],
     ['no=1', 'not here'],

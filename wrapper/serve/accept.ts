@@ -12,7 +12,7 @@ export const JSON_TYPE = 'application/json'
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf'
 const YAML_TYPE = 'application/yaml'
 
-const WILD = ['*/*', 'application/*']
+const WILD = '*/*'
 /** Forms of objects that kubectl and metadata informers ask for. */
 const FORMS: ReadonlyMap<string, RegExp> = new Map([
   [JSON_TYPE, /^(Table|PartialObjectMetadata(List)?)$/],
@@ -34,7 +34,7 @@ const parseClause = (text: string): Clause => {
   }
 }
 
-const isWild = ({ type }: Clause): boolean => WILD.includes(type)
+const isWild = ({ type }: Clause): boolean => type === WILD
 
 /** By quality; what is named goes before what is not, else in the order of the header. */
 const clausesOf = (accept: string): readonly Clause[] =>

@@ -4,6 +4,7 @@ import { reasonOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
+import { parseToken } from '../../kube/continue-token.js'
 import {
   brokenVersion,
   parseFlag,
@@ -112,6 +113,14 @@ const splitUrl = (url: string): readonly [path: string, query: string] => {
 const mayAnswer = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !Object.keys(headers).some(name => name.startsWith('impersonate-'))
 
+/** A list that began at the apiserver goes on there. */
+const goesOnUpstream = ({ name }: Target, query: URLSearchParams): boolean => {
+  const text = query.get('continue') ?? ''
+  if (text === '' || name !== undefined) return false
+  const token = parseToken(text)
+  return token === undefined || (token.version !== 0 && !isOurs(token.version))
+}
+
 /** Aborts when the client is gone. */
 const closeSignal = (response: ServerResponse): AbortSignal => {
   const gone = new AbortController()
@@ -164,7 +173,7 @@ export class Reads {
     let format: Format | undefined
     try {
       const encoding = negotiate(request.headers.accept)
-      if (encoding === 'pass') {
+      if (encoding === 'pass' || goesOnUpstream(target, query)) {
         this.#pass(request, response)
         return
       }
@@ -182,8 +191,7 @@ export class Reads {
   async #answer(asked: Asked, isWatch: boolean): Promise<void> {
     const { request, response, target, signal } = asked
     const { resource } = target.row
-    const { warning } = this.#seams.store.table(resource)
-    if (warning !== undefined) response.setHeader('Warning', warning)
+    this.#warn(asked)
     // Whatever is wrong with the query is said at once.
     const answer = isWatch
       ? this.#watch(asked)
@@ -198,7 +206,14 @@ export class Reads {
       this.#pass(request, response)
       return
     }
+    this.#warn(asked)
     await answer()
+  }
+
+  /** What upstream warns readers of, refused ones too. */
+  #warn({ response, target }: Asked): void {
+    const { warning } = this.#seams.store.table(target.row.resource)
+    if (warning !== undefined) response.setHeader('Warning', warning)
   }
 
   /** Never a partial list: what is not there yet is waited for. @throws Refusal 503 */

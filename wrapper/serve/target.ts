@@ -58,7 +58,7 @@ const inVersion = (apiVersion: string, all: readonly string[]): ApiPath => {
 
 /** Take a path apart; undefined for what names no resource. @param path without its query */
 export const parsePath = (path: string): ApiPath | undefined => {
-  const segments = decoded(path.replace(/^\//, '').replace(/\/$/, '').split('/'))
+  const segments = decoded(path.replace(/^\//, '').replace(/\/+$/, '').split('/'))
   if (segments === undefined) return undefined
   const [root, first = '', second = ''] = segments
   if (root === 'api') return inVersion(first, segments.slice(2))
