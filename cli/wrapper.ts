@@ -8,6 +8,7 @@ import { addOptions } from './option-flags.js'
 import { optionsMarkdown } from './options-markdown.js'
 import { configJson, configYaml } from './print-config.js'
 import { runLong, sourcesFrom } from './run-program.js'
+import { registerCertificates } from './wrapper-certificates.js'
 import { fetchService, fetchWrapperStatus, wrapperOption } from './wrapper-client.js'
 import { serviceText, wrapperStatusText } from './wrapper-text.js'
 import { Exit, type ExitCode, type Run, type World } from './world.js'
@@ -83,7 +84,7 @@ const registerClients = (command: Command, world: World, run: Run): void => {
     )
 }
 
-/** `edge-health wrapper`, `wrapper status` and `wrapper explain`. */
+/** `edge-health wrapper`, and its subcommands `status`, `explain` and `certificates`. */
 export const registerWrapper = (program: Command, world: World, run: Run): void => {
   const command = program
     .command('wrapper')
@@ -116,4 +117,5 @@ export const registerWrapper = (program: Command, world: World, run: Run): void 
       }),
     )
   registerClients(command, world, run)
+  registerCertificates(command, world, run)
 }
