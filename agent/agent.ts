@@ -100,7 +100,12 @@ class NodeAgent implements Agent {
   constructor(options: AgentOptions, { clock: ownClock, ...others }: AgentSeams) {
     const { log, folder, kube } = others
     const onResume = (): void => this.#resumed()
-    this.#suspension = new SuspensionWatch({ clock: ownClock, log, onResume })
+    this.#suspension = new SuspensionWatch({
+      clock: ownClock,
+      log,
+      serverTime: () => kube.serverTime(),
+      onResume,
+    })
     const { clock } = this.#suspension
     const seams: AgentSeams = { ...others, clock }
     this.#o = options

@@ -10,12 +10,16 @@ type SuspensionSign =
   | 'slept'
   /** The wall clock ran ahead of the boot clock: it was set after a pause, or for the first time since the start. */
   | 'wall-clock'
-  /** Peers remember more of us than we do; a paused VM stops every clock of its own. */
+  /** A paused VM stops every clock of its own. More time went by for the apiserver. */
+  | 'apiserver'
+  /** More time went by for a peer. */
   | 'peers'
 
 interface SuspensionSeams {
   readonly clock: Clock
   readonly log: Logger
+  /** What the apiserver's clock shows at least, in epoch ms; undefined before it said so. */
+  readonly serverTime: () => number | undefined
   /** Everything that is known is from before it. Called in the middle of whatever noticed it first. */
   readonly onResume: () => void
 }
@@ -24,6 +28,13 @@ interface SuspensionSeams {
 const SUSPENDED_MS = 5_000
 /** A look at least this often, so that a long pause between two looks is one of the process. */
 const LOOK_EVERY_MS = 2_000
+/** The apiserver's `Date` may have been on its way for as long as a request may take. */
+const SERVER_LAG_MS = 20_000
+/**
+ * What others say tells of the last suspension for so long. So neither a member that lies nor an apiserver whose clock
+ * jumps can keep this agent from ever speaking.
+ */
+const SAME_MS = 60_000
 
 /**
  * Notices that this process, or its machine, stood still for a while: who did knows nothing of the present. To be
@@ -36,6 +47,9 @@ export class SuspensionWatch {
   #seen: { readonly now: number; readonly wall: number; readonly boot: number }
   /** How far the boot clock was ahead of the monotonic one when what we know began. */
   #sleptMs: number
+  /** How far the apiserver's clock was ahead of the boot clock at most. */
+  #serverAheadMs: number | undefined
+  #resumedAt = -Infinity
   #count = 0
   #cancel: () => void = () => undefined
 
@@ -74,7 +88,11 @@ export class SuspensionWatch {
 
   /** Somebody else found out. */
   told(by: 'peers'): void {
-    this.#resume(by, undefined)
+    if (!this.#isSame) this.#resume(by, undefined)
+  }
+
+  get #isSame(): boolean {
+    return this.#seams.clock.now() - this.#resumedAt < SAME_MS
   }
 
   #tick(): void {
@@ -108,13 +126,26 @@ export class SuspensionWatch {
       ['wall-clock', seen.wall - last.wall - (seen.boot - last.boot)],
     ]
     const found = signs.find(([, ms]) => ms > SUSPENDED_MS)
-    if (found === undefined) return
-    this.#sleptMs = sleptMs
-    this.#resume(...found)
+    const serverMs = this.#lookAtServer(seen.boot)
+    if (found !== undefined) {
+      this.#sleptMs = sleptMs
+      this.#resume(...found)
+    } else if (serverMs > SERVER_LAG_MS && !this.#isSame) this.#resume('apiserver', serverMs)
+  }
+
+  /** By how much more its clock went on than ever before; a boot clock goes on while a machine sleeps. */
+  #lookAtServer(boot: number): number {
+    const time = this.#seams.serverTime()
+    if (time === undefined) return 0
+    const aheadMs = time - boot
+    const before = this.#serverAheadMs ?? aheadMs
+    this.#serverAheadMs = Math.max(before, aheadMs)
+    return aheadMs - before
   }
 
   #resume(sign: SuspensionSign, ms: number | undefined): void {
     this.#count++
+    this.#resumedAt = this.#seams.clock.now()
     this.#seams.log.warn('this agent was suspended: it looks and listens anew', { sign, ms })
     this.#seams.onResume()
   }

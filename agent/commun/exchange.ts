@@ -36,8 +36,8 @@ export interface EngineSeams {
   /** Another observer calls for votes: probe this node now, and report the round with `setOwnVote`. */
   onSuspect(target: NodeName): void
   /**
-   * What peers remember of us is ahead of what we know ourselves: this machine stood still, or was put back to an
-   * older state, while its own clocks show nothing. Answered with `resumed`.
+   * More time went by for a peer than for us: this machine stood still, or was put back to an older state, while its
+   * own clocks show nothing. Answered with `resumed`, or ignored.
    */
   onSuspended(): void
   /** Keep this number for the next start; called at most every 30 s. */

@@ -19,6 +19,9 @@ export type OnCall = (target: number, caller: PeerState) => void
 /** Why a request is not believed yet. */
 type Challenged = Exclude<Admission['kind'], 'accepted'>
 
+/** What the two clocks may differ by beyond their drift. */
+const SUSPENDED_MS = 5_000
+
 type ReplyType = typeof TYPE.state | typeof TYPE.ack | typeof TYPE.challenge
 
 const binary = (status: number, body: Uint8Array): PeerAnswer => ({
@@ -69,6 +72,8 @@ export class Inbox {
     const x = this.#x
     const { header } = message
     const admission = peer.inbound.admit(header, x.now, x.maxDelayMs)
+    // Signed, and for a number that we showed: nobody else can say so, and nobody can repeat it once it is acted upon.
+    if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) x.seams.onSuspended()
     if (admission.kind !== 'accepted') return this.#challenge(peer, header, admission.kind)
     peer.bytesReceived += length
     const suspects = x.take(message, peer, x.now - admission.delayMs)

@@ -12,10 +12,12 @@ export type Refusal =
   /** Sent by ourselves, or in our name. */
   | 'own-id'
   | 'unknown-sender'
-  /** Not meant for this incarnation of this receiver. This and the next two are answered with a challenge. */
+  /** Not meant for this incarnation of this receiver. This and the next three are answered with a challenge. */
   | 'challenged'
   /** Under way for longer than its sender waits for an answer. */
   | 'late'
+  /** Held for longer than our clock ran since we asked for it. */
+  | 'ahead'
   /** Its number was used before. */
   | 'replayed'
   /** A reply that does not answer our request. */
@@ -38,6 +40,7 @@ export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   'unknown-sender': 403,
   challenged: 409,
   late: 409,
+  ahead: 409,
   replayed: 409,
   'wrong-reply': 400,
   superseded: 200,

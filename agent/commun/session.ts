@@ -24,6 +24,11 @@ export type Admission =
   | { readonly kind: 'challenged' }
   /** Held back for too long. */
   | { readonly kind: 'late' }
+  /**
+   * Since we showed its number more time went by for the sender than for us, by so much: our own clock stood still, or
+   * was put back with all of our memory.
+   */
+  | { readonly kind: 'ahead'; readonly byMs: number }
   /** Its number was used before: somebody repeats it, or its sender was put back to an earlier state of its memory. */
   | { readonly kind: 'replayed' }
 
@@ -34,10 +39,13 @@ export type Request = Pick<Header, 'senderBoot' | 'senderSeq' | 'destBoot' | 'he
 const numberAt = (start: bigint, now: number): bigint =>
   BigInt.asUintN(64, start + BigInt(Math.floor(now)))
 
-/** @returns when we showed this number; undefined when we never did. */
+/** Who is put back further than this into its past is not told so by its peers. */
+const MAX_BACK_MS = 100 * 24 * 3_600_000
+
+/** @returns when we showed this number, after `now` when our clock was put back; undefined when we never did. */
 const shownAt = (start: bigint, number: bigint, now: number): number | undefined => {
   const at = Number(BigInt.asUintN(64, number - start))
-  return start === 0n || at > now ? undefined : at
+  return start === 0n || at > now + MAX_BACK_MS ? undefined : at
 }
 
 /**
@@ -65,8 +73,8 @@ export class InboundSession {
     const at = known ?? shownAt(this.#pending, destBoot, now)
     if (at === undefined) return { kind: 'challenged' }
     const delayMs = (now - at) * (1 + DRIFT) - request.heldMs
-    // Below 0 a clock stood still, the own one above all: then nobody knows how old it is.
-    if (delayMs < 0 || delayMs > maxDelayMs) return { kind: 'late' }
+    if (delayMs < 0) return { kind: 'ahead', byMs: -delayMs }
+    if (delayMs > maxDelayMs) return { kind: 'late' }
     if (known === undefined) this.#begin(senderBoot, senderSeq)
     else if (!this.#isFirst(senderSeq)) return { kind: 'replayed' }
     return { kind: 'accepted', delayMs }

@@ -10,11 +10,17 @@ const make = () => {
   const wall = { offsetMs: 0 }
   const process = new ProcessClock(world, wall)
   const log = recordingLog()
+  const server: { time: number | undefined } = { time: undefined }
   const order: string[] = []
   const onResume = (): void => void order.push('resumed')
-  const watch = new SuspensionWatch({ clock: process, log, onResume })
+  const watch = new SuspensionWatch({
+    clock: process,
+    log,
+    onResume,
+    serverTime: () => server.time,
+  })
   watch.start()
-  return { world, wall, process, watch, order, log }
+  return { world, wall, process, server, watch, order, log }
 }
 
 const signsOf = (log: ReturnType<typeof recordingLog>): unknown[] =>
@@ -74,6 +80,48 @@ t.test('FA10: short sleeps add up, since each makes what is known seem younger',
     await world.advance(3_000)
   }
   t.strictSame(order, ['resumed'])
+  await world.advance(60_000)
   watch.told('peers')
   t.strictSame(order, ['resumed', 'resumed'], 'peers may know better')
+})
+
+t.test('FA10: a paused VM learns it from the apiserver, whose clock went on', async t => {
+  const { world, process, server, watch, order, log } = make()
+  const say = (lagMs: number): void => {
+    server.time = world.wall() - lagMs
+    watch.look()
+  }
+  say(15_000)
+  await world.advance(60_000)
+  say(0)
+  t.strictSame(order, [], 'a first answer that was long on its way tells nothing')
+  process.freeze('paused')
+  await world.advance(180_000)
+  process.thaw()
+  watch.look()
+  t.strictSame(order, [], 'nothing was heard yet')
+  say(500)
+  t.strictSame(order, ['resumed'])
+  watch.told('peers')
+  say(0)
+  t.equal(watch.count, 1, 'peers tell of the same')
+  await world.advance(61_000)
+  say(10_000)
+  server.time! -= 3_600_000
+  watch.look()
+  say(0)
+  t.equal(watch.count, 1, 'a clock that was behind, or is set back, is no sign')
+  watch.told('peers')
+  t.equal(watch.count, 2)
+  watch.told('peers')
+  await world.advance(59_000)
+  watch.told('peers')
+  server.time! += 120_000
+  watch.look()
+  t.equal(watch.count, 2, 'who lies is believed once a minute')
+  await world.advance(2_000)
+  watch.told('peers')
+  t.equal(watch.count, 3)
+  t.strictSame(signsOf(log), ['apiserver', 'peers', 'peers'])
+  watch.stop()
 })

@@ -24,14 +24,24 @@ const lastRenewal = (
   return { voucher: world.machines.findIndex(({ name }) => name === by), at }
 }
 
-const rows: readonly (readonly [how: Suspension, what: string])[] = [
-  ['stopped', 'SIGSTOP'],
-  ['asleep', 'a closed lid'],
-  ['paused', 'a paused VM whose clock is set afterwards'],
+interface Row {
+  readonly how: Suspension
+  readonly what: string
+  readonly moments?: readonly number[]
+  /** The machine's wall clock is set right when it goes on. */
+  readonly isSet?: boolean
+}
+
+const rows: readonly Row[] = [
+  { how: 'stopped', what: 'SIGSTOP' },
+  { how: 'asleep', what: 'a closed lid' },
+  { how: 'paused', what: 'a paused VM whose clock is set afterwards', isSet: true },
+  // Nothing of its own tells it. A renewal that is leaving already, no answer before it can stop.
+  { how: 'paused', what: 'a paused VM whose clocks show nothing', moments: [-300, 5] },
 ]
-for (const [how, what] of rows)
+for (const { how, what, moments = MOMENTS, isSet = false } of rows)
   t.test(`FA10: after ${what} a voucher does not renew for who died meanwhile`, async t => {
-    for (const [seed, moment] of MOMENTS.entries())
+    for (const [seed, moment] of moments.entries())
       await scenario(t, { what: `${what}, ${moment} ms`, size, seed }, async world => {
         await world.settled()
         world.cutCloud(0)
@@ -44,7 +54,7 @@ for (const [how, what] of rows)
         await world.run(AWAY_MS)
         t.strictSame(world.condemned(), ['n0', world.machine(voucher).name].sort())
         const backAt = world.clock.now()
-        if (how === 'paused') world.machine(voucher).wall.offsetMs += AWAY_MS
+        if (isSet) world.machine(voucher).wall.offsetMs += AWAY_MS
         world.thaw(voucher)
         await world.run(60_000)
         t.strictSame(leaseWrites(world, 'n0', backAt), [], 'nobody renews the Lease of the dead')
@@ -52,3 +62,36 @@ for (const [how, what] of rows)
         t.equal(world.machine(voucher).agent?.views.counts().suspensions, 1, 'noticed once')
       })
   })
+
+for (const awayMs of [10_000, 45_000, AWAY_MS])
+  t.test(
+    `FA10: paused for ${awayMs} ms, a VM without the cloud learns it from its peers`,
+    async t => {
+      await scenario(t, { what: 'no cloud', size, seed: 9 }, async world => {
+        await world.settled()
+        world.cutCloud(...world.indices)
+        await world.run(30_000)
+        const { log } = world.machine(2)
+        const counts = () => world.machine(2).agent?.views.counts()
+        const isWarming = () => {
+          const voters = world.machine(2).agent?.views.node('n1')?.voters
+          return voters?.find(({ name }) => name === 'n2')?.counts === false
+        }
+        t.notOk(isWarming())
+        world.freeze(2, 'paused')
+        world.crash(0)
+        await world.run(awayMs)
+        world.thaw(2)
+        const ms = await world.until(() => counts()?.suspensions === 1, 20_000)
+        t.ok(ms !== undefined, `noticed after ${ms} ms`)
+        t.ok(isWarming(), 'it knows nothing any more')
+        t.ok(log.lines.some(({ fields }) => fields['sign'] === 'peers'))
+        await world.run(90_000)
+        t.equal(counts()?.suspensions, 1, 'once')
+        t.notOk(isWarming(), 'it has looked anew')
+        t.strictSame(world.downFrom(2), ['n0'])
+        t.ok(world.allSee(0))
+        t.equal(world.machine(1).agent?.views.counts().suspensions, 0, 'nobody else was')
+      })
+    },
+  )
