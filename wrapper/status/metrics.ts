@@ -73,7 +73,11 @@ const rowsOf = (view: WrapperStatusView): readonly Row[] => {
     gauge('watchers', 'Watches of clients that are open', ...perResource(view, r => r.watchers)),
     counter('upstream_lists', 'Full lists from the apiserver', ...perResource(view, r => r.lists)),
     counter('requests', 'Requests of clients, by what became of them', ...byKind(requests)),
-    counter('watch_events', 'Events of watches', ...byKind(watchEvents)),
+    counter(
+      'watch_events',
+      'Events of watches; overtaken and failed: watches that were ended for a slow client, or for an object that cannot be told',
+      ...byKind(watchEvents),
+    ),
     gauge('health_state', 'How the health of nodes is known', ...states(HEALTH, health.state)),
     gauge('health_nodes', 'Nodes of which health is known', [health.nodes]),
     gauge('health_dead_nodes', 'Nodes that the agent calls dead', [health.dead.length]),

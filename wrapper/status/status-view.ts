@@ -55,7 +55,10 @@ export interface WrapperStatusView {
   readonly watchEvents: {
     readonly written: number
     readonly encoded: number
+    /** Watches that were ended because their client was too slow. */
     readonly overtaken: number
+    /** Watches that were ended because an object could not be told. */
+    readonly failed: number
   }
   readonly events: {
     readonly waiting: number

@@ -113,7 +113,8 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
         malformed: [...server.store.keptKeys.keys()],
         requests: { ...counts, passed, upgraded, unreachable },
         watchEvents: {
-          ...{ written: watches.events, encoded: watches.encoded, overtaken: watches.overtaken },
+          ...{ written: watches.events, encoded: watches.encoded },
+          ...{ overtaken: watches.overtaken, failed: watches.failed },
         },
         events: {
           ...{ waiting: proxy.events.length, bytes: proxy.events.bytes },

@@ -31,7 +31,7 @@ const view: WrapperStatusView = {
   },
   malformed: ['default/odd'],
   requests: { gets: 1, lists: 2, watches: 3, refused: 4, passed: 5, upgraded: 6, unreachable: 7 },
-  watchEvents: { written: 11, encoded: 12, overtaken: 13 },
+  watchEvents: { written: 11, encoded: 12, overtaken: 13, failed: 14 },
   events: { waiting: 21, bytes: 22, accepted: 23, sent: 24, dropped: 25, refused: 26 },
   disk: { writes: 31, trouble: 'nodes: ENOSPC' },
 }
@@ -119,6 +119,7 @@ t.test('/metrics: one kind and one help each, counters alone end in _total', asy
     ['upstream_lists_total{resource="services"}', '3'],
     ['requests_total{kind="unreachable"}', '7'],
     ['watch_events_total{kind="overtaken"}', '13'],
+    ['watch_events_total{kind="failed"}', '14'],
     ['health_state{state="expired"}', '1'],
     ['health_state{state="fresh"}', '0'],
     ['health_dead_nodes', '2'],
