@@ -14,7 +14,7 @@ import { makeKeyKeeper, type KeyKeeper } from './keys.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { Transport } from './commun/transport.js'
 import type { PeerListenerStatus } from './http/peer-listener.js'
-import type { PeerAnswer, PeerInbox, Views } from './http/views.js'
+import type { Counts, PeerAnswer, PeerInbox, Views } from './http/views.js'
 import type { Scheduler } from './scheduler.js'
 import { makeNodeListStage, type NodeListStage } from './stages/node-list.js'
 import { makeStageRunner, type StageRunner } from './stages/runner.js'
@@ -64,6 +64,8 @@ export interface Agent {
   readonly home: Home
   /** Where peers reach this agent: for readiness and `/status`. Until told there is no trouble with it. */
   setPeerListener(status: PeerListenerStatus): void
+  /** A listener ended a connection to make room for another. */
+  crowded(listener: keyof Counts['crowded']): void
   /** Take what disk remembers and begin. */
   start(): Promise<void>
   /** Say goodbye to the peers and end everything, in reverse order. May be called twice. */
@@ -172,6 +174,10 @@ class NodeAgent implements Agent {
   setPeerListener(status: PeerListenerStatus): void {
     this.#store.peerListener.set(status)
     this.#tell('status')
+  }
+
+  crowded(listener: keyof Counts['crowded']): void {
+    this.#tally.crowded(listener)
   }
 
   readonly home: Home

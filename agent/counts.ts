@@ -14,6 +14,7 @@ export class Tally {
   #verdictFlips = 0
   #problems = 0
   #suspensions = 0
+  readonly #crowded = { peers: 0, local: 0 }
   readonly #wasDown = new Set<string>()
   readonly #writes = new Map<
     string,
@@ -46,6 +47,10 @@ export class Tally {
     this.#suspensions++
   }
 
+  crowded(listener: keyof Counts['crowded']): void {
+    this.#crowded[listener]++
+  }
+
   /** Forget who left. */
   keepOnly(isKept: (node: string) => boolean): void {
     for (const node of this.#wasDown) if (!isKept(node)) this.#wasDown.delete(node)
@@ -67,6 +72,7 @@ export class Tally {
       writes: [...this.#writes.values()].map(row => ({ ...row })),
       configProblems: this.#problems,
       suspensions: this.#suspensions,
+      crowded: { ...this.#crowded },
     }
   }
 }

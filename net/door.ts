@@ -21,6 +21,7 @@ interface DoorSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  readonly onCrowded?: () => void
 }
 
 interface Guest extends Visitor {
@@ -114,8 +115,9 @@ export class Door {
   }
 
   #tell({ address: from }: Visitor): void {
-    const { clock, log } = this.#seams
+    const { clock, log, onCrowded } = this.#seams
     this.#turnedAway++
+    onCrowded?.()
     if (clock.now() - this.#toldAt < TOLD_EACH_MS) return
     this.#toldAt = clock.now()
     const { address } = this.#options

@@ -60,6 +60,8 @@ export interface ListenSeams {
   readonly log: Logger
   /** Gives up waiting for the address. */
   readonly signal: AbortSignal
+  /** Told of each connection that was ended to make room. */
+  readonly onCrowded?: () => void
 }
 
 /** An open listener. */

@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import type { Credentials } from '../kube/credentials.js'
-import type { Listener, ServerTls } from '../net/listen.js'
+import type { Listener, ListenSeams, ServerTls } from '../net/listen.js'
 import type { Folder } from './disk/folder.js'
 import type { AskAgent } from './health/agent-client.js'
 import { noHealth, type HealthFeed } from './health/feed.js'
@@ -17,6 +17,7 @@ import { Proxy } from './proxy/proxy.js'
 import { makeWrapperServer, type WrapperServer } from './server.js'
 import { keyOf } from './serve/target.js'
 import { statusRoutes } from './status/routes.js'
+import type { WrapperStatusView } from './status/status-view.js'
 import { makeViews } from './status/views.js'
 import { RESOURCES, type Resource } from './store/resources.js'
 import { makeVersions } from './store/versions.js'
@@ -57,6 +58,8 @@ class NodeWrapper implements Wrapper {
   readonly #persistence: Persistence
   readonly #proxy: Proxy
   readonly #listeners: Listener[] = []
+  /** Connections that were ended to make room. */
+  readonly #crowded = { clients: 0, status: 0 }
   #isNodeMissing = false
   #server: WrapperServer | undefined
   #starting: Promise<void> | undefined
@@ -134,6 +137,7 @@ class NodeWrapper implements Wrapper {
     const views = makeViews({
       ...{ clock, version, node: this.#options.nodeName, server, proxy: this.#proxy },
       ...{ health: this.#health, persistence: this.#persistence, startedAt: clock.now() },
+      crowded: this.#crowded,
     })
     await this.#persistence.open(server)
     await this.#listen(server, tls, views)
@@ -151,12 +155,15 @@ class NodeWrapper implements Wrapper {
     const { clock, random, log } = this.#seams
     const { bindAddress, statusAddress } = this.#options
     const { upgrade } = this.#proxy
-    const seams = { clock, random, log, signal: this.#stopper.signal }
+    const seamsOf = (listener: keyof WrapperStatusView['crowded']): ListenSeams => ({
+      ...{ clock, random, log, signal: this.#stopper.signal },
+      onCrowded: () => this.#crowded[listener]++,
+    })
     try {
       const clients = { handle: server.handle, upgrade, tls }
-      this.#listeners.push(await openForClients(bindAddress, clients, seams))
+      this.#listeners.push(await openForClients(bindAddress, clients, seamsOf('clients')))
       const handle = statusRoutes(views, log)
-      this.#listeners.push(await openForStatus(statusAddress, handle, seams))
+      this.#listeners.push(await openForStatus(statusAddress, handle, seamsOf('status')))
     } catch (error) {
       if (!this.#stopper.signal.aborted) throw error
     }

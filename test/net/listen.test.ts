@@ -212,7 +212,11 @@ t.test('FA5: connections are bounded, and that some are ended is told once a min
   const clock = new FakeClock()
   const log = recordingLog()
   const limits = { perStranger: 2 }
-  const listener = await openListener({ handle: done, limits }, { clock, log })
+  let crowded = 0
+  const onCrowded = (): void => {
+    crowded++
+  }
+  const listener = await openListener({ handle: done, limits }, { clock, log, onCrowded })
   t.teardown(() => listener.close())
   const first = await open(listener.port, '')
   const second = await open(listener.port, '')
@@ -230,6 +234,7 @@ t.test('FA5: connections are bounded, and that some are ended is told once a min
     },
   ])
   t.equal(log.lines.length, 1)
+  t.equal(crowded, 2, 'each is counted')
   third.destroy()
   fourth.destroy()
 })

@@ -30,6 +30,7 @@ export interface OpenSeams {
   readonly log?: Logger
   readonly random?: Random
   readonly signal?: AbortSignal
+  readonly onCrowded?: () => void
 }
 
 /** Open a listener on a free port of loopback, with limits that do not matter. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole wrapper against the embedded API and an agent that the test speaks for; time moves when it is told.
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { makeCredentials } from '../../kube/credentials.js'
 import type { Folder } from '../../wrapper/disk/folder.js'
@@ -379,6 +380,24 @@ t.test('a boot without the cloud serves the disk, says so, and writes nothing', 
   await second.wrapper.stop()
   for (const [name, bytes] of before)
     if (name !== 'served-version') t.equal(folder.files.get(name), bytes, `${name} is not touched`)
+})
+
+t.test('FW5: connections that end to make room are counted, by listener', async t => {
+  const bed = await startWrapper(t, await startUpstream(t))
+  const { hostname } = new URL(bed.url)
+  const sockets = Array.from({ length: 66 }, () => connect({ host: hostname, port: 51_007 }))
+  t.teardown(() => sockets.forEach(socket => socket.destroy()))
+  let ended = 0
+  for (const socket of sockets)
+    socket
+      .on('error', () => undefined)
+      .once('close', () => {
+        ended++
+      })
+  await isSo(() => ended === 2)
+  for (const socket of sockets) socket.destroy()
+  await isSo(() => ended === 66)
+  t.strictSame((await bed.status()).crowded, { clients: 0, status: 2 })
 })
 
 t.test('FW21: a name that no Node has is an error that is shown', async t => {

@@ -97,6 +97,11 @@ const rowsOf = (view: WrapperStatusView): readonly Row[] => {
         refused: events.refused,
       }),
     ),
+    counter(
+      'connections_ended',
+      'Connections that were ended to make room for others',
+      ...Object.entries(view.crowded).map(([listener, n]): Sample => [n, { listener }]),
+    ),
     counter('disk_writes', 'Lists that were written to disk', [disk.writes]),
     gauge('disk_trouble', '1 while the disk cannot be used', [bit(disk.trouble !== null)]),
     gauge('uptime_seconds', 'Since the start', [view.uptimeSeconds]),

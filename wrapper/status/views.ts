@@ -19,6 +19,7 @@ export interface Viewed {
   readonly health: HealthFeed
   readonly persistence: Persistence
   readonly startedAt: number
+  readonly crowded: WrapperStatusView['crowded']
 }
 
 /** API servers send a bookmark about each minute: longer silence is none of theirs. */
@@ -120,6 +121,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
           ...{ waiting: proxy.events.length, bytes: proxy.events.bytes },
           ...{ accepted, sent, dropped, refused },
         },
+        crowded: { ...viewed.crowded },
         disk: { writes: persistence.lists.writes, trouble: persistence.lists.trouble ?? null },
       }
     },
