@@ -62,7 +62,8 @@ t.test('D10: the writer dies between decision and write: another one writes, onc
       world.killAgent(writer)
       world.cutCloud(writer)
       const ms = await world.until(() => world.condemned().includes('n3'), 10_000)
-      t.ok(ms !== undefined && ms <= 5_000, `N=${size}: another one writes ${ms} ms later`)
+      // Only silence makes another one write: the ages of a few exchanges tell it from a writer that is refused.
+      t.ok(ms !== undefined && ms <= 7_000, `N=${size}: another one writes ${ms} ms later`)
       await world.run(20_000)
       const writes = world.writesSince(0)
       t.equal(writes.length, 1, writes.join())

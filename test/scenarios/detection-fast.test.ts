@@ -7,8 +7,8 @@ t.test('how soon a black-holed node is seen and written, profile fast', t =>
     t,
     { profile: 'fast', seeds: 30, settleMs: 6_000 },
     {
-      seen: { middle: 1_800, most: 2_000 },
-      written: { middle: 3_000, most: 3_200 },
+      seen: { p50: 1_800, p99: 2_000 },
+      written: { p50: 3_000, p99: 3_200 },
     },
   ),
 )
