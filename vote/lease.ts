@@ -50,11 +50,17 @@ const DEFAULT_LEASE_SECONDS = 40
 /** Kubelets renew four times in a Lease's duration: half a time more, and one renewal did not come. */
 const RENEWING_SHARE = 0.375
 
+/** For how long one renewal of the Lease counts. */
+export const lengthMsOf = ({
+  leaseDurationSeconds,
+}: Pick<LeaseFacts, 'leaseDurationSeconds'>): number =>
+  (leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS) * 1_000
+
 /** Until when its holder visibly renews it, by `Clock.now`: both times of the age are the apiserver's. */
 const holderUntil = (lease: LeaseFacts, { now, serverTime }: LeaseTurn): number => {
-  const { renewal, leaseDurationSeconds } = lease
+  const { renewal } = lease
   if (renewal === undefined || renewal.isByAgent || serverTime === undefined) return -Infinity
-  const lengthMs = (leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS) * 1000 * RENEWING_SHARE
+  const lengthMs = lengthMsOf(lease) * RENEWING_SHARE
   const until = now + Math.min(lengthMs, renewal.at + lengthMs - serverTime)
   return until > now ? until : -Infinity
 }

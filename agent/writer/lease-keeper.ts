@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
-import { reasonOf } from '../../core/errors.js'
+import { reasonOf, WithheldError } from '../../core/errors.js'
+import type { Random } from '../../core/random.js'
 import type { KubeApi, WriteGuard } from '../../kube/api.js'
-import { leaseStep, type LeaseMemory } from '../../vote/lease.js'
+import { lengthMsOf, leaseStep, type LeaseMemory } from '../../vote/lease.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { WriteResult } from '../store.js'
 import { resultOf, type Record } from './node-writer.js'
+import { Patience } from './patience.js'
 
 /** Renews the Leases of nodes that the zone vouches for. */
 export interface LeaseKeeper {
@@ -17,6 +19,8 @@ export interface LeaseKeeper {
   isHeld(node: string): boolean | undefined
   /** Nobody vouches for it any more. */
   forget(node: string): void
+  /** The apiserver is out of reach: what it refused before does not matter when it is back. */
+  linkLost(): void
   /** What was seen of all Leases is from before a suspension. */
   forgetAll(): void
   /** Whether we wrote this renewal in the node's place. */
@@ -36,18 +40,32 @@ type LeaseOptions = Pick<AgentOptions, 'vouch' | 'vouchRenewPeriodMs' | 'writerS
 interface Kept {
   readonly memory: LeaseMemory | undefined
   readonly dueAt: number
+  /** When its node may be given up for want of a renewal. */
+  readonly endsAt: number
+  /** How long a renewal lasts. */
+  readonly lengthMs: number
   /** Until when its holder's last renewal counts; undefined before the first look. */
   readonly holderUntil: number | undefined
 }
 
-/** Wait this share of a period after a look that failed. */
+/** Wait this share of a period at least after a look that failed. */
 const RETRY_SHARE = 0.25
+/** What is left of a Lease's time when it is looked at again, whatever an apiserver that refuses asks for. */
+const RESERVE_SHARE = 0.25
+/** What is left of one that was not seen yet, at least. */
+const UNSEEN_SHARE = 0.5
 
 export const makeLeaseKeeper = (
   options: LeaseOptions,
-  seams: { readonly kube: KubeApi; readonly clock: Clock; readonly record: Record },
+  seams: {
+    readonly kube: KubeApi
+    readonly clock: Clock
+    readonly random: Random
+    readonly record: Record
+  },
 ): LeaseKeeper => {
   const { kube, clock, record } = seams
+  const patience = new Patience(seams)
   const kept = new Map<string, Kept>()
   /** Outlives the vouching: the witness must not take our renewal for the node's own sign of life. */
   const ours = new Map<string, string>()
@@ -65,28 +83,47 @@ export const makeLeaseKeeper = (
       writerStaggerMs: options.writerStaggerMs,
     })
     const { memory, dueAt, holderUntil } = step
+    const lengthMs = lengthMsOf(lease)
+    const seen = { memory, dueAt, holderUntil, lengthMs, endsAt: memory.changedAt + lengthMs }
     if (options.vouch !== 'lease')
-      return { memory, dueAt: clock.now() + options.vouchRenewPeriodMs, holderUntil }
+      return { ...seen, dueAt: clock.now() + options.vouchRenewPeriodMs, endsAt: Infinity }
     if (step.trouble !== '') tell(node, 'withheld', step.trouble)
-    if (step.write === undefined) return { memory, dueAt, holderUntil }
+    if (step.write === undefined) return seen
+    kept.set(node, seen)
     await kube.patchLease(node, step.write.patch, signal, guard)
     ours.set(node, step.write.whenDone.renewTime ?? '')
     tell(node, 'done', '')
-    return { memory: step.write.whenDone, dueAt, holderUntil }
+    return { ...seen, memory: step.write.whenDone, endsAt: clock.now() + lengthMs }
   }
+
+  const failed = (node: string, error: unknown): void => {
+    const now = clock.now()
+    if (!(error instanceof WithheldError)) patience.failed(error, node)
+    const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
+    const unseen = { memory: undefined, holderUntil: undefined, lengthMs }
+    const last = kept.get(node) ?? { ...unseen, endsAt: now + lengthMs * UNSEEN_SHARE }
+    kept.set(node, { ...last, dueAt: now + options.vouchRenewPeriodMs * RETRY_SHARE })
+    tell(node, resultOf(error), reasonOf(error))
+  }
+
+  /** As patient as the apiserver wants, but in time; for a node that is given up already, once in a Lease's duration. */
+  const dueAtOf = (node: string, { dueAt, endsAt, lengthMs }: Kept): number => {
+    const isGivenUp = clock.now() >= endsAt
+    const latestAt = isGivenUp ? dueAt + lengthMs : endsAt - lengthMs * RESERVE_SHARE
+    return Math.max(dueAt, Math.min(patience.readyAt(node), latestAt))
+  }
+
   return {
-    dueAt: node => kept.get(node)?.dueAt ?? -Infinity,
+    dueAt: node => {
+      const known = kept.get(node)
+      return known === undefined ? -Infinity : dueAtOf(node, known)
+    },
     look: async (node, rank, until) => {
       try {
         kept.set(node, await renew(node, rank, until))
+        patience.succeeded(node)
       } catch (error) {
-        const again = clock.now() + options.vouchRenewPeriodMs * RETRY_SHARE
-        const { memory, holderUntil } = kept.get(node) ?? {
-          memory: undefined,
-          holderUntil: undefined,
-        }
-        kept.set(node, { memory, dueAt: again, holderUntil })
-        tell(node, resultOf(error), reasonOf(error))
+        if (!until.signal.aborted) failed(node, error)
       }
     },
     isHeld: node => {
@@ -94,9 +131,11 @@ export const makeLeaseKeeper = (
       return until === undefined ? undefined : until !== -Infinity
     },
     forget: node => kept.delete(node),
+    linkLost: () => patience.linkLost(),
     forgetAll: () => kept.clear(),
     isOurs: (node, renewTime) => ours.get(node) === renewTime,
     keepOnly: isKept => {
+      patience.keepOnly(isKept)
       for (const map of [kept, ours])
         for (const node of map.keys()) if (!isKept(node)) map.delete(node)
     },

@@ -138,7 +138,10 @@ class LevelWriter implements Writer {
     if (footing.kind === 'none') {
       // The present truth is written later; what was wanted before does not matter then.
       this.#turns.clear()
-      if (store.cloudLink.current.state !== 'up') this.#patience.linkLost()
+      if (store.cloudLink.current.state !== 'up') {
+        this.#patience.linkLost()
+        this.#leases.linkLost()
+      }
       return `nothing is written: ${footing.why}`
     }
     const { state } = footing

@@ -72,6 +72,51 @@ t.test('FA7: an apiserver that refuses sees one patient writer', async t => {
   }
 })
 
+t.test(
+  'FA7: who renews Leases waits as long as it is asked to, but no node is lost for it',
+  async t => {
+    const rows = [
+      { retryAfterMs: 30_000, forMs: 15_000, in15s: 4, in5min: 60 },
+      { retryAfterMs: 30_000, forMs: 300_000, in15s: 4, in5min: 60 },
+      { retryAfterMs: undefined, forMs: 300_000, in15s: 24, in5min: 120 },
+    ]
+    for (const { retryAfterMs, forMs, in15s, in5min } of rows) {
+      const what = `Retry-After ${retryAfterMs ?? '-'}, for ${forMs} ms`
+      await scenario(t, { what, size: 12, seed: 44 }, async world => {
+        await world.settled()
+        world.cutCloud(0, 1)
+        await world.run(60_000)
+        const refusedFrom = world.clock.now()
+        const sent: Sent[] = []
+        world.cluster.onCall = ({ by: client, what: asked }) => {
+          if (!asked.includes('lease') || client.startsWith('kubelet/')) return undefined
+          sent.push({ at: world.clock.now(), client, what: asked })
+          const answer = { status: 503, reason: '', message: '', retryAfterMs }
+          return world.clock.now() < refusedFrom + forMs
+            ? new KubeStatusError(asked, answer)
+            : undefined
+        }
+        await world.until(() => sent.length > 0, 30_000)
+        await world.run(forMs)
+        const [early, late] = [within(sent, 15_000).length, within(sent, 300_000).length]
+        t.ok(early <= in15s, `${what}: ${early} requests in 15 s, for two nodes`)
+        if (forMs >= 300_000) t.ok(late <= in5min, `${what}: ${late} in five minutes`)
+        await world.run(60_000)
+        for (const node of ['n0', 'n1']) {
+          const times = world.cluster.writes
+            .filter(write => write.kind === 'lease' && write.node === node)
+            .filter(({ at, by }) => at >= refusedFrom - 20_000 && !by.startsWith('kubelet/'))
+            .map(({ at }) => at)
+          const gapMs = Math.max(...times.slice(1).map((at, place) => at - times[place]!))
+          if (forMs < 30_000)
+            t.ok(gapMs < 40_000, `${what}: ${node} was renewed within ${gapMs} ms`)
+          t.ok(times.at(-1)! > world.clock.now() - 20_000, `${what}: ${node} is renewed again`)
+        }
+      })
+    }
+  },
+)
+
 t.test('FA7: a refused writer that falls silent is succeeded', async t => {
   await scenario(t, { what: 'dies', size: 12, seed: 41 }, async world => {
     await world.settled()

@@ -104,7 +104,7 @@ t.test('FA21: fights, renewals and writes of who left are forgotten', async t =>
   const cluster = new FakeCluster(clock)
   cluster.put('lease', 'n4', { spec: { renewTime: '2026-01-01T00:00:00.000000Z' } })
   const options = { vouch: 'lease', vouchRenewPeriodMs: 10_000, writerStaggerMs: 2_000 } as const
-  const seams = { kube: cluster.api('n0'), clock, record: () => undefined }
+  const seams = { kube: cluster.api('n0'), clock, random: seededRandom(1), record: () => undefined }
   const leases = makeLeaseKeeper(options, seams)
   // The first call tells the apiserver's time.
   const { signal } = new AbortController()
