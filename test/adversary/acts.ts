@@ -79,6 +79,18 @@ const THEMES: readonly Theme[] = [
     ['crash', 1, seen],
     ['release', 1, seen],
   ],
+  // The last words of most of a zone, about one who is back, reach those who are left.
+  [
+    ['hold', 1, [100, 100]],
+    ['hold', 2, [100, 100]],
+    ['hold', 3, [100, 100]],
+    ['crash', 0, seen],
+    ['mend', 0, long],
+    ['crash', 1, [100, 100]],
+    ['crash', 2, [100, 100]],
+    ['crash', 3, [15_000, 17_000]],
+    ['release', 0, seen],
+  ],
   [
     ['crash', 0, seen],
     ['leave', 1, seen],
@@ -140,6 +152,18 @@ const THEMES: readonly Theme[] = [
   [
     ['crash', 0, short],
     ['api-error', 'any', old],
+  ],
+  // The voucher goes on from the time of a clock that is ahead.
+  [
+    ['clock', 0, old],
+    ['cut-cloud', 0, old],
+  ],
+  // Who wakes up in a minority, or after somebody died, still knows what was.
+  [
+    ['freeze', 0, short],
+    ['crash', 1, old],
+    ['crash', 2, short],
+    ['mend', 0, seen],
   ],
   [['ping-error', 0, old]],
   [['flap-cloud', 0, [30_000, 40_000]]],
@@ -223,7 +247,7 @@ const shuffled = (random: Random, size: number): number[] => {
   return nodes
 }
 
-const themeActs = (random: Random, size: number): Act[] => {
+const themeActs = (theme: Theme, random: Random, size: number): Act[] => {
   const cast = shuffled(random, size)
   const play = ([kind, who, thenMs]: Draw): Act => {
     const node = who === 'any' ? random.below(size) : cast[who % size]!
@@ -232,7 +256,7 @@ const themeActs = (random: Random, size: number): Act[] => {
       other: cast[((who === 'any' ? random.below(size) : who) + 1) % size]!,
     }
   }
-  return THEMES[random.below(THEMES.length)]!.map(play)
+  return theme.map(play)
 }
 
 /** What is held back arrives once, late: else it would only be a cut link. */
@@ -248,12 +272,12 @@ export const drawSequence = (seed: number): Sequence => {
   const random = seededRandom(seed * 104_729 + 13)
   const size = SIZES[random.below(SIZES.length)]!
   const portless = random.below(8) === 0 ? random.below(size) : -1
-  // Each kind comes up, however long the run.
+  // Each kind and each theme comes up, however the dice fall.
   const acts = [actOf(KINDS[seed % KINDS.length]!, random, size)]
   const isPlain = random.below(3) === 0
   const count = isPlain ? 7 + random.below(5) : random.below(2)
   for (let i = 0; i < count; i++) acts.push(anyAct(random, size))
-  if (!isPlain) acts.push(...themeActs(random, size))
+  if (!isPlain) acts.push(...themeActs(THEMES[seed % THEMES.length]!, random, size))
   if (!isPlain && random.below(2) === 0) acts.push(anyAct(random, size))
   return { seed, size, portless, acts: withRelease(acts, random, size) }
 }

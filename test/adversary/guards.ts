@@ -61,15 +61,18 @@ const CUT_TAINT = 'edge-health/cloud-link-cut'
 interface Facts {
   troubleAt: number
   unsoundAt: number
+  /** On, awake and within reach of a majority; its kubelet's own bad word may be known to nobody. */
+  presentAt: number
   /** Not off: a dead node was dead ever since. */
   aliveAt: number
   majorityAt: number
   memberAt: number
   linkCutAt: number
-  /** When the latest renewTime so far was written, and whether the node's own kubelet did. */
+  /** When the latest renewTime so far was written. */
   beatAt: number
   latest: number
-  isOwnBeat: boolean
+  /** The node's own clock led its Lease astray, and others go on from there. */
+  isSkewed: boolean
   /** The agent was away, or its own probes were no use. */
   blindAt: number
   /** By peer: the link between the two was not open. */
@@ -77,8 +80,15 @@ interface Facts {
 }
 
 const fresh = (now: number): Facts => ({
-  ...{ troubleAt: now, unsoundAt: now, aliveAt: now, majorityAt: now, memberAt: now },
-  ...{ beatAt: now, latest: -Infinity, isOwnBeat: true },
+  ...{
+    troubleAt: now,
+    presentAt: now,
+    unsoundAt: now,
+    aliveAt: now,
+    majorityAt: now,
+    memberAt: now,
+  },
+  ...{ beatAt: now, latest: -Infinity, isSkewed: false },
   ...{ linkCutAt: now, blindAt: now, cutAt: new Map<string, number>() },
 })
 
@@ -203,11 +213,7 @@ export class Guards {
   #inTouch(node: Machine, isWitness: (other: Machine) => boolean): number {
     return this.#zone.world.machines.filter(
       other =>
-        other === node ||
-        (other.isMember &&
-          isWitness(other) &&
-          !this.#isMoved(other) &&
-          this.#canReach(other, node)),
+        other === node || (other.isMember && isWitness(other) && this.#canReach(other, node)),
     ).length
   }
 
@@ -219,17 +225,19 @@ export class Guards {
     const quorum = quorumOf(members.length)
     const isSound = this.#isSound(machine)
     const canSee = (other: Machine): boolean =>
-      this.#isTalking(other) && !other.isBlind && !other.isUnable
+      this.#isTalking(other) && !other.isBlind && !other.isUnable && !this.#isMoved(other)
     if (world.cluster.isCut(machine.name)) facts.linkCutAt = now
     const isWitnessed = members.length === 2 && now - facts.linkCutAt > WITNESS_MS
     const isReached = this.#inTouch(machine, canSee) >= quorum || isWitnessed
     if (!isSound) facts.unsoundAt = now
     if (!isSound || !isReached || !machine.isMember || this.#isMoved(machine)) facts.troubleAt = now
+    if (machine.isOn && !machine.isFrozen && isReached) facts.presentAt = now
     if (machine.isOn || machine.impostor !== undefined) facts.aliveAt = now
     const talkers = this.#inTouch(machine, other => this.#isTalking(other))
     if (this.#isTalking(machine) && talkers >= (members.length === 2 ? 1 : quorum))
       facts.majorityAt = now
     if (machine.isMember) facts.memberAt = now
+    if (this.#zone.pingBroken.has(machine.name)) this.note('not-cut', undefined)
     if (!canSee(machine)) facts.blindAt = now
     for (const other of world.machines)
       if (other !== machine && !this.#canReach(machine, other)) facts.cutAt.set(other.name, now)
@@ -253,19 +261,22 @@ export class Guards {
   }
 
   /** As the node-lifecycle controller: only a later time than all before is a sign of life. */
-  #beat({ renewTime, at, by }: Write, target: Facts): void {
+  #beat({ renewTime, at, by, wall }: Write, target: Facts): void {
     const time = Date.parse(renewTime[1])
+    const isOwn = by.startsWith('kubelet/')
+    const isRight = Math.abs(time - wall) <= CLOCK_MS
+    if (isOwn && !isRight) target.isSkewed = true
     if (!(time > target.latest)) return
     target.latest = time
     target.beatAt = at
-    target.isOwnBeat = by.startsWith('kubelet/')
+    if (isOwn && isRight) target.isSkewed = false
   }
 
   /** What its own kubelet's wrong clock does to a node is not ours to mend. */
   #reviewPulse({ name }: Machine): void {
-    const { beatAt, isOwnBeat, linkCutAt, unsoundAt } = this.#factsOf(name)
+    const { beatAt, isSkewed, linkCutAt, unsoundAt } = this.#factsOf(name)
     const now = this.#now
-    if (isOwnBeat || now - Math.max(linkCutAt, unsoundAt) < PULSE_MS) return
+    if (isSkewed || now - Math.max(linkCutAt, unsoundAt) < PULSE_MS) return
     const silentMs = now - beatAt
     this.note(
       'pulse',
@@ -336,7 +347,7 @@ export class Guards {
     const marked = members.filter(
       ({ name }) =>
         cluster.node(name).annotations['nodeunhealth'] === 'yes' &&
-        this.#now - this.#factsOf(name).troubleAt < LEFT_MS,
+        this.#now - this.#factsOf(name).presentAt > UP_MS,
     )
     const names = marked.map(({ name }) => name).join()
     this.note(
@@ -396,8 +407,8 @@ export class Guards {
     // One write may be under way from each, and a little later one writer asks.
     const quietSince = refusing.since + 3_000
     const late = refusing.asked.filter(at => at > quietSince)
-    const patienceMs = refusing.retryAfterMs ?? 2_000
-    const most = 2 + size + (2 * (this.#now - quietSince)) / patienceMs
+    const patienceMs = refusing.retryAfterMs ?? 1_000
+    const most = 2 + 2 * size + (2 * (this.#now - quietSince)) / patienceMs
     this.note(
       'patient',
       late.length > most

@@ -120,13 +120,13 @@ export class Outsider {
     }
   }
 
-  /** @returns how many links there were. */
-  release(): number {
+  /** Pass on what was kept, at once or one after the other. @returns how many links there were. */
+  release(apartMs = 0): number {
     const links = [...this.#held]
     this.#held.clear()
     for (const link of links) {
       const [from = '', to = ''] = link.split(' ')
-      this.#world.network.release(from, to)
+      this.#world.network.release(from, to, apartMs)
     }
     return links.length
   }

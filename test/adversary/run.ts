@@ -106,23 +106,33 @@ export interface Report {
   readonly failures: readonly (readonly [Sequence, Breach])[]
   /** Breaches by guard. */
   readonly broken: ReadonlyMap<Guard, number>
+  /** All of them, as `seed:guard`. */
+  readonly breaches: readonly string[]
   readonly markedMs: readonly number[]
   readonly wellMs: readonly number[]
+}
+
+interface Course {
+  /** Ends the run early. */
+  readonly isEnough?: (failure: readonly [Sequence, Breach]) => boolean
+  /** Breaches that do not count, as `seed:guard`. */
+  readonly except?: readonly string[]
 }
 
 const addAll = <K>(sum: Map<K, number>, more: ReadonlyMap<K, number>): void => {
   for (const [key, count] of more) sum.set(key, (sum.get(key) ?? 0) + count)
 }
 
-/** Play these seeds one after the other; `isEnough` may end it early. */
+/** Play these seeds one after the other. */
 export const playSeeds = async (
   seeds: Iterable<number>,
-  isEnough: (failure: readonly [Sequence, Breach]) => boolean = () => false,
+  { isEnough = () => false, except = [] }: Course = {},
 ): Promise<Report> => {
   const acts = new Map<Kind, number>(KINDS.map(kind => [kind, 0]))
   const guards = new Map<Guard, number>((Object.keys(GUARDS) as Guard[]).map(guard => [guard, 0]))
   const broken = new Map<Guard, number>()
   const failures: (readonly [Sequence, Breach])[] = []
+  const breaches: string[] = []
   const markedMs: number[] = []
   const wellMs: number[] = []
   let sequences = 0
@@ -136,6 +146,8 @@ export const playSeeds = async (
     if (outcome.wellMs !== undefined) wellMs.push(outcome.wellMs)
     let isOver = false
     for (const guard of new Set(outcome.breaches.map(breach => breach.guard))) {
+      if (except.includes(`${seed}:${guard}`)) continue
+      breaches.push(`${seed}:${guard}`)
       const breach = outcome.breaches.find(each => each.guard === guard)!
       if (!broken.has(guard)) failures.push([sequence, breach])
       broken.set(guard, (broken.get(guard) ?? 0) + 1)
@@ -143,5 +155,5 @@ export const playSeeds = async (
     }
     if (isOver) break
   }
-  return { sequences, acts, guards, failures, broken, markedMs, wellMs }
+  return { sequences, acts, guards, failures, breaches, broken, markedMs, wellMs }
 }

@@ -64,6 +64,7 @@ export const mergeReports = (reports: readonly Report[]): Report => {
     guards: sum(report => report.guards),
     broken: sum(report => report.broken),
     failures: [...failures.values()],
+    breaches: reports.flatMap(report => report.breaches),
     markedMs: reports.flatMap(report => report.markedMs),
     wellMs: reports.flatMap(report => report.wellMs),
   }

@@ -125,13 +125,13 @@ export class Zone {
     hold: ({ node, other, value }) => {
       const { address } = this.#at(node)
       const others = this.world.machines.filter(machine => machine !== this.#at(node))
-      const to = value % 2 === 0 ? others : [this.#at(other === node ? other + 1 : other)]
+      const to = value % 4 !== 0 ? others : [this.#at(other === node ? other + 1 : other)]
       this.outsider.hold(
         address,
         to.map(machine => machine.address),
       )
     },
-    release: () => this.outsider.release() > 0,
+    release: ({ value }) => this.outsider.release([0, 200, 500][value % 3]) > 0,
     flood: ({ node, other }) => {
       if (!this.#at(node).isOn) return false
       this.outsider.flood(this.#at(node).address, this.#at(other).address)
@@ -206,9 +206,11 @@ export class Zone {
     'restore-memory': act => this.#restore(act),
     leave: act => this.#leave(act),
     'move-address': ({ node, other }) => {
+      if (!this.#isRegistered(this.#at(node).name)) return false
       const to = other % this.size === node % this.size ? other + 1 : other
       this.moved.add(node % this.size)
       this.world.setAddress(node % this.size, this.#at(to).address)
+      return true
     },
     restart: async ({ node, value }) => {
       const machine = this.#at(node)
@@ -313,7 +315,8 @@ export class Zone {
     const index = node % this.size
     const machine = this.world.machine(index)
     if (machine.agent === undefined || machine.isFrozen) return false
-    this.world.freeze(index)
+    // Its clocks stand too: it cannot tell by itself.
+    this.world.freeze(index, 'paused')
     await this.run(500)
     let told = 0
     for (const to of this.#on)
@@ -370,12 +373,20 @@ export class Zone {
     return isChange
   }
 
+  #isRegistered(name: string): boolean {
+    try {
+      this.world.cluster.raw('node', name)
+      return true
+    } catch (error) {
+      if (error instanceof KubeStatusError && error.status === 404) return false
+      throw error
+    }
+  }
+
   /** It registers as a member again; its Node may have been deleted meanwhile. */
   #comeBack(index: number): void {
     const { name, address } = this.world.machine(index)
-    try {
-      this.world.cluster.raw('node', name)
-    } catch {
+    if (!this.#isRegistered(name))
       this.world.cluster.put('node', name, {
         ...{ apiVersion: 'v1', kind: 'Node', spec: {} },
         status: {
@@ -383,7 +394,6 @@ export class Zone {
           conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
         },
       })
-    }
     this.world.join(index)
   }
 

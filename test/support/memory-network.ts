@@ -148,12 +148,13 @@ export class MemoryNetwork {
     if (!this.#held.has(link)) this.#held.set(link, [])
   }
 
-  /** Pass on, in order, what was kept; the link is as before. */
-  release(from: string, to: string): void {
+  /** Pass on, in order and so far apart, what was kept; the link is as before. */
+  release(from: string, to: string, apartMs = 0): void {
     const link = `${from} ${to}`
     const kept = this.#held.get(link) ?? []
     this.#held.delete(link)
-    for (const pass of kept) pass()
+    if (apartMs === 0) for (const pass of kept) pass()
+    else kept.forEach((pass, place) => this.#clock.after(place * apartMs, pass))
   }
 
   /** Somebody who holds, or pretends to hold, this address sends a request of his own; the answer is nobody's. */

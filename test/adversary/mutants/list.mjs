@@ -124,4 +124,144 @@ export const MUTANTS = [
       },
     ],
   },
+  {
+    fault: 'A2',
+    what: 'who is left alone in a zone writes, and takes the marks of others off',
+    patches: [
+      {
+        file: 'agent/writer/mandate.ts',
+        from: "    if (!isRegistered) return none('the apiserver has no Node of this name, so we are no member')\n    if (state.table.size === 1) return none('this zone has no other member')\n",
+        to: '',
+      },
+      {
+        file: 'agent/writer/departed.ts',
+        from: 'return members.length > 0 && staying.length >= quorumOf(members.length)',
+        to: 'return members.length > 0 && staying.length >= Math.min(1, quorumOf(1))',
+      },
+      {
+        file: 'agent/writer/departed.ts',
+        from: '    if (last.zone !== roster.zone) this.#left.clear()\n    else for',
+        to: '    for',
+      },
+      {
+        file: 'agent/writer/writer.ts',
+        from: 'store.nodeList.current.isOfZone(node) ? nothing : planWish',
+        to: 'planWish',
+      },
+    ],
+  },
+  {
+    fault: 'A3',
+    what: 'a probe that could not be made counts as up',
+    patches: [
+      {
+        file: 'agent/commun/table.ts',
+        from: "    if (says === 'not-looked') {\n      this.#dropOwnVote(target)\n      return false\n    }\n    const isDown",
+        to: '    const isDown',
+      },
+    ],
+  },
+  {
+    fault: 'A6',
+    what: 'whoever answers at the address is the node',
+    patches: [
+      {
+        file: 'agent/check/identity.ts',
+        from: "  if (answeredBy === 'another' || answeredBy === 'own') return speaks ? 'not-looked' : 'down'\n  return isShared && !(answeredBy === 'itself' && speaks) ? 'not-looked' : 'up'",
+        to: "  return answeredBy === 'own' && isShared && speaks ? 'up' : 'up'",
+      },
+    ],
+  },
+  {
+    fault: 'A7',
+    what: 'an apiserver that refuses is asked again at once',
+    patches: [
+      {
+        file: 'agent/writer/patience.ts',
+        from: '    failing.until = from + failing.backoff.waitMs()\n',
+        to: '    failing.until = Math.min(from, this.#clock.now() + 1_000)\n',
+      },
+      {
+        file: 'agent/writer/patience.ts',
+        from: 'return this.#apiserver.backoff.failures > 0',
+        to: 'return false',
+      },
+    ],
+  },
+  {
+    fault: 'A9',
+    what: 'the stream of changes hears nothing of the roster',
+    patches: [
+      {
+        file: 'agent/agent.ts',
+        from: "    this.#voteAnew()\n    this.#tell('local')\n",
+        to: '    this.#voteAnew()\n',
+      },
+    ],
+  },
+  {
+    fault: 'A11',
+    what: 'an unwell answer of /livez is a cut link, whatever the Lease says',
+    patches: [
+      {
+        file: 'agent/cloud-link.ts',
+        from: 'if (!(error instanceof KubeStatusError)) throw error',
+        to: 'throw error',
+      },
+      {
+        file: 'agent/writer/mandate.ts',
+        from: "return isHeld === true ? 'healthy' : wish",
+        to: 'return isHeld === true ? wish : wish',
+      },
+      {
+        file: 'agent/writer/mandate.ts',
+        from: 'return this.#seams.isHeld(name) === undefined ? Infinity : this.noticedAt(state, index)',
+        to: 'return this.noticedAt(state, index) + (name === undefined ? 1 : 0)',
+      },
+    ],
+  },
+  {
+    fault: 'A16',
+    what: 'the marks of a link that comes and goes come and go',
+    patches: [
+      {
+        file: 'agent/writer/link-flaps.ts',
+        from: '!flaps.isWhole || flaps.cuts < 2) return -Infinity',
+        to: '!flaps.isWhole || flaps.cuts > 0) return -Infinity',
+      },
+    ],
+  },
+  {
+    fault: 'A17',
+    what: "a node's own isolation is held against its peers",
+    patches: [
+      {
+        file: 'agent/check/watch.ts',
+        from: 'if (this.#state.isDown && this.#fellAt >= sinceAt) this.#flaps = this.#flapsBefore',
+        to: 'if (this.#fellAt === sinceAt) this.#flaps = this.#flapsBefore',
+      },
+    ],
+  },
+  {
+    fault: 'A18',
+    what: 'a kubelet that has no healthz port is bad',
+    patches: [
+      {
+        file: 'agent/check/self-report.ts',
+        from: 'if (!isRefused || this.#wasWell) return found',
+        to: 'if (!isRefused || this.#wasWell || isRefused) return found',
+      },
+    ],
+  },
+  {
+    fault: 'A24',
+    what: 'the witness of two has one voice for a node whose own word does not come',
+    patches: [
+      {
+        file: 'vote/condemn.ts',
+        from: 'up += voicesOfWitness(j, e, target)',
+        to: 'up += Math.min(1, voicesOfWitness(j, e, target))',
+      },
+    ],
+  },
 ]
