@@ -76,7 +76,7 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/commun/session.ts',
-        from: "    if (delayMs < 0 || delayMs > maxDelayMs) return { kind: 'late' }\n",
+        from: "    if (delayMs > maxDelayMs) return { kind: 'late' }\n",
         to: '',
       },
       {
