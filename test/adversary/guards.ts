@@ -44,7 +44,6 @@ const DEAD_MS = 6_000
 const DEAD_LEASE_MS = 10_000
 const LINKED_MS = 15_000
 const VIEW_MS = 9_000
-const VIEW_SOUND_MS = 60_000
 const WITNESS_MS = 15_000
 const STREAM_MS = 1_000
 const RECONNECT_MS = 7_000
@@ -60,6 +59,7 @@ const CUT_TAINT = 'edge-health/cloud-link-cut'
 /** When each of these was last so, by the world's clock; −Infinity for never. */
 interface Facts {
   troubleAt: number
+  wasInTrouble: boolean
   unsoundAt: number
   /** On, awake and within reach of a majority; its kubelet's own bad word may be known to nobody. */
   presentAt: number
@@ -82,6 +82,7 @@ interface Facts {
 const fresh = (now: number): Facts => ({
   ...{
     troubleAt: now,
+    wasInTrouble: false,
     presentAt: now,
     unsoundAt: now,
     aliveAt: now,
@@ -150,11 +151,18 @@ export class Guards {
   readonly #zone: Zone
   readonly #facts = new Map<string, Facts>()
   readonly #followers = new Map<string, Follower>()
+  readonly #beganAt: number
   #seen = 0
 
   constructor(zone: Zone) {
     this.#zone = zone
+    this.#beganAt = zone.world.clock.now()
     for (const { name } of zone.world.machines) this.#facts.set(name, fresh(this.#now))
+  }
+
+  /** All agents have had time to look at each other. */
+  get #isBegun(): boolean {
+    return this.#now > this.#beganAt + UP_MS
   }
 
   get #now(): number {
@@ -230,7 +238,10 @@ export class Guards {
     const isWitnessed = members.length === 2 && now - facts.linkCutAt > WITNESS_MS
     const isReached = this.#inTouch(machine, canSee) >= quorum || isWitnessed
     if (!isSound) facts.unsoundAt = now
-    if (!isSound || !isReached || !machine.isMember || this.#isMoved(machine)) facts.troubleAt = now
+    if (!isSound || !isReached || !machine.isMember || this.#isMoved(machine)) {
+      facts.troubleAt = now
+      facts.wasInTrouble ||= this.#isBegun
+    }
     if (machine.isOn && !machine.isFrozen && isReached) facts.presentAt = now
     if (machine.isOn || machine.impostor !== undefined) facts.aliveAt = now
     const talkers = this.#inTouch(machine, other => this.#isTalking(other))
@@ -379,9 +390,12 @@ export class Guards {
     const facts = this.#factsOf(machine.name)
     if (machine.agent === undefined || now - facts.blindAt < VIEW_MS || !machine.isMember) return
     if (now - facts.unsoundAt < VIEW_MS) return
+    // What answers at an address of two tells of neither.
+    if (this.#zone.moved.size > 0) return
     for (const { name, isUp } of machine.agent.views.localView().nodes) {
       const target = this.#facts.get(name)
-      if (target === undefined || now - target.troubleAt < VIEW_SOUND_MS) continue
+      // Who was in trouble before may be held down a while: it flaps.
+      if (target === undefined || target.wasInTrouble) continue
       if (now - (facts.cutAt.get(name) ?? -Infinity) < VIEW_MS) continue
       this.note('view', isUp ? undefined : `${machine.name} calls ${name} down`)
     }

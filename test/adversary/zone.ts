@@ -264,9 +264,9 @@ export class Zone {
     const end = this.world.clock.now() + thenMs
     while (this.world.clock.now() < end) {
       this.world.cutCloud(node % this.size)
-      await this.run(6_000)
+      await this.run(11_000)
       this.world.healCloud(node % this.size)
-      await this.run(4_000)
+      await this.run(5_000)
     }
   }
 
