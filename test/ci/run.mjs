@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures and 5 000 attacks in virtual
-// time, the embedded API beside a real kube-apiserver, and a few faults in a real zone. The last line adds all of them up.
+// What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures in virtual time, the
+// embedded API beside a real kube-apiserver, and a few faults in a real zone. The last line adds all of them up.
 //
 // The control plane's programs are compiled meanwhile, at the lowest priority and only while nothing runs that measures
 // time: the tests of real processes begin when the compiler has ended.
@@ -39,7 +39,7 @@ const isThere = program =>
     }
   })
 
-const PARTS = ['statics', 'bench', 'adversary', 'tests', 'conformance', 'cells']
+const PARTS = ['statics', 'bench', 'tests', 'conformance', 'cells']
 const { values } = parseArgs({ options: { only: { type: 'string', multiple: true } } })
 const unknown = values.only?.find(name => !PARTS.includes(name))
 if (unknown !== undefined) {
@@ -126,8 +126,6 @@ if (needsControlPlane) installTools()
 const built = needsControlPlane ? buildControlPlane() : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
 await part('bench', ['bench/run.mjs', 'scale', '--quick'], 15)
-const attack = ['--sequences', '5000', '--jobs', '2']
-await part('adversary', ['test/adversary/run.mjs', ...attack], 30)
 if (built !== undefined) {
   const from = performance.now()
   const code = await built
