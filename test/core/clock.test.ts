@@ -13,6 +13,7 @@ const hang = (signal: AbortSignal): Promise<never> =>
 
 t.test('the machine clock runs forward, fires and cancels', async t => {
   const startedAt = systemClock.now()
+  const bootedFor = systemClock.boot()
   t.ok(Math.abs(systemClock.wall() - Date.now()) < 1_000)
   let fired = 0
   systemClock.after(5, () => fired++)
@@ -22,6 +23,7 @@ t.test('the machine clock runs forward, fires and cancels', async t => {
   t.equal(await sleep(systemClock, 20, never()), true)
   t.equal(fired, 1)
   t.ok(systemClock.now() - startedAt >= 15)
+  t.ok(bootedFor > 0 && systemClock.boot() > bootedFor, 'the time since boot goes on')
 })
 
 t.test('FA22: a timer that is too long for Node.js does not fire at once', async t => {

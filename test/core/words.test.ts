@@ -14,6 +14,7 @@ import {
   reasonOf,
   show,
   TimeoutError,
+  WithheldError,
 } from '../../core/errors.js'
 import { id64, parseNodeName, parseZoneName, type NodeName } from '../../core/ids.js'
 import { silentLog } from '../../core/log.js'
@@ -96,6 +97,10 @@ t.test('each error carries its code, its name and its fields', t => {
     [
       new KubeUnreachableError('GET /api', 'refused', { cause }),
       { code: 'KUBE_UNREACHABLE', message: 'GET /api: refused', cause },
+    ],
+    [
+      new WithheldError('PATCH /api', 'it changed'),
+      { code: 'WITHHELD', message: 'PATCH /api: not sent, it changed' },
     ],
     [new CredentialsError('no token', { cause }), { code: 'CREDENTIALS', message: 'no token' }],
     [

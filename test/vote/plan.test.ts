@@ -15,7 +15,7 @@ import {
 } from '../../vote/lease.js'
 import { opinionOf } from '../../vote/opinion.js'
 import type { VoteOptions } from '../../vote/options.js'
-import { planNode, planReady, wishOf, type Wish } from '../../vote/plan.js'
+import { carriesCutMarks, planNode, planReady, wishOf, type Wish } from '../../vote/plan.js'
 import { NO_FIGHT, taintStep } from '../../vote/taint-fight.js'
 import { planTaints } from '../../vote/taints.js'
 import { isVouched, makeVouching, remapVouching, reviewVouching } from '../../vote/vouch.js'
@@ -49,6 +49,14 @@ const makeNode = (changes: Partial<NodeView> = {}): NodeView => ({
 
 const peerHealth = (node: NodeView): NodeCondition | undefined =>
   node.conditions.find(condition => condition.type === 'PeerHealth')
+
+t.test('marks that say that a cloud link is cut', t => {
+  const marked = (wish: Wish): NodeView => settleNode(makeNode(), wish, words, o).node
+  t.equal(carriesCutMarks(makeNode()), false)
+  t.equal(carriesCutMarks(marked('vouched')), true)
+  t.equal(carriesCutMarks(marked('dead')), false)
+  t.end()
+})
 
 t.test('plans', t => {
   const { node: dead, writes } = settleNode(makeNode({ taints: [foreign] }), 'dead', words, o)

@@ -12,6 +12,7 @@ import {
   explainInWords,
   fightInWords,
   guardInWords,
+  leftOutInWords,
   messageFor,
   NOTE_LIMIT,
   shorten,
@@ -55,6 +56,13 @@ const zone = (size: number, changes: Partial<VoteOptions> = {}, observers?: numb
     lines: (index: number) => explainInWords(opinionOf(j, e, index, { now, o }), wording(now)),
   }
 }
+
+t.test('an Event says how many before it were left out', t => {
+  t.equal(leftOutInWords('n1 is back', 0), 'n1 is back')
+  t.equal(leftOutInWords('n1 is back', 1), 'n1 is back (1 Event before it left out)')
+  t.equal(leftOutInWords('n1 is back', 3), 'n1 is back (3 Events before it left out)')
+  t.end()
+})
 
 t.test('explain: a dead node', t => {
   const z = zone(5)
@@ -270,6 +278,8 @@ t.test('writers', t => {
   z.j.voice = 'full'
   t.type(writerRank(z.j, z.e, { index: -1, id: 77n }, ids), 'number', 'who has left is cleaned too')
   t.equal(writeAt(1000, { rank: 2, heard: 0 }, z.o), 5000)
+  t.equal(writeAt(1000, { rank: 2, heard: 1 }, z.o), 61_000, 'who speaks has a minute')
+  t.equal(writeAt(1000, { rank: 2, heard: 2 }, z.o), 121_000, 'and the next one another')
   t.end()
 })
 
