@@ -315,6 +315,10 @@ t.test('a voter that has just begun to watch the node is named as such', t => {
   z.e.hasJustBegun(3, 4)
   const { voters } = opinionOf(z.j, z.e, 4, { now: z.at(), o: z.o })
   t.equal(voters.find(({ voter }) => voter === 3)?.uncounted, 'not-looked')
+  z.live(1)
+  const lines = z.lines(4)
+  t.match(lines.join('\n'), /0 of 5 members say down, \d say up \(.*\), 1 could not look; 3 needed/)
+  t.match(lines.join('\n'), /d says neither, 0 s ago; not counted: it has not looked, or could not/)
   t.end()
 })
 
