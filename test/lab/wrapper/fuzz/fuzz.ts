@@ -68,7 +68,7 @@ class Fuzz {
       const labels = { zone: i < 2 ? 'a' : 'b', 'kubernetes.io/hostname': name }
       await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } })
     }
-    for (const side of ['straight', 'wrapped'])
+    for (const side of ['straight', 'wrapped', 'broken'])
       await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `fuzz-${side}` } })
     const localInfo = await this.#agent.start()
     this.#agent.tell(new Map(PLACES.map(name => [name, true])))
@@ -127,7 +127,7 @@ class Fuzz {
       case 'rewrite':
         return this.#playRewrite(step.rewrite)
       case 'broken off':
-        await this.#sides.send('wrapped', step.call)
+        await this.#sides.send('broken', step.call)
         return undefined
       case 'noise':
         await this.#makeNoise(step.bytes)

@@ -6,7 +6,8 @@ import { KINDS } from './objects.js'
 import { callRaw, type Door, type RawAnswer, type RawCall } from './raw-call.js'
 import { JSON_TYPE, PROTOBUF_TYPE, type Rewrite } from './step.js'
 
-export type SideName = 'straight' | 'wrapped'
+/** `broken`: whose requests are broken off, so that nobody knows what came of them; they go to the wrapper. */
+export type SideName = 'straight' | 'wrapped' | 'broken'
 
 /** Where the wrapper listens. */
 export const PORT = 51_006
