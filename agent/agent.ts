@@ -65,7 +65,7 @@ export interface Agent {
   /** Where peers reach this agent: for readiness and `/status`. Until told there is no trouble with it. */
   setPeerListener(status: PeerListenerStatus): void
   /** A listener ended a connection to make room for another. */
-  crowded(listener: keyof Counts['crowded']): void
+  connectionEvicted(listener: keyof Counts['connectionsEvicted']): void
   /** Take what disk remembers and begin. */
   start(): Promise<void>
   /** Say goodbye to the peers and end everything, in reverse order. May be called twice. */
@@ -176,8 +176,8 @@ class NodeAgent implements Agent {
     this.#tell('status')
   }
 
-  crowded(listener: keyof Counts['crowded']): void {
-    this.#tally.crowded(listener)
+  connectionEvicted(listener: keyof Counts['connectionsEvicted']): void {
+    this.#tally.connectionEvicted(listener)
   }
 
   readonly home: Home
@@ -222,7 +222,7 @@ class NodeAgent implements Agent {
       ping: inner => askApi(kube, this.#o.nodeName, inner),
       onChange: state => {
         this.#store.cloudLink.set(state)
-        this.#sayOwn()
+        this.#publishOwnState()
         this.#suspension.look()
         this.#writer.review()
       },
@@ -231,7 +231,7 @@ class NodeAgent implements Agent {
       http: probes.http,
       clock,
       log,
-      onChange: () => this.#sayOwn(),
+      onChange: () => this.#publishOwnState(),
     })
   }
 
@@ -320,10 +320,10 @@ class NodeAgent implements Agent {
         onVouchEnded: (node, why) => this.#writer.vouchEnded(node, why),
       },
     )
-    this.#sayOwn()
+    this.#publishOwnState()
   }
 
-  #sayOwn(): void {
+  #publishOwnState(): void {
     const { state, since } = this.#store.cloudLink.current
     const kubelet: SelfReport = this.#selfReport?.state ?? 'unknown'
     this.#detector?.setOwn({ kubelet, cloudCutAt: state === 'cut' ? since : undefined })

@@ -14,7 +14,7 @@ export class Tally {
   #verdictFlips = 0
   #problems = 0
   #suspensions = 0
-  readonly #crowded = { peers: 0, local: 0 }
+  readonly #connectionsEvicted = { peers: 0, local: 0 }
   readonly #wasDown = new Set<string>()
   readonly #writes = new Map<
     string,
@@ -47,8 +47,8 @@ export class Tally {
     this.#suspensions++
   }
 
-  crowded(listener: keyof Counts['crowded']): void {
-    this.#crowded[listener]++
+  connectionEvicted(listener: keyof Counts['connectionsEvicted']): void {
+    this.#connectionsEvicted[listener]++
   }
 
   /** Forget who left. */
@@ -72,7 +72,7 @@ export class Tally {
       writes: [...this.#writes.values()].map(row => ({ ...row })),
       configProblems: this.#problems,
       suspensions: this.#suspensions,
-      crowded: { ...this.#crowded },
+      connectionsEvicted: { ...this.#connectionsEvicted },
     }
   }
 }

@@ -148,7 +148,7 @@ class ZoneDetector implements Detector {
     const size = start.roster.members.length
     this.#kubelets = new Uint8Array(size)
     this.#publish({ judgement: makeJudgement(size), vouching: makeVouching(size) })
-    this.#sayOwn()
+    this.#publishOwnState()
     this.#probe(start.roster)
     this.engine.start()
   }
@@ -172,7 +172,7 @@ class ZoneDetector implements Detector {
 
   setOwn(own: { readonly kubelet: SelfReport; readonly cloudCutAt: number | undefined }): void {
     this.#own = own
-    this.#sayOwn()
+    this.#publishOwnState()
     this.#seams.onEvidence('changed')
   }
 
@@ -181,7 +181,7 @@ class ZoneDetector implements Detector {
     this.#own = { kubelet: 'unknown', cloudCutAt: undefined }
     this.engine.resumed()
     this.checker.restart()
-    this.#sayOwn()
+    this.#publishOwnState()
   }
 
   afterVote({ changes }: VoteOutcome): void {
@@ -191,7 +191,7 @@ class ZoneDetector implements Detector {
     this.checker.slowDown(j.selfSuspect ? DOUBT_FACTOR : 1)
     if (j.selfSuspect) this.checker.forgiveFalls()
     this.#reviewExtra()
-    this.#sayOwn()
+    this.#publishOwnState()
   }
 
   stop(): Promise<void> {
@@ -291,7 +291,7 @@ class ZoneDetector implements Detector {
       const state = this.checker.stateOf(roster.members[index]!.name)
       return state === undefined || state.rounds + state.voidRounds === 0
     })
-    if (!this.#isWarming) this.#sayOwn()
+    if (!this.#isWarming) this.#publishOwnState()
   }
 
   /**
@@ -311,7 +311,7 @@ class ZoneDetector implements Detector {
   }
 
   /** Everything that the own record says of its node. */
-  #sayOwn(): void {
+  #publishOwnState(): void {
     const { kubelet, cloudCutAt } = this.#own
     const isSuspect = this.#seams.store.zone.current?.judgement.selfSuspect === true
     const flags =
@@ -329,10 +329,10 @@ class ZoneDetector implements Detector {
     const index = roster.indexOf(name)
     if (index === undefined) return { vote: 'not-looked', reason: 'it left the zone' }
     const own = roster.members[roster.self]!
-    const signer = this.engine.answererAt(index)
+    const signer = this.engine.signerAt(index)
     const sharers = roster.sharersOf(index)
     const isItself = signer === roster.members[index]!.id
-    const answeredBy =
+    const signedBy =
       address === own.address
         ? 'own'
         : signer === undefined
@@ -341,7 +341,7 @@ class ZoneDetector implements Detector {
             ? 'itself'
             : 'another'
     const speaks = this.#seams.clock.now() - producedAt[index]! < this.#o.recordTtlMs
-    const vote = voteFor({ answeredBy, isShared: sharers.length > 0, speaks })
+    const vote = voteFor({ signedBy, isShared: sharers.length > 0, speaks })
     const other = signer === undefined || isItself ? undefined : roster.indexOfId(signer)
     const who = other === undefined ? 'another agent' : roster.members[other]!.name
     const reasons = {
@@ -349,8 +349,8 @@ class ZoneDetector implements Detector {
       another: `${who} answers at its address ${address}`,
     }
     const shared = `its address ${address} is also that of ${sharers.join(', ')}`
-    const isOther = answeredBy === 'own' || answeredBy === 'another'
-    return { vote, reason: isOther ? reasons[answeredBy] : shared }
+    const isOther = signedBy === 'own' || signedBy === 'another'
+    return { vote, reason: isOther ? reasons[signedBy] : shared }
   }
 
   /** The word of a node about its own kubelet, if it is fresh. */

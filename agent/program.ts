@@ -81,7 +81,7 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
     const sources = byUser(trustedUsers(), { clock })
     local = await listen(
       { address, port, ...app, limits: LOCAL_LIMITS, sources },
-      { clock, random, log, signal, onCrowded: () => agent.crowded('local') },
+      { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('local') },
     )
   }
   const peerApp = makePeerApp({ inbox, clock, log })
@@ -94,7 +94,7 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
           ...{ address, port: options.port, handle: peerApp, limits: PEER_LIMITS },
           sources: byAddress(given => inbox.isMember(given)),
         },
-        { clock, random, log, signal, onCrowded: () => agent.crowded('peers') },
+        { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('peers') },
       ),
     onStatus: status => agent.setPeerListener(status),
   })

@@ -5,13 +5,13 @@ import type { Clock } from '../core/clock.js'
 const LOOKS = 4
 
 /**
- * Calls `bite` once when no byte comes over a connection for `idleMs` (a quarter more at most). Bytes are counted where
+ * Calls `expired` once when no byte comes over a connection for `idleMs` (a quarter more at most). Bytes are counted where
  * they come in: what inflates them may hold them back for long. Returns what ends it.
  */
 export const onSilence = (
   { clock, idleMs }: { readonly clock: Clock; readonly idleMs: number },
   connection: { readonly bytesRead: number },
-  bite: () => void,
+  expired: () => void,
 ): (() => void) => {
   let seen = connection.bytesRead
   let since = clock.now()
@@ -20,7 +20,7 @@ export const onSilence = (
       seen = connection.bytesRead
       since = clock.now()
     } else if (clock.now() - since >= idleMs) {
-      bite()
+      expired()
       return
     }
     cancel = clock.after(idleMs / LOOKS, look)

@@ -2,7 +2,7 @@
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A disk that takes a part of what it is given says how much, and says nothing of the rest: ask until all is taken. */
+/** A full disk reports a short write as a success: write until every byte is taken. */
 const writeAll = async (file: FileHandle, piece: Uint8Array): Promise<void> => {
   for (let from = 0; from < piece.length;) {
     const { bytesWritten } = await file.write(piece, from)
@@ -11,7 +11,7 @@ const writeAll = async (file: FileHandle, piece: Uint8Array): Promise<void> => {
   }
 }
 
-/** A name is on disk when its folder is. Some file systems cannot say so; there the rename is all there is. */
+/** A rename is durable only after a sync of its folder. Some file systems refuse that; there nothing more can be done. */
 const syncFolder = async (folder: string, openFile: typeof open): Promise<void> => {
   const handle = await openFile(folder, 'r')
   try {
@@ -31,7 +31,7 @@ const writeNew = async (
 ): Promise<void> => {
   const file = await openFile(path, 'w', 0o600)
   try {
-    // A file that was left behind keeps its mode.
+    // A file left over from a crash may have another mode.
     await file.chmod(0o600)
     let size = 0
     for (const piece of pieces) {
@@ -49,8 +49,8 @@ const writeNew = async (
 /**
  * Replace a file as a whole, readable by its owner alone; the folder is made (0700) when there is none. After a crash, a
  * power cut or a full disk it holds the old content or the new one, and when the promise resolves the new one.
- * A piece is used before the next is asked for. Rejects with the system's error.
- * @param openFile another way to the disk, for tests of broken ones
+ * Each piece is written before the next is taken from the iterable. Rejects with the system's error.
+ * @param openFile for tests of failing disks
  */
 export const replaceFile = async (
   folder: string,

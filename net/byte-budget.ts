@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { EdgeHealthError } from '../core/errors.js'
 
-/** Who sends. Each source has a share of its own, and what is reserved is for members alone. */
+/** Who sends a body. Each source has a limit of its own; the reserve is for members alone. */
 export interface Source {
   readonly key: string
   readonly isMember: boolean
 }
 
-/** How many bytes of bodies may be held at a time. */
+/** How many bytes of request bodies may be buffered at the same time. */
 export interface ByteLimits {
   /** By all sources together. */
   readonly total: number
@@ -17,22 +17,25 @@ export interface ByteLimits {
   readonly reserved?: number
 }
 
-/** There is no room for more of a body; whoever sent it may try again later. */
+/** The budget for buffered bodies is used up; the sender may try again later. */
 export class OverBudgetError extends EdgeHealthError {
   constructor(source: string, bytes: number) {
-    super('OVER_BUDGET', `no room for ${bytes} more bytes of a body from ${source}`)
+    super(
+      'OVER_BUDGET',
+      `cannot buffer ${bytes} more bytes of a body from ${source}: the limit is reached`,
+    )
   }
 }
 
-/** What one body holds of the budget. */
+/** The part of the budget that one body uses. */
 export interface ByteHold {
-  /** Hold so many more bytes. @throws OverBudgetError, and then holds no more than before */
+  /** Reserve so many more bytes. @throws OverBudgetError, and then reserves nothing */
   take(bytes: number): void
   /** Give all of it back. May be called twice. */
   free(): void
 }
 
-/** Bounds what a process holds of bodies that others send, however many send at once. */
+/** Bounds the memory for bodies that others send, however many send at once. */
 export class ByteBudget {
   readonly #limits: ByteLimits
   readonly #bySource = new Map<string, number>()
@@ -42,12 +45,12 @@ export class ByteBudget {
     this.#limits = limits
   }
 
-  /** Bytes that are held now. */
+  /** Bytes that are in use now. */
   get held(): number {
     return this.#held
   }
 
-  /** Begin to hold a body; `free` must follow, whatever becomes of it. */
+  /** Begin to buffer a body; `free` must follow, whatever becomes of it. */
   open({ key, isMember }: Source): ByteHold {
     const { total, perSource, reserved = 0 } = this.#limits
     const limit = isMember ? total : total - reserved

@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http'
 import { namesThisHost } from '../core/loopback.js'
 
-/** Listening on all addresses: whoever asks may call this machine by any name. */
+/** Bound to all addresses: any Host is accepted, since the machine may have any name. */
 const ALL = new Set(['0.0.0.0', '::'])
 
 /**
- * Whether a request names the machine that it came to: its loopback, or the address that is listened on. A page from
- * elsewhere whose name was rebound to this machine still sends its own name.
+ * Whether the Host header names this machine: loopback, or the address that is listened on. A web page whose DNS name was
+ * rebound to this machine still sends its own name, and is refused by this.
  */
-export const isMeant = ({ headers }: IncomingMessage, boundAddress: string): boolean =>
+export const isForThisHost = ({ headers }: IncomingMessage, boundAddress: string): boolean =>
   ALL.has(boundAddress) || namesThisHost(headers.host ?? '', boundAddress)

@@ -7,10 +7,10 @@ import { sleep, type Clock } from '../core/clock.js'
 import { ListenError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
-import type { CrowdLimits } from './crowd.js'
-import { Door } from './door.js'
-import { isMeant } from './host-guard.js'
-import type { PatienceLimits } from './patience.js'
+import type { ConnectionLimits } from './connection-limiter.js'
+import { Connections } from './connections.js'
+import { isForThisHost } from './host-guard.js'
+import type { RequestTimeouts } from './request-timeouts.js'
 import { serveAsPlain } from './plain-request.js'
 import type { Sources } from './sources.js'
 
@@ -21,69 +21,69 @@ export interface ServerTls {
   readonly key: string
 }
 
-/** What clients may take of a listener. */
-export interface ListenLimits extends CrowdLimits, PatienceLimits {
+/** Limits that a listener sets its clients. */
+export interface ListenLimits extends ConnectionLimits, RequestTimeouts {
   readonly headerBytes: number
-  /** How long a kept connection may do nothing. */
+  /** How long a kept connection may be idle. */
   readonly idleMs: number
-  /** Whether a stranger's connection outlives its first answer. */
-  readonly keepsStrangers: boolean
-  /** How long answers may take to end when the listener closes. */
+  /** Whether strangers' connections are kept alive after the first answer. */
+  readonly keepAliveForStrangers: boolean
+  /** How long `close` waits for answers that are under way. */
   readonly closeMs: number
 }
 
 /** Where to listen, and with what. */
 export interface Listening {
   readonly address: string
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number
   readonly handle: RequestListener
-  /** Takes requests for another protocol. */
+  /** Handles upgrade requests. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-  /** Whether a request is for `upgrade`; any other is answered as if it had not asked for another protocol. @default all are */
+  /** Whether `upgrade` handles this upgrade request; others are answered as if they had no `Upgrade` header. @default all are handled */
   readonly asksForUpgrade?: (request: IncomingMessage) => boolean
-  /** Answers requests that name another host than this; without it any name will do. */
+  /** Answers requests whose Host header is not this host's; without it any Host is served. */
   readonly forbidden?: RequestListener | undefined
   /** Undefined: plain HTTP. */
   readonly tls?: ServerTls | undefined
   readonly limits: ListenLimits
-  /** Who the clients are. */
+  /** How clients are told apart. */
   readonly sources: Sources
-  /** Ends answers that would never end by themselves (event streams), so that closing can end. */
+  /** Called by `close`: ends answers that never end by themselves, such as event streams. */
   readonly onClose?: () => void
 }
 
-/** What a listener needs of the world. */
+/** Seams of a listener. */
 export interface ListenSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Gives up waiting for the address. */
+  /** Aborts the wait for an address that does not exist yet. */
   readonly signal: AbortSignal
-  /** Told of each connection that was ended to make room. */
-  readonly onCrowded?: () => void
+  /** Called for each connection that was closed to make room. */
+  readonly onEvicted?: () => void
 }
 
 /** An open listener. */
 export interface Listener {
   readonly address: string
-  /** The one that was asked for; with 0, the one that was free. */
+  /** The port that was bound. */
   readonly port: number
-  /** New connections are made with these certificates; without effect on plain HTTP. */
+  /** Use these certificates for new connections; no effect on plain HTTP. */
   renew(tls: ServerTls): void
-  /** Take no new connection, let answers end, then cut what is left after the limit. May be called twice. */
+  /** Accept no new connection, let answers end, and after `closeMs` close what is left. May be called twice. */
   close(): Promise<void>
 }
 
 /**
- * Node.js looks this often for headers on kept connections that take too long; each look wakes a process that
- * sleeps most of the time. The first request of a connection has a timer of its own.
+ * How often Node.js checks kept connections for headers that take too long. Each check wakes a process that sleeps most
+ * of the time. The first request of a connection has its own timer, in `Connections`.
  */
 const CHECK_MS = 10_000
 const FIRST_RETRY_MS = 250
 const LAST_RETRY_MS = 10_000
 
-const shown = (address: string, port: number): string =>
+const hostPort = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 
 const optionsOf = ({ ca, cert, key }: ServerTls): https.ServerOptions => ({
@@ -97,7 +97,7 @@ const guarded = ({ address, handle, forbidden }: Listening): RequestListener =>
   forbidden === undefined
     ? handle
     : (request, response) => {
-        if (isMeant(request, address)) handle(request, response)
+        if (isForThisHost(request, address)) handle(request, response)
         else forbidden(request, response)
       }
 
@@ -105,7 +105,7 @@ const makeServer = (listening: Listening): Server => {
   const { limits, tls } = listening
   const options = {
     headersTimeout: limits.headerMs,
-    // Bodies have a timer of their own.
+    // Bodies have their own timer: `limitBodyTime`.
     requestTimeout: 0,
     keepAliveTimeout: limits.idleMs,
     connectionsCheckingInterval: CHECK_MS,
@@ -136,7 +136,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'not permitted; ports below 1024 need CAP_NET_BIND_SERVICE',
 }
 
-/** @returns false when it is worth another try, after a wait. @throws ListenError when not, or when aborted. */
+/** @returns false, after a wait, when it should be tried again. @throws ListenError when that is no use, or when aborted */
 const tryToBind = async (
   server: Server,
   { address, port }: Listening,
@@ -146,7 +146,7 @@ const tryToBind = async (
   const cause = await bind(server, address, port)
   if (cause === undefined) return true
   const code = String(cause.code)
-  const where = shown(address, port)
+  const where = hostPort(address, port)
   if (code !== 'EADDRNOTAVAIL')
     throw new ListenError(where, reasons[code] ?? reasonOf(cause), { cause })
   if (waitMs === FIRST_RETRY_MS) log.warn('address does not exist yet, waiting', { address: where })
@@ -154,11 +154,11 @@ const tryToBind = async (
   throw new ListenError(where, 'the address did not appear', { cause })
 }
 
-/** Node.js forgets a socket as soon as it is upgraded; who returns it here can end it. */
+/** Node.js no longer tracks a socket once it is upgraded. @returns the upgraded ones, for `close` */
 const takeUpgrades = (
   server: Server,
   { address, upgrade, asksForUpgrade = () => true, forbidden }: Listening,
-  door: Door,
+  connections: Connections,
 ): Set<Duplex> => {
   const upgraded = new Set<Duplex>()
   if (upgrade === undefined) return upgraded
@@ -167,11 +167,11 @@ const takeUpgrades = (
       serveAsPlain(server, request, socket, head)
       return
     }
-    if (forbidden !== undefined && !isMeant(request, address)) {
+    if (forbidden !== undefined && !isForThisHost(request, address)) {
       socket.destroy()
       return
     }
-    door.upgraded(request)
+    connections.upgraded(request)
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     upgrade(request, socket, head)
@@ -180,30 +180,33 @@ const takeUpgrades = (
 }
 
 /**
- * Open a listener. An address that does not exist yet (the node boots) is tried again, ever more slowly, until
+ * Open a listener. While its address does not exist yet (the node boots) binding is retried with growing waits, until
  * `signal` aborts; this is logged once.
- * @throws ListenError for whatever waiting will not mend, or when aborted.
+ * @throws ListenError for any other failure, or when aborted
  */
 export const listen = async (listening: Listening, seams: ListenSeams): Promise<Listener> => {
   const { clock, log } = seams
   const { limits, onClose } = listening
   const server = makeServer(listening)
-  const door = new Door({ ...listening, isSecure: listening.tls !== undefined }, seams)
-  server.on('connection', (socket: Socket) => door.enter(socket))
-  server.prependListener('request', (request, response) => door.asked(request, response))
-  const upgraded = takeUpgrades(server, listening, door)
+  const connections = new Connections(
+    { ...listening, isSecure: listening.tls !== undefined },
+    seams,
+  )
+  server.on('connection', (socket: Socket) => connections.opened(socket))
+  server.prependListener('request', (request, response) => connections.requested(request, response))
+  const upgraded = takeUpgrades(server, listening, connections)
   let waitMs = FIRST_RETRY_MS
   while (!(await tryToBind(server, listening, seams, waitMs)))
     waitMs = Math.min(2 * waitMs, LAST_RETRY_MS)
   const bound = server.address() as AddressInfo
-  const address = shown(bound.address, bound.port)
+  const address = hostPort(bound.address, bound.port)
   server.on('error', error => log.error('listener failed', { address, error: reasonOf(error) }))
   server.on('tlsClientError', (error: Error) =>
     log.debug('client refused', { error: reasonOf(error) }),
   )
   const close = (): Promise<void> =>
     new Promise(resolve => {
-      const cancel = clock.after(limits.closeMs, () => door.endAll())
+      const cancel = clock.after(limits.closeMs, () => connections.endAll())
       server.close(() => {
         cancel()
         resolve()

@@ -4,8 +4,8 @@ import https from 'node:https'
 import type { Duplex } from 'node:stream'
 
 /**
- * Serve a request that asked for a protocol that we do not speak as if it had not (RFC 9110, 7.8). Node.js has given
- * its connection away: it gets it back, with the request in front and without the wish.
+ * Serve an upgrade request for a protocol that we do not speak as an ordinary one (RFC 9110, 7.8). Node.js has let go of
+ * its connection, so it gets it back, with the request without its `Upgrade` header put in front.
  */
 export const serveAsPlain = (
   server: Server,

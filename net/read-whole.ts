@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ByteHold } from './byte-budget.js'
 
-/** Pieces smaller than this are copied together: each by itself would cost many times its size. */
+/** Chunks smaller than this are copied into shared blocks: kept one by one each would cost many times its size. */
 const BLOCK_BYTES = 4 << 10
 
 /**
- * All bytes of a stream that must not be longer than `maxBytes`. Memory grows with what has come, never with what was
- * announced.
- * @param tooLarge makes what is thrown when it is; else whatever broke the stream is thrown
- * @param hold counts what is held until all is there; the caller frees it. @default not counted
- * @throws OverBudgetError when there is no room for more
+ * All bytes of a stream that must not be longer than `maxBytes`. Memory grows with the bytes received, never with an
+ * announced length.
+ * @param tooLarge makes the error for a longer one; a stream that breaks rejects with its own error
+ * @param hold counts what is buffered; the caller frees it. @default not counted
+ * @throws OverBudgetError when `hold` refuses more
  */
 export const readWhole = async (
   chunks: AsyncIterable<Uint8Array>,

@@ -9,7 +9,7 @@ import { networkOf, plainAddress, type RemoteEnd, type Sources } from './sources
 /** The kernel's list of TCP sockets of this network namespace, as text; empty where there is none. */
 export type SocketTable = (family: 4 | 6) => string
 
-/** A file of the kernel's; empty when there is none, as on another system: then local programs cannot be told apart. */
+/** A file of /proc; empty where there is none (not Linux): then local programs cannot be told apart. */
 export const readTable = (path: string): string => {
   try {
     return readFileSync(path, 'latin1')
@@ -18,14 +18,14 @@ export const readTable = (path: string): string => {
   }
 }
 
-/** Linux's own. */
+/** The socket tables of Linux. */
 export const kernelSockets: SocketTable = family =>
   readTable(family === 4 ? '/proc/self/net/tcp' : '/proc/self/net/tcp6')
 
-/** A flood of connections must not have us read the table for each. */
+/** A table is used again for so long: a flood of connections must not make us read it for each. */
 const FRESH_MS = 100
 
-/** Words stand in the table as the machine has them in memory. */
+/** The table prints addresses as 32-bit words in the byte order of the machine. */
 export type ByteOrder = 'BE' | 'LE'
 
 const hexOf = (address: string, order: ByteOrder): string => {
@@ -44,7 +44,7 @@ const usersIn = (table: string): Map<string, number> => {
   const users = new Map<string, number>()
   for (const line of table.split('\n')) {
     const [, own = '', , state, , , , user = ''] = line.trim().split(/\s+/, 8)
-    // 01: established. Sockets that wait for their last packets belong to nobody.
+    // 01: ESTABLISHED. In TIME_WAIT and similar states the kernel names no user.
     if (state === '01' && /^\d+$/.test(user)) users.set(own, Number(user))
   }
   return users
@@ -58,9 +58,9 @@ interface UserSeams {
 }
 
 /**
- * Sources of a listener on loopback, where every client has the same address: the user that the kernel says the
- * client's socket belongs to. Clients from elsewhere go by their network.
- * @param members user ids
+ * Sources of a listener on loopback, where every client has the same address: clients are told apart by the user that
+ * owns their socket, as the kernel says. Clients from other addresses are told apart by their network.
+ * @param members user ids that have the reserve
  */
 export const byUser = (
   members: readonly number[],
@@ -85,5 +85,5 @@ export const byUser = (
   }
 }
 
-/** Users whose programs may always connect: root, who could take any port away, and our own. */
+/** Users whose programs may always connect: root, who could stop us anyway, and our own user. */
 export const trustedUsers = (): readonly number[] => [0, userInfo().uid]

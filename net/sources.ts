@@ -7,21 +7,21 @@ export interface RemoteEnd {
   readonly port: number
 }
 
-/** Of a socket that is gone nothing is known any more. */
+/** A socket that has closed no longer knows its remote end: empty address, port 0. */
 export const endOf = ({
   remoteAddress: address = '',
   remotePort: port = 0,
 }: Pick<Socket, 'remoteAddress' | 'remotePort'>): RemoteEnd => ({ address, port })
 
-/** Tells who stands behind connections. */
+/** Tells the clients of a listener apart. */
 export interface Sources {
-  /** Whoever has this key shares one budget; undefined while it cannot be told. */
+  /** Connections with the same key share one budget; undefined while the source is unknown. */
   keyOf(end: RemoteEnd): string | undefined
   /** Members have a reserve that strangers cannot use up. Asked anew each time, since members come and go. */
   isMember(key: string): boolean
 }
 
-/** An address is always known. */
+/** Sources by address: never unknown. */
 export interface AddressSources extends Sources {
   keyOf(end: RemoteEnd): string
 }
@@ -36,8 +36,8 @@ export const plainAddress = (address: string): string =>
 const words = (part: string): string[] => (part === '' ? [] : part.split(':'))
 
 /**
- * The network that one machine is given at least: an IPv4 address, or the first half of an IPv6 address, since whoever
- * has one address of such a network may take all of them.
+ * The smallest network that is given to one machine: the IPv4 address itself, or the /64 of an IPv6 address, since a
+ * machine may use every address of its /64.
  */
 export const networkOf = (address: string): string => {
   const plain = plainAddress(address)
@@ -50,7 +50,7 @@ export const networkOf = (address: string): string => {
   return `${all.slice(0, 4).join(':')}::/64`
 }
 
-/** Sources told apart by where they come from; a member by its whole address. */
+/** Sources told apart by network; members by their whole address. */
 export const byAddress = (isMember: (address: string) => boolean): AddressSources => ({
   keyOf: ({ address }) => {
     const plain = plainAddress(address)

@@ -95,8 +95,8 @@ export const writerTurn = (
   const before = membersBefore(j, e, target, at.ids)
   if (before === undefined) return undefined
   const { now, o } = at
-  const patienceMs = SILENT_FACTOR * (now - majoritySpokeAt(j, e)) + o.writerStaggerMs / 2
-  const heard = before.filter(member => now - e.producedAt[member]! <= patienceMs).length
+  const silentAfterMs = SILENT_FACTOR * (now - majoritySpokeAt(j, e)) + o.writerStaggerMs / 2
+  const heard = before.filter(member => now - e.producedAt[member]! <= silentAfterMs).length
   return { rank: before.length, heard }
 }
 

@@ -22,7 +22,7 @@ const CLIENT_LIMITS: ListenLimits = {
   strangers: 192,
   perStranger: 192,
   perMember: 256,
-  keepsStrangers: true,
+  keepAliveForStrangers: true,
   /** Tokens and impersonation may be long: 64 KiB of headers and the request's line. */
   headerBytes: 72 << 10,
   headerMs: 10_000,

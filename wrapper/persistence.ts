@@ -6,7 +6,7 @@ import { makeLastLists, type LastLists } from './disk/last-lists.js'
 import type { SavedItem, SavedItems } from './disk/list-file.js'
 import type { WrapperServer } from './server.js'
 import { RESOURCES, ROWS, type Resource } from './store/resources.js'
-import { checkUse } from './store/sound.js'
+import { checkReadable } from './store/readable.js'
 
 /** How long a start waits for the apiserver, and how often a list is written. */
 export interface PersistenceOptions {
@@ -110,7 +110,7 @@ export class Persistence {
   /** What an earlier version of this program kept may be what this one would not have taken. */
   #isUsable(resource: Resource, { key, raw }: SavedItem): boolean {
     try {
-      checkUse(ROWS[resource], raw)
+      checkReadable(ROWS[resource], raw)
       return true
     } catch (error) {
       this.#seams.log.warn('object left out', { what: resource, name: key, error })

@@ -58,8 +58,8 @@ class NodeWrapper implements Wrapper {
   readonly #persistence: Persistence
   readonly #proxy: Proxy
   readonly #listeners: Listener[] = []
-  /** Connections that were ended to make room. */
-  readonly #crowded = { clients: 0, status: 0 }
+  /** Connections that were closed to make room. */
+  readonly #connectionsEvicted = { clients: 0, status: 0 }
   #isNodeMissing = false
   #server: WrapperServer | undefined
   #starting: Promise<void> | undefined
@@ -137,7 +137,7 @@ class NodeWrapper implements Wrapper {
     const views = makeViews({
       ...{ clock, version, node: this.#options.nodeName, server, proxy: this.#proxy },
       ...{ health: this.#health, persistence: this.#persistence, startedAt: clock.now() },
-      crowded: this.#crowded,
+      connectionsEvicted: this.#connectionsEvicted,
     })
     await this.#persistence.open(server)
     await this.#listen(server, tls, views)
@@ -155,9 +155,9 @@ class NodeWrapper implements Wrapper {
     const { clock, random, log } = this.#seams
     const { bindAddress, statusAddress } = this.#options
     const { upgrade } = this.#proxy
-    const seamsOf = (listener: keyof WrapperStatusView['crowded']): ListenSeams => ({
+    const seamsOf = (listener: keyof WrapperStatusView['connectionsEvicted']): ListenSeams => ({
       ...{ clock, random, log, signal: this.#stopper.signal },
-      onCrowded: () => this.#crowded[listener]++,
+      onEvicted: () => this.#connectionsEvicted[listener]++,
     })
     try {
       const clients = { handle: server.handle, upgrade, tls }

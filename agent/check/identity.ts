@@ -4,7 +4,7 @@ import type { Vote } from '../../vote/evidence.js'
 /** What is known of who is at a target's address. */
 export interface AtAddress {
   /** Who signed the last answer from there; `own` is the address of our own node. */
-  readonly answeredBy: 'itself' | 'another' | 'nobody' | 'own'
+  readonly signedBy: 'itself' | 'another' | 'nobody' | 'own'
   /** Other members have the same address. */
   readonly isShared: boolean
   /** The target's own record is fresh: its agent lives, wherever it is. */
@@ -17,7 +17,7 @@ export interface AtAddress {
  * several counts for the one that last signed there, while it speaks. A kubelet signs nothing: where nobody did and the
  * address is nobody else's, its answer is taken for the target's.
  */
-export const voteFor = ({ answeredBy, isShared, speaks }: AtAddress): Vote => {
-  if (answeredBy === 'another' || answeredBy === 'own') return speaks ? 'not-looked' : 'down'
-  return isShared && !(answeredBy === 'itself' && speaks) ? 'not-looked' : 'up'
+export const voteFor = ({ signedBy, isShared, speaks }: AtAddress): Vote => {
+  if (signedBy === 'another' || signedBy === 'own') return speaks ? 'not-looked' : 'down'
+  return isShared && !(signedBy === 'itself' && speaks) ? 'not-looked' : 'up'
 }

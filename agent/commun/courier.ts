@@ -165,7 +165,7 @@ export class Courier {
   #openReply(peer: PeerState, answer: Answer, seq: number): Message | undefined {
     const x = this.#x
     const opened = open(answer.body, x.zone, x.keys)
-    if (opened.ok) this.#noteAnswerer(peer, opened, seq)
+    if (opened.ok) this.#noteSigner(peer, opened, seq)
     const refusal = opened.ok ? this.#wrongReply(peer, opened, answer.status, seq) : opened.refusal
     if (refusal === undefined && opened.ok) return opened
     if (refusal !== undefined) x.refuse(refusal, peer)
@@ -174,10 +174,10 @@ export class Courier {
   }
 
   /** Whoever signed an answer to this very request is the one that is there. */
-  #noteAnswerer(peer: PeerState, { header }: Message, seq: number): void {
+  #noteSigner(peer: PeerState, { header }: Message, seq: number): void {
     if (header.destBoot !== this.#x.boot || header.senderSeq !== seq) return
-    const isNews = (peer.answeredBy ?? peer.id) !== header.senderId
-    peer.answeredBy = header.senderId
+    const isNews = (peer.lastSigner ?? peer.id) !== header.senderId
+    peer.lastSigner = header.senderId
     if (isNews) this.#x.seams.onSuspect(peer.name)
   }
 

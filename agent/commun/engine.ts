@@ -58,7 +58,7 @@ export interface Engine {
   /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
   setOwnFlags(flags: number, cloudCutAt: number): void
   /** The id of who signed the last answer from this member's address; undefined until somebody did. */
-  answererAt(target: number): bigint | undefined
+  signerAt(target: number): bigint | undefined
   /** The longest body worth reading on this route. */
   maxBytes(route: Route): number
   /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
@@ -152,7 +152,7 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
       gossip.askAround()
     },
     setOwnFlags,
-    answererAt: target => x.peers[target]?.answeredBy,
+    signerAt: target => x.peers[target]?.lastSigner,
     maxBytes,
     receive: (route, body, from) => {
       const index = x.table.roster.indexOfAddress(addressOf(from))

@@ -41,7 +41,7 @@ export class PeerState {
   failures = 0
   isGossiping = false
   /** Who signed the last answer to a request of ours that went to its address; undefined until somebody did. */
-  answeredBy: bigint | undefined
+  lastSigner: bigint | undefined
   keyId: number | undefined
   keySetHash: number | undefined
   /** In words, why our last request to it failed; undefined while it does not. */
@@ -64,7 +64,7 @@ export class PeerState {
     if (member.address === this.address.address) return
     this.address = { ...this.address, address: member.address }
     this.backoffUntil = -Infinity
-    this.answeredBy = undefined
+    this.lastSigner = undefined
   }
 
   /** It spoke our protocol, rightly signed. */

@@ -22,7 +22,7 @@ export const PEER_LIMITS: ListenLimits = {
   strangers: 128,
   perStranger: 8,
   perMember: 16,
-  keepsStrangers: false,
+  keepAliveForStrangers: false,
 }
 
 /** For programs of the own node. Members are root and our own user. */
@@ -32,7 +32,7 @@ export const LOCAL_LIMITS: ListenLimits = {
   strangers: 96,
   perStranger: 96,
   perMember: 128,
-  keepsStrangers: true,
+  keepAliveForStrangers: true,
 }
 
 /** For bodies of peers' messages: the pod has 100 MiB, and most of that is in use. */

@@ -223,10 +223,10 @@ export const metricTable = (views: Views): MetricTable => {
       () => [[counts.suspensions]],
     ),
     counter(
-      'connections_ended',
-      'Connections that were ended to make room for others',
+      'connections_evicted',
+      'Connections that were closed to make room for others',
       ['listener'],
-      () => Object.entries(counts.crowded).map(([listener, count]) => [count, listener]),
+      () => Object.entries(counts.connectionsEvicted).map(([listener, count]) => [count, listener]),
     ),
     gauge('resident_memory_bytes', 'Memory of the agent that is in RAM', () => memoryUsage.rss()),
     counter('cpu_seconds', 'CPU time of the agent', [], () => {

@@ -35,8 +35,8 @@ export interface Counts {
   readonly configProblems: number
   /** Times that the agent or its machine stood still and began anew. */
   readonly suspensions: number
-  /** Connections that were ended to make room for others, by listener. */
-  readonly crowded: { readonly peers: number; readonly local: number }
+  /** Connections that were closed to make room for others, by listener. */
+  readonly connectionsEvicted: { readonly peers: number; readonly local: number }
 }
 
 /** What HTTP shows. Functions return plain data that nobody changes afterwards; none of them waits. */

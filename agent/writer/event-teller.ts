@@ -8,7 +8,7 @@ import { carriesCutMarks, type Wish } from '../../vote/plan.js'
 import { leftOutInWords, vouchEndedEvent, type EventWords } from '../../vote/reason.js'
 import type { VouchEnd } from '../../vote/vouch.js'
 import { resultOf, type Record } from './node-writer.js'
-import type { Patience } from './patience.js'
+import type { RequestBackoff } from './request-backoff.js'
 
 interface TellerSeams {
   readonly kube: KubeApi
@@ -16,7 +16,7 @@ interface TellerSeams {
   readonly log: Logger
   readonly record: Record
   readonly signal: AbortSignal
-  readonly patience: Patience
+  readonly backoff: RequestBackoff
 }
 
 /** Tells the cluster in words what was written and why. */
@@ -46,7 +46,7 @@ interface Allowance {
  * asked us to wait. What is left out is counted, and said with the next one.
  */
 export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): EventTeller => {
-  const { kube, clock, log, record, signal, patience } = seams
+  const { kube, clock, log, record, signal, backoff } = seams
   const ends = new Map<string, VouchEnd>()
   const allowances = new Map<string, Allowance>()
 
@@ -62,7 +62,7 @@ export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): 
     const { reason: what } = event
     const allowance = allowanceOf(name)
     log.info('told the cluster', { node: name, reason: what, note: words })
-    if (allowance.tokens < 1 || patience.readyAt() > clock.now()) {
+    if (allowance.tokens < 1 || backoff.readyAt() > clock.now()) {
       allowance.leftOut++
       return
     }
@@ -76,7 +76,7 @@ export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): 
       )
       record({ node: name, kind: 'event', what, result: 'done', trouble: '' })
     } catch (error) {
-      if (!signal.aborted) patience.failed(error)
+      if (!signal.aborted) backoff.failed(error)
       record({ node: name, kind: 'event', what, result: resultOf(error), trouble: reasonOf(error) })
     }
   }

@@ -7,7 +7,7 @@ import { lengthMsOf, leaseStep, type LeaseMemory } from '../../vote/lease.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { WriteResult } from '../store.js'
 import { resultOf, type Record } from './node-writer.js'
-import { Patience } from './patience.js'
+import { RequestBackoff } from './request-backoff.js'
 
 /** Renews the Leases of nodes that the zone vouches for. */
 export interface LeaseKeeper {
@@ -65,7 +65,7 @@ export const makeLeaseKeeper = (
   },
 ): LeaseKeeper => {
   const { kube, clock, record } = seams
-  const patience = new Patience(seams)
+  const backoff = new RequestBackoff(seams)
   const kept = new Map<string, Kept>()
   /** Outlives the vouching: the witness must not take our renewal for the node's own sign of life. */
   const ours = new Map<string, string>()
@@ -98,7 +98,7 @@ export const makeLeaseKeeper = (
 
   const failed = (node: string, error: unknown): void => {
     const now = clock.now()
-    if (!(error instanceof WithheldError)) patience.failed(error, node)
+    if (!(error instanceof WithheldError)) backoff.failed(error, node)
     const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
     const unseen = { memory: undefined, holderUntil: undefined, lengthMs }
     const last = kept.get(node) ?? { ...unseen, endsAt: now + lengthMs * UNSEEN_SHARE }
@@ -110,7 +110,7 @@ export const makeLeaseKeeper = (
   const dueAtOf = (node: string, { dueAt, endsAt, lengthMs }: Kept): number => {
     const isGivenUp = clock.now() >= endsAt
     const latestAt = isGivenUp ? dueAt + lengthMs : endsAt - lengthMs * RESERVE_SHARE
-    return Math.max(dueAt, Math.min(patience.readyAt(node), latestAt))
+    return Math.max(dueAt, Math.min(backoff.readyAt(node), latestAt))
   }
 
   return {
@@ -121,7 +121,7 @@ export const makeLeaseKeeper = (
     look: async (node, rank, until) => {
       try {
         kept.set(node, await renew(node, rank, until))
-        patience.succeeded(node)
+        backoff.succeeded(node)
       } catch (error) {
         if (!until.signal.aborted) failed(node, error)
       }
@@ -131,11 +131,11 @@ export const makeLeaseKeeper = (
       return until === undefined ? undefined : until !== -Infinity
     },
     forget: node => kept.delete(node),
-    linkLost: () => patience.linkLost(),
+    linkLost: () => backoff.linkLost(),
     forgetAll: () => kept.clear(),
     isOurs: (node, renewTime) => ours.get(node) === renewTime,
     keepOnly: isKept => {
-      patience.keepOnly(isKept)
+      backoff.keepOnly(isKept)
       for (const map of [kept, ours])
         for (const node of map.keys()) if (!isKept(node)) map.delete(node)
     },

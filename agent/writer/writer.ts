@@ -16,9 +16,9 @@ import { Departed } from './departed.js'
 import { makeEventTeller, type EventTeller } from './event-teller.js'
 import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
 import { LinkFlaps } from './link-flaps.js'
-import { Mandate } from './mandate.js'
+import { WriteAuthority } from './write-authority.js'
 import { bringAbout, guardOf, type Record, type Task, type TaskEnd } from './node-writer.js'
-import { Patience } from './patience.js'
+import { RequestBackoff } from './request-backoff.js'
 import { makeTaintKeeper, type TaintKeeper } from './taint-keeper.js'
 import { Turns, type NextWrite } from './turns.js'
 import { differs, planWish, planYoungVouch, wishFor, wordingOf, wordsFor } from './wishes.js'
@@ -72,9 +72,9 @@ class LevelWriter implements Writer {
   readonly #stopping = new AbortController()
   /** Ends what is under way, at a suspension or at the end. */
   #present = new AbortController()
-  readonly #mandate: Mandate
+  readonly #authority: WriteAuthority
   readonly #turns: Turns
-  readonly #patience: Patience
+  readonly #backoff: RequestBackoff
   readonly #flaps = new LinkFlaps()
   /** Work on Nodes, and on the Leases of those who are vouched for, by name. */
   readonly #writing = new Map<string, Promise<void>>()
@@ -92,17 +92,17 @@ class LevelWriter implements Writer {
     this.#seams = seams
     // Requests about several nodes run beside each other, and those are bounded by the zone's size.
     setMaxListeners(0, this.#stopping.signal, this.#present.signal)
-    this.#mandate = new Mandate(options, {
+    this.#authority = new WriteAuthority(options, {
       ...{ ...seams, signal: this.#stopping.signal },
       isHeld: name => this.#leases.isHeld(name),
     })
     this.#turns = new Turns(options)
-    this.#patience = new Patience(seams)
+    this.#backoff = new RequestBackoff(seams)
     this.#leases = makeLeaseKeeper(options, seams)
     this.#taints = makeTaintKeeper(seams)
     const { signal } = this.#stopping
-    const patience = this.#patience
-    this.#events = makeEventTeller(options.nodeName, { ...seams, signal, patience })
+    const backoff = this.#backoff
+    this.#events = makeEventTeller(options.nodeName, { ...seams, signal, backoff })
   }
 
   isOurs(node: string, renewTime: string): boolean {
@@ -116,7 +116,7 @@ class LevelWriter implements Writer {
 
   nextWrite(node: string): NextWrite | undefined {
     const state = this.#seams.store.zone.current
-    return state && this.#turns.next(node, () => this.#mandate.turn(state, node)?.rank)
+    return state && this.#turns.next(node, () => this.#authority.turn(state, node)?.rank)
   }
 
   heldUntil(node: string): number {
@@ -134,17 +134,17 @@ class LevelWriter implements Writer {
     if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
     if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
-    const footing = this.#mandate.footing
-    if (footing.kind === 'none') {
+    const permission = this.#authority.permission
+    if (permission.kind === 'denied') {
       // The present truth is written later; what was wanted before does not matter then.
       this.#turns.clear()
       if (store.cloudLink.current.state !== 'up') {
-        this.#patience.linkLost()
+        this.#backoff.linkLost()
         this.#leases.linkLost()
       }
-      return `nothing is written: ${footing.why}`
+      return `nothing is written: ${permission.why}`
     }
-    const { state } = footing
+    const { state } = permission
     let nextAt = Infinity
     for (let index = 0; index < state.table.size; index++)
       nextAt = Math.min(nextAt, this.#reviewMember(state, index))
@@ -181,7 +181,7 @@ class LevelWriter implements Writer {
     if (!this.#departed.note(roster, this.#seams.clock.now())) return
     const isMember = (name: string): boolean => roster.indexOf(name) !== undefined
     this.#turns.keepOnly(isMember)
-    this.#patience.keepOnly(isMember)
+    this.#backoff.keepOnly(isMember)
     this.#flaps.keepOnly(isMember)
     this.#taints.keepOnly(isMember)
     this.#leases.keepOnly(isMember)
@@ -202,12 +202,12 @@ class LevelWriter implements Writer {
     const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
     const node = this.#nodeOf(name)
-    const wish = this.#mandate.wish(state, index)
+    const wish = this.#authority.wish(state, index)
     const isVouched = wishFor(state, index) === 'vouched'
-    const youngUntil = wish === 'vouched' ? this.#mandate.youngUntil(state, index) : -Infinity
+    const youngUntil = wish === 'vouched' ? this.#authority.youngUntil(state, index) : -Infinity
     const isYoung = now < youngUntil
     const leaseAt = isVouched ? this.#reviewVouching(state, name, node) : Infinity
-    const noticedAt = isVouched ? this.#mandate.noticedAt(state, index) : -Infinity
+    const noticedAt = isVouched ? this.#authority.noticedAt(state, index) : -Infinity
     const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
     const heldUntil = this.#noteLink(state, index)
     if (node === undefined || this.#writing.has(name)) return vouchAt
@@ -230,13 +230,13 @@ class LevelWriter implements Writer {
   ): number {
     const { clock } = this.#seams
     const now = clock.now()
-    const turn = this.#mandate.turn(state, name)
+    const turn = this.#authority.turn(state, name)
     const turnAt = this.#turns.dueAt(name, wish, { turn, now })
     if (turn === undefined) return Infinity
     if (!this.#isConfirmed(state, name, wish)) return now + CONFIRM_MS
     // What takes one request at a time is asked again when the one that runs has ended.
-    if (this.#patience.isDoubtful && this.#writing.size > 0) return Infinity
-    const dueAt = Math.max(turnAt, notBefore, this.#patience.readyAt(name))
+    if (this.#backoff.isFailing && this.#writing.size > 0) return Infinity
+    const dueAt = Math.max(turnAt, notBefore, this.#backoff.readyAt(name))
     // Somebody before us may fall silent at any time.
     return turnAt > now ? Math.min(dueAt, now + this.#o.writerStaggerMs / 2) : dueAt
   }
@@ -247,7 +247,7 @@ class LevelWriter implements Writer {
     const now = this.#seams.clock.now()
     const link = wishFor(state, index)
     if (link === 'vouched') {
-      if (now >= this.#mandate.noticedAt(state, index)) this.#flaps.cut(name, now)
+      if (now >= this.#authority.noticedAt(state, index)) this.#flaps.cut(name, now)
       else this.#flaps.broken(name)
     }
     return link === 'healthy' ? this.#flaps.whole(name, now) : -Infinity
@@ -264,7 +264,7 @@ class LevelWriter implements Writer {
 
   /** Keep a vouched node's heartbeat or its taints; returns when to look again. */
   #reviewVouching(state: ZoneState, name: string, node: NodeView | undefined): number {
-    const rank = this.#mandate.turn(state, name)?.rank
+    const rank = this.#authority.turn(state, name)?.rank
     if (rank === undefined) return Infinity
     const lookAt = this.#reviewLease(name, rank)
     if (this.#o.vouch !== 'taint' || this.#leases.isHeld(name) !== false) return lookAt
@@ -275,7 +275,7 @@ class LevelWriter implements Writer {
     if (rank >= LEASE_RANKS || this.#renewing.has(name)) return Infinity
     const dueAt = this.#leases.dueAt(name)
     if (dueAt > this.#seams.clock.now()) return dueAt
-    const guard = guardOf(() => this.#mandate.isVouchedNow(name), this.#seams.judge)
+    const guard = guardOf(() => this.#authority.isVouchedNow(name), this.#seams.judge)
     const look = this.#leases.look(name, rank, { signal: this.#present.signal, guard })
     this.#start(this.#renewing, name, look)
     return Infinity
@@ -285,13 +285,13 @@ class LevelWriter implements Writer {
     if (rank !== 0 || node === undefined || this.#writing.has(node.name)) return Infinity
     const { name } = node
     const now = this.#seams.clock.now()
-    const readyAt = this.#patience.readyAt(name)
+    const readyAt = this.#backoff.readyAt(name)
     if (readyAt > now) return readyAt
     const { isDue, nextAt } = this.#taints.review(node, wordingOf(state, now))
     if (!isDue) return nextAt
     const what = 'take the unreachable taint off'
     const plan = this.#taints.removal()
-    const isWanted = (): boolean => this.#mandate.wishNow(name) === 'vouched'
+    const isWanted = (): boolean => this.#authority.wishNow(name) === 'vouched'
     const work = this.#carryOut({ node: name, what, plan, isWanted })
     this.#start(
       this.#writing,
@@ -315,10 +315,10 @@ class LevelWriter implements Writer {
     const at = new Date(this.#wall()).toISOString()
     const words = { message: 'this node left the zone', at }
     const isWanted = (): boolean => {
-      const now = this.#mandate.footing
+      const now = this.#authority.permission
       return (
-        now.kind === 'firm' &&
-        this.#mandate.turn(now.state, name) !== undefined &&
+        now.kind === 'granted' &&
+        this.#authority.turn(now.state, name) !== undefined &&
         this.#departed.isOursToClean(name, now.state.roster)
       )
     }
@@ -357,12 +357,12 @@ class LevelWriter implements Writer {
       const index = state.roster.indexOf(name)!
       const at = { now: clock.now(), wall: this.#wall(), o: this.#o }
       const { opinion, words } = wordsFor(state, index, what, at)
-      if (what === 'vouched' && at.now < this.#mandate.youngUntil(state, index))
+      if (what === 'vouched' && at.now < this.#authority.youngUntil(state, index))
         return planYoungVouch(node, words, this.#o)
       event = eventFor(what, opinion, wordingOf(state, at.now))
       return planWish(node, what, words, this.#o)
     }
-    const isWanted = (): boolean => what !== 'keep' && this.#mandate.wishNow(name) === what
+    const isWanted = (): boolean => what !== 'keep' && this.#authority.wishNow(name) === what
     const end = await this.#carryOut({ node: name, what, plan, isWanted })
     if (end.written === 0 || event === undefined || end.node === undefined) return
     await this.#events.tell(end.node, event)
@@ -377,8 +377,8 @@ class LevelWriter implements Writer {
     const end = await bringAbout(task, { kube, record, judge, signal })
     const isMember = store.nodeList.current.roster?.indexOf(name) !== undefined
     if (end.node !== undefined && isMember) this.#written.set(name, { seen, node: end.node })
-    if (end.result === 'done') this.#patience.succeeded(name)
-    else if (end.result !== 'withheld' && !signal.aborted) this.#patience.failed(end.error, name)
+    if (end.result === 'done') this.#backoff.succeeded(name)
+    else if (end.result !== 'withheld' && !signal.aborted) this.#backoff.failed(end.error, name)
     return end
   }
 }

@@ -98,10 +98,10 @@ export class Outsider {
     const { network } = this.#world
     const theirs = this.#recorded.filter(({ from }) => absent.includes(from))
     const chosen = value % 2 === 0 && theirs.length > 0 ? theirs : this.#recorded
-    const isMeant = value % 3 !== 0
+    const isForThisHost = value % 3 !== 0
     let sent = 0
     for (const { from, to, route, body } of chosen.slice(-MOST_AT_ONCE)) {
-      network.inject(from, isMeant ? to : present[sent % present.length]!, route, body)
+      network.inject(from, isForThisHost ? to : present[sent % present.length]!, route, body)
       sent++
     }
     for (const { from, route, body } of this.#results.slice(-MOST_AT_ONCE))

@@ -422,7 +422,7 @@ t.test('/metrics: own names, units, _total on counters alone, O(N) series', asyn
   t.match(text, /^edge_health_node_up\{node="node-5"\} 1$/m)
   t.match(text, /^edge_health_zone_disruption\{state="normal"\} 1$/m)
   t.match(text, /^edge_health_exchange_refused_total\{reason="bad-signature"\} 1$/m)
-  t.match(text, /^edge_health_connections_ended_total\{listener="peers"\} 2$/m)
+  t.match(text, /^edge_health_connections_evicted_total\{listener="peers"\} 2$/m)
   t.match(text, /^edge_health_api_writes_total\{kind="lease",result="done"\} 4$/m)
   t.match(text, /^edge_health_stage_rounds_total\{stage="vote"\} 9$/m)
   t.notMatch(text, /edge_health_node_probe_up\{node="node-1"\}/, 'the own node is not probed')

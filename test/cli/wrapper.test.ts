@@ -116,7 +116,7 @@ const statusView: WrapperStatusView = {
   requests: { gets: 1, lists: 2, watches: 3, refused: 4, passed: 5, upgraded: 6, unreachable: 7 },
   watchEvents: { written: 1, encoded: 2, overtaken: 3, failed: 4 },
   events: { waiting: 2, bytes: 700, accepted: 9, sent: 4, dropped: 3, refused: 0 },
-  crowded: { clients: 8, status: 0 },
+  connectionsEvicted: { clients: 8, status: 0 },
   disk: { writes: 1, trouble: 'nodes: ENOSPC' },
 }
 

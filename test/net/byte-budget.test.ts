@@ -13,7 +13,7 @@ t.test('FW5: the total holds, whatever is sent at once', async t => {
   const second = budget.open(stranger('b'))
   t.throws(() => second.take(5), {
     ...full,
-    message: 'no room for 5 more bytes of a body from b',
+    message: 'cannot buffer 5 more bytes of a body from b: the limit is reached',
   })
   t.equal(budget.held, 6, 'what was refused is not held')
   second.take(4)

@@ -2,9 +2,13 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'
-import { isMeant } from '../../net/host-guard.js'
+import { isForThisHost } from '../../net/host-guard.js'
 
-const rows: readonly (readonly [host: string | undefined, bound: string, isMeant: boolean])[] = [
+const rows: readonly (readonly [
+  host: string | undefined,
+  bound: string,
+  isForThisHost: boolean,
+])[] = [
   ['localhost:51005', '127.0.0.1', true],
   ['127.0.0.1', '127.0.0.1', true],
   ['evil.example', '127.0.0.1', false],
@@ -19,6 +23,6 @@ t.test('a request must name the machine, unless it is asked under any name', asy
   for (const [host, bound, expected] of rows) {
     const request = new IncomingMessage(new Socket())
     if (host !== undefined) request.headers.host = host
-    t.equal(isMeant(request, bound), expected, `${host} at ${bound}`)
+    t.equal(isForThisHost(request, bound), expected, `${host} at ${bound}`)
   }
 })

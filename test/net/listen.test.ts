@@ -212,11 +212,11 @@ t.test('FA5: connections are bounded, and that some are ended is told once a min
   const clock = new FakeClock()
   const log = recordingLog()
   const limits = { perStranger: 2 }
-  let crowded = 0
-  const onCrowded = (): void => {
-    crowded++
+  let connectionsEvicted = 0
+  const onEvicted = (): void => {
+    connectionsEvicted++
   }
-  const listener = await openListener({ handle: done, limits }, { clock, log, onCrowded })
+  const listener = await openListener({ handle: done, limits }, { clock, log, onEvicted })
   t.teardown(() => listener.close())
   const first = await open(listener.port, '')
   const second = await open(listener.port, '')
@@ -229,12 +229,12 @@ t.test('FA5: connections are bounded, and that some are ended is told once a min
   t.match(log.lines, [
     {
       level: 'warn',
-      message: 'too many connections: some are ended to make room',
-      fields: { from: host, open: 2, endedSoFar: 1 },
+      message: 'too many connections: some are closed to make room',
+      fields: { from: host, open: 2, evictedSoFar: 1 },
     },
   ])
   t.equal(log.lines.length, 1)
-  t.equal(crowded, 2, 'each is counted')
+  t.equal(connectionsEvicted, 2, 'each is counted')
   third.destroy()
   fourth.destroy()
 })
@@ -243,7 +243,7 @@ t.test('FA5: a stranger has one answer per connection, a member may stay', async
   const isMember = (key: string): boolean => key === '127.0.0.2'
   const listener = await openListener({
     handle: done,
-    limits: { keepsStrangers: false },
+    limits: { keepAliveForStrangers: false },
     sources: { keyOf: ({ address }) => address, isMember },
   })
   t.teardown(() => listener.close())

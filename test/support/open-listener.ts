@@ -12,7 +12,7 @@ export const LIMITS: ListenLimits = {
   strangers: 256,
   perStranger: 256,
   perMember: 256,
-  keepsStrangers: true,
+  keepAliveForStrangers: true,
   headerBytes: 8 << 10,
   headerMs: 2_000,
   bodyMs: 10_000,
@@ -30,7 +30,7 @@ export interface OpenSeams {
   readonly log?: Logger
   readonly random?: Random
   readonly signal?: AbortSignal
-  readonly onCrowded?: () => void
+  readonly onEvicted?: () => void
 }
 
 /** Open a listener on a free port of loopback, with limits that do not matter. */

@@ -106,7 +106,7 @@ const noCounts: Counts = {
   watchLists: 1,
   configProblems: 0,
   suspensions: 0,
-  crowded: { peers: 2, local: 0 },
+  connectionsEvicted: { peers: 2, local: 0 },
 }
 
 /** Views that a test moves by hand. */

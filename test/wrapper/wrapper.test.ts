@@ -397,7 +397,7 @@ t.test('FW5: connections that end to make room are counted, by listener', async 
   await isSo(() => ended === 2)
   for (const socket of sockets) socket.destroy()
   await isSo(() => ended === 66)
-  t.strictSame((await bed.status()).crowded, { clients: 0, status: 2 })
+  t.strictSame((await bed.status()).connectionsEvicted, { clients: 0, status: 2 })
 })
 
 t.test('FW21: a name that no Node has is an error that is shown', async t => {

@@ -12,7 +12,7 @@ import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
 import { isOurs } from '../store/versions.js'
 import { readRequest, type PassedRequest, type RequestHead } from './asked.js'
-import { away } from './away.js'
+import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
 import { endToEnd, requestHeaders, withLength } from './headers.js'
 import { HeldBodies } from './held-bodies.js'
@@ -103,7 +103,7 @@ export class Proxy {
     this.#handle(request, response).catch((error: unknown) => {
       // A client that left is told nothing.
       if (response.destroyed) return
-      const refusal = error instanceof Refusal ? error : away(reasonOf(error))
+      const refusal = error instanceof Refusal ? error : apiserverUnreachable(reasonOf(error))
       if (response.headersSent) response.destroy()
       else refuse(response, refusal)
     })
@@ -163,7 +163,7 @@ export class Proxy {
       if (asked.isEvent) this.#queue(passing, reasonOf(error))
       else {
         this.counts.unreachable++
-        throw away(reasonOf(error))
+        throw apiserverUnreachable(reasonOf(error))
       }
     }
   }
@@ -230,7 +230,7 @@ export class Proxy {
     const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
     if (!this.events.offer({ url, headers, body })) {
       this.counts.unreachable++
-      throw away(`${reason}; no room for more events`)
+      throw apiserverUnreachable(`${reason}; no room for more events`)
     }
     // What client-go expects of a create: the object, in the form that it was sent in.
     response.writeHead(201, {

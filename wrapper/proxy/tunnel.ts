@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { reasonOf } from '../../core/errors.js'
 import { badRequest, Refusal, statusBody } from '../../kube/status.js'
 import { readRequest, type RequestHead } from './asked.js'
-import { away } from './away.js'
+import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { endToEnd, headText, upgradeHeaders, type RawHeaders } from './headers.js'
 import type { UpstreamPool } from './upstream-call.js'
 
@@ -57,7 +57,7 @@ export const tunnel = async (
     call.request.end()
     answer = await call.answer
   } catch (error) {
-    refuse(socket, error instanceof Refusal ? error : away(reasonOf(error)))
+    refuse(socket, error instanceof Refusal ? error : apiserverUnreachable(reasonOf(error)))
     return
   }
   const { response } = answer

@@ -5,7 +5,7 @@ import { conflict, tooLarge } from '../../kube/status.js'
 import type { Target } from '../serve/target.js'
 import { AS_IS, type Stored } from '../store/stored.js'
 import { Fields } from '../wire/fields.js'
-import { isToldWhole } from '../wire/known-fields.js'
+import { hasOnlyKnownFields } from '../wire/known-fields.js'
 import { Sink } from '../wire/sink.js'
 import { WireError } from '../wire/wire-error.js'
 
@@ -152,7 +152,7 @@ const UNTOLD =
 /** @throws Refusal 409 when whoever read the object from us has not seen all of it */
 const refuseUnseen = ({ row, name = '' }: Target, record: Stored, isText: boolean): void => {
   if (!isUnaltered(record)) throw conflict(row, name, PRUNED)
-  if (isText && !isToldWhole(row.kind, record.raw)) throw conflict(row, name, UNTOLD)
+  if (isText && !hasOnlyKnownFields(row.kind, record.raw)) throw conflict(row, name, UNTOLD)
 }
 
 /** A write, as far as it names a version. */

@@ -98,9 +98,9 @@ const rowsOf = (view: WrapperStatusView): readonly Row[] => {
       }),
     ),
     counter(
-      'connections_ended',
-      'Connections that were ended to make room for others',
-      ...Object.entries(view.crowded).map(([listener, n]): Sample => [n, { listener }]),
+      'connections_evicted',
+      'Connections that were closed to make room for others',
+      ...Object.entries(view.connectionsEvicted).map(([listener, n]): Sample => [n, { listener }]),
     ),
     counter('disk_writes', 'Lists that were written to disk', [disk.writes]),
     gauge('disk_trouble', '1 while the disk cannot be used', [bit(disk.trouble !== null)]),

@@ -68,8 +68,8 @@ export interface WrapperStatusView {
     readonly dropped: number
     readonly refused: number
   }
-  /** Connections that were ended to make room for others, by listener. */
-  readonly crowded: { readonly clients: number; readonly status: number }
+  /** Connections that were closed to make room for others, by listener. */
+  readonly connectionsEvicted: { readonly clients: number; readonly status: number }
   readonly disk: { readonly writes: number; readonly trouble: string | null }
 }
 

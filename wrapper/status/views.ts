@@ -19,7 +19,7 @@ export interface Viewed {
   readonly health: HealthFeed
   readonly persistence: Persistence
   readonly startedAt: number
-  readonly crowded: WrapperStatusView['crowded']
+  readonly connectionsEvicted: WrapperStatusView['connectionsEvicted']
 }
 
 /** API servers send a bookmark about each minute: longer silence is none of theirs. */
@@ -121,7 +121,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
           ...{ waiting: proxy.events.length, bytes: proxy.events.bytes },
           ...{ accepted, sent, dropped, refused },
         },
-        crowded: { ...viewed.crowded },
+        connectionsEvicted: { ...viewed.connectionsEvicted },
         disk: { writes: persistence.lists.writes, trouble: persistence.lists.trouble ?? null },
       }
     },

@@ -11,7 +11,7 @@ import { LineReader, parseJsonPage } from '../../kube/json-codec.js'
 import { rawName, statusOf, type WatchEvent } from '../../kube/watch-event.js'
 import type { Item } from '../store/item.js'
 import type { Row } from '../store/resources.js'
-import { checkUse } from '../store/sound.js'
+import { checkReadable } from '../store/readable.js'
 import { openEnvelope, splitList } from '../wire/envelope.js'
 import { FrameReader, type Frame } from '../wire/frames.js'
 import { fromJson } from '../wire/from-json.js'
@@ -55,7 +55,7 @@ export const itemOf = (
   const bytes = bytesOf(row, came)
   const { name, namespace, version } = readMeta(bytes)
   if (name === '') throw new InvalidInputError(row.kind, 'must have a name', name)
-  checkUse(row, bytes)
+  checkReadable(row, bytes)
   const key = keyOf(namespace, name)
   const kept = known(key)
   // A copy of its own: a part of a page would keep all of the page alive.

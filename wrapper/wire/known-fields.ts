@@ -17,5 +17,5 @@ const isKnown = (message: Message, fields: Fields): boolean => {
  * Whether JSON tells all of an object: a newer apiserver may know fields that our table does not, and those are left out
  * of it. @throws WireError
  */
-export const isToldWhole = (shape: Shape, raw: Uint8Array): boolean =>
+export const hasOnlyKnownFields = (shape: Shape, raw: Uint8Array): boolean =>
   isKnown(messageOf(shape), new Fields(raw))

@@ -129,8 +129,8 @@ export const MUTANTS = [
     what: 'who is left alone in a zone writes, and takes the marks of others off',
     patches: [
       {
-        file: 'agent/writer/mandate.ts',
-        from: "    if (!isRegistered) return none('the apiserver has no Node of this name, so we are no member')\n    if (state.table.size === 1) return none('this zone has no other member')\n",
+        file: 'agent/writer/write-authority.ts',
+        from: "    if (!isRegistered)\n      return denied('the apiserver has no Node of our name, so this node is no member')\n    if (state.table.size === 1) return denied('this zone has no other member')\n",
         to: '',
       },
       {
@@ -167,8 +167,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/check/identity.ts',
-        from: "  if (answeredBy === 'another' || answeredBy === 'own') return speaks ? 'not-looked' : 'down'\n  return isShared && !(answeredBy === 'itself' && speaks) ? 'not-looked' : 'up'",
-        to: "  return answeredBy === 'own' && isShared && speaks ? 'up' : 'up'",
+        from: "  if (signedBy === 'another' || signedBy === 'own') return speaks ? 'not-looked' : 'down'\n  return isShared && !(signedBy === 'itself' && speaks) ? 'not-looked' : 'up'",
+        to: "  return signedBy === 'own' && isShared && speaks ? 'up' : 'up'",
       },
     ],
   },
@@ -177,12 +177,12 @@ export const MUTANTS = [
     what: 'an apiserver that refuses is asked again at once',
     patches: [
       {
-        file: 'agent/writer/patience.ts',
+        file: 'agent/writer/request-backoff.ts',
         from: '    failing.until = from + failing.backoff.waitMs()\n',
         to: '    failing.until = Math.min(from, this.#clock.now() + 1_000)\n',
       },
       {
-        file: 'agent/writer/patience.ts',
+        file: 'agent/writer/request-backoff.ts',
         from: 'return this.#apiserver.backoff.failures > 0',
         to: 'return false',
       },
@@ -209,12 +209,12 @@ export const MUTANTS = [
         to: 'throw error',
       },
       {
-        file: 'agent/writer/mandate.ts',
+        file: 'agent/writer/write-authority.ts',
         from: "return isHeld === true ? 'healthy' : wish",
         to: 'return isHeld === true ? wish : wish',
       },
       {
-        file: 'agent/writer/mandate.ts',
+        file: 'agent/writer/write-authority.ts',
         from: 'return this.#seams.isHeld(name) === undefined ? Infinity : this.noticedAt(state, index)',
         to: 'return this.noticedAt(state, index) + (name === undefined ? 1 : 0)',
       },

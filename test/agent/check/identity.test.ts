@@ -4,7 +4,7 @@ import { voteFor, type AtAddress } from '../../../agent/check/identity.js'
 import type { Vote } from '../../../vote/evidence.js'
 
 t.test('FA6: an answer counts for a node only if that node gave it', t => {
-  const rows: [AtAddress['answeredBy'], shared: boolean, speaks: boolean, Vote, why: string][] = [
+  const rows: [AtAddress['signedBy'], shared: boolean, speaks: boolean, Vote, why: string][] = [
     ['nobody', false, false, 'up', 'its agent is silent, its kubelet answers'],
     ['itself', false, true, 'up', 'the common case'],
     ['itself', false, false, 'up', 'its agent fell silent, nobody else signed there'],
@@ -17,7 +17,7 @@ t.test('FA6: an answer counts for a node only if that node gave it', t => {
     ['own', true, true, 'not-looked', 'we answer ourselves'],
     ['own', true, false, 'down', 'we answer ourselves, and it is silent'],
   ]
-  for (const [answeredBy, isShared, speaks, want, why] of rows)
-    t.equal(voteFor({ answeredBy, isShared, speaks }), want, why)
+  for (const [signedBy, isShared, speaks, want, why] of rows)
+    t.equal(voteFor({ signedBy, isShared, speaks }), want, why)
   t.end()
 })

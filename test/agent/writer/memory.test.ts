@@ -3,7 +3,7 @@ import t from 'tap'
 import { Departed } from '../../../agent/writer/departed.js'
 import { makeEventTeller } from '../../../agent/writer/event-teller.js'
 import { makeLeaseKeeper } from '../../../agent/writer/lease-keeper.js'
-import { Patience } from '../../../agent/writer/patience.js'
+import { RequestBackoff } from '../../../agent/writer/request-backoff.js'
 import { makeTaintKeeper } from '../../../agent/writer/taint-keeper.js'
 import { membersOnly } from '../../../agent/store.js'
 import { KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
@@ -59,24 +59,24 @@ t.test('FA2: who stays cleans, if they are most of those who were', t => {
 
 t.test('FA7: how long a refusal is waited for', t => {
   const clock = new FakeClock(0)
-  const patience = new Patience({ clock, random: seededRandom(1) })
-  const waits = (node?: string): number => patience.readyAt(node) - clock.now()
-  patience.failed(refusal(503, 30_000), 'a')
+  const backoff = new RequestBackoff({ clock, random: seededRandom(1) })
+  const waits = (node?: string): number => backoff.readyAt(node) - clock.now()
+  backoff.failed(refusal(503, 30_000), 'a')
   t.ok(waits('b') >= 30_000 && waits('b') <= 30_500, 'as long as it asks, and a little')
   t.ok(waits('a') > waits('b'), 'others go first')
-  t.ok(patience.isDoubtful)
-  patience.linkLost()
+  t.ok(backoff.isFailing)
+  backoff.linkLost()
   t.ok(waits('b') >= 30_000, 'a link that comes back does not make it shorter')
-  const other = new Patience({ clock, random: seededRandom(2) })
+  const other = new RequestBackoff({ clock, random: seededRandom(2) })
   for (let i = 0; i < 40; i++) other.failed(refusal(429), 'a')
   t.ok(other.readyAt('b') <= 30_000, 'without a word from it: half a minute at most')
   t.ok(other.readyAt('a') <= 60_000)
   other.failed(new KubeUnreachableError('PATCH', 'reset'), 'c')
   other.linkLost()
-  t.notOk(other.isDoubtful)
+  t.notOk(other.isFailing)
   other.succeeded('a')
   t.ok(other.readyAt('a') <= 30_000)
-  const third = new Patience({ clock, random: seededRandom(3) })
+  const third = new RequestBackoff({ clock, random: seededRandom(3) })
   third.failed(refusal(403), 'a')
   t.equal(third.readyAt('b'), -Infinity, 'what concerns one node keeps no other waiting')
   t.ok(third.readyAt('a') > 0)
@@ -134,11 +134,11 @@ t.test('FA16: Events about one node are bounded, and what was left out is said',
       told.push(event)
     },
   }
-  const patience = new Patience({ clock, random: seededRandom(1) })
+  const backoff = new RequestBackoff({ clock, random: seededRandom(1) })
   const { signal } = new AbortController()
   const log = recordingLog()
   const teller = makeEventTeller('n0', {
-    ...{ kube, clock, log, signal, patience },
+    ...{ kube, clock, log, signal, backoff },
     record: () => undefined,
   })
   const event = { type: 'Normal', reason: 'R', action: 'A', note: 'words' } as const
@@ -153,7 +153,7 @@ t.test('FA16: Events about one node are bounded, and what was left out is said',
   t.equal(told.length, 12, 'then one in five minutes')
   t.equal(told.at(-1)?.note, 'words (15 Events before it left out)')
   teller.keepOnly(() => false)
-  patience.failed(refusal(429, 60_000))
+  backoff.failed(refusal(429, 60_000))
   await teller.tell(node, event)
   t.equal(told.length, 12, 'FA7: none is sent to an apiserver that asked us to wait')
   await clock.advance(120_000)

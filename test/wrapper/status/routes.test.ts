@@ -33,7 +33,7 @@ const view: WrapperStatusView = {
   requests: { gets: 1, lists: 2, watches: 3, refused: 4, passed: 5, upgraded: 6, unreachable: 7 },
   watchEvents: { written: 11, encoded: 12, overtaken: 13, failed: 14 },
   events: { waiting: 21, bytes: 22, accepted: 23, sent: 24, dropped: 25, refused: 26 },
-  crowded: { clients: 8, status: 0 },
+  connectionsEvicted: { clients: 8, status: 0 },
   disk: { writes: 31, trouble: 'nodes: ENOSPC' },
 }
 
@@ -127,7 +127,7 @@ t.test('/metrics: one kind and one help each, counters alone end in _total', asy
     ['topology_malformed', '1'],
     ['events_waiting', '21'],
     ['events_total{kind="dropped"}', '25'],
-    ['connections_ended_total{listener="clients"}', '8'],
+    ['connections_evicted_total{listener="clients"}', '8'],
     ['disk_trouble', '1'],
   ]
   for (const [series, want] of rows) t.equal(value(series), want, series)

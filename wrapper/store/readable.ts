@@ -9,7 +9,7 @@ import type { Row } from './resources.js'
  * Endpoints that cannot be read are served as they are. One broken object must not cost the others of its list.
  * @throws WireError
  */
-export const checkUse = ({ resource }: Row, raw: Uint8Array): void => {
+export const checkReadable = ({ resource }: Row, raw: Uint8Array): void => {
   withVersion(raw, '0')
   if (resource === 'nodes') readNode(raw)
   else if (resource === 'services') readService(raw)

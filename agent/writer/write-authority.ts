@@ -8,73 +8,74 @@ import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
 import { wishFor } from './wishes.js'
 
-/** The cloud link is looked at once in so many periods, at the latest. */
+/** The check of the cloud link is jittered: it runs at the latest after so many periods. */
 const LINK_PERIODS = 1.1
 
-/** What a write rests on at this moment, or why nothing may be written. */
-type Footing =
-  | { readonly kind: 'firm'; readonly state: ZoneState }
-  | { readonly kind: 'none'; readonly why: string }
+/** Whether this agent may write at all, with the zone's present state, or why not. */
+type Permission =
+  | { readonly kind: 'granted'; readonly state: ZoneState }
+  | { readonly kind: 'denied'; readonly why: string }
 
-const none = (why: string): Footing => ({ kind: 'none', why })
+const denied = (why: string): Permission => ({ kind: 'denied', why })
 
-interface MandateSeams {
+interface WriteAuthoritySeams {
   readonly store: ResultStore
   readonly clock: Clock
-  /** Aborted when the agent stops: nothing is wanted of it any more. */
+  /** Aborted when the agent stops; then it may write nothing. */
   readonly signal: AbortSignal
-  /** Whether the node's own kubelet renews its Lease; undefined before that was looked at. */
+  /** Whether the node's own kubelet renews its Lease; undefined before the Lease was read. */
   readonly isHeld: (node: string) => boolean | undefined
 }
 
 /**
- * What this agent is to write at this moment, by what was judged last. Asked before a request is made and again before
- * a patch leaves: between the two a node may have left its zone, or lost its link or its majority.
+ * Whether, and what, this agent may write now, by the latest judgement. Asked before a request is made and again right
+ * before a patch is sent: in between this node may have left its zone, or lost its link or its majority.
  */
-export class Mandate {
+export class WriteAuthority {
   readonly #o: AgentOptions
-  readonly #seams: MandateSeams
+  readonly #seams: WriteAuthoritySeams
 
-  constructor(options: AgentOptions, seams: MandateSeams) {
+  constructor(options: AgentOptions, seams: WriteAuthoritySeams) {
     this.#o = options
     this.#seams = seams
   }
 
   /** Whether this agent may write at all. */
-  get footing(): Footing {
+  get permission(): Permission {
     const { store, signal } = this.#seams
     const state = store.zone.current
     const { source, isRegistered } = store.nodeList.current
-    if (signal.aborted) return none('this agent stops')
-    if (state === undefined) return none('nothing is known yet')
-    if (store.cloudLink.current.state !== 'up') return none('no link to the apiserver')
-    if (source !== 'api') return none('the zone is not known from the apiserver yet')
-    if (!isRegistered) return none('the apiserver has no Node of this name, so we are no member')
-    if (state.table.size === 1) return none('this zone has no other member')
-    return { kind: 'firm', state }
+    if (signal.aborted) return denied('this agent stops')
+    if (state === undefined) return denied('nothing is known yet')
+    if (store.cloudLink.current.state !== 'up') return denied('no link to the apiserver')
+    if (source !== 'api') return denied('the zone is not known from the apiserver yet')
+    if (!isRegistered)
+      return denied('the apiserver has no Node of our name, so this node is no member')
+    if (state.table.size === 1) return denied('this zone has no other member')
+    return { kind: 'granted', state }
   }
 
-  /** The own place among the writers for a node; undefined when this agent may not write about it. */
+  /** Our rank among the writers for a node; undefined when this agent may not write about it. */
   turn({ roster, judgement, table }: ZoneState, node: string): WriterTurn | undefined {
     const target = { index: roster.indexOf(node) ?? -1, id: id64(node) }
     const ids = roster.members.map(({ id }) => id)
     return writerTurn(judgement, table, target, { ids, now: this.#seams.clock.now(), o: this.#o })
   }
 
-  /** What is wanted of the member. Nobody is said to be cut off whose kubelet renews its Lease. */
+  /** The marks that the member should have. A node whose kubelet renews its Lease is not marked as cut off. */
   wish(state: ZoneState, index: number): Wish {
     const wish = wishFor(state, index)
     const isHeld = wish === 'vouched' && this.#seams.isHeld(state.roster.members[index]!.name)
     return isHeld === true ? 'healthy' : wish
   }
 
-  /** The same by name at this moment; `keep` where it is not ours to say. */
+  /** The same by name, now; `keep` where this agent may not write about it. */
   wishNow(name: string): Wish {
     const place = this.#placeOf(name)
     return place === undefined ? 'keep' : this.wish(...place)
   }
 
-  /** Whether the zone vouches for the member at this moment, and it is ours to act on it. */
+  /** Whether the zone vouches for the member now, and this agent may write about it. */
   isVouchedNow(name: string): boolean {
     const place = this.#placeOf(name)
     return place !== undefined && wishFor(...place) === 'vouched'
@@ -82,22 +83,22 @@ export class Mandate {
 
   /** The member's place in the zone, where this agent may write about it. */
   #placeOf(name: string): [state: ZoneState, index: number] | undefined {
-    const { footing } = this
-    if (footing.kind === 'none') return undefined
-    const { state } = footing
+    const { permission } = this
+    if (permission.kind === 'denied') return undefined
+    const { state } = permission
     const index = state.roster.indexOf(name)
     const isOurs = index !== undefined && this.turn(state, name) !== undefined
     return isOurs ? [state, index] : undefined
   }
 
-  /** When every agent whose link came back together with the first one has noticed; +Infinity while none has. */
+  /** After a cut of the whole zone agents notice one after the other that it is over; by then all have. +Infinity for a node that is not cut off. */
   noticedAt({ judgement: j }: ZoneState, index: number): number {
     if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
     const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#o
     return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
   }
 
-  /** Until when marks would be too early: all have noticed, and the node's Lease was looked at. */
+  /** Until when it is too early to mark the node: not all agents have checked their links, or its Lease was not read yet. */
   youngUntil(state: ZoneState, index: number): number {
     const { name } = state.roster.members[index]!
     return this.#seams.isHeld(name) === undefined ? Infinity : this.noticedAt(state, index)

@@ -2,7 +2,7 @@
 import { Refusal } from '../../kube/status.js'
 
 /** What a caller is told who cannot be helped without the apiserver. */
-export const away = (reason: string): Refusal =>
+export const apiserverUnreachable = (reason: string): Refusal =>
   new Refusal(
     503,
     'ServiceUnavailable',

@@ -3,27 +3,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../core/clock.js'
 
-/** How long a client may take to say what it wants. */
-export interface PatienceLimits {
+/** How long a client may take to send a request. */
+export interface RequestTimeouts {
   /** From the connection to the end of the first request's headers. */
   readonly headerMs: number
   /** For a body. */
   readonly bodyMs: number
-  /** `whole`: the body must be there within `bodyMs`; `progress`: a part of it must come each `bodyMs`. */
+  /** `whole`: the body must be complete within `bodyMs`; `progress`: some of it must arrive in every `bodyMs`. */
   readonly bodyRule: 'whole' | 'progress'
 }
 
 const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'
 
-/** Ends a connection, saying why. */
-export const tellTooSlow = (socket: Socket): void =>
+/** Answer 408 and close the connection. */
+export const sendTimeout = (socket: Socket): void =>
   void socket.end(TOO_SLOW, () => socket.destroy())
 
-/** Cuts a client whose body does not come. */
-export const awaitBody = (
+/** Close the connection of a client that sends its body too slowly. */
+export const limitBodyTime = (
   request: IncomingMessage,
   response: ServerResponse,
-  { bodyMs, bodyRule }: PatienceLimits,
+  { bodyMs, bodyRule }: RequestTimeouts,
   clock: Clock,
 ): void => {
   const { headers, socket } = request
@@ -32,11 +32,11 @@ export const awaitBody = (
   if (!hasBody) return
   let seen = socket.bytesRead
   const look = (): void => {
-    // What waits for a reader of ours is no fault of the client's.
+    // Bytes that our own handler has not read yet count as progress.
     const goesOn = socket.bytesRead > seen || request.readableLength > 0
     if (bodyRule === 'whole' || !goesOn) {
       if (response.headersSent) socket.destroy()
-      else tellTooSlow(socket)
+      else sendTimeout(socket)
       return
     }
     seen = socket.bytesRead

@@ -4,25 +4,25 @@ import { KubeStatusError } from '../../core/errors.js'
 import type { Random } from '../../core/random.js'
 import { Backoff } from '../../kube/backoff.js'
 
-/** Requests that came to nothing, one after the other, and until when to send none. */
+/** Consecutive failed requests, and until when to send no more. */
 interface Failing {
   readonly backoff: Backoff
   until: number
 }
 
-/** Whether the trouble is the apiserver's rather than that of one object. */
-const isEverybodys = (error: unknown): boolean =>
+/** Whether the failure concerns all requests, not only those about one object. */
+const isGeneral = (error: unknown): boolean =>
   !(error instanceof KubeStatusError) ||
   error.status === 429 ||
   error.status >= 500 ||
   error.retryAfterMs !== undefined
 
 /**
- * How long to leave an apiserver alone that refuses, and one Node that it refuses: ever longer, with jitter, up to half
- * a minute, and never shorter than it asks for (`Retry-After`, which `kube/` bounds). After a refusal of its own a Node
- * waits longer than the apiserver does, so that one that is always refused lets the others pass.
+ * Exponential backoff with jitter, up to half a minute, after failed requests: for the apiserver, and for each Node. Never
+ * shorter than a `Retry-After` (which `kube/` bounds). A Node whose request failed waits longer than the others, so that
+ * one whose requests always fail does not hold them up.
  */
-export class Patience {
+export class RequestBackoff {
   readonly #clock: Clock
   readonly #random: Random
   readonly #nodes = new Map<string, Failing>()
@@ -34,35 +34,35 @@ export class Patience {
     this.#apiserver = this.#fresh()
   }
 
-  /** The apiserver refused last: one request at a time will do, until it takes one. */
-  get isDoubtful(): boolean {
+  /** The last request failed: send one at a time, until one succeeds. */
+  get isFailing(): boolean {
     return this.#apiserver.backoff.failures > 0
   }
 
-  /** Before this nothing is sent to the apiserver; without a node: nothing that could as well be left out. */
+  /** When the next request about the node may be sent; without a node, one that may be left out, such as an Event. */
   readyAt(node?: string): number {
     const own = node === undefined ? undefined : this.#nodes.get(node)
     return Math.max(this.#apiserver.until, own?.until ?? -Infinity)
   }
 
-  /** A request came to nothing. @param node whom it was about; undefined for an Event. */
+  /** A request failed. @param node the Node that it was about; undefined for an Event */
   failed(error: unknown, node?: string): void {
     const asked = error instanceof KubeStatusError ? (error.retryAfterMs ?? 0) : 0
     const from = this.#clock.now() + asked
-    if (isEverybodys(error)) this.#fail(this.#apiserver, from)
+    if (isGeneral(error)) this.#fail(this.#apiserver, from)
     if (node === undefined) return
     const own = this.#nodes.get(node) ?? this.#fresh()
     this.#nodes.set(node, own)
     this.#fail(own, Math.max(from, this.#apiserver.until))
   }
 
-  /** The apiserver took a request about the node. */
+  /** A request about the node succeeded. */
   succeeded(node: string): void {
     this.#apiserver.backoff.succeeded()
     this.#nodes.delete(node)
   }
 
-  /** The link is cut. When it is back the first request is due at once, unless the apiserver asked us to wait. */
+  /** The link is cut. Once it is back the first request is due at once, unless the apiserver asked us to wait longer. */
   linkLost(): void {
     this.#apiserver.backoff.succeeded()
     this.#nodes.clear()

@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'
-import { Door } from '../../net/door.js'
+import { Connections } from '../../net/connections.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { ANYBODY, LIMITS } from '../support/open-listener.js'
 import { recordingLog } from '../support/recording-log.js'
@@ -11,9 +11,13 @@ import { seededRandom } from '../support/seeded-random.js'
 t.test('a request whose connection is gone already is nobody’s', async t => {
   const clock = new FakeClock()
   const options = { address: '127.0.0.1', limits: LIMITS, sources: ANYBODY, isSecure: false }
-  const door = new Door(options, { clock, random: seededRandom(1), log: recordingLog() })
+  const connections = new Connections(options, {
+    clock,
+    random: seededRandom(1),
+    log: recordingLog(),
+  })
   const request = new IncomingMessage(new Socket())
-  door.asked(request, new ServerResponse(request))
-  door.upgraded(request)
+  connections.requested(request, new ServerResponse(request))
+  connections.upgraded(request)
   t.equal(clock.waiting, 0)
 })

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { Crowd, type CrowdLimits, type Visitor } from '../../net/crowd.js'
+import {
+  ConnectionLimiter,
+  type ConnectionLimits,
+  type Connection,
+} from '../../net/connection-limiter.js'
 import { byAddress, type Sources } from '../../net/sources.js'
 import { seededRandom } from '../support/seeded-random.js'
 
-const LIMITS: CrowdLimits = { total: 20, strangers: 8, perStranger: 4, perMember: 6 }
+const LIMITS: ConnectionLimits = { total: 20, strangers: 8, perStranger: 4, perMember: 6 }
 const MEMBER = '10.0.0.'
 const STRANGER = '192.0.2.'
 const byName = byAddress(address => address.startsWith(MEMBER))
 
 class World {
-  readonly crowd: Crowd
+  readonly limiter: ConnectionLimiter
   readonly ended: string[] = []
   #port = 0
 
-  constructor(limits: Partial<CrowdLimits> = {}, sources: Sources = byName) {
-    this.crowd = new Crowd({ ...LIMITS, ...limits }, sources, seededRandom(3))
+  constructor(limits: Partial<ConnectionLimits> = {}, sources: Sources = byName) {
+    this.limiter = new ConnectionLimiter({ ...LIMITS, ...limits }, sources, seededRandom(3))
   }
 
-  come(address: string, requests = 0): Visitor {
+  come(address: string, requests = 0): Connection {
     const port = ++this.#port
     const end = (): void => void this.ended.push(`${address}:${port}`)
-    const visitor: Visitor = { address, port, requests, activeAt: port, end }
-    this.crowd.admit(visitor)
-    return visitor
+    const connection: Connection = { address, port, requests, activeAt: port, end }
+    this.limiter.admit(connection)
+    return connection
   }
 
   many(count: number, address: (index: number) => string, requests = 0): void {
@@ -46,10 +50,10 @@ t.test(
     first.activeAt = 99
     world.come(address)
     t.strictSame(world.ended, [`${address}:3`], 'not the busy one, nor the one that was used since')
-    t.equal(world.crowd.size, 4)
-    world.crowd.leave(busy)
-    world.crowd.leave(busy)
-    t.equal(world.crowd.size, 3, 'left once')
+    t.equal(world.limiter.size, 4)
+    world.limiter.remove(busy)
+    world.limiter.remove(busy)
+    t.equal(world.limiter.size, 3, 'left once')
     world.come(address)
     t.equal(world.ended.length, 1, 'there is room again')
     const all = new World()
@@ -65,13 +69,13 @@ t.test('FA5: strangers, however many addresses they take, never make a member le
   world.many(200, index => `${STRANGER}${index}`)
   world.many(200, index => `${STRANGER}${index}`, 1)
   t.equal(world.endedOf(MEMBER), 0)
-  t.equal(world.crowd.size, 3 + 8)
+  t.equal(world.limiter.size, 3 + 8)
   world.many(9, index => `${MEMBER}${index + 10}`)
-  t.equal(world.crowd.size, 20)
+  t.equal(world.limiter.size, 20)
   t.equal(world.endedOf(MEMBER), 0, 'the reserve is theirs')
   world.many(3, index => `${MEMBER}${index + 30}`)
   t.equal(world.endedOf(MEMBER), 0, 'and beyond it strangers go for them')
-  t.equal(world.crowd.size, 20)
+  t.equal(world.limiter.size, 20)
 })
 
 t.test('FA5: the greedy stranger goes for the modest one', async t => {
@@ -93,9 +97,9 @@ t.test('FA23: more members than room: idle ones go, then any of whoever has most
   t.equal(world.endedOf(`${MEMBER}1:`), 0)
   world.come(`${MEMBER}91`)
   t.equal(world.endedOf(`${MEMBER}1:`), 1, 'nobody is idle')
-  t.equal(world.crowd.size, 20)
-  for (const visitor of busy) world.crowd.leave(visitor)
-  t.ok(world.crowd.size < 20)
+  t.equal(world.limiter.size, 20)
+  for (const connection of busy) world.limiter.remove(connection)
+  t.ok(world.limiter.size < 20)
   const full = new World()
   full.many(20, index => `${MEMBER}${index + 1}`, 1)
   full.come(`${STRANGER}1`)
@@ -105,7 +109,7 @@ t.test('FA23: more members than room: idle ones go, then any of whoever has most
 t.test('FA5: a member has a limit too', async t => {
   const world = new World()
   world.many(9, () => `${MEMBER}1`)
-  t.equal(world.crowd.size, 6)
+  t.equal(world.limiter.size, 6)
 })
 
 t.test('who cannot be told yet is a stranger, and asked again', async t => {
@@ -132,7 +136,7 @@ t.test('who cannot be told yet is a stranger, and asked again', async t => {
   world.come('127.0.0.1')
   world.come('127.0.0.1')
   t.notOk(world.ended.includes('127.0.0.1:9'))
-  t.ok(world.crowd.isMember({ address: '127.0.0.1', port: 9 }))
-  t.notOk(world.crowd.isMember({ address: '127.0.0.1', port: 8 }))
-  t.notOk(world.crowd.isMember({ address: '127.0.0.1', port: 77 }))
+  t.ok(world.limiter.isMember({ address: '127.0.0.1', port: 9 }))
+  t.notOk(world.limiter.isMember({ address: '127.0.0.1', port: 8 }))
+  t.notOk(world.limiter.isMember({ address: '127.0.0.1', port: 77 }))
 })

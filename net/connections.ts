@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
+import type { Random } from '../core/random.js'
+import { ConnectionLimiter, type ConnectionLimits, type Connection } from './connection-limiter.js'
+import { limitBodyTime, sendTimeout, type RequestTimeouts } from './request-timeouts.js'
+import { endOf, type RemoteEnd, type Sources } from './sources.js'
+
+/** What the connections of a listener are held to. */
+export interface ConnectionsOptions {
+  /** The listener's configured address, for the log. */
+  readonly address: string
+  readonly limits: ConnectionLimits & RequestTimeouts & { readonly keepAliveForStrangers: boolean }
+  readonly sources: Sources
+  readonly isSecure: boolean
+}
+
+interface ConnectionsSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly onEvicted?: () => void
+}
+
+interface TrackedConnection extends Connection {
+  /** Cancels the time limit for its first request. */
+  cancel: () => void
+}
+
+/** Connections that were closed to make room are logged at most this often. */
+const LOG_EVERY_MS = 60_000
+
+/** Identifies a connection by its remote end: over TLS a request's socket is not the object that `connection` told of. */
+const keyOf = ({ address, port }: RemoteEnd): string => `${address} ${port}`
+
+/** The open connections of one listener: keeps them within the limits and closes those whose requests take too long. */
+export class Connections {
+  readonly #options: ConnectionsOptions
+  readonly #seams: ConnectionsSeams
+  readonly #limiter: ConnectionLimiter
+  readonly #open = new Map<string, TrackedConnection & { readonly socket: Socket }>()
+  #evictedCount = 0
+  #loggedAt = -Infinity
+
+  constructor(options: ConnectionsOptions, seams: ConnectionsSeams) {
+    this.#options = options
+    this.#seams = seams
+    this.#limiter = new ConnectionLimiter(options.limits, options.sources, seams.random)
+  }
+
+  /** A connection was opened. */
+  opened(socket: Socket): void {
+    const { clock } = this.#seams
+    const end = endOf(socket)
+    const key = keyOf(end)
+    // `serveAsPlain` hands a known connection back to Node.js.
+    if (this.#open.get(key)?.socket === socket) return
+    const connection = {
+      ...end,
+      socket,
+      requests: 0,
+      activeAt: clock.now(),
+      end: () => void socket.destroy(),
+      cancel: clock.after(this.#options.limits.headerMs, () => this.#cut(socket)),
+    }
+    this.#open.set(key, connection)
+    socket.once('close', () => {
+      connection.cancel()
+      this.#limiter.remove(connection)
+      if (this.#open.get(key) === connection) this.#open.delete(key)
+    })
+    const ended = this.#limiter.admit(connection)
+    if (ended !== undefined) this.#noteEvicted(ended)
+  }
+
+  /** The headers of a request have arrived. */
+  requested(request: IncomingMessage, response: ServerResponse): void {
+    const { clock } = this.#seams
+    const { limits } = this.#options
+    const connection = this.#begin(request)
+    if (connection === undefined) return
+    response.once('close', () => {
+      connection.requests--
+      connection.activeAt = clock.now()
+    })
+    if (!limits.keepAliveForStrangers && !this.#limiter.isMember(connection))
+      response.shouldKeepAlive = false
+    limitBodyTime(request, response, limits, clock)
+  }
+
+  /** The connection now speaks another protocol; it counts as busy until it closes. */
+  upgraded(request: IncomingMessage): void {
+    this.#begin(request)
+  }
+
+  /** Close all that are still open, at once. */
+  endAll(): void {
+    for (const { socket } of this.#open.values()) socket.destroy()
+  }
+
+  /** No request came in time. A plain-text answer makes no sense to a TLS client, so that one is only disconnected. */
+  #cut(socket: Socket): void {
+    if (this.#options.isSecure) socket.destroy()
+    else sendTimeout(socket)
+  }
+
+  #begin(request: IncomingMessage): TrackedConnection | undefined {
+    const connection = this.#open.get(keyOf(endOf(request.socket)))
+    if (connection === undefined) return undefined
+    connection.cancel()
+    connection.requests++
+    connection.activeAt = this.#seams.clock.now()
+    return connection
+  }
+
+  #noteEvicted({ address: from }: Connection): void {
+    const { clock, log, onEvicted } = this.#seams
+    this.#evictedCount++
+    onEvicted?.()
+    if (clock.now() - this.#loggedAt < LOG_EVERY_MS) return
+    this.#loggedAt = clock.now()
+    const { address } = this.#options
+    const { size } = this.#limiter
+    const fields = { address, from, open: size, evictedSoFar: this.#evictedCount }
+    log.warn('too many connections: some are closed to make room', fields)
+  }
+}
