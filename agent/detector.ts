@@ -331,25 +331,21 @@ class ZoneDetector implements Detector {
     const own = roster.members[roster.self]!
     const signer = this.engine.signerAt(index)
     const sharers = roster.sharersOf(index)
-    const isItself = signer === roster.members[index]!.id
-    const signedBy =
-      address === own.address
-        ? 'own'
-        : signer === undefined
-          ? 'nobody'
-          : isItself
-            ? 'itself'
-            : 'another'
+    const signerIndex = signer === undefined ? undefined : roster.indexOfId(signer)
+    const who = signerIndex === undefined ? undefined : roster.members[signerIndex]!.name
+    const identity =
+      who === name ? 'itself' : who !== undefined && sharers.includes(who) ? 'sharer' : 'another'
+    const signedBy = address === own.address ? 'own' : signer === undefined ? 'nobody' : identity
     const speaks = this.#seams.clock.now() - producedAt[index]! < this.#o.recordTtlMs
     const vote = voteFor({ signedBy, isShared: sharers.length > 0, speaks })
-    const other = signer === undefined || isItself ? undefined : roster.indexOfId(signer)
-    const who = other === undefined ? 'another agent' : roster.members[other]!.name
+    const elsewhere = `${who ?? 'another agent'} answers at its address ${address}`
     const reasons = {
       own: `its address ${address} is this node's own`,
-      another: `${who} answers at its address ${address}`,
+      sharer: elsewhere,
+      another: elsewhere,
     }
     const shared = `its address ${address} is also that of ${sharers.join(', ')}`
-    const isOther = signedBy === 'own' || signedBy === 'another'
+    const isOther = signedBy !== 'itself' && signedBy !== 'nobody'
     return { vote, reason: isOther ? reasons[signedBy] : shared }
   }
 

@@ -3,8 +3,11 @@ import type { Vote } from '../../vote/evidence.js'
 
 /** What is known of who is at a target's address. */
 export interface AtAddress {
-  /** Who signed the last answer from there; `own` is the address of our own node. */
-  readonly signedBy: 'itself' | 'another' | 'nobody' | 'own'
+  /**
+   * Who signed the last answer from there: `sharer` is another member that has this address too, `own` says that it is
+   * the address of our own node.
+   */
+  readonly signedBy: 'itself' | 'sharer' | 'another' | 'nobody' | 'own'
   /** Other members have the same address. */
   readonly isShared: boolean
   /** The target's own record is fresh: its agent lives, wherever it is. */
@@ -13,11 +16,14 @@ export interface AtAddress {
 
 /**
  * What an answer from the target's address says about the target: it counts for a node only if that node gave it. Where
- * another identity signed there, a target that is silent is gone, and one that speaks was not looked at; an address of
- * several counts for the one that last signed there, while it speaks. A kubelet signs nothing: where nobody did and the
- * address is nobody else's, its answer is taken for the target's.
+ * a member signed there that has the same address, or the address is our own, a target that is silent is gone, and one that
+ * speaks was not looked at; an address of several counts for the one that last signed there, while it speaks. Whose
+ * address is another one proves nothing by signing there: whoever holds a port can pass requests on to any agent, and hand
+ * back what it signs. A kubelet signs nothing: where nobody did and the address is nobody else's, its answer is taken for
+ * the target's.
  */
 export const voteFor = ({ signedBy, isShared, speaks }: AtAddress): Vote => {
-  if (signedBy === 'another' || signedBy === 'own') return speaks ? 'not-looked' : 'down'
+  if (signedBy === 'another') return 'not-looked'
+  if (signedBy === 'sharer' || signedBy === 'own') return speaks ? 'not-looked' : 'down'
   return isShared && !(signedBy === 'itself' && speaks) ? 'not-looked' : 'up'
 }
