@@ -3,7 +3,7 @@ import { sleep, withTimeout, type Clock } from '../core/clock.js'
 import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { jitter, type Random } from '../core/random.js'
-import type { KubeApi } from '../kube/api.js'
+import type { KubeApi } from './ports/kube-api.js'
 import type { AgentOptions } from './options/agent-options.js'
 
 /** Whether this node reaches the apiserver. */

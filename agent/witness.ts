@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net'
 import { sleep, withTimeout, type Clock } from '../core/clock.js'
 import type { Dial, HttpGet } from '../core/dial.js'
-import type { LeaseView } from '../kube/api.js'
+import type { LeaseView } from './ports/kube-api.js'
 import { NO_WITNESS, type WitnessAnswer } from '../vote/witness.js'
 import type { AgentOptions } from './options/agent-options.js'
 

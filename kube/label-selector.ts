@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import { cutSelector, type Token } from './selector-tokens.js'
-import { badRequest } from './status.js'
 
 /** Labels, as far as selectors ask of them. A `Map` is one. */
 export interface Labels {
@@ -10,13 +9,17 @@ export interface Labels {
 /** Says whether labels are wanted. */
 export type LabelMatch = (labels: Labels) => boolean
 
+/** A text that is no label selector; the message is kube-apiserver's own. */
+export class LabelSelectorError extends Error {}
+
 const OPERATORS = 'in, notin, =, ==, !=, gt, lt'
 const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const PARTS =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g."
 
-const trouble = (what: string): Error => badRequest(`unable to parse requirement: ${what}`)
+const trouble = (what: string): Error =>
+  new LabelSelectorError(`unable to parse requirement: ${what}`)
 
 const tooLong = (length: number): string => `must be no more than ${length} bytes`
 
@@ -83,15 +86,15 @@ class Parser {
       const { kind, text } = this.#peek()
       if (kind === 'end') return found
       if (kind !== 'word' && kind !== '!')
-        throw badRequest(`found '${text}', expected: !, identifier, or 'end of string'`)
+        throw new LabelSelectorError(`found '${text}', expected: !, identifier, or 'end of string'`)
       found.push(this.#requirement())
       const after = this.#take()
       if (after.kind === 'end') return found
       if (after.kind !== ',')
-        throw badRequest(`found '${after.text}', expected: ',' or 'end of string'`)
+        throw new LabelSelectorError(`found '${after.text}', expected: ',' or 'end of string'`)
       const next = this.#peek()
       if (next.kind !== 'word' && next.kind !== '!')
-        throw badRequest(`found '${next.text}', expected: identifier after ','`)
+        throw new LabelSelectorError(`found '${next.text}', expected: identifier after ','`)
     }
   }
 
@@ -193,7 +196,7 @@ class Parser {
 
 /**
  * A label selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>5`. Empty means everything.
- * @throws Refusal 400 when it does not parse.
+ * @throws LabelSelectorError when it does not parse.
  */
 export const parseLabelSelector = (text: string): LabelMatch => {
   const all = new Parser(text).all()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { isLoopback } from '../core/loopback.js'
-import { Refusal, statusBody } from '../kube/status.js'
+import { Refusal, statusBody } from '../kube/server/status.js'
 import {
   listen,
   type Listener,

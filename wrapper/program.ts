@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
-import { makeCredentials } from '../kube/credentials.js'
+import { makeCredentials } from '../kube/client/credentials.js'
 import { openFolder } from './disk/folder.js'
 import { askAgent } from './health/agent-client.js'
 import type { WrapperOptions } from './options/wrapper-options.js'

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeView } from '../../core/node.js'
-import type { DataView, KubeApi, Watching, WatchSink } from '../../kube/api.js'
+import type { DataView, KubeApi } from '../ports/kube-api.js'
+import type { Watching, WatchSink } from '../../kube/client/watching.js'
 
 /** A cache of one list/watch: what is there now, or undefined before the first list. */
 interface Cache<T> {

@@ -5,7 +5,7 @@ import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import { parseJson } from '../../core/parse.js'
 import { isRosterOf, makeRoster, type Roster } from '../../core/roster.js'
-import type { KubeApi } from '../../kube/api.js'
+import type { KubeApi } from '../ports/kube-api.js'
 import { keepLastGood, type LastGood } from '../node-list/last-good.js'
 import {
   parseRoster,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { KubeStatusError, reasonOf, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
-import type { KubeApi, WriteGuard } from '../../kube/api.js'
+import type { KubeApi } from '../ports/kube-api.js'
+import type { WriteGuard } from '../../kube/client/write.js'
 import { NOTHING, type NodePlan } from '../../vote/patch.js'
 import type { WriteRecord, WriteResult } from '../store.js'
 

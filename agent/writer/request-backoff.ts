@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { KubeStatusError } from '../../core/errors.js'
 import type { Random } from '../../core/random.js'
-import { Backoff } from '../../kube/backoff.js'
+import { Backoff } from '../../kube/client/backoff.js'
 
 /** Consecutive failed requests, and until when to send no more. */
 interface Failing {

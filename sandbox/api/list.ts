@@ -4,9 +4,9 @@ import {
   encodeToken,
   tokenExpired,
   type ContinueToken,
-} from '../../kube/continue-token.js'
-import { parseListOptions, type ListOptions } from '../../kube/list-options.js'
-import * as status from '../../kube/status.js'
+} from '../../kube/server/continue-token.js'
+import { parseListOptions, type ListOptions } from '../../kube/server/list-options.js'
+import * as status from '../../kube/server/status.js'
 import { keyOf, type KubeObject } from './object.js'
 import type { ResourcePath } from './paths.js'
 import { parseFieldSelector, parseLabelSelector, type Match } from './selector.js'

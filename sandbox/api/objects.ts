@@ -7,7 +7,7 @@ import type { ResourcePath } from './paths.js'
 import { patchTrouble, readObject, type Patch } from './read.js'
 import type { Row } from './registry.js'
 import { served } from './serve.js'
-import * as status from '../../kube/status.js'
+import * as status from '../../kube/server/status.js'
 import type { Store } from './store.js'
 import { checkMetadata } from './validate.js'
 

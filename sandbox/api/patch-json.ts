@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { copyOf, isMap, type JsonMap, sameJson } from './object.js'
 import { setKey } from './patch-merge.js'
-import { badRequest, Refusal, tooLarge } from '../../kube/status.js'
+import { badRequest, Refusal, tooLarge } from '../../kube/server/status.js'
 
 /** As many as the real one takes. */
 const MAX_OPERATIONS = 10_000

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, sameJson, type JsonMap } from './object.js'
 import { setKey } from './patch-merge.js'
-import { Refusal } from '../../kube/status.js'
+import { Refusal } from '../../kube/server/status.js'
 
 /**
  * Which lists merge, by dotted path without indices: `'status.conditions': 'type'` merges items of equal type;

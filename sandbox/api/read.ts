@@ -5,7 +5,13 @@ import { mergePatch, setKey } from './patch-merge.js'
 import { strategicPatch } from './patch-strategic.js'
 import type { ResourcePath } from './paths.js'
 import { groupVersion, type Row } from './registry.js'
-import { badRequest, invalid, tooLarge, unsupportedMedia, type Refusal } from '../../kube/status.js'
+import {
+  badRequest,
+  invalid,
+  tooLarge,
+  unsupportedMedia,
+  type Refusal,
+} from '../../kube/server/status.js'
 import { isTextAt, typeTrouble } from './readable.js'
 
 /** Turns the served form of an object into what the client wants it to be. */

@@ -3,7 +3,7 @@ import * as defaults from './defaults.js'
 import { eventForm, sliceForm, type Form } from './forms.js'
 import type { JsonMap, KubeObject } from './object.js'
 import type { ListKeys } from './patch-strategic.js'
-import type { Cause } from '../../kube/status.js'
+import type { Cause } from '../../kube/server/status.js'
 import { secretTrouble } from './readable.js'
 import * as rules from './validate.js'
 

@@ -11,7 +11,7 @@ import {
   statusBody,
   successBody,
   unsupportedMedia,
-} from '../../kube/status.js'
+} from '../../kube/server/status.js'
 import type { Store } from './store.js'
 import { shapeFor, type Shape, type Writer } from './view.js'
 import { wantsWatch } from './watch.js'

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import * as fields from '../../kube/field-selector.js'
-import * as labels from '../../kube/label-selector.js'
+import * as fields from '../../kube/server/field-selector.js'
+import type { Labels } from '../../kube/label-selector.js'
+import * as labels from '../../kube/server/label-selector.js'
 import { isMap, textAt, type KubeObject } from './object.js'
 
 /** Says whether an object is wanted. */
 export type Match = (object: KubeObject) => boolean
 
-const labelsOf = (object: KubeObject): labels.Labels => {
+const labelsOf = (object: KubeObject): Labels => {
   const { labels } = object.metadata
   return { get: key => (isMap(labels) && Object.hasOwn(labels, key) ? labels[key] : undefined) }
 }

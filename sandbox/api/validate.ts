@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mapAt, mapsAt, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
-import type { Cause } from '../../kube/status.js'
+import type { Cause } from '../../kube/server/status.js'
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const DNS_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/

@@ -2,7 +2,7 @@
 import type { KubeObject } from './object.js'
 import { groupVersion, type Row } from './registry.js'
 import { served } from './serve.js'
-import { notAcceptable } from '../../kube/status.js'
+import { notAcceptable } from '../../kube/server/status.js'
 import { hasTable, tableOf } from './table.js'
 
 /** The forms in which objects leave the server. */

@@ -5,8 +5,8 @@ import {
   parseFlag,
   parseWatchOptions,
   type WatchOptions as AskedWatch,
-} from '../../kube/list-options.js'
-import * as status from '../../kube/status.js'
+} from '../../kube/server/list-options.js'
+import * as status from '../../kube/server/status.js'
 import type { Link } from './link.js'
 import { parseSelectors } from './list.js'
 import type { KubeObject } from './object.js'

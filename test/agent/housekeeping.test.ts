@@ -16,7 +16,7 @@ import { askApi, watchCloudLink, type CloudLinkState } from '../../agent/cloud-l
 import { makeStageRunner } from '../../agent/stages/runner.js'
 import { openStateFolder } from '../../agent/state-folder.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
-import type { LeaseView } from '../../kube/api.js'
+import type { LeaseView } from '../../agent/ports/kube-api.js'
 import { FakeClock, settle } from '../support/fake-clock.js'
 import { recordingLog } from '../support/recording-log.js'
 import { seededRandom } from '../support/seeded-random.js'

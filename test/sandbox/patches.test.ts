@@ -6,7 +6,7 @@ import { jsonPatch } from '../../sandbox/api/patch-json.js'
 import { mergePatch } from '../../sandbox/api/patch-merge.js'
 import { strategicPatch } from '../../sandbox/api/patch-strategic.js'
 import { parseFieldSelector, parseLabelSelector } from '../../sandbox/api/selector.js'
-import { Refusal } from '../../kube/status.js'
+import { Refusal } from '../../kube/server/status.js'
 import { Store } from '../../sandbox/api/store.js'
 
 type Map = Record<string, unknown>

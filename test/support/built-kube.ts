@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { makeKubeApi } from '../../kube/client-api.js'
-import { makeCredentials, type CredentialOptions } from '../../kube/credentials.js'
+import { makeKubeApi } from '../../agent/adapters/kube-api.js'
+import { makeCredentials, type CredentialOptions } from '../../kube/client/credentials.js'
 import { FakeClock } from './fake-clock.js'
 import { recordingLog } from './recording-log.js'
 import { answer } from './scripted-server.js'

@@ -3,18 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { sleep, type Clock } from '../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
-import type {
-  DataView,
-  KubeApi,
-  KubePatch,
-  LeaseView,
-  NodeEvent,
-  Watching,
-  WatchSink,
-  WriteGuard,
-} from '../../kube/api.js'
-import { parseLease } from '../../kube/lease.js'
-import { parseNodeView } from '../../kube/node-view.js'
+import type { DataView, KubeApi, LeaseView, NodeEvent } from '../../agent/ports/kube-api.js'
+import type { Watching, WatchSink } from '../../kube/client/watching.js'
+import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
+import { parseLease } from '../../agent/adapters/lease-view.js'
+import { parseNodeView } from '../../agent/adapters/node-view.js'
 import { jsonPatch } from '../../sandbox/api/patch-json.js'
 import { mergePatch } from '../../sandbox/api/patch-merge.js'
 import { strategicPatch } from '../../sandbox/api/patch-strategic.js'

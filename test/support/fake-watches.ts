@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeView } from '../../core/node.js'
 import { parseNodeName } from '../../core/ids.js'
-import type { DataView, KubeApi, Watching, WatchSink } from '../../kube/api.js'
+import type { DataView, KubeApi } from '../../agent/ports/kube-api.js'
+import type { Watching, WatchSink } from '../../kube/client/watching.js'
 
 const never = (): Promise<never> => Promise.reject(new Error('not scripted'))
 

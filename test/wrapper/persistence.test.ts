@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t, { type Test } from 'tap'
-import type { WatchStatus } from '../../kube/api.js'
+import type { WatchStatus } from '../../kube/client/watching.js'
 import type { Folder } from '../../wrapper/disk/folder.js'
 import { listFile, type SavedItems } from '../../wrapper/disk/list-file.js'
 import { Persistence } from '../../wrapper/persistence.js'

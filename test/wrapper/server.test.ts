@@ -2,7 +2,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { makeCredentials } from '../../kube/credentials.js'
+import { makeCredentials } from '../../kube/client/credentials.js'
 import { systemClock } from '../../core/clock.js'
 import { makeWrapperServer } from '../../wrapper/server.js'
 import { testApi } from '../support/api-client.js'

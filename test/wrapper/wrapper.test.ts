@@ -2,7 +2,7 @@
 // The whole wrapper against the embedded API and an agent that the test speaks for; time moves when it is told.
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { makeCredentials } from '../../kube/credentials.js'
+import { makeCredentials } from '../../kube/client/credentials.js'
 import type { Folder } from '../../wrapper/disk/folder.js'
 import type { AgentAnswer } from '../../wrapper/health/agent-client.js'
 import { resolveWrapperOptions } from '../../wrapper/options/resolve.js'

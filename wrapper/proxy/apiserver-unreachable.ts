@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Refusal } from '../../kube/status.js'
+import { Refusal } from '../../kube/server/status.js'
 
 /** What a caller is told who cannot be helped without the apiserver. */
 export const apiserverUnreachable = (reason: string): Refusal =>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { badRequest } from '../../kube/status.js'
+import { badRequest } from '../../kube/server/status.js'
 import { parsePath, targetOf, type ApiPath, type Target } from '../serve/target.js'
 import { hasBody as carriesBody, refuseUnframed, type RawHeaders } from './headers.js'
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { badRequest } from '../../kube/status.js'
+import { badRequest } from '../../kube/server/status.js'
 
 /** As Node.js tells them: name, value, name, value. */
 export type RawHeaders = readonly string[]

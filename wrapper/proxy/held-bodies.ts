@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
-import { Refusal, tooLarge } from '../../kube/status.js'
+import { Refusal, tooLarge } from '../../kube/server/status.js'
 import { ByteBudget, OverBudgetError, type ByteHold } from '../../net/byte-budget.js'
 import { readWhole } from '../../net/read-whole.js'
 

@@ -2,7 +2,7 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { reasonOf } from '../../core/errors.js'
-import { badRequest, Refusal, statusBody } from '../../kube/status.js'
+import { badRequest, Refusal, statusBody } from '../../kube/server/status.js'
 import { readRequest, type RequestHead } from './asked.js'
 import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { endToEnd, headText, upgradeHeaders, type RawHeaders } from './headers.js'

@@ -5,8 +5,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
-import type { Material } from '../../kube/credentials.js'
-import { dropIdle, makeAgent, retire } from '../../kube/kept-agent.js'
+import type { Material } from '../../kube/client/credentials.js'
+import { dropIdle, makeAgent, retire } from '../../kube/client/kept-agent.js'
 
 /** One request to upstream. */
 export interface UpstreamCall {

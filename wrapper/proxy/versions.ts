@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrapper's versions in what passes: two fields of writes about one object, and one of a dry run's answer.
 import { isScalar, parseDocument } from 'yaml'
-import { conflict, tooLarge } from '../../kube/status.js'
+import { conflict, tooLarge } from '../../kube/server/status.js'
 import type { Target } from '../serve/target.js'
 import { AS_IS, type Stored } from '../store/stored.js'
 import { Fields } from '../wire/fields.js'

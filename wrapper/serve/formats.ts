@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Refusal } from '../../kube/status.js'
-import { statusBody } from '../../kube/status.js'
+import type { Refusal } from '../../kube/server/status.js'
+import { statusBody } from '../../kube/server/status.js'
 import type { Row } from '../store/resources.js'
 import { envelope, envelopeWriter, listChunks } from '../wire/envelope.js'
 import { watchFrameOf } from '../wire/frames.js'

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { decodeToken, encodeToken, tokenExpired } from '../../kube/continue-token.js'
-import type { ContinueToken } from '../../kube/continue-token.js'
-import type { ListOptions } from '../../kube/list-options.js'
-import { expired } from '../../kube/status.js'
+import { decodeToken, encodeToken, tokenExpired } from '../../kube/server/continue-token.js'
+import type { ContinueToken } from '../../kube/server/continue-token.js'
+import type { ListOptions } from '../../kube/server/list-options.js'
+import { expired } from '../../kube/server/status.js'
 import { readLabels } from '../wire/meta.js'
 import type { Stored } from '../store/stored.js'
 import { lowerBound, type Table } from '../store/table.js'

@@ -4,14 +4,14 @@ import { reasonOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
-import { parseToken } from '../../kube/continue-token.js'
+import { parseToken } from '../../kube/server/continue-token.js'
 import {
   brokenVersion,
   parseFlag,
   parseListOptions,
   parseVersion,
   parseWatchOptions,
-} from '../../kube/list-options.js'
+} from '../../kube/server/list-options.js'
 import {
   notFound,
   Refusal,
@@ -19,7 +19,7 @@ import {
   statusBody,
   versionTooLarge,
   type Subject,
-} from '../../kube/status.js'
+} from '../../kube/server/status.js'
 import { servedBytes } from '../store/stored.js'
 import type { Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { parseFieldSelector, type FieldTerm } from '../../kube/field-selector.js'
-import { parseLabelSelector } from '../../kube/label-selector.js'
+import { parseFieldSelector, type FieldTerm } from '../../kube/server/field-selector.js'
+import { parseLabelSelector } from '../../kube/server/label-selector.js'
 import { readUnschedulable } from '../wire/node.js'
 import { readService } from '../wire/service.js'
 import type { Selection } from '../store/reader.js'

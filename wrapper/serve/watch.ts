@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
-import { expired, Refusal } from '../../kube/status.js'
+import { expired, Refusal } from '../../kube/server/status.js'
 import { servedBytes, type Stored } from '../store/stored.js'
 import type { Reader } from '../store/reader.js'
 import type { Row } from '../store/resources.js'

@@ -6,9 +6,9 @@ import {
   type EventReader,
   type Page,
   type TypedBody,
-} from '../../kube/codec.js'
-import { LineReader, parseJsonPage } from '../../kube/json-codec.js'
-import { rawName, statusOf, type WatchEvent } from '../../kube/watch-event.js'
+} from '../../kube/client/codec.js'
+import { LineReader, parseJsonPage } from '../../kube/client/json-codec.js'
+import { rawName, statusOf, type WatchEvent } from '../../kube/client/watch-event.js'
 import type { Item } from '../store/item.js'
 import type { Row } from '../store/resources.js'
 import { checkReadable } from '../store/readable.js'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { makeTls } from '../../../kube/tls-material.js'
+import { makeTls } from '../../../kube/client/tls-material.js'
 import { certificateFor } from '../../support/certificates.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { call, scripted, startProxy, type Got } from '../../support/proxy-bed.js'

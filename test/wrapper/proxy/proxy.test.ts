@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../../core/clock.js'
-import { makeCredentials } from '../../../kube/credentials.js'
+import { makeCredentials } from '../../../kube/client/credentials.js'
 import { certificateFor } from '../../support/certificates.js'
 import {
   call,

@@ -13,7 +13,7 @@ import {
   slice,
   startReads,
 } from '../../support/wrapper-world.js'
-import { encodeToken } from '../../../kube/continue-token.js'
+import { encodeToken } from '../../../kube/server/continue-token.js'
 import { RESOURCES } from '../../../wrapper/store/resources.js'
 import { openEnvelope } from '../../../wrapper/wire/envelope.js'
 import { FrameReader } from '../../../wrapper/wire/frames.js'

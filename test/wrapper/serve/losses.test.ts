@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import t from 'tap'
-import { Refusal } from '../../../kube/status.js'
+import { Refusal } from '../../../kube/server/status.js'
 import { INITIAL_EVENTS_END, makeFormat } from '../../../wrapper/serve/formats.js'
 import { listPage } from '../../../wrapper/serve/lists.js'
 import { parseSelection } from '../../../wrapper/serve/selection.js'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { encodeToken } from '../../../kube/continue-token.js'
+import { encodeToken } from '../../../kube/server/continue-token.js'
 import {
   node,
   opened,

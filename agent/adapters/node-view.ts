@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isIP } from 'node:net'
+import * as v from 'valibot'
+import { parseNodeName } from '../../core/ids.js'
+import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
+import { parseWith } from '../../core/parse.js'
+
+const texts = v.record(v.string(), v.string())
+
+const taintSchema = v.object({
+  key: v.string(),
+  value: v.optional(v.string()),
+  effect: v.picklist(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+  timeAdded: v.nullish(v.string()),
+})
+
+const conditionSchema = v.object({
+  type: v.string(),
+  status: v.string(),
+  reason: v.optional(v.string()),
+  message: v.optional(v.string()),
+  lastTransitionTime: v.nullish(v.string()),
+})
+
+const nodeSchema = v.object({
+  metadata: v.object({
+    name: v.string(),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    labels: v.nullish(texts, {}),
+    annotations: v.nullish(texts, {}),
+  }),
+  spec: v.optional(v.object({ taints: v.nullish(v.array(taintSchema), []) }), { taints: [] }),
+  status: v.optional(
+    v.object({
+      addresses: v.nullish(v.array(v.object({ type: v.string(), address: v.string() })), []),
+      conditions: v.nullish(v.array(conditionSchema), []),
+    }),
+    { addresses: [], conditions: [] },
+  ),
+})
+
+const KEPT_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'PeerHealth'])
+
+const isKeptAnnotation = (key: string): boolean =>
+  key === 'nodeunhealth' || key.startsWith('edge-health/')
+
+const keptAnnotations = (all: Readonly<Record<string, string>>): Record<string, string> => {
+  const kept: Record<string, string> = {}
+  for (const key in all) if (isKeptAnnotation(key)) kept[key] = all[key]!
+  return kept
+}
+
+const taintOf = (raw: v.InferOutput<typeof taintSchema>): Taint =>
+  Object.freeze({
+    key: raw.key,
+    effect: raw.effect,
+    ...(raw.value === undefined ? {} : { value: raw.value }),
+    ...(typeof raw.timeAdded === 'string' ? { timeAdded: raw.timeAdded } : {}),
+  })
+
+/** The API server takes any text as a status; what is neither True nor False is Unknown to us. */
+const statusOf = (text: string): NodeCondition['status'] =>
+  text === 'True' || text === 'False' ? text : 'Unknown'
+
+const conditionOf = (raw: v.InferOutput<typeof conditionSchema>): NodeCondition =>
+  Object.freeze({
+    type: raw.type,
+    status: statusOf(raw.status),
+    ...(raw.reason === undefined ? {} : { reason: raw.reason }),
+    ...(raw.message === undefined ? {} : { message: raw.message }),
+    ...(typeof raw.lastTransitionTime === 'string'
+      ? { lastTransitionTime: raw.lastTransitionTime }
+      : {}),
+  })
+
+/**
+ * A Node of the API, cut down and frozen. What is left out can be collected: a kubelet's Node is ten times as large.
+ * @throws InvalidInputError when a field that we use is not what the API promises.
+ */
+export const parseNodeView = (raw: unknown): NodeView => {
+  const { metadata, spec, status } = parseWith(nodeSchema, 'Node', raw)
+  const addresses = status.addresses.filter(
+    ({ type, address }) => type === 'InternalIP' && isIP(address) !== 0,
+  )
+  const conditions = status.conditions.filter(({ type }) => KEPT_CONDITIONS.has(type))
+  return Object.freeze({
+    name: parseNodeName(metadata.name),
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    labels: Object.freeze(metadata.labels),
+    annotations: Object.freeze(keptAnnotations(metadata.annotations)),
+    taints: Object.freeze(spec.taints.map(taintOf)),
+    internalIPs: Object.freeze(addresses.map(({ address }) => address)),
+    conditions: Object.freeze(conditions.map(conditionOf)),
+  })
+}

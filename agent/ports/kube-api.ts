@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeView } from '../../core/node.js'
+import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
+import type { Watching, WatchSink } from '../../kube/client/watching.js'
+
+/** A ConfigMap or a Secret (values decoded from base64), by name. Frozen. */
+export interface DataView {
+  readonly name: string
+  readonly resourceVersion: string
+  readonly data: Readonly<Record<string, string>>
+}
+
+/** A coordination.k8s.io/v1 Lease. */
+export interface LeaseView {
+  readonly name: string
+  readonly resourceVersion: string
+  readonly holderIdentity: string | undefined
+  readonly renewTime: string | undefined
+  readonly leaseDurationSeconds: number | undefined
+  /**
+   * The write that `renewTime` is from, by the apiserver's own account (`managedFields`): whether an agent made it, and
+   * when, in epoch ms of the apiserver's clock, in whole seconds. Undefined where the server keeps no account.
+   */
+  readonly renewal: { readonly isByAgent: boolean; readonly at: number } | undefined
+}
+
+/** Who writes for us, as `managedFields` and Events say it. */
+export const WRITER = 'edge-health'
+
+/** An Event about a Node, in the words of events.k8s.io/v1. */
+export interface NodeEvent {
+  readonly node: string
+  readonly nodeUid: string
+  readonly type: 'Normal' | 'Warning'
+  /** CamelCase, for machines: `PeersCondemned`. */
+  readonly reason: string
+  readonly action: string
+  /** In words, at most 1024 characters. */
+  readonly note: string
+  readonly reportingInstance: string
+}
+
+/**
+ * The Kubernetes API in the agent's words. Every call rejects with KubeStatusError (the server said no),
+ * KubeUnreachableError (no answer), CredentialsError, WithheldError (the guard said no), or the signal's reason.
+ */
+export interface KubeApi {
+  /** Nodes by label selector ('' is all) or one node by name. */
+  watchNodes(pick: { selector: string } | { name: string }, sink: WatchSink<NodeView>): Watching
+  watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching
+  watchSecret(namespace: string, name: string, sink: WatchSink<DataView>): Watching
+  getNode(name: string, signal: AbortSignal): Promise<NodeView>
+  patchNode(
+    name: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<NodeView>
+  /** Patches through the status subresource; metadata may change with it, the spec may not. */
+  patchNodeStatus(
+    name: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<NodeView>
+  /** The node's Lease in kube-node-lease. */
+  getLease(node: string, signal: AbortSignal): Promise<LeaseView>
+  patchLease(
+    node: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+    guard?: WriteGuard,
+  ): Promise<LeaseView>
+  createEvent(event: NodeEvent, signal: AbortSignal): Promise<void>
+  /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
+  ping(signal: AbortSignal): Promise<void>
+  /**
+   * What the apiserver's clock shows now, at least, in epoch ms: the `Date` of its newest answer and the time since.
+   * It is never ahead of that clock, and about a second behind. Undefined until an answer had one.
+   */
+  serverTime(): number | undefined
+  /** Ends all watches and connections. */
+  close(): Promise<void>
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+import { dirname, join, resolve } from 'node:path'
+import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js'
+import * as v from 'valibot'
+import { parse as parseYaml } from 'yaml'
+import { CredentialsError } from '../../core/errors.js'
+import { parseWith } from '../../core/parse.js'
+import { discreetReason } from './file-reader.js'
+
+/** PEM text, or the file that holds it and may be replaced while we run. */
+export type Pem = { readonly text: string } | { readonly file: string }
+
+/** A command that prints an ExecCredential (client.authentication.k8s.io). */
+export interface ExecCommand {
+  readonly apiVersion: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Who we are to the apiserver. */
+export type Identity =
+  | { readonly kind: 'anonymous' }
+  | { readonly kind: 'token'; readonly token: string }
+  | { readonly kind: 'token-file'; readonly file: string }
+  | { readonly kind: 'basic'; readonly user: string; readonly password: string }
+  | { readonly kind: 'exec'; readonly exec: ExecCommand }
+
+/** Where the apiserver is and how to reach it, before any file that it names was read. */
+export interface Access {
+  readonly server: URL
+  readonly ca: Pem | undefined
+  readonly insecure: boolean
+  readonly serverName: string | undefined
+  readonly certificate: { readonly cert: Pem; readonly key: Pem } | undefined
+  readonly identity: Identity
+  readonly impersonate: string | undefined
+}
+
+/** @throws CredentialsError unless `text` is an http or https address. */
+export const parseServer = (from: string, text: string): URL => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new CredentialsError(`${from}: the server must be an http or https address, got ${text}`)
+  return url
+}
+
+/** What the library's own reading of a user leaves out. */
+const extrasSchema = v.object({
+  users: v.nullish(
+    v.array(
+      v.object({
+        name: v.string(),
+        user: v.nullish(v.object({ tokenFile: v.nullish(v.string()) })),
+      }),
+    ),
+    [],
+  ),
+  'current-context': v.nullish(v.string(), ''),
+})
+
+const execSchema = v.object({
+  apiVersion: v.optional(v.string(), 'client.authentication.k8s.io/v1'),
+  command: v.pipe(v.string(), v.minLength(1)),
+  args: v.nullish(v.array(v.string()), []),
+  env: v.nullish(v.array(v.object({ name: v.string(), value: v.string() })), []),
+})
+
+type Cluster = ReturnType<typeof newClusters>[number]
+type User = ReturnType<typeof newUsers>[number]
+
+const named = <T extends { readonly name: string }>(
+  from: string,
+  kind: string,
+  list: readonly T[],
+  name: string,
+): T => {
+  const found = list.find(entry => entry.name === name)
+  if (found === undefined) throw new CredentialsError(`${from} has no ${kind} "${name}"`)
+  return found
+}
+
+const pemOf = (folder: string, file?: string | null, base64?: string | null): Pem | undefined => {
+  if (typeof file === 'string' && file !== '') return { file: resolve(folder, file) }
+  if (typeof base64 !== 'string' || base64 === '') return undefined
+  return { text: Buffer.from(base64, 'base64').toString('utf8') }
+}
+
+/** As kubectl: a command with a slash is relative to the kubeconfig, one without is looked up in PATH. */
+const execOf = (folder: string, raw: unknown): ExecCommand => {
+  const exec = parseWith(execSchema, 'exec plugin', raw)
+  return {
+    apiVersion: exec.apiVersion,
+    command: exec.command.includes('/') ? resolve(folder, exec.command) : exec.command,
+    args: exec.args,
+    env: Object.fromEntries(exec.env.map(({ name, value }) => [name, value])),
+  }
+}
+
+const identityOf = (folder: string, user: User, tokenFile: string | undefined): Identity => {
+  if (tokenFile !== undefined && tokenFile !== '')
+    return { kind: 'token-file', file: resolve(folder, tokenFile) }
+  if (typeof user.token === 'string' && user.token !== '')
+    return { kind: 'token', token: user.token }
+  if (user.exec) return { kind: 'exec', exec: execOf(folder, user.exec) }
+  if (user.authProvider)
+    throw new CredentialsError(`user "${user.name}" has an auth-provider; use an exec plugin`)
+  if (typeof user.username === 'string' && user.username !== '')
+    return { kind: 'basic', user: user.username, password: user.password ?? '' }
+  return { kind: 'anonymous' }
+}
+
+const certificateOf = (folder: string, user: User): Access['certificate'] => {
+  const cert = pemOf(folder, user.certFile, user.certData)
+  const key = pemOf(folder, user.keyFile, user.keyData)
+  if ((cert === undefined) !== (key === undefined))
+    throw new CredentialsError(`user "${user.name}" has a client certificate without its key`)
+  return cert === undefined || key === undefined ? undefined : { cert, key }
+}
+
+const refuseProxy = (from: string, cluster: Cluster): void => {
+  if (cluster.proxyUrl)
+    throw new CredentialsError(`${from}: proxy-url of cluster "${cluster.name}" is not supported`)
+}
+
+const parseAccess = (path: string, text: string): Access => {
+  const folder = dirname(path)
+  const raw = parseYaml(text, { prettyErrors: false }) as Record<string, unknown>
+  const extras = parseWith(extrasSchema, 'kubeconfig', raw)
+  const current = extras['current-context']
+  const context = named('it', 'context', newContexts(raw['contexts']), current)
+  const cluster = named('it', 'cluster', newClusters(raw['clusters']), context.cluster)
+  const user = named('it', 'user', newUsers(raw['users']), context.user)
+  const tokenFile = extras.users.find(entry => entry.name === user.name)?.user?.tokenFile
+  refuseProxy('it', cluster)
+  return {
+    server: parseServer('it', cluster.server),
+    ca: pemOf(folder, cluster.caFile, cluster.caData),
+    insecure: cluster.skipTLSVerify,
+    serverName: cluster.tlsServerName ?? undefined,
+    certificate: certificateOf(folder, user),
+    identity: identityOf(folder, user, tokenFile ?? undefined),
+    impersonate: user.impersonateUser ?? undefined,
+  }
+}
+
+/**
+ * The current context of a kubeconfig.
+ * @throws CredentialsError that names the file and what is wrong with it.
+ */
+export const kubeconfigAccess = (path: string, text: string): Access => {
+  try {
+    return parseAccess(path, text)
+  } catch (cause) {
+    // No `cause`: its text may quote a secret.
+    throw new CredentialsError(`kubeconfig ${path}: ${discreetReason(cause)}`)
+  }
+}
+
+/** A Pod's own service account. Its token never travels unencrypted: over plain http we are anonymous. */
+export const serviceAccountAccess = (folder: string, server: URL): Access => {
+  const encrypted = server.protocol === 'https:'
+  return {
+    server,
+    ca: encrypted ? { file: join(folder, 'ca.crt') } : undefined,
+    insecure: false,
+    serverName: undefined,
+    certificate: undefined,
+    identity: encrypted
+      ? { kind: 'token-file', file: join(folder, 'token') }
+      : { kind: 'anonymous' },
+    impersonate: undefined,
+  }
+}
+
+/** An apiserver that asks for no credentials, such as a proxy on this node. */
+export const anonymousAccess = (server: URL): Access => ({
+  server,
+  ca: undefined,
+  insecure: false,
+  serverName: undefined,
+  certificate: undefined,
+  identity: { kind: 'anonymous' },
+  impersonate: undefined,
+})

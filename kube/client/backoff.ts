@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Random } from '../../core/random.js'
+
+const FIRST_MS = 500
+const LAST_MS = 30_000
+
+/** How long to wait after attempts that came to nothing: 0.5 s, doubled each time, to 30 s. */
+export class Backoff {
+  readonly #random: Random
+  #hasExpired = false
+  /** Attempts in a row that came to nothing, or have not yet proved to be a success. */
+  failures = 0
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  succeeded(): void {
+    this.failures = 0
+    this.#hasExpired = false
+  }
+
+  /** After a long cut the first answer is a 410 as a rule. The server is back: list soon; but this holds once only. */
+  expired(): void {
+    if (this.#hasExpired) return
+    this.#hasExpired = true
+    this.failures = 1
+  }
+
+  /** 0.7 … 1 of the nominal wait, so that agents which lost the same server do not come back together. */
+  waitMs(): number {
+    const doublings = Math.min(10, Math.max(0, this.failures - 1))
+    const share = 0.7 + (0.3 * this.#random.below(1_001)) / 1_000
+    return Math.min(LAST_MS, FIRST_MS * 2 ** doublings) * share
+  }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+import type http from 'node:http'
+import * as v from 'valibot'
+import type { Clock } from '../../core/clock.js'
+import {
+  CredentialsError,
+  KubeStatusError,
+  KubeUnreachableError,
+  reasonOf,
+  WithheldError,
+} from '../../core/errors.js'
+import { CallLife } from './call-life.js'
+import type { TypedBody } from './codec.js'
+import type { Credentials, Material } from './credentials.js'
+import {
+  exchange,
+  nameOf,
+  NoAnswerError,
+  readBody,
+  type Exchange,
+  type KubeCall,
+} from './exchange.js'
+import { parseRetryAfter, retryAfterOf } from './retry-after.js'
+import { onSilence } from './silence.js'
+import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
+
+/** Limits of one call. */
+export interface CallLimits {
+  /** For the whole answer; with `idleMs` for its headers alone. */
+  readonly timeoutMs: number
+  /** An answer that has begun may take as long as it likes, but not be silent for longer than this. */
+  readonly idleMs?: number
+  readonly maxBytes: number
+}
+
+const MAX_ERROR_BYTES = 64 * 1024
+
+const statusSchema = v.object({
+  reason: v.optional(v.string(), ''),
+  message: v.optional(v.string(), ''),
+  details: v.optional(v.object({ retryAfterSeconds: v.optional(v.unknown()) })),
+})
+
+/**
+ * Whether sending it twice does what sending it once does. Not so with a version to write over: the server may have
+ * carried the first one out, and would refuse the second for a success.
+ */
+const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
+  if (method === 'GET') return true
+  const isMerge = body?.type.includes('merge-patch') ?? false
+  return isMerge && !body!.text.includes('"resourceVersion"')
+}
+
+const parseStatus = (text: string): v.InferOutput<typeof statusSchema> => {
+  try {
+    return v.parse(statusSchema, JSON.parse(text))
+  } catch {
+    // Not a Status: a proxy in between, or an apiserver that is not up yet. Its first words are better than nothing.
+    return { reason: '', message: text.trim().slice(0, 200) }
+  }
+}
+
+/** Wait for something that takes no signal, but not beyond ours. */
+const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+
+const sameMaterial = (a: Material, b: Material): boolean =>
+  a === b ||
+  (a.tls === b.tls &&
+    a.server.href === b.server.href &&
+    JSON.stringify(a.headers) === JSON.stringify(b.headers))
+
+/** What the port promises already, and says more than "unreachable". */
+const isOwnWord = (error: unknown): boolean =>
+  error instanceof KubeStatusError ||
+  error instanceof CredentialsError ||
+  error instanceof WithheldError
+
+/**
+ * Requests to one apiserver over kept connections. Every call rejects with KubeStatusError, KubeUnreachableError,
+ * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
+ */
+export class KubeClient {
+  readonly #credentials: Credentials
+  readonly #clock: Clock
+  readonly #lives = new Set<CallLife>()
+  #kept: KeptAgent | undefined
+  #isClosed = false
+  /** The newest `Date` of a success, and when it came. */
+  #served: { readonly dateMs: number; readonly at: number } | undefined
+
+  constructor(credentials: Credentials, clock: Clock) {
+    this.#credentials = credentials
+    this.#clock = clock
+  }
+
+  /** What the server's clock shows at least: its `Date`, which leaves the fraction out, and the time since. */
+  serverTime(): number | undefined {
+    if (this.#served === undefined) return undefined
+    return this.#served.dateMs + this.#clock.now() - this.#served.at
+  }
+
+  /** Send, and parse the answer as JSON. */
+  async json(call: KubeCall, limits: CallLimits, signal: AbortSignal): Promise<unknown> {
+    const { bytes } = await this.body(call, limits, signal)
+    try {
+      return JSON.parse(bytes.toString('utf8')) as unknown
+    } catch (cause) {
+      throw new KubeUnreachableError(nameOf(call), 'the answer is not JSON', { cause })
+    }
+  }
+
+  /** Send, and read the whole answer. */
+  async body(call: KubeCall, limits: CallLimits, signal: AbortSignal): Promise<TypedBody> {
+    return this.#whole(call, limits, signal, inner => this.#accepted(call, inner))
+  }
+
+  /** Send, and tell the HTTP status, whatever it is. */
+  async status(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<number> {
+    const limits = { timeoutMs, maxBytes: MAX_ERROR_BYTES }
+    const { status } = await this.#whole(call, limits, signal, inner => this.#believed(call, inner))
+    return status
+  }
+
+  /**
+   * Send, and hand out the answer while it is still coming; the caller must `end` it. The time limit is for its
+   * headers. What breaks the body later comes to its reader as Node.js tells it.
+   */
+  async open(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<Exchange> {
+    const life = this.#begin(timeoutMs, signal)
+    try {
+      const answer = await this.#accepted(call, life.signal)
+      life.untime()
+      return { ...answer, end: () => answer.end().finally(() => life.end()) }
+    } catch (error) {
+      life.end()
+      throw this.#translate(call, error, life)
+    }
+  }
+
+  /** Give up all calls and connections; resolves when they are gone. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const ends = [...this.#lives].map(life => life.ended)
+    for (const life of this.#lives) life.close()
+    await Promise.all(ends)
+    this.#kept?.agent.destroy()
+  }
+
+  #begin(timeoutMs: number, signal: AbortSignal): CallLife {
+    const life = new CallLife(this.#clock, timeoutMs, signal)
+    this.#lives.add(life)
+    void life.ended.then(() => this.#lives.delete(life))
+    if (this.#isClosed) life.close()
+    return life
+  }
+
+  async #whole(
+    call: KubeCall,
+    limits: CallLimits,
+    signal: AbortSignal,
+    send: (inner: AbortSignal) => Promise<Exchange>,
+  ): Promise<TypedBody & { readonly status: number }> {
+    const life = this.#begin(limits.timeoutMs, signal)
+    try {
+      const answer = await send(life.signal)
+      try {
+        const bytes = await this.#read(answer, limits, life)
+        const { statusCode, headers } = answer.response
+        const { 'content-type': type = '', warning } = headers
+        return { status: statusCode!, type, warning, bytes }
+      } finally {
+        await answer.end()
+      }
+    } catch (error) {
+      throw this.#translate(call, error, life)
+    } finally {
+      life.end()
+    }
+  }
+
+  /** A whole body: as fast as `timeoutMs` wants it or, with `idleMs`, for as long as it flows. */
+  async #read(answer: Exchange, { maxBytes, idleMs }: CallLimits, life: CallLife): Promise<Buffer> {
+    if (idleMs === undefined) return readBody(answer, maxBytes)
+    life.untime()
+    const { socket } = answer.response
+    const stop = onSilence({ clock: this.#clock, idleMs }, socket, () => life.silence(idleMs))
+    try {
+      return await readBody(answer, maxBytes)
+    } finally {
+      stop()
+    }
+  }
+
+  /** Into the errors that the port promises. */
+  #translate(call: KubeCall, error: unknown, life: CallLife): unknown {
+    if (life.cutBy === 'caller') return life.signal.reason as unknown
+    const cause = life.cutBy === undefined ? error : (life.signal.reason as unknown)
+    if (isOwnWord(cause)) return cause
+    // A kept connection whose peer went away without a word stays silent: its siblings are likely to do the same.
+    if (life.cutBy === 'deadline' && this.#kept !== undefined) dropIdle(this.#kept.agent)
+    return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
+  }
+
+  /** Send; an answer that is no success is thrown. */
+  async #accepted(call: KubeCall, signal: AbortSignal): Promise<Exchange> {
+    const answer = await this.#believed(call, signal)
+    const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
+    if (status >= 200 && status < 300) {
+      // A proxy in between may answer failures by a clock of its own.
+      const dateMs = Date.parse(headers.date ?? '')
+      if (!Number.isNaN(dateMs)) this.#served = { dateMs, at: this.#clock.now() }
+      return answer
+    }
+    try {
+      const { reason, message, details } = parseStatus(
+        (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8'),
+      )
+      const retryAfterMs =
+        parseRetryAfter(headers['retry-after'], this.#clock.wall()) ??
+        retryAfterOf(details?.retryAfterSeconds)
+      throw new KubeStatusError(nameOf(call), {
+        status,
+        reason: reason === '' ? statusMessage : reason,
+        message,
+        retryAfterMs,
+      })
+    } finally {
+      await answer.end()
+    }
+  }
+
+  /** Send; when the server does not believe us and our credentials have changed meanwhile, send again. */
+  async #believed(call: KubeCall, signal: AbortSignal): Promise<Exchange> {
+    const used = await orAborted(this.#credentials.material(), signal)
+    const answer = await this.#send(call, used, signal)
+    if (answer.response.statusCode !== 401) return answer
+    this.#credentials.refused()
+    try {
+      const next = await orAborted(this.#credentials.material(), signal)
+      if (sameMaterial(used, next)) return answer
+      await answer.end()
+      return await this.#send(call, next, signal)
+    } catch (error) {
+      await answer.end()
+      throw error
+    }
+  }
+
+  /** Send; once more when a kept connection turned out to be dead. */
+  async #send(call: KubeCall, material: Material, signal: AbortSignal): Promise<Exchange> {
+    const agent = this.#agentFor(material)
+    try {
+      return await exchange(call, material, agent, signal)
+    } catch (error) {
+      if (!(error instanceof NoAnswerError)) throw error
+      if (!error.wasStale) throw error.cause
+      dropIdle(agent)
+      if (!mayBeRepeated(call)) throw error.cause
+    }
+    try {
+      return await exchange(call, material, agent, signal)
+    } catch (error) {
+      throw error instanceof NoAnswerError ? error.cause : error
+    }
+  }
+
+  #agentFor({ tls }: Material): http.Agent {
+    if (this.#kept?.tls !== tls || this.#kept === undefined) {
+      // Calls that run keep their connections until they end; new ones are made with what is valid now.
+      if (this.#kept !== undefined) retire(this.#kept.agent)
+      this.#kept = { tls, agent: makeAgent(tls) }
+    }
+    return this.#kept.agent
+  }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+import http, { type ClientRequest, type IncomingMessage } from 'node:http'
+import https from 'node:https'
+import { pipeline, type Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { WithheldError } from '../../core/errors.js'
+import { readWhole } from '../../net/read-whole.js'
+import type { WriteGuard } from './write.js'
+import type { Material } from './credentials.js'
+
+/** One HTTP request, as the apiserver gets it. */
+export interface KubeCall {
+  readonly method: 'GET' | 'PATCH' | 'POST'
+  /** With its query. */
+  readonly path: string
+  readonly body?: { readonly type: string; readonly text: string }
+  /** @default 'application/json' */
+  readonly accept?: string
+  /** Ask for gzip; for answers that may be large. */
+  readonly compressed?: boolean
+  readonly guard?: WriteGuard | undefined
+}
+
+/** `PATCH /api/v1/nodes/n1`: how errors and logs name a call. */
+export const nameOf = (call: KubeCall): string => `${call.method} ${call.path.split('?', 1)[0]!}`
+
+/** A request whose answer has begun. */
+export interface Exchange {
+  readonly response: IncomingMessage
+  /** The body, inflated where the server deflated it. */
+  readonly body: Readable
+  /** Give up what is left of the answer; resolves when the request's connection is closed or free again. */
+  end(): Promise<void>
+}
+
+/** How a request failed before its answer began. */
+export class NoAnswerError extends Error {
+  /** It went out on a kept connection that proved dead: the server may never have seen it. */
+  readonly wasStale: boolean
+  constructor(cause: Error, wasStale: boolean) {
+    super(cause.message, { cause })
+    this.wasStale = wasStale
+  }
+}
+
+const headersOf = (call: KubeCall, material: Material): Record<string, string | number> => ({
+  accept: call.accept ?? 'application/json',
+  'user-agent': 'edge-health',
+  ...(call.compressed === true ? { 'accept-encoding': 'gzip' } : {}),
+  ...(call.body === undefined
+    ? {}
+    : {
+        'content-type': call.body.type,
+        'content-length': Buffer.byteLength(call.body.text),
+      }),
+  ...material.headers,
+})
+
+const startRequest = (call: KubeCall, material: Material, agent: http.Agent): ClientRequest => {
+  const { server } = material
+  const request = (server.protocol === 'https:' ? https : http).request({
+    protocol: server.protocol,
+    // URL keeps the brackets of an IPv6 address, sockets do not take them.
+    hostname: server.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: server.port,
+    method: call.method,
+    path: server.pathname.replace(/\/$/, '') + call.path,
+    headers: headersOf(call, material),
+    agent,
+  })
+  return request
+}
+
+/** Tell when the request has a connection that takes its bytes at once. */
+const whenConnected = (request: ClientRequest, ready: () => void): void => {
+  request.once('socket', socket => {
+    // Missing in Node's types; a plain socket has none.
+    const { secureConnecting } = socket as { secureConnecting?: boolean }
+    if (secureConnecting === true) socket.once('secureConnect', ready)
+    else if (socket.connecting) socket.once('connect', ready)
+    else ready()
+  })
+}
+
+/** Send it; one with a guard only when its connection is open and the guard has nothing against it. */
+const send = (request: ClientRequest, call: KubeCall): void => {
+  const { guard, body } = call
+  if (guard === undefined) {
+    request.end(body?.text)
+    return
+  }
+  whenConnected(request, () => {
+    const reason = guard()
+    if (reason === undefined) request.end(body?.text)
+    else request.destroy(new WithheldError(nameOf(call), reason))
+  })
+}
+
+const closed = (request: ClientRequest): Promise<void> =>
+  new Promise(resolve => {
+    if (request.closed) resolve()
+    else request.once('close', resolve)
+  })
+
+const bodyOf = (response: IncomingMessage): Readable => {
+  if (response.headers['content-encoding'] !== 'gzip') return response
+  const inflated = createGunzip()
+  // Errors reach the reader through `inflated`.
+  pipeline(response, inflated, () => undefined)
+  return inflated
+}
+
+/**
+ * Send a request; resolves when the answer's headers are there. The signal ends it at any time, later too.
+ * Rejects with NoAnswerError, with the request's connection already gone.
+ */
+export const exchange = async (
+  call: KubeCall,
+  material: Material,
+  agent: http.Agent,
+  signal: AbortSignal,
+): Promise<Exchange> => {
+  const request = startRequest(call, material, agent)
+  const abort = (): void => {
+    request.destroy(new Error('aborted'))
+  }
+  const gone = closed(request)
+  signal.addEventListener('abort', abort, { once: true })
+  void gone.then(() => signal.removeEventListener('abort', abort))
+  if (signal.aborted) abort()
+  let response: IncomingMessage
+  try {
+    response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request.once('response', resolve)
+      request.once('error', reject)
+      send(request, call)
+    })
+  } catch (error) {
+    await gone
+    const { code } = error as NodeJS.ErrnoException
+    const wasStale = request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
+    throw new NoAnswerError(error as Error, wasStale && !signal.aborted)
+  }
+  // After the answer began, trouble reaches the reader of the body; a second report would be an uncaught one.
+  request.on('error', () => undefined)
+  response.on('error', () => undefined)
+  // A watch may be silent for a minute: let the kernel look after its peer.
+  response.socket.setKeepAlive(true, 30_000)
+  return {
+    response,
+    body: bodyOf(response),
+    end: () => {
+      if (!response.complete) request.destroy()
+      else response.resume()
+      return gone
+    },
+  }
+}
+
+/**
+ * Read a whole body.
+ * @throws RangeError when it is larger than `maxBytes` (after inflating); else what broke the connection.
+ */
+export const readBody = ({ body }: Exchange, maxBytes: number): Promise<Buffer> =>
+  readWhole(body, maxBytes, () => new RangeError(`the answer is larger than ${maxBytes} bytes`))

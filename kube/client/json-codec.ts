@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError, KubeUnreachableError, reasonOf } from '../../core/errors.js'
+import { BrokenStreamError, type Codec, type EventReader, type Page } from './codec.js'
+import { parseExactJson } from './exact-json.js'
+import { LineCutter } from './lines.js'
+import { parseWatchEvent, rawName, type WatchEvent } from './watch-event.js'
+
+const MAX_LINE_BYTES = 8 * 1024 * 1024
+
+const parseJson = (path: string, text: string): unknown => {
+  try {
+    return parseExactJson(text)
+  } catch (cause) {
+    throw new KubeUnreachableError(`GET ${path}`, 'the answer is not JSON', { cause })
+  }
+}
+
+/** A list as JSON. @throws KubeUnreachableError for what is none. */
+export const parseJsonPage = (path: string, text: string): Page<unknown> => {
+  const { items, metadata } = (parseJson(path, text) ?? {}) as {
+    items?: unknown
+    metadata?: { resourceVersion?: unknown; continue?: unknown }
+  }
+  const version = metadata?.resourceVersion
+  // Go writes an empty list as null in places.
+  const list = items ?? []
+  if (typeof version !== 'string' || version === '' || !Array.isArray(list))
+    throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
+  const next = metadata?.continue
+  return { items: list, version, next: typeof next === 'string' ? next : '' }
+}
+
+const parseLine = (what: string, line: string): WatchEvent => {
+  try {
+    return parseWatchEvent(what, line)
+  } catch (error) {
+    if (error instanceof InvalidInputError) throw new BrokenStreamError(reasonOf(error))
+    throw error
+  }
+}
+
+/** Reads a watch that is written as lines of JSON. */
+export class LineReader implements EventReader<unknown> {
+  readonly #cutter = new LineCutter(MAX_LINE_BYTES)
+  readonly #what: string
+
+  constructor(what: string) {
+    this.#what = what
+  }
+
+  get pending(): number {
+    return this.#cutter.pending
+  }
+
+  *push(chunk: Buffer): Iterable<WatchEvent> {
+    try {
+      for (const line of this.#cutter.push(chunk)) yield parseLine(this.#what, line)
+    } catch (error) {
+      throw error instanceof RangeError ? new BrokenStreamError(error.message) : error
+    }
+  }
+}
+
+/** JSON, as every server speaks it. */
+export const jsonCodec: Codec<unknown> = {
+  accept: { list: 'application/json', watch: 'application/json' },
+  parsePage: (path, { bytes }) => parseJsonPage(path, bytes.toString('utf8')),
+  makeReader: what => new LineReader(what),
+  nameOf: rawName,
+}

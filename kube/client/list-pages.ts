@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
+import type { KubeClient } from './client.js'
+import type { Codec, Page } from './codec.js'
+
+/** What to list, and in what portions. */
+export interface ListRequest<R> {
+  readonly codec: Codec<R>
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  /** 0: all of it in one page. */
+  readonly pageSize: number
+  /** For the headers of each page, and for each silence within it. */
+  readonly timeoutMs: number
+}
+
+/** How much one page may hold: 500 Nodes with 50 images each are 10 MB. */
+const MAX_PAGE_BYTES = 64 * 1024 * 1024
+/** A server that never stops continuing is broken. */
+const MAX_PAGES = 2_000
+
+/** Path and query of a request. */
+export const pathOf = (path: string, query: Readonly<Record<string, string>>): string => {
+  const text = new URLSearchParams(query).toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** What a list says beside its objects. */
+interface ListEnd {
+  /** The version to watch from. */
+  readonly version: string
+  /** What the server warns of. */
+  readonly warning: string | undefined
+}
+
+/** One run over all pages; `take` gets each raw object, so that a page's text is garbage before the next arrives. */
+const walk = async <R>(
+  client: KubeClient,
+  request: ListRequest<R>,
+  signal: AbortSignal,
+  take: (raw: R) => void,
+): Promise<ListEnd | 'expired'> => {
+  const { path, query, pageSize, timeoutMs, codec } = request
+  let next = ''
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const limit = pageSize === 0 ? {} : { limit: String(pageSize) }
+    const paging = { ...query, ...limit, ...(next === '' ? {} : { continue: next }) }
+    const call = {
+      method: 'GET',
+      path: pathOf(path, paging),
+      accept: codec.accept.list,
+      compressed: true,
+    } as const
+    let answer: Page<R>
+    let warning: string | undefined
+    try {
+      const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
+      const body = await client.body(call, limits, signal)
+      answer = codec.parsePage(path, body)
+      warning = body.warning
+    } catch (error) {
+      if (next !== '' && error instanceof KubeStatusError && error.status === 410) return 'expired'
+      throw error
+    }
+    answer.items.forEach(take)
+    if (answer.next === '') return { version: answer.version, warning }
+    next = answer.next
+  }
+  throw new KubeUnreachableError(`GET ${path}`, `the list has more than ${MAX_PAGES} pages`)
+}
+
+/**
+ * A full list: all objects as `parse` makes them (undefined leaves one out), and what it says beside them.
+ * When the server forgets the list's version between two pages the list starts again, once, in one page: whoever was too
+ * slow for the first would be too slow again.
+ */
+export const listAll = async <R, T>(
+  client: KubeClient,
+  request: ListRequest<R>,
+  signal: AbortSignal,
+  parse: (raw: R) => T | undefined,
+): Promise<ListEnd & { readonly items: T[] }> => {
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const items: T[] = []
+    const pageSize = attempt === 0 ? request.pageSize : 0
+    const end = await walk(client, { ...request, pageSize }, signal, raw => {
+      const item = parse(raw)
+      if (item !== undefined) items.push(item)
+    })
+    if (end !== 'expired') return { items, ...end }
+  }
+  throw new KubeUnreachableError(`GET ${request.path}`, 'the list expired twice between two pages')
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import { reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import type { WatchSink } from './watching.js'
+import type { Codec } from './codec.js'
+
+/** What to follow, and who wants to know. */
+export interface WatchSpec<T, R = unknown> {
+  /** As logs and errors call it: `nodes`. */
+  readonly what: string
+  readonly path: string
+  /** Selectors. */
+  readonly query: Readonly<Record<string, string>>
+  /** @throws InvalidInputError for an object that cannot be used; it is logged once and left out. */
+  readonly parse: (raw: R) => T
+  readonly codec: Codec<R>
+  readonly sink: WatchSink<T>
+  /** Told of each list that the server refuses, by its HTTP status. */
+  readonly onRefused?: (status: number) => void
+  /** Told how far the server's state has come, after the sink was told of what changed until then. */
+  readonly onVersion?: (version: string) => void
+  /** Told with each list what the server warns its readers of, before the sink is told of the list. */
+  readonly onWarning?: (warning: string | undefined) => void
+}
+
+/** Complaints that are remembered; beyond that, broken objects are left out in silence. */
+const MAX_REFUSED = 1_000
+
+/** Between a list/watch and its sink: turns raw objects into views, and lets neither a bad object nor a bad sink end the watch. */
+export class Receiver<T, R> {
+  readonly #spec: WatchSpec<T, R>
+  readonly #log: Logger
+  /** Names and complaints of objects that were left out, so that each is logged once. */
+  readonly #refused = new Map<string, string>()
+
+  constructor(spec: WatchSpec<T, R>, log: Logger) {
+    this.#spec = spec
+    this.#log = log
+  }
+
+  /** The object as its users see it; undefined when it cannot be used. */
+  view(raw: R): T | undefined {
+    const name = this.#spec.codec.nameOf(raw)
+    try {
+      const item = this.#spec.parse(raw)
+      this.#refused.delete(name)
+      return item
+    } catch (error) {
+      const reason = reasonOf(error)
+      const isNews = this.#refused.get(name) !== reason && this.#refused.size < MAX_REFUSED
+      if (isNews) {
+        this.#refused.set(name, reason)
+        this.#log.warn('object left out', { what: this.#spec.what, name, reason })
+      }
+      return undefined
+    }
+  }
+
+  replace(items: readonly T[]): void {
+    this.#tell(() => this.#spec.sink.replace(items))
+  }
+
+  /** A broken object changes nothing: what is known of it from before stays. */
+  upsert(raw: R): void {
+    const item = this.view(raw)
+    if (item !== undefined) this.#tell(() => this.#spec.sink.upsert(item))
+  }
+
+  remove(name: string): void {
+    this.#refused.delete(name)
+    this.#tell(() => this.#spec.sink.remove(name))
+  }
+
+  #tell(call: () => void): void {
+    try {
+      call()
+    } catch (error) {
+      const { what } = this.#spec
+      this.#log.error('bug: the receiver of a watch threw', { what, error: reasonOf(error) })
+    }
+  }
+}

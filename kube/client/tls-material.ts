@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+import { createSecureContext, type SecureContext } from 'node:tls'
+import { CredentialsError, reasonOf } from '../../core/errors.js'
+
+/** What a connection needs for TLS. The same object as long as nothing changed, so that connections can be kept. */
+export interface TlsMaterial {
+  readonly secureContext: SecureContext
+  readonly rejectUnauthorized: boolean
+  readonly servername: string | undefined
+}
+
+/** What TLS material is made of; PEM texts. */
+export interface TlsParts {
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  readonly insecure: boolean
+  readonly servername: string | undefined
+}
+
+/** OpenSSL skips what it does not know in a bundle: then nobody would be trusted, and no error would say why. */
+const checkAuthority = (ca: string | undefined): void => {
+  if (ca !== undefined && !ca.includes('-----BEGIN'))
+    throw new CredentialsError('broken certificate authority: it is not PEM')
+}
+
+/** OpenSSL checks here that the parts are PEM and that the key belongs to the certificate. */
+export const makeTls = (parts: TlsParts): TlsMaterial => {
+  const { ca, cert, key, insecure, servername } = parts
+  checkAuthority(ca)
+  try {
+    const secureContext = createSecureContext({
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    })
+    return Object.freeze({ secureContext, rejectUnauthorized: !insecure, servername })
+  } catch (cause) {
+    throw new CredentialsError(
+      `broken certificate authority, client certificate or key: ${reasonOf(cause)}`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** Where a list/watch puts what it learns. Called in order, never at the same time; an exception of the sink is a bug. */
+export interface WatchSink<T> {
+  /** A full list arrived: this is everything. */
+  replace(items: readonly T[]): void
+  upsert(item: T): void
+  remove(name: string): void
+}
+
+/** How a list/watch is doing. */
+export interface WatchStatus {
+  readonly state: 'listing' | 'watching' | 'backing-off' | 'stopped'
+  /** Clock.now of the last answer, event or bookmark; −Infinity before the first. */
+  readonly lastHeardAt: number
+  /** Full lists so far. */
+  readonly lists: number
+  /** The last trouble in words; undefined since the last success. */
+  readonly trouble: string | undefined
+}
+
+/** A running list/watch. */
+export interface Watching {
+  readonly status: WatchStatus
+  /** Ends it; no sink call comes after the call of `stop`, and the promise resolves when its connection is gone. */
+  stop(): Promise<void>
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import t, { type Test } from 'tap'
+import { build, rawNode } from '../../support/built-kube.js'
+import { settle } from '../../support/fake-clock.js'
+import { answer, refusal, startScripted, type Step } from '../../support/scripted-server.js'
+
+const plain = async (t: Test, ...steps: Step[]) => {
+  const server = await startScripted()
+  server.script(...steps)
+  const built = build({
+    masterUrl: server.url,
+    environment: {},
+    serviceAccountFolder: '/nonexistent',
+  })
+  t.teardown(async () => {
+    await built.api.close()
+    await server.close()
+  })
+  return { server, ...built }
+}
+
+t.test(
+  'FW11: a page that flows may take as long as it likes; one that is silent may not',
+  async t => {
+    const { server, api, clock } = await plain(t)
+    const begun: Step = { kind: 'stream', lines: ['{"metadata":{"resourceVersion":"1"},'] }
+    server.script(begun, begun)
+    let listed: readonly unknown[] | undefined
+    const watching = api.watchNodes(
+      { selector: '' },
+      { replace: items => (listed = items), upsert: () => t.fail(), remove: () => t.fail() },
+    )
+    const slow = await server.request(0)
+    for (let second = 0; second < 180; second += 5) {
+      slow.write(' ')
+      await clock.advance(5_000)
+    }
+    t.equal(watching.status.trouble, undefined, 'three minutes, some bytes now and then')
+    await clock.advance(40_000)
+    await slow.gone
+    while (watching.status.trouble === undefined) await settle()
+    t.match(watching.status.trouble, /nothing heard for 30000 ms/)
+    await clock.advance(1_000)
+    const next = await server.request(1)
+    next.line(`"items":[${JSON.stringify(rawNode)}]}`)
+    next.end()
+    while (listed === undefined) await settle()
+    t.equal(listed.length, 1, 'and the next attempt has it')
+  },
+)
+
+t.test('FW11: a list that expired between two pages is asked for in one', async t => {
+  const { server, api } = await plain(t)
+  const page = (version: string, more?: string) =>
+    answer({ metadata: { resourceVersion: version, continue: more }, items: [rawNode] })
+  server.script(page('1', 'x'), refusal(410, 'Expired'), page('2'))
+  const listed = await new Promise<readonly unknown[]>(resolve =>
+    api.watchNodes(
+      { selector: '' },
+      { replace: resolve, upsert: () => t.fail(), remove: () => t.fail() },
+    ),
+  )
+  t.equal(listed.length, 1)
+  t.strictSame(
+    server.asked.slice(0, 3).map(({ query }) => [query.get('limit'), query.get('continue')]),
+    [
+      ['200', null],
+      ['200', 'x'],
+      [null, null],
+    ],
+  )
+})
