@@ -30,7 +30,10 @@ const requestOf = ({ resource, subresource, path, ...rest }: RecordedRequest): K
 })
 
 const base = join(import.meta.dirname, '..', '..', 'deploy', 'base')
-const grants = grantsOf(readManifests(base), { namespace: 'edge-system', name: 'edge-health' })
+const grants = grantsOf(readManifests(base), {
+  namespace: 'edge-system',
+  name: 'edge-health-agent',
+})
 
 const seams = { clock: systemClock, log: recordingLog() }
 const alive = new AbortController()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readManifests, readPatches } from '../support/manifests.js'
+import { readManifests } from '../support/manifests.js'
 import { grantsOf, idleGrants, rbacAllows, requestOf, type Grant } from '../support/rbac.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -43,7 +43,7 @@ const only = (kind: string, name: string) => {
   t.equal(found.length, 1, `there is one ${kind} ${name}`)
   return found[0]!
 }
-const daemonSet = only('DaemonSet', 'edge-health') as unknown as {
+const daemonSet = only('DaemonSet', 'edge-health-agent') as unknown as {
   spec: { template: { spec: PodSpec }; updateStrategy: { rollingUpdate: unknown } }
 }
 const pod = daemonSet.spec.template.spec
@@ -66,7 +66,7 @@ t.test('the pod lives on the node and asks for nothing else', t => {
     hostNetwork: true,
     dnsPolicy: 'Default',
     priorityClassName: 'system-node-critical',
-    serviceAccountName: 'edge-health',
+    serviceAccountName: 'edge-health-agent',
     terminationGracePeriodSeconds: 10,
     securityContext: {
       runAsNonRoot: true,
@@ -149,63 +149,7 @@ t.test('who the agent is comes from the downward API; where it is follows its No
   t.end()
 })
 
-t.test('every ConfigMap value is a string', t => {
-  const maps = objects.filter(object => object.kind === 'ConfigMap')
-  t.strictSame(maps.map(map => map.metadata.name).sort(), [
-    'edge-health-config',
-    'edge-health-zone-config',
-  ])
-  for (const map of maps) {
-    for (const value of Object.values(map['data'] as object)) t.type(value, 'string')
-  }
-  t.end()
-})
-
-const overlays = readdirSync(join(root, 'deploy', 'overlays'))
-const overlayFlags = overlays.flatMap(name =>
-  readPatches(join(root, 'deploy', 'overlays', name)).flatMap(({ patch }) =>
-    Array.isArray(patch)
-      ? patch
-          .map(operation => (operation as { value: unknown }).value)
-          .filter((value): value is string => typeof value === 'string' && value.startsWith('--'))
-      : [],
-  ),
-)
-
-t.test('overlays stand on the base and patch what is there', t => {
-  for (const name of overlays) {
-    const folder = join(root, 'deploy', 'overlays', name)
-    t.strictSame(readManifests(folder), objects, `${name} takes the whole base`)
-    for (const { target, patch } of readPatches(folder)) {
-      const kind = target ?? (patch as { kind: string }).kind
-      t.ok(
-        objects.some(object => object.kind === kind),
-        `${name} patches a ${kind} of the base`,
-      )
-    }
-  }
-  t.end()
-})
-
-const optionFiles = join(root, 'agent', 'options')
-const hasOptions = existsSync(join(optionFiles, 'definitions.ts'))
-t.test('every flag in the manifests is an option', { skip: !hasOptions }, async t => {
-  const { agentOptionSet } = (await import(join(optionFiles, 'definitions.ts'))) as {
-    agentOptionSet: { readonly definitions: readonly { readonly flag: string }[] }
-  }
-  const { profileNames } = (await import(join(optionFiles, 'profiles.ts'))) as {
-    profileNames: readonly string[]
-  }
-  const [command, ...flags] = agent.args!
-  t.equal(command, 'agent')
-  for (const flag of [...flags, ...overlayFlags]) {
-    const [, name = '', value = ''] = /^--([^=]+)=(.+)$/.exec(flag) ?? []
-    if (name === 'profile') t.ok(profileNames.includes(value), flag)
-    else t.ok(agentOptionSet.definitions.some(definition => definition.flag === name), flag) // prettier-ignore
-  }
-})
-
-const grants = grantsOf(objects, { namespace: 'edge-system', name: 'edge-health' })
+const grants = grantsOf(objects, { namespace: 'edge-system', name: 'edge-health-agent' })
 const inSystem = '/api/v1/namespaces/edge-system'
 const one = (kind: string, name: string, watch = '') =>
   `${inSystem}/${kind}?fieldSelector=metadata.name%3D${name}${watch}`
@@ -252,7 +196,7 @@ const denied: [method: string, url: string][] = [
   ['POST', '/apis/events.k8s.io/v1/namespaces/kube-system/events'],
   ['POST', '/api/v1/namespaces/default/events'],
   ['GET', '/api/v1/pods'],
-  ['POST', `${inSystem}/serviceaccounts/edge-health/token`],
+  ['POST', `${inSystem}/serviceaccounts/edge-health-agent/token`],
   ['GET', '/metrics'],
 ]
 
@@ -302,6 +246,6 @@ t.test('the reading of rules and requests', t => {
     name: 'x',
   })
   t.match(requestOf('GET', '/apis/a.b/v1'), { path: '/apis/a.b/v1' }, 'discovery is no resource')
-  t.throws(() => grantsOf([...objects].filter(o => o.kind !== 'ClusterRole'), { namespace: 'edge-system', name: 'edge-health' }), /no ClusterRole/) // prettier-ignore
+  t.throws(() => grantsOf([...objects].filter(o => o.kind !== 'ClusterRole'), { namespace: 'edge-system', name: 'edge-health-agent' }), /no ClusterRole/) // prettier-ignore
   t.end()
 })

@@ -35,7 +35,7 @@ interface Pod {
 const podOf = (name: string): Pod =>
   (named('DaemonSet', name) as { spec: { template: { spec: Pod } } }).spec.template.spec
 const pod = podOf('edge-health-wrapper')
-const agent = podOf('edge-health')
+const agent = podOf('edge-health-agent')
 const [wrapper] = pod.containers
 
 t.test('the pod lives on the node and asks for nothing else', t => {

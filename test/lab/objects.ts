@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the cluster beside the Nodes: deploy/base as it is, its key, one Pod of the DaemonSet per node, and a
+// What stands in the cluster beside the Nodes: deploy/base as it is in its namespace, its key, one Pod of the DaemonSet per node, and a
 // service with a Pod on each node, to see whom the control plane evicts.
 import { randomBytes } from 'node:crypto'
 import type { ApiClient, Json } from '../../sandbox/api-client.js'
@@ -7,8 +7,8 @@ import type { ControlPlane } from './control-plane/control-plane.js'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const AGENT_PODS = '/api/v1/namespaces/edge-system/pods'
-const DAEMON_SET = '/apis/apps/v1/namespaces/edge-system/daemonsets/edge-health'
-const ACCOUNT = '/api/v1/namespaces/edge-system/serviceaccounts/edge-health'
+const DAEMON_SET = '/apis/apps/v1/namespaces/edge-system/daemonsets/edge-health-agent'
+const ACCOUNT = '/api/v1/namespaces/edge-system/serviceaccounts/edge-health-agent'
 
 /** The zone's shared key, and the one that a rotation adds. */
 export interface Keys {
@@ -28,6 +28,7 @@ export const applyKeys = async (plane: ControlPlane, keys: Keys): Promise<void> 
 
 /** Everything that an operator applies, by an operator's commands. */
 export const applyDeploy = async (plane: ControlPlane, keys: Keys): Promise<void> => {
+  await plane.kubectl(['apply', '-k', 'deploy/components/namespace'])
   await plane.kubectl(['apply', '-k', 'deploy/base'])
   await applyKeys(plane, keys)
   await plane.kubectl(['create', 'service', 'clusterip', 'shop', '--tcp=80:80'])
@@ -54,7 +55,7 @@ export const createAgentPod = async (
   template: Template,
   signal: AbortSignal,
 ): Promise<string> => {
-  const name = `edge-health-${node}`
+  const name = `edge-health-agent-${node}`
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',

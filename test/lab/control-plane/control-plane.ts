@@ -52,7 +52,7 @@ rules:
 `
 
 /** The ServiceAccount of deploy/base, as the apiserver calls it. */
-export const AGENT_ACCOUNT = 'system:serviceaccount:edge-system:edge-health'
+export const AGENT_ACCOUNT = 'system:serviceaccount:edge-system:edge-health-agent'
 
 interface EtcdAnswer {
   readonly header: { readonly revision: string }
