@@ -17,6 +17,7 @@ import { chooseCells, runCells } from './run-cells.js'
 import { command } from './shell.js'
 import { runFuzz } from './wrapper/fuzz/fuzz.js'
 import { runInformers } from './wrapper/informers.js'
+import { runSuperEdge } from './superedge.js'
 import { runKubectl } from './wrapper/kubectl.js'
 
 const dir = process.env['LAB_DIR']!
@@ -130,6 +131,16 @@ const cells = async (options: LabOptions): Promise<boolean> => {
   return ok
 }
 
+const superedge = async (options: LabOptions): Promise<boolean> => {
+  const lab = await openLab(options, { ...parts, onCrash: crashed }, stop.signal)
+  try {
+    await lab.start(stop.signal)
+    return await runSuperEdge(lab, { agent: options.agent!, say, signal: stop.signal })
+  } finally {
+    await lab.stop()
+  }
+}
+
 const main = async (): Promise<boolean> => {
   const options = parseLabOptions(process.argv.slice(2))
   await command('ip', ['link', 'set', 'lo', 'up'])
@@ -145,6 +156,8 @@ const main = async (): Promise<boolean> => {
       const { signal } = stop
       return withApi(plane => runFuzz({ plane, say, script, seed, requests, signal }))
     }
+    case 'superedge':
+      return superedge(options)
     default:
       return cells(options)
   }

@@ -48,6 +48,8 @@ export class LabNode {
   state: 'running' | 'killed' | 'frozen' = 'running'
   isCut = false
   vouch: Vouch = 'lease'
+  /** Of its agent, from its next start on, beside those of the DaemonSet. */
+  moreArgs: readonly string[] = []
   /** Its agent has a wall clock of its own, from its next start on. */
   hasOwnClock = false
   readonly #settings: NodeSettings
@@ -104,7 +106,8 @@ export class LabNode {
 
   startKubelet(): void {
     this.#isSick = false
-    this.#kubelet = this.#start('kubelet', ['sandbox-kubelet', '--config=/run/kubelet.json'], {})
+    const args = ['sandbox-kubelet', '--config=/run/kubelet.json']
+    this.#kubelet = this.#start('kubelet', this.#own(args), {})
   }
 
   /** As the DaemonSet says; only the local listener moves to where the observer can ask. */
@@ -113,14 +116,21 @@ export class LabNode {
       `--local-address=${watchAddress(this.index)}`,
       `--profile=${this.#settings.profile}`,
       `--vouch=${this.vouch}`,
+      ...this.moreArgs,
     ]
-    this.#agent = this.#start('agent', [...this.#settings.args, ...own], {
+    this.#agent = this.#start('agent', this.#own([...this.#settings.args, ...own]), {
       NODE_NAME: this.name,
       NODE_IP: this.address,
       KUBERNETES_SERVICE_HOST: CLOUD_HUB,
       KUBERNETES_SERVICE_PORT: String(API_PORT),
       ...(this.hasOwnClock ? { NODE_OPTIONS: OWN_CLOCK, LAB_WALL_OFFSET: WALL_OFFSET } : {}),
     })
+    this.state = 'running'
+  }
+
+  /** Somebody else's agent in place of ours. */
+  startOther(command: readonly string[], env: Readonly<Record<string, string>>): void {
+    this.#agent = this.#start('other agent', command, env)
     this.state = 'running'
   }
 
@@ -199,9 +209,17 @@ export class LabNode {
     this.space.close()
   }
 
-  #start(what: string, args: readonly string[], more: Readonly<Record<string, string>>): Child {
-    const { script, onCrash } = this.#settings
-    const [first = '', ...rest] = this.space.inside(process.execPath, [script, ...args])
+  #own(args: readonly string[]): readonly string[] {
+    return [process.execPath, this.#settings.script, ...args]
+  }
+
+  #start(
+    what: string,
+    [program = '', ...args]: readonly string[],
+    more: Readonly<Record<string, string>>,
+  ): Child {
+    const { onCrash } = this.#settings
+    const [first = '', ...rest] = this.space.inside(program, args)
     const child = new Child({
       title: `${what} ${this.name}`,
       command: first,

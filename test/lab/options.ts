@@ -13,6 +13,7 @@ export interface LabOptions {
     | 'informers'
     | 'kubectl'
     | 'fuzz'
+    | 'superedge'
     | 'conformance'
     | 'build'
     | 'list'
@@ -36,6 +37,8 @@ export interface LabOptions {
   readonly graceMs: number
   /** How long the service's Pods bear the NoExecute taint. */
   readonly tolerationMs: number
+  /** SuperEdge's agent. */
+  readonly agent: string | undefined
   /** Folder for report.json and index.html. */
   readonly report: string | undefined
 }
@@ -49,6 +52,7 @@ npm run lab -- wrapper              the cells with kube-proxy behind the wrapper
 npm run lab -- informers            client-go through the wrapper and beside it, over 5 000 random changes
 npm run lab -- kubectl              kubectl through the wrapper and beside it, command by command
 npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
+npm run lab -- superedge --agent PATH  a zone of our agents and of SuperEdge's, v0.9.0, built by you at PATH
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports
@@ -62,6 +66,7 @@ npm run lab -- merge A B --report C one report of several runs' reports
   --grace SECONDS    the control plane's node-monitor-grace-period (default 12 with fast, 50 with default)
   --kubernetes a,b   these versions, one after the other (default: the newest that is pinned)
   --toleration S     seconds that Pods bear an unreachable node (default 3 with fast, 300 with default)
+  --agent PATH       SuperEdge's edge-health, a program
   --report FOLDER    write FOLDER/index.html and FOLDER/report.json; of several versions, into a folder for each
 
 Linux; root, or a user who may make user namespaces. The control plane is built from the Go modules pinned in
@@ -86,6 +91,7 @@ const FLAGS = {
   grace: { type: 'string' },
   kubernetes: { type: 'string', default: '' },
   toleration: { type: 'string' },
+  agent: { type: 'string' },
   report: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
@@ -104,6 +110,7 @@ const COMMANDS = [
   'informers',
   'kubectl',
   'fuzz',
+  'superedge',
   'conformance',
   'build',
   'list',
@@ -141,7 +148,9 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
     throw new UsageError(`--profile must be fast or default, got ${profile}`)
   if (command === 'merge' && (more.length === 0 || values.report === undefined))
     throw new UsageError('merge takes folders of reports, and --report for the new one')
-  const nodes = whole('--nodes', values.nodes, 2, MOST_NODES)
+  if ((command === 'superedge') !== (values.agent !== undefined))
+    throw new UsageError('superedge takes --agent, and nothing else does')
+  const nodes = whole('--nodes', values.nodes, command === 'superedge' ? 4 : 2, MOST_NODES)
   if (nodes > MANY_NODES && profile === 'fast')
     throw new UsageError(
       `--nodes above ${MANY_NODES} needs --profile default (fast probes every pair each second), got ${nodes}`,
@@ -162,6 +171,7 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
     profile,
     graceMs: 1_000 * whole('--grace', grace, 4, 600),
     tolerationMs: 1_000 * whole('--toleration', toleration, 0, 3_600),
+    agent: values.agent,
     report: values.report,
   }
 }
