@@ -76,6 +76,7 @@ export default ts.config(
         module: 'writable',
         require: 'readonly',
         URL: 'readonly',
+        AbortController: 'readonly',
       },
     },
   },

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `npm test` runs: every check of the repository, going on after a failure. The last line is the result,
 // `N passed, N failed[, N skipped]`: each step counts once, and so does every assertion of the tests.
-//   npm test [-- --only STEP]... [-- ARGUMENTS OF TAP]
-import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, freemem, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { parseArguments, USAGE } from './runner/arguments.mjs'
+import { fastTests, testsOfFolder } from './runner/choose.mjs'
+import { watchFolders } from './runner/watch.mjs'
 import { makeTapReader } from './tap-output.mjs'
 
 const root = join(import.meta.dirname, '..')
@@ -14,18 +16,8 @@ const STEP_LIMIT_MS = 900_000
 const GIB = 2 ** 30
 
 const folders = [
-  'core',
-  'vote',
-  'plugins',
-  'net',
-  'kube',
-  'options',
-  'agent',
-  'sandbox',
-  'wrapper',
-  'cli',
-  'bench',
-  'test',
+  ...['core', 'vote', 'plugins', 'net', 'kube', 'options'],
+  ...['agent', 'sandbox', 'wrapper', 'cli', 'bench', 'test'],
 ]
 const present = folders.filter(folder => existsSync(join(root, folder)))
 
@@ -36,37 +28,17 @@ const binary = (name, command = name) => {
   return join(folder, typeof bin === 'string' ? bin : bin[command])
 }
 
-const statics = [
-  { name: 'format', run: () => [binary('prettier'), '--check', '.'] },
-  { name: 'lint', run: () => [binary('eslint'), '.'] },
-  { name: 'types', run: () => [binary('typescript', 'tsc')] },
-  { name: 'imports', run: () => [binary('dependency-cruiser', 'depcruise'), ...present] },
-  { name: 'unused', run: () => [binary('knip')] },
-  { name: 'build', run: () => [join(root, 'build.mjs')] },
-]
-const staticNames = statics.map(step => step.name)
-const stepNames = [...staticNames, 'tests', 'coverage']
-
-const parseArguments = list => {
-  const only = []
-  const rest = []
-  for (let i = 0; i < list.length; i++) {
-    if (list[i] === '--only') only.push(list[++i])
-    else if (list[i].startsWith('--only=')) only.push(list[i].slice('--only='.length))
-    else rest.push(list[i])
-  }
-  const known = ['statics', ...stepNames]
-  const unknown = only.find(name => !known.includes(name))
-  if (unknown !== undefined || only.includes(undefined)) {
-    console.error(`--only must be one of ${known.join(', ')}, got ${unknown ?? 'nothing'}`)
-    process.exit(2)
-  }
-  const steps = only.flatMap(name => (name === 'statics' ? staticNames : [name]))
-  return { wanted: name => steps.length === 0 || steps.includes(name), rest }
+/** Steps by name → the program, for all files or for some. */
+const statics = {
+  format: (files = ['.']) => [binary('prettier'), '--check', '--ignore-unknown', ...files],
+  lint: (files = ['.']) => [binary('eslint'), '--no-warn-ignored', ...files],
+  types: () => [binary('typescript', 'tsc')],
+  imports: () => [binary('dependency-cruiser', 'depcruise'), ...present],
+  unused: () => [binary('knip')],
+  build: () => [join(root, 'build.mjs')],
 }
 
 const result = { passed: 0, failed: 0, skipped: 0 }
-const { wanted, rest } = parseArguments(process.argv.slice(2))
 
 /** Run a Node program to its end; `onLine` gets its output, otherwise it is kept. */
 const run = (args, { onLine, niceness = 0 } = {}) =>
@@ -93,28 +65,33 @@ const report = (name, isGood, startedAt, output) => {
   if (!isGood) for (const line of output) console.log(`    ${line}`)
 }
 
-const runStatic = async (step, niceness = 0) => {
+const runStatic = async (name, { files, niceness = 0 } = {}) => {
   const startedAt = performance.now()
-  const { code, signal, output } = await run(step.run(), { niceness })
+  const { code, signal, output } = await run(statics[name](files), { niceness })
   if (signal !== null) output.push(`ended by ${signal}`)
-  report(step.name, code === 0, startedAt, output)
+  report(name, code === 0, startedAt, output)
 }
 
 /** Two at a time where there are cores and memory for it: lint and types take about 1 GiB each. */
-const runStatics = async steps => {
+const runStatics = async names => {
   const width = availableParallelism() > 1 && freemem() > 3 * GIB ? 2 : 1
-  const queue = [...steps]
+  const queue = [...names]
   const worker = async () => {
-    for (let step = queue.shift(); step !== undefined; step = queue.shift()) await runStatic(step)
+    for (let name = queue.shift(); name !== undefined; name = queue.shift()) await runStatic(name)
   }
   await Promise.all(Array.from({ length: width }, worker))
 }
 
-const runTests = async () => {
+/** Chosen files cover what they cover, often nothing that must be: coverage is demanded of the whole run alone. */
+const isPartial = rest => rest.some(argument => !argument.startsWith('-'))
+const WITH_COVERAGE = ['--allow-incomplete-coverage', '--coverage-report=none']
+
+const runTests = async rest => {
   console.log('       tests')
   const startedAt = performance.now()
   const reader = makeTapReader(line => console.log(line))
-  const args = ['--reporter=tap', '--allow-incomplete-coverage', '--coverage-report=none', ...rest]
+  const coverage = isPartial(rest) ? ['--disable-coverage'] : WITH_COVERAGE
+  const args = ['--reporter=tap', ...coverage, ...rest]
   const { code, signal, output } = await run([binary('tap'), ...args], {
     onLine: line => reader.line(line),
   })
@@ -135,24 +112,95 @@ const runTests = async () => {
   console.log(`${verdict} tests      ${seconds(startedAt)}`)
 }
 
-/** Chosen files cover what they cover: the demand is on the whole run. */
-const isPartialRun = rest.some(argument => !argument.startsWith('-'))
-
 const runCoverage = async () => {
   const startedAt = performance.now()
   const { code, output } = await run([binary('tap'), 'report', 'text', '--no-show-full-coverage'])
   report('coverage', code === 0, startedAt, output)
 }
 
-const asked = statics.filter(step => wanted(step.name))
-if (wanted('tests')) {
-  // Tests of real processes wait most of the time: the longest of the statics is done beside them, behind everything else.
-  await runStatics(asked.filter(step => step.name !== 'lint'))
-  const behind = asked.filter(step => step.name === 'lint').map(step => runStatic(step, 19))
-  await Promise.all([runTests(), ...behind])
-} else await runStatics(asked)
-if (wanted('coverage') && !isPartialRun) await runCoverage()
+const runAll = async ({ steps, rest }) => {
+  const asked = Object.keys(statics).filter(name => steps.includes(name))
+  if (steps.includes('tests')) {
+    // Tests of real processes wait most of the time: the longest of the statics is done beside them, behind everything else.
+    await runStatics(asked.filter(name => name !== 'lint'))
+    const behind = asked
+      .filter(name => name === 'lint')
+      .map(name => runStatic(name, { niceness: 19 }))
+    await Promise.all([runTests(rest), ...behind])
+  } else await runStatics(asked)
+  if (steps.includes('coverage') && !isPartial(rest)) await runCoverage()
+}
 
-const { passed, failed, skipped } = result
-process.exitCode = failed > 0 ? 1 : 0
-console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
+const testFiles = () =>
+  readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.test.ts'))
+    .map(name => `test/${name.replaceAll('\\', '/')}`)
+    .sort()
+
+const git = (...args) => {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  return status === 0 ? stdout.split('\n').filter(line => line !== '') : undefined
+}
+
+/** Files that differ from where this branch left main, also what is not yet committed; without main, from the last commit. */
+const changedFiles = () => {
+  const main = ['main', 'origin/main'].map(name => git('merge-base', 'HEAD', name)?.[0])
+  const since = main.find(commit => commit !== undefined) ?? 'HEAD'
+  const differing = git('diff', '--name-only', '--diff-filter=d', since)
+  const untracked = git('ls-files', '--others', '--exclude-standard')
+  if (differing === undefined || untracked === undefined)
+    throw new Error('--fast asks git what changed, and git failed')
+  return [...differing, ...untracked]
+}
+
+const runFast = async () => {
+  const changed = changedFiles()
+  const { chosen, leftOut } = fastTests(changed, testFiles())
+  const code = changed.filter(file => /\.(ts|mjs|cjs|js)$/.test(file))
+  const checks = async () => {
+    await runStatic('types')
+    if (changed.length > 0) await runStatic('format', { files: changed })
+    if (code.length > 0) await runStatic('lint', { files: code })
+  }
+  await Promise.all([checks(), runTests(chosen)])
+  for (const file of leftOut) console.log(`       left out, too slow: ${file}`)
+}
+
+const runWatch = async ({ folder, rest }) => {
+  const ended = new AbortController()
+  process.once('SIGINT', () => ended.abort())
+  const again = async () => {
+    const tests = testsOfFolder(folder, testFiles())
+    if (tests.length === 0) throw new Error(`no test mirrors ${folder}`)
+    await runTests([...tests, ...rest])
+    console.log(`       waiting for a change in ${folder}; Ctrl-C ends it`)
+  }
+  const mirror = folder.startsWith('test/') ? folder : `test/${folder}`
+  const source = mirror.slice('test/'.length)
+  // Tests of a folder may stand beside it: test/agent/commun-*.test.ts.
+  const beside = existsSync(join(root, mirror)) ? mirror : join(mirror, '..')
+  await watchFolders([source, beside, 'test/support'], again, { root, signal: ended.signal })
+}
+
+const main = async asked => {
+  if (asked.kind === 'all') return await runAll(asked)
+  if (asked.kind === 'fast') return await runFast()
+  return await runWatch(asked)
+}
+
+const asked = parseArguments(process.argv.slice(2))
+if (asked.kind === 'help') console.log(USAGE)
+else if (asked.kind === 'error') {
+  console.error(asked.text)
+  process.exitCode = 2
+} else {
+  try {
+    await main(asked)
+  } catch (error) {
+    console.error(error.message)
+    result.failed++
+  }
+  const { passed, failed, skipped } = result
+  process.exitCode = failed > 0 ? 1 : 0
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `npm test -- …` understands.
+
+const STATICS = ['format', 'lint', 'types', 'imports', 'unused', 'build']
+const STEPS = [...STATICS, 'tests', 'coverage']
+
+export const USAGE = `npm test                           every check; the last line is \`N passed, N failed\`
+npm test -- --fast                 the inner loop, at most 60 s on two quiet cores: types, format and lint of what changed
+                                   since main, unit tests of core, vote, plugins, net and docs and of changed folders
+npm test -- --watch FOLDER         the tests of one folder, again after each change: --watch vote, --watch agent/commun
+npm test -- --only STEP            one step, may be repeated: ${STEPS.join(', ')},
+                                   or statics: all steps before tests
+npm test -- --only tests FILE...   chosen test files; what is not an option of ours goes to tap
+npm test -- --help                 this text`
+
+/**
+ * Arguments → what to do: `help`, `all` (with the wanted steps, and what goes to tap), `fast`, `watch` (with its folder);
+ * or `error`, with a text.
+ */
+export const parseArguments = list => {
+  const only = []
+  const rest = []
+  let folder
+  let isFast = false
+  const error = text => ({ kind: 'error', text })
+  for (let i = 0; i < list.length; i++) {
+    const [name, given] = /^(--(?:only|watch))=(.*)$/.exec(list[i])?.slice(1) ?? [list[i]]
+    if (name === '--help' || name === '-h') return { kind: 'help' }
+    if (name === '--fast') isFast = true
+    else if (name === '--only') only.push(given ?? list[++i] ?? '')
+    else if (name === '--watch') folder = given ?? list[++i] ?? ''
+    else rest.push(list[i])
+  }
+  const known = ['statics', ...STEPS]
+  const unknown = only.find(name => !known.includes(name))
+  if (unknown !== undefined)
+    return error(`--only must be one of ${known.join(', ')}, got '${unknown}'`)
+  const chosen = [isFast, folder !== undefined, only.length > 0].filter(Boolean)
+  if (chosen.length > 1) return error('--fast, --watch and --only exclude each other')
+  if (isFast && rest.length > 0)
+    return error(`--fast chooses the tests itself, got '${rest.join(' ')}'`)
+  if (isFast) return { kind: 'fast' }
+  if (folder === '') return error('--watch needs a folder, for example --watch vote')
+  if (folder !== undefined)
+    return { kind: 'watch', folder: folder.replace(/^\.?\//, '').replace(/\/+$/, ''), rest }
+  const steps = only.flatMap(name => (name === 'statics' ? STATICS : [name]))
+  return { kind: 'all', steps: steps.length > 0 ? steps : STEPS, rest }
+}

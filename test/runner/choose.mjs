@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tests belong to what changed.
+import { posix } from 'node:path'
+
+/** Pure rules, and the pages that a changed name makes wrong: their tests always run in the inner loop. */
+const ALWAYS = ['test/core/', 'test/vote/', 'test/plugins/', 'test/net/', 'test/docs/']
+
+/** Zones, real processes, the lab, and the tests of the slowest units: for the whole run, or by name. */
+const TOO_SLOW = [
+  ...['test/scenarios/', 'test/process/', 'test/adversary/', 'test/bench/', 'test/lab/'],
+  ...['test/build.test.ts', 'test/every-file.test.ts', 'test/deploy/calls.test.ts'],
+  ...['test/agent/commun-engine.test.ts', 'test/kube/credentials.test.ts'],
+]
+
+const startsWithOneOf = (file, beginnings) => beginnings.some(start => file.startsWith(start))
+
+/** The tests of a folder of the source, or of test/: `agent/commun` has test/agent/commun/ and test/agent/commun-*.test.ts. */
+export const testsOfFolder = (folder, tests) => {
+  const mirror = folder.startsWith('test/') ? folder : `test/${folder}`
+  return tests.filter(file =>
+    startsWithOneOf(file, [`${mirror}/`, `${mirror}.test.ts`, `${mirror}-`]),
+  )
+}
+
+/** By name where a test is named for the file, else all tests of its folder. */
+const testsOfFile = (file, tests) => {
+  if (tests.includes(file)) return [file]
+  const { dir, name } = posix.parse(file)
+  if (dir === '') return []
+  const named = testsOfFolder(`${dir}/${name}`, tests)
+  return named.length > 0 ? named : testsOfFolder(dir, tests)
+}
+
+/** The tests of the inner loop, and those that it leaves out though they belong to a changed file. */
+export const fastTests = (changed, tests) => {
+  const touched = new Set(changed.flatMap(file => testsOfFile(file, tests)))
+  const isFast = file => !startsWithOneOf(file, TOO_SLOW)
+  return {
+    chosen: tests.filter(
+      file => startsWithOneOf(file, ALWAYS) || (touched.has(file) && isFast(file)),
+    ),
+    leftOut: tests.filter(file => touched.has(file) && !isFast(file)),
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+type Asked =
+  | { readonly kind: 'help' | 'fast' }
+  | { readonly kind: 'error'; readonly text: string }
+  | { readonly kind: 'watch'; readonly folder: string; readonly rest: readonly string[] }
+  | { readonly kind: 'all'; readonly steps: readonly string[]; readonly rest: readonly string[] }
+interface Chosen {
+  readonly chosen: readonly string[]
+  readonly leftOut: readonly string[]
+}
+type Watch = (
+  folders: readonly string[],
+  again: () => Promise<void>,
+  world: { readonly root: string; readonly signal: AbortSignal },
+) => Promise<void>
+
+// Plain scripts, since `npm test` runs them before anything is compiled.
+const from = async (name: string): Promise<unknown> => import(new URL(name, import.meta.url).href)
+const { parseArguments, USAGE } = (await from('./arguments.mjs')) as {
+  parseArguments: (list: readonly string[]) => Asked
+  USAGE: string
+}
+const { fastTests, testsOfFolder } = (await from('./choose.mjs')) as {
+  fastTests: (changed: readonly string[], tests: readonly string[]) => Chosen
+  testsOfFolder: (folder: string, tests: readonly string[]) => readonly string[]
+}
+const { watchFolders } = (await from('./watch.mjs')) as { watchFolders: Watch }
+
+const every = ['format', 'lint', 'types', 'imports', 'unused', 'build', 'tests', 'coverage']
+const asks: [line: string, want: Asked][] = [
+  ['', { kind: 'all', steps: every, rest: [] }],
+  ['--only lint --only=tests x.ts', { kind: 'all', steps: ['lint', 'tests'], rest: ['x.ts'] }],
+  ['--only statics', { kind: 'all', steps: every.slice(0, 6), rest: [] }],
+  ['--jobs=1 a.ts', { kind: 'all', steps: every, rest: ['--jobs=1', 'a.ts'] }],
+  ['--fast', { kind: 'fast' }],
+  ['--watch ./agent/commun/', { kind: 'watch', folder: 'agent/commun', rest: [] }],
+  ['--watch=vote --grep=x', { kind: 'watch', folder: 'vote', rest: ['--grep=x'] }],
+  ['--only lint --help', { kind: 'help' }],
+]
+const refused: [line: string, text: RegExp][] = [
+  ['--only lnt', /^--only must be one of statics, format, .*, got 'lnt'$/],
+  ['--only', /^--only must be one of .*, got ''$/],
+  ['--watch', /^--watch needs a folder/],
+  ['--fast --only lint', /exclude each other/],
+  ['--fast --watch vote', /exclude each other/],
+  ['--fast a.test.ts', /^--fast chooses the tests itself, got 'a.test.ts'$/],
+]
+const words = (line: string) => line.split(' ').filter(word => word !== '')
+
+t.test('arguments', async t => {
+  for (const [line, want] of asks) t.strictSame(parseArguments(words(line)), want, line)
+  for (const [line, text] of refused) t.match(parseArguments(words(line)), { kind: 'error', text })
+  for (const option of ['--fast', '--watch', '--only', '--help']) t.ok(USAGE.includes(option))
+})
+
+const tests = [
+  'test/agent/commun-age.test.ts',
+  'test/agent/commun-engine.test.ts',
+  'test/agent/http.test.ts',
+  'test/agent/writer/writer.test.ts',
+  'test/kube/client.test.ts',
+  'test/kube/pages.test.ts',
+  'test/scenarios/crash.test.ts',
+  'test/vote/judge.test.ts',
+]
+const always = ['test/vote/judge.test.ts']
+const choices: [why: string, changed: string[], chosen: string[], leftOut: string[]][] = [
+  ['pure folders always run', [], [], []],
+  ['a test named for the file', ['kube/client.ts'], ['test/kube/client.test.ts'], []],
+  [
+    'else all tests of its folder',
+    ['kube/codec.ts'],
+    ['test/kube/client.test.ts', 'test/kube/pages.test.ts'],
+    [],
+  ],
+  [
+    'tests that stand beside the mirrored folder; the slow ones are named',
+    ['agent/commun/wire.ts'],
+    ['test/agent/commun-age.test.ts'],
+    ['test/agent/commun-engine.test.ts'],
+  ],
+  ['a test itself', ['test/agent/http.test.ts'], ['test/agent/http.test.ts'], []],
+  ['a scenario is left to the whole run', [tests[6] ?? ''], [], [tests[6] ?? '']],
+  ['a file of the top folder has no tests of its own', ['README.md', 'build.mjs'], [], []],
+]
+t.test('the inner loop chooses', async t => {
+  for (const [why, changed, chosen, leftOut] of choices) {
+    const want = { chosen: tests.filter(each => [...always, ...chosen].includes(each)), leftOut }
+    t.strictSame(fastTests(changed, tests), want, why)
+  }
+  t.strictSame(testsOfFolder('test/vote', tests), always)
+  t.strictSame(testsOfFolder('agent', tests), tests.slice(0, 4))
+  t.strictSame(testsOfFolder('net', tests), [], 'and nothing for a folder without tests')
+})
+
+t.test('a watched folder runs now, and again after each change', async t => {
+  const root = t.testdir({ vote: { 'judge.ts': '' } })
+  const ended = new AbortController()
+  const made: string[] = []
+  const again = async () => {
+    // Each run makes the change that calls for the next one; the second arrives while a run goes on.
+    made.push(`run ${made.length + 1}`)
+    if (made.length === 3) ended.abort()
+    else writeFileSync(join(root, 'vote', 'judge.ts'), made.join())
+  }
+  mkdirSync(join(root, 'test'))
+  await watchFolders(['vote', 'missing'], again, { root, signal: ended.signal })
+  t.strictSame(made, ['run 1', 'run 2', 'run 3'])
+  await t.rejects(watchFolders(['missing'], again, { root, signal: ended.signal }), {
+    message: 'no such folder: missing',
+  })
+})
