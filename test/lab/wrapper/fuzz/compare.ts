@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two answers to one request, straight and through the wrapper: what may differ is a closed list.
-import type { RawAnswer } from './raw-call.js'
+import { firstDifference } from './first-difference.js'
+import type { RawAnswer, RawCall } from './raw-call.js'
 
 /** What may differ, and how often it did. */
 export const ALLOWED = [
   ...['our version', 'endpoints left out', '409 for an altered object'],
   // Node.js refuses such a request before anybody sees it.
   '400 for a method that HTTP does not name',
+  // An apiserver since 1.25 has no EndpointSlices of v1beta1; older clients, such as SuperEdge's, get them here.
+  'v1beta1, made from v1',
 ] as const
 export type Allowed = (typeof ALLOWED)[number]
 
@@ -31,7 +34,7 @@ const withoutIdentity = (text: string): string =>
     .replaceAll(/straight|wrapped/g, 'SIDE')
     .replaceAll(/("?uid"?: ?"?)[0-9a-f-]{36}/g, '$1U')
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'U')
-    .replaceAll(/("(?:creationTimestamp|deletionTimestamp|time)": ?)"[^"]*"/g, '$1"T"')
+    .replaceAll(/("?(?:creationTimestamp|deletionTimestamp|time)"?: ?)"[^"]*"/g, '$1"T"')
     .replaceAll(/10\.96\.\d+\.\d+/g, 'IP')
     .replaceAll(/"(\d+)(ms|s|m|h|d)(\d+s)?"/g, '"AGE"')
 
@@ -53,7 +56,7 @@ export const canonical = (value: unknown): unknown => {
 
 const parsed = (text: string): unknown => {
   try {
-    return canonical(JSON.parse(text.replaceAll(/(:|,|\[)(-?\d{16,})(?=[,}\]])/g, '$1"$2"')))
+    return canonical(JSON.parse(text.replaceAll(/([:,[]\s*)(-?\d{16,})(?=\s*[,}\]])/g, '$1"$2"')))
   } catch {
     return text
   }
@@ -117,14 +120,26 @@ const bodyDifference = (straight: RawAnswer, wrapped: RawAnswer): Compared => {
   if (JSON.stringify(plain) === JSON.stringify(ours))
     return { kind: 'same', allowed: ['our version'] }
   if (isLess(plain, ours)) return { kind: 'same', allowed: ['our version', 'endpoints left out'] }
-  return {
-    kind: 'different',
-    how: `body\n      straight ${shown(JSON.stringify(plain))}\n      wrapper  ${shown(JSON.stringify(ours))}`,
-  }
+  return { kind: 'different', how: `body: ${firstDifference(plain, ours)}` }
 }
 
+const BETA_SLICES =
+  /^\/apis\/discovery\.k8s\.io\/v1beta1\/(namespaces\/[^/]*\/)?endpointslices(\?|$)/
+
+/** A list that is made here, or refused, where the apiserver says that it knows no such resource. */
+const isMadeBeta = (
+  { method, target }: Pick<RawCall, 'method' | 'target'>,
+  straight: RawAnswer,
+): boolean => method === 'GET' && straight.status === 404 && BETA_SLICES.test(target)
+
 /** Compare what both sides answered to one request. */
-export const compare = (straight: RawAnswer, wrapped: RawAnswer): Compared => {
+export const compare = (
+  call: Pick<RawCall, 'method' | 'target'>,
+  straight: RawAnswer,
+  wrapped: RawAnswer,
+): Compared => {
+  if (isMadeBeta(call, straight) && wrapped.status < 500)
+    return { kind: 'same', allowed: ['v1beta1, made from v1'] }
   if (isAlteredConflict(straight, wrapped))
     return { kind: 'same', allowed: ['409 for an altered object'] }
   if (straight.status >= 400 && wrapped.status === 400 && wrapped.body.length === 0)

@@ -143,12 +143,13 @@ class Fuzz {
   async #playCall(what: string, call: RawCall): Promise<string | undefined> {
     const straight = await this.#sides.send('straight', call)
     this.#statuses.set(straight.status, (this.#statuses.get(straight.status) ?? 0) + 1)
-    let compared = compare(straight, await this.#sides.send('wrapped', call))
+    let compared = compare(call, straight, await this.#sides.send('wrapped', call))
     const until = performance.now() + CATCH_UP_MS
     const isNews = compared.kind === 'different' && !this.faults.isKnown(what, compared.how)
     while (compared.kind === 'different' && isNews && isRead(call) && performance.now() < until) {
       await sleep(systemClock, 50, this.#parts.signal)
       compared = compare(
+        call,
         await this.#sides.send('straight', call),
         await this.#sides.send('wrapped', call),
       )
@@ -157,15 +158,19 @@ class Fuzz {
   }
 
   async #playRewrite(rewrite: Rewrite): Promise<string | undefined> {
-    const answers: RawAnswer[] = []
+    const answers: { readonly call: RawCall; readonly answer: RawAnswer }[] = []
     for (const side of ['straight', 'wrapped'] as const) {
       const call = await this.#sides.rewriting(side, rewrite)
       if (call === undefined) return undefined
-      answers.push(await this.#sides.send(side, call))
+      answers.push({ call, answer: await this.#sides.send(side, call) })
     }
-    const compared = compare(answers[0]!, answers[1]!)
+    const [{ call: written, answer: straight }, { answer: wrapped }] = answers as [
+      (typeof answers)[number],
+      (typeof answers)[number],
+    ]
+    const compared = compare(written, straight, wrapped)
     // Refused as it should be: the other side goes on with the change made straight.
-    if (answers[1]!.status === 409 && answers[0]!.status !== 409) {
+    if (wrapped.status === 409 && straight.status !== 409) {
       const call = await this.#sides.rewriting('wrapped', rewrite, 'straight')
       if (call !== undefined) await this.#sides.send('wrapped', call, 'straight')
     }

@@ -128,7 +128,7 @@ export class Sides {
     const until = performance.now() + CATCH_UP_MS
     while (performance.now() < until) {
       const direct = await this.send(side, call, 'straight')
-      if (compare(direct, await this.send(side, call)).kind === 'same') return
+      if (compare(call, direct, await this.send(side, call)).kind === 'same') return
       await sleep(systemClock, 20, this.#signal)
     }
   }
