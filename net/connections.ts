@@ -27,7 +27,12 @@ interface ConnectionsSeams {
 interface TrackedConnection extends Connection {
   /** Cancels the time limit for its first request. */
   cancel: () => void
+  /** Requests that were sent before the answers ahead of them, in their order. */
+  readonly waiting: (() => void)[]
 }
+
+/** A client may send so many requests before the answer that it waits for; each holds its headers. */
+const MAX_AHEAD = 4
 
 /** Connections that were closed to make room are logged at most this often. */
 const LOG_EVERY_MS = 60_000
@@ -64,6 +69,7 @@ export class Connections {
       activeAt: clock.now(),
       end: () => void socket.destroy(),
       cancel: clock.after(this.#options.limits.headerMs, () => this.#cut(socket)),
+      waiting: [],
     }
     this.#open.set(key, connection)
     socket.once('close', () => {
@@ -75,24 +81,36 @@ export class Connections {
     if (ended !== undefined) this.#noteEvicted(ended)
   }
 
-  /** The headers of a request have arrived. */
-  requested(request: IncomingMessage, response: ServerResponse): void {
-    const { clock } = this.#seams
-    const { limits } = this.#options
-    const connection = this.#begin(request)
-    if (connection === undefined) return
-    response.once('close', () => {
-      connection.requests--
-      connection.activeAt = clock.now()
-    })
-    if (!limits.keepAliveForStrangers && !this.#limiter.isMember(connection))
-      response.shouldKeepAlive = false
-    limitBodyTime(request, response, limits, clock)
+  /**
+   * The headers of a request have arrived. Those of one connection are served one after the other: Node.js would have all
+   * that were sent ahead answered at once, and keep the answers in memory.
+   * @param serve not called when the connection ends before its turn, or when its client sends too many ahead
+   */
+  requested(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+    const connection = this.#of(request)
+    if (connection === undefined || connection.waiting.length >= MAX_AHEAD) {
+      request.socket.destroy()
+      return
+    }
+    const begin = (): void => {
+      const { destroyed, writableEnded } = request.socket
+      if (destroyed || writableEnded) return
+      this.#serve(connection, request, response)
+      serve()
+    }
+    if (connection.requests === 0) begin()
+    else connection.waiting.push(begin)
   }
 
   /** The connection now speaks another protocol; it counts as busy until it closes. */
   upgraded(request: IncomingMessage): void {
-    this.#begin(request)
+    const connection = this.#of(request)
+    if (connection !== undefined) this.#begin(connection)
+  }
+
+  /** Whether it is gone, or another request of it is being answered. */
+  isBusy(request: IncomingMessage): boolean {
+    return this.#of(request)?.requests !== 0
   }
 
   /** Close all that are still open, at once. */
@@ -106,13 +124,28 @@ export class Connections {
     else sendTimeout(socket)
   }
 
-  #begin(request: IncomingMessage): TrackedConnection | undefined {
-    const connection = this.#open.get(keyOf(endOf(request.socket)))
-    if (connection === undefined) return undefined
+  #of(request: IncomingMessage): TrackedConnection | undefined {
+    return this.#open.get(keyOf(endOf(request.socket)))
+  }
+
+  #serve(connection: TrackedConnection, request: IncomingMessage, response: ServerResponse): void {
+    const { clock } = this.#seams
+    const { limits } = this.#options
+    this.#begin(connection)
+    response.once('close', () => {
+      connection.requests--
+      connection.activeAt = clock.now()
+      connection.waiting.shift()?.()
+    })
+    if (!limits.keepAliveForStrangers && !this.#limiter.isMember(connection))
+      response.shouldKeepAlive = false
+    limitBodyTime(request, response, limits, clock)
+  }
+
+  #begin(connection: TrackedConnection): void {
     connection.cancel()
     connection.requests++
     connection.activeAt = this.#seams.clock.now()
-    return connection
   }
 
   #noteEvicted({ address: from }: Connection): void {

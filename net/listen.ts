@@ -112,10 +112,8 @@ const makeServer = (listening: Listening): Server => {
     maxHeaderSize: limits.headerBytes,
     noDelay: true,
   }
-  const handle = guarded(listening)
-  if (tls === undefined) return http.createServer(options, handle)
-  const secure = { ...options, handshakeTimeout: limits.headerMs, ...optionsOf(tls) }
-  return https.createServer(secure, handle)
+  if (tls === undefined) return http.createServer(options)
+  return https.createServer({ ...options, handshakeTimeout: limits.headerMs, ...optionsOf(tls) })
 }
 
 const bind = (
@@ -163,12 +161,14 @@ const takeUpgrades = (
   const upgraded = new Set<Duplex>()
   if (upgrade === undefined) return upgraded
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (!asksForUpgrade(request)) {
-      serveAsPlain(server, request, socket, head)
+    const isPlain = !asksForUpgrade(request)
+    const isForbidden = !isPlain && forbidden !== undefined && !isForThisHost(request, address)
+    if (isForbidden || connections.isBusy(request)) {
+      socket.destroy()
       return
     }
-    if (forbidden !== undefined && !isForThisHost(request, address)) {
-      socket.destroy()
+    if (isPlain) {
+      serveAsPlain(server, request, socket, head)
       return
     }
     connections.upgraded(request)
@@ -193,7 +193,10 @@ export const listen = async (listening: Listening, seams: ListenSeams): Promise<
     seams,
   )
   server.on('connection', (socket: Socket) => connections.opened(socket))
-  server.prependListener('request', (request, response) => connections.requested(request, response))
+  const handle = guarded(listening)
+  server.on('request', (request, response) =>
+    connections.requested(request, response, () => handle(request, response)),
+  )
   const upgraded = takeUpgrades(server, listening, connections)
   let waitMs = FIRST_RETRY_MS
   while (!(await tryToBind(server, listening, seams, waitMs)))

@@ -17,7 +17,8 @@ t.test('a request whose connection is gone already is nobody’s', async t => {
     log: recordingLog(),
   })
   const request = new IncomingMessage(new Socket())
-  connections.requested(request, new ServerResponse(request))
+  connections.requested(request, new ServerResponse(request), () => t.fail('it is served'))
   connections.upgraded(request)
   t.equal(clock.waiting, 0)
+  t.ok(connections.isBusy(request))
 })
