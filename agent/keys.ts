@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import type { Clock } from '../core/clock.js'
-import { reasonOf } from '../core/errors.js'
+import { InvalidInputError } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { parseJson, parseWith } from '../core/parse.js'
 import { parseKeyRing, type KeyData, type KeyRing } from './commun/key-ring.js'
@@ -45,6 +45,10 @@ const keysOf = (found: Found): KeyData =>
   found === null || found === undefined
     ? undefined
     : Object.fromEntries(Object.entries(found.data).filter(([name]) => KEY_NAMES.includes(name)))
+
+/** What was broken, without what was found there: that may be a key, or a part of one. */
+const ruleOf = (error: unknown): string =>
+  error instanceof InvalidInputError ? `${error.thing} ${error.rule}` : 'broken'
 
 /**
  * Follow the keys. A broken Secret keeps the last good ring in force: to lose the keys would silence the node, and a
@@ -96,10 +100,7 @@ export const makeKeyKeeper = (
         kept = keepLastGood(thing, ring, seams.onProblem, () => clock.wall())
         seams.onRing(ring)
       } catch (error) {
-        // The text itself never reaches the log: an error of JSON would quote it.
-        log.warn('remembered keys are not used', {
-          reason: error instanceof SyntaxError ? 'broken' : reasonOf(error),
-        })
+        log.warn('remembered keys are not used', { reason: ruleOf(error) })
       }
     },
     offer: (secret, hmacConfig) => {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readFile } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { reasonOf } from '../core/errors.js'
+import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { replaceFile } from '../net/atomic-file.js'
 
@@ -10,7 +11,10 @@ export type StateName = 'roster.json' | 'zone-config.json' | 'keys.json' | 'hear
 
 /** Where the agent keeps what it needs to vote after a boot without the cloud. */
 export interface StateFolder {
-  /** The text last written, or undefined when there is none or it cannot be read (which is logged). */
+  /**
+   * The text last written; undefined when there is none, or when it cannot be read or somebody else may have written it
+   * (which is logged).
+   */
   read(name: StateName): Promise<string | undefined>
   /**
    * Replace a file as a whole, readable by the owner only: after a crash it holds the old text or the new one.
@@ -27,6 +31,40 @@ export interface StateFolder {
 
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'
+
+/** More than the roster of any zone takes. */
+const MAX_BYTES = 8 << 20
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+/** A link is refused, and a pipe opens without somebody who writes to it. */
+const READ_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+
+const OTHERS_WRITE = 0o022
+
+/** @throws InvalidInputError where another user may have put what is there. */
+const checkOwner = (path: string, { uid, mode }: Stats): void => {
+  if (uid !== 0 && uid !== process.getuid?.())
+    throw new InvalidInputError(path, 'must belong to this user or to root', uid)
+  if ((mode & OTHERS_WRITE) !== 0)
+    throw new InvalidInputError(path, 'must be writable by its owner alone', mode.toString(8))
+}
+
+/** The text of a plain file, in a folder where nobody else writes. */
+const readOwn = async (folder: string, name: StateName): Promise<string> => {
+  checkOwner(folder, await stat(folder))
+  const path = join(folder, name)
+  const file = await open(path, READ_FLAGS)
+  try {
+    const found = await file.stat()
+    if (!found.isFile()) throw new InvalidInputError(path, 'must be a plain file', found.mode)
+    checkOwner(path, found)
+    if (found.size > MAX_BYTES)
+      throw new InvalidInputError(path, `must have at most ${MAX_BYTES} bytes`, found.size)
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}
 
 /** A folder on disk. Writes of one name follow each other; of several waiting texts only the newest is written. */
 export const openStateFolder = (folder: string, log: Logger): StateFolder => {
@@ -70,7 +108,7 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
     },
     read: async name => {
       try {
-        return await readFile(join(folder, name), 'utf8')
+        return await readOwn(folder, name)
       } catch (error) {
         if (!isMissing(error))
           log.error('state cannot be read', { folder, name, reason: reasonOf(error) })

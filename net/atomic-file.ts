@@ -29,10 +29,10 @@ const writeNew = async (
   pieces: Iterable<Uint8Array>,
   openFile: typeof open,
 ): Promise<void> => {
-  const file = await openFile(path, 'w', 0o600)
+  // What a crash left there may have another mode, and what somebody else put there may be a link.
+  await rm(path, { force: true })
+  const file = await openFile(path, 'wx', 0o600)
   try {
-    // A file left over from a crash may have another mode.
-    await file.chmod(0o600)
     let size = 0
     for (const piece of pieces) {
       await writeAll(file, piece)

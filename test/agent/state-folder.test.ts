@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody may have done to the folder while the agent was away.
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { makeKeyKeeper } from '../../agent/keys.js'
+import { openStateFolder, type StateFolder } from '../../agent/state-folder.js'
+import { FakeClock } from '../support/fake-clock.js'
+import { recordingLog } from '../support/recording-log.js'
+
+const isRoot = process.getuid?.() === 0
+
+interface World {
+  readonly dir: string
+  readonly folder: StateFolder
+  readonly reasons: () => unknown[]
+}
+
+const make = (t: Test): World => {
+  const dir = t.testdir({ state: {}, theirs: 'theirs' })
+  const log = recordingLog()
+  const own = join(dir, 'state')
+  chmodSync(own, 0o700)
+  return {
+    dir: own,
+    folder: openStateFolder(own, log),
+    reasons: () => log.lines.map(({ fields }) => fields['reason']),
+  }
+}
+
+t.test('what is no plain file of ours is not believed, and nobody waits for it', async t => {
+  type Row = readonly [what: string, make: (path: string) => void, reason: RegExp | undefined]
+  const rows: readonly Row[] = [
+    ['a file of ours', path => writeFileSync(path, '7', { mode: 0o600 }), undefined],
+    ['readable by all', path => writeFileSync(path, '7', { mode: 0o644 }), undefined],
+    ['a pipe that nobody writes to', path => spawnSync('mkfifo', [path]), /must be a plain file/],
+    ['a folder', path => mkdirSync(path), /must be a plain file/],
+    ['a link to somewhere else', path => symlinkSync(join(path, '../../theirs'), path), /ELOOP/],
+    ['a link to nowhere', path => symlinkSync('/nowhere', path), /ELOOP/],
+    [
+      'without end',
+      path => {
+        writeFileSync(path, '7', { mode: 0o600 })
+        truncateSync(path, 1 << 30)
+      },
+      /must have at most 8388608 bytes, got 1073741824/,
+    ],
+    [
+      'anybody may write it',
+      path => {
+        writeFileSync(path, '7')
+        chmodSync(path, 0o602)
+      },
+      /must be writable by its owner alone/,
+    ],
+  ]
+  for (const [what, prepare, reason] of rows) {
+    const { dir, folder, reasons } = make(t)
+    prepare(join(dir, 'heartbeat'))
+    t.equal(await folder.read('heartbeat'), reason === undefined ? '7' : undefined, what)
+    t.match(reasons(), reason === undefined ? [] : [reason], what)
+  }
+})
+
+t.test('a file of another user is not believed', { skip: !isRoot }, async t => {
+  const { dir, folder, reasons } = make(t)
+  writeFileSync(join(dir, 'keys.json'), '{}', { mode: 0o600 })
+  chownSync(join(dir, 'keys.json'), 4711, 4711)
+  t.equal(await folder.read('keys.json'), undefined)
+  t.match(reasons(), [/must belong to this user or to root, got 4711/])
+})
+
+t.test('a folder where others put files is not believed', async t => {
+  const { dir, folder, reasons } = make(t)
+  writeFileSync(join(dir, 'keys.json'), '{}', { mode: 0o600 })
+  chmodSync(dir, 0o777)
+  t.equal(await folder.read('keys.json'), undefined)
+  t.match(reasons(), [/must be writable by its owner alone/])
+  chmodSync(dir, 0o755)
+  t.equal(await folder.read('keys.json'), '{}')
+})
+
+t.test('nothing is written through a link', async t => {
+  const { dir, folder } = make(t)
+  const outside = join(dir, '../theirs')
+  symlinkSync(outside, join(dir, '.heartbeat.new'))
+  symlinkSync(outside, join(dir, 'heartbeat'))
+  await folder.write('heartbeat', '8')
+  t.equal(await folder.read('heartbeat'), '8')
+  t.equal(folder.troubles.size, 0)
+  t.equal(readFileSync(outside, 'utf8'), 'theirs')
+})
+
+t.test('remembered keys never reach a log, however the file was cut or altered', async t => {
+  const key = 'dGhpcy1pcy1hLXNlY3JldC1rZXk='
+  const whole = JSON.stringify({ secret: { primary: key }, hmacConfig: { hmackey: key } })
+  const texts = [
+    ...Array.from({ length: whole.length }, (_, length) => whole.slice(0, length)),
+    JSON.stringify({ secret: key }),
+    JSON.stringify({ secret: [key] }),
+    JSON.stringify(key),
+    JSON.stringify({ secret: { primary: [key] } }),
+    JSON.stringify({ secret: { primary: { key } } }),
+    `${whole}x`,
+    key,
+  ]
+  const log = recordingLog()
+  let used = 0
+  for (const text of texts) {
+    const keeper = makeKeyKeeper(
+      { allowDefaultHmacKey: false, keySecret: 'keys', namespace: 'edge-system' },
+      {
+        folder: { read: async () => text } as unknown as StateFolder,
+        clock: new FakeClock(),
+        log,
+        onRing: () => used++,
+        onProblem: () => undefined,
+      },
+    )
+    await keeper.recall()
+    t.equal(keeper.ring, undefined)
+  }
+  t.equal(used, 0)
+  t.equal(log.lines.length, texts.length, 'each is told')
+  for (const piece of [key, key.slice(0, 8)]) t.notMatch(JSON.stringify(log.lines), piece)
+})
