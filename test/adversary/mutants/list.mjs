@@ -144,8 +144,8 @@ export const MUTANTS = [
         to: '    for',
       },
       {
-        file: 'agent/writer/writer.ts',
-        from: 'store.nodeList.current.isOfZone(node) ? nothing : planWish',
+        file: 'agent/writer/cleaning.ts',
+        from: 'store.nodeList.current.isOfZone(node) ? NOTHING : planWish',
         to: 'planWish',
       },
     ],
