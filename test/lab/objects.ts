@@ -45,6 +45,9 @@ export const daemonTemplate = async (api: ApiClient, signal: AbortSignal): Promi
   return set.spec.template
 }
 
+/** What the agent's Pod on a node is called. */
+export const agentPod = (node: string): string => `edge-health-agent-${node}`
+
 /**
  * The agent's Pod on a node, as the DaemonSet's controller would make it, and the token that its kubelet would mount.
  * The token is bound to the Pod, so the audit log knows the node that spoke.
@@ -55,7 +58,7 @@ export const createAgentPod = async (
   template: Template,
   signal: AbortSignal,
 ): Promise<string> => {
-  const name = `edge-health-agent-${node}`
+  const name = agentPod(node)
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',

@@ -8,13 +8,13 @@ import { kubeconfig } from './control-plane/kubeconfig.js'
 import { API_PORT } from './control-plane/control-plane.js'
 import type { Lab } from './lab.js'
 import type { LabNode } from './lab-node.js'
+import { agentPod } from './objects.js'
 import { FairTime } from './slowness.js'
 
-/** What an operator sets for the time in which a zone holds both. */
-const MIXED = ['--superedge-peers=v0.9', '--superedge-period=60s', '--record-ttl=120s']
+/** What docs/operations.md says for the time in which a zone holds both. */
+const MIXED = ['--profile=superedge', '--superedge-period=60s', '--record-ttl=120s']
 /** Two of their exchanges, a check and a vote. */
-const THEIR_MS = 150_000
-const OUR_MS = 30_000
+const LIMIT_MS = 150_000
 /** Theirs are the last so many of the zone. */
 const THEIRS = 2
 
@@ -63,23 +63,23 @@ class MixedZone {
   async run(): Promise<boolean> {
     await this.#mix()
     const wrong = this.#watchMarks()
-    await this.#becomes('our agents count the votes of theirs', THEIR_MS, () => this.#areCounted())
-    await this.#becomes('their agents see all nodes up', THEIR_MS, () =>
+    await this.#becomes('our agents count the votes of theirs', LIMIT_MS, () => this.#areCounted())
+    await this.#becomes('their agents see all nodes up', LIMIT_MS, () =>
       this.#theySay(this.#lab.nodes, true),
     )
     for (const dead of [this.#ours.at(-1)!, this.#theirs.at(-1)!]) {
       const whose = this.#ours.includes(dead) ? 'ours' : 'theirs'
       wrong.dead.add(dead.name)
       await dead.kill()
-      await this.#becomes(`a node dies (${whose}): our agents see it`, OUR_MS, () =>
+      await this.#becomes(`a node dies (${whose}): our agents see it`, LIMIT_MS, () =>
         this.#weSay(dead, false),
       )
-      await this.#becomes('their agents see it', THEIR_MS, () => this.#theySay([dead], false))
-      await this.#becomes('it is marked', THEIR_MS, () => isMarked(this.#lab, dead.name))
+      await this.#becomes('their agents see it', LIMIT_MS, () => this.#theySay([dead], false))
+      await this.#becomes('it is marked', LIMIT_MS, () => isMarked(this.#lab, dead.name))
       this.#revive(dead)
-      await this.#becomes('it returns: our agents see it', THEIR_MS, () => this.#weSay(dead, true))
-      await this.#becomes('their agents see it', THEIR_MS, () => this.#theySay([dead], true))
-      await this.#becomes('its mark is off', THEIR_MS, () => !isMarked(this.#lab, dead.name))
+      await this.#becomes('it returns: our agents see it', LIMIT_MS, () => this.#weSay(dead, true))
+      await this.#becomes('their agents see it', LIMIT_MS, () => this.#theySay([dead], true))
+      await this.#becomes('its mark is off', LIMIT_MS, () => !isMarked(this.#lab, dead.name))
       wrong.dead.delete(dead.name)
     }
     this.#tell('nobody who lived was marked', wrong.marked.length === 0, wrong.marked.join(', '))
@@ -87,12 +87,13 @@ class MixedZone {
     return this.#failed === 0
   }
 
-  /** As docs/operations.md says: the key in both objects, our agents told of the others, then theirs in place of ours. */
+  /** As docs/operations.md says, in the other direction: theirs come in place of ours, and ours are told of them. */
   async #mix(): Promise<void> {
     const { plane, props } = this.#lab
     const literal = `--from-literal=hmackey=${props.key}`
     await plane.kubectl([...SYSTEM, 'create', 'configmap', 'hmac-config', literal])
     await plane.kubectl([...SYSTEM, 'label', 'configmap', 'hmac-config', LABEL])
+    await plane.kubectl([...SYSTEM, 'delete', 'secret', 'edge-health-keys'])
     for (const node of this.#lab.nodes) await this.#tellPod(node)
     for (const node of this.#theirs) {
       await node.stopAgent()
@@ -109,7 +110,9 @@ class MixedZone {
   async #tellPod({ name, address }: LabNode): Promise<void> {
     const status = { phase: 'Running', hostIP: address, podIP: address, podIPs: [{ ip: address }] }
     const patch = ['--subresource=status', '-p', JSON.stringify({ status })]
-    await this.#lab.plane.kubectl([...SYSTEM, 'patch', 'pod', `edge-health-${name}`, ...patch])
+    const { plane } = this.#lab
+    await plane.kubectl([...SYSTEM, 'label', 'pod', agentPod(name), LABEL])
+    await plane.kubectl([...SYSTEM, 'patch', 'pod', agentPod(name), ...patch])
   }
 
   async #startTheirs(node: LabNode): Promise<void> {
@@ -121,7 +124,7 @@ class MixedZone {
     const plugin = '--kubeletauthplugin=timeout=5,retrytime=3,weight=1,port=10250'
     node.startOther([this.#parts.agent, ...flags, plugin], {
       ...{ NODE_NAME: node.name, NODE_IP: node.address, POD_IP: node.address },
-      ...{ POD_NAME: `edge-health-${node.name}`, NAMESPACE: 'edge-system' },
+      ...{ POD_NAME: agentPod(node.name), NAMESPACE: 'edge-system' },
     })
   }
 
