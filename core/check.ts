@@ -33,6 +33,8 @@ export interface CheckPlugin {
   readonly name: string
   /** Its share of the score in millionths, so that sums are exact; 1_000_000 is the weight 1. */
   readonly weight: number
+  /** True when a probe goes to the node itself; false when it only reads what somebody said, which is no look at it. */
+  readonly reachesNode: boolean
   /**
    * Probe once. Resolves within the attempt's signal; never rejects for what the network does
    * (an aborted attempt is a `failure` with the reason `no answer`).

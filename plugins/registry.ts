@@ -83,5 +83,8 @@ export const makePlugins = (
   scoreLine: number,
 ): readonly CheckPlugin[] => {
   checkPluginSet(specs, scoreLine)
-  return specs.map(spec => kindOf(spec.name).make(spec, seams))
+  return specs.map(spec => {
+    const { make, reachesNode } = kindOf(spec.name)
+    return { ...make(spec, seams), reachesNode }
+  })
 }

@@ -26,15 +26,16 @@ export interface RoundScore {
   /** 100 × the weights of what succeeded or is unknown, in millionths: all of a weight of 1 is 100_000_000. */
   readonly score: number
   /**
-   * `up`: at least one success, and the line is reached whatever is still open. `down`: the line is out of reach.
-   * `void`: all is known and it says nothing: only unknowns lift the score to the line. `open`: not decided yet.
+   * `up`: the node was reached, and so is the line, whatever is still open. `down`: the line is out of reach.
+   * `void`: all is known and it says nothing: no probe reached the node, only unknowns lift the score to the line.
+   * `open`: not decided yet.
    */
   readonly verdict: 'up' | 'down' | 'void' | 'open'
 }
 
 /**
  * Add up one round. A plugin without a result is still at work. An unknown counts as a success, so that trouble of
- * our own lowers nobody; but without one real success nobody is called up.
+ * our own lowers nobody; but nobody is called up whom no probe reached: a word of the node may be its last.
  */
 export const scoreOf = (
   plugins: readonly CheckPlugin[],
@@ -43,10 +44,10 @@ export const scoreOf = (
 ): RoundScore => {
   const sum = (kind: ProbeResult['kind'] | undefined): number =>
     plugins.reduce((total, plugin) => total + (results.get(plugin) === kind ? plugin.weight : 0), 0)
-  const succeeded = sum('success')
   const open = 100 * sum(undefined)
-  const score = 100 * (succeeded + sum('unknown'))
+  const score = 100 * (sum('success') + sum('unknown'))
+  const isReached = plugins.some(plugin => plugin.reachesNode && results.get(plugin) === 'success')
   if (score + open < scoreLine) return { score, verdict: 'down' }
-  if (score >= scoreLine && succeeded > 0) return { score, verdict: 'up' }
+  if (score >= scoreLine && isReached) return { score, verdict: 'up' }
   return { score, verdict: open > 0 ? 'open' : 'void' }
 }

@@ -34,5 +34,5 @@ export interface PluginKind {
   readonly reachesNode: boolean
   /** @throws InvalidInputError when the keys do not fit together; `thing` is how the error names the option. */
   readonly check?: (spec: PluginSpec, thing: string) => void
-  readonly make: (spec: PluginSpec, seams: PluginSeams) => CheckPlugin
+  readonly make: (spec: PluginSpec, seams: PluginSeams) => Omit<CheckPlugin, 'reachesNode'>
 }

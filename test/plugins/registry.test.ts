@@ -211,6 +211,7 @@ t.test('C2, D3: a set that cannot judge is refused', t => {
 const plugin = (weight: string, name = `p${weight}`): CheckPlugin => ({
   name,
   weight: parseWeight(weight),
+  reachesNode: !name.startsWith('word'),
   probe: never,
 })
 
@@ -339,5 +340,36 @@ t.test('the verdict of a round', t => {
     t.strictSame(score(LINE, ...rows), { verdict, score: points * 1_000_000 }, why)
   t.equal(score(50_000_000, ['0.5', 'success'], ['0.5', 'failure']).verdict, 'up', 'a lower line')
   t.equal(score(50_000_001, ['0.5', 'success'], ['0.5', 'failure']).verdict, 'down', 'a hair above')
+  t.end()
+})
+
+t.test('FA3: what a node says of itself is no look at it', t => {
+  const probe = plugin('0.5', 'probe')
+  const other = plugin('0.5', 'other')
+  const word = plugin('0.5', 'word')
+  const verdict = (results: [CheckPlugin, ProbeResult['kind']][], plugins = [probe, word]) =>
+    scoreOf(plugins, new Map(results), LINE).verdict
+  const said: [CheckPlugin, 'success'] = [word, 'success']
+  t.equal(verdict([said, [probe, 'unknown']]), 'void', 'the probe could not be made')
+  t.equal(verdict([said]), 'open', 'it waits for the probe')
+  t.equal(verdict([said, [probe, 'success']]), 'up')
+  t.equal(verdict([said, [probe, 'failure']]), 'down')
+  t.equal(
+    verdict([
+      [word, 'unknown'],
+      [probe, 'success'],
+    ]),
+    'up',
+  )
+  t.equal(
+    verdict([
+      [word, 'failure'],
+      [probe, 'unknown'],
+    ]),
+    'down',
+    'its kubelet is bad',
+  )
+  const three = [probe, other, word]
+  t.equal(verdict([said, [probe, 'failure'], [other, 'unknown']], three), 'void')
   t.end()
 })

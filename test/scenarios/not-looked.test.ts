@@ -64,3 +64,26 @@ t.test('FA3: an agent that cannot look does not keep the others from deciding', 
     t.ok((await world.until(() => world.condemned().length === 0, 60_000)) !== undefined)
   })
 })
+
+t.test('FA3: what a dead node last said of itself is no look at it', async t => {
+  await scenario(t, { what: 'no descriptor', size: 5, seed: 33, profile: 'fast' }, async world => {
+    await world.settled()
+    for (const index of [0, 2, 3]) world.machine(index).isUnable = true
+    world.crash(1)
+    // Its last record is young when they begin anew, and comes to them by way of n4.
+    for (const index of [0, 2, 3]) await world.restartAgent(index, 0)
+    for (let ms = 0; ms < 60_000; ms += 500) {
+      await world.run(500)
+      for (const index of [0, 2, 3])
+        t.not(world.machine(index).agent!.views.node('n1')?.probe?.vote, 'up', `n${index}`)
+    }
+    const node = world.machine(0).agent!.views.node('n1')!
+    t.match(node.probe, {
+      vote: 'not-looked',
+      reason: /kubeletauth: unknown \(too many open files/,
+    })
+    for (const index of [0, 2, 3]) world.machine(index).isUnable = false
+    t.ok((await world.until(() => world.condemned().length > 0, 20_000)) !== undefined)
+    t.strictSame(world.condemned(), ['n1'])
+  })
+})

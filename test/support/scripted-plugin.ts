@@ -26,6 +26,7 @@ export interface Seen {
 export class ScriptedPlugin implements CheckPlugin {
   readonly name: string
   readonly weight: number
+  readonly reachesNode = true
   readonly seen: Seen[] = []
   /** Attempts that have no answer yet and were not aborted. */
   open = 0

@@ -188,7 +188,7 @@ t.test('a plugin that throws is at fault, not the node', async t => {
     const clock = new FakeClock()
     const ends: ClimbEnd[] = []
     const ladder = new Ladder({
-      plugin: { name: 'odd', weight: 1, probe },
+      plugin: { name: 'odd', reachesNode: true, weight: 1, probe },
       target,
       attempts: 1,
       spacingMs: 500,
