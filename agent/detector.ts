@@ -331,22 +331,25 @@ class ZoneDetector implements Detector {
     const own = roster.members[roster.self]!
     const signer = this.engine.signerAt(index)
     const sharers = roster.sharersOf(index)
-    const signerIndex = signer === undefined ? undefined : roster.indexOfId(signer)
+    const signerIndex = typeof signer === 'bigint' ? roster.indexOfId(signer) : undefined
     const who = signerIndex === undefined ? undefined : roster.members[signerIndex]!.name
     const identity =
       who === name ? 'itself' : who !== undefined && sharers.includes(who) ? 'sharer' : 'another'
-    const signedBy = address === own.address ? 'own' : signer === undefined ? 'nobody' : identity
+    const signedBy =
+      address === own.address ? 'own' : typeof signer === 'bigint' ? identity : signer
     const speaks = this.#seams.clock.now() - producedAt[index]! < this.#o.recordTtlMs
     const vote = voteFor({ signedBy, isShared: sharers.length > 0, speaks })
     const elsewhere = `${who ?? 'another agent'} answers at its address ${address}`
+    const shared = `its address ${address} is also that of ${sharers.join(', ')}`
     const reasons = {
       own: `its address ${address} is this node's own`,
       sharer: elsewhere,
       another: elsewhere,
+      unasked: `it is not known yet who answers at its address ${address}`,
+      itself: shared,
+      nobody: shared,
     }
-    const shared = `its address ${address} is also that of ${sharers.join(', ')}`
-    const isOther = signedBy !== 'itself' && signedBy !== 'nobody'
-    return { vote, reason: isOther ? reasons[signedBy] : shared }
+    return { vote, reason: reasons[signedBy] }
   }
 
   /** The word of a node about its own kubelet, if it is fresh. */

@@ -3,6 +3,7 @@ import { FLAG, type Evidence } from './evidence.js'
 import { expectAt, type Horizon } from './horizon.js'
 import type { Judgement } from './judgement.js'
 import type { VoteOptions } from './options.js'
+import { VERDICT } from './quorum.js'
 
 /** Whether a member's votes count, or why not. Up to `leaving` its record is fresh; from `gone` on it is not. */
 export const STANDING = {
@@ -73,7 +74,8 @@ export const reviewOwnStanding = (j: Judgement, e: Evidence, now: number, o: Vot
 /**
  * The instant since which an "up" about the node must have been said in order to count. Nothing is asked of it while
  * the node is uncontested or in the contest's first window; then it must be younger than the contest: who went
- * silent together with the node must not keep it alive.
+ * silent together with the node must not keep it alive. Once it is condemned, what was said before, its own last word
+ * too, is no sign that it came back.
  */
 export const upsCountSince = (
   j: Judgement,
@@ -82,7 +84,9 @@ export const upsCountSince = (
   o: VoteOptions,
 ): number => {
   const contestAt = j.contestAt[target]!
-  return now >= contestAt + o.reaffirmWindowMs ? contestAt : -Infinity
+  const contestedAt = now >= contestAt + o.reaffirmWindowMs ? contestAt : -Infinity
+  const isCondemned = j.verdict[target] === VERDICT.unhealthy
+  return isCondemned ? Math.max(contestedAt, j.verdictAt[target]!) : contestedAt
 }
 
 const countAbout = (j: Judgement, e: Evidence, target: number, sinceAt: number): void => {

@@ -5,7 +5,7 @@ import type { NodeName } from '../../core/ids.js'
 import type { Exchange, Message } from './exchange.js'
 import type { PeerState } from './peer-state.js'
 import type { Refusal } from './refusal.js'
-import type { Answer, Route } from './transport.js'
+import type { Answer, Peer, Route } from './transport.js'
 import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
 
 /** What fits the header. */
@@ -104,6 +104,7 @@ export class Courier {
   async deliver(peer: PeerState, batch: Batch): Promise<boolean> {
     const x = this.#x
     const { clock } = x.seams
+    const { address } = peer
     try {
       return await withTimeout(clock, x.o.exchangeTimeoutMs, x.life.signal, signal =>
         this.#deliver(peer, batch, signal),
@@ -111,6 +112,8 @@ export class Courier {
     } catch (error) {
       if (!x.life.signal.aborted) this.#failed(peer, reasonOf(error))
       return false
+    } finally {
+      this.#asked(peer, address)
     }
   }
 
@@ -171,6 +174,14 @@ export class Courier {
     if (refusal !== undefined) x.refuse(refusal, peer)
     this.#failed(peer, `reply refused: ${refusal}`)
     return undefined
+  }
+
+  /** A round that had to wait until it was known who is there can be made now. */
+  #asked(peer: PeerState, address: Peer): void {
+    if (peer.address !== address || this.#x.life.signal.aborted) return
+    peer.wasAsked = true
+    if (peer.isAwaited) this.#x.seams.onSuspect(peer.name)
+    peer.isAwaited = false
   }
 
   /** Whoever signed an answer to this very request is the one that is there. */

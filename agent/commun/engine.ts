@@ -57,8 +57,11 @@ export interface Engine {
   askAround(): void
   /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
   setOwnFlags(flags: number, cloudCutAt: number): void
-  /** The id of who signed the last answer from this member's address; undefined until somebody did. */
-  signerAt(target: number): bigint | undefined
+  /**
+   * The id of who signed the last answer from this member's address, be it our own; `nobody` when it was asked and
+   * nobody signed, `unasked` while no request has ended, which this begins.
+   */
+  signerAt(target: number): bigint | 'nobody' | 'unasked'
   /** The longest body worth reading on this route. */
   maxBytes(route: Route): number
   /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
@@ -152,7 +155,14 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
       gossip.askAround()
     },
     setOwnFlags,
-    signerAt: target => x.peers[target]?.lastSigner,
+    signerAt: target => {
+      const peer = x.peers[target]
+      if (peer === undefined) return 'nobody'
+      if (peer.wasAsked) return peer.lastSigner ?? 'nobody'
+      peer.isAwaited = true
+      gossip.ask(peer)
+      return 'unasked'
+    },
     maxBytes,
     receive: (route, body, from) => {
       const index = x.table.roster.indexOfAddress(addressOf(from))

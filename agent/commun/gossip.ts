@@ -70,6 +70,12 @@ export class Gossip {
     }
   }
 
+  /** Exchange with this one now, unless that is under way. */
+  ask(peer: PeerState): void {
+    // It never rejects.
+    if (!peer.isGossiping && this.#cancel !== undefined) void this.#exchangeWith(peer)
+  }
+
   #schedule(ms: number): void {
     this.#cancel?.()
     this.#dueAt = this.#x.now + ms

@@ -57,7 +57,7 @@ export class Inbox {
     if (header.type !== TYPE[route] || (header.flags | SPARSE) !== SPARSE) {
       return this.#refuse('malformed')
     }
-    if (header.senderId === x.table.roster.members[x.self]!.id) return this.#refuse('own-id')
+    if (header.senderId === x.table.roster.members[x.self]!.id) return this.#ownReturned(header)
     const peer = x.peerById(header.senderId)
     if (peer === undefined) return this.#refuse('unknown-sender')
     return this.#fromMember(route, message, bytes.length, peer)
@@ -84,14 +84,36 @@ export class Inbox {
     return this.#reply(peer, header, wantsState ? TYPE.state : TYPE.ack)
   }
 
+  /**
+   * What we sent to a peer's address came to ourselves: the address is ours, whatever our Node object says, or somebody
+   * there passes requests on. Our signature tells us that it is not the peer who answers. Nothing of it is taken in.
+   */
+  #ownReturned(request: Header): PeerAnswer {
+    const x = this.#x
+    if (request.senderBoot !== x.boot) return this.#refuse('own-id')
+    x.refuse('own-id')
+    return this.#sealed(request, TYPE.challenge, 0n)
+  }
+
   #challenge(peer: PeerState, request: Header, why: Challenged): PeerAnswer {
     // A restart on either side is nothing to warn of.
     this.#x.refuse(why, why === 'challenged' ? undefined : peer)
     return this.#reply(peer, request, TYPE.challenge)
   }
 
-  /** Bound to the request by its sender's boot id and number: it answers nothing else, and nobody else. */
   #reply(peer: PeerState, request: Header, type: ReplyType): PeerAnswer {
+    const x = this.#x
+    const shown =
+      type === TYPE.challenge
+        ? peer.inbound.challenge(x.seams.random, x.now)
+        : peer.inbound.next(x.now)
+    const answer = this.#sealed(request, type, shown)
+    peer.bytesSent += answer.body.length
+    return answer
+  }
+
+  /** Bound to the request by its sender's boot id and number: it answers nothing else, and nobody else. */
+  #sealed(request: Header, type: ReplyType, shown: bigint): PeerAnswer {
     const x = this.#x
     const { table } = x
     const isEmpty = type !== TYPE.state
@@ -105,10 +127,7 @@ export class Inbox {
       flags: sparse ? SPARSE : 0,
       membershipHash: table.hash,
       senderId: table.roster.members[x.self]!.id,
-      senderBoot:
-        type === TYPE.challenge
-          ? peer.inbound.challenge(x.seams.random, x.now)
-          : peer.inbound.next(x.now),
+      senderBoot: shown,
       senderSeq: request.senderSeq,
       baseHb,
       destBoot: request.senderBoot,
@@ -116,7 +135,6 @@ export class Inbox {
       heldMs: 0,
     }
     const bytes = seal(header, body, x.zone, x.keys.primary)
-    peer.bytesSent += bytes.length
     x.bytesSent += bytes.length
     x.messagesSent++
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)

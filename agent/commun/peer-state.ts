@@ -40,7 +40,11 @@ export class PeerState {
   backoffUntil = -Infinity
   failures = 0
   isGossiping = false
-  /** Who signed the last answer to a request of ours that went to its address; undefined until somebody did. */
+  /** A request to its address ended, whichever way: an agent of the zone that is there has signed. */
+  wasAsked = false
+  /** Somebody wants to know who is there. */
+  isAwaited = false
+  /** Who signed the last answer to a request of ours that went to its address, be it we; undefined until somebody did. */
   lastSigner: bigint | undefined
   keyId: number | undefined
   keySetHash: number | undefined
@@ -65,6 +69,7 @@ export class PeerState {
     this.address = { ...this.address, address: member.address }
     this.backoffUntil = -Infinity
     this.lastSigner = undefined
+    this.wasAsked = false
   }
 
   /** It spoke our protocol, rightly signed. */

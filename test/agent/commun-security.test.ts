@@ -131,7 +131,8 @@ t.test(
     if (!sample.ok) throw new Error('a recorded request opens')
     const sealAs = (name: string, change: object = {}): Buffer =>
       seal({ ...sample.header, ...change, senderId: id64(name) }, sample.body, hash, ring.primary)
-    t.equal(agent!.engine.receive(requests.at(-1)!.route, sealAs('n0'), '10.0.0.1').status, 403)
+    const foreign = sealAs('n0', { senderBoot: sample.header.senderBoot ^ 1n })
+    t.equal(agent!.engine.receive(requests.at(-1)!.route, foreign, '10.0.0.1').status, 403)
     t.equal(agent!.engine.receive(requests.at(-1)!.route, sealAs('n77'), '10.0.0.1').status, 403)
     const { refusals } = agent!.engine.status()
     t.match(refusals, { 'own-id': 1, 'unknown-sender': 1 })

@@ -61,6 +61,35 @@ t.test("FA6: an address that is our own is nobody else's", async t => {
   })
 })
 
+t.test(
+  'FA6: nor does it live by an address that is ours, whatever our Node object says',
+  async t => {
+    for (const isHeld of [false, true]) {
+      const zone = { what: `held: ${isHeld}`, size: 3, seed: 67, profile: 'fast' } as const
+      await scenario(t, zone, async world => {
+        world.setAddress(0, world.machine(1).address)
+        await world.settled(20_000)
+        world.crash(2)
+        t.ok((await world.until(() => world.condemned().includes('n2'), 30_000)) !== undefined)
+        const probeOf = (index: number) => world.machine(index).agent!.views.node('n2')!.probe
+        // Somebody on the way keeps what n1 sends, so that it hears no signature from there.
+        if (isHeld)
+          for (const index of [0, 2])
+            world.network.hold(world.machine(1).address, world.machine(index).address)
+        world.setAddress(2, world.machine(0).address)
+        for (let ms = 0; ms < 30_000; ms += 100) {
+          await world.run(100)
+          if (!isHeld) t.not(probeOf(1)?.vote, 'up', 'asked who is there before an answer counts')
+          t.not(probeOf(0)?.vote, 'up')
+        }
+        t.match(probeOf(0), { reason: /n0 answers at its address/ })
+        t.match(probeOf(1), isHeld ? { vote: 'up' } : { reason: /n0 answers at its address/ })
+        t.ok(world.condemned().includes('n2'), 'one answer and its own last word are no majority')
+      })
+    }
+  },
+)
+
 t.test('FA17: an isolated node does not hold its own falls against its peers', async t => {
   await scenario(t, { what: 'isolations', size: 10, seed: 64 }, async world => {
     await world.settled()

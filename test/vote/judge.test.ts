@@ -281,6 +281,22 @@ t.test('up votes about a contested node must be said again', t => {
   t.end()
 })
 
+t.test('FA3: what was said before a node was condemned is no sign that it came back', t => {
+  const b = settled(3).kill([2]).pass(7)
+  t.equal(b.verdicts()[2], 'unhealthy')
+  // The observers contest it no longer, and one of them takes somebody else's answer for its.
+  b.see([1], [2], false)
+  b.see([0], [2], false).e.hasJustBegun(0, 2)
+  b.pass(20)
+  t.equal(b.j.standing[2], STANDING.counts, 'its last record is still fresh')
+  t.equal(b.j.ownWord[2], 0)
+  t.equal(b.verdicts()[2], 'unhealthy')
+  b.alive = [0, 1, 2]
+  b.pass(7)
+  t.equal(b.verdicts()[2], 'healthy', 'it speaks again, and one of two others sees it')
+  t.end()
+})
+
 t.test('the last words of the dead do not contest for ever', t => {
   const b = settled(9).see([7, 8], [3])
   b.judge()

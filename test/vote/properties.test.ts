@@ -262,7 +262,7 @@ t.test('judging twice changes nothing, and nothing changes before nextAt', t => 
 const twinTally = (
   e: ScriptedEvidence,
   target: number,
-  at: { now: number; contestAt: number; massAt: number; suspect: boolean },
+  at: { now: number; contestAt: number; condemnedAt: number; massAt: number; suspect: boolean },
 ): { up: number; down: number } => {
   const believed = range(e.size).filter(member => {
     const made = e.producedAt[member]!
@@ -276,6 +276,7 @@ const twinTally = (
   const up = voters.filter(
     voter =>
       !e.saysDown(voter, target) &&
+      e.producedAt[voter]! >= at.condemnedAt &&
       (at.now < at.contestAt + 8_000 || e.producedAt[voter]! >= at.contestAt),
   ).length
   return { up, down }
@@ -288,7 +289,7 @@ t.test('tally and condemnation agree with a slow twin', t => {
       const j = makeJudgement(z.size)
       // The twin's memory: since when each target is asked to be condemned, and since when that is backed.
       const asked = new Map<number, { at: number; backedAt: number }>()
-      const condemned = new Set<number>()
+      const condemned = new Map<number, number>()
       let isBraked = false
       play(e, j, list, {
         group: range(z.size),
@@ -308,6 +309,7 @@ t.test('tally and condemnation agree with a slow twin', t => {
             const frame = {
               now,
               contestAt: j.contestAt[target]!,
+              condemnedAt: condemned.get(target) ?? -Infinity,
               massAt: j.massAt,
               suspect: j.selfSuspect,
             }
@@ -322,7 +324,7 @@ t.test('tally and condemnation agree with a slow twin', t => {
             const backers = believed.filter(m => e.producedAt[m]! > since).length
             if (memory?.backedAt === Infinity && backers > z.size / 2) memory.backedAt = now
           }
-          for (const target of condemned)
+          for (const target of condemned.keys())
             if (j.verdict[target] !== VERDICT.unhealthy) condemned.delete(target)
           const wasBraked = isBraked
           isBraked = condemned.size + asked.size > Math.max(1, Math.floor(0.4 * z.size))
@@ -331,10 +333,11 @@ t.test('tally and condemnation agree with a slow twin', t => {
             for (const target of asked.keys()) asked.set(target, { at: now, backedAt: Infinity })
           if (!isBraked)
             for (const [target, memory] of asked)
-              if (now >= memory.backedAt + 5_000) condemned.add(target)
-          for (const target of condemned) asked.delete(target)
-          if (String([...condemned].sort((a, b) => a - b)) !== String(unhealthyIn(j)))
-            throw new Error(`condemned ${[...condemned].join()} against ${unhealthyIn(j).join()}`)
+              if (now >= memory.backedAt + 5_000) condemned.set(target, now)
+          for (const target of condemned.keys()) asked.delete(target)
+          const names = [...condemned.keys()].sort((a, b) => a - b)
+          if (String(names) !== String(unhealthyIn(j)))
+            throw new Error(`condemned ${names.join()} against ${unhealthyIn(j).join()}`)
         },
       })
     }),

@@ -167,7 +167,7 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/check/identity.ts',
-        from: "  if (signedBy === 'another' || signedBy === 'own') return speaks ? 'not-looked' : 'down'\n  return isShared && !(signedBy === 'itself' && speaks) ? 'not-looked' : 'up'",
+        from: "  if (signedBy === 'another' || signedBy === 'unasked') return 'not-looked'\n  if (signedBy === 'sharer' || signedBy === 'own') return speaks ? 'not-looked' : 'down'\n  return isShared && !(signedBy === 'itself' && speaks) ? 'not-looked' : 'up'",
         to: "  return signedBy === 'own' && isShared && speaks ? 'up' : 'up'",
       },
     ],

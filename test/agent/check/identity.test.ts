@@ -16,6 +16,8 @@ t.test('FA6: an answer counts for a node only if that node gave it', t => {
     ['another', false, true, 'not-looked', 'somebody there passes requests on, or is another'],
     ['another', false, false, 'not-looked', 'the same: only its own address is proven by nobody'],
     ['another', true, false, 'not-looked', 'of those that share the address it is none'],
+    ['unasked', false, true, 'not-looked', 'the address is new, and nobody has been asked yet'],
+    ['unasked', false, false, 'not-looked', 'the same'],
     ['own', true, true, 'not-looked', 'we answer ourselves'],
     ['own', true, false, 'down', 'we answer ourselves, and it is silent'],
   ]
