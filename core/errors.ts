@@ -71,11 +71,31 @@ export class PeerUnreachableError extends EdgeHealthError {
   }
 }
 
+/** A reason why a field was refused. */
+export interface StatusCause {
+  /** `FieldValueInvalid`, `FieldManagerConflict`, … */
+  readonly reason: string
+  readonly message: string
+  /** A path such as `spec.taints[0].effect`. */
+  readonly field?: string
+}
+
+/** What a `Status` may say beside its message: which object it is about, and why. */
+export interface StatusDetails {
+  readonly name?: string
+  readonly group?: string
+  readonly kind?: string
+  readonly uid?: string
+  readonly causes?: readonly StatusCause[]
+  readonly retryAfterSeconds?: number
+}
+
 /** The parts of a Kubernetes `Status` that decide what to do next. */
 export interface KubeStatus {
   readonly status: number
   readonly reason: string
   readonly message: string
+  readonly details?: StatusDetails | undefined
   readonly retryAfterMs?: number | undefined
 }
 
@@ -84,13 +104,18 @@ export class KubeStatusError extends EdgeHealthError {
   readonly status: number
   /** `reason` of the Status: `Conflict`, `Expired`, `Forbidden`, … or empty. */
   readonly reason: string
-  /** How long the server asked us to wait, from `Retry-After`; undefined when it did not. */
+  /** The server's own message. */
+  readonly said: string
+  readonly details: StatusDetails | undefined
+  /** How long the server asked us to wait, from `Retry-After`, at most 300 000 ms; undefined when it did not. */
   readonly retryAfterMs: number | undefined
   constructor(request: string, answer: KubeStatus) {
     const { status, reason, message } = answer
     super('KUBE_STATUS', `${request}: ${status} ${reason}${message === '' ? '' : `: ${message}`}`)
     this.status = status
     this.reason = reason
+    this.said = message
+    this.details = answer.details
     this.retryAfterMs = answer.retryAfterMs
   }
 }

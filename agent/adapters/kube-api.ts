@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
-import {
-  InvalidInputError,
-  KubeStatusError,
-  KubeUnreachableError,
-  reasonOf,
-} from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { Random } from '../../core/random.js'
+import type { Credentials } from '../../kube/client/credentials.js'
+import { makeResourceClient } from '../../kube/client/http-resource-client.js'
+import type { WatchOptions } from '../../kube/client/list-watch.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { statusOf, type ResourceType } from '../../kube/client/resource.js'
+import type { Watching, WatchSink } from '../../kube/client/watching.js'
+import type { KubePatch, ObjectBody, WriteGuard } from '../../kube/client/write.js'
 import {
   WRITER,
   type DataView,
@@ -16,17 +17,9 @@ import {
   type LeaseView,
   type NodeEvent,
 } from '../ports/kube-api.js'
-import type { Watching, WatchSink } from '../../kube/client/watching.js'
-import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
-import { KubeClient } from '../../kube/client/client.js'
-import type { Credentials } from '../../kube/client/credentials.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
 import { parseLease } from './lease-view.js'
-import { jsonCodec } from '../../kube/client/json-codec.js'
-import { listWatch, type WatchOptions } from '../../kube/client/list-watch.js'
-import { pathOf } from '../../kube/client/list-pages.js'
 import { parseNodeView } from './node-view.js'
-import type { WatchSpec } from '../../kube/client/receiver.js'
 
 /** What the adapter needs of the world. */
 export interface KubeSeams {
@@ -46,23 +39,31 @@ export interface KubeOptions {
   readonly watch?: WatchOptions
 }
 
-const NODES = '/api/v1/nodes'
-const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
-const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'
-/** An object in etcd is at most 1.5 MiB; JSON is larger than protobuf. */
-const MAX_OBJECT_BYTES = 8 * 1024 * 1024
-const MAX_NOTE_BYTES = 1024
+const CORE = { group: '', version: 'v1' } as const
+const NODES: ResourceType<NodeView> = { ...CORE, resource: 'nodes', parse: parseNodeView }
+const CONFIG_MAPS: ResourceType<DataView> = {
+  ...CORE,
+  resource: 'configmaps',
+  parse: parseConfigMap,
+}
+const SECRETS: ResourceType<DataView> = { ...CORE, resource: 'secrets', parse: parseSecret }
+const LEASES: ResourceType<LeaseView> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  resource: 'leases',
+  parse: parseLease,
+}
+const LEASE_NAMESPACE = 'kube-node-lease'
+const EVENTS: ResourceType<void> = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  resource: 'events',
+  parse: () => undefined,
+}
+const EVENT_NAMESPACE = 'default'
 /** A kubelet's Node is 10 kB and more, and a page is held whole: with 500 an agent of 1000 nodes peaks some 10 MiB higher. */
 const PAGE_SIZE = 200
-
-const PATCH_TYPES: Readonly<Record<KubePatch['type'], string>> = {
-  json: 'application/json-patch+json',
-  merge: 'application/merge-patch+json',
-  'strategic-merge': 'application/strategic-merge-patch+json',
-}
-
-/** A name as a part of a path: what is no name must not become another path. */
-const segment = (name: string): string => encodeURIComponent(name)
+const MAX_NOTE_BYTES = 1024
 
 /** Cut to the API's limit, which counts bytes; never inside a character. */
 const cutNote = (note: string): string => {
@@ -77,10 +78,10 @@ const cutNote = (note: string): string => {
 const eventName = (node: string, unique: bigint): string =>
   `${node.slice(0, 236).replace(/[.-]+$/, '')}.${unique.toString(16).padStart(16, '0')}`
 
-const eventBody = (event: NodeEvent, wall: number, unique: bigint): unknown => ({
+const eventBody = (event: NodeEvent, wall: number, unique: bigint): ObjectBody => ({
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',
-  metadata: { name: eventName(event.node, unique), namespace: 'default' },
+  metadata: { name: eventName(event.node, unique), namespace: EVENT_NAMESPACE },
   // A MicroTime: six digits.
   eventTime: new Date(wall).toISOString().replace('Z', '000Z'),
   reportingController: WRITER,
@@ -92,52 +93,39 @@ const eventBody = (event: NodeEvent, wall: number, unique: bigint): unknown => (
   note: cutNote(event.note),
 })
 
+/** What a watch of one object in a namespace removes, it removes by its name. */
+const byName = <T>(sink: WatchSink<T>): WatchSink<T> => ({
+  replace: items => sink.replace(items),
+  upsert: item => sink.upsert(item),
+  remove: key => sink.remove(key.slice(key.indexOf('/') + 1)),
+})
+
 class ClientApi implements KubeApi {
-  readonly #client: KubeClient
+  readonly #client: ResourceClient
   readonly #seams: KubeSeams
-  readonly #options: KubeOptions
-  readonly #watches = new Set<Watching>()
 
   constructor(credentials: Credentials, seams: KubeSeams, options: KubeOptions) {
-    this.#client = new KubeClient(credentials, seams.clock)
+    const watch = { pageSize: PAGE_SIZE, ...options.watch }
+    const settings = { ...options, watch, fieldManager: WRITER }
+    this.#client = makeResourceClient({ credentials, ...seams }, settings)
     this.#seams = seams
-    this.#options = options
   }
 
   watchNodes(pick: { selector: string } | { name: string }, sink: WatchSink<NodeView>): Watching {
-    const byName = 'name' in pick
-    const query: Record<string, string> = byName
-      ? { fieldSelector: `metadata.name=${pick.name}` }
-      : pick.selector === ''
-        ? {}
-        : { labelSelector: pick.selector }
-    const what = byName ? `node ${pick.name}` : 'nodes'
-    return this.#watch({ what, path: NODES, query, parse: parseNodeView, sink })
+    const which = 'name' in pick ? pick : { labelSelector: pick.selector }
+    return this.#client.watch(NODES, which, sink)
   }
 
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching {
-    return this.#watch({
-      what: `ConfigMap ${namespace}/${name}`,
-      path: `/api/v1/namespaces/${segment(namespace)}/configmaps`,
-      // By name, so that a Role with resourceNames is enough.
-      query: { fieldSelector: `metadata.name=${name}` },
-      parse: parseConfigMap,
-      sink,
-    })
+    return this.#client.watch(CONFIG_MAPS, { namespace, name }, byName(sink))
   }
 
   watchSecret(namespace: string, name: string, sink: WatchSink<DataView>): Watching {
-    return this.#watch({
-      what: `Secret ${namespace}/${name}`,
-      path: `/api/v1/namespaces/${segment(namespace)}/secrets`,
-      query: { fieldSelector: `metadata.name=${name}` },
-      parse: parseSecret,
-      sink,
-    })
+    return this.#client.watch(SECRETS, { namespace, name }, byName(sink))
   }
 
   getNode(name: string, signal: AbortSignal): Promise<NodeView> {
-    return this.#get(`${NODES}/${segment(name)}`, parseNodeView, signal)
+    return this.#client.get(NODES, { name }, signal)
   }
 
   patchNode(
@@ -146,7 +134,7 @@ class ClientApi implements KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<NodeView> {
-    return this.#patch({ path: `${NODES}/${segment(name)}`, patch, guard }, parseNodeView, signal)
+    return this.#client.patch(NODES, { name }, { patch, guard }, signal)
   }
 
   patchNodeStatus(
@@ -155,15 +143,11 @@ class ClientApi implements KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<NodeView> {
-    return this.#patch(
-      { path: `${NODES}/${segment(name)}/status`, patch, guard },
-      parseNodeView,
-      signal,
-    )
+    return this.#client.patch(statusOf(NODES), { name }, { patch, guard }, signal)
   }
 
   getLease(node: string, signal: AbortSignal): Promise<LeaseView> {
-    return this.#get(`${LEASES}/${segment(node)}`, parseLease, signal)
+    return this.#client.get(LEASES, { namespace: LEASE_NAMESPACE, name: node }, signal)
   }
 
   patchLease(
@@ -172,86 +156,26 @@ class ClientApi implements KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<LeaseView> {
-    return this.#patch({ path: `${LEASES}/${segment(node)}`, patch, guard }, parseLease, signal)
+    const of = { namespace: LEASE_NAMESPACE, name: node }
+    return this.#client.patch(LEASES, of, { patch, guard }, signal)
   }
 
-  async createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {
+  createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#seams
-    const wall = this.serverTime() ?? clock.wall()
-    const text = JSON.stringify(eventBody(event, wall, random.bits64()))
-    const body = { type: 'application/json', text }
-    await this.#client.json({ method: 'POST', path: EVENTS, body }, this.#limits, signal)
+    const body = eventBody(event, this.serverTime() ?? clock.wall(), random.bits64())
+    return this.#client.create(EVENTS, { namespace: EVENT_NAMESPACE }, { body }, signal)
   }
 
-  async ping(signal: AbortSignal): Promise<void> {
-    const call = { method: 'GET', path: '/livez' } as const
-    const status = await this.#client.status(call, this.#limits.timeoutMs, signal)
-    if (status >= 500)
-      throw new KubeStatusError('GET /livez', { status, reason: '', message: 'not alive' })
+  ping(signal: AbortSignal): Promise<void> {
+    return this.#client.ping(signal)
   }
 
   serverTime(): number | undefined {
     return this.#client.serverTime()
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#watches].map(watching => watching.stop()))
-    await this.#client.close()
-  }
-
-  get #limits(): { timeoutMs: number; maxBytes: number } {
-    return { timeoutMs: this.#options.callMs ?? 15_000, maxBytes: MAX_OBJECT_BYTES }
-  }
-
-  #watch<T>(asked: Omit<WatchSpec<T>, 'codec'>): Watching {
-    const spec = { ...asked, codec: jsonCodec }
-    const seams = { client: this.#client, ...this.#seams }
-    const watching = listWatch(spec, seams, { pageSize: PAGE_SIZE, ...this.#options.watch })
-    this.#watches.add(watching)
-    return {
-      get status() {
-        return watching.status
-      },
-      stop: () => {
-        this.#watches.delete(watching)
-        return watching.stop()
-      },
-    }
-  }
-
-  async #get<T>(path: string, parse: (raw: unknown) => T, signal: AbortSignal): Promise<T> {
-    const raw = await this.#client.json({ method: 'GET', path }, this.#limits, signal)
-    return parsed(`GET ${path}`, raw, parse)
-  }
-
-  async #patch<T>(
-    write: {
-      readonly path: string
-      readonly patch: KubePatch
-      readonly guard?: WriteGuard | undefined
-    },
-    parse: (raw: unknown) => T,
-    signal: AbortSignal,
-  ): Promise<T> {
-    const { path, patch, guard } = write
-    const text = JSON.stringify(patch.type === 'json' ? patch.operations : patch.body)
-    const call = {
-      method: 'PATCH',
-      path: pathOf(path, { fieldManager: WRITER }),
-      body: { type: PATCH_TYPES[patch.type], text },
-      guard,
-    } as const
-    return parsed(`PATCH ${path}`, await this.#client.json(call, this.#limits, signal), parse)
-  }
-}
-
-/** An answer that is not what the API promises is no answer: something else sits at that address. */
-const parsed = <T>(request: string, raw: unknown, parse: (raw: unknown) => T): T => {
-  try {
-    return parse(raw)
-  } catch (cause) {
-    if (!(cause instanceof InvalidInputError)) throw cause
-    throw new KubeUnreachableError(request, reasonOf(cause), { cause })
+  close(): Promise<void> {
+    return this.#client.close()
   }
 }
 

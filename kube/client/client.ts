@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import type http from 'node:http'
-import * as v from 'valibot'
 import type { Clock } from '../../core/clock.js'
 import {
   CredentialsError,
@@ -11,6 +10,7 @@ import {
 } from '../../core/errors.js'
 import { CallLife } from './call-life.js'
 import type { TypedBody } from './codec.js'
+import { parseExactJson } from './exact-json.js'
 import type { Credentials, Material } from './credentials.js'
 import {
   exchange,
@@ -20,8 +20,9 @@ import {
   type Exchange,
   type KubeCall,
 } from './exchange.js'
-import { parseRetryAfter, retryAfterOf } from './retry-after.js'
+import { parseRetryAfter } from './retry-after.js'
 import { onSilence } from './silence.js'
+import { answerError } from './status-error.js'
 import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
 
 /** Limits of one call. */
@@ -35,29 +36,14 @@ export interface CallLimits {
 
 const MAX_ERROR_BYTES = 64 * 1024
 
-const statusSchema = v.object({
-  reason: v.optional(v.string(), ''),
-  message: v.optional(v.string(), ''),
-  details: v.optional(v.object({ retryAfterSeconds: v.optional(v.unknown()) })),
-})
-
 /**
  * Whether sending it twice does what sending it once does. Not so with a version to write over: the server may have
  * carried the first one out, and would refuse the second for a success.
  */
 const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
   if (method === 'GET') return true
-  const isMerge = body?.type.includes('merge-patch') ?? false
-  return isMerge && !body!.text.includes('"resourceVersion"')
-}
-
-const parseStatus = (text: string): v.InferOutput<typeof statusSchema> => {
-  try {
-    return v.parse(statusSchema, JSON.parse(text))
-  } catch {
-    // Not a Status: a proxy in between, or an apiserver that is not up yet. Its first words are better than nothing.
-    return { reason: '', message: text.trim().slice(0, 200) }
-  }
+  const bringsAbout = /(merge|apply)-patch/.test(body?.type ?? '')
+  return bringsAbout && !body!.text.includes('"resourceVersion"')
 }
 
 /** Wait for something that takes no signal, but not beyond ours. */
@@ -105,11 +91,11 @@ export class KubeClient {
     return this.#served.dateMs + this.#clock.now() - this.#served.at
   }
 
-  /** Send, and parse the answer as JSON. */
+  /** Send, and parse the answer as JSON; whole numbers of 16 digits and more come as text. */
   async json(call: KubeCall, limits: CallLimits, signal: AbortSignal): Promise<unknown> {
     const { bytes } = await this.body(call, limits, signal)
     try {
-      return JSON.parse(bytes.toString('utf8')) as unknown
+      return parseExactJson(bytes.toString('utf8'))
     } catch (cause) {
       throw new KubeUnreachableError(nameOf(call), 'the answer is not JSON', { cause })
     }
@@ -218,18 +204,9 @@ export class KubeClient {
       return answer
     }
     try {
-      const { reason, message, details } = parseStatus(
-        (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8'),
-      )
-      const retryAfterMs =
-        parseRetryAfter(headers['retry-after'], this.#clock.wall()) ??
-        retryAfterOf(details?.retryAfterSeconds)
-      throw new KubeStatusError(nameOf(call), {
-        status,
-        reason: reason === '' ? statusMessage : reason,
-        message,
-        retryAfterMs,
-      })
+      const body = (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8')
+      const retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.wall())
+      throw answerError(nameOf(call), { status, phrase: statusMessage, retryAfterMs, body })
     } finally {
       await answer.end()
     }

@@ -36,8 +36,8 @@ export interface Codec<R> {
   parsePage(path: string, body: TypedBody): Page<R>
   /** @param type the answer's `Content-Type` */
   makeReader(what: string, type: string): EventReader<R>
-  /** How logs call an object; '' when it has no name. */
-  nameOf(raw: R): string
+  /** `namespace/name`, or `name` of what is cluster-wide; '' when it has no name. */
+  keyOf(raw: R): string
 }
 
 /** Something came that is no watch event: what follows cannot be trusted, so the next step is a full list. */

@@ -10,7 +10,7 @@ import type { Material } from './credentials.js'
 
 /** One HTTP request, as the apiserver gets it. */
 export interface KubeCall {
-  readonly method: 'GET' | 'PATCH' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With its query. */
   readonly path: string
   readonly body?: { readonly type: string; readonly text: string }

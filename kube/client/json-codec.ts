@@ -3,7 +3,7 @@ import { InvalidInputError, KubeUnreachableError, reasonOf } from '../../core/er
 import { BrokenStreamError, type Codec, type EventReader, type Page } from './codec.js'
 import { parseExactJson } from './exact-json.js'
 import { LineCutter } from './lines.js'
-import { parseWatchEvent, rawName, type WatchEvent } from './watch-event.js'
+import { parseWatchEvent, rawKey, type WatchEvent } from './watch-event.js'
 
 const MAX_LINE_BYTES = 8 * 1024 * 1024
 
@@ -66,5 +66,16 @@ export const jsonCodec: Codec<unknown> = {
   accept: { list: 'application/json', watch: 'application/json' },
   parsePage: (path, { bytes }) => parseJsonPage(path, bytes.toString('utf8')),
   makeReader: what => new LineReader(what),
-  nameOf: rawName,
+  keyOf: rawKey,
+}
+
+const metadataType = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`
+
+/** As `jsonCodec`, but of each object the metadata alone. */
+export const metadataCodec: Codec<unknown> = {
+  ...jsonCodec,
+  accept: {
+    list: metadataType('PartialObjectMetadataList'),
+    watch: metadataType('PartialObjectMetadata'),
+  },
 }

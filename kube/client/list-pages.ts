@@ -15,7 +15,7 @@ export interface ListRequest<R> {
 }
 
 /** How much one page may hold: 500 Nodes with 50 images each are 10 MB. */
-const MAX_PAGE_BYTES = 64 * 1024 * 1024
+export const MAX_PAGE_BYTES = 64 * 1024 * 1024
 /** A server that never stops continuing is broken. */
 const MAX_PAGES = 2_000
 

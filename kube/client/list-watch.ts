@@ -183,7 +183,7 @@ class ListWatch<T, R> implements Watching {
   #take(event: WatchEvent<R>): void {
     this.#heard()
     this.#version = event.version
-    if (event.type === 'DELETED') this.#receiver.remove(event.name)
+    if (event.type === 'DELETED') this.#receiver.remove(event.key)
     else if (event.type !== 'BOOKMARK') this.#receiver.upsert(event.object)
     this.#spec.onVersion?.(event.version)
   }

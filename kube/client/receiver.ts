@@ -30,7 +30,7 @@ const MAX_REFUSED = 1_000
 export class Receiver<T, R> {
   readonly #spec: WatchSpec<T, R>
   readonly #log: Logger
-  /** Names and complaints of objects that were left out, so that each is logged once. */
+  /** Keys and complaints of objects that were left out, so that each is logged once. */
   readonly #refused = new Map<string, string>()
 
   constructor(spec: WatchSpec<T, R>, log: Logger) {
@@ -40,17 +40,17 @@ export class Receiver<T, R> {
 
   /** The object as its users see it; undefined when it cannot be used. */
   view(raw: R): T | undefined {
-    const name = this.#spec.codec.nameOf(raw)
+    const key = this.#spec.codec.keyOf(raw)
     try {
       const item = this.#spec.parse(raw)
-      this.#refused.delete(name)
+      this.#refused.delete(key)
       return item
     } catch (error) {
       const reason = reasonOf(error)
-      const isNews = this.#refused.get(name) !== reason && this.#refused.size < MAX_REFUSED
+      const isNews = this.#refused.get(key) !== reason && this.#refused.size < MAX_REFUSED
       if (isNews) {
-        this.#refused.set(name, reason)
-        this.#log.warn('object left out', { what: this.#spec.what, name, reason })
+        this.#refused.set(key, reason)
+        this.#log.warn('object left out', { what: this.#spec.what, name: key, reason })
       }
       return undefined
     }
@@ -66,9 +66,9 @@ export class Receiver<T, R> {
     if (item !== undefined) this.#tell(() => this.#spec.sink.upsert(item))
   }
 
-  remove(name: string): void {
-    this.#refused.delete(name)
-    this.#tell(() => this.#spec.sink.remove(name))
+  remove(key: string): void {
+    this.#refused.delete(key)
+    this.#tell(() => this.#spec.sink.remove(key))
   }
 
   #tell(call: () => void): void {

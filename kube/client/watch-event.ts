@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { InvalidInputError, KubeStatusError } from '../../core/errors.js'
+import { InvalidInputError } from '../../core/errors.js'
 import { parseExactJson } from './exact-json.js'
-import { retryAfterOf } from './retry-after.js'
+import { watchError } from './status-error.js'
 
 /** One event of a watch, checked as far as the loop needs it. */
 export type WatchEvent<R = unknown> =
@@ -9,10 +9,8 @@ export type WatchEvent<R = unknown> =
   | {
       readonly type: 'DELETED'
       readonly version: string
-      /** What the sink's `remove` gets. */
-      readonly name: string
-      /** Empty for what is cluster-wide. */
-      readonly namespace: string
+      /** What the sink's `remove` gets: `namespace/name`, or `name` of what is cluster-wide. */
+      readonly key: string
     }
   | { readonly type: 'BOOKMARK'; readonly version: string }
 
@@ -24,34 +22,20 @@ interface RawObject {
   }
 }
 
-/** A `Status`, unchecked. */
-export interface RawStatus {
-  readonly code?: unknown
-  readonly reason?: unknown
-  readonly message?: unknown
-  readonly details?: { readonly retryAfterSeconds?: unknown }
-}
-
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** The name of a raw object, for logs; '' when it has none. */
-export const rawName = (object: unknown): string =>
-  isRecord(object) && isRecord(object['metadata']) ? text(object['metadata']['name']) : ''
+const metadataOf = (object: unknown): NonNullable<RawObject['metadata']> =>
+  isRecord(object) && isRecord(object['metadata']) ? object['metadata'] : {}
 
-/** The error that an ERROR event tells. */
-export const statusOf = (
-  what: string,
-  { code, reason, message, details }: RawStatus,
-): KubeStatusError => {
-  return new KubeStatusError(`watch of ${what}`, {
-    status: typeof code === 'number' ? code : 500,
-    reason: text(reason),
-    message: text(message),
-    retryAfterMs: retryAfterOf(details?.retryAfterSeconds),
-  })
+/** The key of a raw object, `namespace/name` or `name`; '' when it has no name. */
+export const rawKey = (object: unknown): string => {
+  const metadata = metadataOf(object)
+  const name = text(metadata.name)
+  const namespace = text(metadata.namespace)
+  return name === '' || namespace === '' ? name : `${namespace}/${name}`
 }
 
 const checked = (what: string, type: unknown, object: RawObject): WatchEvent => {
@@ -59,10 +43,9 @@ const checked = (what: string, type: unknown, object: RawObject): WatchEvent => 
   if (version === '')
     throw new InvalidInputError(`watch of ${what}`, 'must give a resourceVersion', type)
   if (type === 'BOOKMARK') return { type, version }
-  if (rawName(object) === '')
-    throw new InvalidInputError(`watch of ${what}`, 'must give a name', type)
-  if (type === 'DELETED')
-    return { type, version, name: rawName(object), namespace: text(object.metadata?.namespace) }
+  const key = rawKey(object)
+  if (key === '') throw new InvalidInputError(`watch of ${what}`, 'must give a name', type)
+  if (type === 'DELETED') return { type, version, key }
   if (type === 'ADDED' || type === 'MODIFIED') return { type, version, object }
   throw new InvalidInputError(`watch of ${what}`, 'must give a known type of event', type)
 }
@@ -82,6 +65,6 @@ export const parseWatchEvent = (what: string, line: string): WatchEvent => {
   if (!isRecord(raw) || !isRecord(raw['object']))
     throw new InvalidInputError(`watch of ${what}`, 'must give objects', typeof raw)
   const { type, object } = raw
-  if (type === 'ERROR') throw statusOf(what, object)
+  if (type === 'ERROR') throw watchError(what, object)
   return checked(what, type, object)
 }

@@ -5,7 +5,8 @@ export interface WatchSink<T> {
   /** A full list arrived: this is everything. */
   replace(items: readonly T[]): void
   upsert(item: T): void
-  remove(name: string): void
+  /** `namespace/name`, or `name` of what is cluster-wide. */
+  remove(key: string): void
 }
 
 /** How a list/watch is doing. */

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** A patch and the media type that it travels under. */
+/** A JSON object of the API, as it is sent. */
+export type ObjectBody = Readonly<Record<string, unknown>>
+
+/** A patch and the media type that it travels under. Custom resources take no strategic merge. */
 export type KubePatch =
   | { readonly type: 'json'; readonly operations: readonly JsonPatchOperation[] }
-  | { readonly type: 'merge' | 'strategic-merge'; readonly body: Readonly<Record<string, unknown>> }
+  | { readonly type: 'merge' | 'strategic-merge'; readonly body: ObjectBody }
 
 /** RFC 6902. */
 export type JsonPatchOperation =
@@ -16,3 +19,44 @@ export type JsonPatchOperation =
  * new connection, a new token, or hours without a CPU.
  */
 export type WriteGuard = () => string | undefined
+
+/** What every write may ask for. */
+export interface WriteOptions {
+  readonly guard?: WriteGuard | undefined
+  /**
+   * The server checks the write and answers as if it were done, and nothing is kept (`dryRun=All`).
+   * @default false
+   */
+  readonly isDryRun?: boolean | undefined
+}
+
+/** What a create, an update, a patch or an apply may ask for. */
+export interface FieldWriteOptions extends WriteOptions {
+  /** Who owns what is written, in `managedFields`. @default the client's */
+  readonly fieldManager?: string | undefined
+}
+
+/** A server-side apply: the fields that the manager wants, all of them; what it applied before and leaves out now goes. */
+export interface Apply extends FieldWriteOptions {
+  /** With `apiVersion`, `kind` and `metadata.name`, without `managedFields`. */
+  readonly body: ObjectBody
+  /**
+   * Take over fields that others own with another value. Without it, these are a 409 `Conflict` whose
+   * `details.causes` names each field and its owner.
+   * @default false
+   */
+  readonly isForced?: boolean | undefined
+}
+
+/** A delete and its conditions. */
+export interface DeleteOptions extends WriteOptions {
+  /** Only the object of this uid; another of the same name is a 409 `Conflict`. */
+  readonly uid?: string | undefined
+  /** Only this state of the object; any other is a 409 `Conflict`. */
+  readonly resourceVersion?: string | undefined
+  /**
+   * What becomes of the objects that it owns: they go after it, before it, or stay without an owner.
+   * @default what the server does by itself: Background for all but old kinds
+   */
+  readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
+}

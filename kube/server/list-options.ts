@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { badRequest, invalid, Refusal, type Cause, type Subject } from './status.js'
+import type { StatusCause } from '../../core/errors.js'
+import { badRequest, invalid, Refusal, type Subject } from './status.js'
 
 /** What a list asks for, beside its selectors. */
 export interface ListOptions {
@@ -28,13 +29,13 @@ const INITIAL = 'sendInitialEvents'
 /** Longer than this, timers fire at once. Three weeks are as good as for ever. */
 const MOST_SECONDS = 2_000_000
 
-const forbidden = (field: string, why: string): Cause => ({
+const forbidden = (field: string, why: string): StatusCause => ({
   reason: 'FieldValueForbidden',
   message: `Forbidden: ${why}`,
   field,
 })
 
-const unsupported = (match: string, served: readonly string[]): Cause => ({
+const unsupported = (match: string, served: readonly string[]): StatusCause => ({
   reason: 'FieldValueNotSupported',
   message: `Unsupported value: "${match}": supported values: ${served.map(each => `"${each}"`).join(', ')}`,
   field: MATCH,
@@ -75,16 +76,16 @@ export const parseVersion = (
 /** A watch and a get fail over a version that is no number, a list is refused. */
 export const brokenVersion = (message: string): Refusal => new Refusal(500, '', message)
 
-const refuseAny = (causes: readonly Cause[]): void => {
+const refuseAny = (causes: readonly StatusCause[]): void => {
   if (causes.length > 0) throw invalid(LIST_OPTIONS, '', causes)
 }
 
 const isMatch = (match: string): match is ListOptions['match'] =>
   ['', 'Exact', 'NotOlderThan'].includes(match)
 
-const matchCauses = (match: string, version: string, token: string): readonly Cause[] => {
+const matchCauses = (match: string, version: string, token: string): readonly StatusCause[] => {
   if (match === '') return []
-  const causes: Cause[] = []
+  const causes: StatusCause[] = []
   if (version === '')
     causes.push(forbidden(MATCH, `${MATCH} is forbidden unless resourceVersion is provided`))
   if (token !== '') causes.push(forbidden(MATCH, `${MATCH} is forbidden when continue is provided`))
@@ -110,9 +111,9 @@ export const parseListOptions = (query: URLSearchParams): ListOptions => {
   return { limit: Math.max(0, limit), match: match as ListOptions['match'], version, token }
 }
 
-const watchCauses = (query: URLSearchParams, servesInitial: boolean): readonly Cause[] => {
+const watchCauses = (query: URLSearchParams, servesInitial: boolean): readonly StatusCause[] => {
   const match = query.get(MATCH) ?? ''
-  const causes: Cause[] = []
+  const causes: StatusCause[] = []
   if (query.has(INITIAL) && match !== 'NotOlderThan')
     causes.push(forbidden(MATCH, `${INITIAL} requires setting ${MATCH} to NotOlderThan`))
   if (query.has(INITIAL) && !servesInitial)

@@ -1,22 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError } from '../../core/errors.js'
-
-/** A reason why a field was refused; `field` is a path such as `spec.taints[0].effect`. */
-export interface Cause {
-  readonly reason: string
-  readonly message: string
-  readonly field?: string
-}
-
-/** What a `Status` may say beside its message. */
-export interface StatusDetails {
-  readonly name?: string
-  readonly group?: string
-  readonly kind?: string
-  readonly uid?: string
-  readonly causes?: readonly Cause[]
-  readonly retryAfterSeconds?: number
-}
+import { KubeStatusError, type StatusCause, type StatusDetails } from '../../core/errors.js'
 
 /** The resource that a refusal is about, in the API's words. */
 export interface Subject {
@@ -32,14 +15,10 @@ interface RefusalMore {
 
 /** A request that the server answers with an error `Status`. */
 export class Refusal extends KubeStatusError {
-  readonly said: string
-  readonly details: StatusDetails | undefined
   /** A token to go on with, where a list broke off. */
   readonly continue: string | undefined
   constructor(status: number, reason: string, message: string, more: RefusalMore = {}) {
-    super('request', { status, reason, message })
-    this.said = message
-    this.details = more.details
+    super('request', { status, reason, message, details: more.details })
     this.continue = more.continue
   }
 }
@@ -126,7 +105,7 @@ export const conflict = (
     { details: resourceDetails(of, name) },
   )
 
-const causesText = (causes: readonly Cause[]): string => {
+const causesText = (causes: readonly StatusCause[]): string => {
   const lines = causes.map(cause =>
     cause.field === undefined ? cause.message : `${cause.field}: ${cause.message}`,
   )
@@ -134,7 +113,7 @@ const causesText = (causes: readonly Cause[]): string => {
 }
 
 /** Fields that break a rule of the kind. */
-export const invalid = (of: Subject, name: string, causes: readonly Cause[]): Refusal =>
+export const invalid = (of: Subject, name: string, causes: readonly StatusCause[]): Refusal =>
   new Refusal(
     422,
     'Invalid',

@@ -3,7 +3,7 @@ import * as defaults from './defaults.js'
 import { eventForm, sliceForm, type Form } from './forms.js'
 import type { JsonMap, KubeObject } from './object.js'
 import type { ListKeys } from './patch-strategic.js'
-import type { Cause } from '../../kube/server/status.js'
+import type { StatusCause } from '../../core/errors.js'
 import { secretTrouble } from './readable.js'
 import * as rules from './validate.js'
 
@@ -42,7 +42,7 @@ export interface Row {
   readonly trouble?: ((object: JsonMap) => string | undefined) | undefined
   /** What is wrong with an object beside its metadata. */
   readonly check?:
-    ((object: KubeObject, old: KubeObject | undefined) => readonly Cause[]) | undefined
+    ((object: KubeObject, old: KubeObject | undefined) => readonly StatusCause[]) | undefined
 }
 
 type Given = Pick<Row, 'resource' | 'singular' | 'kind'> & Partial<Row>

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mapAt, mapsAt, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
-import type { Cause } from '../../kube/server/status.js'
+import type { StatusCause } from '../../core/errors.js'
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const DNS_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
 const NAME_PART = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const DATA_KEY = /^[-._a-zA-Z0-9]{1,253}$/
 
-const required = (field: string, detail = ''): Cause => ({
+const required = (field: string, detail = ''): StatusCause => ({
   reason: 'FieldValueRequired',
   message: detail === '' ? 'Required value' : `Required value: ${detail}`,
   field,
 })
 
-const wrong = (field: string, value: unknown, detail: string): Cause => ({
+const wrong = (field: string, value: unknown, detail: string): StatusCause => ({
   reason: 'FieldValueInvalid',
   message: `Invalid value: ${JSON.stringify(value)}: ${detail}`,
   field,
 })
 
-const unsupported = (field: string, value: unknown, allowed: readonly string[]): Cause => ({
+const unsupported = (field: string, value: unknown, allowed: readonly string[]): StatusCause => ({
   reason: 'FieldValueNotSupported',
   message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${allowed.map(one => `"${one}"`).join(', ')}`,
   field,
@@ -35,7 +35,7 @@ const isQualifiedName = (key: string): boolean => {
   return parts.length === 1 || (parts[0]!.length <= 253 && SUBDOMAIN.test(parts[0]!))
 }
 
-const checkLabels = (metadata: JsonMap): Cause[] =>
+const checkLabels = (metadata: JsonMap): StatusCause[] =>
   Object.entries(mapAt(metadata, 'labels')).flatMap(([key, value]) => {
     const text = String(value)
     if (!isQualifiedName(key))
@@ -51,7 +51,7 @@ const checkLabels = (metadata: JsonMap): Cause[] =>
     return []
   })
 
-const checkAnnotations = (metadata: JsonMap): Cause[] =>
+const checkAnnotations = (metadata: JsonMap): StatusCause[] =>
   Object.keys(mapAt(metadata, 'annotations')).flatMap(key =>
     isQualifiedName(key.toLowerCase())
       ? []
@@ -59,10 +59,10 @@ const checkAnnotations = (metadata: JsonMap): Cause[] =>
   )
 
 /** What is wrong with an object's name, labels and annotations. */
-export const checkMetadata = (object: KubeObject): readonly Cause[] => {
+export const checkMetadata = (object: KubeObject): readonly StatusCause[] => {
   const { metadata } = object
   const name = metadata.name
-  const causes: Cause[] = []
+  const causes: StatusCause[] = []
   if (name === '') causes.push(required('metadata.name', 'name or generateName is required'))
   else if (name.length > 253 || !SUBDOMAIN.test(name))
     causes.push(wrong('metadata.name', name, SUBDOMAIN_RULE))
@@ -71,8 +71,8 @@ export const checkMetadata = (object: KubeObject): readonly Cause[] => {
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
-const checkTaint = (taint: JsonMap, field: string): Cause[] => {
-  const causes: Cause[] = []
+const checkTaint = (taint: JsonMap, field: string): StatusCause[] => {
+  const causes: StatusCause[] = []
   const key = textAt(taint, 'key')
   const value = textAt(taint, 'value')
   if (key === '') causes.push(wrong(`${field}.key`, key, 'name part must be non-empty'))
@@ -93,7 +93,7 @@ const checkTaint = (taint: JsonMap, field: string): Cause[] => {
 }
 
 /** Taints must be whole, and no two may have the same key and effect. */
-export const checkNode = (node: KubeObject): readonly Cause[] => {
+export const checkNode = (node: KubeObject): readonly StatusCause[] => {
   const seen = new Set<string>()
   return mapsAt(mapAt(node, 'spec'), 'taints').flatMap((taint, index) => {
     const field = `metadata.taints[${index}]` // sic: so the real one calls it
@@ -110,7 +110,7 @@ export const checkNode = (node: KubeObject): readonly Cause[] => {
   })
 }
 
-const checkDataKeys = (object: KubeObject): Cause[] =>
+const checkDataKeys = (object: KubeObject): StatusCause[] =>
   Object.keys(mapAt(object, 'data')).flatMap(key =>
     DATA_KEY.test(key)
       ? []
@@ -124,9 +124,9 @@ const checkDataKeys = (object: KubeObject): Cause[] =>
   )
 
 /** Data that was declared immutable stays. */
-const checkImmutable = (object: KubeObject, old: KubeObject | undefined): Cause[] => {
+const checkImmutable = (object: KubeObject, old: KubeObject | undefined): StatusCause[] => {
   if (old?.['immutable'] !== true) return []
-  const causes: Cause[] = []
+  const causes: StatusCause[] = []
   if (object['immutable'] !== true)
     causes.push({
       reason: 'FieldValueForbidden',
@@ -145,20 +145,26 @@ const checkImmutable = (object: KubeObject, old: KubeObject | undefined): Cause[
 export const checkConfigMap = (
   object: KubeObject,
   old: KubeObject | undefined,
-): readonly Cause[] => [...checkDataKeys(object), ...checkImmutable(object, old)]
+): readonly StatusCause[] => [...checkDataKeys(object), ...checkImmutable(object, old)]
 
-const immutableField = (field: string, now: unknown, before: unknown): Cause[] =>
+const immutableField = (field: string, now: unknown, before: unknown): StatusCause[] =>
   sameJson(now, before) ? [] : [wrong(field, now, 'field is immutable')]
 
-export const checkSecret = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => [
+export const checkSecret = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+): readonly StatusCause[] => [
   ...checkDataKeys(object),
   ...checkImmutable(object, old),
   ...(old === undefined ? [] : immutableField('type', object['type'], old['type'])),
 ]
 
-export const checkService = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => {
+export const checkService = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+): readonly StatusCause[] => {
   const spec = mapAt(object, 'spec')
-  const causes: Cause[] = []
+  const causes: StatusCause[] = []
   const { name } = object.metadata
   if (name.length > 63 || !DNS_LABEL.test(name))
     causes.push(
@@ -180,7 +186,10 @@ export const checkService = (object: KubeObject, old: KubeObject | undefined): r
   return causes
 }
 
-export const checkPod = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => {
+export const checkPod = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+): readonly StatusCause[] => {
   const containers = mapsAt(mapAt(object, 'spec'), 'containers')
   if (containers.length === 0) return [required('spec.containers')]
   const nodeName = textAt(object, 'spec.nodeName')
@@ -199,7 +208,7 @@ export const checkPod = (object: KubeObject, old: KubeObject | undefined): reado
   )
 }
 
-const checkEventNamespace = (object: KubeObject): Cause[] => {
+const checkEventNamespace = (object: KubeObject): StatusCause[] => {
   const about = textAt(object, 'involvedObject.namespace')
   const own = object.metadata.namespace ?? ''
   const expected = about === '' ? ['default', 'kube-system'] : [about]
@@ -208,13 +217,14 @@ const checkEventNamespace = (object: KubeObject): Cause[] => {
     : [wrong('involvedObject.namespace', about, 'does not match event.namespace')]
 }
 
-export const checkEvent = (object: KubeObject): readonly Cause[] => checkEventNamespace(object)
+export const checkEvent = (object: KubeObject): readonly StatusCause[] =>
+  checkEventNamespace(object)
 
 /** The new API asks for what the old one leaves open. */
 export const checkNewEvent = (
   object: KubeObject,
   old: KubeObject | undefined,
-): readonly Cause[] => {
+): readonly StatusCause[] => {
   const causes = checkEventNamespace(object)
   if (old !== undefined) return causes
   if (textAt(object, 'eventTime') === '') causes.push(required('eventTime'))
@@ -234,7 +244,7 @@ export const checkNewEvent = (
   return causes
 }
 
-export const checkLease = (object: KubeObject): readonly Cause[] => {
+export const checkLease = (object: KubeObject): readonly StatusCause[] => {
   const spec = mapAt(object, 'spec')
   const { leaseDurationSeconds: seconds } = spec
   if (typeof seconds === 'number' && seconds <= 0)
@@ -244,7 +254,10 @@ export const checkLease = (object: KubeObject): readonly Cause[] => {
 
 const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN']
 
-export const checkSlice = (object: KubeObject, old: KubeObject | undefined): readonly Cause[] => {
+export const checkSlice = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+): readonly StatusCause[] => {
   const type = textAt(object, 'addressType')
   if (type === '') return [required('addressType')]
   if (!ADDRESS_TYPES.includes(type)) return [unsupported('addressType', type, ADDRESS_TYPES)]

@@ -8,7 +8,8 @@ import {
   type TypedBody,
 } from '../../kube/client/codec.js'
 import { LineReader, parseJsonPage } from '../../kube/client/json-codec.js'
-import { rawName, statusOf, type WatchEvent } from '../../kube/client/watch-event.js'
+import { watchError } from '../../kube/client/status-error.js'
+import { rawKey, type WatchEvent } from '../../kube/client/watch-event.js'
 import type { Item } from '../store/item.js'
 import type { Row } from '../store/resources.js'
 import { checkReadable } from '../store/readable.js'
@@ -74,13 +75,13 @@ const metaOf = (row: Row, raw: Uint8Array): Meta => {
 
 const eventOf = (row: Row, what: string, { type, body }: Frame): WatchEvent<Came> => {
   const { raw } = openEnvelope(body)
-  if (type === 'ERROR') throw statusOf(what, toJson('Status', raw))
+  if (type === 'ERROR') throw watchError(what, toJson('Status', raw))
   const { name, namespace, version } = metaOf(row, raw)
   switch (type) {
     case 'BOOKMARK':
       return { type, version }
     case 'DELETED':
-      return { type, version, name: keyOf(namespace, name), namespace }
+      return { type, version, key: keyOf(namespace, name) }
     case 'ADDED':
     case 'MODIFIED':
       return { type, version, object: { kind: 'bytes', raw } }
@@ -128,9 +129,7 @@ class JsonReader implements EventReader<Came> {
 
   *push(chunk: Buffer): Iterable<WatchEvent<Came>> {
     for (const event of this.#lines.push(chunk)) {
-      if (event.type === 'BOOKMARK') yield event
-      else if (event.type === 'DELETED')
-        yield { ...event, name: keyOf(event.namespace, event.name) }
+      if (event.type === 'BOOKMARK' || event.type === 'DELETED') yield event
       else yield { ...event, object: { kind: 'json', value: event.object } }
     }
   }
@@ -157,8 +156,8 @@ const jsonPage = (path: string, { bytes }: TypedBody): Page<Came> => {
   return { ...page, items: page.items.map(value => ({ kind: 'json', value })) }
 }
 
-const nameOf = (came: Came): string => {
-  if (came.kind === 'json') return rawName(came.value)
+const keyOfCame = (came: Came): string => {
+  if (came.kind === 'json') return rawKey(came.value)
   try {
     const { name, namespace } = readMeta(came.raw)
     return keyOf(namespace, name)
@@ -175,5 +174,5 @@ export const makeItemCodec = (row: Row): Codec<Came> => ({
     isProtobuf(body.type) ? protobufPage(row, path, body.bytes) : jsonPage(path, body),
   makeReader: (what, type) =>
     isProtobuf(type) ? new ProtobufReader(row, what) : new JsonReader(what),
-  nameOf,
+  keyOf: keyOfCame,
 })

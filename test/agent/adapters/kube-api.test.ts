@@ -12,7 +12,7 @@ import type { DataView, KubeApi } from '../../../agent/ports/kube-api.js'
 import { parseConfigMap, parseSecret } from '../../../agent/adapters/data-view.js'
 import { parseLease } from '../../../agent/adapters/lease-view.js'
 import { parseNodeView } from '../../../agent/adapters/node-view.js'
-import { statusOf } from '../../../kube/client/watch-event.js'
+import { watchError } from '../../../kube/client/status-error.js'
 import { build, never, ok, rawNode } from '../../support/built-kube.js'
 import { certificateFor } from '../../support/certificates.js'
 import {
@@ -277,7 +277,7 @@ t.test('FA22: what a server asks us to wait has a bound, wherever it stands', as
     t.ok(error instanceof KubeStatusError, why)
     t.equal((error as KubeStatusError).retryAfterMs, retryAfterMs, why)
   }
-  const told = statusOf('nodes', { code: 429, details: { retryAfterSeconds: 1e300 } })
+  const told = watchError('nodes', { code: 429, details: { retryAfterSeconds: 1e300 } })
   t.equal(told.retryAfterMs, 300_000, 'an ERROR event of a watch')
 })
 

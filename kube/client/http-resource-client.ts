@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+  InvalidInputError,
+  KubeStatusError,
+  KubeUnreachableError,
+  reasonOf,
+} from '../../core/errors.js'
+import { KubeClient } from './client.js'
+import type { KubeCall } from './exchange.js'
+import { jsonCodec, metadataCodec } from './json-codec.js'
+import { MAX_PAGE_BYTES, pathOf } from './list-pages.js'
+import { listWatch } from './list-watch.js'
+import {
+  resourcePath,
+  resourceText,
+  type ObjectName,
+  type Place,
+  type ResourceName,
+  type ResourceType,
+} from './resource.js'
+import type {
+  ListRequest,
+  ObjectPage,
+  ResourceClient,
+  ResourceClientOptions,
+  ResourceClientSeams,
+  Selection,
+} from './resource-client.js'
+import type { Watching, WatchSink } from './watching.js'
+import type { Apply, DeleteOptions, FieldWriteOptions, KubePatch, ObjectBody } from './write.js'
+
+/** An object in etcd is at most 1.5 MiB; JSON is larger than protobuf. */
+const MAX_OBJECT_BYTES = 8 * 1024 * 1024
+
+const PATCH_TYPES: Readonly<Record<KubePatch['type'], string>> = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  'strategic-merge': 'application/strategic-merge-patch+json',
+}
+/** YAML by its name; JSON is YAML. */
+const APPLY_TYPE = 'application/apply-patch+yaml'
+
+type Query = Readonly<Record<string, string>>
+
+const queryOf = ({ name, labelSelector = '', fieldSelector = '' }: Selection): Query => {
+  const fields = [...(name === undefined ? [] : [`metadata.name=${name}`]), fieldSelector]
+  const text = fields.filter(field => field !== '').join(',')
+  return {
+    ...(text === '' ? {} : { fieldSelector: text }),
+    ...(labelSelector === '' ? {} : { labelSelector }),
+  }
+}
+
+const pageQuery = ({ limit = 0, continueAt = '' }: ListRequest): Query => ({
+  ...(limit > 0 ? { limit: String(limit) } : {}),
+  ...(continueAt === '' ? {} : { continue: continueAt }),
+})
+
+const codecOf = ({ isMetadataOnly = false }: ResourceType<unknown>) =>
+  isMetadataOnly ? metadataCodec : jsonCodec
+
+const whatOf = (type: ResourceName, { namespace, name }: Selection): string => {
+  const where = [namespace, name].filter(part => part !== undefined).join('/')
+  return where === '' ? resourceText(type) : `${resourceText(type)} ${where}`
+}
+
+const deleteBody = ({ uid, resourceVersion, propagation, isDryRun }: DeleteOptions): ObjectBody => {
+  const preconditions = {
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+  }
+  return {
+    ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
+    ...(propagation === undefined ? {} : { propagationPolicy: propagation }),
+    ...(isDryRun === true ? { dryRun: ['All'] } : {}),
+  }
+}
+
+/** An answer that is not what the API promises is no answer: something else sits at that address. */
+const parsed = <T>(request: string, raw: unknown, parse: (raw: unknown) => T): T => {
+  try {
+    return parse(raw)
+  } catch (cause) {
+    if (!(cause instanceof InvalidInputError)) throw cause
+    throw new KubeUnreachableError(request, reasonOf(cause), { cause })
+  }
+}
+
+interface Write {
+  readonly method: 'POST' | 'PUT' | 'PATCH'
+  readonly name?: string | undefined
+  readonly namespace?: string | undefined
+  /** Media type of the body. */
+  readonly media: string
+  readonly body: unknown
+  readonly query?: Query
+}
+
+class HttpResourceClient implements ResourceClient {
+  readonly #client: KubeClient
+  readonly #seams: ResourceClientSeams
+  readonly #options: ResourceClientOptions
+  readonly #watches = new Set<Watching>()
+
+  constructor(seams: ResourceClientSeams, options: ResourceClientOptions) {
+    this.#client = new KubeClient(seams.credentials, seams.clock)
+    this.#seams = seams
+    this.#options = options
+  }
+
+  async get<T>(type: ResourceType<T>, of: ObjectName, signal: AbortSignal): Promise<T> {
+    const path = resourcePath(type, of)
+    // A watch is asked for single objects, too.
+    return this.#ask({ method: 'GET', path, accept: codecOf(type).accept.watch }, type, signal)
+  }
+
+  async list<T>(
+    type: ResourceType<T>,
+    which: ListRequest,
+    signal: AbortSignal,
+  ): Promise<ObjectPage<T>> {
+    const path = resourcePath(type, { namespace: which.namespace })
+    const codec = codecOf(type)
+    const call = {
+      method: 'GET',
+      path: pathOf(path, { ...queryOf(which), ...pageQuery(which) }),
+      accept: codec.accept.list,
+      compressed: true,
+    } as const
+    const timeoutMs = this.#options.watch?.answerMs ?? 30_000
+    const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
+    const body = await this.#client.body(call, limits, signal)
+    const { items, version, next } = codec.parsePage(path, body)
+    const views = items.map(item => parsed(`GET ${path}`, item, type.parse))
+    return Object.freeze({ items: Object.freeze(views), resourceVersion: version, next })
+  }
+
+  watch<T>(type: ResourceType<T>, which: Selection, sink: WatchSink<T>): Watching {
+    const spec = {
+      what: whatOf(type, which),
+      path: resourcePath(type, { namespace: which.namespace }),
+      query: queryOf(which),
+      codec: codecOf(type),
+      parse: type.parse,
+      sink,
+    }
+    const { clock, random, log } = this.#seams
+    const watching = listWatch(
+      spec,
+      { client: this.#client, clock, random, log },
+      this.#options.watch,
+    )
+    this.#watches.add(watching)
+    return {
+      get status() {
+        return watching.status
+      },
+      stop: () => {
+        this.#watches.delete(watching)
+        return watching.stop()
+      },
+    }
+  }
+
+  async create<T>(
+    type: ResourceType<T>,
+    { namespace }: Place,
+    { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const write = { method: 'POST', namespace, media: 'application/json', body } as const
+    return this.#write(type, write, options, signal)
+  }
+
+  async update<T>(
+    type: ResourceType<T>,
+    of: ObjectName,
+    { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const write = { ...of, method: 'PUT', media: 'application/json', body } as const
+    return this.#write(type, write, options, signal)
+  }
+
+  async patch<T>(
+    type: ResourceType<T>,
+    of: ObjectName,
+    { patch, ...options }: FieldWriteOptions & { readonly patch: KubePatch },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const body = patch.type === 'json' ? patch.operations : patch.body
+    const write = { ...of, method: 'PATCH', media: PATCH_TYPES[patch.type], body } as const
+    return this.#write(type, write, options, signal)
+  }
+
+  async apply<T>(
+    type: ResourceType<T>,
+    of: ObjectName,
+    { body, isForced = false, ...options }: Apply,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const query = isForced ? { force: 'true' } : {}
+    const write = { ...of, method: 'PATCH', media: APPLY_TYPE, body, query } as const
+    return this.#write(type, write, options, signal)
+  }
+
+  async delete(
+    type: ResourceName,
+    of: ObjectName,
+    options: DeleteOptions,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { group, version, resource } = type
+    const path = resourcePath({ group, version, resource }, of)
+    const body = { type: 'application/json', text: JSON.stringify(deleteBody(options)) }
+    const call = { method: 'DELETE', path, body, guard: options.guard } as const
+    await this.#client.json(call, this.#limits, signal)
+  }
+
+  async ping(signal: AbortSignal): Promise<void> {
+    const call = { method: 'GET', path: '/livez' } as const
+    const status = await this.#client.status(call, this.#limits.timeoutMs, signal)
+    if (status >= 500)
+      throw new KubeStatusError('GET /livez', { status, reason: '', message: 'not alive' })
+  }
+
+  serverTime(): number | undefined {
+    return this.#client.serverTime()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#watches].map(watching => watching.stop()))
+    await this.#client.close()
+  }
+
+  get #limits(): { timeoutMs: number; maxBytes: number } {
+    return { timeoutMs: this.#options.callMs ?? 15_000, maxBytes: MAX_OBJECT_BYTES }
+  }
+
+  async #ask<T>(call: KubeCall, type: ResourceType<T>, signal: AbortSignal): Promise<T> {
+    const raw = await this.#client.json(call, this.#limits, signal)
+    return parsed(`${call.method} ${call.path.split('?', 1)[0]!}`, raw, type.parse)
+  }
+
+  #write<T>(
+    type: ResourceType<T>,
+    { method, name, namespace, media, body, query = {} }: Write,
+    { guard, isDryRun = false, fieldManager }: FieldWriteOptions,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const path = pathOf(resourcePath(type, { namespace, name }), {
+      ...query,
+      ...(isDryRun ? { dryRun: 'All' } : {}),
+      fieldManager: fieldManager ?? this.#options.fieldManager,
+    })
+    const sent = { type: media, text: JSON.stringify(body) }
+    return this.#ask({ method, path, body: sent, guard }, type, signal)
+  }
+}
+
+/** Over HTTP/1.1 and kept connections, at most 32 at a time. Connects when it is first used. */
+export const makeResourceClient = (
+  seams: ResourceClientSeams,
+  options: ResourceClientOptions,
+): ResourceClient => new HttpResourceClient(seams, options)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import type { Credentials } from './credentials.js'
+import type { WatchOptions } from './list-watch.js'
+import type { ObjectName, Place, ResourceName, ResourceType } from './resource.js'
+import type { Watching, WatchSink } from './watching.js'
+import type { Apply, DeleteOptions, FieldWriteOptions, KubePatch, ObjectBody } from './write.js'
+
+/** Which objects of a resource. */
+export interface Selection extends Place {
+  /** This one alone; a Role that allows it by `resourceNames` is enough. */
+  readonly name?: string | undefined
+  readonly labelSelector?: string | undefined
+  readonly fieldSelector?: string | undefined
+}
+
+/** Which objects, and how many of them at once. */
+export interface ListRequest extends Selection {
+  /** At most so many; `next` of the answer leads to the rest. @default all */
+  readonly limit?: number | undefined
+  /** Where to go on: `next` of the page before, with the same selection. 410 `Expired` when the server forgot its state. */
+  readonly continueAt?: string | undefined
+}
+
+/** A list, or a part of it. */
+export interface ObjectPage<T> {
+  readonly items: readonly T[]
+  /** The state that was listed; of all pages the first one's. */
+  readonly resourceVersion: string
+  /** Where the list goes on; '' on the last page. */
+  readonly next: string
+}
+
+/**
+ * The Kubernetes API for objects of any resource. Every call rejects with KubeStatusError (the server said no: its
+ * `reason`, HTTP status, `details`, and how long it asks us to wait), KubeUnreachableError (no answer, or one that is
+ * not what the API promises), CredentialsError, WithheldError (the guard said no), InvalidInputError (a name that is
+ * none), or the signal's reason; and not before its connection is closed or free again.
+ *
+ * Reads, merge patches and applies that name no resourceVersion are sent again, once, when a kept connection proves
+ * dead before an answer came; all other writes are not, since the server may have carried them out.
+ */
+export interface ResourceClient {
+  get<T>(type: ResourceType<T>, of: ObjectName, signal: AbortSignal): Promise<T>
+  /** One page; all there is when no limit is given. An object that cannot be read fails the whole list. */
+  list<T>(type: ResourceType<T>, which: ListRequest, signal: AbortSignal): Promise<ObjectPage<T>>
+  /** Follow objects for ever: list in pages, watch, resume, list anew; until `stop`. Never rejects: see its status. */
+  watch<T>(type: ResourceType<T>, which: Selection, sink: WatchSink<T>): Watching
+  /** @returns the object as it was stored. 409 `AlreadyExists` when its name is taken. */
+  create<T>(
+    type: ResourceType<T>,
+    where: Place,
+    write: FieldWriteOptions & { readonly body: ObjectBody },
+    signal: AbortSignal,
+  ): Promise<T>
+  /** Replace the object; 409 `Conflict` unless the body's resourceVersion, if it has one, is the present one. */
+  update<T>(
+    type: ResourceType<T>,
+    of: ObjectName,
+    write: FieldWriteOptions & { readonly body: ObjectBody },
+    signal: AbortSignal,
+  ): Promise<T>
+  patch<T>(
+    type: ResourceType<T>,
+    of: ObjectName,
+    write: FieldWriteOptions & { readonly patch: KubePatch },
+    signal: AbortSignal,
+  ): Promise<T>
+  /** Server-side apply: makes the object or brings our fields of it to what the body says; writes nothing if they are. */
+  apply<T>(type: ResourceType<T>, of: ObjectName, write: Apply, signal: AbortSignal): Promise<T>
+  /** Resolves when the server took it: an object with finalizers, or that is deleted in the foreground, stays a while. */
+  delete(
+    type: ResourceName,
+    of: ObjectName,
+    options: DeleteOptions,
+    signal: AbortSignal,
+  ): Promise<void>
+  /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
+  ping(signal: AbortSignal): Promise<void>
+  /**
+   * What the apiserver's clock shows now, at least, in epoch ms: the `Date` of its newest answer and the time since.
+   * It is never ahead of that clock, and about a second behind. Undefined until an answer had one.
+   */
+  serverTime(): number | undefined
+  /** Ends all watches and connections. */
+  close(): Promise<void>
+}
+
+/** What the client needs of the world. */
+export interface ResourceClientSeams {
+  readonly credentials: Credentials
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** Limits of the client. */
+export interface ResourceClientOptions {
+  /** Who owns what it writes, in `managedFields`. */
+  readonly fieldManager: string
+  /**
+   * For each call that is no list and no watch, in milliseconds, its answer included.
+   * @default 15_000
+   */
+  readonly callMs?: number | undefined
+  /** Of every watch; a page of a list has its `answerMs`, too. */
+  readonly watch?: WatchOptions | undefined
+}

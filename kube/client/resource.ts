@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+import * as v from 'valibot'
+import { InvalidInputError } from '../../core/errors.js'
+import { parseWith } from '../../core/parse.js'
+
+/** A resource as the API serves it; kinds of custom resources are named in the same way. */
+export interface ResourceName {
+  /** '' for the core group. */
+  readonly group: string
+  readonly version: string
+  /** The plural that stands in paths: `deployments`. */
+  readonly resource: string
+}
+
+/** A resource, what is asked of its objects, and how an answer is read. */
+export interface ResourceType<T> extends ResourceName {
+  /** Undefined: the object itself. */
+  readonly subresource?: 'status' | 'scale'
+  /** The server leaves out everything but the metadata of what it answers; not for writes. */
+  readonly isMetadataOnly?: boolean
+  /**
+   * An object as it came, cut down to what is used. Items of a list may come without `apiVersion` and `kind`; whole
+   * numbers of 16 digits and more come as text.
+   * @throws InvalidInputError for what is not what the API promises.
+   */
+  readonly parse: (raw: unknown) => T
+}
+
+/** Where objects are: undefined is everywhere, and the only place of what is cluster-wide. */
+export interface Place {
+  readonly namespace?: string | undefined
+}
+
+/** One object. */
+export interface ObjectName extends Place {
+  readonly name: string
+}
+
+/** What every object says of itself. Frozen. */
+export interface ObjectMetadata {
+  readonly name: string
+  /** '' for what is cluster-wide. */
+  readonly namespace: string
+  readonly uid: string
+  readonly resourceVersion: string
+  /** 0 where the resource counts none. */
+  readonly generation: number
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  /** Whether it waits for its finalizers, to be gone then. */
+  readonly isBeingDeleted: boolean
+}
+
+/** autoscaling/v1 Scale: how many replicas are wanted and there, whatever kind of object they are of. Frozen. */
+export interface ScaleView {
+  readonly name: string
+  readonly resourceVersion: string
+  /** What the spec wants. */
+  readonly replicas: number
+  /** What the status counts. */
+  readonly currentReplicas: number
+  /** A label selector of the Pods; '' when none is told. */
+  readonly selector: string
+}
+
+const texts = v.nullish(v.record(v.string(), v.string()), {})
+
+const metadataSchema = v.object({
+  metadata: v.object({
+    name: v.string(),
+    namespace: v.nullish(v.string(), ''),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    generation: v.nullish(v.number(), 0),
+    labels: texts,
+    annotations: texts,
+    deletionTimestamp: v.nullish(v.string()),
+  }),
+})
+
+/** @throws InvalidInputError when it has no metadata of an object. */
+export const parseMetadata = (raw: unknown): ObjectMetadata => {
+  const { metadata } = parseWith(metadataSchema, 'object', raw)
+  const { deletionTimestamp, labels, annotations, ...rest } = metadata
+  return Object.freeze({
+    ...rest,
+    labels: Object.freeze(labels),
+    annotations: Object.freeze(annotations),
+    isBeingDeleted: typeof deletionTimestamp === 'string',
+  })
+}
+
+const scaleSchema = v.object({
+  metadata: v.object({ name: v.string(), resourceVersion: v.string() }),
+  spec: v.nullish(v.object({ replicas: v.nullish(v.number(), 0) }), { replicas: 0 }),
+  status: v.nullish(
+    v.object({ replicas: v.nullish(v.number(), 0), selector: v.nullish(v.string(), '') }),
+    { replicas: 0, selector: '' },
+  ),
+})
+
+const parseScale = (raw: unknown): ScaleView => {
+  const { metadata, spec, status } = parseWith(scaleSchema, 'Scale', raw)
+  return Object.freeze({
+    ...metadata,
+    replicas: spec.replicas,
+    currentReplicas: status.replicas,
+    selector: status.selector,
+  })
+}
+
+/** The metadata of a resource's objects, and nothing else: a list or a watch of it is a fraction of the size. */
+export const metadataOf = (of: ResourceName): ResourceType<ObjectMetadata> => ({
+  ...of,
+  isMetadataOnly: true,
+  parse: parseMetadata,
+})
+
+/** The status subresource: what is written through it changes the status and no spec. */
+export const statusOf = <T>(type: ResourceType<T>): ResourceType<T> => ({
+  ...type,
+  subresource: 'status',
+})
+
+/** The scale subresource. */
+export const scaleOf = ({ group, version, resource }: ResourceName): ResourceType<ScaleView> => ({
+  ...{ group, version, resource },
+  subresource: 'scale',
+  parse: parseScale,
+})
+
+/** `deployments.apps`, `nodes`: how logs and errors call a resource. */
+export const resourceText = ({ group, resource }: ResourceName): string =>
+  group === '' ? resource : `${resource}.${group}`
+
+/** A part of a path: what is no name must not become another path. */
+const segment = (what: string, text: string): string => {
+  // Escaping leaves these as they are.
+  if (['', '.', '..'].includes(text))
+    throw new InvalidInputError(what, 'must be a name of the Kubernetes API', text)
+  return encodeURIComponent(text)
+}
+
+/**
+ * The path of a resource in a place, or of one of its objects.
+ * @throws InvalidInputError when a part of it is empty or would lead elsewhere.
+ */
+export const resourcePath = (
+  { group, version, resource, subresource }: Omit<ResourceType<unknown>, 'parse'>,
+  { namespace, name }: Place & { readonly name?: string | undefined },
+): string => {
+  const parts = [
+    ...(group === '' ? ['api'] : ['apis', segment('group', group)]),
+    segment('version', version),
+    ...(namespace === undefined ? [] : ['namespaces', segment('namespace', namespace)]),
+    segment('resource', resource),
+    ...(name === undefined ? [] : [segment(`name of ${resource}`, name)]),
+    ...(name === undefined || subresource === undefined ? [] : [subresource]),
+  ]
+  return `/${parts.join('/')}`
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError, type StatusCause, type StatusDetails } from '../../core/errors.js'
+import { retryAfterOf } from './retry-after.js'
+
+/** What a server says of a refusal goes into logs, conditions and Events: it must not fill them. */
+const MAX_MESSAGE = 4_096
+const MAX_CAUSES = 100
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+
+const text = (value: unknown): string =>
+  typeof value === 'string' ? value.slice(0, MAX_MESSAGE) : ''
+
+const causeOf = (raw: unknown): StatusCause => {
+  const { reason, message, field } = isRecord(raw) ? raw : {}
+  return {
+    reason: text(reason),
+    message: text(message),
+    ...(typeof field === 'string' ? { field: text(field) } : {}),
+  }
+}
+
+const detailsOf = (raw: unknown): StatusDetails | undefined => {
+  if (!isRecord(raw)) return undefined
+  const { causes } = raw
+  const words = ['name', 'group', 'kind', 'uid'].filter(key => typeof raw[key] === 'string')
+  return Object.freeze({
+    ...Object.fromEntries(words.map(key => [key, text(raw[key])])),
+    ...(Array.isArray(causes)
+      ? { causes: Object.freeze(causes.slice(0, MAX_CAUSES).map(causeOf)) }
+      : {}),
+  })
+}
+
+/** A `Status` as it came, each field read as far as it is what the API promises. */
+interface ReadStatus {
+  readonly code: number | undefined
+  readonly reason: string
+  readonly message: string
+  readonly details: StatusDetails | undefined
+  readonly retryAfterMs: number | undefined
+}
+
+const readStatus = (raw: Readonly<Record<string, unknown>>): ReadStatus => {
+  const { code, details } = raw
+  return {
+    code: typeof code === 'number' ? code : undefined,
+    reason: text(raw['reason']),
+    message: text(raw['message']),
+    details: detailsOf(details),
+    retryAfterMs: isRecord(details) ? retryAfterOf(details['retryAfterSeconds']) : undefined,
+  }
+}
+
+const parseStatus = (body: string): ReadStatus => {
+  let raw: unknown
+  try {
+    raw = JSON.parse(body)
+  } catch {
+    // Not a Status: a proxy in between, or an apiserver that is not up yet. Its first words are better than nothing.
+  }
+  if (isRecord(raw)) return readStatus(raw)
+  return readStatus({ message: body.trim().slice(0, 200) })
+}
+
+/** The error that an ERROR event of a watch tells. */
+export const watchError = (
+  what: string,
+  object: Readonly<Record<string, unknown>>,
+): KubeStatusError => {
+  const { code: status = 500, ...rest } = readStatus(object)
+  return new KubeStatusError(`watch of ${what}`, { ...rest, status })
+}
+
+/**
+ * The error of an answer that is no success.
+ * @param answer `phrase` is the HTTP status in words, for a body without a reason; `retryAfterMs` is of the header, and
+ *   wins over the body's.
+ */
+export const answerError = (
+  request: string,
+  answer: {
+    readonly status: number
+    readonly phrase: string
+    readonly retryAfterMs: number | undefined
+    readonly body: string
+  },
+): KubeStatusError => {
+  const read = parseStatus(answer.body)
+  return new KubeStatusError(request, {
+    ...read,
+    status: answer.status,
+    reason: read.reason === '' ? answer.phrase : read.reason,
+    retryAfterMs: answer.retryAfterMs ?? read.retryAfterMs,
+  })
+}
