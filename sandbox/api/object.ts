@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isDeepStrictEqual } from 'node:util'
+import { isMap, type JsonMap } from '../../core/json.js'
 
-/** A JSON object whose fields nobody has looked at yet. */
-export type JsonMap = Record<string, unknown>
+export { freeze, isMap, sameJson, type JsonMap } from '../../core/json.js'
 
 /** What the server itself reads and sets of an object's metadata. */
 export interface ObjectMeta extends JsonMap {
@@ -25,10 +24,6 @@ export interface KubeObject extends JsonMap {
   kind: string
   metadata: ObjectMeta
 }
-
-/** True for `{…}`, false for lists, null and everything else. */
-export const isMap = (value: unknown): value is JsonMap =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The map at `key`, or an empty one. */
 export const mapAt = (map: JsonMap, key: string): JsonMap => {
@@ -53,18 +48,6 @@ export const textAt = (map: JsonMap, path: string): string => {
 
 /** A copy that shares nothing with the original. */
 export const copyOf = <T>(value: T): T => structuredClone(value)
-
-/** Freeze a value made of maps and lists, all the way down. */
-export const freeze = <T>(value: T): T => {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const inner of Object.values(value)) freeze(inner)
-  }
-  return value
-}
-
-/** Equal as JSON, whatever the order of the keys. */
-export const sameJson = (a: unknown, b: unknown): boolean => isDeepStrictEqual(a, b)
 
 /** The key under which the store holds an object, and the order of lists: `namespace/name` or `name`. */
 export const keyOf = (namespace: string | undefined, name: string): string =>

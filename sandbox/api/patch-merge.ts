@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, type JsonMap } from './object.js'
-
-/** Set a key as data, so that `__proto__` is a key like any other. */
-export const setKey = (map: JsonMap, key: string, value: unknown): void => {
-  Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
-}
+import { isMap, setKey, type JsonMap } from '../../core/json.js'
 
 /** JSON merge patch, RFC 7386: maps merge, null deletes, everything else replaces. Changes neither argument. */
 export const mergePatch = (target: unknown, patch: unknown): unknown => {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, sameJson, type JsonMap } from './object.js'
-import { setKey } from './patch-merge.js'
+import { isMap, sameJson, setKey, type JsonMap } from '../../core/json.js'
 import { Refusal } from '../../kube/server/status.js'
 
 /**

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setKey } from '../../core/json.js'
 import { isMap, mapAt, type JsonMap, type KubeObject, type ObjectMeta } from './object.js'
 import { jsonPatch } from './patch-json.js'
-import { mergePatch, setKey } from './patch-merge.js'
+import { mergePatch } from './patch-merge.js'
 import { strategicPatch } from './patch-strategic.js'
 import type { ResourcePath } from './paths.js'
 import { groupVersion, type Row } from './registry.js'

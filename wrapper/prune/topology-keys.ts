@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { isLabelKey } from '../../core/label.js'
 
 /** What a Service asks of topology. */
 export interface ServiceRule {
@@ -19,16 +20,6 @@ const OWN_NODE_ONLY: readonly string[] = ['kubernetes.io/hostname']
 
 /** As many as Kubernetes allowed in `spec.topologyKeys`. */
 const MAX_KEYS = 16
-const MAX_PREFIX = 253
-const PREFIX = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
-const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
-
-const isLabelKey = (key: string): boolean => {
-  const slash = key.indexOf('/')
-  if (slash === -1) return NAME.test(key)
-  const prefix = key.slice(0, slash)
-  return prefix.length <= MAX_PREFIX && PREFIX.test(prefix) && NAME.test(key.slice(slash + 1))
-}
 
 /** As SuperEdge reads it; but hardly what somebody wanted who wrote it. */
 const EMPTY = 'topologyKeys is empty: it asks for no topology'

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isDeepStrictEqual } from 'node:util'
+
+/** A JSON object whose fields nobody has looked at yet. */
+export type JsonMap = Record<string, unknown>
+
+/** True for `{…}`, false for lists, null and everything else. */
+export const isMap = (value: unknown): value is JsonMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Set a key as data, so that `__proto__` is a key like any other. */
+export const setKey = (map: JsonMap, key: string, value: unknown): void => {
+  Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
+}
+
+/** Equal as JSON, whatever the order of the keys. */
+export const sameJson = (a: unknown, b: unknown): boolean => isDeepStrictEqual(a, b)
+
+/** Freeze a value made of maps and lists, all the way down. */
+export const freeze = <T>(value: T): T => {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const inner of Object.values(value)) freeze(inner)
+  }
+  return value
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { applyJsonPatch, type PatchOperation } from '../../core/json-patch.js'
+
+const operation = (given: Partial<PatchOperation> & { op: string }): PatchOperation => ({
+  path: '',
+  value: null,
+  ...given,
+})
+
+const DOCUMENT = { a: { b: [1, 2, 3] }, 'x/y': 'slash', '~': 'tilde' }
+
+t.test('what operations make of a document', t => {
+  const rows: [claim: string, given: Partial<PatchOperation> & { op: string }, want: object][] = [
+    ['add sets a key', { op: 'add', path: '/a/c', value: 1 }, { a: { b: [1, 2, 3], c: 1 } }],
+    ['add inserts', { op: 'add', path: '/a/b/1', value: 9 }, { a: { b: [1, 9, 2, 3] } }],
+    ['add appends', { op: 'add', path: '/a/b/-', value: 9 }, { a: { b: [1, 2, 3, 9] } }],
+    ['indices count from the end', { op: 'remove', path: '/a/b/-1' }, { a: { b: [1, 2] } }],
+    ['remove takes a key', { op: 'remove', path: '/a' }, { a: undefined }],
+    ['replace an item', { op: 'replace', path: '/a/b/0', value: 9 }, { a: { b: [9, 2, 3] } }],
+    ['replace adds a missing key', { op: 'replace', path: '/n', value: 1 }, { n: 1 }],
+    ['replace everything', { op: 'replace', path: '', value: { a: 1 } }, { a: 1 }],
+    ['move', { op: 'move', from: '/a/b/0', path: '/a/b/-' }, { a: { b: [2, 3, 1] } }],
+    ['copy', { op: 'copy', from: '/a/b', path: '/c' }, { c: [1, 2, 3] }],
+    ['copy nothing as null', { op: 'copy', from: '/n', path: '/c' }, { c: null }],
+    ['~1 is a slash', { op: 'replace', path: '/x~1y', value: 1 }, { 'x/y': 1 }],
+    ['~0 is a tilde', { op: 'replace', path: '/~0', value: 1 }, { '~': 1 }],
+    ['test that holds', { op: 'test', path: '/a/b', value: [1, 2, 3] }, { a: { b: [1, 2, 3] } }],
+    ['a missing key tests as null', { op: 'test', path: '/n' }, {}],
+    ['test everything', { op: 'test', path: '', value: DOCUMENT }, {}],
+  ]
+  for (const [claim, given, want] of rows) {
+    const before = structuredClone(DOCUMENT)
+    const patched = applyJsonPatch(DOCUMENT, [operation(given)])
+    if (!patched.ok) return t.fail(`${claim}: ${patched.trouble}`)
+    const expected: Record<string, unknown> =
+      given.path === '' && given.op === 'replace' ? {} : structuredClone(before)
+    Object.assign(expected, want)
+    if (want['a' as never] === undefined && 'a' in want) delete expected['a']
+    t.strictSame(patched.value, expected, claim)
+    t.strictSame(DOCUMENT, before, 'the document itself is untouched')
+  }
+  return t.end()
+})
+
+t.test('what cannot be done says where and why', t => {
+  const rows: [given: Partial<PatchOperation> & { op: string }, trouble: RegExp][] = [
+    [{ op: 'add', path: '/a/b/4', value: 1 }, /"4" leads nowhere/],
+    [{ op: 'add', path: '/a/b/x', value: 1 }, /"x" leads nowhere/],
+    [{ op: 'add', path: '/a/b/0/c', value: 1 }, /"c" leads nowhere/],
+    [{ op: 'remove', path: '/n' }, /"n" leads nowhere/],
+    [{ op: 'remove', path: '/n/m' }, /"m" leads nowhere/],
+    [{ op: 'remove', path: '' }, /the whole document has no place/],
+    [{ op: 'replace', path: 'a', value: 1 }, /must begin with a slash/],
+    [{ op: 'replace', path: '', value: 1 }, /must be a map or a list/],
+    [{ op: 'move', path: '/c' }, /a path is missing/],
+    [{ op: 'test', path: '/a/b', value: [] }, /another one/],
+    [{ op: 'increase', path: '/a' }, /no such operation/],
+  ]
+  for (const [given, trouble] of rows) {
+    const patched = applyJsonPatch(DOCUMENT, [
+      operation({ op: 'add', path: '/q', value: 1 }),
+      operation(given),
+    ])
+    if (patched.ok) return t.fail(`${given.op} ${given.path ?? ''} must fail`)
+    t.equal(patched.at, 1)
+    t.match(patched.trouble, trouble)
+  }
+  return t.end()
+})
+
+t.test('values are copied, and keys are data', t => {
+  const value = { list: [1] }
+  const patched = applyJsonPatch({}, [
+    operation({ op: 'add', path: '/a', value }),
+    operation({ op: 'add', path: '/a/list/-', value: 2 }),
+    operation({ op: 'add', path: '/__proto__', value: { polluted: 1 } }),
+  ])
+  t.strictSame(value, { list: [1] })
+  t.match(patched, { ok: true, value: { a: { list: [1, 2] } } })
+  t.equal(({} as { polluted?: number }).polluted, undefined)
+  t.end()
+})
+
+t.test('a bug is an exception', t => {
+  t.throws(() => applyJsonPatch({}, [operation({ op: 'add', path: '/a', value: () => 1 })]))
+  t.end()
+})

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { isLabelKey, isLabelValue } from '../../core/label.js'
+
+t.test('label keys', t => {
+  const good = ['a', 'zone1', 'A_b.c-d', 'topology.kubernetes.io/zone', 'a'.repeat(63)]
+  good.push(`${'a'.repeat(253)}/b`)
+  const bad = ['', 'bad key!', '-a', 'a-', '/a', 'a/', 'a/b/c', 'A/b', 'a'.repeat(64)]
+  bad.push(`${'a'.repeat(254)}/b`)
+  for (const key of good) t.ok(isLabelKey(key), key.slice(0, 40))
+  for (const key of bad) t.notOk(isLabelKey(key), key.slice(0, 40))
+  t.end()
+})
+
+t.test('label values', t => {
+  for (const value of ['', 'a', 'Unit_A', '1.2', 'a'.repeat(63)]) t.ok(isLabelValue(value), value)
+  for (const value of ['a b', '-a', 'a/b', 'a'.repeat(64)]) t.notOk(isLabelValue(value), value)
+  t.end()
+})
