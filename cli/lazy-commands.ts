@@ -22,6 +22,11 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./wrapper.js')).registerWrapper }),
   },
   {
+    name: 'grids',
+    description: 'grids of Services and workloads, a copy for every unit of nodes',
+    load: async () => ({ register: (await import('./grids.js')).registerGrids }),
+  },
+  {
     name: 'demo',
     description:
       'a whole zone of agent processes on this machine, against an embedded Kubernetes API',

@@ -2,6 +2,15 @@
 import * as v from 'valibot'
 import { InvalidInputError } from './errors.js'
 
+/** The rule that an issue is about, in our words. */
+export const ruleOf = (issue: v.BaseIssue<unknown>): string => {
+  if (issue.kind !== 'schema') return issue.message
+  const { key } = issue.path?.at(-1) ?? {}
+  // A key that is missing: valibot expects its name.
+  const isMissing = issue.input === undefined && issue.expected === JSON.stringify(key)
+  return isMissing ? 'must be given' : `must be ${issue.expected ?? 'valid'}`
+}
+
 /**
  * Turn something from outside into a typed value, once, at the edge.
  * @param thing what it is, as the error names it: `ConfigMap edge-system/edge-health-config`.
@@ -18,7 +27,7 @@ export const parseWith = <S extends v.GenericSchema>(
   const path = v.getDotPath(issue)
   throw new InvalidInputError(
     path === null ? thing : `${thing}: ${path}`,
-    issue.kind === 'schema' ? `must be ${issue.expected ?? 'valid'}` : issue.message,
+    ruleOf(issue),
     issue.input,
   )
 }

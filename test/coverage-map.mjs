@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-const folders = ['core', 'vote', 'plugins', 'net', 'wrapper/wire', 'wrapper/prune']
+const folders = ['core', 'vote', 'plugins', 'net', 'wrapper/wire', 'wrapper/prune', 'grids/model']
 const everyFile = () =>
   folders.flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -15,6 +15,7 @@ for (const folder of [
   'agent',
   'sandbox',
   'wrapper',
+  'grids',
 ]) {
   for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.ts')) continue

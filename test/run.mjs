@@ -17,7 +17,7 @@ const GIB = 2 ** 30
 
 const folders = [
   ...['core', 'vote', 'plugins', 'net', 'kube', 'options'],
-  ...['agent', 'sandbox', 'wrapper', 'cli', 'bench', 'test'],
+  ...['agent', 'sandbox', 'wrapper', 'grids', 'cli', 'bench', 'test'],
 ]
 const present = folders.filter(folder => existsSync(join(root, folder)))
 

@@ -64,7 +64,7 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
   // Of the command line, of the build and of V8; not the agent's options.
   for (const name of ['profile', 'config', 'print-config', 'help', 'agent', 'all']) known.add(name)
   for (const name of ['nodes', 'scene', 'keep', 'only', 'fast', 'watch', 'analyze']) known.add(name)
-  for (const name of ['dir', 'days', 'force']) known.add(name)
+  for (const name of ['dir', 'days', 'force', 'unit']) known.add(name)
   for (const name of [
     'lite-mode',
     'max-semi-space-size',

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError } from '../../core/errors.js'
+import { isMap, setKey, type JsonMap } from '../../core/json.js'
+
+/** Deeper than any object of the API; a YAML file may refer to itself. */
+const MAX_DEPTH = 64
+
+/**
+ * A copy without members that are null, which to the API are the same as members that are not there.
+ * @throws InvalidInputError when it is deeper than 64 levels.
+ */
+export const withoutNulls = (thing: string, value: unknown, depth = 0): unknown => {
+  if (depth > MAX_DEPTH)
+    throw new InvalidInputError(thing, `must be at most ${MAX_DEPTH} levels deep`, 'more')
+  if (Array.isArray(value)) return value.map(item => withoutNulls(thing, item, depth + 1))
+  if (!isMap(value)) return value
+  const copy: JsonMap = {}
+  for (const [key, inner] of Object.entries(value))
+    if (inner !== null) setKey(copy, key, withoutNulls(thing, inner, depth + 1))
+  return copy
+}
