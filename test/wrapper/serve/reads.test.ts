@@ -344,6 +344,8 @@ t.test('what others answer passes through', async t => {
     ['/version'],
     ['/api/v1'],
     ['/api/v1/pods'],
+    ['/api/v1/secrets'],
+    ['/api/v1/configmaps'],
     ['/api/v1/nodes/a/status'],
     ['/api/v1/services/web'],
     ['/api/v1/namespaces/default/nodes'],
