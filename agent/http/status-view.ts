@@ -25,8 +25,6 @@ export type GuardKind =
   | 'cloud-link-cut'
   /** Its link comes and goes: the marks stay until it has been whole for a while. */
   | 'flapping'
-  /** No usable key ring: this agent hears nobody. */
-  | 'no-keys'
 
 export interface GuardView {
   readonly kind: GuardKind
