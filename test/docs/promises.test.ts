@@ -24,7 +24,7 @@ const parsePromises = (text: string): Promised[] => {
   }
   return found
 }
-const promises = parsePromises(read('docs/promises.md'))
+const promises = parsePromises(read('test/docs/promises.md'))
 const pages = [...new Set(promises.map(({ page }) => page))]
 const texts = new Map(pages.map(page => [page, read(page)]))
 
