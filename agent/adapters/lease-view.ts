@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import { parseWith } from '../../core/parse.js'
-import { WRITER, type LeaseView } from '../ports/kube-api.js'
+import { EARLIER_WRITER, WRITER, type LeaseView } from '../ports/kube-api.js'
 
 const managedSchema = v.object({
   manager: v.nullish(v.string(), ''),
@@ -36,7 +36,10 @@ const renewalOf = (
 ): LeaseView['renewal'] => {
   const renewals = managed
     .filter(ownsRenewTime)
-    .map(({ manager, time }) => ({ isByAgent: manager === WRITER, at: Date.parse(time) }))
+    .map(({ manager, time }) => ({
+      isByAgent: manager === WRITER || manager === EARLIER_WRITER,
+      at: Date.parse(time),
+    }))
     .filter(({ at }) => !Number.isNaN(at))
   return renewals.sort((a, b) => b.at - a.at)[0]
 }

@@ -24,8 +24,11 @@ export interface LeaseView {
   readonly renewal: { readonly isByAgent: boolean; readonly at: number } | undefined
 }
 
-/** Who writes for us, as `managedFields` and Events say it. */
-export const WRITER = 'edge-health'
+/** Who writes for us, as `managedFields` and Events say it. SuperEdge's agents write as `edge-health`. */
+export const WRITER = 'edge-health-agent'
+
+/** Agents of earlier versions, which a zone may still have; SuperEdge's write no Leases. */
+export const EARLIER_WRITER = 'edge-health'
 
 /** An Event about a Node, in the words of events.k8s.io/v1. */
 export interface NodeEvent {

@@ -8,6 +8,7 @@ import { runConformance } from './conformance.js'
 import { binariesIn } from './control-plane/programs.js'
 import { type ControlPlane, makeControlPlane } from './control-plane/control-plane.js'
 import type { Played } from './cell.js'
+import { runNames } from './names/names.js'
 import { openLab } from './open-lab.js'
 import { type Figure, figuresOf } from './figures.js'
 import { writeReport } from './report.js'
@@ -149,6 +150,8 @@ const main = async (): Promise<boolean> => {
       return conformance()
     case 'informers':
       return informers(options)
+    case 'names':
+      return withApi(plane => runNames(plane, say, stop.signal))
     case 'kubectl':
       return withApi(plane => runKubectl({ plane, say, script, signal: stop.signal }))
     case 'fuzz': {

@@ -3,7 +3,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { sleep, type Clock } from '../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
-import type { DataView, KubeApi, LeaseView, NodeEvent } from '../../agent/ports/kube-api.js'
+import {
+  type DataView,
+  type KubeApi,
+  type LeaseView,
+  type NodeEvent,
+  WRITER,
+} from '../../agent/ports/kube-api.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
 import { parseLease } from '../../agent/adapters/lease-view.js'
@@ -253,7 +259,7 @@ export class FakeCluster {
 
   /** Who renewed a Lease, and when, as the real server keeps account of it. */
   #account(by: string, lease: Raw): void {
-    const manager = by.startsWith('kubelet/') ? 'kubelet' : 'edge-health'
+    const manager = by.startsWith('kubelet/') ? 'kubelet' : WRITER
     const time = `${new Date(this.serverWall()).toISOString().slice(0, 19)}Z`
     const fieldsV1 = { 'f:spec': { 'f:renewTime': {} } }
     lease.metadata = { ...lease.metadata, managedFields: [{ manager, time, fieldsV1 }] }

@@ -107,7 +107,7 @@ t.test('every call of the port, as the apiserver gets it', async t => {
     const asked = server.asked.at(-1)!
     t.match(asked, { method, path }, `${method} ${path}`)
     t.equal(asked.headers['content-type'], type)
-    if (method === 'PATCH') t.equal(asked.query.get('fieldManager'), 'edge-health')
+    if (method === 'PATCH') t.equal(asked.query.get('fieldManager'), 'edge-health-agent')
   }
   t.same(JSON.parse(server.asked[2]!.body), [{ op: 'remove', path: '/x' }])
   t.same(JSON.parse(server.asked[3]!.body), { metadata: {} })
@@ -137,7 +137,7 @@ t.test('an Event about a Node', async t => {
     kind: 'Event',
     metadata: { name: /^n1\.[0-9a-f]{16}$/, namespace: 'default' },
     eventTime: '2026-01-01T00:00:00.000000Z',
-    reportingController: 'edge-health',
+    reportingController: 'edge-health-agent',
     regarding: { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u1' },
   })
   t.match(server.asked[0], {
@@ -525,7 +525,8 @@ t.test('FA11: whose write the renewal of a Lease is, by the account of the apise
     ['no account', undefined, undefined],
     ['an empty one', [{}], undefined],
     ['the kubelet', [{ manager: 'kubelet', time, fieldsV1 }], { isByAgent: false, at }],
-    ['an agent', [{ manager: 'edge-health', time, fieldsV1 }], { isByAgent: true, at }],
+    ['an agent', [{ manager: 'edge-health-agent', time, fieldsV1 }], { isByAgent: true, at }],
+    ['one of an earlier version', [{ manager: 'edge-health', time, fieldsV1 }], { isByAgent: true, at }], // prettier-ignore
     ['without a time', [{ manager: 'kubelet', fieldsV1 }], undefined],
     [
       'other fields',
@@ -537,7 +538,7 @@ t.test('FA11: whose write the renewal of a Lease is, by the account of the apise
       'two with the same value',
       [
         { manager: 'kubelet', time: '2026-01-01T00:00:05Z', fieldsV1 },
-        { manager: 'edge-health', time, fieldsV1 },
+        { manager: 'edge-health-agent', time, fieldsV1 },
       ],
       { isByAgent: true, at },
     ],

@@ -26,7 +26,7 @@ export interface ControlPlaneOptions {
   /** What the apiserver shows; it listens on every address. */
   readonly serving: ServingPair
   readonly users: readonly StaticUser[]
-  /** The node-lifecycle controller's patience with a silent node; undefined starts no controller manager. */
+  /** The node-lifecycle controller's patience with a silent node; undefined starts no controller manager yet. */
   readonly graceMs: number | undefined
   /** One of the three programs ended by itself. */
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
@@ -76,6 +76,22 @@ const seconds = (ms: number): string => `${Math.max(1, Math.round(ms / 1000))}s`
 export const monitorMsOf = (graceMs: number): number =>
   1_000 * Math.max(1, Math.round(Math.min(5_000, graceMs / 10) / 1_000))
 
+/** Those that judge nodes, and what follows from it. */
+const CONTROLLERS = [
+  'node-lifecycle-controller',
+  'taint-eviction-controller',
+  'endpointslice-controller',
+]
+
+const lifecycleFlags = (graceMs: number): readonly string[] => [
+  `--node-monitor-period=${seconds(monitorMsOf(graceMs))}`,
+  `--node-monitor-grace-period=${seconds(graceMs)}`,
+  `--node-startup-grace-period=${seconds(graceMs + 10_000)}`,
+  '--node-eviction-rate=10',
+  '--secondary-node-eviction-rate=10',
+  '--unhealthy-zone-threshold=1',
+]
+
 /** A running control plane. */
 export class ControlPlane {
   readonly url = `https://127.0.0.1:${API_PORT}`
@@ -109,7 +125,21 @@ export class ControlPlane {
     this.#run('kube-apiserver', this.#serverFlags())
     await this.#answers('/readyz', signal)
     if (this.#options.graceMs === undefined) return
-    this.#run('kube-controller-manager', this.#managerFlags(this.#options.graceMs))
+    this.runControllers(CONTROLLERS, lifecycleFlags(this.#options.graceMs))
+  }
+
+  /** Start the controller manager, with these controllers alone. Once. */
+  runControllers(controllers: readonly string[], flags: readonly string[] = []): void {
+    this.#run('kube-controller-manager', [
+      `--kubeconfig=${join(this.dir, 'kubeconfig')}`,
+      `--controllers=${controllers.join()}`,
+      '--leader-elect=false',
+      '--use-service-account-credentials=false',
+      '--bind-address=127.0.0.1',
+      `--secure-port=${MANAGER_PORT}`,
+      `--cert-dir=${this.dir}`,
+      ...flags,
+    ])
   }
 
   /** A compacted store and a new apiserver on it: nobody knows of a version before the present one. */
@@ -256,24 +286,6 @@ export class ControlPlane {
       '--disable-admission-plugins=ServiceAccount',
       `--audit-policy-file=${file('audit-policy.yaml')}`,
       `--audit-log-path=${this.auditLog}`,
-    ]
-  }
-
-  #managerFlags(graceMs: number): readonly string[] {
-    return [
-      `--kubeconfig=${join(this.dir, 'kubeconfig')}`,
-      '--controllers=node-lifecycle-controller,taint-eviction-controller,endpointslice-controller',
-      '--leader-elect=false',
-      '--use-service-account-credentials=false',
-      '--bind-address=127.0.0.1',
-      `--secure-port=${MANAGER_PORT}`,
-      `--cert-dir=${this.dir}`,
-      `--node-monitor-period=${seconds(monitorMsOf(graceMs))}`,
-      `--node-monitor-grace-period=${seconds(graceMs)}`,
-      `--node-startup-grace-period=${seconds(graceMs + 10_000)}`,
-      '--node-eviction-rate=10',
-      '--secondary-node-eviction-rate=10',
-      '--unhealthy-zone-threshold=1',
     ]
   }
 }

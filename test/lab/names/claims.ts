@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isDeepStrictEqual } from 'node:util'
+
+/** Says what holds, and counts what does not. */
+export class Claims {
+  readonly #say: (line: string) => void
+  passed = 0
+  failed = 0
+
+  constructor(say: (line: string) => void) {
+    this.#say = say
+  }
+
+  holds(what: string, isSo: boolean, seen = ''): void {
+    if (isSo) this.passed++
+    else this.failed++
+    this.#say(`${isSo ? 'ok    ' : 'not ok'} ${what}`)
+    if (!isSo && seen !== '') this.#say(`       ${seen}`)
+  }
+
+  equal(what: string, seen: unknown, wanted: unknown): void {
+    const show = JSON.stringify({ seen, wanted })
+    this.holds(what, isDeepStrictEqual(seen, wanted), show)
+  }
+}
