@@ -74,15 +74,21 @@ const isOwnWord = (error: unknown): boolean =>
 export class KubeClient {
   readonly #credentials: Credentials
   readonly #clock: Clock
+  readonly #userAgent: string
   readonly #lives = new Set<CallLife>()
   #kept: KeptAgent | undefined
   #isClosed = false
   /** The newest `Date` of a success, and when it came. */
   #served: { readonly dateMs: number; readonly at: number } | undefined
 
-  constructor(credentials: Credentials, clock: Clock) {
+  /**
+   * @param userAgent a name of each program's own. SuperEdge's lite-apiserver answers from a cache by it: two programs of
+   * one name get each other's lists. Without a version, or what is cached would be lost with each.
+   */
+  constructor(credentials: Credentials, clock: Clock, userAgent: string) {
     this.#credentials = credentials
     this.#clock = clock
+    this.#userAgent = userAgent
   }
 
   /** What the server's clock shows at least: its `Date`, which leaves the fraction out, and the time since. */
@@ -232,8 +238,9 @@ export class KubeClient {
   /** Send; once more when a kept connection turned out to be dead. */
   async #send(call: KubeCall, material: Material, signal: AbortSignal): Promise<Exchange> {
     const agent = this.#agentFor(material)
+    const sender = { material, agent, userAgent: this.#userAgent }
     try {
-      return await exchange(call, material, agent, signal)
+      return await exchange(call, sender, signal)
     } catch (error) {
       if (!(error instanceof NoAnswerError)) throw error
       if (!error.wasStale) throw error.cause
@@ -241,7 +248,7 @@ export class KubeClient {
       if (!mayBeRepeated(call)) throw error.cause
     }
     try {
-      return await exchange(call, material, agent, signal)
+      return await exchange(call, sender, signal)
     } catch (error) {
       throw error instanceof NoAnswerError ? error.cause : error
     }

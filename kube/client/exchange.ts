@@ -43,9 +43,16 @@ export class NoAnswerError extends Error {
   }
 }
 
-const headersOf = (call: KubeCall, material: Material): Record<string, string | number> => ({
+/** Who sends a call, and over which connections. */
+interface Sender {
+  readonly material: Material
+  readonly userAgent: string
+  readonly agent: http.Agent
+}
+
+const headersOf = (call: KubeCall, sender: Sender): Record<string, string | number> => ({
   accept: call.accept ?? 'application/json',
-  'user-agent': 'edge-health',
+  'user-agent': sender.userAgent,
   ...(call.compressed === true ? { 'accept-encoding': 'gzip' } : {}),
   ...(call.body === undefined
     ? {}
@@ -53,11 +60,11 @@ const headersOf = (call: KubeCall, material: Material): Record<string, string | 
         'content-type': call.body.type,
         'content-length': Buffer.byteLength(call.body.text),
       }),
-  ...material.headers,
+  ...sender.material.headers,
 })
 
-const startRequest = (call: KubeCall, material: Material, agent: http.Agent): ClientRequest => {
-  const { server } = material
+const startRequest = (call: KubeCall, sender: Sender): ClientRequest => {
+  const { server } = sender.material
   const request = (server.protocol === 'https:' ? https : http).request({
     protocol: server.protocol,
     // URL keeps the brackets of an IPv6 address, sockets do not take them.
@@ -65,8 +72,8 @@ const startRequest = (call: KubeCall, material: Material, agent: http.Agent): Cl
     port: server.port,
     method: call.method,
     path: server.pathname.replace(/\/$/, '') + call.path,
-    headers: headersOf(call, material),
-    agent,
+    headers: headersOf(call, sender),
+    agent: sender.agent,
   })
   return request
 }
@@ -116,11 +123,10 @@ const bodyOf = (response: IncomingMessage): Readable => {
  */
 export const exchange = async (
   call: KubeCall,
-  material: Material,
-  agent: http.Agent,
+  sender: Sender,
   signal: AbortSignal,
 ): Promise<Exchange> => {
-  const request = startRequest(call, material, agent)
+  const request = startRequest(call, sender)
   const abort = (): void => {
     request.destroy(new Error('aborted'))
   }

@@ -103,7 +103,7 @@ class HttpResourceClient implements ResourceClient {
   readonly #watches = new Set<Watching>()
 
   constructor(seams: ResourceClientSeams, options: ResourceClientOptions) {
-    this.#client = new KubeClient(seams.credentials, seams.clock)
+    this.#client = new KubeClient(seams.credentials, seams.clock, options.fieldManager)
     this.#seams = seams
     this.#options = options
   }

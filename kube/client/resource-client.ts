@@ -98,7 +98,7 @@ export interface ResourceClientSeams {
 
 /** Limits of the client. */
 export interface ResourceClientOptions {
-  /** Who owns what it writes, in `managedFields`. */
+  /** Who owns what it writes, in `managedFields`; also its User-Agent. */
   readonly fieldManager: string
   /**
    * For each call that is no list and no watch, in milliseconds, its answer included.

@@ -94,9 +94,11 @@ t.test('what upstream has is served, and what changes there', async t => {
   t.strictSame([...wrapper.store.carriers].sort(), ['a', 'b', 'c'])
 })
 
-t.test('what upstream warns its readers of is said to ours', async t => {
+t.test('it asks by a name of its own, and says what upstream warns its readers of', async t => {
   const warning = '299 - "v1 Endpoints is deprecated"'
-  const upstream = http.createServer(({ url = '' }, answer) => {
+  const names = new Set<string | undefined>()
+  const upstream = http.createServer(({ url = '', headers }, answer) => {
+    names.add(headers['user-agent'])
     const isWatch = url.includes('watch=true')
     if (url.startsWith('/api/v1/endpoints')) answer.setHeader('Warning', warning)
     answer.setHeader('Content-Type', 'application/json')
@@ -118,4 +120,5 @@ t.test('what upstream warns its readers of is said to ours', async t => {
     t.equal(await warned(`/api/v1/endpoints${path}`), warning, path)
   t.equal(await warned('/api/v1/namespaces/default/endpoints/no'), warning, 'with a 404 too')
   t.equal(await warned('/api/v1/nodes'), null, 'and of nothing else')
+  t.strictSame([...names], ['edge-health-wrapper'])
 })

@@ -10,6 +10,8 @@ import { ROWS, type Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
 import { itemOf, makeItemCodec } from './item-codec.js'
 
+const USER_AGENT = 'edge-health-wrapper'
+
 /** What following upstream needs. */
 export interface FollowerSeams {
   readonly store: Store
@@ -31,7 +33,7 @@ export class Follower {
   constructor(seams: FollowerSeams, options: WatchOptions = {}) {
     this.#seams = seams
     this.#options = options
-    this.#client = new KubeClient(seams.credentials, seams.clock)
+    this.#client = new KubeClient(seams.credentials, seams.clock, USER_AGENT)
   }
 
   /** How each resource that is followed is doing. */

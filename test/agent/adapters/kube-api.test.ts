@@ -107,6 +107,11 @@ t.test('every call of the port, as the apiserver gets it', async t => {
     const asked = server.asked.at(-1)!
     t.match(asked, { method, path }, `${method} ${path}`)
     t.equal(asked.headers['content-type'], type)
+    t.equal(
+      asked.headers['user-agent'],
+      'edge-health-agent',
+      'SuperEdge’s begins with edge-health/',
+    )
     if (method === 'PATCH') t.equal(asked.query.get('fieldManager'), 'edge-health-agent')
   }
   t.same(JSON.parse(server.asked[2]!.body), [{ op: 'remove', path: '/x' }])
