@@ -7,7 +7,8 @@ import type { KubeApi } from './ports/kube-api.js'
 import type { PluginSeams, SelfReport } from '../plugins/seams.js'
 import { makeSelfReport, type SelfReporter } from './check/self-report.js'
 import type { LoopLag } from './check/loop-lag.js'
-import { askApi, watchCloudLink, type CloudLink } from './cloud-link.js'
+import { ApiBackoff } from './api-backoff.js'
+import { makeApiCheck, watchCloudLink, type CloudLink } from './cloud-link.js'
 import { Tally } from './counts.js'
 import { makeDetector, type Detector } from './detector.js'
 import { makeKeyKeeper, type KeyKeeper } from './keys.js'
@@ -92,6 +93,7 @@ class NodeAgent implements Agent {
   readonly #vote: VoteStage
   readonly #writer: Writer
   readonly #witness: Witness
+  readonly #apiBackoff: ApiBackoff
   readonly #rounds: Readonly<Record<'get-node-list' | 'vote', StageRunner>>
   #cloudLink: CloudLink | undefined
   #selfReport: SelfReporter | undefined
@@ -113,6 +115,8 @@ class NodeAgent implements Agent {
     this.#o = options
     this.#seams = seams
     this.#store = makeResultStore(clock.now())
+    const apiBackoff = new ApiBackoff({ clock, random: seams.random })
+    this.#apiBackoff = apiBackoff
     const store = this.#store
     const onProblem = (problem: ConfigProblem): void => this.#problem(problem)
     this.#keys = makeKeyKeeper(options, {
@@ -127,7 +131,7 @@ class NodeAgent implements Agent {
       onKeys: (secret, hmacConfig) => this.#keys.offer(secret, hmacConfig),
     })
     this.#writer = makeWriter(options, {
-      ...{ kube, clock, random: seams.random, log, store },
+      ...{ kube, clock, random: seams.random, log, store, apiBackoff },
       record: write => this.#record(write),
       judge: () => this.#voteAnew(),
     })
@@ -136,6 +140,7 @@ class NodeAgent implements Agent {
       dial: seams.probes.dial,
       http: seams.probes.http,
       getLease: (node, signal) => kube.getLease(node, signal),
+      apiBackoff,
       isOurRenewal: (node, renewTime) => this.#writer.isOurs(node, renewTime),
       onChange: () => this.#voteAnew(),
     })
@@ -219,9 +224,10 @@ class NodeAgent implements Agent {
     const { clock, random, log, kube, probes } = this.#seams
     this.#cloudLink = watchCloudLink(this.#o, {
       ...{ clock, random, log },
-      ping: inner => askApi(kube, this.#o.nodeName, inner),
+      ping: makeApiCheck(kube, this.#o.nodeName, this.#apiBackoff),
       onChange: state => {
         this.#store.cloudLink.set(state)
+        this.#apiBackoff.linkChanged()
         this.#publishOwnState()
         this.#suspension.look()
         this.#writer.review()
@@ -379,7 +385,10 @@ class NodeAgent implements Agent {
       ...({ type: 'Warning', reason: 'ConfigRefused', action: 'Reload' } as const),
       note: `${problem.thing} is not used, the last good one stays: ${problem.problem}`,
     }
+    if (!this.#apiBackoff.isReady) return
+    this.#apiBackoff.left()
     kube.createEvent(event, this.#stopping.signal).catch((error: unknown) => {
+      this.#apiBackoff.failed(error)
       log.debug('event not created', { reason: reasonOf(error) })
     })
   }

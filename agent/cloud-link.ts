@@ -3,6 +3,7 @@ import { sleep, withTimeout, type Clock } from '../core/clock.js'
 import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { jitter, type Random } from '../core/random.js'
+import type { ApiBackoff } from './api-backoff.js'
 import type { KubeApi } from './ports/kube-api.js'
 import type { AgentOptions } from './options/agent-options.js'
 
@@ -36,23 +37,34 @@ type CloudLinkOptions = Pick<
 >
 
 /**
- * One round trip. An apiserver that says it is unwell may serve all the same: then reading the node's own Lease decides,
- * which is what the node's kubelet needs of it.
- * @throws whatever the apiserver said first.
+ * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same: then reading the node's
+ * own Lease decides, which is what the node's kubelet needs of it. That is a request like others: while the apiserver is
+ * to be left alone, what the last one came to stands. Rejects with whatever the apiserver said first.
  */
-export const askApi = async (
+export const makeApiCheck = (
   kube: Pick<KubeApi, 'ping' | 'getLease'>,
   nodeName: string,
-  signal: AbortSignal,
-): Promise<void> => {
-  try {
-    await kube.ping(signal)
-  } catch (error) {
-    if (!(error instanceof KubeStatusError)) throw error
+  apiBackoff: ApiBackoff,
+): ((signal: AbortSignal) => Promise<void>) => {
+  let served = false
+  const readLease = async (signal: AbortSignal): Promise<void> => {
+    apiBackoff.left()
     try {
       await kube.getLease(nodeName, signal)
-    } catch (second) {
-      if (!(second instanceof KubeStatusError) || second.status >= 500) throw error
+      served = true
+      apiBackoff.succeeded()
+    } catch (error) {
+      served = error instanceof KubeStatusError && error.status < 500
+      apiBackoff.failed(error)
+    }
+  }
+  return async signal => {
+    try {
+      await kube.ping(signal)
+    } catch (error) {
+      if (!(error instanceof KubeStatusError)) throw error
+      if (apiBackoff.isReady) await readLease(signal)
+      if (!served) throw error
     }
   }
 }

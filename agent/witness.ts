@@ -2,6 +2,7 @@
 import { isIPv6 } from 'node:net'
 import { sleep, withTimeout, type Clock } from '../core/clock.js'
 import type { Dial, HttpGet } from '../core/dial.js'
+import type { ApiBackoff } from './api-backoff.js'
 import type { LeaseView } from './ports/kube-api.js'
 import { NO_WITNESS, type WitnessAnswer } from '../vote/witness.js'
 import type { AgentOptions } from './options/agent-options.js'
@@ -19,6 +20,7 @@ interface WitnessSeams {
   readonly dial: Dial
   readonly http: HttpGet
   readonly getLease: (node: string, signal: AbortSignal) => Promise<LeaseView>
+  readonly apiBackoff: ApiBackoff
   /** Whether this renewal was written by us in the node's place: it says nothing about the node. */
   readonly isOurRenewal: (node: string, renewTime: string) => boolean
   readonly onChange: () => void
@@ -58,6 +60,8 @@ class LeasePulse {
   }
 }
 
+const UNREACHABLE: WitnessAnswer = Object.freeze({ state: 'unreachable', peerLease: 'unknown' })
+
 const hostAndPort = (url: URL): [string, number] => {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   return [isIPv6(host) ? host : url.hostname, Number(url.port)]
@@ -86,6 +90,20 @@ export const makeWitness = (options: WitnessOptions, seams: WitnessSeams): Witne
     answer = next
     seams.onChange()
   }
+  /** Undefined while the apiserver is to be left alone. */
+  const readLease = async (peer: string, signal: AbortSignal): Promise<LeaseView | undefined> => {
+    const { apiBackoff } = seams
+    if (!apiBackoff.isReady) return undefined
+    apiBackoff.left()
+    try {
+      const lease = await seams.getLease(peer, signal)
+      apiBackoff.succeeded()
+      return lease
+    } catch (error) {
+      if (!stopping.signal.aborted) apiBackoff.failed(error)
+      throw error
+    }
+  }
   const askOnce = async (
     peer: string,
     pulse: LeasePulse,
@@ -95,7 +113,8 @@ export const makeWitness = (options: WitnessOptions, seams: WitnessSeams): Witne
       await reach(target, seams, signal)
       return { state: 'reachable', peerLease: 'unknown' }
     }
-    const lease = await seams.getLease(peer, signal)
+    const lease = await readLease(peer, signal)
+    if (lease === undefined) return UNREACHABLE
     const isOurs = seams.isOurRenewal(peer, lease.renewTime ?? '')
     const peerLease = pulse.take(lease, isOurs)
     return { state: 'reachable', peerLease: peerLease === 'unknown' ? answer.peerLease : peerLease }
@@ -108,7 +127,7 @@ export const makeWitness = (options: WitnessOptions, seams: WitnessSeams): Witne
         settle(await withTimeout(clock, options.cloudCheckTimeoutMs, signal, work))
       } catch {
         // What cannot be reached is an answer too; why does not matter to the vote.
-        if (!signal.aborted) settle({ state: 'unreachable', peerLease: 'unknown' })
+        if (!signal.aborted) settle(UNREACHABLE)
       }
     } while (await sleep(clock, Math.min(options.checkPeriodMs, 5_000), signal))
   }

@@ -69,6 +69,7 @@ export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): 
     allowance.tokens--
     const note = leftOutInWords(words, allowance.leftOut)
     allowance.leftOut = 0
+    backoff.left()
     try {
       await kube.createEvent(
         { ...event, note, node: name, nodeUid: uid, reportingInstance },

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { reasonOf, WithheldError } from '../../core/errors.js'
 import type { Random } from '../../core/random.js'
+import type { ApiBackoff } from '../api-backoff.js'
 import type { KubeApi } from '../ports/kube-api.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import { lengthMsOf, leaseStep, type LeaseMemory } from '../../vote/lease.js'
@@ -41,6 +42,8 @@ type LeaseOptions = Pick<AgentOptions, 'vouch' | 'vouchRenewPeriodMs' | 'writerS
 interface Kept {
   readonly memory: LeaseMemory | undefined
   readonly dueAt: number
+  /** When the last look failed; −Infinity when it did not. */
+  readonly failedAt: number
   /** When its node may be given up for want of a renewal. */
   readonly endsAt: number
   /** How long a renewal lasts. */
@@ -63,6 +66,7 @@ export const makeLeaseKeeper = (
     readonly clock: Clock
     readonly random: Random
     readonly record: Record
+    readonly apiBackoff: ApiBackoff
   },
 ): LeaseKeeper => {
   const { kube, clock, record } = seams
@@ -85,7 +89,8 @@ export const makeLeaseKeeper = (
     })
     const { memory, dueAt, holderUntil } = step
     const lengthMs = lengthMsOf(lease)
-    const seen = { memory, dueAt, holderUntil, lengthMs, endsAt: memory.changedAt + lengthMs }
+    const endsAt = memory.changedAt + lengthMs
+    const seen = { memory, dueAt, holderUntil, lengthMs, endsAt, failedAt: -Infinity }
     if (options.vouch !== 'lease')
       return { ...seen, dueAt: clock.now() + options.vouchRenewPeriodMs, endsAt: Infinity }
     if (step.trouble !== '') tell(node, 'withheld', step.trouble)
@@ -103,14 +108,18 @@ export const makeLeaseKeeper = (
     const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
     const unseen = { memory: undefined, holderUntil: undefined, lengthMs }
     const last = kept.get(node) ?? { ...unseen, endsAt: now + lengthMs * UNSEEN_SHARE }
-    kept.set(node, { ...last, dueAt: now + options.vouchRenewPeriodMs * RETRY_SHARE })
+    kept.set(node, {
+      ...last,
+      failedAt: now,
+      dueAt: now + options.vouchRenewPeriodMs * RETRY_SHARE,
+    })
     tell(node, resultOf(error), reasonOf(error))
   }
 
-  /** As patient as the apiserver wants, but in time; for a node that is given up already, once in a Lease's duration. */
-  const dueAtOf = (node: string, { dueAt, endsAt, lengthMs }: Kept): number => {
-    const isGivenUp = clock.now() >= endsAt
-    const latestAt = isGivenUp ? dueAt + lengthMs : endsAt - lengthMs * RESERVE_SHARE
+  /** As patient as the apiserver wants, but once in time; after that, once in a Lease's duration. */
+  const dueAtOf = (node: string, { dueAt, endsAt, failedAt, lengthMs }: Kept): number => {
+    const reserveAt = endsAt - lengthMs * RESERVE_SHARE
+    const latestAt = failedAt < reserveAt ? reserveAt : failedAt + lengthMs
     return Math.max(dueAt, Math.min(backoff.readyAt(node), latestAt))
   }
 
@@ -120,6 +129,7 @@ export const makeLeaseKeeper = (
       return known === undefined ? -Infinity : dueAtOf(node, known)
     },
     look: async (node, rank, until) => {
+      backoff.left()
       try {
         kept.set(node, await renew(node, rank, until))
         backoff.succeeded(node)

@@ -63,6 +63,7 @@ export class NodeWork {
     const { node: name } = task
     const seen = store.nodeList.current.nodes.get(name)
     const { signal } = this
+    backoff.left()
     const end = await bringAbout(task, { kube, record, judge, signal })
     const isMember = store.nodeList.current.roster?.indexOf(name) !== undefined
     if (end.node !== undefined && isMember) this.#written.set(name, { seen, node: end.node })

@@ -4,6 +4,7 @@ import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { Random } from '../../core/random.js'
 import type { KubeApi } from '../ports/kube-api.js'
+import type { ApiBackoff } from '../api-backoff.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ZoneState } from '../store.js'
 import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
@@ -24,6 +25,7 @@ interface VouchingSeams {
   readonly random: Random
   readonly log: Logger
   readonly record: Record
+  readonly apiBackoff: ApiBackoff
   /** Judge by what is known at this moment. */
   readonly judge: () => void
   readonly authority: WriteAuthority

@@ -10,6 +10,7 @@ import { NOTHING } from '../../vote/patch.js'
 import { carriesCutMarks, type Wish } from '../../vote/plan.js'
 import { eventFor, type EventWords } from '../../vote/reason.js'
 import type { VouchEnd } from '../../vote/vouch.js'
+import type { ApiBackoff } from '../api-backoff.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
 import { Cleaning } from './cleaning.js'
@@ -34,6 +35,7 @@ interface WriterSeams {
   readonly log: Logger
   readonly store: ResultStore
   readonly record: Record
+  readonly apiBackoff: ApiBackoff
   /** Judge by what is known at this moment; whoever was suspended meanwhile is told first. */
   readonly judge: () => void
 }

@@ -54,6 +54,9 @@ const CLOCK_MS = 1_000
 const BRAKE_SHARE = 0.4
 const MINUTE_MS = 60_000
 const MOST_WRITES_A_MINUTE = 8
+/** Of a Lease in this world. */
+const LEASE_MS = 40_000
+const UNDER_WAY_MS = 1_000
 const CUT_TAINT = 'edge-health/cloud-link-cut'
 
 /** When each of these was last so, by the world's clock; −Infinity for never. */
@@ -75,6 +78,8 @@ interface Facts {
   isSkewed: boolean
   /** The agent was away, or its own probes were no use. */
   blindAt: number
+  /** When its agent, or what it can see of its link to the apiserver, became another. */
+  readonly turnedAt: number[]
   /** By peer: the link between the two was not open. */
   readonly cutAt: Map<string, number>
 }
@@ -90,8 +95,19 @@ const fresh = (now: number): Facts => ({
     memberAt: now,
   },
   ...{ beatAt: now, latest: -Infinity, isSkewed: false },
-  ...{ linkCutAt: now, blindAt: now, cutAt: new Map<string, number>() },
+  ...{ linkCutAt: now, blindAt: now, cutAt: new Map<string, number>(), turnedAt: [] },
 })
+
+/** How often somebody asks who is always refused, and who waits as long as he has to. */
+const askedAtMost = (elapsedMs: number, retryAfterMs: number): number => {
+  let count = 1
+  let atMs = 0
+  for (let waitMs = 500; ; waitMs = Math.min(30_000, 2 * waitMs)) {
+    atMs += retryAfterMs + 0.7 * waitMs
+    if (atMs > elapsedMs) return count
+    count++
+  }
+}
 
 /** `/localinfo?stream=1` of one agent, served as its HTTP side does, and a client that connects anew at times. */
 class Follower {
@@ -151,6 +167,10 @@ export class Guards {
   readonly #zone: Zone
   readonly #facts = new Map<string, Facts>()
   readonly #followers = new Map<string, Follower>()
+  readonly #links = new Map<
+    string,
+    { readonly agent: Agent | undefined; readonly isBad: boolean }
+  >()
   readonly #beganAt: number
   #seen = 0
 
@@ -235,6 +255,7 @@ export class Guards {
     const canSee = (other: Machine): boolean =>
       this.#isTalking(other) && !other.isBlind && !other.isUnable && !this.#isMoved(other)
     if (world.cluster.isCut(machine.name)) facts.linkCutAt = now
+    this.#noteTurn(machine, facts)
     const isWitnessed = members.length === 2 && now - facts.linkCutAt > WITNESS_MS
     const isReached = this.#inTouch(machine, canSee) >= quorum || isWitnessed
     if (!isSound) facts.unsoundAt = now
@@ -252,6 +273,14 @@ export class Guards {
     if (!canSee(machine)) facts.blindAt = now
     for (const other of world.machines)
       if (other !== machine && !this.#canReach(machine, other)) facts.cutAt.set(other.name, now)
+  }
+
+  #noteTurn({ name, agent }: Machine, facts: Facts): void {
+    const { world, pingBroken } = this.#zone
+    const isBad = world.cluster.isCut(name) || pingBroken.has(name)
+    const { agent: known, isBad: wasBad } = this.#links.get(name) ?? {}
+    if (known !== agent || wasBad !== isBad) facts.turnedAt.push(this.#now)
+    this.#links.set(name, { agent, isBad })
   }
 
   #review(write: Write): void {
@@ -415,19 +444,33 @@ export class Guards {
     this.note('stream', difference === undefined ? undefined : `${name}: ${difference}`)
   }
 
+  /**
+   * What docs/operations.md promises: each agent waits longer after each refusal, half a second at first and half a minute
+   * in the end, a third less at the most, and never less than it is asked to; but the Lease of a node that is vouched for
+   * is read once in good time, and then once in its duration. A new life, and a link that turned, begin anew.
+   */
   #reviewRefusing(): void {
-    const { refusing, size } = this.#zone
+    const { refusing } = this.#zone
     if (refusing === undefined) return
-    // One write may be under way from each, and a little later one writer asks.
-    const quietSince = refusing.since + 3_000
-    const late = refusing.asked.filter(at => at > quietSince)
-    const patienceMs = refusing.retryAfterMs ?? 1_000
-    const most = 2 + 2 * size + (2 * (this.#now - quietSince)) / patienceMs
-    this.note(
-      'patient',
-      late.length > most
-        ? `${late.length} requests while it refuses, at most ${Math.floor(most)}`
-        : undefined,
-    )
+    const { since, retryAfterMs = 0, asked } = refusing
+    for (const { name } of this.#zone.world.machines) {
+      // What was under way when it began is let pass.
+      const late = asked.filter(({ at, by }) => by === name && at > since + UNDER_WAY_MS)
+      if (late.length === 0) continue
+      const elapsedMs = this.#now - late[0]!.at
+      const begun = 1 + this.#factsOf(name).turnedAt.filter(at => at > since).length
+      const vouched = [...this.#facts.values()].filter(
+        ({ linkCutAt }) => linkCutAt > Math.max(this.#beganAt, since - LEASE_MS),
+      )
+      const most =
+        begun * askedAtMost(elapsedMs, retryAfterMs) +
+        vouched.length * (1 + Math.ceil(elapsedMs / LEASE_MS))
+      this.note(
+        'patient',
+        late.length > most
+          ? `${late.length} requests of ${name} while it refuses, at most ${most}`
+          : undefined,
+      )
+    }
   }
 }

@@ -36,8 +36,8 @@ const SUSPENSIONS: readonly Suspension[] = ['stopped', 'stopped', 'asleep', 'pau
 export interface Refusing {
   readonly since: number
   readonly retryAfterMs: number | undefined
-  /** Requests of agents since, by when they arrived. */
-  readonly asked: number[]
+  /** Requests of agents since, but for the checks of their links. */
+  readonly asked: { readonly at: number; readonly by: string }[]
 }
 
 /** A zone under attack: the world, who attacks it, and the attack's acts. Everything that happens is in virtual time. */
@@ -68,7 +68,7 @@ export class Zone {
         if (!this.pingBroken.has(by)) return undefined
         return new KubeStatusError(what, { status: 500, reason: 'InternalError', message: '' })
       }
-      this.refusing?.asked.push(at)
+      this.refusing?.asked.push({ at, by })
       return this.#error === undefined ? undefined : new KubeStatusError(what, this.#error)
     }
   }

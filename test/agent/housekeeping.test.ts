@@ -12,7 +12,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { cronOf, makeCronScheduler } from '../../agent/adapters/cron-scheduler.js'
-import { askApi, watchCloudLink, type CloudLinkState } from '../../agent/cloud-link.js'
+import { ApiBackoff } from '../../agent/api-backoff.js'
+import { makeApiCheck, watchCloudLink, type CloudLinkState } from '../../agent/cloud-link.js'
 import { makeStageRunner } from '../../agent/stages/runner.js'
 import { openStateFolder } from '../../agent/state-folder.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
@@ -260,9 +261,9 @@ t.test('FA11: an apiserver that is unwell is asked for the own Lease', async t =
         return {} as LeaseView
       },
     }
-    const error = await askApi(kube, 'n1', new AbortController().signal).catch(
-      (thrown: unknown) => thrown,
-    )
+    const apiBackoff = new ApiBackoff({ clock: new FakeClock(), random: seededRandom(1) })
+    const check = makeApiCheck(kube, 'n1', apiBackoff)
+    const error = await check(new AbortController().signal).catch((thrown: unknown) => thrown)
     t.same(error, want, what)
     t.strictSame(asked, ping instanceof KubeStatusError ? ['n1'] : [], what)
   }

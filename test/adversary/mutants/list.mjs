@@ -177,14 +177,14 @@ export const MUTANTS = [
     what: 'an apiserver that refuses is asked again at once',
     patches: [
       {
-        file: 'agent/writer/request-backoff.ts',
-        from: '    failing.until = from + failing.backoff.waitMs()\n',
-        to: '    failing.until = Math.min(from, this.#clock.now() + 1_000)\n',
+        file: 'agent/api-backoff.ts',
+        from: 'return Math.max(this.#askedUntil, this.#until)',
+        to: 'return Math.min(-Infinity, this.#askedUntil, this.#until)',
       },
       {
         file: 'agent/writer/request-backoff.ts',
-        from: 'return this.#apiserver.backoff.failures > 0',
-        to: 'return false',
+        from: 'own.until = Math.max(this.#clock.now() + asked, this.#api.readyAt) + own.backoff.waitMs()',
+        to: 'own.until = this.#clock.now() + Math.min(0, asked)',
       },
     ],
   },

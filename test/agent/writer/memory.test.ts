@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { ApiBackoff } from '../../../agent/api-backoff.js'
+import { makeApiCheck } from '../../../agent/cloud-link.js'
 import { Departed } from '../../../agent/writer/departed.js'
 import { makeEventTeller } from '../../../agent/writer/event-teller.js'
 import { makeLeaseKeeper } from '../../../agent/writer/lease-keeper.js'
@@ -22,6 +24,12 @@ const rosterOf = (zone: string, ...indices: readonly number[]): Roster =>
     parseNodeName('n0'),
     indices.map(i => ({ name: parseNodeName(`n${i}`), address: `10.0.0.${i + 1}` })),
   )
+
+const makeBackoffs = (clock: FakeClock, seed: number): [RequestBackoff, ApiBackoff] => {
+  const seams = { clock, random: seededRandom(seed) }
+  const apiBackoff = new ApiBackoff(seams)
+  return [new RequestBackoff({ ...seams, apiBackoff }), apiBackoff]
+}
 
 const refusal = (status: number, retryAfterMs?: number): KubeStatusError =>
   new KubeStatusError('PATCH', { status, reason: '', message: '', retryAfterMs })
@@ -59,30 +67,61 @@ t.test('FA2: who stays cleans, if they are most of those who were', t => {
 
 t.test('FA7: how long a refusal is waited for', t => {
   const clock = new FakeClock(0)
-  const backoff = new RequestBackoff({ clock, random: seededRandom(1) })
+  const [backoff, api] = makeBackoffs(clock, 1)
   const waits = (node?: string): number => backoff.readyAt(node) - clock.now()
   backoff.failed(refusal(503, 30_000), 'a')
   t.ok(waits('b') >= 30_000 && waits('b') <= 30_500, 'as long as it asks, and a little')
   t.ok(waits('a') > waits('b'), 'others go first')
   t.ok(backoff.isFailing)
   backoff.linkLost()
+  api.linkChanged()
   t.ok(waits('b') >= 30_000, 'a link that comes back does not make it shorter')
-  const other = new RequestBackoff({ clock, random: seededRandom(2) })
+  const [other, otherApi] = makeBackoffs(clock, 2)
   for (let i = 0; i < 40; i++) other.failed(refusal(429), 'a')
   t.ok(other.readyAt('b') <= 30_000, 'without a word from it: half a minute at most')
   t.ok(other.readyAt('a') <= 60_000)
   other.failed(new KubeUnreachableError('PATCH', 'reset'), 'c')
   other.linkLost()
+  otherApi.linkChanged()
   t.notOk(other.isFailing)
   other.succeeded('a')
   t.ok(other.readyAt('a') <= 30_000)
-  const third = new RequestBackoff({ clock, random: seededRandom(3) })
+  const [third] = makeBackoffs(clock, 3)
   third.failed(refusal(403), 'a')
   t.equal(third.readyAt('b'), -Infinity, 'what concerns one node keeps no other waiting')
   t.ok(third.readyAt('a') > 0)
   third.keepOnly(name => name !== 'a')
   t.equal(third.readyAt('a'), -Infinity, 'FA21: who left is forgotten')
   t.end()
+})
+
+t.test('FA7: all that an agent asks of an apiserver that refuses waits together', async t => {
+  const clock = new FakeClock(0)
+  const [writes, api] = makeBackoffs(clock, 4)
+  const other = new RequestBackoff({ clock, random: seededRandom(5), apiBackoff: api })
+  const asked: string[] = []
+  const kube = {
+    ping: async () => Promise.reject(refusal(500)),
+    getLease: async (node: string) => {
+      asked.push(node)
+      throw refusal(503)
+    },
+  }
+  const check = makeApiCheck(kube, 'n0', api)
+  const { signal } = new AbortController()
+  for (let i = 0; i < 20; i++) await t.rejects(check(signal), KubeStatusError)
+  t.strictSame(asked, ['n0'], 'the own Lease is read once')
+  t.ok(writes.readyAt('a') >= 350 && other.readyAt('lease') >= 350, 'and others wait with it')
+  await clock.advance(500)
+  t.ok(api.isReady)
+  writes.left()
+  t.notOk(api.isReady, 'one at a time: what waited too does not leave with it')
+  writes.succeeded('a')
+  t.ok(api.isReady)
+  writes.failed(refusal(503, 10_000), 'a')
+  await clock.advance(9_000)
+  writes.succeeded('b')
+  t.notOk(api.isReady, 'what was asked for is kept, whatever another request came to')
 })
 
 t.test('FA21: fights, renewals and writes of who left are forgotten', async t => {
@@ -104,7 +143,9 @@ t.test('FA21: fights, renewals and writes of who left are forgotten', async t =>
   const cluster = new FakeCluster(clock)
   cluster.put('lease', 'n4', { spec: { renewTime: '2026-01-01T00:00:00.000000Z' } })
   const options = { vouch: 'lease', vouchRenewPeriodMs: 10_000, writerStaggerMs: 2_000 } as const
-  const seams = { kube: cluster.api('n0'), clock, random: seededRandom(1), record: () => undefined }
+  const random = seededRandom(1)
+  const apiBackoff = new ApiBackoff({ clock, random })
+  const seams = { kube: cluster.api('n0'), clock, random, apiBackoff, record: () => undefined }
   const leases = makeLeaseKeeper(options, seams)
   // The first call tells the apiserver's time.
   const { signal } = new AbortController()
@@ -134,7 +175,7 @@ t.test('FA16: Events about one node are bounded, and what was left out is said',
       told.push(event)
     },
   }
-  const backoff = new RequestBackoff({ clock, random: seededRandom(1) })
+  const [backoff] = makeBackoffs(clock, 1)
   const { signal } = new AbortController()
   const log = recordingLog()
   const teller = makeEventTeller('n0', {
