@@ -166,7 +166,7 @@ const THEMES: readonly Theme[] = [
     ['mend', 0, seen],
   ],
   [['ping-error', 0, old]],
-  [['flap-cloud', 0, [36_000, 44_000]]],
+  [['flap-cloud', 0, [58_000, 62_000]]],
   [
     ['isolate', 0, seen],
     ['mend-network', 0, short],

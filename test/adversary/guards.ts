@@ -53,7 +53,8 @@ const PULSE_MS = 15_000
 const CLOCK_MS = 1_000
 const BRAKE_SHARE = 0.4
 const MINUTE_MS = 60_000
-const MOST_WRITES_A_MINUTE = 8
+/** Ten at once, and one in five minutes. */
+const MOST_EVENTS = 11
 /** Of a Lease in this world. */
 const LEASE_MS = 40_000
 const UNDER_WAY_MS = 1_000
@@ -82,6 +83,13 @@ interface Facts {
   readonly turnedAt: number[]
   /** By peer: the link between the two was not open. */
   readonly cutAt: Map<string, number>
+}
+
+/** What an agent's waiting, and what it remembers, hangs on. */
+interface Link {
+  readonly agent: Agent | undefined
+  readonly isBad: boolean
+  readonly isMember: boolean
 }
 
 const fresh = (now: number): Facts => ({
@@ -167,10 +175,9 @@ export class Guards {
   readonly #zone: Zone
   readonly #facts = new Map<string, Facts>()
   readonly #followers = new Map<string, Follower>()
-  readonly #links = new Map<
-    string,
-    { readonly agent: Agent | undefined; readonly isBad: boolean }
-  >()
+  readonly #links = new Map<string, Link>()
+  /** An agent began anew, or the zone changed: what was counted about links may be forgotten. */
+  readonly #forgotAt: number[] = []
   readonly #beganAt: number
   #seen = 0
 
@@ -275,12 +282,14 @@ export class Guards {
       if (other !== machine && !this.#canReach(machine, other)) facts.cutAt.set(other.name, now)
   }
 
-  #noteTurn({ name, agent }: Machine, facts: Facts): void {
+  #noteTurn({ name, agent, isMember }: Machine, facts: Facts): void {
     const { world, pingBroken } = this.#zone
     const isBad = world.cluster.isCut(name) || pingBroken.has(name)
-    const { agent: known, isBad: wasBad } = this.#links.get(name) ?? {}
+    const { agent: known, isBad: wasBad, isMember: wasMember } = this.#links.get(name) ?? {}
     if (known !== agent || wasBad !== isBad) facts.turnedAt.push(this.#now)
-    this.#links.set(name, { agent, isBad })
+    if (this.#links.has(name) && (known !== agent || isMember !== wasMember))
+      this.#forgotAt.push(this.#now)
+    this.#links.set(name, { agent, isBad, isMember })
   }
 
   #review(write: Write): void {
@@ -363,20 +372,26 @@ export class Guards {
           : undefined,
       )
     }
-    const recent = this.#zone.world.cluster.writes.filter(
-      other =>
-        other.node === node &&
-        other.kind !== 'lease' &&
-        other.at > at - MINUTE_MS &&
-        other.at <= at &&
-        this.#facts.has(other.by),
+    if (tainted.includes(CUT_TAINT)) this.#reviewDamping(node, by, at)
+  }
+
+  /** What docs/operations.md promises: after the second cut the marks stay until the link was whole for a minute. */
+  #reviewDamping(node: string, by: string, at: number): void {
+    const { writes, events } = this.#zone.world.cluster
+    const isRecent = (when: number): boolean => when > at - MINUTE_MS && when <= at
+    const cuts = writes.filter(
+      write => write.node === node && isRecent(write.at) && write.tainted.includes(CUT_TAINT),
     ).length
-    this.note(
-      'damped',
-      recent > MOST_WRITES_A_MINUTE
-        ? `${by}: write ${recent} about ${node} within a minute`
-        : undefined,
-    )
+    const most = 2 + 2 * this.#forgotAt.filter(isRecent).length
+    const what = `${by} marks ${node} as cut for the ${cuts}th time in a minute`
+    this.note('damped', cuts > most ? what : undefined)
+    const told = events.filter(event => event.node === node && event.by === by)
+    const shown = `${by} told ${told.length} Events about ${node}`
+    this.note('damped', told.length > MOST_EVENTS * this.#livesOf(by) ? shown : undefined)
+  }
+
+  #livesOf(name: string): number {
+    return 1 + this.#forgotAt.length + this.#factsOf(name).turnedAt.length
   }
 
   /** Marks on nodes that are truly away may not be more than the brake's share. */
