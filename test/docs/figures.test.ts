@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { LOCAL_LIMITS, PEER_BYTES, PEER_LIMITS } from '../../agent/http/limits.js'
@@ -47,5 +47,17 @@ t.test('and so are those that stand in one file alone', t => {
     t.ok(page.includes(sentence), sentence)
     t.ok(read(file).includes(code), `${sentence}: ${file}: ${code.trim()}`)
   }
+  t.end()
+})
+
+t.test('agent and wrapper listen through net/ alone', t => {
+  for (const folder of ['agent', 'wrapper', 'cli', 'kube', 'core', 'plugins']) {
+    for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
+      if (!name.endsWith('.ts')) continue
+      const [found] = /\bcreate(Secure)?Server\(|\.listen\(/.exec(read(join(folder, name))) ?? []
+      t.equal(found, undefined, `${folder}/${name}`)
+    }
+  }
+  t.match(read('net/listen.ts'), /createServer\(/)
   t.end()
 })
