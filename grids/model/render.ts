@@ -76,6 +76,10 @@ const owners = ({ kind, name, uid }: Grid): Json =>
         ],
       }
 
+/** None is nothing to own. */
+const annotationsOf = (annotations: Json): Json =>
+  Object.keys(annotations).length === 0 ? {} : { annotations }
+
 interface Draft {
   readonly kind: ChildKind
   readonly name: string
@@ -100,7 +104,11 @@ const childOf = (grid: Grid, { kind, name, unit, spec, annotations }: Draft): Ch
         ...keyLabel(grid.source),
         ...(unit === undefined ? {} : { [UNIT_LABEL]: unit }),
       },
-      annotations: { ...copied(grid.annotations), ...keyAnnotation(grid.source), ...annotations },
+      ...annotationsOf({
+        ...copied(grid.annotations),
+        ...keyAnnotation(grid.source),
+        ...annotations,
+      }),
       ...owners(grid),
     },
     spec,

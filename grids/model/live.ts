@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+import * as v from 'valibot'
+import { freeze } from '../../core/json.js'
+import { parseWith } from '../../core/parse.js'
+import type { ChildKind, Grid, Json } from './grid.js'
+import { objectText } from './parse.js'
+import { UNIT_LABEL } from './words.js'
+
+/** Who wrote which fields of an object, as the apiserver keeps account. */
+export interface ManagedFields {
+  readonly manager: string
+  readonly operation: string
+  readonly subresource: string
+  readonly fields: Json
+}
+
+/** A Service, Deployment or StatefulSet of the API, as far as grids depend on it. Frozen. */
+export interface LiveChild {
+  readonly kind: ChildKind
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly generation: number
+  readonly isDeleting: boolean
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  /** The one owner that controls it. */
+  readonly controller:
+    { readonly kind: string; readonly name: string; readonly uid: string } | undefined
+  readonly managedFields: readonly ManagedFields[]
+  /** The whole object. */
+  readonly object: Json
+  readonly spec: Json
+  readonly status: Json
+}
+
+const texts = v.nullish(v.record(v.string(), v.string()), {})
+const fields = v.optional(v.looseObject({}), {})
+
+const schema = v.looseObject({
+  kind: v.picklist(['Service', 'Deployment', 'StatefulSet']),
+  metadata: v.looseObject({
+    name: v.string(),
+    namespace: v.string(),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    generation: v.optional(v.number(), 0),
+    deletionTimestamp: v.nullish(v.string()),
+    labels: texts,
+    annotations: texts,
+    ownerReferences: v.nullish(
+      v.array(
+        v.looseObject({
+          kind: v.string(),
+          name: v.string(),
+          uid: v.string(),
+          controller: v.nullish(v.boolean(), false),
+        }),
+      ),
+      [],
+    ),
+    managedFields: v.nullish(
+      v.array(
+        v.looseObject({
+          manager: v.optional(v.string(), ''),
+          operation: v.optional(v.string(), ''),
+          subresource: v.optional(v.string(), ''),
+          fieldsV1: fields,
+        }),
+      ),
+      [],
+    ),
+  }),
+  spec: fields,
+  status: fields,
+})
+
+/** @throws InvalidInputError when it is not what the API promises. */
+export const parseLiveChild = (raw: unknown): LiveChild => {
+  const object = parseWith(schema, objectText(raw), raw)
+  const { metadata, spec, status } = object
+  const controller = metadata.ownerReferences.find(owner => owner.controller)
+  return freeze({
+    kind: object.kind,
+    namespace: metadata.namespace,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    generation: metadata.generation,
+    isDeleting: typeof metadata.deletionTimestamp === 'string',
+    labels: metadata.labels,
+    annotations: metadata.annotations,
+    controller: controller && { kind: controller.kind, name: controller.name, uid: controller.uid },
+    managedFields: metadata.managedFields.map(({ manager, operation, subresource, fieldsV1 }) => ({
+      ...{ manager, operation, subresource, fields: fieldsV1 },
+    })),
+    object,
+    spec,
+    status,
+  })
+}
+
+interface Pods extends Json {
+  readonly template?: {
+    readonly spec?: { readonly nodeSelector?: Readonly<Record<string, string>> }
+  }
+}
+
+/**
+ * The unit that a child of a grid is for: what its label says, else, as with SuperEdge's, what its pods select. Undefined
+ * for what is every unit's, and where nothing says it.
+ */
+export const unitOfLive = (
+  { source }: Pick<Grid, 'source'>,
+  live: LiveChild,
+): string | undefined => {
+  const label = live.labels[UNIT_LABEL]
+  if (label !== undefined) return label
+  if (source.by !== 'label-value') return undefined
+  return (live.spec as Pods).template?.spec?.nodeSelector?.[source.key]
+}
