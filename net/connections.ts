@@ -67,7 +67,8 @@ export class Connections {
       socket,
       requests: 0,
       activeAt: clock.now(),
-      end: () => void socket.destroy(),
+      // What its client has not read would stay in the kernel, and count as our memory.
+      end: () => void socket.resetAndDestroy(),
       cancel: clock.after(this.#options.limits.headerMs, () => this.#cut(socket)),
       waiting: [],
     }

@@ -14,14 +14,15 @@ import type { ListenAddress } from './options/wrapper-options.js'
 import { asksForTunnel } from './proxy/headers.js'
 
 /**
- * For kube-proxy and other clients of this node; it takes a handful of connections. A watch may leave 128 KiB unread, so
- * that all of them together stay well below what the pod has. Members are root, as kube-proxy is, and our own user.
+ * For kube-proxy and other clients of this node; it takes a handful of connections. A client that does not read has the
+ * kernel keep up to 4 MB for it (`net.ipv4.tcp_wmem`), which counts as this pod's memory, and a large object beside it: what
+ * strangers may have open must fit the pod. Members are root, as kube-proxy is, and our own user.
  */
 const CLIENT_LIMITS: ListenLimits = {
-  total: 256,
-  strangers: 192,
-  perStranger: 192,
-  perMember: 256,
+  total: 64,
+  strangers: 16,
+  perStranger: 16,
+  perMember: 64,
   keepAliveForStrangers: true,
   /** Tokens and impersonation may be long: 64 KiB of headers and the request's line. */
   headerBytes: 72 << 10,
@@ -36,10 +37,10 @@ const CLIENT_LIMITS: ListenLimits = {
 /** For the operator, who sends no bodies. */
 const STATUS_LIMITS: ListenLimits = {
   ...CLIENT_LIMITS,
-  total: 64,
-  strangers: 48,
-  perStranger: 48,
-  perMember: 64,
+  total: 16,
+  strangers: 8,
+  perStranger: 8,
+  perMember: 16,
   headerBytes: 16 << 10,
   bodyRule: 'whole',
 }

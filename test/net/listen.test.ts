@@ -208,6 +208,23 @@ t.test('FW5: an upload may take long while it goes on, not when it stops', async
   unread.destroy()
 })
 
+t.test('what a client has not read goes with it when it makes room', async t => {
+  const handle: RequestListener = (_request, response) => void response.end(Buffer.alloc(1 << 20))
+  const listener = await openListener({ handle, limits: { perStranger: 1 } })
+  t.teardown(() => listener.close())
+  const first = await open(listener.port, head('/'))
+  await new Promise(resolve => first.once('readable', resolve))
+  const second = await open(listener.port, '')
+  // It is admitted once it is served.
+  second.write(head('/'))
+  await new Promise(resolve => second.once('readable', resolve))
+  let got = 0
+  first.on('data', ({ length }: Buffer) => (got += length))
+  await ends(first)
+  t.ok(got < 1 << 20, 'the kernel has kept no more of it than had arrived')
+  second.destroy()
+})
+
 t.test('FA5: connections are bounded, and that some are ended is told once a minute', async t => {
   const clock = new FakeClock()
   const log = recordingLog()

@@ -385,7 +385,7 @@ t.test('a boot without the cloud serves the disk, says so, and writes nothing', 
 t.test('FW5: connections that end to make room are counted, by listener', async t => {
   const bed = await startWrapper(t, await startUpstream(t))
   const { hostname } = new URL(bed.url)
-  const sockets = Array.from({ length: 66 }, () => connect({ host: hostname, port: 51_007 }))
+  const sockets = Array.from({ length: 18 }, () => connect({ host: hostname, port: 51_007 }))
   t.teardown(() => sockets.forEach(socket => socket.destroy()))
   let ended = 0
   for (const socket of sockets)
@@ -396,7 +396,7 @@ t.test('FW5: connections that end to make room are counted, by listener', async 
       })
   await isSo(() => ended === 2)
   for (const socket of sockets) socket.destroy()
-  await isSo(() => ended === 66)
+  await isSo(() => ended === 18)
   t.strictSame((await bed.status()).connectionsEvicted, { clients: 0, status: 2 })
 })
 

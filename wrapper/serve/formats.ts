@@ -39,14 +39,14 @@ const jsonOf = (value: unknown): string => JSON.stringify(value)
 
 const isBeta = (apiVersion: string): boolean => apiVersion.endsWith('/v1beta1')
 
-/** JSON is about so many times as long. */
-const JSON_GROWTH = 3
+/** JSON is about three times as long, but hardly longer where there is much text. */
+const jsonCapacity = (bytes: number): number => Math.min(3 * bytes, bytes + (64 << 10)) + 256
 
 const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
   const beta = isBeta(apiVersion)
   const shape = beta ? 'EndpointSliceV1beta1' : kind
   const type = `"kind":${jsonOf(kind)},"apiVersion":${jsonOf(apiVersion)}`
-  const sinkFor = (raw: Uint8Array): JsonSink => new JsonSink(JSON_GROWTH * raw.length + 256)
+  const sinkFor = (raw: Uint8Array): JsonSink => new JsonSink(jsonCapacity(raw.length))
   const write = (json: JsonSink, raw: Uint8Array, first: string): JsonSink => {
     writeJson(json, shape, beta ? asV1beta1(raw) : raw, first)
     return json

@@ -14,7 +14,7 @@ export const batches = function* (chunks: Iterable<Uint8Array>): Generator<Uint8
     held.push(chunk)
     size += chunk.length
     if (size < BATCH) continue
-    yield Buffer.concat(held, size)
+    yield held.length === 1 ? chunk : Buffer.concat(held, size)
     held = []
     size = 0
   }

@@ -12,7 +12,9 @@ export abstract class Growing {
 
   /** What was written. This object is of no use afterwards. */
   take(): Uint8Array {
-    return this.used === this.memory.length ? this.memory : this.memory.slice(0, this.used)
+    const { memory, used } = this
+    // A copy, where much memory would be kept that holds nothing.
+    return memory.length - used > used / 8 ? memory.slice(0, used) : memory.subarray(0, used)
   }
 
   /** These bytes as they are. */

@@ -18,6 +18,7 @@ const same = [
   ['large numbers, pretty or not', node, answer('{\n  "a": 9223372036854775807\n}'), answer('{"a":9223372036854775807}')],
   ['times in YAML', node, answer('creationTimestamp: "2026"\n'), answer('creationTimestamp: "2027"\n')],
   ['a list of v1beta1 that is made here', get(`${beta}/endpointslices?limit=1`), answer('', 404), answer('{}')],
+  ['managed fields, in whatever order', node, answer({ managedFields: [{ a: 1 }, { b: 2 }] }), answer({ managedFields: [{ b: 2 }, { a: 1 }] })],
   ['one of a namespace', get(`${beta}/namespaces/a/endpointslices`), answer('', 404), answer('', 400)],
 ] as const // prettier-ignore
 for (const [what, call, straight, wrapped] of same)
@@ -28,6 +29,7 @@ const different = [
   ['times that are no times of ours', node, answer('renewTime: "2026"\n'), answer('renewTime: "2027"\n')],
   ['an object that is missing straight', get(`${beta}/namespaces/a/endpointslices/b`), answer('', 404), answer('{}')],
   ['what is found here alone', get('/apis/discovery.k8s.io/v1beta2/endpointslices'), answer('', 404), answer('{}')],
+  ['the order of anything else', node, answer({ taints: [{ a: 1 }, { b: 2 }] }), answer({ taints: [{ b: 2 }, { a: 1 }] })],
   ['endpoints here alone', node, answer({ endpoints: [] }), answer({ endpoints: [1] })],
 ] as const // prettier-ignore
 for (const [what, call, straight, wrapped] of different)

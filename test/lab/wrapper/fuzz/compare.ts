@@ -44,14 +44,23 @@ const withoutVersions = (text: string): string =>
     .replaceAll(/"continue": ?"[^"]*"/g, '"continue":"C"')
     .replaceAll(/(resource [vV]ersion[^0-9"]{0,30})\d+/g, '$1N')
 
-/** The same with members in order, and numbers as they were written. */
+/** The apiserver orders them by the second of the last write, which is each side's own. */
+const inOrder = (managedFields: readonly unknown[]): readonly unknown[] =>
+  managedFields.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+
+/** The same with members and managed fields in order, and numbers as they were written. */
 export const canonical = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(canonical)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value as Record<string, unknown>)
-  return Object.fromEntries(
-    entries.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, canonical(inner)]),
-  )
+  const told = entries
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, inner]): [string, unknown] => [key, canonical(inner)])
+    .map(([key, inner]): [string, unknown] => [
+      key,
+      key === 'managedFields' && Array.isArray(inner) ? inOrder(inner) : inner,
+    ])
+  return Object.fromEntries(told)
 }
 
 const parsed = (text: string): unknown => {
