@@ -7,8 +7,9 @@ import type { Logger } from '../../core/log.js'
 import { readWhole } from '../../net/read-whole.js'
 import { Link } from './link.js'
 import { Objects, type Call } from './objects.js'
-import { parsePath } from './paths.js'
+import { parsePath, type ResourcePath } from './paths.js'
 import { MAX_BODY } from './read.js'
+import { Resources } from './resources.js'
 import * as routes from './routes.js'
 import { Refusal, statusBody, tooLarge, unauthorized } from '../../kube/server/status.js'
 import { Store } from './store.js'
@@ -94,11 +95,11 @@ const selectedName = (query: URLSearchParams): string =>
   /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 
 /** A request in the words of RBAC. */
-const named = (path: string, query: URLSearchParams, verb: string): Named => {
+const named = (at: ResourcePath | undefined, given: Parts, verb: string): Named => {
+  const { path, query } = given
   const nothing = { resource: '', group: '', subresource: '', namespace: '', name: '' }
   if (path === TOKEN_REVIEWS)
     return { ...nothing, verb: 'create', group: 'authentication.k8s.io', resource: 'tokenreviews' }
-  const at = parsePath(path)
   if (at === undefined) return { ...nothing, verb }
   const { row, namespace = '', subresource } = at
   const name = at.name ?? selectedName(query)
@@ -118,15 +119,17 @@ export class Api {
   readonly #writer: Writer
   readonly #objects: Objects
   readonly #routes: routes.Routes
+  readonly #resources: Resources
 
   constructor(options: ApiOptions) {
     this.#options = options
     this.store = new Store(options.history ?? 1000)
+    this.#resources = new Resources(this.store)
     this.#writer = new Writer(() => options.clock.wall())
     this.#objects = new Objects(this.store, options.clock)
     this.#routes = new routes.Routes(this.store, this.#objects, this.#writer)
     if (options.anonymous !== undefined) this.addClient(options.anonymous)
-    const namespaces = parsePath('/api/v1/namespaces')!
+    const namespaces = parsePath('/api/v1/namespaces', this.#resources)!
     for (const name of SYSTEM_NAMESPACES)
       this.#objects.create({ ...namespaces, dryRun: false }, { metadata: { name } })
   }
@@ -153,7 +156,7 @@ export class Api {
     const token = bearer(request)
     const client = token === undefined ? this.#options.anonymous : this.#tokens.get(token)
     if (client === undefined) {
-      const plain = token === undefined ? anonymous(parts.path) : undefined
+      const plain = token === undefined ? this.#anonymous(parts.path) : undefined
       request.resume()
       send(response, plain ?? this.#refused(unauthorized()))
       return
@@ -184,7 +187,7 @@ export class Api {
     const { request, response, path, query } = given
     if (response.destroyed) return
     const method = request.method ?? 'GET'
-    const at = parsePath(path)
+    const at = parsePath(path, this.#resources)
     const asked = { method, headers: request.headers, query, body: given.body }
     let verb = method.toLowerCase()
     const record = (status: number): void => this.#record(given, verb, status)
@@ -195,7 +198,7 @@ export class Api {
         send(response, answer)
         return
       }
-      const call: Call = { ...at, dryRun: query.get('dryRun') === 'All' }
+      const call: Call = { ...at, ...writerOf(request, query) }
       const known = routes.verbOf(method, call, query)
       verb = known
       if (known === 'watch') {
@@ -216,8 +219,9 @@ export class Api {
   #plain(asked: routes.Asked, path: string): routes.Answer {
     if (path === TOKEN_REVIEWS && asked.method === 'POST')
       return routes.answerTokenReview(asked, token => this.#tokens.get(token))
+    const { rows } = this.#resources
     const reads = asked.method === 'GET' || asked.method === 'HEAD'
-    return (reads ? routes.answerPlain(path) : undefined) ?? routes.answerNothing(path)
+    return (reads ? routes.answerPlain(path, rows) : undefined) ?? routes.answerNothing(path, rows)
   }
 
   #watch({ request, response, link, query }: Given, call: Call): void {
@@ -252,9 +256,20 @@ export class Api {
     return { code: refusal.status, text: `${JSON.stringify(statusBody(refusal))}\n` }
   }
 
-  #record({ link, path, query }: Given, verb: string, status: number): void {
+  /** What a stranger may see. */
+  #anonymous(path: string): routes.Answer | undefined {
+    return path.startsWith('/api') ? undefined : routes.answerPlain(path, this.#resources.rows)
+  }
+
+  #record(given: Given, verb: string, status: number): void {
+    const { link, path } = given
     if (this.requests.length >= MAX_RECORDED) this.requests.splice(0, MAX_RECORDED / 10)
-    this.requests.push({ client: link.client, path, status, ...named(path, query, verb) })
+    this.requests.push({
+      client: link.client,
+      path,
+      status,
+      ...named(parsePath(path, this.#resources), given, verb),
+    })
   }
 }
 
@@ -265,6 +280,11 @@ interface Given extends Parts {
   readonly link: Link
 }
 
-/** What a stranger may see. */
-const anonymous = (path: string): routes.Answer | undefined =>
-  path.startsWith('/api') ? undefined : routes.answerPlain(path)
+/** How a write is to be kept, and under whose name: the first word of `User-Agent` where the query has none. */
+const writerOf = (
+  { headers }: IncomingMessage,
+  query: URLSearchParams,
+): Pick<Call, 'dryRun' | 'manager'> => ({
+  dryRun: query.get('dryRun') === 'All',
+  manager: query.get('fieldManager') ?? headers['user-agent']?.split('/')[0],
+})

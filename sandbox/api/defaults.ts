@@ -114,3 +114,28 @@ export const admitPod = (pod: KubeObject): void => {
   spec['tolerations'] = [...given, ...missing.map(toleration)]
   pod['status'] = { phase: 'Pending', qosClass: 'BestEffort' }
 }
+
+export const fillWorkload = (workload: JsonMap): void => {
+  const spec = mapAt(workload, 'spec')
+  workload['spec'] = spec
+  setDefault(spec, 'replicas', 1)
+  setDefault(spec, 'revisionHistoryLimit', 10)
+  const template = mapAt(spec, 'template')
+  spec['template'] = template
+  fillPod(template)
+}
+
+/** No controller looks whether the names are free: they are. */
+export const admitDefinition = (definition: KubeObject): void => {
+  const names = mapAt(mapAt(definition, 'spec'), 'names')
+  setDefault(names, 'singular', textAt(names, 'kind').toLowerCase())
+  setDefault(names, 'listKind', `${textAt(names, 'kind')}List`)
+  const condition = (type: string): JsonMap => ({ type, status: 'True' })
+  definition['status'] = {
+    conditions: [condition('NamesAccepted'), condition('Established')],
+    acceptedNames: { ...names },
+    storedVersions: mapsAt(mapAt(definition, 'spec'), 'versions')
+      .filter(version => version['storage'] === true)
+      .map(version => textAt(version, 'name')),
+  }
+}

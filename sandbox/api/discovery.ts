@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { groupVersion, ROWS, type Row } from './registry.js'
+import { groupVersion, type Row } from './registry.js'
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 
@@ -12,18 +12,20 @@ const resourceOf = (row: Row): object => ({
   ...(row.shortNames.length === 0 ? {} : { shortNames: row.shortNames }),
 })
 
-const statusOf = (row: Row): object[] =>
-  row.status
-    ? [
-        {
-          name: `${row.resource}/status`,
-          singularName: '',
-          namespaced: row.namespaced,
-          kind: row.kind,
-          verbs: ['get', 'patch', 'update'],
-        },
-      ]
-    : []
+const partOf = (row: Row, subresource: string, more: object): object => ({
+  name: `${row.resource}/${subresource}`,
+  singularName: '',
+  namespaced: row.namespaced,
+  ...more,
+  verbs: ['get', 'patch', 'update'],
+})
+
+const partsOf = (row: Row): object[] => [
+  ...(row.status ? [partOf(row, 'status', { kind: row.kind })] : []),
+  ...(row.scale === undefined
+    ? []
+    : [partOf(row, 'scale', { group: 'autoscaling', version: 'v1', kind: 'Scale' })]),
+]
 
 const TOKEN_REVIEWS = {
   name: 'tokenreviews',
@@ -35,30 +37,30 @@ const TOKEN_REVIEWS = {
 
 const AUTHENTICATION = 'authentication.k8s.io/v1'
 
-const resourceList = (of: string): object | undefined => {
-  const rows = ROWS.filter(row => groupVersion(row) === of)
-  const resources = rows.flatMap(row => [resourceOf(row), ...statusOf(row)])
+const resourceList = (all: readonly Row[], of: string): object | undefined => {
+  const rows = all.filter(row => groupVersion(row) === of)
+  const resources = rows.flatMap(row => [resourceOf(row), ...partsOf(row)])
   if (of === AUTHENTICATION) resources.push(TOKEN_REVIEWS)
   if (resources.length === 0) return undefined
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: of, resources }
 }
 
-const versionsOf = (group: string): string[] =>
+const versionsOf = (all: readonly Row[], group: string): string[] =>
   group === 'authentication.k8s.io'
     ? ['v1']
-    : [...new Set(ROWS.filter(row => row.group === group).map(row => row.version))]
+    : [...new Set(all.filter(row => row.group === group).map(row => row.version))]
 
-const groupOf = (name: string): object => {
-  const versions = versionsOf(name).map(version => ({
+const groupOf = (all: readonly Row[], name: string): object => {
+  const versions = versionsOf(all, name).map(version => ({
     groupVersion: `${name}/${version}`,
     version,
   }))
   return { name, versions, preferredVersion: versions[0] }
 }
 
-const groupNames = (): string[] => [
+const groupNames = (all: readonly Row[]): string[] => [
   'authentication.k8s.io',
-  ...new Set(ROWS.map(row => row.group).filter(group => group !== '')),
+  ...new Set(all.map(row => row.group).filter(group => group !== '')),
 ]
 
 /** What the server says about itself to `kubectl version`. */
@@ -75,18 +77,22 @@ export const VERSION = {
 }
 
 /** The answer for a path that lists groups, versions or resources; undefined when it is none of them. */
-export const discover = (path: string): object | undefined => {
+export const discover = (path: string, all: readonly Row[]): object | undefined => {
   const [root, group, version, ...more] = path.replace(/^\/+|\/+$/g, '').split('/')
   if (more.length > 0) return undefined
   if (root === 'api') {
     if (group === undefined)
       return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] }
-    return version === undefined ? resourceList(group) : undefined
+    return version === undefined ? resourceList(all, group) : undefined
   }
   if (root !== 'apis') return undefined
   if (group === undefined)
-    return { kind: 'APIGroupList', apiVersion: 'v1', groups: groupNames().map(groupOf) }
-  if (!groupNames().includes(group)) return undefined
-  if (version === undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) }
-  return resourceList(`${group}/${version}`)
+    return {
+      kind: 'APIGroupList',
+      apiVersion: 'v1',
+      groups: groupNames(all).map(name => groupOf(all, name)),
+    }
+  if (!groupNames(all).includes(group)) return undefined
+  if (version === undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(all, group) }
+  return resourceList(all, `${group}/${version}`)
 }

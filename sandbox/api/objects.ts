@@ -2,10 +2,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.js'
 import { clusterIps } from './cluster-ip.js'
-import { copyOf, sameJson, type JsonMap, type KubeObject } from './object.js'
+import { readApplied } from './fields/applied.js'
+import { claimOf, type Claim } from './fields/claim.js'
+import { readManagers, sameManagers, writeManagers } from './fields/managers.js'
+import { mergeApplied, withoutFields } from './fields/merge.js'
+import { copyOf, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
 import type { ResourcePath } from './paths.js'
 import { patchTrouble, readObject, type Patch } from './read.js'
 import type { Row } from './registry.js'
+import { scaleOf, withScale } from './scale.js'
 import { served } from './serve.js'
 import * as status from '../../kube/server/status.js'
 import type { Store } from './store.js'
@@ -15,6 +20,8 @@ import { checkMetadata } from './validate.js'
 export interface Call extends ResourcePath {
   /** `dryRun=All`: check and answer, but keep nothing. */
   readonly dryRun: boolean
+  /** Who writes, as `managedFields` names it. @default 'unknown' */
+  readonly manager?: string | undefined
 }
 
 /** What a write left behind. */
@@ -23,8 +30,15 @@ export interface Written {
   readonly created: boolean
 }
 
+/** A server-side apply. */
+export interface Applied {
+  readonly body: JsonMap
+  readonly isForced: boolean
+}
+
 /** Conditions and wishes of a DELETE's body. */
 export interface DeleteOptions {
+  readonly isDryRun: boolean
   readonly uid?: string | undefined
   readonly resourceVersion?: string | undefined
 }
@@ -37,6 +51,14 @@ const suffix = (): string =>
 
 /** The API's time: whole seconds, UTC. */
 const apiTime = (clock: Clock): string => `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
+
+const EMPTY = { apiVersion: '', kind: '', metadata: { name: '', uid: '' } } as KubeObject
+
+/** An object without the account of who owns its fields. */
+const bare = ({ metadata: { managedFields: _, ...metadata }, ...rest }: KubeObject): JsonMap => ({
+  ...rest,
+  metadata,
+})
 
 const refuse = (call: Call, object: KubeObject, old?: KubeObject): void => {
   const causes = [...checkMetadata(object), ...(call.row.check?.(object, old) ?? [])]
@@ -89,8 +111,9 @@ export class Objects {
   /** PUT. @throws Refusal 400, 404, 409, 422. */
   update(call: Call, body: unknown): Written {
     const { row } = call
-    const next = readObject(call, body)
     const name = call.name ?? ''
+    if (call.subresource === 'scale') return this.#scale(call, body)
+    const next = readObject(call, body)
     const old = this.#store.get(row.storage, call.namespace, name)
     if (next.metadata.name === '' || next.metadata.name !== name)
       throw status.badRequest(
@@ -117,11 +140,37 @@ export class Objects {
   /** PATCH. @throws Refusal 400, 404, 409, 413, 422. */
   patch(call: Call, patch: Patch): Written {
     const old = this.get(call)
+    if (call.subresource === 'scale') return this.#scale(call, patch(scaleOf(call.row, old)))
     const patched = patch(served(call.row, old))
     const next = readObject(call, patched, patchTrouble)
     if (next.metadata.name !== call.name)
       throw status.badRequest('the name of the object may not be changed by a patch')
     return { object: this.#replace(call, old, next), created: false }
+  }
+
+  /** A server-side apply. @throws Refusal 400, 404, 409, 415, 422. */
+  apply(call: Call, given: Applied): Written {
+    const { row } = call
+    const applied = readApplied(call, given)
+    const old = this.#store.get(row.storage, call.namespace, call.name ?? '')
+    if (old === undefined) {
+      if (call.subresource !== '') throw status.notFound(row, call.name ?? '')
+      if (
+        textAt(given.body, 'metadata.uid') !== '' ||
+        textAt(given.body, 'metadata.resourceVersion') !== ''
+      )
+        throw status.conflict(row, call.name ?? '')
+      const object = readObject(call, given.body)
+      return { object: this.#add(call, object, applied.claim), created: true }
+    }
+    if (call.subresource === 'scale')
+      return this.#scale(call, mergeApplied(scaleOf(row, old), given.body, {}), applied.claim)
+    const rules = row.owned!
+    const gone = applied.givenUp(readManagers(old.metadata['managedFields']))
+    const merged = mergeApplied(served(row, old), given.body, rules) as JsonMap
+    const next = readObject(call, withoutFields(merged, gone, rules), patchTrouble)
+    delete next.metadata['managedFields']
+    return { object: this.#replace(call, old, next, applied.claim), created: false }
   }
 
   /** DELETE of one object; with finalizers it stays, marked, until they are gone. @throws Refusal 404, 409. */
@@ -142,13 +191,19 @@ export class Objects {
           `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${is}`,
         )
     }
-    if (call.dryRun) return old
+    if (call.dryRun || options.isDryRun) return old
     if ((old.metadata.finalizers ?? []).length > 0) return this.#mark(call, old)
     if (row.storage === 'namespaces') this.#empty(name)
     return this.#store.remove(row.storage, old)
   }
 
-  #add(call: Call, object: KubeObject): KubeObject {
+  #scale(call: Call, scale: unknown, claim?: Claim): Written {
+    const old = this.get(call)
+    const next = withScale(call.row, old, scale)
+    return { object: this.#replace(call, old, next, claim), created: false }
+  }
+
+  #add(call: Call, object: KubeObject, claim = claimOf(call)): KubeObject {
     const { row } = call
     const { metadata } = object
     if (row.namespaced) {
@@ -163,7 +218,10 @@ export class Objects {
     metadata.creationTimestamp = apiTime(this.#clock)
     delete metadata.deletionTimestamp
     if (row.generation !== 'none') metadata.generation = 1
+    // A new object has no status but for the kinds of old, whose makers tell it.
+    if (row.status && row.owned !== undefined) delete object['status']
     row.fill?.(object)
+    this.#account(call, undefined, object, claim)
     row.admit?.(object, () => clusterIps(this.#store.list('services')))
     refuse(call, object)
     if (this.#store.get(row.storage, metadata.namespace, metadata.name) !== undefined)
@@ -171,7 +229,20 @@ export class Objects {
     return call.dryRun ? object : this.#store.put(row.storage, object)
   }
 
-  #replace(call: Call, old: KubeObject, next: KubeObject): KubeObject {
+  /** Write down who owns which fields of a new state. */
+  #account(call: Call, old: KubeObject | undefined, object: KubeObject, claim: Claim): void {
+    const { row } = call
+    if (row.owned === undefined) return
+    const { managedFields = old?.metadata['managedFields'] } = object.metadata
+    const before = readManagers(managedFields)
+    const now = apiTime(this.#clock)
+    const after = claim(before, { before: bare(old ?? EMPTY), after: bare(object), now })
+    const known = readManagers(old?.metadata['managedFields'])
+    const isSame = old !== undefined && sameManagers(known, after)
+    object.metadata['managedFields'] = isSame ? old.metadata['managedFields'] : writeManagers(after)
+  }
+
+  #replace(call: Call, old: KubeObject, next: KubeObject, claim = claimOf(call)): KubeObject {
     const { row } = call
     const { name } = old.metadata
     const { resourceVersion, uid } = next.metadata
@@ -184,6 +255,7 @@ export class Objects {
     if (resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion)
       throw status.conflict(row, name)
     const object = this.#kept(call, old, next)
+    this.#account(call, old, object, claim)
     refuse(call, object, old)
     if (sameJson(object, old)) return old
     if (call.dryRun) return object
@@ -197,8 +269,11 @@ export class Objects {
   #kept(call: Call, old: KubeObject, next: KubeObject): KubeObject {
     const { row } = call
     const base = call.subresource === 'status' ? copyOf(old) : next
-    const object: KubeObject = { ...base, metadata: next.metadata }
-    const { metadata } = object
+    const metadata =
+      row.isCustom && call.subresource === 'status'
+        ? { ...copyOf(old.metadata), managedFields: next.metadata['managedFields'] }
+        : next.metadata
+    const object: KubeObject = { ...base, metadata }
     if (call.subresource === 'status') object['status'] = next['status']
     else if (row.status) object['status'] = old['status']
     if (object['status'] === undefined) delete object['status']

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { rowOf, type Row } from './registry.js'
+import type { Row } from './registry.js'
+import type { Resources } from './resources.js'
 
 /** What a path of the API names. */
 export interface ResourcePath {
@@ -15,10 +16,13 @@ const fits = (row: Row, namespace: string | undefined, name: string | undefined)
   row.namespaced ? namespace !== undefined || name === undefined : namespace === undefined
 
 const hasPart = (row: Row, subresource: string): boolean =>
-  subresource === '' || (subresource === 'status' && row.status)
+  subresource === '' ||
+  (subresource === 'status' && row.status) ||
+  (subresource === 'scale' && row.scale !== undefined)
 
 /** The part behind `/api/v1` or `/apis/GROUP/VERSION`. */
 const inGroup = (
+  resources: Resources,
   group: string,
   version: string,
   rest: readonly string[],
@@ -26,7 +30,7 @@ const inGroup = (
   const isInside = rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status'
   const namespace = isInside ? rest[1] : undefined
   const [resource = '', name, subresource = '', ...more] = isInside ? rest.slice(2) : rest
-  const row = rowOf(group, version, resource)
+  const row = resources.find(group, version, resource)
   if (row === undefined || more.length > 0 || !fits(row, namespace, name)) return undefined
   if (!hasPart(row, subresource)) return undefined
   return { row, namespace, name, subresource }
@@ -41,13 +45,13 @@ const decoded = (segment: string): string => {
 }
 
 /** Undefined when nothing is served there. */
-export const parsePath = (path: string): ResourcePath | undefined => {
+export const parsePath = (path: string, resources: Resources): ResourcePath | undefined => {
   const [root, ...rest] = path
     .replace(/^\/+|\/+$/g, '')
     .split('/')
     .map(decoded)
-  if (root === 'api' && rest[0] === 'v1') return inGroup('', 'v1', rest.slice(1))
+  if (root === 'api' && rest[0] === 'v1') return inGroup(resources, '', 'v1', rest.slice(1))
   const [group, version, ...more] = rest
   if (root !== 'apis' || group === undefined || version === undefined) return undefined
-  return inGroup(group, version, more)
+  return inGroup(resources, group, version, more)
 }

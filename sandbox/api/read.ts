@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { parse as parseYaml } from 'yaml'
 import { setKey } from '../../core/json.js'
 import { isMap, mapAt, type JsonMap, type KubeObject, type ObjectMeta } from './object.js'
 import { jsonPatch } from './patch-json.js'
@@ -96,7 +97,7 @@ export const readObject = (
   const { row } = at
   if (!isMap(body)) throw refuse(`the object provided is unrecognized: expected ${row.kind}`)
   checkType(row, body)
-  const trouble = typeTrouble(body) ?? row.trouble?.(body)
+  const trouble = typeTrouble(body, row.isCustom) ?? row.trouble?.(body)
   if (trouble !== undefined)
     throw refuse(
       `${row.kind} in version "${row.version}" cannot be handled as a ${row.kind}: ${trouble}`,
@@ -105,7 +106,7 @@ export const readObject = (
   const stored = tidy(whole)
   const given = mapAt(stored, 'metadata')
   checkNamespace(at, text(given['namespace']))
-  delete given['managedFields']
+  if (row.owned === undefined) delete given['managedFields']
   delete given['selfLink']
   const version = text(given['resourceVersion'])
   const metadata: ObjectMeta = {
@@ -148,6 +149,13 @@ const mapOrRefuse = (body: unknown): JsonMap => {
   return body
 }
 
+const unknownPatch = ({ lists }: Row): Refusal => {
+  const types = PATCH_TYPES.filter(type => lists !== undefined || !type.includes('strategic'))
+  return unsupportedMedia(
+    `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`,
+  )
+}
+
 /** Understand the body of a PATCH by its media type. @throws Refusal 400, 415. */
 export const readPatch = (row: Row, type: string, body: Buffer): Patch => {
   switch (type) {
@@ -160,16 +168,23 @@ export const readPatch = (row: Row, type: string, body: Buffer): Patch => {
       return object => mergePatch(object, patch)
     }
     case 'application/strategic-merge-patch+json': {
+      const { lists } = row
+      if (lists === undefined) throw unknownPatch(row)
       const patch = mapOrRefuse(readJson(body))
-      return object => strategicPatch(object, patch, row.lists)
+      return object => strategicPatch(object, patch, lists)
     }
-    case 'application/apply-patch+yaml':
-      throw unsupportedMedia(
-        'server-side apply is not served by this embedded API; use a merge, strategic-merge or JSON patch',
-      )
     default:
-      throw unsupportedMedia(
-        `the body of the request was in an unknown format - accepted media types include: ${PATCH_TYPES.join(', ')}`,
-      )
+      throw unknownPatch(row)
   }
+}
+
+/** What is applied may be YAML; JSON is. @throws Refusal 400 */
+export const readApply = (body: Buffer): JsonMap => {
+  let applied: unknown
+  try {
+    applied = parseYaml(body.toString('utf8'), { prettyErrors: false })
+  } catch (cause) {
+    throw badRequest(`error decoding YAML: ${cause instanceof Error ? cause.message : ''}`)
+  }
+  return withoutNulls(mapOrRefuse(applied)) as JsonMap
 }

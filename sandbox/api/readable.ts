@@ -57,8 +57,10 @@ const RULES: readonly Rule[] = [
 ]
 
 /** The field whose type is wrong, in words; undefined when the object can be read. */
-export const typeTrouble = (object: JsonMap): string | undefined => {
+export const typeTrouble = (object: JsonMap, isCustom: boolean): string | undefined => {
   for (const [[first, second], expected, holds] of RULES) {
+    // What a custom object holds is its schema's business.
+    if (isCustom && first !== 'metadata') continue
     const value = second === undefined ? object[first] : mapAt(object, first)[second]
     const path = second === undefined ? first : `${first}.${second}`
     if (value !== undefined && value !== null && !holds(value))

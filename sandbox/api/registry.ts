@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as defaults from './defaults.js'
+import {
+  METADATA_FIELDS,
+  SERVICE_FIELDS,
+  WORKLOAD_FIELDS,
+  type FieldRules,
+} from './fields/field-rules.js'
 import { eventForm, sliceForm, type Form } from './forms.js'
 import type { JsonMap, KubeObject } from './object.js'
 import type { ListKeys } from './patch-strategic.js'
@@ -22,8 +28,17 @@ export interface Row {
   readonly status: boolean
   /** Field selectors: label → path in the stored form, and `=` what an absent field counts as. */
   readonly fields: Readonly<Record<string, string>>
-  /** Lists that merge in a strategic-merge patch. */
-  readonly lists: ListKeys
+  /** Lists that merge in a strategic-merge patch; undefined where none is taken. */
+  readonly lists: ListKeys | undefined
+  /**
+   * How the fields of its objects are owned. Undefined: no account is kept, as of what kubelets write every few seconds,
+   * and server-side apply is not served.
+   */
+  readonly owned?: FieldRules | undefined
+  /** The scale subresource, where there is one. */
+  readonly scale?: ScalePaths | undefined
+  /** Made by a CustomResourceDefinition. */
+  readonly isCustom: boolean
   /** What metadata.generation counts: changes of the spec, of everything but the status, or nothing. */
   readonly generation: 'spec' | 'all' | 'none'
   /** A PUT to a missing name makes it. */
@@ -45,10 +60,19 @@ export interface Row {
     ((object: KubeObject, old: KubeObject | undefined) => readonly StatusCause[]) | undefined
 }
 
+/** Where an object keeps what its scale shows; dotted. */
+export interface ScalePaths {
+  readonly replicas: string
+  readonly current: string
+  /** A label selector, or its text. */
+  readonly selector: string
+}
+
 type Given = Pick<Row, 'resource' | 'singular' | 'kind'> & Partial<Row>
 
 const METADATA_LISTS: ListKeys = { 'metadata.finalizers': '', 'metadata.ownerReferences': 'uid' }
 
+/** A resource of a built-in kind; what it does not say is as most kinds have it. */
 const row = (given: Given): Row => ({
   group: '',
   version: 'v1',
@@ -60,6 +84,7 @@ const row = (given: Given): Row => ({
   putCreates: false,
   putNeedsVersion: false,
   deleteReturnsObject: false,
+  isCustom: false,
   ...given,
   fields: {
     'metadata.name': 'metadata.name',
@@ -67,6 +92,7 @@ const row = (given: Given): Row => ({
     ...given.fields,
   },
   lists: { ...METADATA_LISTS, ...given.lists },
+  ...(given.owned === undefined ? {} : { owned: { ...METADATA_FIELDS, ...given.owned } }),
 })
 
 /** Labels that are equal to their paths. */
@@ -92,7 +118,35 @@ const slice = {
   fill: defaults.fillSlice,
 }
 
-/** Everything that the server knows. The first row of a group's resource is the preferred version. */
+const workload = {
+  group: 'apps',
+  status: true,
+  generation: 'spec' as const,
+  lists: Object.fromEntries(
+    ['containers', 'initContainers', 'volumes'].map(list => [`spec.template.spec.${list}`, 'name']),
+  ),
+  owned: WORKLOAD_FIELDS,
+  scale: { replicas: 'spec.replicas', current: 'status.replicas', selector: 'spec.selector' },
+  fill: defaults.fillWorkload,
+  check: rules.checkWorkload,
+}
+
+/** What new resources are made of. */
+export const DEFINITIONS = row({
+  group: 'apiextensions.k8s.io',
+  resource: 'customresourcedefinitions',
+  singular: 'customresourcedefinition',
+  kind: 'CustomResourceDefinition',
+  shortNames: ['crd', 'crds'],
+  namespaced: false,
+  status: true,
+  generation: 'spec',
+  putNeedsVersion: true,
+  admit: defaults.admitDefinition,
+  check: rules.checkDefinition,
+})
+
+/** Everything that the server knows by itself. The first row of a group's resource is the preferred version. */
 export const ROWS: readonly Row[] = [
   row({
     resource: 'namespaces',
@@ -122,6 +176,7 @@ export const ROWS: readonly Row[] = [
     singular: 'configmap',
     kind: 'ConfigMap',
     shortNames: ['cm'],
+    owned: {},
     check: rules.checkConfigMap,
   }),
   row({
@@ -143,10 +198,26 @@ export const ROWS: readonly Row[] = [
     deleteReturnsObject: true,
     fields: plain('spec.clusterIP', 'spec.type'),
     lists: { 'spec.ports': 'port', 'status.conditions': 'type' },
+    owned: SERVICE_FIELDS,
     fill: defaults.fillService,
     admit: defaults.admitService,
     check: rules.checkService,
   }),
+  row({
+    ...workload,
+    resource: 'deployments',
+    singular: 'deployment',
+    kind: 'Deployment',
+    shortNames: ['deploy'],
+  }),
+  row({
+    ...workload,
+    resource: 'statefulsets',
+    singular: 'statefulset',
+    kind: 'StatefulSet',
+    shortNames: ['sts'],
+  }),
+  DEFINITIONS,
   row({
     resource: 'endpoints',
     singular: 'endpoints',
@@ -209,13 +280,6 @@ export const ROWS: readonly Row[] = [
   row({ ...slice, check: rules.checkSlice }),
   row({ ...slice, version: 'v1beta1', form: sliceForm, check: rules.checkSlice }),
 ]
-
-/** The row behind a path. */
-export const rowOf = (group: string, version: string, resource: string): Row | undefined =>
-  ROWS.find(
-    candidate =>
-      candidate.group === group && candidate.version === version && candidate.resource === resource,
-  )
 
 /** `v1`, or `coordination.k8s.io/v1`. */
 export const groupVersion = (of: { readonly group: string; readonly version: string }): string =>

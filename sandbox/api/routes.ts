@@ -2,9 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import { discover, VERSION } from './discovery.js'
 import { Lists, parseSelectors } from './list.js'
-import { isMap, mapAt, textAt } from './object.js'
+import { isMap, mapAt, textAt, type KubeObject } from './object.js'
 import type { Call, DeleteOptions, Objects, Written } from './objects.js'
-import { mediaType, readJson, readPatch } from './read.js'
+import { mediaType, readApply, readJson, readPatch } from './read.js'
+import { parseFlag } from '../../kube/server/list-options.js'
 import {
   methodNotAllowed,
   Refusal,
@@ -12,6 +13,8 @@ import {
   successBody,
   unsupportedMedia,
 } from '../../kube/server/status.js'
+import type { Row } from './registry.js'
+import { SCALE, scaleOf } from './scale.js'
 import type { Store } from './store.js'
 import { shapeFor, type Shape, type Writer } from './view.js'
 import { wantsWatch } from './watch.js'
@@ -59,6 +62,7 @@ const json = (code: number, value: unknown): Answer => ({
   text: `${JSON.stringify(value)}\n`,
 })
 
+const APPLY = 'application/apply-patch+yaml'
 const BODY_TYPES = ['', 'application/json', '*/*']
 
 const bodyOf = (asked: Asked): unknown => {
@@ -72,9 +76,11 @@ const bodyOf = (asked: Asked): unknown => {
 
 const deleteOptions = (asked: Asked): DeleteOptions => {
   const body = bodyOf(asked)
-  const conditions = mapAt(isMap(body) ? body : {}, 'preconditions')
-  const { uid, resourceVersion } = conditions
+  const given = isMap(body) ? body : {}
+  const { uid, resourceVersion } = mapAt(given, 'preconditions')
+  const { dryRun } = given
   return {
+    isDryRun: Array.isArray(dryRun) && dryRun.includes('All'),
     uid: typeof uid === 'string' ? uid : undefined,
     resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
   }
@@ -83,10 +89,10 @@ const deleteOptions = (asked: Asked): DeleteOptions => {
 const HEALTH = new Set(['/livez', '/readyz', '/healthz'])
 
 /** Answers that need no object. Undefined when the path is none of theirs. */
-export const answerPlain = (path: string): Answer | undefined => {
+export const answerPlain = (path: string, rows: readonly Row[]): Answer | undefined => {
   if (HEALTH.has(path)) return { code: 200, text: 'ok', type: 'text/plain; charset=utf-8' }
   if (path === '/version') return json(200, VERSION)
-  const found = discover(path)
+  const found = discover(path, rows)
   return found === undefined ? undefined : json(200, found)
 }
 
@@ -98,9 +104,9 @@ const pageNotFound: Answer = {
 }
 
 /** Nothing is served at this path: a Status inside a group and version that is served, a page elsewhere. */
-export const answerNothing = (path: string): Answer => {
+export const answerNothing = (path: string, rows: readonly Row[]): Answer => {
   const version = /^\/(api\/[^/]+|apis\/[^/]+\/[^/]+)\//.exec(path)?.[1]
-  if (version === undefined || discover(version) === undefined) return pageNotFound
+  if (version === undefined || discover(version, rows) === undefined) return pageNotFound
   const message = 'the server could not find the requested resource'
   return json(404, statusBody(new Refusal(404, 'NotFound', message, { details: {} })))
 }
@@ -145,10 +151,7 @@ export class Routes {
     const shape = shapeFor(asked.headers.accept, call.row)
     switch (verb) {
       case 'get':
-        return {
-          code: 200,
-          text: `${this.#writer.one(call.row, this.#objects.get(call), shape)}\n`,
-        }
+        return { code: 200, text: this.#one(call, this.#objects.get(call), shape) }
       case 'list':
         return this.#list(call, asked, shape)
       case 'create':
@@ -157,6 +160,7 @@ export class Routes {
         return this.#written(call, this.#objects.update(call, bodyOf(asked)), shape)
       case 'patch': {
         const type = mediaType(asked.headers['content-type'])
+        if (type === APPLY) return this.#apply(call, asked, shape)
         const patch = readPatch(call.row, type, asked.body)
         return this.#written(call, this.#objects.patch(call, patch), shape)
       }
@@ -167,8 +171,26 @@ export class Routes {
     }
   }
 
+  #apply(call: Call, asked: Asked, shape: Shape): Answer {
+    const force = asked.query.get('force')
+    const isForced = force !== null && parseFlag(force)
+    const applied = { body: readApply(asked.body), isForced }
+    // Unlike other writers, an applier must name itself.
+    const manager = asked.query.get('fieldManager') ?? ''
+    return this.#written(call, this.#objects.apply({ ...call, manager }, applied), shape)
+  }
+
+  #one({ row, subresource }: Call, object: KubeObject, shape: Shape): string {
+    if (subresource !== 'scale') return `${this.#writer.one(row, object, shape)}\n`
+    const scale = scaleOf(row, object)
+    // As the real one: a failure of its own, when the definition's path leads to nothing.
+    if (row.isCustom && textAt(scale, 'spec.replicas') === '')
+      throw new Refusal(500, '', `the spec replicas field ".${row.scale!.replicas}" does not exist`)
+    return `${this.#writer.one(SCALE, scale, shape)}\n`
+  }
+
   #written(call: Call, written: Written, shape: Shape): Answer {
-    const text = `${this.#writer.one(call.row, written.object, shape)}\n`
+    const text = this.#one(call, written.object, shape)
     return { code: written.created ? 201 : 200, text }
   }
 

@@ -269,3 +269,49 @@ export const checkSlice = (
   })
   return causes
 }
+
+const selectorTroubles = (spec: JsonMap): StatusCause[] => {
+  const wanted = mapAt(mapAt(spec, 'selector'), 'matchLabels')
+  const labels = mapAt(mapAt(mapAt(spec, 'template'), 'metadata'), 'labels')
+  if (Object.keys(mapAt(spec, 'selector')).length === 0) return [required('spec.selector')]
+  return Object.entries(wanted).every(([key, value]) => labels[key] === value)
+    ? []
+    : [
+        wrong(
+          'spec.template.metadata.labels',
+          labels,
+          '`selector` does not match template `labels`',
+        ),
+      ]
+}
+
+/** A Deployment or a StatefulSet. */
+export const checkWorkload = (
+  workload: KubeObject,
+  old: KubeObject | undefined,
+): readonly StatusCause[] => {
+  const spec = mapAt(workload, 'spec')
+  const { replicas } = spec
+  const causes = selectorTroubles(spec)
+  if (typeof replicas === 'number' && replicas < 0)
+    causes.push(wrong('spec.replicas', replicas, 'must be greater than or equal to 0'))
+  if (old === undefined) return causes
+  const before = mapAt(old, 'spec')['selector']
+  return [...causes, ...immutableField('spec.selector', spec['selector'], before)]
+}
+
+/** Its name says what it is of. */
+export const checkDefinition = (definition: KubeObject): readonly StatusCause[] => {
+  const spec = mapAt(definition, 'spec')
+  const name = `${textAt(spec, 'names.plural')}.${textAt(spec, 'group')}`
+  const causes: StatusCause[] = []
+  if (definition.metadata.name !== name)
+    causes.push(
+      wrong('metadata.name', definition.metadata.name, 'must be spec.names.plural+"."+spec.group'),
+    )
+  if (!mapsAt(spec, 'versions').some(version => version['storage'] === true))
+    causes.push(
+      wrong('spec.versions', [], 'must have exactly one version marked as storage version'),
+    )
+  return causes
+}

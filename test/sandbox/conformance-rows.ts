@@ -2,6 +2,7 @@
 // What a Kubernetes API server does, as data. Every row holds on a real kube-apiserver v1.36; the embedded one must
 // do the same. Rows leave their objects behind: names carry the run's id and the row's own letters.
 import type { Row } from '../support/conformance.js'
+import { applying, custom, dryRunning, metadataAlone, scaling } from './rows-apply.js'
 import { creating, deleting, replacing } from './rows-create.js'
 import { jsonPatching } from './rows-json-patch.js'
 import { patching } from './rows-patch.js'
@@ -14,8 +15,13 @@ export const rows: readonly Row[] = [
   ...replacing,
   ...patching,
   ...jsonPatching,
+  ...applying,
+  ...scaling,
+  ...dryRunning,
   ...deleting,
+  ...custom,
   ...listing,
+  ...metadataAlone,
   ...watching,
   ...events,
   ...paths,

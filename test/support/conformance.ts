@@ -8,17 +8,24 @@ export type Step =
       /** `GET /api/v1/nodes/…` */
       readonly do: string
       readonly body?: unknown
-      /** Media type of the body: `json` (default), `merge`, `strategic`, `json-patch`, or a whole one. */
+      /** Media type of the body: `json` (default), `merge`, `strategic`, `json-patch`, `apply`, or a whole one. */
       readonly type?: string
       readonly accept?: string
+      /** Ask again, for seconds, until the status is the wanted one. */
+      readonly until?: true
       /** Keep fields of the answer under a name: name → dotted path. */
       readonly save?: Readonly<Record<string, string>>
       /** Dotted path in the answer → what must be there; null means absent. `status` is the HTTP status. */
       readonly want: Readonly<Record<string, unknown>>
     }
   /** Open a watch and keep it under a name. */
-  | { readonly watch: string; readonly as: string; readonly status?: number }
-  /** The next events of a watch, as `ADDED name`; with none wanted: silence for a moment. */
+  | {
+      readonly watch: string
+      readonly as: string
+      readonly status?: number
+      readonly accept?: string
+    }
+  /** The next events of a watch, as `ADDED name`, or `ADDED metadata of name`; with none wanted: silence for a moment. */
   | { readonly events: string; readonly want: readonly string[] }
   /** The server forgets all versions but the present one, as after a compaction and a restart. */
   | { readonly forget: true }
@@ -41,6 +48,7 @@ const TYPES: Readonly<Record<string, string>> = {
   merge: 'application/merge-patch+json',
   strategic: 'application/strategic-merge-patch+json',
   'json-patch': 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
 }
 
 const QUIET_MS = 150
@@ -104,7 +112,8 @@ const eventText = (event: unknown): string => {
     const end = valueAt(event, 'object.metadata.annotations[k8s.io/initial-events-end]')
     return end === 'true' ? 'BOOKMARK end' : 'BOOKMARK'
   }
-  return `${type} ${String(valueAt(event, 'object.metadata.name'))}`
+  const isMetadata = valueAt(event, 'object.kind') === 'PartialObjectMetadata'
+  return `${type} ${isMetadata ? 'metadata of ' : ''}${String(valueAt(event, 'object.metadata.name'))}`
 }
 
 class Runner {
@@ -149,15 +158,24 @@ class Runner {
     const body = this.#filled(step.body)
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     const type = TYPES[step.type ?? 'json'] ?? step.type!
-    const response = await fetch(this.#judged.url + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${this.#judged.token}`,
-        accept: step.accept ?? 'application/json',
-        ...(body === undefined ? {} : { 'content-type': type }),
-      },
-      ...(body === undefined ? {} : { body: text }),
-    })
+    const ask = () =>
+      fetch(this.#judged.url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${this.#judged.token}`,
+          accept: step.accept ?? 'application/json',
+          ...(body === undefined ? {} : { 'content-type': type }),
+        },
+        ...(body === undefined ? {} : { body: text }),
+      })
+    let response = await ask()
+    const deadline = Date.now() + PATIENCE_MS * 2
+    while (step.until === true && response.status !== step.want['status']) {
+      if (Date.now() > deadline) break
+      await response.arrayBuffer()
+      await later(QUIET_MS)
+      response = await ask()
+    }
     const answer = parsed(await response.text())
     for (const [name, at] of Object.entries(step.save ?? {}))
       this.#names.set(name, String(valueAt(answer, at)))
@@ -176,7 +194,10 @@ class Runner {
 
   async #watch(step: Extract<Step, { watch: string }>): Promise<void> {
     const response = await fetch(this.#judged.url + this.#fill(step.watch), {
-      headers: { authorization: `Bearer ${this.#judged.token}`, accept: 'application/json' },
+      headers: {
+        authorization: `Bearer ${this.#judged.token}`,
+        accept: step.accept ?? 'application/json',
+      },
     })
     this.#compare(`${step.watch}: status`, response.status, step.status ?? 200)
     if (response.body !== null) this.#streams.set(step.as, new Stream(response.body))

@@ -4,6 +4,7 @@ import { KubeStatusError } from '../../core/errors.js'
 import type { ApiClient, Json } from '../../sandbox/api-client.js'
 import { Objects } from '../../sandbox/api/objects.js'
 import { parsePath } from '../../sandbox/api/paths.js'
+import { Resources } from '../../sandbox/api/resources.js'
 import { Routes, verbOf } from '../../sandbox/api/routes.js'
 import { Store } from '../../sandbox/api/store.js'
 import { Writer } from '../../sandbox/api/view.js'
@@ -18,15 +19,16 @@ interface Seen {
 /** The embedded API without sockets, for those who live on a FakeClock. */
 export const memoryApi = (clock: Clock) => {
   const store = new Store(1_000)
+  const resources = new Resources(store)
   const objects = new Objects(store, clock)
   const routes = new Routes(store, objects, new Writer(() => clock.wall()))
-  const namespaces = { ...parsePath('/api/v1/namespaces')!, dryRun: false }
+  const namespaces = { ...parsePath('/api/v1/namespaces', resources)!, dryRun: false }
   objects.create(namespaces, { metadata: { name: 'kube-node-lease' } })
   const seen: Seen[] = []
   const call = async (method: string, given: string, type: string, body?: Json): Promise<Json> => {
     await Promise.resolve()
     const [path = '', query = ''] = given.split('?')
-    const place = { ...parsePath(path)!, dryRun: false }
+    const place = { ...parsePath(path, resources)!, dryRun: false }
     const asked = {
       method,
       headers: { 'content-type': type, accept: 'application/json' },
@@ -51,7 +53,7 @@ export const memoryApi = (clock: Clock) => {
     watch: (given, onEvent, signal) =>
       new Promise(resolve => {
         const [path = '', query] = given.split('?')
-        const { resource } = parsePath(path)!.row
+        const { resource } = parsePath(path, resources)!.row
         const from = Number(new URLSearchParams(query).get('resourceVersion'))
         for (const event of store.eventsAfter(resource, from) ?? []) onEvent(event)
         const end = store.subscribe(resource, event => queueMicrotask(() => onEvent(event)))
