@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures in virtual time, the
-// embedded API beside a real kube-apiserver, and a few faults in a real zone. The last line adds all of them up.
+// embedded API beside a real kube-apiserver, SuperEdge's objects beside ours, and a few faults in a real zone. The last
+// line adds all of them up.
 //
 // The control plane's programs are compiled meanwhile, at the lowest priority and only while nothing runs that measures
 // time: the tests of real processes begin when the compiler has ended.
@@ -39,7 +40,7 @@ const isThere = program =>
     }
   })
 
-const PARTS = ['statics', 'bench', 'tests', 'conformance', 'cells']
+const PARTS = ['statics', 'bench', 'tests', 'conformance', 'names', 'cells']
 const { values } = parseArgs({ options: { only: { type: 'string', multiple: true } } })
 const unknown = values.only?.find(name => !PARTS.includes(name))
 if (unknown !== undefined) {
@@ -121,7 +122,7 @@ const buildControlPlane = () =>
     prefix: 'control plane: ',
   })
 
-const needsControlPlane = wanted('conformance') || wanted('cells')
+const needsControlPlane = ['conformance', 'names', 'cells'].some(wanted)
 if (needsControlPlane) installTools()
 const built = needsControlPlane ? buildControlPlane() : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
@@ -135,6 +136,7 @@ if (built !== undefined) {
 }
 await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 20)
 await part('conformance', [lab, 'conformance'], 10)
+await part('names', [lab, 'names'], 10)
 await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
 
 console.log(`all of it took ${since(startedAt)}`)

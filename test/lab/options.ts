@@ -54,7 +54,7 @@ npm run lab -- informers            client-go through the wrapper and beside it,
 npm run lab -- kubectl              kubectl through the wrapper and beside it, command by command
 npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
 npm run lab -- superedge --agent PATH  a zone of our agents and of SuperEdge's, v0.9.0, built by you at PATH
-npm run lab -- names                objects of SuperEdge's and ours side by side, and the move from earlier names
+npm run lab -- names                SuperEdge's objects beside ours, and the moves that docs/operations.md tells
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports

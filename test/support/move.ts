@@ -13,8 +13,12 @@ export const earlierObjects = (objects: readonly Manifest[]): readonly Manifest[
         ) as Manifest,
     )
 
-/** The shell blocks of the section: the move itself, and what removes the rest. */
-export const moveScripts = (operations: string): readonly string[] => {
-  const section = operations.split('### Names of earlier versions\n')[1]?.split(/^##/m)[0] ?? ''
-  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, script]) => script!)
+/** The shell blocks of a section, which begins with this heading. */
+export const shellBlocks = (text: string, heading: string): readonly string[] => {
+  const section = text.split(`${heading}\n`)[1]?.split(/^##/m)[0] ?? ''
+  return [...section.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, script]) => script!)
 }
+
+/** The move itself, and what removes the rest. */
+export const moveScripts = (operations: string): readonly string[] =>
+  shellBlocks(operations, '### Names of earlier versions')

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isDeepStrictEqual } from 'node:util'
+import { sleep, systemClock } from '../../../core/clock.js'
+
+const PATIENCE_MS = 60_000
 
 /** Says what holds, and counts what does not. */
 export class Claims {
@@ -21,5 +24,18 @@ export class Claims {
   equal(what: string, seen: unknown, wanted: unknown): void {
     const show = JSON.stringify({ seen, wanted })
     this.holds(what, isDeepStrictEqual(seen, wanted), show)
+  }
+
+  /** Wait until it is so, a minute at most. */
+  async becomes(
+    what: string,
+    look: () => unknown,
+    wanted: unknown,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const until = performance.now() + PATIENCE_MS
+    while (!isDeepStrictEqual(look(), wanted) && performance.now() < until)
+      await sleep(systemClock, 200, signal)
+    this.equal(what, look(), wanted)
   }
 }

@@ -79,9 +79,13 @@ export class Installed {
   }
 }
 
-/** Write a kustomization of the base with these components, as an operator's own. @returns its folder */
-export const writeKustomization = (dir: string, components: readonly string[]): string => {
-  const folder = join(dir, components.join('-') || 'base')
+/** Write a kustomization of the base with these components, as an operator's own. @returns its folder, in `dir` */
+export const writeKustomization = (
+  dir: string,
+  components: readonly string[],
+  name = components.join('-') || 'base',
+): string => {
+  const folder = join(dir, name)
   mkdirSync(folder, { recursive: true })
   const path = (name: string): string => relative(folder, join(process.cwd(), 'deploy', name))
   const text = JSON.stringify({

@@ -12,6 +12,7 @@ const ROUNDS_TO_CHANGE = 5
 interface Pod {
   readonly metadata: {
     readonly name: string
+    readonly uid: string
     readonly labels?: Readonly<Record<string, string>>
     readonly deletionTimestamp?: string
   }
@@ -39,12 +40,23 @@ const nodeFor = ({ spec }: Pod): string | undefined =>
 const hostPorts = ({ spec }: Pod): readonly number[] =>
   spec.containers.flatMap(({ ports = [] }) => ports.flatMap(({ hostPort }) => hostPort ?? []))
 
-const nameOf = ({ metadata }: Pod): string => metadata.labels?.['app.kubernetes.io/name'] ?? ''
+const nameOf = ({ metadata: { labels = {} } }: Pod): string =>
+  labels['app.kubernetes.io/name'] ?? labels['name'] ?? ''
+
+/** Ours, that of earlier versions, or SuperEdge's. */
+const isAgent = (pod: Pod): boolean => /^edge-health(-agent)?$/.test(nameOf(pod))
+
+export const NODES = ['n-1', 'n-2', 'n-3', 'n-4'] as const
+/** The one whose link to the cloud is cut in a scene. */
+export const CUT = 'n-3'
+
+/** What `agents` says when these nodes have this one, and the others none. */
+export const agentsOn = (nodes: readonly string[], name: string) =>
+  Object.fromEntries(NODES.map(node => [node, nodes.includes(node) ? [name] : []]))
 
 /** Plays scheduler and kubelets until it is stopped. */
 export class StandIns {
   readonly #api: ApiClient
-  readonly #nodes: readonly string[]
   readonly #signal: AbortSignal
   readonly #unreachable = new Set<string>()
   /** Rounds for which a Pod has been starting or ending. */
@@ -55,17 +67,19 @@ export class StandIns {
   /** The most nodes that had no running agent at one time, since `count`. */
   mostWithout = 0
 
-  constructor(api: ApiClient, nodes: readonly string[], signal: AbortSignal) {
+  constructor(api: ApiClient, signal: AbortSignal) {
     this.#api = api
-    this.#nodes = nodes
     this.#signal = signal
   }
 
   async createNodes(): Promise<void> {
-    for (const name of this.#nodes) {
-      const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/hostname': name }
+    for (const name of NODES) {
+      const labels = { 'kubernetes.io/os': 'linux', 'superedge.io/node-edge': 'enable' }
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } }
       await this.#api.post('/api/v1/nodes', node, this.#signal)
+      // The apiserver taints a new Node as not ready, and SuperEdge's agents tolerate nothing.
+      const spec = { taints: null }
+      await this.#api.patch(`/api/v1/nodes/${name}`, 'merge', { spec }, this.#signal)
     }
   }
 
@@ -83,17 +97,24 @@ export class StandIns {
     this.#isCounting = true
   }
 
-  /** Node → names of the applications whose Pods run there, those that are asked to end marked with `!`. */
-  running(): Readonly<Record<string, readonly string[]>> {
+  #running(node: string): readonly Pod[] {
+    const isRunning = ({ spec, status }: Pod) =>
+      spec.nodeName === node && status?.phase === 'Running'
+    return this.#pods.filter(pod => isAgent(pod) && isRunning(pod))
+  }
+
+  /** Node → names of the agents that run there; one that was asked to end has a `!` before it. */
+  agents(): Readonly<Record<string, readonly string[]>> {
+    const mark = ({ metadata }: Pod): string =>
+      metadata.deletionTimestamp === undefined ? '' : '!'
     return Object.fromEntries(
-      this.#nodes.map(node => [
-        node,
-        this.#pods
-          .filter(pod => pod.spec.nodeName === node && pod.status?.phase === 'Running')
-          .map(pod => (pod.metadata.deletionTimestamp === undefined ? '' : '!') + nameOf(pod))
-          .sort(),
-      ]),
+      NODES.map(node => [node, this.#running(node).map(pod => mark(pod) + nameOf(pod))]),
     )
+  }
+
+  /** The agents' Pods on these nodes. */
+  uids(nodes: readonly string[]): readonly string[] {
+    return nodes.flatMap(node => this.#running(node).map(({ metadata }) => metadata.uid))
   }
 
   async run(): Promise<void> {
@@ -118,9 +139,7 @@ export class StandIns {
   }
 
   #countNodes(): void {
-    const without = Object.entries(this.running()).filter(
-      ([, names]) => !names.some(name => /edge-health(-agent)?$/.test(name)),
-    )
+    const without = NODES.filter(node => this.#running(node).length === 0)
     this.mostWithout = Math.max(this.mostWithout, without.length)
   }
 
