@@ -35,7 +35,7 @@ interface Controller extends Manifest {
 const controllersOf = (objects: readonly Manifest[]): readonly Controller[] =>
   objects.filter((object): object is Controller => /^(DaemonSet|Deployment)$/.test(object.kind))
 
-/** The components that combine, in each way; the namespace is applied by itself. */
+/** The components that combine, in each way; namespace and grids are applied by themselves. */
 const COMBINATIONS: readonly (readonly string[])[] = [
   [],
   ['zones'],
@@ -45,6 +45,7 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['beside-superedge'],
   ['zones', 'beside-superedge'],
   ['namespace'],
+  ['grids'],
   ['namespace', 'zones', 'fast'],
 ]
 const render = (names: readonly string[]): readonly Manifest[] =>
