@@ -32,8 +32,15 @@ const join = (path: string, key: string): string => (path === '' ? key : `${path
 /** Fields that the apiserver writes in a form of its own: 1000m is 1. */
 const QUANTITIES = /(^|\.)(limits|requests|sizeLimit|divisor)(\.|$)/
 
+const hasKeys = (map: Json): boolean => Object.keys(map).length > 0
+
+/** What the apiserver leaves out of an object, as Go does with an empty field. */
 const isEmpty = (value: unknown): boolean =>
-  value === undefined || (Array.isArray(value) && value.length === 0)
+  Array.isArray(value)
+    ? value.length === 0
+    : isMap(value)
+      ? !hasKeys(value)
+      : value === '' || value === 0 || value === false
 
 /** What the apiserver adds inside values that are owned whole: to field references, projected tokens, claim templates. */
 const DEFAULTED: ReadonlySet<string> = new Set([
@@ -44,29 +51,24 @@ const DEFAULTED: ReadonlySet<string> = new Set([
 /** Maps of texts: what is not wanted in them is too much, even all of it. */
 const OF_TEXTS = /(^|\.)(selector|nodeSelector|matchLabels)$/
 
-const hasKeys = (map: Json): boolean => Object.keys(map).length > 0
-
 const mapSays = (live: Json, wanted: Json, path: string): boolean =>
   // An empty map asks for the apiserver's defaults.
-  (!hasKeys(wanted) && !OF_TEXTS.test(path)) || holdsOnly(live, wanted, path)
-
-const holdsOnly = (live: Json, wanted: Json, path: string): boolean =>
-  Object.entries(wanted).every(([key, inner]) => says(live[key], inner, join(path, key))) &&
-  Object.keys(live).every(key => Object.hasOwn(wanted, key) || DEFAULTED.has(key))
+  (!hasKeys(wanted) && !OF_TEXTS.test(path)) ||
+  (Object.entries(wanted).every(([key, inner]) => says(live[key], inner, join(path, key))) &&
+    Object.keys(live).every(key => Object.hasOwn(wanted, key) || DEFAULTED.has(key)))
 
 /**
  * Does a live value say what is wanted, and no more? To take a default that is not known here for a difference costs a
  * request that writes nothing; the other way round a change would never be made.
  */
 const says = (live: unknown, wanted: unknown, path: string): boolean => {
-  if (Array.isArray(wanted)) {
-    if (wanted.length === 0) return isEmpty(live)
+  if (live === undefined) return isEmpty(wanted)
+  if (Array.isArray(wanted))
     return (
       Array.isArray(live) &&
       live.length === wanted.length &&
       wanted.every((item, at) => says(live[at], item, path))
     )
-  }
   if (isMap(wanted)) return isMap(live) && mapSays(live, wanted, path)
   if (live === wanted) return true
   const amount = QUANTITIES.test(path) ? amountOf(wanted) : undefined
@@ -131,9 +133,12 @@ const strayDrift = (
 ): Drift | undefined => {
   for (const [key, inner] of Object.entries(wanted)) {
     if (Object.hasOwn(fields, `f:${key}`) || isIdentity(path, key)) continue
-    const isNothing = Array.isArray(inner) ? inner.length === 0 : isMap(inner) && !hasKeys(inner)
-    if (!isNothing || !says(values[key], inner, join(path, key)))
-      return { cause: 'not-ours', path: join(path, key) }
+    const value = values[key]
+    // An empty list is nothing to own; an empty map must at least be there.
+    const isThere = Array.isArray(inner)
+      ? inner.length === 0 && says(value, inner, path)
+      : isMap(inner) && !hasKeys(inner) && isMap(value)
+    if (!isThere) return { cause: 'not-ours', path: join(path, key) }
   }
   return undefined
 }
@@ -143,7 +148,12 @@ const mapDrift = (fields: Json, wanted: Json, { live, path }: Place): Drift | un
   for (const [entry, inner] of Object.entries(fields)) {
     if (entry === '.') continue
     const key = entry.slice('f:'.length)
-    const at = { fields: inner, wanted: wanted[key], live: values[key], path: join(path, key) }
+    const at = {
+      fields: inner,
+      wanted: wanted[key],
+      live: values[key],
+      path: join(path, key),
+    }
     if (!Object.hasOwn(wanted, key)) return { cause: 'not-wanted', path: at.path }
     const found = driftAt(at)
     if (found !== undefined) return found
@@ -173,5 +183,10 @@ export const driftOf = (wanted: Json, live: LiveChild): Drift | undefined => {
       manager === MANAGER && operation === 'Apply' && subresource === '',
   )
   if (own === undefined) return { cause: 'never-applied', path: '' }
-  return driftAt({ fields: { '.': {}, ...own.fields }, wanted, live: live.object, path: '' })
+  return driftAt({
+    fields: { '.': {}, ...own.fields },
+    wanted,
+    live: live.object,
+    path: '',
+  })
 }

@@ -61,11 +61,14 @@ const isCopied = (key: string): boolean =>
 const copied = (record: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => isCopied(key)))
 
-/** A prefixed key is no label's value. */
+/**
+ * A key with a domain is no label's value, so there an annotation says it. It does not do so always: an annotation more
+ * would count as a new generation of a Deployment that is taken over.
+ */
 const keyLabel = (source: UnitSource): Readonly<Record<string, string>> =>
   source.by === 'label-value' && !source.key.includes('/') ? { [KEY_LABEL]: source.key } : {}
 const keyAnnotation = (source: UnitSource): Readonly<Record<string, string>> =>
-  source.by === 'label-value' ? { [KEY_LABEL]: source.key } : {}
+  source.by === 'label-value' && source.key.includes('/') ? { [KEY_LABEL]: source.key } : {}
 
 const owners = ({ kind, name, uid }: Grid): Json =>
   uid === undefined

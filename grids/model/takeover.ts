@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { PatchOperation } from '../../core/json-patch.js'
-import type { LiveChild } from './live.js'
+import type { LiveChild, ManagedFields } from './live.js'
 import { MANAGER, SUPEREDGE_MANAGER } from './words.js'
 
+const isOurs = ({ manager, operation }: ManagedFields): boolean =>
+  manager === MANAGER && operation === 'Apply'
+
+const isTheirs = ({ manager, operation, subresource }: ManagedFields): boolean =>
+  manager === SUPEREDGE_MANAGER && operation === 'Update' && subresource === ''
+
 /**
- * The patch that ends SuperEdge's hold on a child which we have applied: without it the fields that its controller set
- * and we do not would stay for ever. Undefined where there is nothing to end, and before our first apply: until then its
- * entry is the only one, and the apiserver would not let it go. It holds for this version of the object alone.
+ * The patch by which we succeed SuperEdge's controller on a child, to be sent before the first apply. What it set is then
+ * ours, so that our apply takes away what we do not want; what others set stays theirs. Where we have applied already its
+ * entry is only removed: what we never wanted then stays, owned by nobody. Undefined where there is nothing to take over.
+ * It holds for this version of the object alone.
  */
 export const takeoverPatch = (live: LiveChild): readonly PatchOperation[] | undefined => {
   const { managedFields, resourceVersion } = live
-  const isOurs = managedFields.some(
-    ({ manager, operation }) => manager === MANAGER && operation === 'Apply',
-  )
-  const at = managedFields.findIndex(
-    ({ manager, operation, subresource }) =>
-      manager === SUPEREDGE_MANAGER && operation === 'Update' && subresource === '',
-  )
-  if (!isOurs || at === -1) return undefined
+  const at = managedFields.findIndex(isTheirs)
+  if (at === -1) return undefined
+  const entry = `/metadata/managedFields/${at}`
+  const isVersion = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }
+  if (managedFields.some(isOurs)) return [isVersion, { op: 'remove', path: entry, value: null }]
   return [
-    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
-    { op: 'remove', path: `/metadata/managedFields/${at}`, value: null },
+    isVersion,
+    { op: 'replace', path: `${entry}/manager`, value: MANAGER },
+    { op: 'replace', path: `${entry}/operation`, value: 'Apply' },
   ]
 }

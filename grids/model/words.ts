@@ -2,7 +2,7 @@
 
 /** Label of a child: its grid's name. SuperEdge's. */
 export const GRID_LABEL = 'superedge.io/grid-selector'
-/** Label and annotation of a child: its grid's `gridUniqKey`. SuperEdge's. */
+/** Label of a child, or annotation where the key has a domain: its grid's `gridUniqKey`. SuperEdge's. */
 export const KEY_LABEL = 'superedge.io/grid-uniq-key'
 /** Label of a workload, and of pods behind a headless Service: their unit. */
 export const UNIT_LABEL = 'edge-health/unit'

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { driftOf, type Drift } from '../../../grids/model/drift.js'
 import type { Json } from '../../../grids/model/grid.js'
@@ -316,5 +318,54 @@ t.test('sets, and empty maps that are there', t => {
     })
   t.equal(driftOf(wanted, live('a')), undefined)
   t.strictSame(driftOf(wanted, live('b')), { cause: 'not-wanted', path: 'metadata.finalizers[b]' })
+  t.end()
+})
+
+interface Recorded {
+  readonly wanted: Json
+  readonly live: { readonly kind: string; readonly metadata: { readonly name: string } }
+}
+/** What kube-apiserver 1.36.3 answered when these were applied: its defaults, its forms, its account of fields. */
+const recorded = JSON.parse(
+  readFileSync(join(import.meta.dirname, '..', '..', 'support', 'applied-by-1.36.3.json'), 'utf8'),
+) as readonly Recorded[]
+
+t.test('what a real apiserver makes of an apply does not drift', t => {
+  t.equal(recorded.length, 6)
+  for (const { wanted, live } of recorded)
+    t.equal(driftOf(wanted, parseLiveChild(live)), undefined, `${live.kind} ${live.metadata.name}`)
+  const { wanted, live } = recorded[0]!
+  const other = structuredClone(wanted) as {
+    spec: { template: { spec: { volumes: { emptyDir: object }[] } } }
+  }
+  other.spec.template.spec.volumes[1]!.emptyDir = { sizeLimit: '1025Mi' }
+  t.match(driftOf(other, parseLiveChild(live)), {
+    cause: 'changed',
+    path: /volumes\[name=u\]\.emptyDir\.sizeLimit/,
+  })
+  t.end()
+})
+
+t.test('fields that the apiserver leaves out, since they are empty', t => {
+  const wanted = { spec: { a: '', b: 0, c: false, d: [], e: {}, f: 'x' } }
+  const live = (spec: Json) =>
+    parseLiveChild({
+      kind: 'Deployment',
+      metadata: {
+        ...{ name: 'a', namespace: 'b', uid: 'c', resourceVersion: '1' },
+        managedFields: [
+          {
+            ...{ manager: MANAGER, operation: 'Apply' },
+            fieldsV1: {
+              'f:spec': { 'f:a': {}, 'f:b': {}, 'f:c': {}, 'f:d': {}, 'f:e': {}, 'f:f': {} },
+            },
+          },
+        ],
+      },
+      spec,
+    })
+  t.equal(driftOf(wanted, live({ f: 'x' })), undefined)
+  t.match(driftOf(wanted, live({})), { cause: 'changed', path: 'spec.f' })
+  t.match(driftOf(wanted, live({ f: 'x', d: [1] })), { cause: 'changed', path: 'spec.d' })
   t.end()
 })

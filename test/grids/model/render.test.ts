@@ -44,7 +44,7 @@ t.test('the Service of a ServiceGrid', t => {
           'superedge.io/grid-selector': 'web',
           'superedge.io/grid-uniq-key': 'site',
         },
-        annotations: { note: 'b', 'superedge.io/grid-uniq-key': 'site', topologyKeys: '["site"]' },
+        annotations: { note: 'b', topologyKeys: '["site"]' },
         ownerReferences: [
           {
             apiVersion: 'superedge.io/v1',
@@ -144,7 +144,6 @@ t.test('a Deployment for every unit', t => {
         'superedge.io/grid-uniq-key': 'site',
         'edge-health/unit': 'north',
       },
-      annotations: { 'superedge.io/grid-uniq-key': 'site' },
       ownerReferences: [
         {
           apiVersion: 'superedge.io/v1',

@@ -46,7 +46,6 @@ t.test("1.1: owned when it is made, and kubectl's note of the grid stays with th
   })
   t.strictSame((object!['metadata'] as { annotations: object }).annotations, {
     theirs: 'kept',
-    'superedge.io/grid-uniq-key': 'site',
     topologyKeys: '["site"]',
   })
   t.end()
@@ -244,10 +243,7 @@ t.test('1.2: a child that somebody edited', t => {
   t.equal(
     drift({
       metadata: {
-        annotations: {
-          ...((north!.object['metadata'] as Json)['annotations'] as object),
-          theirs: 'x',
-        },
+        annotations: { theirs: 'x' },
       },
     }),
     undefined,
