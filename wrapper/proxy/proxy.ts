@@ -174,13 +174,23 @@ export class Proxy {
   }
 
   async #pass(passing: Passing): Promise<void> {
-    const { asked, response, hold } = passing
-    const { kind, response: from } = await this.#ask(passing)
-    this.counts.passed++
+    const answer = await this.#ask(passing)
+    try {
+      if (answer.kind === 'upgrade') throw new Error('it speaks a protocol that nobody asked for')
+      await this.#tell(passing, answer.response)
+    } catch (error) {
+      // What cannot be told must not stay open, unread.
+      answer.response.socket.destroy()
+      throw error
+    }
+  }
+
+  async #tell({ asked, response, hold }: Passing, from: IncomingMessage): Promise<void> {
     const { statusCode = 502, statusMessage, rawHeaders } = from
     const headers = endToEnd(rawHeaders)
     response.sendDate = false
-    const isPlain = kind === 'response' && from.headers['content-encoding'] === undefined
+    const isPlain = from.headers['content-encoding'] === undefined
+    this.counts.passed++
     if (asked.isDryRun && isPlain && statusCode === 200 && hold !== undefined) {
       const whole = await this.bodies.ofAnswer(from, hold)
       const record = this.#seams.recordOf(asked.written!)
@@ -189,8 +199,8 @@ export class Proxy {
       return
     }
     response.writeHead(statusCode, statusMessage, headers)
-    // A watch may have nothing to say for a long time.
-    response.flushHeaders()
+    // A watch may have nothing to say for a long time. `flushHeaders` would spell the bytes of headers anew, as UTF-8.
+    response.write('', 'latin1')
     await new Promise<void>(resolve => pipeline(from, response, () => resolve()))
   }
 

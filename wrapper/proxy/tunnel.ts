@@ -63,7 +63,7 @@ export const tunnel = async (
   const { response } = answer
   const { statusCode = 502, statusMessage, rawHeaders } = response
   if (answer.kind === 'upgrade') {
-    socket.write(answerHead(statusCode, statusMessage, rawHeaders))
+    socket.write(answerHead(statusCode, statusMessage, rawHeaders), 'latin1')
     if (answer.head.length > 0) socket.write(answer.head)
     if (head.length > 0) answer.socket.write(head)
     join(socket, answer.socket)
@@ -72,6 +72,7 @@ export const tunnel = async (
   // No other protocol after all: an answer, and the end.
   socket.write(
     answerHead(statusCode, statusMessage, [...endToEnd(rawHeaders), 'Connection', 'close']),
+    'latin1',
   )
   response.on('error', () => socket.destroy())
   response.pipe(socket)

@@ -84,7 +84,8 @@ export class WatchSession implements Pumped {
       'Content-Type': plan.format.streamType,
       'Cache-Control': 'no-cache, private',
     })
-    response.flushHeaders()
+    // As `flushHeaders`, which would spell the bytes of the Warning anew, as UTF-8.
+    response.write('', 'latin1')
     response.on('drain', () => seams.pump.wake(this))
     response.once('close', () => this.#release())
     this.#after(plan.lastsMs, () => this.end())
