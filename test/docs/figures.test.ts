@@ -33,7 +33,7 @@ const rows: [sentence: string, file: string, code: string][] = [
   ['3 MiB each', 'wrapper/proxy/held-bodies.ts', 'MAX_BODY_BYTES = 3 << 20\n'],
   ['12 MiB together', 'wrapper/proxy/held-bodies.ts', 'TOTAL_BYTES = 12 << 20\n'],
   ['for at most 30 seconds', 'wrapper/proxy/held-bodies.ts', 'BODY_MS = 30_000\n'],
-  ['256 connections, headers of 64 KiB', 'wrapper/listeners.ts', 'total: 256,\n  strangers: 192,'],
+  ['64 connections, headers of 64 KiB', 'wrapper/listeners.ts', 'total: 64,\n  strangers: 16,'],
   ['within 10 s, and of a body', 'wrapper/listeners.ts', 'headerMs: 10_000,'],
   ['something every 30 s', 'wrapper/listeners.ts', 'bodyMs: 30_000,'],
   [
