@@ -49,10 +49,6 @@ export interface EngineSeams {
 /** An authenticated message. */
 export type Message = Extract<Opened, { ok: true }>
 
-/** The rate at which one address may send to us, and how many at once. */
-export const PER_SECOND = 20
-export const AT_ONCE = 40
-
 /** What all parts of the exchange share. The engine owns it; a new roster replaces table, codec and peers at once. */
 export class Exchange {
   readonly o: EngineOptions

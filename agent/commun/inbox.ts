@@ -75,6 +75,7 @@ export class Inbox {
     // Signed, and for a number that we showed: nobody else can say so, and nobody can repeat it once it is acted upon.
     if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) x.seams.onSuspended()
     if (admission.kind !== 'accepted') return this.#challenge(peer, header, admission.kind)
+    if (!peer.requests.take(undefined, x.now)) return this.#refuse('too-fast', peer)
     peer.bytesReceived += length
     const suspects = x.take(message, peer, x.now - admission.delayMs)
     if (suspects === undefined) return this.#refuse('malformed', peer)

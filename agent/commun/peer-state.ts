@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { RosterMember } from '../../core/roster.js'
 import type { NodeName } from '../../core/ids.js'
+import { RateLimit } from './rate-limit.js'
 import { RefusalCounts } from './refusal.js'
 import { InboundSession } from './session.js'
 import type { Peer } from './transport.js'
 
 /** How SuperEdge's agents write their results: before v0.8.2, and since. */
 export type Dialect = 'v0.6' | 'v0.9'
+
+/** How many of its requests are taken in, in a second and at once. */
+export const PER_SECOND = 20
+export const AT_ONCE = 40
 
 /** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */
 export class PeerState {
@@ -17,6 +22,8 @@ export class PeerState {
   address: Peer
 
   readonly inbound = new InboundSession()
+  /** Of requests that were signed for us just now: nobody else can make them, or repeat them, and so use this up. */
+  readonly requests = new RateLimit(0, PER_SECOND, AT_ONCE)
   /** What it last showed us, for `destBoot`, and when that came in; 0 when nothing. */
   destBoot = 0n
   shownAt = -Infinity

@@ -17,13 +17,18 @@ export class RateLimit {
     this.#at = new Float64Array(size + 1)
   }
 
-  /** Take one token. @param index a member; undefined for a stranger. @returns false when there is none. */
-  take(index: number | undefined, now: number): boolean {
+  /**
+   * Take tokens, all of them or none.
+   * @param index a member; undefined for a stranger.
+   * @param cost how many, at most the burst. @default 1
+   * @returns false when there are fewer.
+   */
+  take(index: number | undefined, now: number, cost = 1): boolean {
     const place = index ?? this.#tokens.length - 1
     const since = Math.max(0, now - this.#at[place]!)
     const tokens = Math.min(this.#burst, this.#tokens[place]! + (since * this.#perSecond) / 1000)
     this.#at[place] = now
-    this.#tokens[place] = tokens < 1 ? tokens : tokens - 1
-    return tokens >= 1
+    this.#tokens[place] = tokens < cost ? tokens : tokens - cost
+    return tokens >= cost
   }
 }
