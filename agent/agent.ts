@@ -158,6 +158,7 @@ class NodeAgent implements Agent {
       ...{ clock, store, tally: this.#tally, writer: this.#writer, version: seams.version },
       keys: this.#keys,
       detector: () => this.#detector,
+      ownKubelet: () => this.#selfReport?.reason ?? 'not asked yet',
       stages: () => [this.#rounds['get-node-list'].status, this.#rounds.vote.status],
       watchLists: () => this.#nodeList.lists,
       subscribe: onChange => {

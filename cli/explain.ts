@@ -47,7 +47,8 @@ const ownWord = (node: NodeDetail, at: string): string => {
     node.cloudCutSince === null
       ? 'no trouble with its cloud link'
       : `cloud link cut ${sinceText(node.cloudCutSince, at)}`
-  return `${ageText(node.recordAgeSeconds)} old; kubelet ${node.kubelet}, ${cloud}`
+  const why = node.kubeletReason === null ? '' : ` (${node.kubeletReason})`
+  return `${ageText(node.recordAgeSeconds)} old; kubelet ${node.kubelet}${why}, ${cloud}`
 }
 
 const peerLine = ({ peer }: NodeDetail, ownSet: string | null): string => {

@@ -84,6 +84,7 @@ const noteOf = (node: NodeStatus, at: string): string => {
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
   if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')
     notes.push(node.probe.vote === 'down' ? node.probe.reason : `not looked: ${node.probe.reason}`)
+  if (node.kubeletReason !== null) notes.push(`kubelet ${node.kubelet}: ${node.kubeletReason}`)
   if (node.lastWrite !== null && node.verdict === 'unhealthy')
     notes.push(
       `written by ${node.lastWrite.by} ${ageText(secondsSince(node.lastWrite.at, at))} ago`,

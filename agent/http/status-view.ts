@@ -119,6 +119,8 @@ export interface NodeStatus {
   readonly recordAgeSeconds: number | null
   /** What the node says of its kubelet. */
   readonly kubelet: 'well' | 'bad' | 'unknown'
+  /** Why the own kubelet is not well, in words; null when it is, and for other nodes: their own agents know. */
+  readonly kubeletReason: string | null
   /** Since when the node says that it does not reach the apiserver; null when it does, or says nothing. */
   readonly cloudCutSince: string | null
   /** Null for the own node. */

@@ -35,6 +35,8 @@ export interface NodeScene {
   readonly engine: EngineStatus
   readonly writer: Pick<Writer, 'nextWrite' | 'fight' | 'heldUntil'>
   readonly times: Times
+  /** What the own kubelet last answered, in words; empty when it is well. */
+  readonly ownKubelet: string
 }
 
 const MILLIONTHS = 1_000_000
@@ -226,6 +228,7 @@ const statusFrom = (scene: NodeScene, opinion: Opinion): NodeStatus => {
     probe: probeOf(scene, index),
     recordAgeSeconds: times.age(state.table.producedAt[index]!),
     kubelet: kubeletOf(state.table.flags[index]!),
+    kubeletReason: opinion.isSelf && scene.ownKubelet !== '' ? scene.ownKubelet : null,
     cloudCutSince: times.iso(opinion.cloudCutAt),
     peer: opinion.isSelf ? null : peerOf(scene, index),
     vouch: vouchOf(scene, index),

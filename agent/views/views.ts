@@ -26,6 +26,8 @@ export interface ViewSeams extends Pick<Views, 'subscribe' | 'setVerbosity'> {
   readonly keys: Pick<KeyKeeper, 'ring' | 'problem'>
   readonly writer: Pick<Writer, 'nextWrite' | 'fight' | 'heldUntil'>
   readonly detector: () => Detector | undefined
+  /** What the own kubelet last answered, in words; empty when it is well. */
+  readonly ownKubelet: () => string
   /** get-node-list and vote. */
   readonly stages: () => readonly [StageStatus, StageStatus]
   readonly watchLists: () => number
@@ -158,6 +160,7 @@ const sceneOf = ({ o, seams }: Parts): NodeScene | undefined => {
     writer,
     engine: detector.engine.status(),
     times: timesOf(seams.clock),
+    ownKubelet: seams.ownKubelet(),
   }
 }
 

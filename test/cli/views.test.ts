@@ -80,6 +80,11 @@ const heldNode = nodeFixture(4, {
   nextWrite: { what: 'annotation nodeunhealth=yes', by: 'node-5', ownRank: 1, inSeconds: null },
 })
 
+const portless = {
+  kubelet: 'unknown',
+  kubeletReason: 'connection refused, and it never answered (healthzPort: 0?)',
+} as const
+
 const brakeOn = { isOn: true, unhealthy: 3, limit: 2 }
 const plain = (_colour: string, text: string): string => text
 
@@ -127,6 +132,11 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
   t.match(
     statusText({ ...statusFixture(), keys: rotating }, plain),
     /\n! key set 1a2b3c4d is shared by 2 of \d+ members\n/,
+  )
+  t.match(
+    statusText(statusFixture({ 1: portless }), plain),
+    /\nnode-1 .* kubelet unknown: connection refused, and it never answered \(healthzPort: 0\?\)\n/,
+    'FA18: why nothing is said of the own kubelet',
   )
   t.match(statusText({ ...statusFixture(), nodes: [] }, plain), /\nno nodes; disruption normal\n$/)
   t.end()
@@ -232,6 +242,11 @@ t.test('explain: every class has a first line that says it', t => {
     /looks dead .*, but that is not final yet; what holds it: hold, no-quorum\.$/,
   )
   t.match(explained({ ...nodeFixture(1), voters: [] }), /own probes {3}this is the own node/)
+  t.match(
+    explained({ ...nodeFixture(1, portless), voters: [] }),
+    /kubelet unknown \(connection refused, and it never answered \(healthzPort: 0\?\)\), no trouble/,
+    'FA18: and why nothing is said of its kubelet',
+  )
   t.end()
 })
 

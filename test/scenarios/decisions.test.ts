@@ -93,6 +93,24 @@ t.test('a sick kubelet: its own word, and the votes of the others', async t => {
   }
 })
 
+t.test('FA18: why a kubelet is unknown stands in the status of its own node', async t => {
+  await scenario(t, { what: 'no healthz port', size: 3, seed: 27 }, async world => {
+    world.machine(1).kubelet = 'portless'
+    await world.settled()
+    const views = world.indices.map(index => world.machine(index).agent!.views.node('n1')!)
+    t.strictSame(
+      views.map(({ kubelet, verdict }) => [kubelet, verdict]),
+      world.indices.map(() => ['unknown', 'healthy']),
+    )
+    t.strictSame(
+      views.map(({ kubeletReason }) => kubeletReason),
+      [null, 'connection refused, and it never answered (healthzPort: 0?)', null],
+      'others know that it says nothing, not why',
+    )
+    t.equal(world.machine(0).agent!.views.node('n0')!.kubeletReason, null, 'one that is well')
+  })
+})
+
 t.test('C13: the roster changes while a node is down', async t => {
   await scenario(t, { what: 'added', size: 4, seed: 24 }, async world => {
     await world.settled()

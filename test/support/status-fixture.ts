@@ -64,6 +64,7 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
         },
   recordAgeSeconds: number === 1 ? 0 : 2,
   kubelet: 'well',
+  kubeletReason: null,
   cloudCutSince: null,
   peer:
     number === 1
