@@ -31,10 +31,14 @@ const LOOK_EVERY_MS = 2_000
 /** The apiserver's `Date` may have been on its way for as long as a request may take. */
 const SERVER_LAG_MS = 20_000
 /**
- * What others say tells of the last suspension for so long. So neither a member that lies nor an apiserver whose clock
- * jumps can keep this agent from ever speaking.
+ * What others say, and a wall clock that somebody sets, tells of the last suspension for so long. So neither a member that
+ * lies, nor a forged time server, can keep this agent from ever speaking.
  */
 const SAME_MS = 60_000
+/** So many times in a row the apiserver is believed sooner, while a minute went by for itself: then it is its clock that jumps. */
+const SOONER = 3
+/** After so long without any sign it is believed as readily as at first. */
+const CALM_MS = 10 * SAME_MS
 
 /**
  * Notices that this process, or its machine, stood still for a while: who did knows nothing of the present. To be
@@ -50,6 +54,9 @@ export class SuspensionWatch {
   /** How far the apiserver's clock was ahead of the boot clock at most. */
   #serverAheadMs: number | undefined
   #resumedAt = -Infinity
+  #sooner = 0
+  /** The next jump of the apiserver's clock is that of a suspension that something else gave away. */
+  #isExplained = false
   #count = 0
   #cancel: () => void = () => undefined
 
@@ -120,17 +127,30 @@ export class SuspensionWatch {
     const seen = this.#read()
     this.#seen = seen
     const sleptMs = seen.boot - seen.now
+    const wallMs = seen.wall - last.wall - (seen.boot - last.boot)
     const signs: readonly [SuspensionSign, number][] = [
       ['late', Math.max(lateMs, seen.now - last.now - LOOK_EVERY_MS)],
       ['slept', sleptMs - this.#sleptMs],
-      ['wall-clock', seen.wall - last.wall - (seen.boot - last.boot)],
+      ['wall-clock', this.#isSame ? 0 : wallMs],
     ]
     const found = signs.find(([, ms]) => ms > SUSPENDED_MS)
     const serverMs = this.#lookAtServer(seen.boot)
     if (found !== undefined) {
       this.#sleptMs = sleptMs
       this.#resume(...found)
-    } else if (serverMs > SERVER_LAG_MS && !this.#isSame) this.#resume('apiserver', serverMs)
+    } else if (serverMs > SERVER_LAG_MS && this.#isAnother(serverMs)) {
+      this.#resume('apiserver', serverMs)
+    }
+  }
+
+  /** Not the last suspension, by the apiserver's own clock: a VM may be paused twice in what is a minute to itself. */
+  #isAnother(serverMs: number): boolean {
+    const sinceMs = this.#seams.clock.now() - this.#resumedAt
+    if (sinceMs >= CALM_MS) this.#sooner = 0
+    if (sinceMs >= SAME_MS) return true
+    const isExplained = this.#isExplained
+    this.#isExplained = false
+    return !isExplained && sinceMs + serverMs >= SAME_MS && this.#sooner++ < SOONER
   }
 
   /** By how much more its clock went on than ever before; a boot clock goes on while a machine sleeps. */
@@ -146,6 +166,8 @@ export class SuspensionWatch {
   #resume(sign: SuspensionSign, ms: number | undefined): void {
     this.#count++
     this.#resumedAt = this.#seams.clock.now()
+    // The boot clock goes on while a process is stopped or a machine sleeps: then the apiserver's does not jump.
+    this.#isExplained = sign === 'peers' || sign === 'wall-clock'
     this.#seams.log.warn('this agent was suspended: it looks and listens anew', { sign, ms })
     this.#seams.onResume()
   }

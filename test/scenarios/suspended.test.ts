@@ -98,3 +98,28 @@ for (const awayMs of [10_000, 45_000, AWAY_MS])
       })
     },
   )
+
+t.test('FA10: who sets the clocks of all nodes again and again hides no death', async t => {
+  const attacks: readonly (readonly [string, (world: World, step: number) => void])[] = [
+    ['all at once', world => world.machines.forEach(({ wall }) => (wall.offsetMs += 30_000))],
+    ['in turn', (world, step) => void (world.machine(step % size).wall.offsetMs += 30_000)],
+    [
+      'to and fro',
+      (world, step) => {
+        for (const { wall } of world.machines) wall.offsetMs += step % 3 === 2 ? -60_000 : 30_000
+      },
+    ],
+  ]
+  for (const [what, attack] of attacks) {
+    await scenario(t, { what, size, seed: 77 }, async world => {
+      await world.settled()
+      world.crash(4)
+      let found: number | undefined
+      for (let step = 0; step < 36 && found === undefined; step++) {
+        attack(world, step)
+        found = await world.until(() => world.condemned().length > 0, 5_000)
+      }
+      t.strictSame(world.condemned(), ['n4'], `${what}: it is marked all the same`)
+    })
+  }
+})
