@@ -4,8 +4,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 
 const HEARTBEAT_MS = 15_000
-/** A client that leaves this much unread is closed: it comes back and gets a fresh snapshot. */
-const MAX_UNREAD_BYTES = 1_048_576
+const MAX_UNREAD_BYTES = 4 << 20
 const MAX_CLIENTS = 32
 
 /** One server-sent event. */
@@ -14,6 +13,16 @@ export interface StreamEvent {
   readonly id: number
   /** JSON on one line. */
   readonly data: string
+}
+
+interface StreamOptions {
+  /**
+   * How many bytes all clients together may leave unread. Beyond it the one that leaves most is closed: it comes back and
+   * gets a fresh snapshot. @default 4 MiB
+   */
+  readonly maxUnread?: number
+  /** Each event takes the place of the one before: who has not read that one does without this. @default false */
+  readonly isWhole?: boolean
 }
 
 /** Clients that are told of every change. */
@@ -29,11 +38,11 @@ export interface EventStream {
 const textOf = ({ event, id, data }: StreamEvent): string =>
   `event: ${event}\nid: ${id}\ndata: ${data}\n\n`
 
-/** A set of event streams with heartbeats and a bound on what a slow client may leave unread. */
+/** A set of event streams with heartbeats and a bound on what slow clients may leave unread. */
 export const makeEventStream = (
   clock: Clock,
   log: Logger,
-  maxUnread = MAX_UNREAD_BYTES,
+  { maxUnread = MAX_UNREAD_BYTES, isWhole = false }: StreamOptions = {},
 ): EventStream => {
   const clients = new Set<ServerResponse>()
   let cancelHeartbeat: (() => void) | undefined
@@ -44,19 +53,27 @@ export const makeEventStream = (
     cancelHeartbeat?.()
     cancelHeartbeat = undefined
   }
-  const write = (client: ServerResponse, text: string): void => {
-    // What the kernel took counts as read; the rest waits in our memory.
-    if (client.writableLength + text.length > maxUnread && client.writableLength > 0) {
-      log.warn('event stream closed: its client does not read', { unread: client.writableLength })
-      drop(client)
-      client.destroy()
-      return
+  /** What the kernel took counts as read; the rest waits in our memory. */
+  const makeRoom = (bytes: number): void => {
+    for (;;) {
+      const slowest = [...clients].sort((a, b) => b.writableLength - a.writableLength)
+      const unread = slowest.reduce((sum, { writableLength }) => sum + writableLength, 0)
+      const [first] = slowest
+      if (first === undefined || unread === 0 || unread + bytes <= maxUnread) return
+      log.warn('event stream closed: its client does not read', { unread: first.writableLength })
+      drop(first)
+      first.destroy()
     }
-    client.write(text)
+  }
+  const write = (text: string, to: readonly ServerResponse[]): void => {
+    for (const client of to) {
+      makeRoom(text.length)
+      if (clients.has(client)) client.write(text)
+    }
   }
   const beat = (): void => {
     cancelHeartbeat = clock.after(HEARTBEAT_MS, () => {
-      for (const client of clients) write(client, ': still here\n\n')
+      write(': still here\n\n', [...clients])
       if (clients.size > 0) beat()
     })
   }
@@ -75,12 +92,12 @@ export const makeEventStream = (
       response.on('close', () => drop(response))
       clients.add(response)
       if (cancelHeartbeat === undefined) beat()
-      response.write(textOf(first))
+      write(textOf(first), [response])
       return true
     },
     send: event => {
-      const text = textOf(event)
-      for (const client of clients) write(client, text)
+      const readers = [...clients].filter(client => !isWhole || client.writableLength === 0)
+      write(textOf(event), readers)
     },
     close: () => {
       for (const client of clients) client.end()

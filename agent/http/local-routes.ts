@@ -99,16 +99,16 @@ export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): 
   app.all('/localinfo', (request, response) => {
     const interest = queryOf(request).get('interest')
     if (interest !== null) views.setInterest(interest.split(',').filter(name => name !== ''))
-    if (!wantsStream(request)) {
-      const body = localInfo.body()
-      response.setHeader('Content-Type', 'text/plain; charset=utf-8')
-      response.setHeader('Content-Length', body.length)
-      response.end(body)
-      return
+    if (wantsStream(request)) {
+      tellChanges()
+      const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
+      if (localStream.open(response, first)) return
+      // Whoever holds all streams takes none of what stands in them from the others: they ask again.
     }
-    tellChanges()
-    const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
-    if (!localStream.open(response, first)) sendText(response, 503, 'too many streams')
+    const body = localInfo.body()
+    response.setHeader('Content-Type', 'text/plain; charset=utf-8')
+    response.setHeader('Content-Length', body.length)
+    response.end(body)
   })
   app.get('/status', (request, response) => {
     const name = queryOf(request).get('node')

@@ -20,7 +20,7 @@ export interface StatusFeed {
 
 /** A feed whose events are whole views: a reader needs no memory, and a lost event loses nothing. */
 export const makeStatusFeed = (views: Views, clock: Clock, log: Logger): StatusFeed => {
-  const stream = makeEventStream(clock, log, 8 * 1_048_576)
+  const stream = makeEventStream(clock, log, { isWhole: true })
   let id = 0
   let isSoon = false
   let cancel: (() => void) | undefined

@@ -276,6 +276,20 @@ t.test(
   },
 )
 
+t.test('who holds all streams takes nothing from those that come later', async t => {
+  const { views, port } = await startLocal(t, new FakeClock(), 'omit')
+  views.setLocal({ n4: true })
+  const held = Array.from({ length: 32 }, () => openStream(port, '/localinfo?stream=1'))
+  for (const stream of held) await stream.until(() => stream.events().length === 1)
+  views.setLocal({ n4: false })
+  t.match(await ask(port, '/localinfo?stream=1'), {
+    status: 200,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    text: '{"n4":{"Normal":false,"Hamc":""}}\n',
+  })
+  for (const stream of held) stream.destroy()
+})
+
 t.test('FA9: the stream tells every change, also across changes of the roster', async t => {
   const { views, port, listener } = await startLocal(t, new FakeClock(), 'omit')
   views.setLocal({ n4: true, n5: true })
@@ -300,24 +314,29 @@ t.test('FA9: the stream tells every change, also across changes of the roster', 
   await listener.close()
 })
 
+/** A client of a stream; one that does not read has all that was written still to come. */
+const streamClient = (writableLength: number, reads = true) => ({
+  writableLength,
+  destroyed: false,
+  got: [] as string[],
+  writeHead: () => undefined,
+  on: () => undefined,
+  write(text: string) {
+    this.got.push(text)
+    if (!reads) this.writableLength += text.length
+  },
+  end: () => undefined,
+  destroy() {
+    this.destroyed = true
+    this.writableLength = 0
+  },
+})
+
 t.test('a stream whose client does not read is closed, the others go on', t => {
   const log = recordingLog()
   const clock = new FakeClock()
-  const stream = makeEventStream(clock, log, 100)
-  const client = (writableLength: number) => ({
-    writableLength,
-    destroyed: false,
-    got: [] as string[],
-    writeHead: () => undefined,
-    on: () => undefined,
-    write(text: string) {
-      this.got.push(text)
-    },
-    end: () => undefined,
-    destroy() {
-      this.destroyed = true
-    },
-  })
+  const stream = makeEventStream(clock, log, { maxUnread: 100 })
+  const client = streamClient
   const slow = client(90)
   const quick = client(0)
   const first = { event: 'snapshot', id: 1, data: '{}' }
@@ -333,6 +352,39 @@ t.test('a stream whose client does not read is closed, the others go on', t => {
   t.equal(clock.waiting, 0)
   t.end()
 })
+
+t.test(
+  'streams that nobody reads take so much memory together, however many changes there are',
+  t => {
+    for (const isWhole of [false, true]) {
+      const log = recordingLog()
+      const stream = makeEventStream(new FakeClock(), log, { maxUnread: 100_000, isWhole })
+      const slow = Array.from({ length: 30 }, () => streamClient(0, false))
+      const quick = streamClient(0)
+      const event = (id: number) => ({ event: 'change', id, data: 'x'.repeat(2_000) })
+      for (const client of [...slow, quick]) t.ok(stream.open(client as never, event(0)))
+      let most = 0
+      for (let id = 1; id <= 1_000; id++) {
+        stream.send(event(id))
+        most = Math.max(
+          most,
+          slow.reduce((sum, { writableLength }) => sum + writableLength, 0),
+        )
+      }
+      t.ok(most <= 100_000, `${most} bytes`)
+      t.equal(quick.got.length, 1_001, 'who reads misses nothing')
+      t.equal(quick.destroyed, false)
+      if (isWhole) {
+        t.ok(slow.every(({ got, destroyed }) => got.length === 1 && !destroyed))
+        slow[0]!.writableLength = 0
+        stream.send(event(1_001))
+        t.match(slow[0]!.got, { length: 2 }, 'a whole view waits until the one before is read')
+      } else t.ok(slow.every(({ destroyed }) => destroyed))
+      stream.close()
+    }
+    t.end()
+  },
+)
 
 t.test('/status: the zone, one node with its voters, and a stream of whole views', async t => {
   const clock = new FakeClock()
