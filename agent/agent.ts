@@ -4,13 +4,13 @@ import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import { reasonOf } from '../core/errors.js'
 import type { KubeApi } from './ports/kube-api.js'
-import type { PluginSeams, SelfReport } from '../plugins/seams.js'
+import type { SelfReport } from '../plugins/seams.js'
 import { makeSelfReport, type SelfReporter } from './check/self-report.js'
 import type { LoopLag } from './check/loop-lag.js'
 import { ApiBackoff } from './api-backoff.js'
 import { makeApiCheck, watchCloudLink, type CloudLink } from './cloud-link.js'
 import { Tally } from './counts.js'
-import { makeDetector, type Detector } from './detector.js'
+import { makeDetector, type Detector, type ProbeSeams } from './detector.js'
 import { makeKeyKeeper, type KeyKeeper } from './keys.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { Transport } from './commun/transport.js'
@@ -42,7 +42,7 @@ export interface AgentSeams {
   readonly kube: KubeApi
   readonly transport: Transport
   readonly folder: StateFolder
-  readonly probes: Omit<PluginSeams, 'selfReport'>
+  readonly probes: ProbeSeams
   readonly loopLag?: LoopLag | undefined
   readonly version: string
   /** klog's verbosity, 0 to 10. */

@@ -2,6 +2,7 @@
 import type { Target } from '../core/check.js'
 import type { Clock } from '../core/clock.js'
 import type { NodeName } from '../core/ids.js'
+import { isLoopback } from '../core/loopback.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import type { Roster } from '../core/roster.js'
@@ -26,6 +27,12 @@ import type { AgentOptions } from './options/agent-options.js'
 import type { VoteOutcome } from './stages/vote.js'
 import type { ResultStore, ZoneState } from './store.js'
 
+/** The ways to a node. */
+export interface ProbeSeams extends Omit<PluginSeams, 'selfReport'> {
+  /** Whether a connection to this address would end on our own machine. @default never */
+  readonly isOwnAddress?: (address: string) => boolean
+}
+
 /** The world as the detector sees it. */
 export interface DetectorSeams {
   readonly clock: Clock
@@ -33,7 +40,7 @@ export interface DetectorSeams {
   readonly log: Logger
   readonly store: ResultStore
   readonly transport: Transport
-  readonly probes: Omit<PluginSeams, 'selfReport'>
+  readonly probes: ProbeSeams
   readonly loopLag?: LoopLag | undefined
   /** Of the last life; undefined on a node without memory. */
   readonly savedHeartbeat: number | undefined
@@ -323,6 +330,11 @@ class ZoneDetector implements Detector {
     this.engine.setOwnFlags(flags, cloudCutAt ?? -Infinity)
   }
 
+  /** A whole zone on one machine's loopback is a demo: there these addresses do tell nodes apart. */
+  #isOwnAddress(address: string, own: string): boolean {
+    return !isLoopback(own) && this.#seams.probes.isOwnAddress?.(address) === true
+  }
+
   /** What an answer from this target's address is worth: an address is not a node. */
   #creditOf({ name, address }: Target): Credit {
     const { roster, producedAt } = this.engine.table
@@ -335,8 +347,8 @@ class ZoneDetector implements Detector {
     const who = signerIndex === undefined ? undefined : roster.members[signerIndex]!.name
     const identity =
       who === name ? 'itself' : who !== undefined && sharers.includes(who) ? 'sharer' : 'another'
-    const signedBy =
-      address === own.address ? 'own' : typeof signer === 'bigint' ? identity : signer
+    const isOwn = address === own.address || this.#isOwnAddress(address, own.address)
+    const signedBy = isOwn ? 'own' : typeof signer === 'bigint' ? identity : signer
     const speaks = this.#seams.clock.now() - producedAt[index]! < this.#o.recordTtlMs
     const vote = voteFor({ signedBy, isShared: sharers.length > 0, speaks })
     const elsewhere = `${who ?? 'another agent'} answers at its address ${address}`

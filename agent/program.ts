@@ -13,6 +13,7 @@ import { makeHttpGet } from './adapters/http-get.js'
 import { makeHttpTransport } from './adapters/http-transport.js'
 import { makeLoopLag } from './adapters/loop-lag.js'
 import { netDial } from './adapters/net-dial.js'
+import { makeOwnAddresses } from './adapters/own-addresses.js'
 import { makeAgent, type Agent, type Home } from './agent.js'
 import { LOCAL_LIMITS, PEER_LIMITS } from './http/limits.js'
 import { makeLocalApp } from './http/local-routes.js'
@@ -70,7 +71,10 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
     kube: makeKubeApi(credentials, { clock, random, log }),
     transport: makeHttpTransport(),
     folder: openStateFolder(options.stateDir, log),
-    probes: { dial: netDial, http, readFile: path => readFile(path, 'utf8') },
+    probes: {
+      ...{ dial: netDial, http, readFile: path => readFile(path, 'utf8') },
+      isOwnAddress: makeOwnAddresses(clock),
+    },
   })
   const { views, inbox, home } = agent
 

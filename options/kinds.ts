@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isIP } from 'node:net'
+import { canonicalAddress } from '../core/address.js'
 import { parseNodeName, type NodeName } from '../core/ids.js'
 
 /**
@@ -104,7 +104,10 @@ export const boolean: Kind<boolean> = {
 export const address: Kind<string> = {
   name: 'address',
   rule: 'must be an IPv4 or IPv6 address without brackets',
-  parse: text => (isIP(text) === 0 ? undefined : accept(text)),
+  parse: text => {
+    const address = canonicalAddress(text)
+    return address === undefined ? undefined : accept(address)
+  },
   format: value => value,
 }
 

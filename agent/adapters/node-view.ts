@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { canonicalAddress } from '../../core/address.js'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import { parseWith } from '../../core/parse.js'
@@ -80,9 +80,9 @@ const conditionOf = (raw: v.InferOutput<typeof conditionSchema>): NodeCondition 
  */
 export const parseNodeView = (raw: unknown): NodeView => {
   const { metadata, spec, status } = parseWith(nodeSchema, 'Node', raw)
-  const addresses = status.addresses.filter(
-    ({ type, address }) => type === 'InternalIP' && isIP(address) !== 0,
-  )
+  const internalIPs = status.addresses
+    .filter(({ type }) => type === 'InternalIP')
+    .flatMap(({ address }) => canonicalAddress(address) ?? [])
   const conditions = status.conditions.filter(({ type }) => KEPT_CONDITIONS.has(type))
   return Object.freeze({
     name: parseNodeName(metadata.name),
@@ -91,7 +91,7 @@ export const parseNodeView = (raw: unknown): NodeView => {
     labels: Object.freeze(metadata.labels),
     annotations: Object.freeze(keptAnnotations(metadata.annotations)),
     taints: Object.freeze(spec.taints.map(taintOf)),
-    internalIPs: Object.freeze(addresses.map(({ address }) => address)),
+    internalIPs: Object.freeze(internalIPs),
     conditions: Object.freeze(conditions.map(conditionOf)),
   })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import { BRIDGE, type World } from '../support/world.js'
 
 /** The cluster's Node object says that the node is there. */
 const moveTo = (world: World, index: number, address: string): void => {
@@ -36,6 +36,25 @@ t.test("FA6: a dead node does not live by a live node's address", async t => {
     t.equal(views.counts().configProblems, 1)
   })
 })
+
+for (const [what, addressIn] of [
+  ['loopback', () => '127.0.0.1'],
+  ['a bridge that every machine has', () => BRIDGE],
+  ["a live node's in other words", (world: World) => `::ffff:${world.machine(3).address}`],
+] as const)
+  t.test(`FA6: a dead node does not live by an address that is ${what}`, async t => {
+    await scenario(t, { what, size: 5, seed: 66 }, async world => {
+      await world.settled()
+      world.crash(4)
+      t.ok((await world.until(() => world.condemned().length > 0, 30_000)) !== undefined)
+      moveTo(world, 4, addressIn(world))
+      for (let step = 0; step < 12; step++) {
+        await world.run(10_000)
+        t.strictSame(world.condemned(), ['n4'], 'its mark stays, and nobody else gets one')
+        t.ok(world.allSee(4), 'nor does a service rely on it')
+      }
+    })
+  })
 
 t.test('FA6: who dies while its Node names a live address is found out', async t => {
   await scenario(t, { what: 'dies there', size: 5, seed: 62 }, async world => {

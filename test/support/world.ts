@@ -9,6 +9,7 @@ import { ZONE_CONFIG } from '../../agent/node-list/zone-config.js'
 import { ZONE_LABEL } from '../../agent/node-list/zone-rule.js'
 import { sleep, type Clock } from '../../core/clock.js'
 import type { HttpGet } from '../../core/dial.js'
+import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
 import { FakeClock, type Pace } from './fake-clock.js'
 import { FakeCluster } from './fake-cluster.js'
@@ -41,6 +42,12 @@ const memoryFolder = (files: Map<StateName, string>): StateFolder => ({
 
 /** How a kubelet is: it answers, says that it is bad, does not answer, or is well and has no healthz port. */
 type Health = 'well' | 'sick' | 'silent' | 'portless'
+
+/** The address of a container bridge, which every machine has for itself. */
+export const BRIDGE = '172.17.0.1'
+
+/** An IPv4 address written as IPv6, as it stands in a URL. */
+const mapped = (address: string): string => new URL(`http://[::ffff:${address}]`).hostname
 
 const isWell = (kubelet: Health): boolean => kubelet === 'well' || kubelet === 'portless'
 
@@ -235,6 +242,7 @@ export class World {
       probes: {
         dial: network.dial(address, () => !machine.isBlind),
         http: this.#httpOf(machine),
+        isOwnAddress: given => given === BRIDGE || isLoopback(given),
         readFile: async path => {
           const text = machine.files.get(path)
           if (text === undefined) throw new Error('no such file')
@@ -266,10 +274,12 @@ export class World {
 
   /** What a kubelet answers: its own node on loopback, others with 401 as one without TokenReview does. */
   #answerOf(asker: Machine, url: URL): number | undefined {
-    if (url.hostname === '127.0.0.1') {
+    if (url.hostname === '127.0.0.1' || url.hostname === BRIDGE) {
       return asker.kubelet === 'well' ? 200 : asker.kubelet === 'sick' ? 500 : undefined
     }
-    const target = this.machines.find(machine => machine.address === url.hostname)
+    const target = this.machines.find(({ address }) =>
+      [address, mapped(address)].includes(url.hostname),
+    )
     if (asker.isBlind || target === undefined) return undefined
     if (target.kubelet === 'silent') return target.impostor
     return 401
