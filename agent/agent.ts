@@ -189,7 +189,7 @@ class NodeAgent implements Agent {
   readonly home: Home
 
   readonly inbox: PeerInbox = {
-    isMember: address => this.#store.nodeList.current.roster?.indexOfAddress(address) !== undefined,
+    isMember: address => this.#store.nodeList.current.roster?.hasAddress(address) === true,
     maxBytes: route => this.#detector?.engine.maxBytes(route) ?? MAX_EARLY_BYTES,
     receive: (route, body, from) => {
       if (this.#detector === undefined) return NOT_READY

@@ -29,6 +29,8 @@ export interface Roster {
   indexOfId(id: bigint): number | undefined
   /** Undefined also where several members have this address: it does not tell who is there. */
   indexOfAddress(address: string): number | undefined
+  /** Whether any member has this address. */
+  hasAddress(address: string): boolean
   /** The other members that have this member's address; mostly nobody. */
   sharersOf(index: number): readonly NodeName[]
 }
@@ -65,6 +67,7 @@ export const makeRoster = (zone: ZoneName, self: NodeName, list: readonly Member
       const there = byAddress.get(address)
       return there?.length === 1 ? there[0] : undefined
     },
+    hasAddress: (address: string) => byAddress.has(address),
     sharersOf: (index: number) =>
       byAddress
         .get(members[index]!.address)!

@@ -42,14 +42,25 @@ const parseUnitName = (name: string): string => {
   )
 }
 
+/** Each Node is matched against each unit that its zone is not. */
+const MAX_UNITS = 256
+
+const parseUnitNames = (text: string): readonly string[] => {
+  const words = text.split(',').map(name => name.trim())
+  const names = [...new Set(words.filter(name => name !== ''))]
+  if (names.length > MAX_UNITS)
+    throw new InvalidInputError(
+      `ConfigMap ${UNIT_CONFIG}: check-units`,
+      `must list at most ${MAX_UNITS} label keys`,
+      names.length,
+    )
+  return names.map(parseUnitName)
+}
+
 /** @throws InvalidInputError that names ConfigMap, key, rule and value. */
 export const parseUnits = (data: Data): ZoneConfig['units'] => ({
   isOn: parseSwitch(`ConfigMap ${UNIT_CONFIG}: unit-internal-check`, data['unit-internal-check']),
-  names: (data['check-units'] ?? '')
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '')
-    .map(parseUnitName),
+  names: parseUnitNames(data['check-units'] ?? ''),
 })
 
 const zoneConfigSchema = v.object({

@@ -111,6 +111,7 @@ t.test('unit mode; D3, C8: an empty pick is only me, never everybody or nobody',
     ['on, no units named: only me', { 'unit-internal-check': 'true' }, ['u1']],
     ['in none of the named units: only me', { 'check-units': 'u1' }, ['u9']],
     ['one unit', { 'check-units': 'u1, u2' }, ['u1'], `u1=${UNIT},${NOT_MASTER}`],
+    ['a unit named twice', { 'check-units': 'u1,u1,' }, ['u1'], `u1=${UNIT},${NOT_MASTER}`],
     [
       'all shared units',
       { 'check-units': 'u2,u1' },
@@ -163,6 +164,22 @@ t.test('a broken ConfigMap keeps the last good one and says so, once', async t =
   world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'false' }, '3')
   t.strictSame(world.store.nodeList.current.problems, [], 'a good one clears it')
   t.strictSame(world.kube.selectors, [NOT_MASTER])
+})
+
+t.test('a ConfigMap without end keeps the last good one, too', async t => {
+  const world = await makeWorld(t)
+  noConfig(world.kube)
+  world.kube.showNodes('name:n1', [nodeView('n1')])
+  world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+  const units = Array.from({ length: 200_000 }, (_, i) => `u${i}`).join(',')
+  world.kube.showData('edge-health-config', { 'check-units': units }, '2')
+  t.strictSame(names(world), ['n1', 'n2'])
+  t.match(world.store.nodeList.current.problems, [
+    { problem: /check-units must list at most 256 label keys, got 200000$/ },
+  ])
+  world.kube.showData('edge-health-config', { 'unit-internal-check': 'x'.repeat(1 << 20) }, '3')
+  t.match(world.store.nodeList.current.problems, [{ problem: /^.{0,200}$/ }])
+  t.strictSame(names(world), ['n1', 'n2'])
 })
 
 t.test('broken from the start decides nothing, and the round says why', async t => {

@@ -191,6 +191,8 @@ t.test('a roster is the same on all agents, whatever the order of the list', t =
     { name: nameOf('c'), address: list[1]!.address },
   ])
   t.equal(twins.indexOfAddress(list[1]!.address), undefined, 'FA6: an address of two is nobody')
+  t.equal(twins.hasAddress(list[1]!.address), true, 'but members have it')
+  t.equal(twins.hasAddress('10.0.0.9'), false)
   t.strictSame(twins.sharersOf(twins.indexOf('b')!), ['c'])
   t.ok(Object.isFrozen(one) && Object.isFrozen(one.members))
   t.not(makeRoster(parseZoneName('y'), nameOf('a'), list).hash, one.hash, 'another zone')

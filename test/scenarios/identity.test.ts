@@ -32,6 +32,8 @@ t.test("FA6: a dead node does not live by a live node's address", async t => {
     const views = world.machine(0).agent!.views
     t.match(views.node('n4')!.probe, { reason: /n3 answers at its address|also that of n3/ })
     t.match(views.node('n3')!.probe, { vote: 'up' }, 'the one that signs there loses nothing')
+    const { inbox } = world.machine(0).agent!
+    t.ok(inbox.isMember(world.machine(3).address), 'nor its share of connections')
     t.match(views.zone().roster.trouble, /n3, n4 all have the InternalIP|n4, n3 all have/)
     t.equal(views.counts().configProblems, 1)
   })
