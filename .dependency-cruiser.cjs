@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: core ← vote, plugins, net, options, kube (which sees net) ← agent, sandbox, wrapper, grids ← cli. Imports go down only; each package has one owner folder.
+// Floors: core ← vote, plugins, net, options, kube (which sees net), controller (which sees kube) ← agent, sandbox, wrapper, grids ← cli. Imports go down only; each package has one owner folder.
 const only = (name, from, allowed) => ({
   name,
   severity: 'error',
@@ -37,7 +37,16 @@ module.exports = {
     only('wrapper-looks-down', '^wrapper/', '^(wrapper|kube|net|options|core)/'),
     only('wire-sees-core', '^wrapper/wire/', '^(wrapper/wire|core)/'),
     only('prune-sees-wire', '^wrapper/prune/', '^(wrapper/(prune|wire)|core)/'),
-    only('grids-look-down', '^grids/', '^(grids|kube|net|options|core)/'),
+    only(
+      'controller-sees-kube-client',
+      '^controller/',
+      '^((controller|core)/|kube/(client/|[^/]+$))',
+    ),
+    only(
+      'grids-look-down',
+      '^grids/',
+      '^((grids|controller|net|options|core)/|kube/(client/|[^/]+$))',
+    ),
     only('grids-model-sees-core', '^grids/model/', '^(grids/model|core)/'),
     {
       name: 'grids-model-is-pure',
@@ -48,7 +57,7 @@ module.exports = {
     only(
       'cli-never-sees-test',
       '^cli/',
-      '^(cli|agent|sandbox|wrapper|grids|kube|net|plugins|vote|options|core)/',
+      '^(cli|agent|sandbox|wrapper|grids|controller|kube|net|plugins|vote|options|core)/',
     ),
     {
       name: 'rules-are-pure',

@@ -21,6 +21,7 @@ const sourceFolders = [
   'agent',
   'sandbox',
   'wrapper',
+  'controller',
   'grids',
   'cli',
 ]

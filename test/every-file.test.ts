@@ -15,6 +15,7 @@ for (const folder of [
   'agent',
   'sandbox',
   'wrapper',
+  'controller',
   'grids',
 ]) {
   for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {

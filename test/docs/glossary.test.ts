@@ -21,6 +21,8 @@ const programs = [
   'options',
   'agent',
   'wrapper',
+  'controller',
+  'grids',
   'cli',
 ]
 const code = programs
