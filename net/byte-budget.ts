@@ -35,10 +35,17 @@ export interface ByteHold {
   free(): void
 }
 
+/** A body that is being buffered. */
+interface Body {
+  held: number
+  isEnded: boolean
+  readonly end: () => void
+}
+
 /** Bounds the memory for bodies that others send, however many send at once. */
 export class ByteBudget {
   readonly #limits: ByteLimits
-  readonly #bySource = new Map<string, number>()
+  readonly #bySource = new Map<string, Set<Body>>()
   #held = 0
 
   constructor(limits: ByteLimits) {
@@ -50,30 +57,52 @@ export class ByteBudget {
     return this.#held
   }
 
-  /** Begin to buffer a body; `free` must follow, whatever becomes of it. */
-  open({ key, isMember }: Source): ByteHold {
+  /**
+   * Begin to buffer a body; `free` must follow, whatever becomes of it. Of one source whose share is used up the largest
+   * body gives way to smaller ones, so that nobody who sends from a member's address keeps its short messages out.
+   * @param onEvicted it gave way: its sender is to be disconnected. @default nothing happens before its next byte
+   */
+  open({ key, isMember }: Source, onEvicted: () => void = () => undefined): ByteHold {
     const { total, perSource, reserved = 0 } = this.#limits
     const limit = isMember ? total : total - reserved
-    let own = 0
+    const bodies = this.#bySource.get(key) ?? new Set()
+    this.#bySource.set(key, bodies)
+    const body: Body = { held: 0, isEnded: false, end: onEvicted }
+    bodies.add(body)
     return {
       take: bytes => {
-        const ofSource = this.#bySource.get(key) ?? 0
-        if (ofSource + bytes > perSource || this.#held + bytes > limit)
+        if (!body.isEnded) this.#makeRoom(bodies, body, bytes)
+        if (body.isEnded || sumOf(bodies) + bytes > perSource || this.#held + bytes > limit)
           throw new OverBudgetError(key, bytes)
-        this.#add(key, bytes)
-        own += bytes
+        body.held += bytes
+        this.#held += bytes
       },
       free: () => {
-        this.#add(key, -own)
-        own = 0
+        this.#drop(body)
+        bodies.delete(body)
+        if (bodies.size === 0 && this.#bySource.get(key) === bodies) this.#bySource.delete(key)
       },
     }
   }
 
-  #add(key: string, bytes: number): void {
-    this.#held += bytes
-    const next = (this.#bySource.get(key) ?? 0) + bytes
-    if (next > 0) this.#bySource.set(key, next)
-    else this.#bySource.delete(key)
+  #makeRoom(bodies: ReadonlySet<Body>, body: Body, bytes: number): void {
+    while (sumOf(bodies) + bytes > this.#limits.perSource) {
+      const largest = [...bodies].reduce((most, next) => (next.held > most.held ? next : most))
+      if (largest.held <= body.held + bytes) return
+      this.#drop(largest)
+      largest.end()
+    }
   }
+
+  #drop(body: Body): void {
+    this.#held -= body.held
+    body.held = 0
+    body.isEnded = true
+  }
+}
+
+const sumOf = (bodies: ReadonlySet<Body>): number => {
+  let sum = 0
+  for (const { held } of bodies) sum += held
+  return sum
 }

@@ -72,7 +72,7 @@ export const makePeerApp = ({ inbox, clock, log }: PeerSeams): Express => {
     response: Response,
     length: number,
   ): Promise<Uint8Array | undefined> => {
-    const hold = bodies.open(sourceOf(request))
+    const hold = bodies.open(sourceOf(request), () => void request.destroy())
     try {
       // The connection must live on for the answer.
       const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>

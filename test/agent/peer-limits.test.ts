@@ -105,6 +105,25 @@ t.test('FA5: who holds connections at a member’s own address does not shut it 
   t.equal(await world.ask(MEMBER, '/v1/gossip', whole), 200)
 })
 
+t.test('who holds large bodies at a member’s own address does not shut it out', async t => {
+  const world = await start(t)
+  const part = (bytes: number): string =>
+    `POST /v1/gossip HTTP/1.1\r\nHost: a\r\nContent-Length: ${MAX_BODY}\r\n\r\n${'x'.repeat(bytes)}`
+  const held: Socket[] = []
+  for (let i = 0; i < 3; i++) held.push(await world.connect(MEMBER, part(600_000)))
+  // Whatever is left is filled in small steps.
+  for (let i = 0; i < 8; i++) {
+    const filler = await world.connect(MEMBER, part(1))
+    held.push(filler)
+    for (let step = 0; step < 12 && !filler.destroyed; step++) {
+      filler.write('x'.repeat(4_095))
+      await settle()
+    }
+  }
+  for (let i = 0; i < 20; i++) t.equal(await world.ask(MEMBER, '/v1/gossip', whole), 200)
+  t.equal(world.received.length, 20)
+})
+
 t.test('FA5: signs of life have a rate; strangers use up their own', async t => {
   const world = await start(t)
   const statuses: number[] = []

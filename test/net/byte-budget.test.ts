@@ -25,10 +25,35 @@ t.test('FW5: the total holds, whatever is sent at once', async t => {
   t.equal(budget.held, 0)
 })
 
+t.test('of one source the largest body gives way to smaller ones', async t => {
+  const budget = new ByteBudget({ total: 30, perSource: 10 })
+  const evicted: string[] = []
+  const open = (name: string) => budget.open(member('m'), () => evicted.push(name))
+  const [large, middle, small] = [open('large'), open('middle'), open('small')] as const
+  large.take(6)
+  middle.take(4)
+  t.throws(() => middle.take(3), full, 'who would be the largest himself')
+  small.take(2)
+  t.strictSame(evicted, ['large'])
+  t.equal(budget.held, 6)
+  t.throws(() => large.take(1), full, 'it is over')
+  large.free()
+  t.equal(budget.held, 6, 'nothing is given back twice')
+  budget.open(member('n')).take(10)
+  t.equal(budget.held, 16, 'others have their own')
+  small.free()
+  middle.free()
+  t.equal(budget.held, 10)
+  const quiet = budget.open(stranger('s'))
+  quiet.take(10)
+  budget.open(stranger('s')).take(1)
+  t.throws(() => quiet.take(1), full)
+})
+
 t.test('FA23: one source has its share, strangers leave what is reserved for members', async t => {
   const budget = new ByteBudget({ total: 10, perSource: 4, reserved: 3 })
   budget.open(stranger('a')).take(4)
-  t.throws(() => budget.open(stranger('a')).take(1), full, 'over all bodies of a source')
+  t.throws(() => budget.open(stranger('a')).take(4), full, 'over all bodies of a source')
   budget.open(stranger('b')).take(3)
   t.throws(() => budget.open(stranger('c')).take(1), full, 'strangers have had theirs')
   const known = budget.open(member('m'))
