@@ -4,7 +4,7 @@ import { freeze } from '../../core/json.js'
 import { parseWith } from '../../core/parse.js'
 import type { ChildKind, Grid, Json } from './grid.js'
 import { objectText } from './parse.js'
-import { UNIT_LABEL } from './words.js'
+import { GONE_ANNOTATION, UNIT_LABEL } from './words.js'
 
 /** Who wrote which fields of an object, as the apiserver keeps account. */
 export interface ManagedFields {
@@ -119,4 +119,10 @@ export const unitOfLive = (
   if (label !== undefined) return label
   if (source.by !== 'label-value') return undefined
   return (live.spec as Pods).template?.spec?.nodeSelector?.[source.key]
+}
+
+/** Since when a child's unit is gone, in epoch ms, as was written down on it; undefined where nothing good was. */
+export const goneSinceOf = ({ annotations }: LiveChild): number | undefined => {
+  const at = Date.parse(annotations[GONE_ANNOTATION] ?? '')
+  return Number.isNaN(at) ? undefined : at
 }

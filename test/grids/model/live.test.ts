@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { parseLiveChild, unitOfLive } from '../../../grids/model/live.js'
+import { goneSinceOf, parseLiveChild, unitOfLive } from '../../../grids/model/live.js'
 
 const META = { name: 'web-north', namespace: 'default', uid: 'u', resourceVersion: '7' }
 const live = (more: object, meta: object = {}) =>
@@ -58,5 +58,16 @@ t.test('whose unit it is', t => {
   t.equal(unitOfLive(site, live({})), undefined)
   t.equal(unitOfLive(site, live({ spec: { template: {} } })), undefined)
   t.equal(unitOfLive({ source: { by: 'node-unit', names: undefined } }, live(pods)), undefined)
+  t.end()
+})
+
+t.test("since when a unit is gone survives the controller's restart on the child", t => {
+  const gone = (at?: string) =>
+    goneSinceOf(
+      live({}, { annotations: at === undefined ? {} : { 'edge-health/unit-gone-since': at } }),
+    )
+  t.equal(gone('2026-01-01T00:00:00Z'), Date.UTC(2026, 0, 1))
+  t.equal(gone('yesterday'), undefined)
+  t.equal(gone(), undefined)
   t.end()
 })
