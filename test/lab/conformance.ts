@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance rows on a real apiserver and on the embedded one, side by side.
+// The conformance rows, and the client's scenes, on a real apiserver and on the embedded one, side by side.
 import { systemClock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
 import { startApi } from '../../sandbox/api/server.js'
 import { type Reason, REASONS } from '../sandbox/conformance-reasons.js'
 import { rows } from '../sandbox/conformance-rows.js'
+import { playScene, sceneNames, type SceneServer } from '../support/client-scenes.js'
 import { runRow, type Judged } from '../support/conformance.js'
 import type { ControlPlane } from './control-plane/control-plane.js'
 
@@ -28,6 +29,20 @@ const runAll = async (judged: Omit<Judged, 'id'>, signal: AbortSignal): Promise<
   for (const [index, row] of rows.entries()) {
     signal.throwIfAborted()
     results.push([...(await runRow({ ...judged, id: `t${run}${index}` }, row))])
+  }
+  return results
+}
+
+/** The client's scenes, played to one server. */
+const playAll = async (
+  server: Omit<SceneServer, 'id'>,
+  signal: AbortSignal,
+): Promise<string[][]> => {
+  const run = Date.now().toString(36)
+  const results: string[][] = []
+  for (const index of sceneNames.keys()) {
+    signal.throwIfAborted()
+    results.push([...(await playScene({ ...server, id: `s${run}${index}` }, index))])
   }
   return results
 }
@@ -66,7 +81,7 @@ const judge = (
 }
 
 /**
- * Run every row against both.
+ * Run every row and every scene against both.
  * @returns whether all rows hold on both, or differ for a reason that stands above.
  */
 export const runConformance = async (
@@ -86,7 +101,10 @@ export const runConformance = async (
   try {
     const real = await runAll(judgedPlane, signal)
     const embedded = await runAll(judgedApi, signal)
-    const results = rows.map(([row], i) => ({ row, real: real[i]!, embedded: embedded[i]! }))
+    real.push(...(await playAll({ ...judgedPlane, ca: plane.ca }, signal)))
+    embedded.push(...(await playAll(judgedApi, signal)))
+    const names = [...rows.map(([row]) => row), ...sceneNames.map(name => `client: ${name}`)]
+    const results = names.map((row, i) => ({ row, real: real[i]!, embedded: embedded[i]! }))
     return judge(results, await versionOf(plane, signal), say)
   } finally {
     await api.stop()

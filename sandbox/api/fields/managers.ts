@@ -184,5 +184,6 @@ export const afterApply = (
         })),
       },
     })
-  return [...reduced(others, change), { ...by, time: now, fields: applied }]
+  const mine = applied.size === 0 ? [] : [{ ...by, time: now, fields: applied }]
+  return [...reduced(others, change), ...mine]
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the client sends for each verb, and what it makes of an answer. What servers do with it: resource-scenes.
+// What the client sends for each verb, and what it makes of an answer. What a server does with it: support/client-scenes.
 import t, { type Test } from 'tap'
 import { InvalidInputError, KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
@@ -14,6 +14,8 @@ import {
   statusOf,
   type ResourceType,
 } from '../../../kube/client/resource.js'
+import { testApi } from '../../support/api-client.js'
+import { playScene, sceneNames } from '../../support/client-scenes.js'
 import { FakeClock, settle } from '../../support/fake-clock.js'
 import { recordingLog } from '../../support/recording-log.js'
 import { answer, refusal, startScripted, type Step } from '../../support/scripted-server.js'
@@ -322,4 +324,15 @@ t.test('a name that is none is refused before anything is sent', async t => {
   )
   await t.rejects(client.delete(DEPLOYMENTS, { name: '' }, {}, never), InvalidInputError)
   t.equal(server.asked.length, 0)
+})
+
+// `npm run lab -- conformance` plays the same scenes to a real apiserver.
+t.test('what comes of it on the embedded API', async t => {
+  const { api, token } = await testApi()
+  t.teardown(() => api.stop())
+  const forget = async () => api.store.forgetHistory()
+  for (const [index, name] of sceneNames.entries()) {
+    const server = { url: api.url, token, id: `s${index}`, forget }
+    t.strictSame(await playScene(server, index), [], name)
+  }
 })

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the client for any resource does with a server, verb by verb: the same on the embedded API and on a real one.
+import { isDeepStrictEqual } from 'node:util'
+import { systemClock, sleep } from '../../core/clock.js'
+import { KubeStatusError, reasonOf } from '../../core/errors.js'
+import { silentLog } from '../../core/log.js'
+import type { Credentials } from '../../kube/client/credentials.js'
+import { makeResourceClient } from '../../kube/client/http-resource-client.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { metadataOf, scaleOf, statusOf, type ResourceType } from '../../kube/client/resource.js'
+import { makeTls } from '../../kube/client/tls-material.js'
+import { seededRandom } from './seeded-random.js'
+
+/** A server, and how it is made to forget old versions; undefined where it cannot be. */
+export interface SceneServer {
+  readonly url: string
+  readonly token: string
+  /** PEM; undefined for plain http. */
+  readonly ca?: string | undefined
+  /** Sets apart the objects of one run. */
+  readonly id: string
+  readonly forget: (() => Promise<void>) | undefined
+}
+
+interface Stage {
+  readonly client: ResourceClient
+  readonly id: string
+  readonly forget: () => Promise<void>
+}
+
+/** A claim, what is done, and what must come of it. */
+type Scene = readonly [name: string, play: (stage: Stage) => Promise<unknown>, want: unknown]
+
+interface Raw {
+  readonly metadata: {
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly generation?: number
+    readonly managedFields?: readonly { readonly manager: string }[]
+  }
+  readonly spec?: Readonly<Record<string, unknown>>
+  readonly status?: Readonly<Record<string, unknown>>
+  readonly data?: Readonly<Record<string, string>>
+}
+
+const whole = (group: string, version: string, resource: string): ResourceType<Raw> => ({
+  ...{ group, version, resource },
+  parse: raw => raw as Raw,
+})
+
+const MAPS = whole('', 'v1', 'configmaps')
+const DEPLOYMENTS = whole('apps', 'v1', 'deployments')
+const DEFINITIONS = whole('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')
+const namespace = 'default'
+const never = new AbortController().signal
+const PATIENCE_MS = 10_000
+
+const map = (name: string, data: object | undefined): Record<string, unknown> => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  data,
+})
+
+/** How a call is refused: status, reason, and the fields that are to blame. */
+const refusalOf = async (call: Promise<unknown>): Promise<unknown> => {
+  try {
+    await call
+    return 'not refused'
+  } catch (error) {
+    if (!(error instanceof KubeStatusError)) throw error
+    const fields = error.details?.causes?.map(({ field }) => field) ?? []
+    return [error.status, error.reason, ...fields]
+  }
+}
+
+const until = async (isTrue: () => boolean | Promise<boolean>): Promise<void> => {
+  const deadline = systemClock.now() + PATIENCE_MS
+  while (!(await isTrue())) {
+    if (systemClock.now() > deadline) throw new Error('waited in vain')
+    await sleep(systemClock, 50, never)
+  }
+}
+
+/** Define a kind `Gadget` with status and scale, and wait until it is served. */
+const define = async ({ client, id }: Stage): Promise<ResourceType<Raw>> => {
+  const group = `${id}.example.com`
+  const any = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: { type: 'object', properties: { spec: any, status: any } } },
+    subresources: {
+      status: {},
+      scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
+    },
+  }
+  const body = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `gadgets.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList' },
+      versions: [version],
+    },
+  }
+  await client.create(DEFINITIONS, {}, { body }, never)
+  const gadgets = whole(group, 'v1', 'gadgets')
+  const isServed = () =>
+    client.list(gadgets, { namespace }, never).then(
+      () => true,
+      () => false,
+    )
+  await until(isServed)
+  return gadgets
+}
+
+const gadget = (type: ResourceType<Raw>, spec: object, status?: object) => ({
+  apiVersion: `${type.group}/v1`,
+  kind: 'Gadget',
+  metadata: { name: 'g' },
+  spec,
+  ...(status === undefined ? {} : { status }),
+})
+
+const deployment = (name: string, replicas: number): Record<string, unknown> => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: name } },
+    template: {
+      metadata: { labels: { app: name } },
+      spec: { containers: [{ name: 'web', image: 'web:1' }] },
+    },
+  },
+})
+
+const scenes: readonly Scene[] = [
+  [
+    'create, get, update, delete',
+    async ({ client, id }) => {
+      const at = { namespace, name: `${id}-a` }
+      const made = await client.create(
+        MAPS,
+        { namespace },
+        { body: map(at.name, { k: '1' }) },
+        never,
+      )
+      const again = client.create(MAPS, { namespace }, { body: map(at.name, {}) }, never)
+      const refused = [await refusalOf(again)]
+      const next = { ...map(at.name, { k: '2' }), metadata: { ...at, resourceVersion: '1' } }
+      refused.push(await refusalOf(client.update(MAPS, at, { body: next }, never)))
+      await client.update(MAPS, at, { body: map(at.name, { k: '2' }) }, never)
+      const got = await client.get(MAPS, at, never)
+      refused.push(
+        await refusalOf(
+          client.delete(MAPS, at, { uid: `${made.metadata.uid.slice(0, -4)}0000` }, never),
+        ),
+      )
+      refused.push(
+        await refusalOf(
+          client.delete(MAPS, at, { resourceVersion: made.metadata.resourceVersion }, never),
+        ),
+      )
+      const propagation = 'Background'
+      await client.delete(MAPS, at, { uid: made.metadata.uid, propagation }, never)
+      refused.push(await refusalOf(client.get(MAPS, at, never)))
+      return { data: got.data, refused }
+    },
+    {
+      data: { k: '2' },
+      refused: [
+        [409, 'AlreadyExists'],
+        [409, 'Conflict'],
+        [409, 'Conflict'],
+        [409, 'Conflict'],
+        [404, 'NotFound'],
+      ],
+    },
+  ],
+  [
+    'every kind of patch',
+    async ({ client, id }) => {
+      const at = { namespace, name: `${id}-b` }
+      await client.create(MAPS, { namespace }, { body: map(at.name, { k: '1', l: '1' }) }, never)
+      const patches = [
+        { type: 'merge', body: { data: { k: '2' } } },
+        { type: 'strategic-merge', body: { data: { l: null } } },
+        {
+          type: 'json',
+          operations: [
+            { op: 'test', path: '/data/k', value: '2' },
+            { op: 'add', path: '/data/m', value: '3' },
+          ],
+        },
+      ] as const
+      for (const patch of patches) await client.patch(MAPS, at, { patch }, never)
+      return (await client.get(MAPS, at, never)).data
+    },
+    { k: '2', m: '3' },
+  ],
+  [
+    'apply: a conflict names the field, force takes it, the same writes nothing, what is left out goes',
+    async ({ client, id }) => {
+      const at = { namespace, name: `${id}-c` }
+      const apply = (fieldManager: string, data: object | undefined, isForced = false) =>
+        client.apply(MAPS, at, { body: map(at.name, data), fieldManager, isForced }, never)
+      const first = await apply('a', { k: '1', l: '1' })
+      const same = await apply('a', { k: '1', l: '1' })
+      const refused = await refusalOf(apply('b', { k: '2' }))
+      const forced = await apply('b', { k: '2' }, true)
+      const left = await apply('a', undefined)
+      return {
+        isUnwritten: first.metadata.resourceVersion === same.metadata.resourceVersion,
+        refused,
+        forced: forced.data,
+        left: left.data,
+        managers: left.metadata.managedFields?.map(({ manager }) => manager),
+      }
+    },
+    {
+      isUnwritten: true,
+      refused: [409, 'Conflict', '.data.k'],
+      forced: { k: '2', l: '1' },
+      left: { k: '2' },
+      managers: ['b'],
+    },
+  ],
+  [
+    'dry runs leave nothing',
+    async ({ client, id }) => {
+      const at = { namespace, name: `${id}-d` }
+      const body = map(at.name, { k: '1' })
+      const isDryRun = true
+      const told = await client.create(MAPS, { namespace }, { body, isDryRun }, never)
+      await client.apply(MAPS, at, { body, isDryRun }, never)
+      const none = await refusalOf(client.get(MAPS, at, never))
+      const made = await client.create(MAPS, { namespace }, { body }, never)
+      const patch = { type: 'merge', body: { data: { k: '2' } } } as const
+      const patched = await client.patch(MAPS, at, { patch, isDryRun }, never)
+      await client.delete(MAPS, at, { isDryRun }, never)
+      const kept = await client.get(MAPS, at, never)
+      const isKept = kept.metadata.resourceVersion === made.metadata.resourceVersion
+      return { told: told.data, none, patched: patched.data, kept: kept.data, isKept }
+    },
+    {
+      told: { k: '1' },
+      none: [404, 'NotFound'],
+      patched: { k: '2' },
+      kept: { k: '1' },
+      isKept: true,
+    },
+  ],
+  [
+    'scale of a Deployment',
+    async ({ client, id }) => {
+      const at = { namespace, name: `${id}-e` }
+      await client.create(DEPLOYMENTS, { namespace }, { body: deployment(at.name, 2) }, never)
+      const before = await client.get(scaleOf(DEPLOYMENTS), at, never)
+      const patch = { type: 'merge', body: { spec: { replicas: 5 } } } as const
+      const { replicas } = await client.patch(scaleOf(DEPLOYMENTS), at, { patch }, never)
+      const { spec, metadata } = await client.get(DEPLOYMENTS, at, never)
+      const { generation } = metadata
+      return [before.replicas, before.currentReplicas, replicas, spec?.['replicas'], generation]
+    },
+    [2, 0, 5, 5, 2],
+  ],
+  [
+    'status, spec and scale of a custom resource',
+    async stage => {
+      const { client } = stage
+      const gadgets = await define(stage)
+      const at = { namespace, name: 'g' }
+      const body = gadget(gadgets, { replicas: 1 }, { replicas: 9 })
+      const made = await client.create(gadgets, { namespace }, { body }, never)
+      const status = gadget(gadgets, { replicas: 7 }, { replicas: 4 })
+      const told = await client.apply(statusOf(gadgets), at, { body: status }, never)
+      const patch = { type: 'merge', body: { spec: { replicas: 3 } } } as const
+      const scaled = await client.patch(scaleOf(gadgets), at, { patch }, never)
+      const strategic = { type: 'strategic-merge', body: {} } as const
+      const refused = await refusalOf(client.patch(gadgets, at, { patch: strategic }, never))
+      return [made.status, told.spec, told.status, scaled.replicas, scaled.currentReplicas, refused]
+    },
+    [undefined, { replicas: 1 }, { replicas: 4 }, 3, 4, [415, 'UnsupportedMediaType']],
+  ],
+  [
+    'a custom resource, and its metadata alone, are watched',
+    async stage => {
+      const { client } = stage
+      const gadgets = await define(stage)
+      const at = { namespace, name: 'g' }
+      const told: string[] = []
+      const sink = <T>(name: string, show: (item: T) => string) => ({
+        replace: (items: readonly T[]) => void told.push(`${name}=${items.map(show).join(',')}`),
+        upsert: (item: T) => void told.push(`${name}+${show(item)}`),
+        remove: (key: string) => void told.push(`${name}-${key}`),
+      })
+      const colour = (raw: Raw) => String(raw.spec?.['colour'])
+      const watches = [
+        client.watch(gadgets, { namespace }, sink('o', colour)),
+        client.watch(
+          metadataOf(gadgets),
+          { namespace },
+          sink('m', item => item.name),
+        ),
+      ]
+      const body = gadget(gadgets, { colour: 'red' })
+      await until(() => watches.every(({ status }) => status.state === 'watching'))
+      await client.create(gadgets, { namespace }, { body }, never)
+      await until(() => told.length === 4)
+      await client.delete(gadgets, at, {}, never)
+      await until(() => told.length === 6)
+      for (const watching of watches) await watching.stop()
+      return told.sort()
+    },
+    ['m+g', 'm-default/g', 'm=', 'o+red', 'o-default/g', 'o='],
+  ],
+  [
+    'a list in pages, and a page of a state that the server forgot',
+    async ({ client, id, forget }) => {
+      const labels = { run: `${id}-p` }
+      for (const name of ['x', 'y', 'z']) {
+        const body = { ...map(`${id}-${name}`, {}), metadata: { name: `${id}-${name}`, labels } }
+        await client.create(MAPS, { namespace }, { body }, never)
+      }
+      const which = { namespace, labelSelector: `run=${id}-p`, limit: 2 }
+      const names = metadataOf(MAPS)
+      const first = await client.list(names, which, never)
+      const rest = await client.list(names, { ...which, continueAt: first.next }, never)
+      // The present state is never forgotten.
+      const more = { body: map(`${id}-w`, {}) }
+      await client.create(MAPS, { namespace }, more, never)
+      await forget()
+      const late = { ...which, continueAt: first.next }
+      const isSame = first.resourceVersion === rest.resourceVersion
+      const counts = [first.items.length, rest.items.length, rest.next, isSame]
+      return [...counts, await refusalOf(client.list(names, late, never))]
+    },
+    [2, 1, '', true, [410, 'Expired']],
+  ],
+]
+
+const credentialsFor = ({ url, token, ca }: SceneServer): Credentials => {
+  const whoever = { server: new URL(url), headers: {} }
+  const parts = { ca, cert: undefined, key: undefined, insecure: false, servername: undefined }
+  const tls = ca === undefined ? undefined : makeTls(parts)
+  const headers = { authorization: `Bearer ${token}` }
+  return {
+    check: () => Promise.resolve(),
+    material: () => Promise.resolve({ ...whoever, headers, tls }),
+    anonymous: () => Promise.resolve({ ...whoever, tls }),
+    refused: () => undefined,
+  }
+}
+
+/** Claims of all scenes, in order. */
+export const sceneNames: readonly string[] = scenes.map(([name]) => name)
+
+/** Play a scene. @returns how what came of it differs from what must; nothing when it does not. */
+export const playScene = async (server: SceneServer, index: number): Promise<readonly string[]> => {
+  const [, play, want] = scenes[index]!
+  const seams = { clock: systemClock, random: seededRandom(1), log: silentLog }
+  const credentials = credentialsFor(server)
+  const client = makeResourceClient({ credentials, ...seams }, { fieldManager: 'scenes' })
+  const forget = server.forget ?? (() => Promise.reject(new Error('this server cannot forget')))
+  try {
+    const got = await play({ client, id: server.id, forget })
+    if (isDeepStrictEqual(got, want)) return []
+    return [`gave ${JSON.stringify(got)}, wanted ${JSON.stringify(want)}`]
+  } catch (error) {
+    return [`broke off: ${reasonOf(error)}`]
+  } finally {
+    await client.close()
+  }
+}
