@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lab from inside its own namespaces: process 1 of them, so that all that runs here ends with it.
 import { setMaxListeners } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'
 import { runConformance } from './conformance.js'
@@ -145,6 +145,8 @@ const superedge = async (options: LabOptions): Promise<boolean> => {
 const main = async (): Promise<boolean> => {
   const options = parseLabOptions(process.argv.slice(2))
   await command('ip', ['link', 'set', 'lo', 'up'])
+  // Else a connection of the apiserver's own may have taken the port that a wrapper is to listen on.
+  writeFileSync('/proc/sys/net/ipv4/ip_local_reserved_ports', '51005-51009')
   switch (options.command) {
     case 'conformance':
       return conformance()
