@@ -39,7 +39,8 @@ export interface ByteHold {
 interface Body {
   held: number
   isEnded: boolean
-  readonly end: () => void
+  /** Undefined: it never gives way. */
+  readonly end: (() => void) | undefined
 }
 
 /** Bounds the memory for bodies that others send, however many send at once. */
@@ -60,9 +61,9 @@ export class ByteBudget {
   /**
    * Begin to buffer a body; `free` must follow, whatever becomes of it. Of one source whose share is used up the largest
    * body gives way to smaller ones, so that nobody who sends from a member's address keeps its short messages out.
-   * @param onEvicted it gave way: its sender is to be disconnected. @default nothing happens before its next byte
+   * @param onEvicted it gave way: its sender is to be disconnected, and what was buffered forgotten. @default it never does
    */
-  open({ key, isMember }: Source, onEvicted: () => void = () => undefined): ByteHold {
+  open({ key, isMember }: Source, onEvicted?: () => void): ByteHold {
     const { total, perSource, reserved = 0 } = this.#limits
     const limit = isMember ? total : total - reserved
     const bodies = this.#bySource.get(key) ?? new Set()
@@ -87,8 +88,8 @@ export class ByteBudget {
 
   #makeRoom(bodies: ReadonlySet<Body>, body: Body, bytes: number): void {
     while (sumOf(bodies) + bytes > this.#limits.perSource) {
-      const largest = [...bodies].reduce((most, next) => (next.held > most.held ? next : most))
-      if (largest.held <= body.held + bytes) return
+      const largest = largestOf(bodies)
+      if (largest?.end === undefined || largest.held <= body.held + bytes) return
       this.#drop(largest)
       largest.end()
     }
@@ -99,6 +100,12 @@ export class ByteBudget {
     body.held = 0
     body.isEnded = true
   }
+}
+
+/** Of those that may give way. */
+const largestOf = (bodies: ReadonlySet<Body>): Body | undefined => {
+  const all = [...bodies].filter(({ end }) => end !== undefined)
+  return all.sort((a, b) => b.held - a.held)[0]
 }
 
 const sumOf = (bodies: ReadonlySet<Body>): number => {
