@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: core ← vote, plugins, net, options, kube (which sees net), controller (which sees kube) ← agent, sandbox, wrapper, grids ← cli. Imports go down only; each package has one owner folder.
+// Floors: core ← vote, plan (which sees vote's types), plugins, net, options, kube (which sees net), controller (which sees kube) ← agent, sandbox, wrapper, grids ← cli. Imports go down only; each package has one owner folder.
 const only = (name, from, allowed) => ({
   name,
   severity: 'error',
@@ -18,6 +18,13 @@ module.exports = {
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     only('core-is-the-ground-floor', '^core/', '^core/'),
     only('vote-sees-core', '^vote/', '^(vote|core)/'),
+    only('plan-sees-core-and-vote', '^plan/', '^(plan|vote|core)/'),
+    {
+      name: 'plan-sees-only-types-of-vote',
+      severity: 'error',
+      from: { path: '^plan/' },
+      to: { path: '^vote/', dependencyTypesNot: ['type-only'] },
+    },
     only('plugins-see-core', '^plugins/', '^(plugins|core)/'),
     only('net-sees-core', '^net/', '^(net|core)/'),
     only('kube-sees-core', '^kube/[^/]+$', '^(kube/[^/]+$|core/)'),
@@ -31,7 +38,7 @@ module.exports = {
     only(
       'agent-looks-down',
       '^agent/',
-      '^((agent|net|plugins|vote|options|core)/|kube/(client/|[^/]+$))',
+      '^((agent|net|plugins|vote|plan|options|core)/|kube/(client/|[^/]+$))',
     ),
     only('sandbox-looks-down', '^sandbox/', '^(sandbox|kube|net|core)/'),
     only('wrapper-looks-down', '^wrapper/', '^(wrapper|kube|net|options|core)/'),
@@ -57,12 +64,12 @@ module.exports = {
     only(
       'cli-never-sees-test',
       '^cli/',
-      '^(cli|agent|sandbox|wrapper|grids|controller|kube|net|plugins|vote|options|core)/',
+      '^(cli|agent|sandbox|wrapper|grids|controller|kube|net|plugins|vote|plan|options|core)/',
     ),
     {
       name: 'rules-are-pure',
       severity: 'error',
-      from: { path: '^(vote|wrapper/wire|wrapper/prune)/' },
+      from: { path: '^(vote|plan|wrapper/wire|wrapper/prune)/' },
       to: { dependencyTypes: ['core', 'npm'] },
     },
     behind('axios', '^agent/adapters/'),

@@ -14,6 +14,7 @@ const root = import.meta.dirname
 const sourceFolders = [
   'core',
   'vote',
+  'plan',
   'plugins',
   'net',
   'kube',

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage is demanded where rules and limits live: core, vote, plugins, net, and what of the wrapper is pure. A test answers for the file
+// Coverage is demanded where rules and limits live: core, vote, plan, plugins, net, and what of the wrapper is pure. A test answers for the file
 // that it mirrors (test/vote/quorum.test.ts → vote/quorum.ts); test/every-file.test.ts answers for all of them, so that
 // none can hide.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-const folders = ['core', 'vote', 'plugins', 'net', 'wrapper/wire', 'wrapper/prune', 'grids/model']
+const folders = [
+  'core',
+  'vote',
+  'plan',
+  'plugins',
+  'net',
+  'wrapper/wire',
+  'wrapper/prune',
+  'grids/model',
+]
 const everyFile = () =>
   folders.flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })

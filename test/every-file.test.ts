@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '..')
 for (const folder of [
   'core',
   'vote',
+  'plan',
   'plugins',
   'net',
   'kube',

@@ -16,7 +16,7 @@ const STEP_LIMIT_MS = 900_000
 const GIB = 2 ** 30
 
 const folders = [
-  ...['core', 'vote', 'plugins', 'net', 'kube', 'options', 'controller'],
+  ...['core', 'vote', 'plan', 'plugins', 'net', 'kube', 'options', 'controller'],
   ...['agent', 'sandbox', 'wrapper', 'grids', 'cli', 'bench', 'test'],
 ]
 const present = folders.filter(folder => existsSync(join(root, folder)))

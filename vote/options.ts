@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Taint } from '../core/node.js'
-
-/** A taint of our own: what the API needs of it. */
-export type OwnTaint = Pick<Taint, 'key' | 'value' | 'effect'>
-
 /** How the vote decides; all lengths of time in milliseconds. Defaults are those of `--profile default`. */
 export interface VoteOptions {
   /** A record older than this does not count any more (Tstale, SuperEdge's votetimeout). @default 60_000 */
@@ -22,10 +17,6 @@ export interface VoteOptions {
   readonly vouch: 'lease' | 'taint' | 'off'
   /** A vouched node's own record must be younger than this. @default 30_000 */
   readonly vouchFreshMs: number
-  /** Put on a condemned node beside the annotation; undefined puts none. @default undefined */
-  readonly deadTaint: OwnTaint | undefined
-  /** Keeps new pods away from a vouched node; undefined puts none. @default edge-health/cloud-link-cut:NoSchedule */
-  readonly cutTaint: OwnTaint | undefined
   /** A node that said that it leaves is not condemned for this long. @default 30_000 */
   readonly leaveGraceMs: number
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeName } from '../../core/ids.js'
+import type { PlanOptions } from '../../plan/options.js'
 import type { VoteOptions } from '../../vote/options.js'
 import type { PluginSpec } from '../../plugins/spec.js'
 
@@ -59,7 +60,7 @@ export interface ExchangeOptions {
 }
 
 /** Everything that the agent can be told, resolved, checked and frozen. */
-export interface AgentOptions extends VoteOptions, CheckOptions, ExchangeOptions {
+export interface AgentOptions extends VoteOptions, PlanOptions, CheckOptions, ExchangeOptions {
   readonly nodeName: NodeName
   /** Where peers reach this agent; undefined takes the first InternalIP of the own Node. */
   readonly nodeAddress: string | undefined

@@ -13,13 +13,14 @@ import {
   selector,
   url,
 } from '../../options/kinds.js'
+import type { PlanOptions } from '../../plan/options.js'
 import type { VoteOptions } from '../../vote/options.js'
 import type { AgentOptions, CheckOptions, ExchangeOptions } from './agent-options.js'
 import type { DefinitionsOf } from './definition.js'
 
 type NodeOptions = Omit<
   AgentOptions,
-  keyof CheckOptions | keyof ExchangeOptions | keyof VoteOptions
+  keyof CheckOptions | keyof ExchangeOptions | keyof VoteOptions | keyof PlanOptions
 >
 
 /** Who we are, where we listen, and how Kubernetes is reached. */

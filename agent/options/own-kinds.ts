@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { accept, LABEL_KEY, LABEL_VALUE, type Kind } from '../../options/kinds.js'
-import type { OwnTaint } from '../../vote/options.js'
+import type { OwnTaint } from '../../plan/options.js'
 
 /** A score from above 0 to 100 with at most six decimals, held exactly: 100 is 100_000_000. */
 export const score: Kind<number> = {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { duration, oneOf, optional, share } from '../../options/kinds.js'
+import type { PlanOptions } from '../../plan/options.js'
 import type { VoteOptions } from '../../vote/options.js'
 import type { DefinitionsOf } from './definition.js'
 import { taint } from './own-kinds.js'
 
 /** How the vote decides and what it writes. */
-export const voteDefinitions: DefinitionsOf<VoteOptions> = {
+export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
   recordTtlMs: {
     flag: 'record-ttl',
     group: 'Vote',

@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { KubeStatusError } from '../../core/errors.js'
 import type { Roster } from '../../core/roster.js'
-import { NOTHING } from '../../vote/patch.js'
+import { NOTHING } from '../../plan/patch.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
 import { Departed } from './departed.js'

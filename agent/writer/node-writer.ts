@@ -3,7 +3,7 @@ import { KubeStatusError, reasonOf, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubeApi } from '../ports/kube-api.js'
 import type { WriteGuard } from '../../kube/client/write.js'
-import { NOTHING, type NodePlan } from '../../vote/patch.js'
+import { NOTHING, type NodePlan } from '../../plan/patch.js'
 import type { WriteRecord, WriteResult } from '../store.js'
 
 /** Read, plan, write: this often at most, so that a quarrel with another writer ends. */

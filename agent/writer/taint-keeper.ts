@@ -2,9 +2,9 @@
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
-import type { NodePlan } from '../../vote/patch.js'
-import { fightInWords, type Wording } from '../../vote/reason.js'
-import { NO_FIGHT, taintStep, type TaintFight } from '../../vote/taint-fight.js'
+import type { NodePlan } from '../../plan/patch.js'
+import { fightInWords, type Wording } from '../../plan/messages.js'
+import { NO_FIGHT, taintStep, type TaintFight } from '../../plan/taint-backoff.js'
 
 /** SuperEdge's way of vouching: takes the unreachable taint off, ever more slowly while it is put back. */
 export interface TaintKeeper {

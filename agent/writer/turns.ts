@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Wish } from '../../vote/plan.js'
+import type { Wish } from '../../plan/node-plan.js'
 import { writeAt, type WriterTurn } from '../../vote/writer.js'
 import type { AgentOptions } from '../options/agent-options.js'
 

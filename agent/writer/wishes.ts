@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeView } from '../../core/node.js'
 import { opinionOf, type Opinion } from '../../vote/opinion.js'
-import type { VoteOptions } from '../../vote/options.js'
-import { NOTHING, type NodePlan } from '../../vote/patch.js'
-import { planNode, planReady, wishOf, type Wish, type WriteWords } from '../../vote/plan.js'
+import { NOTHING, type NodePlan } from '../../plan/patch.js'
+import { planNode, planReady, wishOf, type Wish, type WriteWords } from '../../plan/node-plan.js'
 import { CLASSES } from '../../vote/judgement.js'
 import { VERDICT, VERDICTS } from '../../vote/quorum.js'
-import { messageFor, type Wording } from '../../vote/reason.js'
+import { messageFor, type Wording } from '../../plan/messages.js'
 import { isVouched } from '../../vote/vouch.js'
+import type { AgentOptions } from '../options/agent-options.js'
 import type { ZoneState } from '../store.js'
 
 /** The instant of a decision: by `Clock.now`, and as it is written. */
@@ -35,7 +35,7 @@ export const planWish = (
   node: NodeView,
   wish: Wish,
   words: WriteWords,
-  o: VoteOptions,
+  o: AgentOptions,
 ): NodePlan => {
   if (wish === 'vouched' && o.vouch === 'lease') {
     const ready = planReady(node, words)
@@ -48,11 +48,11 @@ export const planWish = (
  * Vouching that just began asks for no marks yet: after an outage of the whole zone the links come back one after the
  * other, and who is last is not cut. Its Lease is renewed meanwhile, and a node that was given up is made Ready.
  */
-export const planYoungVouch = (node: NodeView, words: WriteWords, o: VoteOptions): NodePlan =>
+export const planYoungVouch = (node: NodeView, words: WriteWords, o: AgentOptions): NodePlan =>
   o.vouch === 'lease' ? planReady(node, words) : NOTHING
 
 /** Whether the Node as last seen differs from the wish. */
-export const differs = (node: NodeView, wish: Wish, isYoung: boolean, o: VoteOptions): boolean => {
+export const differs = (node: NodeView, wish: Wish, isYoung: boolean, o: AgentOptions): boolean => {
   const plan = isYoung ? planYoungVouch(node, SILENT, o) : planWish(node, wish, SILENT, o)
   return plan.kind !== 'nothing'
 }
@@ -68,7 +68,7 @@ export const wordsFor = (
   state: ZoneState,
   index: number,
   wish: Wish,
-  at: Instant & { readonly o: VoteOptions },
+  at: Instant & { readonly o: AgentOptions },
 ): { readonly opinion: Opinion; readonly words: WriteWords } => {
   const { now, o } = at
   const opinion = opinionOf(state.judgement, state.table, index, { now, o })

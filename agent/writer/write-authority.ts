@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import { CLASSES } from '../../vote/judgement.js'
-import type { Wish } from '../../vote/plan.js'
+import type { Wish } from '../../plan/node-plan.js'
 import { writerTurn, type WriterTurn } from '../../vote/writer.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'

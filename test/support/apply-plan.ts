@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
-import type { VoteOptions } from '../../vote/options.js'
-import type { NodePlan, PatchOperation } from '../../vote/patch.js'
-import { planNode, type Wish, type WriteWords } from '../../vote/plan.js'
+import type { PlanOptions } from '../../plan/options.js'
+import type { NodePlan, PatchOperation } from '../../plan/patch.js'
+import { planNode, type Wish, type WriteWords } from '../../plan/node-plan.js'
 
 interface StatusBody {
   readonly metadata: {
@@ -64,7 +64,7 @@ export const settleNode = (
   node: NodeView,
   wish: Wish,
   words: WriteWords,
-  o: VoteOptions,
+  o: PlanOptions,
 ): { node: NodeView; writes: number } => {
   let current = node
   for (let writes = 0; writes < 3; writes++) {

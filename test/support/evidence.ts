@@ -12,8 +12,6 @@ export const voteOptions = (changes: Partial<VoteOptions> = {}): VoteOptions => 
   witness: 'apiserver',
   vouch: 'lease',
   vouchFreshMs: 30_000,
-  deadTaint: undefined,
-  cutTaint: { key: 'edge-health/cloud-link-cut', effect: 'NoSchedule' },
   leaveGraceMs: 30_000,
   ...changes,
 })

@@ -107,7 +107,7 @@ export const MUTANTS = [
         to: '      serverTime: clock.wall(),',
       },
       {
-        file: 'vote/lease.ts',
+        file: 'plan/lease.ts',
         from: 'const at = Math.floor(Math.min(last + Math.max(1, now - seen.changedAt), serverTime))',
         to: 'const at = Math.max(last + 1, serverTime)',
       },

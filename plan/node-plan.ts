@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeCondition, NodeView, Taint } from '../core/node.js'
-import type { Opinion } from './opinion.js'
-import type { OwnTaint, VoteOptions } from './options.js'
+import type { Opinion } from '../vote/opinion.js'
+import type { OwnTaint, PlanOptions } from './options.js'
 import { NOTHING, type NodePlan } from './patch.js'
 import { isSameTaint, planTaints } from './taints.js'
 
@@ -71,13 +71,13 @@ const isMarked = (node: NodeView): boolean => {
   )
 }
 
-const taintsFor = (wish: Written, o: VoteOptions): readonly OwnTaint[] => {
+const taintsFor = (wish: Written, o: PlanOptions): readonly OwnTaint[] => {
   const isDead = wish === 'dead' || wish === 'kubelet-sick'
   const taint = isDead ? o.deadTaint : wish === 'vouched' ? o.cutTaint : undefined
   return taint === undefined ? [] : [taint]
 }
 
-const planOwnTaints = (node: NodeView, wish: Written, at: string, o: VoteOptions): NodePlan => {
+const planOwnTaints = (node: NodeView, wish: Written, at: string, o: PlanOptions): NodePlan => {
   const wanted = taintsFor(wish, o)
   const configured = isMarked(node) ? [o.deadTaint, o.cutTaint] : []
   const isOurs = (taint: Taint): boolean =>
@@ -156,7 +156,7 @@ export const planNode = (
   node: NodeView,
   wish: Wish,
   words: WriteWords,
-  o: VoteOptions,
+  o: PlanOptions,
 ): NodePlan => {
   if (wish === 'keep') return NOTHING
   const taints = planOwnTaints(node, wish, words.at, o)

@@ -3,32 +3,25 @@ import fc from '../support/properties.js'
 import t from 'tap'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
-import { FLAG } from '../../vote/evidence.js'
-import { judge } from '../../vote/judge.js'
-import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import {
   leaseStep,
   type LeaseFacts,
   type LeaseMemory,
   type LeaseStep,
   type LeaseTurn,
-} from '../../vote/lease.js'
-import { opinionOf } from '../../vote/opinion.js'
-import type { VoteOptions } from '../../vote/options.js'
-import { carriesCutMarks, planNode, planReady, wishOf, type Wish } from '../../vote/plan.js'
-import { NO_FIGHT, taintStep } from '../../vote/taint-fight.js'
-import { planTaints } from '../../vote/taints.js'
-import { isVouched, makeVouching, remapVouching, reviewVouching } from '../../vote/vouch.js'
-import { NO_WITNESS } from '../../vote/witness.js'
+} from '../../plan/lease.js'
+import type { PlanOptions } from '../../plan/options.js'
+import { carriesCutMarks, planNode, planReady, wishOf, type Wish } from '../../plan/node-plan.js'
+import { NO_FIGHT, taintStep } from '../../plan/taint-backoff.js'
+import { planTaints } from '../../plan/taints.js'
 import { applyPlan, settleNode } from '../support/apply-plan.js'
-import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
 
 const at = '2026-01-01T00:00:00Z'
 const later = '2026-01-01T00:01:00Z'
 const words = { message: 'because', at }
 const deadTaint = { key: 'example.com/dead', value: 'yes', effect: 'NoExecute' } as const
 const cutTaint = { key: 'edge-health/cloud-link-cut', effect: 'NoSchedule' } as const
-const o = voteOptions({ deadTaint, cutTaint })
+const o: PlanOptions = { deadTaint, cutTaint }
 const foreign: Taint = {
   key: 'node.kubernetes.io/unreachable',
   effect: 'NoExecute',
@@ -55,6 +48,16 @@ t.test('marks that say that a cloud link is cut', t => {
   t.equal(carriesCutMarks(makeNode()), false)
   t.equal(carriesCutMarks(marked('vouched')), true)
   t.equal(carriesCutMarks(marked('dead')), false)
+  t.end()
+})
+
+t.test('which marks a verdict asks for', t => {
+  const healthy = { verdict: 'healthy', class: 'cloud-link-cut' } as const
+  t.equal(wishOf(healthy, true), 'vouched')
+  t.equal(wishOf(healthy, false), 'healthy')
+  t.equal(wishOf({ ...healthy, verdict: 'undecided' }, true), 'keep')
+  t.equal(wishOf({ verdict: 'unhealthy', class: 'dead' }, true), 'dead')
+  t.equal(wishOf({ verdict: 'unhealthy', class: 'kubelet-sick' }, false), 'kubelet-sick')
   t.end()
 })
 
@@ -112,7 +115,7 @@ t.test('what is left alone', t => {
   t.strictSame(node.annotations, {})
   const half = makeNode({ annotations: { nodeunhealth: 'no' } })
   t.equal(settleNode(half, 'dead', words, o).node.annotations['nodeunhealth'], 'yes')
-  const bare = settleNode(makeNode(), 'dead', words, voteOptions())
+  const bare = settleNode(makeNode(), 'dead', words, { deadTaint: undefined, cutTaint })
   t.equal(bare.writes, 1, 'no taint unless the operator asks for one')
   const old = makeNode({
     taints: [{ key: 'edge-health/old', effect: 'NoSchedule' }],
@@ -458,78 +461,5 @@ t.test('taking the taint off backs off', t => {
   t.equal(times.at(-1)! - times.at(-2)!, 300_000, 'up to five minutes')
   t.strictSame(taintStep(fight, makeNode(), fight.lastAt + 1000).fight, fight)
   t.strictSame(taintStep(fight, makeNode(), fight.lastAt + 300_000).fight, NO_FIGHT)
-  t.end()
-})
-
-t.test('vouching', t => {
-  const cut = FLAG.kubeletWell | FLAG.cloudCut
-  interface Zone {
-    e: ScriptedEvidence
-    j: Judgement
-    v: ReturnType<typeof makeVouching>
-    now: number
-  }
-  const step = (
-    z: Zone,
-    options: VoteOptions,
-    who = range(z.e.size),
-  ): ReturnType<typeof reviewVouching> => {
-    z.now += 1000
-    z.e.hear(who, z.now)
-    judge(z.j, z.e, z.now, { o: options, context: { witness: NO_WITNESS } })
-    return reviewVouching(z.v, z.j, z.e, { now: z.now, o: options })
-  }
-  const zone = (size = 5, options = o, observers?: number[][]): Zone => {
-    const e = new ScriptedEvidence(size, 0, observers === undefined ? {} : { observers })
-    const z = { e, j: makeJudgement(size), v: makeVouching(size), now: 0 }
-    e.flags[size - 1] = cut
-    for (let i = 0; i < 5; i++) step(z, options)
-    t.notOk(isVouched(z.v, size - 1), 'not before the verdict is final')
-    for (let i = 0; i < 3; i++) step(z, options)
-    return z
-  }
-  const begun = zone()
-  t.ok(isVouched(begun.v, 4))
-  t.equal(begun.v.since[4], 7000)
-  const opinion = opinionOf(begun.j, begun.e, 4, { now: begun.now, o })
-  t.equal(wishOf(opinion, true), 'vouched')
-  t.equal(wishOf(opinion, false), 'healthy')
-  t.equal(wishOf({ ...opinion, verdict: 'undecided' }, true), 'keep')
-  t.equal(wishOf({ ...opinion, verdict: 'unhealthy', class: 'dead' }, true), 'dead')
-  const sick = { ...opinion, verdict: 'unhealthy', class: 'kubelet-sick' } as const
-  t.equal(wishOf(sick, false), 'kubelet-sick')
-
-  const ends: [why: string, change: (z: Zone) => void][] = [
-    ['kubelet-bad', z => (z.e.flags[4] = cut | FLAG.kubeletBad)],
-    ['kubelet-unknown', z => (z.e.flags[4] = FLAG.cloudCut)],
-    ['link-back', z => (z.e.flags[4] = FLAG.kubeletWell)],
-    ['leaving', z => (z.e.flags[4] = cut | FLAG.leaving)],
-    ['no-quorum', z => z.e.say([1, 2, 3], [4], true, z.now)],
-    ['no-quorum', z => (z.e.flags[0] = FLAG.warming)],
-    ['no-quorum', z => (z.e.flags[4] = cut | FLAG.selfSuspect)],
-    ['condemned', z => (z.j.verdict[4] = 2)],
-  ]
-  for (const [why, change] of ends) {
-    const z = zone()
-    change(z)
-    const { ended } = step(z, o, [0, 1, 2, 3, 4])
-    t.strictSame(ended, [{ index: 4, why }], why)
-  }
-  const silent = zone()
-  for (let i = 0; i < 29; i++) t.strictSame(step(silent, o, [0, 1, 2, 3]).ended, [])
-  t.strictSame(step(silent, o, [0, 1, 2, 3]).ended, [{ index: 4, why: 'own-record-old' }])
-  t.equal(zone(5, voteOptions({ vouch: 'off' })).v.since[4], Infinity, 'off')
-  t.equal(zone(1).v.since[0], Infinity, 'nobody vouches for itself alone')
-  t.ok(isVouched(zone(2).v, 1), 'in a zone of two the other one, and its own word')
-  t.ok(isVouched(zone(12, o, ring(12, 4)).v, 11), 'in a k-ring those who watch it')
-  const held = zone()
-  held.j.verdict[4] = 0
-  held.j.pending[4] = 0
-  t.strictSame(step(held, o).ended, [{ index: 4, why: 'undecided' }])
-
-  const changed = remapVouching(begun.v, Int32Array.of(0, 1, 2, 4, -1))
-  t.equal(changed.vouching.since[3], 7000)
-  t.strictSame(changed.left, [])
-  t.strictSame(remapVouching(begun.v, Int32Array.of(0, 1, 2)).left, [4], 'roster-left')
   t.end()
 })

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Guard, Opinion, Uncounted, VoterSays } from './opinion.js'
-import type { Wish } from './plan.js'
-import type { TaintFight } from './taint-fight.js'
-import type { VouchEnd } from './vouch.js'
+import type { Guard, Opinion, Uncounted, VoterSays } from '../vote/opinion.js'
+import type { Wish } from './node-plan.js'
+import type { TaintFight } from './taint-backoff.js'
+import type { VouchEnd } from '../vote/vouch.js'
 
 /** What Kubernetes takes as the note of an Event. */
 export const NOTE_LIMIT = 1024

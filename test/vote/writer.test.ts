@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import fc from '../support/properties.js'
+import t from 'tap'
+import { id64 } from '../../core/ids.js'
+import { FLAG } from '../../vote/evidence.js'
+import { judge } from '../../vote/judge.js'
+import { makeJudgement, type Judgement } from '../../vote/judgement.js'
+import { NO_WITNESS } from '../../vote/witness.js'
+import { mayWrite, topWriter, writeAt, writerRank, writerTurn } from '../../vote/writer.js'
+import { range, ScriptedEvidence, voteOptions } from '../support/evidence.js'
+
+/** A zone that has settled at 10 s. */
+const zone = (size: number) => {
+  const e = new ScriptedEvidence(size)
+  const j = makeJudgement(size)
+  const o = voteOptions()
+  for (let now = 1000; now <= 10_000; now += 1000) {
+    e.hear(range(size), now)
+    judge(j, e, now, { o, context: { witness: NO_WITNESS } })
+  }
+  return { e, j, o }
+}
+
+t.test('writers', t => {
+  const z = zone(5)
+  const ids = range(5).map(index => id64(`node-${index}`))
+  const target = { index: 4, id: ids[4]! }
+  const rows: [why: string, change: (j: Judgement) => void][] = [
+    ['its record is not fresh', j => (j.standing[2] = 4)],
+    ['it suspects itself', j => (j.standing[2] = 1)],
+    ['it is out of reach from here', j => (j.localUp[2] = 0)],
+    ['it is condemned', j => (j.verdict[2] = 2)],
+  ]
+  t.ok(mayWrite(z.j, z.e, 2, 4))
+  t.notOk(mayWrite(z.j, z.e, 4, 4), 'nobody writes about itself')
+  for (const [why, change] of rows) {
+    const j = structuredClone(z.j)
+    change(j)
+    t.notOk(mayWrite(j, z.e, 2, 4), why)
+  }
+  z.e.flags[2] = FLAG.kubeletWell | FLAG.cloudCut
+  t.notOk(mayWrite(z.j, z.e, 2, 4), 'its cloud link is cut')
+  z.e.flags[2] = FLAG.kubeletWell
+  const alone = zone(1)
+  t.equal(writerRank(alone.j, alone.e, { index: 0, id: 1n }, [1n]), undefined, 'FA2: nor alone')
+  t.equal(
+    writerRank(alone.j, alone.e, { index: -1, id: 2n }, [1n]),
+    undefined,
+    'FA2: who is alone writes about nobody else either',
+  )
+  t.equal(writerRank(z.j, z.e, { index: 0, id: ids[0]! }, ids), undefined)
+  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), undefined)
+  z.j.voice = 'minority'
+  t.equal(writerRank(z.j, z.e, target, ids), undefined, 'no voice, no pen')
+  z.j.voice = 'full'
+  t.type(writerRank(z.j, z.e, { index: -1, id: 77n }, ids), 'number', 'who has left is cleaned too')
+  t.equal(writeAt(1000, { rank: 2, heard: 0 }, z.o), 5000)
+  t.equal(writeAt(1000, { rank: 2, heard: 1 }, z.o), 61_000, 'who speaks has a minute')
+  t.equal(writeAt(1000, { rank: 2, heard: 2 }, z.o), 121_000, 'and the next one another')
+  t.end()
+})
+
+t.test('FA7: ranks step up on silence', t => {
+  const z = zone(5)
+  const ids = range(5).map(index => id64(`node-${index}`))
+  const at = 10_000
+  const turnAt = (now: number) => {
+    for (let salt = 0; ; salt++) {
+      const target = { index: -1, id: id64(`t${salt}`) }
+      const turn = writerTurn(z.j, z.e, target, { ids, now, o: z.o })
+      if (turn?.rank === 2) return turn
+    }
+  }
+  z.e.hear(range(5), at)
+  t.strictSame(turnAt(at + 1_000), { rank: 2, heard: 2 }, 'both that come before us speak')
+  z.e.hear([0, 1, 2, 3, 4], at + 30_000)
+  t.equal(turnAt(at + 50_000).heard, 2, 'when all are quiet, nobody is silent')
+  const quiet = [1, 2, 3, 4].filter(member => {
+    z.e.hear([0, 1, 2, 3, 4], at + 30_000)
+    z.e.producedAt[member] = at + 26_000
+    return turnAt(at + 30_500).heard < 2
+  })
+  t.equal(quiet.length, 2, 'who speaks so much later than the others is silent')
+  z.j.voice = 'minority'
+  const target = { index: -1, id: 1n }
+  t.equal(writerTurn(z.j, z.e, target, { ids, now: at, o: z.o }), undefined)
+  t.end()
+})
+
+t.test('writers: each fit member has a rank of its own, and targets spread over writers', t => {
+  fc.assert(
+    fc.property(fc.integer({ min: 3, max: 12 }), fc.nat(100), (size, salt) => {
+      const ids = range(size).map(index => id64(`${salt}/${index}`))
+      const ranks = range(size - 1).map(self => {
+        const e = new ScriptedEvidence(size, self)
+        const j = makeJudgement(size)
+        for (const now of [0, 1000, 6000]) {
+          e.hear(range(size), now)
+          judge(j, e, now, { o: voteOptions(), context: { witness: NO_WITNESS } })
+        }
+        return writerRank(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
+      })
+      const e = new ScriptedEvidence(size)
+      const j = makeJudgement(size)
+      const top = topWriter(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
+      return (
+        ranks.indexOf(0) === top &&
+        [...ranks].sort((a, b) => a! - b!).every((rank, place) => rank === place)
+      )
+    }),
+    { numRuns: 50 },
+  )
+  const z = zone(10)
+  const ids = range(10).map(index => id64(`n${index}`))
+  const firsts = range(200).filter(
+    salt => writerRank(z.j, z.e, { index: -1, id: id64(`t${salt}`) }, ids) === 0,
+  ).length
+  t.ok(firsts > 5 && firsts < 50, `the own node leads for ${firsts} of 200 targets`)
+  t.end()
+})
