@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { brakeLimit, isCondemned, isHeld } from './condemn.js'
+import { brakeLimit, isCondemned, isHeld } from './verdicts.js'
 import { FLAG, type Evidence } from './evidence.js'
 import { CLASSES, type Disruption, type Judgement, type NodeClass } from './judgement.js'
 import type { VoteOptions } from './options.js'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { disruptionOf, reviewClasses } from './classify.js'
-import { reviewVerdicts } from './condemn.js'
+import { reviewVerdicts } from './verdicts.js'
 import type { Evidence } from './evidence.js'
 import { expectAt, makeHorizon, type Horizon } from './horizon.js'
 import type { Judgement } from './judgement.js'

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { brakeLimit, graceEndsAt, isHeld, isMesh, presentVoices, upVoices } from './condemn.js'
+import { isMesh, presentVoices, upVoices } from './majority.js'
+import { brakeLimit, graceEndsAt, isHeld } from './verdicts.js'
 import { FLAG, type Evidence, type Vote } from './evidence.js'
 import { CLASSES, type Judgement, type NodeClass } from './judgement.js'
 import type { VoteOptions } from './options.js'

@@ -26,7 +26,7 @@ export const decide = (voters: number, up: number, down: number): VerdictCode =>
 
 /**
  * Decide where only a few of the zone watch a node: the larger side, with two votes at least. It is the component
- * quorum (condemn.ts) that keeps a minority from acting on this.
+ * quorum (majority.ts) that keeps a minority from acting on this.
  */
 export const decideAmongFew = (up: number, down: number): VerdictCode => {
   if (up > down && up >= 2) return VERDICT.healthy

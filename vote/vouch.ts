@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMesh, upVoices } from './condemn.js'
+import { isMesh, upVoices } from './majority.js'
 import { FLAG, type Evidence } from './evidence.js'
 import { expectAt, makeHorizon } from './horizon.js'
 import type { Judgement } from './judgement.js'

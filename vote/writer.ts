@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { majoritySpokeAt } from './condemn.js'
+import { majoritySpokeAt } from './majority.js'
 import { FLAG, type Evidence } from './evidence.js'
 import type { Judgement } from './judgement.js'
 import type { VoteOptions } from './options.js'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 import type { StageStatus } from '../../core/stage.js'
-import { brakeLimit } from '../../vote/condemn.js'
+import { brakeLimit } from '../../vote/verdicts.js'
 import { makeJudgement } from '../../vote/judgement.js'
 import type { Tally } from '../counts.js'
 import { showKeySet } from '../commun/key-ring.js'

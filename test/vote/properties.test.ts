@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import fc from '../support/properties.js'
 import t from 'tap'
-import { brakeLimit, isCondemned } from '../../vote/condemn.js'
+import { brakeLimit, isCondemned } from '../../vote/verdicts.js'
 import { FLAG } from '../../vote/evidence.js'
 import { judge, type Changes } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'

@@ -258,7 +258,7 @@ export const MUTANTS = [
     what: 'the witness of two has one voice for a node whose own word does not come',
     patches: [
       {
-        file: 'vote/condemn.ts',
+        file: 'vote/majority.ts',
         from: 'up += voicesOfWitness(j, e, target)',
         to: 'up += Math.min(1, voicesOfWitness(j, e, target))',
       },
