@@ -2,7 +2,7 @@
 import { disruptionOf, reviewClasses } from './classify.js'
 import { reviewVerdicts } from './verdicts.js'
 import type { Evidence } from './evidence.js'
-import { expectAt, makeHorizon, type Horizon } from './horizon.js'
+import { noteDeadline, makeNextDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
 import { reviewLocalView } from './local-view.js'
 import { reviewMass } from './mass.js'
@@ -38,23 +38,23 @@ export interface Changes {
 const gist = (j: Judgement): string =>
   [j.selfSuspect, j.mass, j.brake, j.disruption, j.voice, j.witness].join()
 
-const isRecent = (horizon: Horizon, beganAt: number, windowMs: number): boolean => {
-  expectAt(horizon, beganAt + windowMs)
-  return horizon.now < beganAt + windowMs && horizon.now >= beganAt
+const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): boolean => {
+  noteDeadline(deadline, beganAt + windowMs)
+  return deadline.now < beganAt + windowMs && deadline.now >= beganAt
 }
 
 /**
  * Haste has a cause and ends: a contest, mass mode, a condemnation or the way back from one that began within the
  * last window. A node that is known to be dead is no longer urgent.
  */
-const isUrgent = (j: Judgement, horizon: Horizon, o: VoteOptions): boolean => {
-  let urgent = isRecent(horizon, j.massAt, o.reaffirmWindowMs)
+const isUrgent = (j: Judgement, deadline: NextDeadline, o: VoteOptions): boolean => {
+  let urgent = isRecent(deadline, j.massAt, o.reaffirmWindowMs)
   const settleMs = Math.max(o.reaffirmWindowMs, o.writeHoldMs)
   for (let target = 0; target < j.size; target++) {
-    if (isRecent(horizon, j.contestAt[target]!, o.reaffirmWindowMs)) urgent = true
+    if (isRecent(deadline, j.contestAt[target]!, o.reaffirmWindowMs)) urgent = true
     const isTurn =
       j.pending[target] === VERDICT.unhealthy || j.verdict[target] === VERDICT.unhealthy
-    if (isTurn && isRecent(horizon, j.pendingAt[target]!, settleMs)) urgent = true
+    if (isTurn && isRecent(deadline, j.pendingAt[target]!, settleMs)) urgent = true
   }
   return urgent
 }
@@ -71,18 +71,18 @@ export const judge = (
   { o, context }: { readonly o: VoteOptions; readonly context: JudgeContext },
 ): Changes => {
   const before = gist(j)
-  const horizon = makeHorizon(now)
+  const deadline = makeNextDeadline(now)
   j.witness = witnessVote(o, e.size, context.witness)
-  reviewMass(j, e, horizon, o)
-  reviewStandings(j, e, horizon, o)
+  reviewMass(j, e, deadline, o)
+  reviewStandings(j, e, deadline, o)
   j.selfSuspect = suspectsItself(j, e)
   reviewOwnStanding(j, e, now, o)
   countVotes(j, e, now, o)
   const local = reviewLocalView(j, e, now)
-  const verdict = reviewVerdicts(j, e, horizon, o)
+  const verdict = reviewVerdicts(j, e, deadline, o)
   const classMoved = reviewClasses(j, e, now, o)
   j.disruption = disruptionOf(j, e, o)
-  const burst = isUrgent(j, horizon, o)
+  const burst = isUrgent(j, deadline, o)
   const state = classMoved || before !== gist(j)
-  return { local, verdict, state, nextAt: horizon.nextAt, burst, whole: isWhole(j, e) }
+  return { local, verdict, state, nextAt: deadline.nextAt, burst, whole: isWhole(j, e) }
 }

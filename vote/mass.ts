@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG, type Evidence } from './evidence.js'
-import { expectAt, type Horizon } from './horizon.js'
+import { noteDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
 import type { VoteOptions } from './options.js'
 
@@ -14,7 +14,12 @@ export const ownProbe = (e: Evidence, target: number): 'up' | 'down' | undefined
 }
 
 /** A dead voter's last words must not keep a node contested for ever, so records past their time are left out. */
-const isContested = (e: Evidence, target: number, horizon: Horizon, o: VoteOptions): boolean => {
+const isContested = (
+  e: Evidence,
+  target: number,
+  deadline: NextDeadline,
+  o: VoteOptions,
+): boolean => {
   if (e.downVotes[target]! < 2) return false
   const observers = e.observersOf(target)
   const { length } = observers
@@ -22,29 +27,34 @@ const isContested = (e: Evidence, target: number, horizon: Horizon, o: VoteOptio
   for (let i = 0; i < length; i++) {
     const observer = observers[i]!
     const expiresAt = e.producedAt[observer]! + o.recordTtlMs
-    if (horizon.now >= expiresAt || !e.saysDown(observer, target)) continue
-    expectAt(horizon, expiresAt)
+    if (deadline.now >= expiresAt || !e.saysDown(observer, target)) continue
+    noteDeadline(deadline, expiresAt)
     known++
   }
   return known >= 2
 }
 
 /** Begin and end contests and own down verdicts; returns how many nodes are contested. */
-const reviewContests = (j: Judgement, e: Evidence, horizon: Horizon, o: VoteOptions): number => {
+const reviewContests = (
+  j: Judgement,
+  e: Evidence,
+  deadline: NextDeadline,
+  o: VoteOptions,
+): number => {
   let contested = 0
   j.ownTargets = 0
   j.ownDowns = 0
   for (let target = 0; target < e.size; target++) {
-    if (isContested(e, target, horizon, o)) {
+    if (isContested(e, target, deadline, o)) {
       contested++
-      if (j.contestAt[target] === Infinity) j.contestAt[target] = horizon.now
-      expectAt(horizon, j.contestAt[target]! + o.reaffirmWindowMs)
+      if (j.contestAt[target] === Infinity) j.contestAt[target] = deadline.now
+      noteDeadline(deadline, j.contestAt[target]! + o.reaffirmWindowMs)
     } else j.contestAt[target] = Infinity
     const own = ownProbe(e, target)
     if (own !== undefined) j.ownTargets++
     if (own === 'down') {
       j.ownDowns++
-      if (j.ownDownAt[target] === Infinity) j.ownDownAt[target] = horizon.now
+      if (j.ownDownAt[target] === Infinity) j.ownDownAt[target] = deadline.now
     } else j.ownDownAt[target] = Infinity
   }
   return contested
@@ -55,11 +65,16 @@ const reviewContests = (j: Judgement, e: Evidence, horizon: Horizon, o: VoteOpti
  * partition the other side's last words would else be believed until they are as old as `recordTtlMs`. An agent
  * that is still warming up does not call it from its own few probes.
  */
-export const reviewMass = (j: Judgement, e: Evidence, horizon: Horizon, o: VoteOptions): void => {
-  const contested = reviewContests(j, e, horizon, o)
+export const reviewMass = (
+  j: Judgement,
+  e: Evidence,
+  deadline: NextDeadline,
+  o: VoteOptions,
+): void => {
+  const contested = reviewContests(j, e, deadline, o)
   const isWarm = (e.flags[e.self]! & FLAG.warming) === 0
   j.mass = contested > Math.max(2, MASS_SHARE * e.size) || (isWarm && 2 * j.ownDowns > j.ownTargets)
   if (!j.mass) j.massAt = Infinity
-  else if (j.massAt === Infinity) j.massAt = horizon.now
-  expectAt(horizon, j.massAt + o.reaffirmWindowMs)
+  else if (j.massAt === Infinity) j.massAt = deadline.now
+  noteDeadline(deadline, j.massAt + o.reaffirmWindowMs)
 }

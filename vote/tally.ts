@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG, type Evidence } from './evidence.js'
-import { expectAt, type Horizon } from './horizon.js'
+import { noteDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT } from './quorum.js'
@@ -56,13 +56,13 @@ const frameOf = (j: Judgement, now: number, o: VoteOptions): Frame => ({
 export const reviewStandings = (
   j: Judgement,
   e: Evidence,
-  horizon: Horizon,
+  deadline: NextDeadline,
   o: VoteOptions,
 ): void => {
-  const frame = frameOf(j, horizon.now, o)
+  const frame = frameOf(j, deadline.now, o)
   for (let member = 0; member < e.size; member++) {
     j.standing[member] = standingOf(j, e, member, frame)
-    expectAt(horizon, e.producedAt[member]! + o.recordTtlMs)
+    noteDeadline(deadline, e.producedAt[member]! + o.recordTtlMs)
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG, type Evidence } from './evidence.js'
-import { expectAt, type Horizon } from './horizon.js'
+import { noteDeadline, type NextDeadline } from './next-deadline.js'
 import { dropPending, type Judgement } from './judgement.js'
 import { majoritySpokeAt, rulingOf, voiceOf } from './majority.js'
 import type { VoteOptions } from './options.js'
@@ -15,8 +15,8 @@ const wantedOf = (j: Judgement, e: Evidence, target: number, at: Occasion): Verd
   if (ruling === j.verdict[target]) return VERDICT.undecided
   if (ruling !== VERDICT.unhealthy) return ruling
   const graceAt = graceEndsAt(e, target, at.o)
-  expectAt(at.horizon, graceAt)
-  return at.horizon.now < graceAt ? VERDICT.undecided : ruling
+  noteDeadline(at.deadline, graceAt)
+  return at.deadline.now < graceAt ? VERDICT.undecided : ruling
 }
 
 /** Begin, keep or drop the pending verdict about one node, and note when a majority stood behind it. */
@@ -25,17 +25,17 @@ const reviewPending = (j: Judgement, e: Evidence, target: number, at: Occasion):
   if (wanted !== j.pending[target]) {
     dropPending(j, target)
     j.pending[target] = wanted
-    if (wanted !== VERDICT.undecided) j.pendingAt[target] = at.horizon.now
+    if (wanted !== VERDICT.undecided) j.pendingAt[target] = at.deadline.now
   }
   // The majority's instant is asked for only while somebody waits for it: mostly nobody does.
   const isWaiting = j.pending[target] !== VERDICT.undecided && j.backedAt[target] === Infinity
-  if (isWaiting && at.majorityAt() > j.pendingAt[target]!) j.backedAt[target] = at.horizon.now
-  expectAt(at.horizon, j.backedAt[target]! + at.o.writeHoldMs)
+  if (isWaiting && at.majorityAt() > j.pendingAt[target]!) j.backedAt[target] = at.deadline.now
+  noteDeadline(at.deadline, j.backedAt[target]! + at.o.writeHoldMs)
 }
 
 /** What one review of the verdicts works with. */
 interface Occasion {
-  readonly horizon: Horizon
+  readonly deadline: NextDeadline
   readonly o: VoteOptions
   readonly majorityAt: () => number
   readonly changed: number[]
@@ -46,7 +46,7 @@ export const isHeld = (j: Judgement, target: number, now: number, o: VoteOptions
   now >= j.backedAt[target]! + o.writeHoldMs
 
 const finalise = (j: Judgement, wanted: VerdictCode, at: Occasion): void => {
-  const { now } = at.horizon
+  const { now } = at.deadline
   for (let target = 0; target < j.size; target++) {
     if (j.pending[target] !== wanted || !isHeld(j, target, now, at.o)) continue
     j.verdict[target] = wanted
@@ -108,20 +108,20 @@ const holdAnew = (j: Judgement, now: number): void => {
 export const reviewVerdicts = (
   j: Judgement,
   e: Evidence,
-  horizon: Horizon,
+  deadline: NextDeadline,
   o: VoteOptions,
 ): number[] => {
   j.voice = voiceOf(j, e)
   if (j.voice !== 'full') return keepSilent(j)
   let known: number | undefined
   const majorityAt = (): number => (known ??= majoritySpokeAt(j, e))
-  const at: Occasion = { horizon, o, majorityAt, changed: [] }
+  const at: Occasion = { deadline, o, majorityAt, changed: [] }
   for (let target = 0; target < e.size; target++) reviewPending(j, e, target, at)
   finalise(j, VERDICT.healthy, at)
   j.dead = countDead(j)
   const wasBraked = j.brake
   j.brake = j.dead > brakeLimit(e.size, o)
-  if (wasBraked && !j.brake) holdAnew(j, horizon.now)
+  if (wasBraked && !j.brake) holdAnew(j, deadline.now)
   if (!j.brake) finalise(j, VERDICT.unhealthy, at)
   return at.changed
 }

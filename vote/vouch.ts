@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMesh, upVoices } from './majority.js'
 import { FLAG, type Evidence } from './evidence.js'
-import { expectAt, makeHorizon } from './horizon.js'
+import { noteDeadline, makeNextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
 import type { VoteOptions } from './options.js'
 import { decideAmongFew, quorumOf, VERDICT } from './quorum.js'
@@ -114,13 +114,13 @@ export const reviewVouching = (
   e: Evidence,
   frame: VouchFrame,
 ): VouchChanges => {
-  const horizon = makeHorizon(frame.now)
+  const deadline = makeNextDeadline(frame.now)
   const begun: number[] = []
   const ended: { index: number; why: VouchEnd }[] = []
   for (let index = 0; index < e.size; index++) {
     const why = vouchRefusal(j, e, index, frame)
     if (why === undefined) {
-      expectAt(horizon, e.producedAt[index]! + frame.o.vouchFreshMs)
+      noteDeadline(deadline, e.producedAt[index]! + frame.o.vouchFreshMs)
       if (isVouched(v, index)) continue
       v.since[index] = frame.now
       begun.push(index)
@@ -129,5 +129,5 @@ export const reviewVouching = (
       ended.push({ index, why })
     }
   }
-  return { begun, ended, nextAt: horizon.nextAt }
+  return { begun, ended, nextAt: deadline.nextAt }
 }
