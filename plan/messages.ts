@@ -76,7 +76,7 @@ const UNCOUNTED: Readonly<Record<Uncounted, string>> = {
   warming: 'it has not finished its first round',
   leaving: 'it is shutting down',
   gone: 'too old',
-  'silent-since-mass': 'silent since much of the zone went quiet',
+  'silent-since-failure': 'silent since much of the zone went quiet',
   unheard: 'never heard',
   'not-reaffirmed': 'said before the node was contested, and not again',
   'not-looked': 'it has not looked, or could not',

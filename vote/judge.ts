@@ -5,12 +5,12 @@ import type { Evidence } from './evidence.js'
 import { noteDeadline, makeNextDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
 import { reviewLocalView } from './local-view.js'
-import { reviewMass } from './mass.js'
+import { reviewCorrelatedFailure } from './correlated-failure.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT } from './quorum.js'
 import { suspectsItself } from './self-suspect.js'
 import { countVotes, reviewOwnStanding, reviewStandings } from './tally.js'
-import { isWhole } from './whole.js'
+import { isSteady } from './steady.js'
 import { witnessVote, type WitnessAnswer } from './witness.js'
 
 /** What the judge is told beside the evidence. */
@@ -25,18 +25,18 @@ export interface Changes {
   readonly local: readonly number[]
   /** Members whose final verdict moved. */
   readonly verdict: readonly number[]
-  /** Self-suspicion, mass mode, brake, disruption, voice, witness or some node's class moved. */
+  /** Self-suspicion, correlated failure, brake, disruption, voice, witness or some node's class moved. */
   readonly state: boolean
   /** The earliest `Clock.now` at which time alone may change something; +Infinity if none. */
   readonly nextAt: number
   /** Something began so recently that records should travel faster than usual. */
   readonly burst: boolean
   /** All is well: evidence that only became younger need not be judged. */
-  readonly whole: boolean
+  readonly steady: boolean
 }
 
 const gist = (j: Judgement): string =>
-  [j.selfSuspect, j.mass, j.brake, j.disruption, j.voice, j.witness].join()
+  [j.selfSuspect, j.correlatedFailure, j.brake, j.disruption, j.voice, j.witness].join()
 
 const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): boolean => {
   noteDeadline(deadline, beganAt + windowMs)
@@ -44,11 +44,11 @@ const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): bo
 }
 
 /**
- * Haste has a cause and ends: a contest, mass mode, a condemnation or the way back from one that began within the
+ * Haste has a cause and ends: a contest, correlated failure, a condemnation or the way back from one that began within the
  * last window. A node that is known to be dead is no longer urgent.
  */
 const isUrgent = (j: Judgement, deadline: NextDeadline, o: VoteOptions): boolean => {
-  let urgent = isRecent(deadline, j.massAt, o.reaffirmWindowMs)
+  let urgent = isRecent(deadline, j.correlatedFailureAt, o.reaffirmWindowMs)
   const settleMs = Math.max(o.reaffirmWindowMs, o.writeHoldMs)
   for (let target = 0; target < j.size; target++) {
     if (isRecent(deadline, j.contestAt[target]!, o.reaffirmWindowMs)) urgent = true
@@ -73,7 +73,7 @@ export const judge = (
   const before = gist(j)
   const deadline = makeNextDeadline(now)
   j.witness = witnessVote(o, e.size, context.witness)
-  reviewMass(j, e, deadline, o)
+  reviewCorrelatedFailure(j, e, deadline, o)
   reviewStandings(j, e, deadline, o)
   j.selfSuspect = suspectsItself(j, e)
   reviewOwnStanding(j, e, now, o)
@@ -84,5 +84,5 @@ export const judge = (
   j.disruption = disruptionOf(j, e, o)
   const burst = isUrgent(j, deadline, o)
   const state = classMoved || before !== gist(j)
-  return { local, verdict, state, nextAt: deadline.nextAt, burst, whole: isWhole(j, e) }
+  return { local, verdict, state, nextAt: deadline.nextAt, burst, steady: isSteady(j, e) }
 }

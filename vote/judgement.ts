@@ -61,8 +61,8 @@ export interface Judgement {
   ownTargets: number
   ownDowns: number
   selfSuspect: boolean
-  mass: boolean
-  massAt: number
+  correlatedFailure: boolean
+  correlatedFailureAt: number
   voice: Voice
   witness: WitnessVote
   /** Nodes that are condemned or about to be. */
@@ -96,8 +96,8 @@ export const makeJudgement = (size: number): Judgement => ({
   ownTargets: 0,
   ownDowns: 0,
   selfSuspect: false,
-  mass: false,
-  massAt: Infinity,
+  correlatedFailure: false,
+  correlatedFailureAt: Infinity,
   voice: 'minority',
   witness: 'absent',
   dead: 0,
@@ -129,8 +129,8 @@ export const remapJudgement = (j: Judgement, oldIndexOf: Int32Array): Judgement 
     if (from >= 0) for (const column of KEPT) next[column][to] = j[column][from]!
   })
   next.selfSuspect = j.selfSuspect
-  next.mass = j.mass
-  next.massAt = j.massAt
+  next.correlatedFailure = j.correlatedFailure
+  next.correlatedFailureAt = j.correlatedFailureAt
   return next
 }
 

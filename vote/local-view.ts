@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG, type Evidence } from './evidence.js'
 import type { Judgement } from './judgement.js'
-import { ownProbe } from './mass.js'
+import { ownProbe } from './correlated-failure.js'
 import { isFresh } from './tally.js'
 
 /** Peers that agree, as a share of the votes, before one failed own round is believed at once. */

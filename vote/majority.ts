@@ -58,8 +58,8 @@ export const voiceOf = (j: Judgement, e: Evidence): Voice => {
 }
 
 /**
- * The instant such that a strict majority of the roster has produced state at or after it. A verdict that began
- * before it has its component quorum: that majority spoke while the votes stood, so no other group can have one.
+ * Latest time at or after which a strict majority of the roster produced a record. A verdict that began before it has
+ * its component quorum: that majority spoke while the votes stood, so no other group can have one.
  */
 export const majoritySpokeAt = (j: Judgement, e: Evidence): number => {
   // In a zone of two a speaking witness stands beside the own node, at this very moment.

@@ -14,7 +14,7 @@ export type Uncounted =
   | 'warming'
   | 'leaving'
   | 'gone'
-  | 'silent-since-mass'
+  | 'silent-since-failure'
   | 'unheard'
   | 'not-reaffirmed'
   | 'not-looked'
@@ -81,7 +81,7 @@ const WHY: readonly (Uncounted | undefined)[] = [
   'warming',
   'leaving',
   'gone',
-  'silent-since-mass',
+  'silent-since-failure',
   'unheard',
 ]
 

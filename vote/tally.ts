@@ -13,8 +13,8 @@ export const STANDING = {
   leaving: 3,
   /** Its newest record is older than `recordTtlMs`. */
   gone: 4,
-  /** Mass mode: it has not spoken since that began. */
-  silentSinceMass: 5,
+  /** Correlated failure: it has not spoken since that began. */
+  silentSinceFailure: 5,
   unheard: 6,
 } as const
 
@@ -31,7 +31,7 @@ const standingOf = (j: Judgement, e: Evidence, member: number, frame: Frame): nu
   const producedAt = e.producedAt[member]!
   if (producedAt === -Infinity) return STANDING.unheard
   if (frame.now >= producedAt + frame.ttlMs) return STANDING.gone
-  if (producedAt < frame.sinceAt) return STANDING.silentSinceMass
+  if (producedAt < frame.sinceAt) return STANDING.silentSinceFailure
   const flags = e.flags[member]!
   const isSuspect = member === e.self ? j.selfSuspect : (flags & FLAG.selfSuspect) !== 0
   if (isSuspect) return STANDING.selfSuspect
@@ -42,14 +42,14 @@ const standingOf = (j: Judgement, e: Evidence, member: number, frame: Frame): nu
 interface Frame {
   readonly now: number
   readonly ttlMs: number
-  /** Records made before this are not believed; −Infinity outside mass mode and in its first window. */
+  /** Records made before this are not believed; −Infinity outside correlated failure and in its first window. */
   readonly sinceAt: number
 }
 
 const frameOf = (j: Judgement, now: number, o: VoteOptions): Frame => ({
   now,
   ttlMs: o.recordTtlMs,
-  sinceAt: now >= j.massAt + o.reaffirmWindowMs ? j.massAt : -Infinity,
+  sinceAt: now >= j.correlatedFailureAt + o.reaffirmWindowMs ? j.correlatedFailureAt : -Infinity,
 })
 
 /** Settle the standing of everybody. */
@@ -66,7 +66,7 @@ export const reviewStandings = (
   }
 }
 
-/** Settle the own standing again, after the own node has come to suspect itself, or has stopped to. */
+/** Settle the own standing again after self-suspicion starts or ends. */
 export const reviewOwnStanding = (j: Judgement, e: Evidence, now: number, o: VoteOptions): void => {
   j.standing[e.self] = standingOf(j, e, e.self, frameOf(j, now, o))
 }

@@ -110,7 +110,9 @@ export const metricTable = (views: Views): MetricTable => {
     gauge('self_suspect', '1 while the own probes fail where those of others succeed', () =>
       bit(status.selfSuspect),
     ),
-    gauge('mass_mode', '1 while many nodes are contested at the same time', () => bit(status.mass)),
+    gauge('correlated_failure', '1 while many nodes are contested at the same time', () =>
+      bit(status.correlatedFailure),
+    ),
     gauge('keys_ok', '1 while a usable key ring is loaded', () =>
       bit(status.keys.state !== 'missing'),
     ),

@@ -179,7 +179,7 @@ export interface ZoneStatus {
     readonly limit: number
   }
   readonly selfSuspect: boolean
-  readonly mass: boolean
+  readonly correlatedFailure: boolean
   readonly topology: { readonly kind: 'mesh' | 'rings'; readonly observers: number }
 }
 

@@ -28,7 +28,7 @@ interface VoteSeams {
 export interface VoteStage {
   /** Decide by what is known now. Called on every change, by the schedule, and when time alone changes something. */
   vote(): void
-  /** Records became younger and say what they said before. A zone that is whole has no use for another vote then. */
+  /** Records became younger and say what they said before. A steady zone has no use for another vote then. */
   refreshed(): void
   /** The same, as a round; says in words how the zone stands. */
   round(): string
@@ -53,7 +53,7 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
   let isVoting = false
   let isDue = false
   /** Of which zone the last vote found that all is well. */
-  let whole: ZoneState | undefined
+  let steady: ZoneState | undefined
 
   const voteOnce = (state: ZoneState): void => {
     cancel()
@@ -63,7 +63,7 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
       o: options,
       context: { witness: seams.witness() },
     })
-    whole = changes.whole ? state : undefined
+    steady = changes.steady ? state : undefined
     const vouch = reviewVouching(vouching, judgement, table, { now, o: options })
     const nextAt = Math.min(changes.nextAt, vouch.nextAt)
     if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), () => vote())
@@ -88,7 +88,7 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
   return {
     vote,
     refreshed: () => {
-      if (whole === undefined || whole !== store.zone.current) vote()
+      if (steady === undefined || steady !== store.zone.current) vote()
     },
     round: () => {
       vote()

@@ -92,14 +92,14 @@ const keysOf = ({ seams: { keys, detector } }: Parts): ZoneStatus['keys'] => {
 const judgedOf = (
   { o, seams }: Parts,
   size: number,
-): Pick<ZoneStatus, 'disruption' | 'brake' | 'selfSuspect' | 'mass'> => {
-  const { disruption, brake, dead, selfSuspect, mass } =
+): Pick<ZoneStatus, 'disruption' | 'brake' | 'selfSuspect' | 'correlatedFailure'> => {
+  const { disruption, brake, dead, selfSuspect, correlatedFailure } =
     seams.store.zone.current?.judgement ?? UNJUDGED
   return {
     disruption,
     brake: { isOn: brake, unhealthy: dead, limit: brakeLimit(size, o) },
     selfSuspect,
-    mass,
+    correlatedFailure,
   }
 }
 

@@ -31,7 +31,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
   disruption: 'normal',
   brake: { isOn: false, unhealthy: 0, limit: 2 },
   selfSuspect: false,
-  mass: false,
+  correlatedFailure: false,
   topology: { kind: 'mesh', observers: 4 },
   ...change,
 })

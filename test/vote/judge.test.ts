@@ -306,22 +306,22 @@ t.test('the last words of the dead do not contest for ever', t => {
   t.end()
 })
 
-t.test('mass mode', t => {
+t.test('correlated failure', t => {
   const b = settled(10)
   b.alive = [0, 1, 2, 3, 4, 5, 6]
   b.pass(1).see(b.alive, [7, 8, 9])
   b.judge()
-  t.ok(b.j.mass, 'three contested of ten')
+  t.ok(b.j.correlatedFailure, 'three contested of ten')
   t.equal(b.j.standing[9], STANDING.counts)
   b.pass(8)
-  t.equal(b.j.standing[9], STANDING.silentSinceMass, 'who was silent since is not believed')
+  t.equal(b.j.standing[9], STANDING.silentSinceFailure, 'who was silent since is not believed')
   t.equal(b.j.standing[6], STANDING.counts)
   const few = settled(10)
   few.see([0], [4, 5, 6, 7, 8])
   few.judge()
-  t.ok(few.j.mass, 'more than half of the own targets')
+  t.ok(few.j.correlatedFailure, 'more than half of the own targets')
   few.flag(0, FLAG.warming).judge()
-  t.notOk(few.j.mass, 'which a warming agent cannot tell')
+  t.notOk(few.j.correlatedFailure, 'which a warming agent cannot tell')
   t.end()
 })
 
@@ -580,7 +580,7 @@ t.test('a roster change keeps what it can', t => {
   t.equal(next.verdictAt[1], b.j.verdictAt[4])
   t.equal(next.localUp[1], 0)
   t.equal(next.localUp[2], 1)
-  t.equal(next.massAt, b.j.massAt)
+  t.equal(next.correlatedFailureAt, b.j.correlatedFailureAt)
   t.end()
 })
 

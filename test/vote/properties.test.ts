@@ -113,14 +113,14 @@ t.test('in a whole zone a younger record moves nothing, until time alone may', t
       const j = makeJudgement(z.size)
       const vouching = makeVouching(z.size)
       const isMovedBy = (now: number): boolean => {
-        const { local, verdict, state, burst, whole } = judge(j, e, now, { o, context })
+        const { local, verdict, state, burst, steady } = judge(j, e, now, { o, context })
         const { begun, ended } = reviewVouching(vouching, j, e, { now, o })
         return (
-          [local, verdict, begun, ended].some(list => list.length > 0) || state || burst || !whole
+          [local, verdict, begun, ended].some(list => list.length > 0) || state || burst || !steady
         )
       }
-      const hear = (now: number, { whole, nextAt }: Changes): void => {
-        if (!whole) return
+      const hear = (now: number, { steady, nextAt }: Changes): void => {
+        if (!steady) return
         seen++
         const later = Math.min(now + laterMs, nextAt - 1)
         e.hear(
@@ -262,12 +262,18 @@ t.test('judging twice changes nothing, and nothing changes before nextAt', t => 
 const twinTally = (
   e: ScriptedEvidence,
   target: number,
-  at: { now: number; contestAt: number; condemnedAt: number; massAt: number; suspect: boolean },
+  at: {
+    now: number
+    contestAt: number
+    condemnedAt: number
+    correlatedFailureAt: number
+    suspect: boolean
+  },
 ): { up: number; down: number } => {
   const believed = range(e.size).filter(member => {
     const made = e.producedAt[member]!
     if (made + 60_000 <= at.now) return false
-    if (at.now >= at.massAt + 8_000 && made < at.massAt) return false
+    if (at.now >= at.correlatedFailureAt + 8_000 && made < at.correlatedFailureAt) return false
     if (member === e.self ? at.suspect : e.flags[member]! & FLAG.selfSuspect) return false
     return (e.flags[member]! & (FLAG.warming | FLAG.leaving)) === 0
   })
@@ -310,7 +316,7 @@ t.test('tally and condemnation agree with a slow twin', t => {
               now,
               contestAt: j.contestAt[target]!,
               condemnedAt: condemned.get(target) ?? -Infinity,
-              massAt: j.massAt,
+              correlatedFailureAt: j.correlatedFailureAt,
               suspect: j.selfSuspect,
             }
             const { up, down } = twinTally(e, target, frame)

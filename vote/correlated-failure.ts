@@ -5,7 +5,7 @@ import type { Judgement } from './judgement.js'
 import type { VoteOptions } from './options.js'
 
 /** Contested nodes beyond this share of the zone, and beyond two, look like a partition rather than crashes. */
-const MASS_SHARE = 0.1
+const CORRELATED_SHARE = 0.1
 
 /** Whether the own probes say that the node is down; undefined when there was no round yet. */
 export const ownProbe = (e: Evidence, target: number): 'up' | 'down' | undefined => {
@@ -61,11 +61,12 @@ const reviewContests = (
 }
 
 /**
- * Contests and mass mode. In mass mode, and after a window's patience, only records made since it began count: in a
- * partition the other side's last words would else be believed until they are as old as `recordTtlMs`. An agent
- * that is still warming up does not call it from its own few probes.
+ * Begin and end contests and correlated failure: so many nodes fail together that something between them is likelier to
+ * have failed. A window after it began only records made since then count: in a partition the other side's last words
+ * would else be believed until they are as old as `recordTtlMs`. An agent that is still warming up does not call it from
+ * its own few probes.
  */
-export const reviewMass = (
+export const reviewCorrelatedFailure = (
   j: Judgement,
   e: Evidence,
   deadline: NextDeadline,
@@ -73,8 +74,9 @@ export const reviewMass = (
 ): void => {
   const contested = reviewContests(j, e, deadline, o)
   const isWarm = (e.flags[e.self]! & FLAG.warming) === 0
-  j.mass = contested > Math.max(2, MASS_SHARE * e.size) || (isWarm && 2 * j.ownDowns > j.ownTargets)
-  if (!j.mass) j.massAt = Infinity
-  else if (j.massAt === Infinity) j.massAt = deadline.now
-  noteDeadline(deadline, j.massAt + o.reaffirmWindowMs)
+  j.correlatedFailure =
+    contested > Math.max(2, CORRELATED_SHARE * e.size) || (isWarm && 2 * j.ownDowns > j.ownTargets)
+  if (!j.correlatedFailure) j.correlatedFailureAt = Infinity
+  else if (j.correlatedFailureAt === Infinity) j.correlatedFailureAt = deadline.now
+  noteDeadline(deadline, j.correlatedFailureAt + o.reaffirmWindowMs)
 }

@@ -18,12 +18,11 @@ const isWell = (j: Judgement, e: Evidence, index: number): boolean =>
   j.nodeClass[index] === HEALTHY
 
 /**
- * Whether everybody is healthy and no record says anything else. Then a record that repeats its word with a younger
- * date moves nothing: all it could do is to make a good word count. What time alone may change is told by
- * `Changes.nextAt`, as ever.
+ * Whether everybody is healthy and no record says anything else. Then a newer record with the same content can at most
+ * add an up vote, which moves nothing. When time alone may change something is still told by `Changes.nextAt`.
  */
-export const isWhole = (j: Judgement, e: Evidence): boolean => {
-  if (j.voice !== 'full' || j.selfSuspect || j.mass) return false
+export const isSteady = (j: Judgement, e: Evidence): boolean => {
+  if (j.voice !== 'full' || j.selfSuspect || j.correlatedFailure) return false
   for (let index = 0; index < e.size; index++) if (!isWell(j, e, index)) return false
   return true
 }
