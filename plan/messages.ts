@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Guard, Opinion, Uncounted, VoterSays } from '../vote/opinion.js'
+import type { Guard, Explanation, Uncounted, VoterSays } from '../vote/explanation.js'
 import type { Wish } from './node-plan.js'
-import type { TaintFight } from './taint-backoff.js'
+import type { TaintBackoff } from './taint-backoff.js'
 import type { VouchEnd } from '../vote/vouch.js'
 
 /** What Kubernetes takes as the note of an Event. */
@@ -38,21 +38,21 @@ const namesOf = (voters: readonly VoterSays[], w: Wording): string => {
   return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-const counted = (opinion: Opinion, says: 'down' | 'up', w: Wording): string => {
-  const voters = opinion.voters.filter(v => v.says === says && v.uncounted === undefined)
+const counted = (explanation: Explanation, says: 'down' | 'up', w: Wording): string => {
+  const voters = explanation.voters.filter(v => v.says === says && v.uncounted === undefined)
   return voters.length === 0 ? '' : ` (${namesOf(voters, w)})`
 }
 
 /** Who voted what: `3 of 5 members say down (b, c, d), 0 say up; 3 needed`. */
-export const votesInWords = (opinion: Opinion, w: Wording): string =>
-  `${opinion.down} of ${count(opinion.members, 'member')} say down${counted(opinion, 'down', w)}, ` +
-  `${opinion.up} say up${counted(opinion, 'up', w)}` +
-  `${opinion.notLooked > 0 ? `, ${opinion.notLooked} could not look` : ''}; ${opinion.needed} needed`
+export const describeVotes = (explanation: Explanation, w: Wording): string =>
+  `${explanation.down} of ${count(explanation.members, 'member')} say down${counted(explanation, 'down', w)}, ` +
+  `${explanation.up} say up${counted(explanation, 'up', w)}` +
+  `${explanation.notLooked > 0 ? `, ${explanation.notLooked} could not look` : ''}; ${explanation.needed} needed`
 
 /** The sentence for a condition, an annotation or an Event, by what the node is about to be. */
-export const messageFor = (wish: Wish, opinion: Opinion, w: Wording): string => {
-  const votes = votesInWords(opinion, w)
-  const cut = since(opinion.cloudCutAt, w)
+export const messageFor = (wish: Wish, explanation: Explanation, w: Wording): string => {
+  const votes = describeVotes(explanation, w)
+  const cut = since(explanation.cloudCutAt, w)
   switch (wish) {
     case 'dead':
       return shorten(`most peers cannot reach this node: ${votes}`)
@@ -83,10 +83,10 @@ const UNCOUNTED: Readonly<Record<Uncounted, string>> = {
 }
 
 /** Why a vote does not count, in a few words. */
-export const uncountedInWords = (why: Uncounted): string => UNCOUNTED[why]
+export const describeUncounted = (why: Uncounted): string => UNCOUNTED[why]
 
 /** One voter's line of `explain`. */
-export const voterInWords = (voter: VoterSays, w: Wording): string => {
+export const describeVoter = (voter: VoterSays, w: Wording): string => {
   if (voter.uncounted === 'unheard') return `${w.nameOf(voter.voter)}: never heard`
   const why = voter.uncounted === undefined ? '' : `; not counted: ${UNCOUNTED[voter.uncounted]}`
   const says = voter.says === 'not-looked' ? 'says neither' : `says ${voter.says}`
@@ -112,7 +112,7 @@ type PlainGuard = Extract<Guard, { kind: keyof typeof PLAIN }>
 const isPlain = (guard: Guard): guard is PlainGuard => guard.kind in PLAIN
 
 /** Why nothing (more) happens, as one sentence. */
-export const guardInWords = (guard: Guard, w: Wording): string => {
+export const describeGuard = (guard: Guard, w: Wording): string => {
   if (isPlain(guard)) return PLAIN[guard.kind]
   switch (guard.kind) {
     case 'no-quorum':
@@ -146,23 +146,23 @@ const CLASS = {
 } as const
 
 /** The lines of `explain` about one node: what it is, since when, who says so, and which guard holds. */
-export const explainInWords = (opinion: Opinion, w: Wording): readonly string[] => {
+export const describeNode = (explanation: Explanation, w: Wording): readonly string[] => {
   const pending =
-    opinion.pending === 'undecided'
+    explanation.pending === 'undecided'
       ? []
-      : [`on its way to ${opinion.pending}${since(opinion.pendingAt, w)}`]
+      : [`on its way to ${explanation.pending}${since(explanation.pendingAt, w)}`]
   return [
-    `${w.nameOf(opinion.index)}: ${CLASS[opinion.class]}${since(opinion.classSince, w)}`,
-    `verdict ${opinion.verdict}${since(opinion.verdictAt, w)}: ${votesInWords(opinion, w)}`,
+    `${w.nameOf(explanation.index)}: ${CLASS[explanation.class]}${since(explanation.classSince, w)}`,
+    `verdict ${explanation.verdict}${since(explanation.verdictAt, w)}: ${describeVotes(explanation, w)}`,
     ...pending,
-    `seen from here: ${opinion.local}${since(opinion.localAt, w)}`,
-    ...opinion.voters.map(voter => voterInWords(voter, w)),
-    ...opinion.guards.map(guard => guardInWords(guard, w)),
+    `seen from here: ${explanation.local}${since(explanation.localAt, w)}`,
+    ...explanation.voters.map(voter => describeVoter(voter, w)),
+    ...explanation.guards.map(guard => describeGuard(guard, w)),
   ]
 }
 
 /** Why vouching ended, or does not begin, as half a sentence. */
-export const vouchEndInWords = (why: VouchEnd): string => {
+export const describeVouchEnd = (why: VouchEnd): string => {
   const words: Readonly<Record<VouchEnd, string>> = {
     off: 'vouching is switched off',
     'no-quorum': 'no majority says up any more',
@@ -178,13 +178,13 @@ export const vouchEndInWords = (why: VouchEnd): string => {
   return words[why]
 }
 
-/** How the quarrel about the unreachable taint stands; undefined before the control plane ever put it back. */
-export const fightInWords = (fight: TaintFight, w: Wording): string | undefined =>
-  fight.removals < 2
+/** How often the unreachable taint was put back, and when it is taken off next; undefined before the control plane ever put it back. */
+export const describeTaintBackoff = (backoff: TaintBackoff, w: Wording): string | undefined =>
+  backoff.removals < 2
     ? undefined
     : `the control plane put node.kubernetes.io/unreachable:NoExecute back ` +
-      `${count(fight.removals - 1, 'time')}; the next removal is not before ` +
-      `${span(fight.lastAt + fight.waitMs - w.now)} from now (--vouch=lease avoids this)`
+      `${count(backoff.removals - 1, 'time')}; the next removal is not before ` +
+      `${span(backoff.lastAt + backoff.waitMs - w.now)} from now (--vouch=lease avoids this)`
 
 /** An Event in the terms of events.k8s.io; the caller adds who and about whom. */
 export interface EventWords {
@@ -203,13 +203,17 @@ const EVENTS = {
 } as const
 
 /** A note that also says how many Events about the node were left out before it. */
-export const leftOutInWords = (note: string, leftOut: number): string =>
+export const withLeftOut = (note: string, leftOut: number): string =>
   leftOut === 0 ? note : shorten(`${note} (${count(leftOut, 'Event')} before it left out)`)
 
 /** The Event for a wish that was just written. */
-export const eventFor = (wish: Exclude<Wish, 'keep'>, opinion: Opinion, w: Wording): EventWords => {
+export const eventFor = (
+  wish: Exclude<Wish, 'keep'>,
+  explanation: Explanation,
+  w: Wording,
+): EventWords => {
   const [type, reason, action] = EVENTS[wish]
-  return { type, reason, action, note: messageFor(wish, opinion, w) }
+  return { type, reason, action, note: messageFor(wish, explanation, w) }
 }
 
 /** The Event for a vouching that ended. Only the link's return is good news. */
@@ -217,5 +221,5 @@ export const vouchEndedEvent = (why: VouchEnd): EventWords => ({
   type: why === 'link-back' ? 'Normal' : 'Warning',
   reason: 'VouchingEnded',
   action: 'Vouch',
-  note: `peers no longer vouch for this node: ${vouchEndInWords(why)}`,
+  note: `peers no longer vouch for this node: ${describeVouchEnd(why)}`,
 })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeCondition, NodeView, Taint } from '../core/node.js'
-import type { Opinion } from '../vote/opinion.js'
+import type { Explanation } from '../vote/explanation.js'
 import type { OwnTaint, PlanOptions } from './options.js'
 import { NOTHING, type NodePlan } from './patch.js'
 import { isSameTaint, planTaints } from './taints.js'
@@ -20,11 +20,14 @@ const OWN_PREFIX = 'edge-health/'
  */
 export type Wish = 'keep' | 'dead' | 'kubelet-sick' | 'vouched' | 'healthy' | 'left'
 
-/** The wish that follows from an opinion. Only final verdicts are written, so neither hold nor brake shows here. */
-export const wishOf = (opinion: Pick<Opinion, 'verdict' | 'class'>, isVouched: boolean): Wish => {
-  if (opinion.verdict === 'undecided') return 'keep'
-  if (opinion.verdict === 'unhealthy')
-    return opinion.class === 'kubelet-sick' ? 'kubelet-sick' : 'dead'
+/** The wish that follows from an explanation. Only final verdicts are written, so neither hold nor brake shows here. */
+export const wishOf = (
+  explanation: Pick<Explanation, 'verdict' | 'class'>,
+  isVouched: boolean,
+): Wish => {
+  if (explanation.verdict === 'undecided') return 'keep'
+  if (explanation.verdict === 'unhealthy')
+    return explanation.class === 'kubelet-sick' ? 'kubelet-sick' : 'dead'
   return isVouched ? 'vouched' : 'healthy'
 }
 

@@ -10,19 +10,19 @@ const FIRST_WAIT_MS = 2_000
 const LONGEST_WAIT_MS = 300_000
 
 /** How often the taint was taken off a vouched node, and how long to wait before the next time. */
-export interface TaintFight {
+export interface TaintBackoff {
   readonly removals: number
   readonly lastAt: number
   readonly waitMs: number
 }
 
-export const NO_FIGHT: TaintFight = { removals: 0, lastAt: -Infinity, waitMs: 0 }
+export const NO_BACKOFF: TaintBackoff = { removals: 0, lastAt: -Infinity, waitMs: 0 }
 
 /** What to do about the taint now. */
 export interface TaintStep {
   readonly plan: NodePlan
   /** What to remember, whatever becomes of the write: an attempt counts. */
-  readonly fight: TaintFight
+  readonly backoff: TaintBackoff
   /** When to look again while the taint stands; +Infinity when nothing is to be done. */
   readonly dueAt: number
 }
@@ -33,18 +33,21 @@ const isUnreachable = (taint: Taint): boolean =>
 /**
  * SuperEdge's way (`--vouch=taint`): take `unreachable:NoExecute` off a vouched node. Today's control plane puts it
  * back at once while it sees no heartbeat, so each time that it does the wait doubles, up to five minutes. Once the
- * taint has stayed away that long, the quarrel is forgotten.
+ * taint has stayed away that long, the backoff is forgotten.
  */
-export const taintStep = (fight: TaintFight, node: NodeView, now: number): TaintStep => {
-  const forgetAt = fight.lastAt + LONGEST_WAIT_MS
+export const taintStep = (backoff: TaintBackoff, node: NodeView, now: number): TaintStep => {
+  const forgetAt = backoff.lastAt + LONGEST_WAIT_MS
   if (!node.taints.some(isUnreachable))
-    return { plan: NOTHING, fight: now >= forgetAt ? NO_FIGHT : fight, dueAt: Infinity }
-  const dueAt = fight.lastAt + fight.waitMs
-  if (now < dueAt) return { plan: NOTHING, fight, dueAt }
-  const waitMs = Math.min(LONGEST_WAIT_MS, fight.waitMs === 0 ? FIRST_WAIT_MS : 2 * fight.waitMs)
+    return { plan: NOTHING, backoff: now >= forgetAt ? NO_BACKOFF : backoff, dueAt: Infinity }
+  const dueAt = backoff.lastAt + backoff.waitMs
+  if (now < dueAt) return { plan: NOTHING, backoff, dueAt }
+  const waitMs = Math.min(
+    LONGEST_WAIT_MS,
+    backoff.waitMs === 0 ? FIRST_WAIT_MS : 2 * backoff.waitMs,
+  )
   return {
     plan: planTaints(node, { unwanted: isUnreachable, wanted: [], at: '' }),
-    fight: { removals: fight.removals + 1, lastAt: now, waitMs },
+    backoff: { removals: backoff.removals + 1, lastAt: now, waitMs },
     dueAt: now + waitMs,
   }
 }

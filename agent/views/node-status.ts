@@ -19,8 +19,8 @@ import type { NextWrite } from '../writer/turns.js'
 import type { Writer } from '../writer/writer.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG } from '../../vote/evidence.js'
-import { opinionOf, type Opinion } from '../../vote/opinion.js'
-import { guardInWords, span, uncountedInWords, vouchEndInWords } from '../../plan/messages.js'
+import { explanationOf, type Explanation } from '../../vote/explanation.js'
+import { describeGuard, span, describeUncounted, describeVouchEnd } from '../../plan/messages.js'
 import { isVouched, vouchRefusal } from '../../vote/vouch.js'
 import { wishOf } from '../../plan/node-plan.js'
 import { topWriter, writerRank } from '../../vote/writer.js'
@@ -33,7 +33,7 @@ export interface NodeScene {
   readonly store: ResultStore
   readonly checker: Checker
   readonly engine: EngineStatus
-  readonly writer: Pick<Writer, 'nextWrite' | 'fight' | 'heldUntil'>
+  readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil'>
   readonly times: Times
   /** What the own kubelet last answered, in words; empty when it is well. */
   readonly ownKubelet: string
@@ -105,32 +105,36 @@ const vouchOf = (scene: NodeScene, index: number): VouchView => {
       state: 'active',
       since: times.iso(vouching.since[index]!),
       by: top === undefined ? null : roster.members[top]!.name,
-      reason: writer.fight(name) ?? how,
+      reason: writer.taintBackoff(name) ?? how,
     }
   }
   const why = vouchRefusal(j, e, index, { now: times.now, o })
-  const reason = why === undefined ? 'about to begin' : vouchEndInWords(why)
+  const reason = why === undefined ? 'about to begin' : describeVouchEnd(why)
   const isCut = (e.flags[index]! & FLAG.cloudCut) !== 0
   const state_ = isCut && why !== 'link-back' ? 'blocked' : 'idle'
   return { state: state_, since: null, by: null, reason }
 }
 
-const guardsOf = (scene: NodeScene, opinion: Opinion, next: NextWrite | undefined): GuardView[] => {
+const guardsOf = (
+  scene: NodeScene,
+  explanation: Explanation,
+  next: NextWrite | undefined,
+): GuardView[] => {
   const { state, store, times, writer } = scene
   const wording = wordingOf(state, times.now)
-  const guards: GuardView[] = opinion.guards.map(guard => ({
+  const guards: GuardView[] = explanation.guards.map(guard => ({
     kind: guard.kind,
-    text: guardInWords(guard, wording),
+    text: describeGuard(guard, wording),
   }))
   const isHeldBack =
     store.cloudLink.current.state === 'cut' &&
-    (next !== undefined || opinion.verdict === 'unhealthy')
+    (next !== undefined || explanation.verdict === 'unhealthy')
   if (isHeldBack)
     guards.push({
       kind: 'cloud-link-cut',
       text: 'this agent does not reach the apiserver, so it writes nothing',
     })
-  const heldUntil = writer.heldUntil(state.roster.members[opinion.index]!.name)
+  const heldUntil = writer.heldUntil(state.roster.members[explanation.index]!.name)
   if (next?.wish === 'healthy' && heldUntil > times.now)
     guards.push({
       kind: 'flapping',
@@ -156,14 +160,14 @@ interface Coming {
 }
 
 /** What is written once the verdict on its way is final; undefined when the Node already looks like that. */
-const onItsWay = ({ o, state, store }: NodeScene, opinion: Opinion): Coming | undefined => {
+const onItsWay = ({ o, state, store }: NodeScene, explanation: Explanation): Coming | undefined => {
   const { judgement, table, roster } = state
-  const { index } = opinion
+  const { index } = explanation
   const { name, id } = roster.members[index]!
-  const wish = wishOf({ verdict: opinion.pending, class: opinion.class }, false)
+  const wish = wishOf({ verdict: explanation.pending, class: explanation.class }, false)
   const node = store.nodeList.current.nodes.get(name)
   if (node === undefined || !differs(node, wish, false, o)) return undefined
-  const hold = opinion.guards.length === 1 ? opinion.guards[0] : undefined
+  const hold = explanation.guards.length === 1 ? explanation.guards[0] : undefined
   const isLinkUp = store.cloudLink.current.state === 'up'
   return {
     what: wish,
@@ -174,21 +178,21 @@ const onItsWay = ({ o, state, store }: NodeScene, opinion: Opinion): Coming | un
 
 const nextWriteOf = (
   scene: NodeScene,
-  opinion: Opinion,
+  explanation: Explanation,
   due: NextWrite | undefined,
 ): NextWriteView | null => {
   const { state, times, writer } = scene
   const { judgement, table, roster } = state
   const coming: Coming | undefined =
     due === undefined
-      ? onItsWay(scene, opinion)
+      ? onItsWay(scene, explanation)
       : {
           what: due.wish,
           rank: due.rank,
-          at: Math.max(due.since, writer.heldUntil(roster.members[opinion.index]!.name)),
+          at: Math.max(due.since, writer.heldUntil(roster.members[explanation.index]!.name)),
         }
   if (coming === undefined) return null
-  const { index } = opinion
+  const { index } = explanation
   const top = topWriter(judgement, table, { index, id: roster.members[index]!.id }, idsOf(roster))
   const inSeconds = times.until(coming.at)
   return {
@@ -202,55 +206,55 @@ const nextWriteOf = (
 const kubeletOf = (flags: number): NodeStatus['kubelet'] =>
   (flags & FLAG.kubeletBad) !== 0 ? 'bad' : (flags & FLAG.kubeletWell) !== 0 ? 'well' : 'unknown'
 
-const opinionAt = ({ state, times, o }: NodeScene, index: number): Opinion =>
-  opinionOf(state.judgement, state.table, index, { now: times.now, o })
+const explanationAt = ({ state, times, o }: NodeScene, index: number): Explanation =>
+  explanationOf(state.judgement, state.table, index, { now: times.now, o })
 
-const statusFrom = (scene: NodeScene, opinion: Opinion): NodeStatus => {
+const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
   const { state, times, writer } = scene
-  const { index } = opinion
+  const { index } = explanation
   const { name, address } = state.roster.members[index]!
   const next = writer.nextWrite(name)
   return {
     name,
     address,
-    isSelf: opinion.isSelf,
-    verdict: opinion.verdict,
-    pending: opinion.pending === 'undecided' ? null : opinion.pending,
-    pendingSince: times.iso(opinion.pendingAt),
-    class: opinion.class,
-    since: times.iso(opinion.classSince),
-    local: opinion.local,
+    isSelf: explanation.isSelf,
+    verdict: explanation.verdict,
+    pending: explanation.pending === 'undecided' ? null : explanation.pending,
+    pendingSince: times.iso(explanation.pendingAt),
+    class: explanation.class,
+    since: times.iso(explanation.classSince),
+    local: explanation.local,
     votes: {
-      ...{ down: opinion.down, up: opinion.up },
-      ...{ notLooked: opinion.notLooked, needed: opinion.needed },
+      ...{ down: explanation.down, up: explanation.up },
+      ...{ notLooked: explanation.notLooked, needed: explanation.needed },
     },
-    guards: guardsOf(scene, opinion, next),
+    guards: guardsOf(scene, explanation, next),
     probe: probeOf(scene, index),
     recordAgeSeconds: times.age(state.table.producedAt[index]!),
     kubelet: kubeletOf(state.table.flags[index]!),
-    kubeletReason: opinion.isSelf && scene.ownKubelet !== '' ? scene.ownKubelet : null,
-    cloudCutSince: times.iso(opinion.cloudCutAt),
-    peer: opinion.isSelf ? null : peerOf(scene, index),
+    kubeletReason: explanation.isSelf && scene.ownKubelet !== '' ? scene.ownKubelet : null,
+    cloudCutSince: times.iso(explanation.cloudCutAt),
+    peer: explanation.isSelf ? null : peerOf(scene, index),
     vouch: vouchOf(scene, index),
     lastWrite: lastWriteOf(scene, name),
-    nextWrite: nextWriteOf(scene, opinion, next),
+    nextWrite: nextWriteOf(scene, explanation, next),
   }
 }
 
 /** One member as this agent sees it. */
 export const nodeStatusOf = (scene: NodeScene, index: number): NodeStatus =>
-  statusFrom(scene, opinionAt(scene, index))
+  statusFrom(scene, explanationAt(scene, index))
 
 /** The same with every voter. */
 export const nodeDetailOf = (scene: NodeScene, index: number): NodeDetail => {
-  const opinion = opinionAt(scene, index)
+  const explanation = explanationAt(scene, index)
   const { members } = scene.state.roster
-  const voters = opinion.voters.map(({ voter, says, ageMs, uncounted }): VoterView => ({
+  const voters = explanation.voters.map(({ voter, says, ageMs, uncounted }): VoterView => ({
     name: members[voter]!.name,
     says: uncounted === 'unheard' ? 'nothing' : says,
     ageSeconds: Number.isFinite(ageMs) ? ageMs / 1_000 : null,
     counts: uncounted === undefined,
-    why: uncounted === undefined ? null : uncountedInWords(uncounted),
+    why: uncounted === undefined ? null : describeUncounted(uncounted),
   }))
-  return { ...statusFrom(scene, opinion), voters }
+  return { ...statusFrom(scene, explanation), voters }
 }

@@ -24,7 +24,7 @@ export interface ViewSeams extends Pick<Views, 'subscribe' | 'setVerbosity'> {
   readonly store: ResultStore
   readonly tally: Tally
   readonly keys: Pick<KeyKeeper, 'ring' | 'problem'>
-  readonly writer: Pick<Writer, 'nextWrite' | 'fight' | 'heldUntil'>
+  readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil'>
   readonly detector: () => Detector | undefined
   /** What the own kubelet last answered, in words; empty when it is well. */
   readonly ownKubelet: () => string

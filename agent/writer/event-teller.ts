@@ -5,7 +5,7 @@ import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubeApi } from '../ports/kube-api.js'
 import { carriesCutMarks, type Wish } from '../../plan/node-plan.js'
-import { leftOutInWords, vouchEndedEvent, type EventWords } from '../../plan/messages.js'
+import { withLeftOut, vouchEndedEvent, type EventWords } from '../../plan/messages.js'
 import type { VouchEnd } from '../../vote/vouch.js'
 import { resultOf, type Record } from './node-writer.js'
 import type { RequestBackoff } from './request-backoff.js'
@@ -67,7 +67,7 @@ export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): 
       return
     }
     allowance.tokens--
-    const note = leftOutInWords(words, allowance.leftOut)
+    const note = withLeftOut(words, allowance.leftOut)
     allowance.leftOut = 0
     backoff.left()
     try {

@@ -3,8 +3,8 @@ import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { NodePlan } from '../../plan/patch.js'
-import { fightInWords, type Wording } from '../../plan/messages.js'
-import { NO_FIGHT, taintStep, type TaintFight } from '../../plan/taint-backoff.js'
+import { describeTaintBackoff, type Wording } from '../../plan/messages.js'
+import { NO_BACKOFF, taintStep, type TaintBackoff } from '../../plan/taint-backoff.js'
 
 /** SuperEdge's way of vouching: takes the unreachable taint off, ever more slowly while it is put back. */
 export interface TaintKeeper {
@@ -12,8 +12,8 @@ export interface TaintKeeper {
   review(node: NodeView, wording: Wording): { readonly isDue: boolean; readonly nextAt: number }
   /** A plan for one removal: what the control plane puts back meanwhile is the next review's matter. */
   removal(): (node: NodeView) => NodePlan
-  /** How the quarrel stands, in words; undefined where there is none. */
-  fight(node: string, wording: Wording): string | undefined
+  /** What the backoff has come to, in words; undefined where there is none. */
+  backoff(node: string, wording: Wording): string | undefined
   /** Forget who left. */
   keepOnly(isKept: (node: string) => boolean): void
 }
@@ -23,15 +23,15 @@ export const makeTaintKeeper = (seams: {
   readonly log: Logger
 }): TaintKeeper => {
   const { clock, log } = seams
-  const fights = new Map<string, TaintFight>()
-  const fight = (node: string, wording: Wording): string | undefined =>
-    fightInWords(fights.get(node) ?? NO_FIGHT, wording)
+  const backoffs = new Map<string, TaintBackoff>()
+  const backoff = (node: string, wording: Wording): string | undefined =>
+    describeTaintBackoff(backoffs.get(node) ?? NO_BACKOFF, wording)
   return {
     review: (node, wording) => {
-      const step = taintStep(fights.get(node.name) ?? NO_FIGHT, node, clock.now())
-      fights.set(node.name, step.fight)
+      const step = taintStep(backoffs.get(node.name) ?? NO_BACKOFF, node, clock.now())
+      backoffs.set(node.name, step.backoff)
       const isDue = step.plan.kind !== 'nothing'
-      const words = isDue ? fight(node.name, wording) : undefined
+      const words = isDue ? backoff(node.name, wording) : undefined
       if (words !== undefined) log.warn('taint was put back', { node: node.name, detail: words })
       return { isDue, nextAt: step.dueAt }
     },
@@ -40,12 +40,12 @@ export const makeTaintKeeper = (seams: {
       return node => {
         if (isMade) return { kind: 'nothing' }
         isMade = true
-        return taintStep(NO_FIGHT, node, clock.now()).plan
+        return taintStep(NO_BACKOFF, node, clock.now()).plan
       }
     },
-    fight,
+    backoff,
     keepOnly: isKept => {
-      for (const node of fights.keys()) if (!isKept(node)) fights.delete(node)
+      for (const node of backoffs.keys()) if (!isKept(node)) backoffs.delete(node)
     },
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeView } from '../../core/node.js'
-import { opinionOf, type Opinion } from '../../vote/opinion.js'
+import { explanationOf, type Explanation } from '../../vote/explanation.js'
 import { NOTHING, type NodePlan } from '../../plan/patch.js'
 import { planNode, planReady, wishOf, type Wish, type WriteWords } from '../../plan/node-plan.js'
 import { CLASSES } from '../../vote/judgement.js'
@@ -69,9 +69,9 @@ export const wordsFor = (
   index: number,
   wish: Wish,
   at: Instant & { readonly o: AgentOptions },
-): { readonly opinion: Opinion; readonly words: WriteWords } => {
+): { readonly explanation: Explanation; readonly words: WriteWords } => {
   const { now, o } = at
-  const opinion = opinionOf(state.judgement, state.table, index, { now, o })
-  const message = messageFor(wish, opinion, wordingOf(state, now))
-  return { opinion, words: { message, at: new Date(at.wall).toISOString() } }
+  const explanation = explanationOf(state.judgement, state.table, index, { now, o })
+  const message = messageFor(wish, explanation, wordingOf(state, now))
+  return { explanation, words: { message, at: new Date(at.wall).toISOString() } }
 }

@@ -49,8 +49,8 @@ export interface Writer extends Pick<LeaseKeeper, 'isOurs'> {
   nextWrite(node: string): NextWrite | undefined
   /** Until when the marks of a node whose link comes and goes stay; −Infinity for no time. */
   heldUntil(node: string): number
-  /** How the quarrel about the node's taint stands, in words. */
-  fight(node: string): string | undefined
+  /** How often the node's taint was put back, and when it is taken off next, in words. */
+  taintBackoff(node: string): string | undefined
   /** This agent was suspended: give up what is under way, and forget whose turn it was. */
   resumed(): void
   stop(): Promise<void>
@@ -114,10 +114,10 @@ class LevelWriter implements Writer {
     return this.#flaps.heldUntil(node)
   }
 
-  fight(node: string): string | undefined {
+  taintBackoff(node: string): string | undefined {
     const state = this.#seams.store.zone.current
     if (state === undefined) return undefined
-    return this.#vouching.taints.fight(node, wordingOf(state, this.#seams.clock.now()))
+    return this.#vouching.taints.backoff(node, wordingOf(state, this.#seams.clock.now()))
   }
 
   review(): string {
@@ -254,10 +254,10 @@ class LevelWriter implements Writer {
       const state = store.zone.current!
       const index = state.roster.indexOf(name)!
       const at = { now: clock.now(), wall: this.#wall(), o: this.#o }
-      const { opinion, words } = wordsFor(state, index, what, at)
+      const { explanation, words } = wordsFor(state, index, what, at)
       if (what === 'vouched' && at.now < this.#authority.youngUntil(state, index))
         return planYoungVouch(node, words, this.#o)
-      event = eventFor(what, opinion, wordingOf(state, at.now))
+      event = eventFor(what, explanation, wordingOf(state, at.now))
       return planWish(node, what, words, this.#o)
     }
     const isWanted = (): boolean => what !== 'keep' && this.#authority.wishNow(name) === what

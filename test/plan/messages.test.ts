@@ -3,24 +3,24 @@ import t from 'tap'
 import { FLAG } from '../../vote/evidence.js'
 import { judge } from '../../vote/judge.js'
 import { makeJudgement } from '../../vote/judgement.js'
-import { opinionOf, type Guard, type Opinion } from '../../vote/opinion.js'
+import { explanationOf, type Guard, type Explanation } from '../../vote/explanation.js'
 import type { VoteOptions } from '../../vote/options.js'
 import {
   eventFor,
-  explainInWords,
-  fightInWords,
-  guardInWords,
-  leftOutInWords,
+  describeNode,
+  describeTaintBackoff,
+  describeGuard,
+  withLeftOut,
   messageFor,
   NOTE_LIMIT,
   shorten,
   span,
   vouchEndedEvent,
-  vouchEndInWords,
+  describeVouchEnd,
   type Wording,
-  uncountedInWords,
+  describeUncounted,
 } from '../../plan/messages.js'
-import { NO_FIGHT } from '../../plan/taint-backoff.js'
+import { NO_BACKOFF } from '../../plan/taint-backoff.js'
 import { NO_WITNESS, type WitnessAnswer } from '../../vote/witness.js'
 import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
 
@@ -49,15 +49,15 @@ const zone = (size: number, changes: Partial<VoteOptions> = {}, observers?: numb
     live,
     at: () => now,
     ask: (answer: WitnessAnswer) => (witness = answer),
-    opinion: (index: number): Opinion => opinionOf(j, e, index, { now, o }),
-    lines: (index: number) => explainInWords(opinionOf(j, e, index, { now, o }), wording(now)),
+    explanation: (index: number): Explanation => explanationOf(j, e, index, { now, o }),
+    lines: (index: number) => describeNode(explanationOf(j, e, index, { now, o }), wording(now)),
   }
 }
 
 t.test('an Event says how many before it were left out', t => {
-  t.equal(leftOutInWords('n1 is back', 0), 'n1 is back')
-  t.equal(leftOutInWords('n1 is back', 1), 'n1 is back (1 Event before it left out)')
-  t.equal(leftOutInWords('n1 is back', 3), 'n1 is back (3 Events before it left out)')
+  t.equal(withLeftOut('n1 is back', 0), 'n1 is back')
+  t.equal(withLeftOut('n1 is back', 1), 'n1 is back (1 Event before it left out)')
+  t.equal(withLeftOut('n1 is back', 3), 'n1 is back (3 Events before it left out)')
   t.end()
 })
 
@@ -74,7 +74,7 @@ t.test('explain: a dead node', t => {
     'c says down, 0 s ago',
     'd says down, 0 s ago',
   ])
-  t.match(z.opinion(4), {
+  t.match(z.explanation(4), {
     index: 4,
     isSelf: false,
     local: 'down',
@@ -86,7 +86,7 @@ t.test('explain: a dead node', t => {
     members: 5,
     guards: [],
   })
-  t.match(z.opinion(0), { isSelf: true, up: 5, guards: [], localAt: -Infinity })
+  t.match(z.explanation(0), { isSelf: true, up: 5, guards: [], localAt: -Infinity })
   t.end()
 })
 
@@ -101,25 +101,25 @@ t.test('explain: a cut node', t => {
     'seen from here: up',
   ])
   t.equal(
-    messageFor('vouched', z.opinion(4), wording(z.at())),
+    messageFor('vouched', z.explanation(4), wording(z.at())),
     'peers reach this node and its kubelet is well, only its link to the apiserver is cut for 30 s: ' +
       '0 of 5 members say down, 5 say up (a, b, c, d); 3 needed',
   )
   z.live(61, [0, 1, 2, 3])
-  t.equal(z.opinion(4).cloudCutAt, -Infinity, 'an old word about the link is not repeated')
+  t.equal(z.explanation(4).cloudCutAt, -Infinity, 'an old word about the link is not repeated')
   t.end()
 })
 
 t.test('guards', t => {
-  const kinds = (opinion: Opinion): string[] => opinion.guards.map(guard => guard.kind)
+  const kinds = (explanation: Explanation): string[] => explanation.guards.map(guard => guard.kind)
   const z = zone(5)
   z.e.say([0, 1], [4], true, z.at())
   z.live(1, [0, 1, 2])
-  t.strictSame(z.opinion(4).guards, [{ kind: 'no-quorum', have: 2, need: 3 }])
+  t.strictSame(z.explanation(4).guards, [{ kind: 'no-quorum', have: 2, need: 3 }])
   z.live(9, [0, 1, 2])
-  t.match(z.opinion(4).guards, [{ kind: 'no-quorum' }, { kind: 'reaffirm', votes: 1 }])
+  t.match(z.explanation(4).guards, [{ kind: 'no-quorum' }, { kind: 'reaffirm', votes: 1 }])
   t.equal(
-    guardInWords(z.opinion(4).guards[1]!, wording(z.at())),
+    describeGuard(z.explanation(4).guards[1]!, wording(z.at())),
     '1 vote for up older than the contest (9 s) not believed',
   )
   t.match(
@@ -128,54 +128,62 @@ t.test('guards', t => {
   )
   z.e.say([2], [4], true, z.at())
   judge(z.j, z.e, z.at(), { o: z.o, context: { witness: NO_WITNESS } })
-  t.strictSame(z.opinion(4).guards[0], { kind: 'component-quorum', have: 0, need: 3 })
+  t.strictSame(z.explanation(4).guards[0], { kind: 'component-quorum', have: 0, need: 3 })
   t.match(z.lines(4).join('\n'), /on its way to unhealthy for 0 s/)
   z.live(1, [0])
-  t.strictSame(z.opinion(4).guards[0], { kind: 'component-quorum', have: 1, need: 3 })
+  t.strictSame(z.explanation(4).guards[0], { kind: 'component-quorum', have: 1, need: 3 })
   z.live(2, [0, 1, 2])
-  t.match(z.opinion(4).guards, [{ kind: 'hold', until: z.at() + 4000 }, { kind: 'reaffirm' }])
+  t.match(z.explanation(4).guards, [{ kind: 'hold', until: z.at() + 4000 }, { kind: 'reaffirm' }])
 
   const all = zone(5)
   all.e.say([0, 1, 2, 3], [1, 2, 3, 4], true, all.at())
   all.live(7)
-  t.strictSame(all.opinion(4).guards, [{ kind: 'brake', unhealthy: 4, limit: 2 }])
+  t.strictSame(all.explanation(4).guards, [{ kind: 'brake', unhealthy: 4, limit: 2 }])
   all.live(70, [0, 1])
-  t.match(all.opinion(4).guards, [{ kind: 'minority', have: 2, need: 3 }, { kind: 'no-quorum' }])
+  t.match(all.explanation(4).guards, [
+    { kind: 'minority', have: 2, need: 3 },
+    { kind: 'no-quorum' },
+  ])
 
   const young = zone(5)
   young.e.flags[0] = FLAG.warming
   young.live(1)
-  t.strictSame(kinds(young.opinion(4)), ['warming'])
+  t.strictSame(kinds(young.explanation(4)), ['warming'])
   young.e.flags[0] = FLAG.leaving
   young.live(1)
-  t.strictSame(young.opinion(4).guards, [{ kind: 'leaving', until: undefined }])
+  t.strictSame(young.explanation(4).guards, [{ kind: 'leaving', until: undefined }])
   young.e.flags[0] = FLAG.kubeletWell
   young.e.say([0], [1, 2, 3, 4], true, young.at())
   young.live(2)
-  t.ok(kinds(young.opinion(4)).includes('self-suspect'))
+  t.ok(kinds(young.explanation(4)).includes('self-suspect'))
 
   const leaving = zone(5)
   leaving.e.flags[4] = FLAG.leaving
   leaving.e.say([0, 1, 2], [4], true, leaving.at())
   leaving.live(1, [0, 1, 2, 3])
-  t.strictSame(leaving.opinion(4).guards, [{ kind: 'leaving', until: leaving.at() + 29_000 }])
+  t.strictSame(leaving.explanation(4).guards, [{ kind: 'leaving', until: leaving.at() + 29_000 }])
 
   const two = zone(2)
   two.e.say([0], [1], true, two.at())
   two.live(2, [0])
-  t.strictSame(two.opinion(1).guards, [
+  t.strictSame(two.explanation(1).guards, [
     { kind: 'no-quorum', have: 1, need: 2 },
     { kind: 'witness', vote: 'abstains' },
   ])
   const none = zone(2, { witness: 'none' })
   none.e.say([0], [1], true, none.at())
   none.live(2, [0])
-  t.strictSame(kinds(none.opinion(1)), ['no-quorum', 'zone-of-two'])
+  t.strictSame(kinds(none.explanation(1)), ['no-quorum', 'zone-of-two'])
 
   const few = zone(12, {}, ring(12, 4))
   few.e.say([1], [5], true, few.at())
   few.live(1)
-  t.match(few.opinion(5), { needed: 2, up: 3, down: 1, guards: [{ kind: 'no-quorum', have: 1 }] })
+  t.match(few.explanation(5), {
+    needed: 2,
+    up: 3,
+    down: 1,
+    guards: [{ kind: 'no-quorum', have: 1 }],
+  })
   t.end()
 })
 
@@ -194,14 +202,14 @@ t.test('every guard and every reason has words', t => {
     [{ kind: 'witness', vote: 'down' }, /Lease has stopped/],
     [{ kind: 'reaffirm', votes: 2, since: 0 }, /2 votes/],
   ]
-  for (const [guard, words] of guards) t.match(guardInWords(guard, wording(10_000)), words)
-  t.match(vouchEndInWords('link-back'), /works/)
+  for (const [guard, words] of guards) t.match(describeGuard(guard, wording(10_000)), words)
+  t.match(describeVouchEnd('link-back'), /works/)
   t.equal(vouchEndedEvent('link-back').type, 'Normal')
   t.equal(vouchEndedEvent('own-record-old').type, 'Warning')
   t.match(vouchEndedEvent('own-record-old').note, /not been heard/)
-  t.equal(fightInWords(NO_FIGHT, wording(0)), undefined)
+  t.equal(describeTaintBackoff(NO_BACKOFF, wording(0)), undefined)
   t.match(
-    fightInWords({ removals: 3, lastAt: 10_000, waitMs: 8000 }, wording(12_000)),
+    describeTaintBackoff({ removals: 3, lastAt: 10_000, waitMs: 8000 }, wording(12_000)),
     /put .* back 2 times; the next removal is not before 6 s/,
   )
   t.strictSame([-5, 400, 9_940, 42_000, 420_000, 10_800_000].map(span), [
@@ -220,23 +228,27 @@ t.test('messages and Events', t => {
   z.e.say(range(19), [19], true, z.at())
   z.live(10, range(19))
   const w = wording(z.at())
-  const opinion = z.opinion(19)
-  const dead = eventFor('dead', opinion, w)
+  const explanation = z.explanation(19)
+  const dead = eventFor('dead', explanation, w)
   t.match(dead, { type: 'Warning', reason: 'PeersCondemned', action: 'Condemn' })
   t.match(dead.note, /19 of 20 members say down \(a, b, c, d, e, f, g, h and 11 more\)/)
-  t.match(eventFor('kubelet-sick', opinion, w).note, /its kubelet is not well/)
-  t.match(eventFor('healthy', opinion, w), { type: 'Normal', reason: 'PeersCleared' })
-  t.match(eventFor('vouched', opinion, w).note, /link to the apiserver is cut: /)
-  t.match(messageFor('left', opinion, w), /not among/)
-  t.match(messageFor('keep', opinion, w), /nothing is decided/)
+  t.match(eventFor('kubelet-sick', explanation, w).note, /its kubelet is not well/)
+  t.match(eventFor('healthy', explanation, w), { type: 'Normal', reason: 'PeersCleared' })
+  t.match(eventFor('vouched', explanation, w).note, /link to the apiserver is cut: /)
+  t.match(messageFor('left', explanation, w), /not among/)
+  t.match(messageFor('keep', explanation, w), /nothing is decided/)
   const long: Wording = { nameOf: () => 'n'.repeat(253), now: w.now }
-  t.equal(eventFor('dead', opinion, long).note.length, NOTE_LIMIT, 'names may be long, notes not')
+  t.equal(
+    eventFor('dead', explanation, long).note.length,
+    NOTE_LIMIT,
+    'names may be long, notes not',
+  )
   t.equal(shorten('short'), 'short')
   z.e.producedAt[3] = -Infinity
   z.e.flags[4] = FLAG.selfSuspect
   judge(z.j, z.e, z.at(), { o: z.o, context: { witness: NO_WITNESS } })
   t.ok(z.lines(19).includes('d: never heard'))
-  t.equal(uncountedInWords('gone'), 'too old')
+  t.equal(describeUncounted('gone'), 'too old')
   t.ok(z.lines(19).some(line => line.endsWith('not counted: it suspects its own probes')))
   t.end()
 })
@@ -244,7 +256,7 @@ t.test('messages and Events', t => {
 t.test('a voter that has just begun to watch the node is named as such', t => {
   const z = zone(5)
   z.e.hasJustBegun(3, 4)
-  const { voters } = opinionOf(z.j, z.e, 4, { now: z.at(), o: z.o })
+  const { voters } = explanationOf(z.j, z.e, 4, { now: z.at(), o: z.o })
   t.equal(voters.find(({ voter }) => voter === 3)?.uncounted, 'not-looked')
   z.live(1)
   const lines = z.lines(4)

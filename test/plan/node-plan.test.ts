@@ -12,7 +12,7 @@ import {
 } from '../../plan/lease.js'
 import type { PlanOptions } from '../../plan/options.js'
 import { carriesCutMarks, planNode, planReady, wishOf, type Wish } from '../../plan/node-plan.js'
-import { NO_FIGHT, taintStep } from '../../plan/taint-backoff.js'
+import { NO_BACKOFF, taintStep } from '../../plan/taint-backoff.js'
 import { planTaints } from '../../plan/taints.js'
 import { applyPlan, settleNode } from '../support/apply-plan.js'
 
@@ -444,22 +444,22 @@ t.test('FA11: a Lease that its own node renews is nobody else’s', t => {
 
 t.test('taking the taint off backs off', t => {
   const tainted = makeNode({ taints: [{ key: 'a', effect: 'NoSchedule' }, foreign] })
-  let { fight } = taintStep(NO_FIGHT, makeNode(), 0)
-  t.strictSame(fight, NO_FIGHT)
-  const first = taintStep(fight, tainted, 1000)
+  let { backoff } = taintStep(NO_BACKOFF, makeNode(), 0)
+  t.strictSame(backoff, NO_BACKOFF)
+  const first = taintStep(backoff, tainted, 1000)
   t.strictSame(applyPlan(tainted, first.plan).taints, [tainted.taints[0]])
-  const soon = taintStep(first.fight, tainted, 1100)
+  const soon = taintStep(first.backoff, tainted, 1100)
   t.strictSame([soon.plan.kind, soon.dueAt], ['nothing', 3000], 'put back at once: wait')
   const times: number[] = []
-  fight = first.fight
+  backoff = first.backoff
   for (let now = 1100; now < 2_000_000; now += 100) {
-    const step = taintStep(fight, tainted, now)
+    const step = taintStep(backoff, tainted, now)
     if (step.plan.kind !== 'nothing') times.push(now)
-    fight = step.fight
+    backoff = step.backoff
   }
   t.strictSame(times.slice(0, 4), [3000, 7000, 15_000, 31_000], 'each wait doubles')
   t.equal(times.at(-1)! - times.at(-2)!, 300_000, 'up to five minutes')
-  t.strictSame(taintStep(fight, makeNode(), fight.lastAt + 1000).fight, fight)
-  t.strictSame(taintStep(fight, makeNode(), fight.lastAt + 300_000).fight, NO_FIGHT)
+  t.strictSame(taintStep(backoff, makeNode(), backoff.lastAt + 1000).backoff, backoff)
+  t.strictSame(taintStep(backoff, makeNode(), backoff.lastAt + 300_000).backoff, NO_BACKOFF)
   t.end()
 })

@@ -124,7 +124,7 @@ t.test('FA7: all that an agent asks of an apiserver that refuses waits together'
   t.notOk(api.isReady, 'what was asked for is kept, whatever another request came to')
 })
 
-t.test('FA21: fights, renewals and writes of who left are forgotten', async t => {
+t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t => {
   const clock = new FakeClock()
   const log = recordingLog()
   const taints = makeTaintKeeper({ clock, log })
@@ -136,9 +136,9 @@ t.test('FA21: fights, renewals and writes of who left are forgotten', async t =>
     taints.review(node, wording)
     await clock.advance(60_000)
   }
-  t.match(taints.fight('n4', wording), /put .* back/)
+  t.match(taints.backoff('n4', wording), /put .* back/)
   taints.keepOnly(() => false)
-  t.equal(taints.fight('n4', wording), undefined)
+  t.equal(taints.backoff('n4', wording), undefined)
 
   const cluster = new FakeCluster(clock)
   cluster.put('lease', 'n4', { spec: { renewTime: '2026-01-01T00:00:00.000000Z' } })

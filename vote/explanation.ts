@@ -46,7 +46,7 @@ export type Guard =
   | { readonly kind: 'reaffirm'; readonly votes: number; readonly since: number }
 
 /** What this agent knows about one node, for people and for the writer. Built on demand. */
-export interface Opinion {
+export interface Explanation {
   readonly index: number
   readonly isSelf: boolean
   readonly local: 'up' | 'down'
@@ -85,8 +85,8 @@ const WHY: readonly (Uncounted | undefined)[] = [
   'unheard',
 ]
 
-/** The instant that an opinion is about, and the options it was judged by. */
-export interface OpinionFrame {
+/** The instant that an explanation is about, and the options it was judged by. */
+export interface ExplanationFrame {
   readonly now: number
   readonly o: VoteOptions
 }
@@ -101,7 +101,7 @@ const whyNot = (says: Vote, isOld: boolean): Uncounted | undefined => {
   return says === 'up' && isOld ? 'not-reaffirmed' : undefined
 }
 
-const votersOf = (j: Judgement, e: Evidence, target: number, at: OpinionFrame): VoterSays[] => {
+const votersOf = (j: Judgement, e: Evidence, target: number, at: ExplanationFrame): VoterSays[] => {
   const sinceAt = upsCountSince(j, target, at.now, at.o)
   return Array.from(e.observersOf(target), voter => {
     const producedAt = e.producedAt[voter]!
@@ -127,7 +127,12 @@ const spokenSince = (j: Judgement, e: Evidence, since: number): number => {
 }
 
 /** Guards of a verdict that is on its way. */
-const pendingGuards = (j: Judgement, e: Evidence, target: number, at: OpinionFrame): Guard[] => {
+const pendingGuards = (
+  j: Judgement,
+  e: Evidence,
+  target: number,
+  at: ExplanationFrame,
+): Guard[] => {
   if (j.pending[target] === VERDICT.undecided) return []
   if (j.backedAt[target] === Infinity) {
     const have = spokenSince(j, e, j.pendingAt[target]!)
@@ -141,7 +146,7 @@ const pendingGuards = (j: Judgement, e: Evidence, target: number, at: OpinionFra
 }
 
 /** Guards of votes that do not suffice. Asked only while nothing is decided, or somebody says down. */
-const voteGuards = (j: Judgement, e: Evidence, target: number, at: OpinionFrame): Guard[] => {
+const voteGuards = (j: Judgement, e: Evidence, target: number, at: ExplanationFrame): Guard[] => {
   const guards: Guard[] = []
   const down = j.down[target]!
   const isOpen = j.verdict[target] === VERDICT.undecided || down > 0
@@ -169,7 +174,12 @@ const neededFor = (e: Evidence, target: number): number =>
   isMesh(e, target) ? quorumOf(e.size) : 2
 
 /** Everything there is to say about one member, as of the last judging. */
-export const opinionOf = (j: Judgement, e: Evidence, index: number, at: OpinionFrame): Opinion => {
+export const explanationOf = (
+  j: Judgement,
+  e: Evidence,
+  index: number,
+  at: ExplanationFrame,
+): Explanation => {
   const voters = votersOf(j, e, index, at)
   const isCut = isFresh(j, index) && (e.flags[index]! & FLAG.cloudCut) !== 0
   return {
