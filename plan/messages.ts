@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Guard, Explanation, Uncounted, VoterSays } from '../vote/explanation.js'
-import type { Wish } from './node-plan.js'
+import type { DesiredMarks } from './node-plan.js'
 import type { TaintBackoff } from './taint-backoff.js'
 import type { VouchEnd } from '../vote/vouch.js'
 
@@ -50,10 +50,10 @@ export const describeVotes = (explanation: Explanation, w: Wording): string =>
   `${explanation.notLooked > 0 ? `, ${explanation.notLooked} could not look` : ''}; ${explanation.needed} needed`
 
 /** The sentence for a condition, an annotation or an Event, by what the node is about to be. */
-export const messageFor = (wish: Wish, explanation: Explanation, w: Wording): string => {
+export const messageFor = (desired: DesiredMarks, explanation: Explanation, w: Wording): string => {
   const votes = describeVotes(explanation, w)
   const cut = since(explanation.cloudCutAt, w)
-  switch (wish) {
+  switch (desired) {
     case 'dead':
       return shorten(`most peers cannot reach this node: ${votes}`)
     case 'kubelet-sick':
@@ -206,14 +206,14 @@ const EVENTS = {
 export const withLeftOut = (note: string, leftOut: number): string =>
   leftOut === 0 ? note : shorten(`${note} (${count(leftOut, 'Event')} before it left out)`)
 
-/** The Event for a wish that was just written. */
+/** The Event for marks that were just written. */
 export const eventFor = (
-  wish: Exclude<Wish, 'keep'>,
+  desired: Exclude<DesiredMarks, 'keep'>,
   explanation: Explanation,
   w: Wording,
 ): EventWords => {
-  const [type, reason, action] = EVENTS[wish]
-  return { type, reason, action, note: messageFor(wish, explanation, w) }
+  const [type, reason, action] = EVENTS[desired]
+  return { type, reason, action, note: messageFor(desired, explanation, w) }
 }
 
 /** The Event for a vouching that ended. Only the link's return is good news. */

@@ -18,20 +18,20 @@ const OWN_PREFIX = 'edge-health/'
  * What a node should look like. `keep`: nothing is known for sure, so nothing changes. `left`: the node is not ours to
  * judge any more, and our marks go.
  */
-export type Wish = 'keep' | 'dead' | 'kubelet-sick' | 'vouched' | 'healthy' | 'left'
+export type DesiredMarks = 'keep' | 'dead' | 'kubelet-sick' | 'vouched' | 'healthy' | 'left'
 
-/** The wish that follows from an explanation. Only final verdicts are written, so neither hold nor brake shows here. */
-export const wishOf = (
+/** The marks that follow from a verdict. Only final verdicts are written, so neither hold nor brake shows here. */
+export const marksOfVerdict = (
   explanation: Pick<Explanation, 'verdict' | 'class'>,
   isVouched: boolean,
-): Wish => {
+): DesiredMarks => {
   if (explanation.verdict === 'undecided') return 'keep'
   if (explanation.verdict === 'unhealthy')
     return explanation.class === 'kubelet-sick' ? 'kubelet-sick' : 'dead'
   return isVouched ? 'vouched' : 'healthy'
 }
 
-/** What goes into a write beside the wish. */
+/** What goes into a write beside the desired marks. */
 export interface WriteWords {
   /** In words, for the condition and the annotation; at most 1024 characters. */
   readonly message: string
@@ -39,7 +39,7 @@ export interface WriteWords {
   readonly at: string
 }
 
-/** What the wish means on the node, field by field. */
+/** What the desired marks mean on the node, field by field. */
 interface Marks {
   readonly unhealthy: boolean
   readonly status: NodeCondition['status']
@@ -47,7 +47,7 @@ interface Marks {
   readonly hasReason: boolean
 }
 
-type Written = Exclude<Wish, 'keep'>
+type Written = Exclude<DesiredMarks, 'keep'>
 
 const MARKS: Readonly<Record<Written, Marks>> = {
   dead: { unhealthy: true, status: 'False', reason: 'PeersCannotReach', hasReason: true },
@@ -74,14 +74,14 @@ const isMarked = (node: NodeView): boolean => {
   )
 }
 
-const taintsFor = (wish: Written, o: PlanOptions): readonly OwnTaint[] => {
-  const isDead = wish === 'dead' || wish === 'kubelet-sick'
-  const taint = isDead ? o.deadTaint : wish === 'vouched' ? o.cutTaint : undefined
+const taintsFor = (desired: Written, o: PlanOptions): readonly OwnTaint[] => {
+  const isDead = desired === 'dead' || desired === 'kubelet-sick'
+  const taint = isDead ? o.deadTaint : desired === 'vouched' ? o.cutTaint : undefined
   return taint === undefined ? [] : [taint]
 }
 
-const planOwnTaints = (node: NodeView, wish: Written, at: string, o: PlanOptions): NodePlan => {
-  const wanted = taintsFor(wish, o)
+const planOwnTaints = (node: NodeView, desired: Written, at: string, o: PlanOptions): NodePlan => {
+  const wanted = taintsFor(desired, o)
   const configured = isMarked(node) ? [o.deadTaint, o.cutTaint] : []
   const isOurs = (taint: Taint): boolean =>
     taint.key.startsWith(OWN_PREFIX) ||
@@ -127,8 +127,8 @@ const conditionFor = (node: NodeView, marks: Marks, words: WriteWords): object =
  * message is that of the moment when status or reason moved; words alone are no reason to write. A node that is fine
  * and never carried our condition does not get one.
  */
-const planStatus = (node: NodeView, wish: Written, words: WriteWords): NodePlan => {
-  const marks = MARKS[wish]
+const planStatus = (node: NodeView, desired: Written, words: WriteWords): NodePlan => {
+  const marks = MARKS[desired]
   const old = conditionOf(node)
   const moved = old?.status !== marks.status || old.reason !== marks.reason
   const annotations = annotationsFor(node, marks, moved, words.message)
@@ -151,20 +151,20 @@ const planStatus = (node: NodeView, wish: Written, words: WriteWords): NodePlan 
 }
 
 /**
- * The next write that brings `node` to the wish, or nothing. Marks are written before taints and taken off after
+ * The next write that brings `node` to the desired marks, or nothing. Marks are written before taints and taken off after
  * them, so that a taint of ours never stands on a node without the marks that say whose it is: a writer that dies
  * in between leaves work that the next one recognises.
  */
 export const planNode = (
   node: NodeView,
-  wish: Wish,
+  desired: DesiredMarks,
   words: WriteWords,
   o: PlanOptions,
 ): NodePlan => {
-  if (wish === 'keep') return NOTHING
-  const taints = planOwnTaints(node, wish, words.at, o)
-  const status = planStatus(node, wish, words)
-  const [first, second] = MARKS[wish].hasReason ? [status, taints] : [taints, status]
+  if (desired === 'keep') return NOTHING
+  const taints = planOwnTaints(node, desired, words.at, o)
+  const status = planStatus(node, desired, words)
+  const [first, second] = MARKS[desired].hasReason ? [status, taints] : [taints, status]
   return first.kind === 'nothing' ? second : first
 }
 

@@ -19,7 +19,7 @@ const dated = (taint: OwnTaint, at: string): Taint => ({
 })
 
 /** What should change in a node's taints. */
-export interface TaintWish {
+export interface TaintChange {
   /** Whether a present taint is to go. */
   readonly unwanted: (taint: Taint) => boolean
   readonly wanted: readonly OwnTaint[]
@@ -32,15 +32,15 @@ export interface TaintWish {
  * removes from the end, since each removal shifts what follows, and touches no foreign taint. A node without taints
  * has no such field at all.
  */
-export const planTaints = (node: NodeView, wish: TaintWish): NodePlan => {
-  const added = wish.wanted.filter(want => !node.taints.some(taint => isEqual(taint, want)))
+export const planTaints = (node: NodeView, change: TaintChange): NodePlan => {
+  const added = change.wanted.filter(want => !node.taints.some(taint => isEqual(taint, want)))
   const goes = (taint: Taint): boolean =>
-    wish.unwanted(taint) || added.some(want => isSameTaint(taint, want))
+    change.unwanted(taint) || added.some(want => isSameTaint(taint, want))
   const removals: PatchOperation[] = []
   node.taints.forEach((taint, place) => {
     if (goes(taint)) removals.unshift({ op: 'remove', path: `/spec/taints/${place}` })
   })
-  const fresh = added.map(want => dated(want, wish.at))
+  const fresh = added.map(want => dated(want, change.at))
   const additions: PatchOperation[] =
     node.taints.length === 0 && fresh.length > 0
       ? [{ op: 'add', path: '/spec/taints', value: fresh }]

@@ -14,15 +14,15 @@ import type {
 } from '../http/status-view.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
-import { differs, wordingOf } from '../writer/wishes.js'
-import type { NextWrite } from '../writer/turns.js'
+import { differs, wordingOf } from '../writer/desired-marks.js'
+import type { NextWrite } from '../writer/write-schedule.js'
 import type { Writer } from '../writer/writer.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG } from '../../vote/evidence.js'
 import { explanationOf, type Explanation } from '../../vote/explanation.js'
 import { describeGuard, span, describeUncounted, describeVouchEnd } from '../../plan/messages.js'
 import { isVouched, vouchRefusal } from '../../vote/vouch.js'
-import { wishOf } from '../../plan/node-plan.js'
+import { marksOfVerdict } from '../../plan/node-plan.js'
 import { topWriter, writerRank } from '../../vote/writer.js'
 import type { Times } from './times.js'
 
@@ -135,7 +135,7 @@ const guardsOf = (
       text: 'this agent does not reach the apiserver, so it writes nothing',
     })
   const heldUntil = writer.heldUntil(state.roster.members[explanation.index]!.name)
-  if (next?.wish === 'healthy' && heldUntil > times.now)
+  if (next?.desired === 'healthy' && heldUntil > times.now)
     guards.push({
       kind: 'flapping',
       text: `its cloud link comes and goes: its marks stay for another ${span(heldUntil - times.now)}`,
@@ -164,13 +164,13 @@ const onItsWay = ({ o, state, store }: NodeScene, explanation: Explanation): Com
   const { judgement, table, roster } = state
   const { index } = explanation
   const { name, id } = roster.members[index]!
-  const wish = wishOf({ verdict: explanation.pending, class: explanation.class }, false)
+  const desired = marksOfVerdict({ verdict: explanation.pending, class: explanation.class }, false)
   const node = store.nodeList.current.nodes.get(name)
-  if (node === undefined || !differs(node, wish, false, o)) return undefined
+  if (node === undefined || !differs(node, desired, false, o)) return undefined
   const hold = explanation.guards.length === 1 ? explanation.guards[0] : undefined
   const isLinkUp = store.cloudLink.current.state === 'up'
   return {
-    what: wish,
+    what: desired,
     rank: writerRank(judgement, table, { index, id }, idsOf(roster)),
     at: isLinkUp && hold?.kind === 'hold' ? hold.until : Infinity,
   }
@@ -187,7 +187,7 @@ const nextWriteOf = (
     due === undefined
       ? onItsWay(scene, explanation)
       : {
-          what: due.wish,
+          what: due.desired,
           rank: due.rank,
           at: Math.max(due.since, writer.heldUntil(roster.members[explanation.index]!.name)),
         }

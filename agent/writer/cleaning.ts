@@ -5,18 +5,18 @@ import type { Roster } from '../../core/roster.js'
 import { NOTHING } from '../../plan/patch.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
-import { Departed } from './departed.js'
+import { RemovedMembers } from './removed-members.js'
 import type { WriteAuthority } from './write-authority.js'
 import type { NodeWork } from './node-work.js'
 import type { Task } from './node-writer.js'
-import type { Turns } from './turns.js'
-import { planWish } from './wishes.js'
+import type { WriteSchedule } from './write-schedule.js'
+import { planMarks } from './desired-marks.js'
 
 interface CleaningSeams {
   readonly store: ResultStore
   readonly clock: Clock
   readonly authority: WriteAuthority
-  readonly turns: Turns
+  readonly schedule: WriteSchedule
   readonly work: NodeWork
   /** The present time as it is written, in epoch ms. */
   readonly wall: () => number
@@ -30,7 +30,7 @@ const isGone = (error: unknown): boolean => error instanceof KubeStatusError && 
 export class Cleaning {
   readonly #o: AgentOptions
   readonly #seams: CleaningSeams
-  readonly #departed = new Departed()
+  readonly #removed = new RemovedMembers()
 
   constructor(options: AgentOptions, seams: CleaningSeams) {
     this.#o = options
@@ -39,25 +39,25 @@ export class Cleaning {
 
   /** Look at the roster as it is now. @returns whether it moved since the last look. */
   note(roster: Roster): boolean {
-    return this.#departed.note(roster, this.#seams.clock.now())
+    return this.#removed.note(roster, this.#seams.clock.now())
   }
 
   /** Whether the node left, and may still carry our marks. */
   has(node: string): boolean {
-    return this.#departed.has(node)
+    return this.#removed.has(node)
   }
 
   /** Start what is due; returns when to look again. */
   review(state: ZoneState): number {
     let nextAt = Infinity
-    for (const node of this.#departed.names) nextAt = Math.min(nextAt, this.#review(state, node))
+    for (const node of this.#removed.names) nextAt = Math.min(nextAt, this.#review(state, node))
     return nextAt
   }
 
   #review(state: ZoneState, name: string): number {
     const { clock, dueAt, work } = this.#seams
     if (work.running.has(name)) return Infinity
-    if (!this.#departed.isOursToClean(name, state.roster)) {
+    if (!this.#removed.isOursToClean(name, state.roster)) {
       this.#forget(name)
       return Infinity
     }
@@ -75,19 +75,19 @@ export class Cleaning {
       return (
         now.kind === 'granted' &&
         authority.turn(now.state, name) !== undefined &&
-        this.#departed.isOursToClean(name, now.state.roster)
+        this.#removed.isOursToClean(name, now.state.roster)
       )
     }
     // The list that it is missing from may be what is wrong.
     const plan: Task['plan'] = node =>
-      store.nodeList.current.isOfZone(node) ? NOTHING : planWish(node, 'left', words, this.#o)
+      store.nodeList.current.isOfZone(node) ? NOTHING : planMarks(node, 'left', words, this.#o)
     const end = await work.carryOut({ node: name, what: 'take our marks off', plan, isWanted })
     // A Node that is gone from the API is refused with 404: there is nothing left to clean.
     if (end.result === 'done' || isGone(end.error)) this.#forget(name)
   }
 
   #forget(name: string): void {
-    this.#departed.forget(name)
-    this.#seams.turns.forget(name)
+    this.#removed.forget(name)
+    this.#seams.schedule.forget(name)
   }
 }

@@ -4,13 +4,13 @@ import type { NodeView } from '../../core/node.js'
 import type { KubeApi } from '../ports/kube-api.js'
 import { keepOnly } from '../keep-only.js'
 import type { ResultStore } from '../store.js'
-import { bringAbout, type Record, type Task, type TaskEnd } from './node-writer.js'
+import { reconcileNode, type WriteRecorder, type Task, type TaskEnd } from './node-writer.js'
 import type { RequestBackoff } from './request-backoff.js'
 import { Running } from './running.js'
 
 interface NodeWorkSeams {
   readonly kube: KubeApi
-  readonly record: Record
+  readonly record: WriteRecorder
   readonly store: ResultStore
   /** Judge by what is known at this moment. */
   readonly judge: () => void
@@ -64,7 +64,7 @@ export class NodeWork {
     const seen = store.nodeList.current.nodes.get(name)
     const { signal } = this
     backoff.left()
-    const end = await bringAbout(task, { kube, record, judge, signal })
+    const end = await reconcileNode(task, { kube, record, judge, signal })
     const isMember = store.nodeList.current.roster?.indexOf(name) !== undefined
     if (end.node !== undefined && isMember) this.#written.set(name, { seen, node: end.node })
     if (end.result === 'done') backoff.succeeded(name)

@@ -10,7 +10,7 @@ import type { WriteRecord, WriteResult } from '../store.js'
 const MOST_WRITES = 4
 
 /** Tells what became of each write. */
-export type Record = (write: Omit<WriteRecord, 'at'>) => void
+export type WriteRecorder = (write: Omit<WriteRecord, 'at'>) => void
 
 /** One node that is to be brought to what we want. */
 export interface Task {
@@ -53,12 +53,12 @@ export const guardOf =
  * Bring one Node to what is wanted: read it as it is now, write the difference, and again until there is none. A
  * conflict reads again. Never rejects.
  */
-export const bringAbout = async (
+export const reconcileNode = async (
   task: Task,
   seams: {
     readonly kube: KubeApi
     readonly signal: AbortSignal
-    readonly record: Record
+    readonly record: WriteRecorder
     /** Judge by what is known at this moment. */
     readonly judge: () => void
   },

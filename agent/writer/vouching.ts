@@ -7,14 +7,14 @@ import type { KubeApi } from '../ports/kube-api.js'
 import type { ApiBackoff } from '../api-backoff.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ZoneState } from '../store.js'
-import { makeLeaseKeeper, type LeaseKeeper } from './lease-keeper.js'
+import { makeLeaseRenewer, type LeaseRenewer } from './lease-renewer.js'
 import type { WriteAuthority } from './write-authority.js'
 import type { NodeWork } from './node-work.js'
-import { guardOf, type Record } from './node-writer.js'
+import { guardOf, type WriteRecorder } from './node-writer.js'
 import type { RequestBackoff } from './request-backoff.js'
 import { Running } from './running.js'
-import { makeTaintKeeper, type TaintKeeper } from './taint-keeper.js'
-import { wordingOf } from './wishes.js'
+import { makeTaintRemover, type TaintRemover } from './taint-remover.js'
+import { wordingOf } from './desired-marks.js'
 
 /** Ranks that look after the Leases of vouched nodes: the writer and one to stand by. */
 const LEASE_RANKS = 2
@@ -24,7 +24,7 @@ interface VouchingSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  readonly record: Record
+  readonly record: WriteRecorder
   readonly apiBackoff: ApiBackoff
   /** Judge by what is known at this moment. */
   readonly judge: () => void
@@ -36,8 +36,8 @@ interface VouchingSeams {
 
 /** Keeps the heartbeat, or the taints, of nodes that the zone vouches for. */
 export class Vouching {
-  readonly leases: LeaseKeeper
-  readonly taints: TaintKeeper
+  readonly leases: LeaseRenewer
+  readonly taints: TaintRemover
   readonly #o: AgentOptions
   readonly #seams: VouchingSeams
   readonly #renewing: Running
@@ -45,8 +45,8 @@ export class Vouching {
   constructor(options: AgentOptions, seams: VouchingSeams) {
     this.#o = options
     this.#seams = seams
-    this.leases = makeLeaseKeeper(options, seams)
-    this.taints = makeTaintKeeper(seams)
+    this.leases = makeLeaseRenewer(options, seams)
+    this.taints = makeTaintRemover(seams)
     this.#renewing = new Running(seams.onEnd)
   }
 
@@ -85,7 +85,7 @@ export class Vouching {
     if (!isDue) return nextAt
     const what = 'take the unreachable taint off'
     const plan = this.taints.removal()
-    const isWanted = (): boolean => authority.wishNow(name) === 'vouched'
+    const isWanted = (): boolean => authority.desiredNow(name) === 'vouched'
     work.running.start(name, work.carryOut({ node: name, what, plan, isWanted }))
     return nextAt
   }

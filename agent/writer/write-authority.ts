@@ -2,11 +2,11 @@
 import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import { CLASSES } from '../../vote/judgement.js'
-import type { Wish } from '../../plan/node-plan.js'
+import type { DesiredMarks } from '../../plan/node-plan.js'
 import { writerTurn, type WriterTurn } from '../../vote/writer.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
-import { wishFor } from './wishes.js'
+import { desiredMarksFor } from './desired-marks.js'
 
 /** The check of the cloud link is jittered: it runs at the latest after so many periods. */
 const LINK_PERIODS = 1.1
@@ -63,22 +63,22 @@ export class WriteAuthority {
   }
 
   /** The marks that the member should have. A node whose kubelet renews its Lease is not marked as cut off. */
-  wish(state: ZoneState, index: number): Wish {
-    const wish = wishFor(state, index)
-    const isHeld = wish === 'vouched' && this.#seams.isHeld(state.roster.members[index]!.name)
-    return isHeld === true ? 'healthy' : wish
+  desired(state: ZoneState, index: number): DesiredMarks {
+    const desired = desiredMarksFor(state, index)
+    const isHeld = desired === 'vouched' && this.#seams.isHeld(state.roster.members[index]!.name)
+    return isHeld === true ? 'healthy' : desired
   }
 
   /** The same by name, now; `keep` where this agent may not write about it. */
-  wishNow(name: string): Wish {
+  desiredNow(name: string): DesiredMarks {
     const place = this.#placeOf(name)
-    return place === undefined ? 'keep' : this.wish(...place)
+    return place === undefined ? 'keep' : this.desired(...place)
   }
 
   /** Whether the zone vouches for the member now, and this agent may write about it. */
   isVouchedNow(name: string): boolean {
     const place = this.#placeOf(name)
-    return place !== undefined && wishFor(...place) === 'vouched'
+    return place !== undefined && desiredMarksFor(...place) === 'vouched'
   }
 
   /** The member's place in the zone, where this agent may write about it. */

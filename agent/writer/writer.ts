@@ -7,23 +7,30 @@ import type { Random } from '../../core/random.js'
 import type { KubeApi } from '../ports/kube-api.js'
 import { majoritySpokeAt } from '../../vote/majority.js'
 import { NOTHING } from '../../plan/patch.js'
-import { carriesCutMarks, type Wish } from '../../plan/node-plan.js'
+import { carriesCutMarks, type DesiredMarks } from '../../plan/node-plan.js'
 import { eventFor, type EventWords } from '../../plan/messages.js'
 import type { VouchEnd } from '../../vote/vouch.js'
 import type { ApiBackoff } from '../api-backoff.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
 import { Cleaning } from './cleaning.js'
-import { makeEventTeller, type EventTeller } from './event-teller.js'
-import type { LeaseKeeper } from './lease-keeper.js'
+import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
+import type { LeaseRenewer } from './lease-renewer.js'
 import { LinkFlaps } from './link-flaps.js'
 import { WriteAuthority } from './write-authority.js'
 import { NodeWork } from './node-work.js'
-import type { Record, Task } from './node-writer.js'
+import type { Task, WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
-import { Turns, type NextWrite } from './turns.js'
+import { WriteSchedule, type NextWrite } from './write-schedule.js'
 import { Vouching } from './vouching.js'
-import { differs, planWish, planYoungVouch, wishFor, wordingOf, wordsFor } from './wishes.js'
+import {
+  differs,
+  planMarks,
+  planYoungVouch,
+  desiredMarksFor,
+  wordingOf,
+  wordsFor,
+} from './desired-marks.js'
 
 /** How often to look whether a majority has spoken. */
 const CONFIRM_MS = 500
@@ -34,14 +41,14 @@ interface WriterSeams {
   readonly random: Random
   readonly log: Logger
   readonly store: ResultStore
-  readonly record: Record
+  readonly record: WriteRecorder
   readonly apiBackoff: ApiBackoff
   /** Judge by what is known at this moment; whoever was suspended meanwhile is told first. */
   readonly judge: () => void
 }
 
 /** Brings the cluster to what the zone decided, if it is this agent's turn. */
-export interface Writer extends Pick<LeaseKeeper, 'isOurs'> {
+export interface Writer extends Pick<LeaseRenewer, 'isOurs'> {
   /** Look at everybody; start what is due. Says in words what there is to do. */
   review(): string
   /** Vouching for the node ended. */
@@ -62,10 +69,10 @@ class LevelWriter implements Writer {
   readonly #seams: WriterSeams
   readonly #vouching: Vouching
   readonly #cleaning: Cleaning
-  readonly #events: EventTeller
+  readonly #events: EventRecorder
   readonly #stopping = new AbortController()
   readonly #authority: WriteAuthority
-  readonly #turns: Turns
+  readonly #schedule: WriteSchedule
   readonly #backoff: RequestBackoff
   readonly #flaps = new LinkFlaps()
   readonly #work: NodeWork
@@ -80,20 +87,20 @@ class LevelWriter implements Writer {
     const onEnd = (): void => void this.review()
     const isHeld = (name: string): boolean | undefined => this.#vouching.leases.isHeld(name)
     const authority = new WriteAuthority(options, { ...seams, signal, isHeld })
-    const turns = new Turns(options)
+    const schedule = new WriteSchedule(options)
     const backoff = new RequestBackoff(seams)
     const work = new NodeWork({ ...seams, backoff, onEnd })
     this.#authority = authority
-    this.#turns = turns
+    this.#schedule = schedule
     this.#backoff = backoff
     this.#work = work
     this.#vouching = new Vouching(options, { ...seams, authority, backoff, work, onEnd })
     this.#cleaning = new Cleaning(options, {
-      ...{ ...seams, authority, turns, work },
+      ...{ ...seams, authority, schedule, work },
       wall: () => this.#wall(),
-      dueAt: (state, name) => this.#dueAt(state, name, { wish: 'left', notBefore: -Infinity }),
+      dueAt: (state, name) => this.#dueAt(state, name, { desired: 'left', notBefore: -Infinity }),
     })
-    this.#events = makeEventTeller(options.nodeName, { ...seams, signal, backoff })
+    this.#events = makeEventRecorder(options.nodeName, { ...seams, signal, backoff })
   }
 
   isOurs(node: string, renewTime: string): boolean {
@@ -107,7 +114,7 @@ class LevelWriter implements Writer {
 
   nextWrite(node: string): NextWrite | undefined {
     const state = this.#seams.store.zone.current
-    return state && this.#turns.next(node, () => this.#authority.turn(state, node)?.rank)
+    return state && this.#schedule.next(node, () => this.#authority.turn(state, node)?.rank)
   }
 
   heldUntil(node: string): number {
@@ -128,7 +135,7 @@ class LevelWriter implements Writer {
     const permission = this.#authority.permission
     if (permission.kind === 'denied') {
       // The present truth is written later; what was wanted before does not matter then.
-      this.#turns.clear()
+      this.#schedule.clear()
       if (store.cloudLink.current.state !== 'up') {
         this.#backoff.linkLost()
         this.#vouching.leases.linkLost()
@@ -142,12 +149,14 @@ class LevelWriter implements Writer {
     nextAt = Math.min(nextAt, this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
-    return this.#turns.size === 0 ? 'all is written' : `${this.#turns.size} nodes to be written`
+    return this.#schedule.size === 0
+      ? 'all is written'
+      : `${this.#schedule.size} nodes to be written`
   }
 
   resumed(): void {
     this.#work.giveUp()
-    this.#turns.clear()
+    this.#schedule.clear()
     this.#vouching.leases.forgetAll()
   }
 
@@ -168,7 +177,7 @@ class LevelWriter implements Writer {
   #noteRoster({ roster }: ZoneState): void {
     if (!this.#cleaning.note(roster)) return
     const isMember = (name: string): boolean => roster.indexOf(name) !== undefined
-    this.#turns.keepOnly(isMember)
+    this.#schedule.keepOnly(isMember)
     this.#backoff.keepOnly(isMember)
     this.#flaps.keepOnly(isMember)
     this.#work.keepOnly(isMember)
@@ -182,23 +191,23 @@ class LevelWriter implements Writer {
     const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
     const node = this.#work.nodeOf(name)
-    const wish = this.#authority.wish(state, index)
-    const isVouched = wishFor(state, index) === 'vouched'
-    const youngUntil = wish === 'vouched' ? this.#authority.youngUntil(state, index) : -Infinity
+    const desired = this.#authority.desired(state, index)
+    const isVouched = desiredMarksFor(state, index) === 'vouched'
+    const youngUntil = desired === 'vouched' ? this.#authority.youngUntil(state, index) : -Infinity
     const isYoung = now < youngUntil
     const leaseAt = isVouched ? this.#vouching.review(state, name, node) : Infinity
     const noticedAt = isVouched ? this.#authority.noticedAt(state, index) : -Infinity
     const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
     const heldUntil = this.#noteLink(state, index)
     if (node === undefined || this.#work.running.has(name)) return vouchAt
-    if (!differs(node, wish, isYoung, this.#o)) {
-      this.#turns.forget(name)
+    if (!differs(node, desired, isYoung, this.#o)) {
+      this.#schedule.forget(name)
       return vouchAt
     }
     const notBefore = carriesCutMarks(node) ? heldUntil : -Infinity
-    const dueAt = this.#dueAt(state, name, { wish, notBefore })
+    const dueAt = this.#dueAt(state, name, { desired, notBefore })
     if (dueAt > now) return Math.min(vouchAt, dueAt)
-    this.#work.running.start(name, this.#bringMember(name, node, wish))
+    this.#work.running.start(name, this.#bringMember(name, node, desired))
     return vouchAt
   }
 
@@ -206,14 +215,14 @@ class LevelWriter implements Writer {
   #dueAt(
     state: ZoneState,
     name: string,
-    { wish, notBefore }: { readonly wish: Wish; readonly notBefore: number },
+    { desired, notBefore }: { readonly desired: DesiredMarks; readonly notBefore: number },
   ): number {
     const { clock } = this.#seams
     const now = clock.now()
     const turn = this.#authority.turn(state, name)
-    const turnAt = this.#turns.dueAt(name, wish, { turn, now })
+    const turnAt = this.#schedule.dueAt(name, desired, { turn, now })
     if (turn === undefined) return Infinity
-    if (!this.#isConfirmed(state, name, wish)) return now + CONFIRM_MS
+    if (!this.#isConfirmed(state, name, desired)) return now + CONFIRM_MS
     // What takes one request at a time is asked again when the one that runs has ended.
     if (this.#backoff.isFailing && this.#work.running.size > 0) return Infinity
     const dueAt = Math.max(turnAt, notBefore, this.#backoff.readyAt(name))
@@ -225,7 +234,7 @@ class LevelWriter implements Writer {
   #noteLink(state: ZoneState, index: number): number {
     const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
-    const link = wishFor(state, index)
+    const link = desiredMarksFor(state, index)
     if (link === 'vouched') {
       if (now >= this.#authority.noticedAt(state, index)) this.#flaps.cut(name, now)
       else this.#flaps.broken(name)
@@ -237,16 +246,16 @@ class LevelWriter implements Writer {
    * Marks that we would take off may have been put on by a majority that we have just lost: it must have spoken since
    * we saw the difference. A condemnation waited for the same before it became final.
    */
-  #isConfirmed({ judgement, table }: ZoneState, name: string, wish: Wish): boolean {
-    if (wish === 'dead' || wish === 'kubelet-sick') return true
-    return majoritySpokeAt(judgement, table) > this.#turns.since(name)
+  #isConfirmed({ judgement, table }: ZoneState, name: string, desired: DesiredMarks): boolean {
+    if (desired === 'dead' || desired === 'kubelet-sick') return true
+    return majoritySpokeAt(judgement, table) > this.#schedule.since(name)
   }
 
   /**
    * Write what is true at the moment of each write, not what was true when the turn came. Where something else is
    * wanted by then, that has a turn of its own.
    */
-  async #bringMember(name: string, before: NodeView, what: Wish): Promise<void> {
+  async #bringMember(name: string, before: NodeView, what: DesiredMarks): Promise<void> {
     const { store, clock } = this.#seams
     let event: EventWords | undefined
     const plan: Task['plan'] = node => {
@@ -258,9 +267,9 @@ class LevelWriter implements Writer {
       if (what === 'vouched' && at.now < this.#authority.youngUntil(state, index))
         return planYoungVouch(node, words, this.#o)
       event = eventFor(what, explanation, wordingOf(state, at.now))
-      return planWish(node, what, words, this.#o)
+      return planMarks(node, what, words, this.#o)
     }
-    const isWanted = (): boolean => what !== 'keep' && this.#authority.wishNow(name) === what
+    const isWanted = (): boolean => what !== 'keep' && this.#authority.desiredNow(name) === what
     const end = await this.#work.carryOut({ node: name, what, plan, isWanted })
     if (end.written === 0 || event === undefined || end.node === undefined) return
     await this.#events.tell(end.node, event)

@@ -11,7 +11,13 @@ import {
   type LeaseTurn,
 } from '../../plan/lease.js'
 import type { PlanOptions } from '../../plan/options.js'
-import { carriesCutMarks, planNode, planReady, wishOf, type Wish } from '../../plan/node-plan.js'
+import {
+  carriesCutMarks,
+  planNode,
+  planReady,
+  marksOfVerdict,
+  type DesiredMarks,
+} from '../../plan/node-plan.js'
 import { NO_BACKOFF, taintStep } from '../../plan/taint-backoff.js'
 import { planTaints } from '../../plan/taints.js'
 import { applyPlan, settleNode } from '../support/apply-plan.js'
@@ -44,7 +50,7 @@ const peerHealth = (node: NodeView): NodeCondition | undefined =>
   node.conditions.find(condition => condition.type === 'PeerHealth')
 
 t.test('marks that say that a cloud link is cut', t => {
-  const marked = (wish: Wish): NodeView => settleNode(makeNode(), wish, words, o).node
+  const marked = (desired: DesiredMarks): NodeView => settleNode(makeNode(), desired, words, o).node
   t.equal(carriesCutMarks(makeNode()), false)
   t.equal(carriesCutMarks(marked('vouched')), true)
   t.equal(carriesCutMarks(marked('dead')), false)
@@ -53,11 +59,11 @@ t.test('marks that say that a cloud link is cut', t => {
 
 t.test('which marks a verdict asks for', t => {
   const healthy = { verdict: 'healthy', class: 'cloud-link-cut' } as const
-  t.equal(wishOf(healthy, true), 'vouched')
-  t.equal(wishOf(healthy, false), 'healthy')
-  t.equal(wishOf({ ...healthy, verdict: 'undecided' }, true), 'keep')
-  t.equal(wishOf({ verdict: 'unhealthy', class: 'dead' }, true), 'dead')
-  t.equal(wishOf({ verdict: 'unhealthy', class: 'kubelet-sick' }, false), 'kubelet-sick')
+  t.equal(marksOfVerdict(healthy, true), 'vouched')
+  t.equal(marksOfVerdict(healthy, false), 'healthy')
+  t.equal(marksOfVerdict({ ...healthy, verdict: 'undecided' }, true), 'keep')
+  t.equal(marksOfVerdict({ verdict: 'unhealthy', class: 'dead' }, true), 'dead')
+  t.equal(marksOfVerdict({ verdict: 'unhealthy', class: 'kubelet-sick' }, false), 'kubelet-sick')
   t.end()
 })
 
@@ -225,7 +231,7 @@ t.test('patches carry their guards', t => {
 })
 
 t.test(
-  'any node reaches any wish in at most two writes, and foreign taints keep their order',
+  'any node reaches any desired marks in at most two writes, and foreign taints keep their order',
   t => {
     const taint = fc.record({
       key: fc.constantFrom(
@@ -253,9 +259,16 @@ t.test(
         [{ type: 'PeerHealth', status: 'True', reason: 'CloudLinkCut' }],
       ),
     })
-    const wish = fc.constantFrom<Wish>('keep', 'dead', 'kubelet-sick', 'vouched', 'healthy', 'left')
+    const desired = fc.constantFrom<DesiredMarks>(
+      'keep',
+      'dead',
+      'kubelet-sick',
+      'vouched',
+      'healthy',
+      'left',
+    )
     fc.assert(
-      fc.property(node, wish, wish, (changes, first, second) => {
+      fc.property(node, desired, desired, (changes, first, second) => {
         const start = makeNode(changes)
         let current = start
         for (const goal of [first, second]) {

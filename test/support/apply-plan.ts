@@ -2,7 +2,7 @@
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import type { PlanOptions } from '../../plan/options.js'
 import type { NodePlan, PatchOperation } from '../../plan/patch.js'
-import { planNode, type Wish, type WriteWords } from '../../plan/node-plan.js'
+import { planNode, type DesiredMarks, type WriteWords } from '../../plan/node-plan.js'
 
 interface StatusBody {
   readonly metadata: {
@@ -62,13 +62,13 @@ export const applyPlan = (node: NodeView, plan: NodePlan): NodeView => {
 /** Plan and write until there is nothing left to write; three writes are one too many. */
 export const settleNode = (
   node: NodeView,
-  wish: Wish,
+  desired: DesiredMarks,
   words: WriteWords,
   o: PlanOptions,
 ): { node: NodeView; writes: number } => {
   let current = node
   for (let writes = 0; writes < 3; writes++) {
-    const plan = planNode(current, wish, words, o)
+    const plan = planNode(current, desired, words, o)
     if (plan.kind === 'nothing') return { node: current, writes }
     current = applyPlan(current, plan)
   }

@@ -9,7 +9,7 @@ import type { News } from '../../agent/commun/table.js'
 import { makeVoteStage, type VoteStage } from '../../agent/stages/vote.js'
 import { makeResultStore, type ResultStore, type ZoneState } from '../../agent/store.js'
 import type { RoundOutcome } from '../../agent/check/watch.js'
-import { wishFor } from '../../agent/writer/wishes.js'
+import { desiredMarksFor } from '../../agent/writer/desired-marks.js'
 import { sleep } from '../../core/clock.js'
 import { parseNodeName, parseZoneName } from '../../core/ids.js'
 import { makeRoster, type Member, type Roster } from '../../core/roster.js'
@@ -145,9 +145,9 @@ class CoreAgent {
   /** The writer's rules without its API: whoever's turn it is marks what is not marked yet. */
   #reviewWrites(state: ZoneState): void {
     for (let index = 0; index < state.table.size; index++) {
-      const wish = wishFor(state, index)
+      const desired = desiredMarksFor(state, index)
       const node = this.#zone.nodeAt(state.roster, index)
-      const differs = wish !== 'keep' && (wish === 'dead') !== this.#zone.marked.has(node)
+      const differs = desired !== 'keep' && (desired === 'dead') !== this.#zone.marked.has(node)
       if (differs && !this.#turns.has(node)) this.#planWrite(state, index, node)
       if (!differs) this.#cancelTurn(node)
     }
@@ -174,9 +174,9 @@ class CoreAgent {
   #write(node: number, since: number): boolean {
     const { state } = this
     const index = state.roster.indexOf(memberOf(node).name)
-    const wish = this.isStopped || index === undefined ? 'keep' : wishFor(state, index)
-    const isDead = wish === 'dead'
-    const isOver = wish === 'keep' || isDead === this.#zone.marked.has(node)
+    const desired = this.isStopped || index === undefined ? 'keep' : desiredMarksFor(state, index)
+    const isDead = desired === 'dead'
+    const isOver = desired === 'keep' || isDead === this.#zone.marked.has(node)
     const isConfirmed = isDead || majoritySpokeAt(state.judgement, state.table) > since
     if (!isOver && !isConfirmed) return false
     this.#turns.delete(node)

@@ -102,7 +102,7 @@ export const MUTANTS = [
     what: "a renewal writes the voucher's own idea of the time",
     patches: [
       {
-        file: 'agent/writer/lease-keeper.ts',
+        file: 'agent/writer/lease-renewer.ts',
         from: '      serverTime: kube.serverTime(),',
         to: '      serverTime: clock.wall(),',
       },
@@ -118,7 +118,7 @@ export const MUTANTS = [
     what: "the apiserver's clock is no bound",
     patches: [
       {
-        file: 'agent/writer/lease-keeper.ts',
+        file: 'agent/writer/lease-renewer.ts',
         from: '      serverTime: kube.serverTime(),',
         to: '      serverTime: 4e12,',
       },
@@ -134,19 +134,19 @@ export const MUTANTS = [
         to: '',
       },
       {
-        file: 'agent/writer/departed.ts',
+        file: 'agent/writer/removed-members.ts',
         from: 'return members.length > 0 && staying.length >= quorumOf(members.length)',
         to: 'return members.length > 0 && staying.length >= Math.min(1, quorumOf(1))',
       },
       {
-        file: 'agent/writer/departed.ts',
+        file: 'agent/writer/removed-members.ts',
         from: '    if (last.zone !== roster.zone) this.#left.clear()\n    else for',
         to: '    for',
       },
       {
         file: 'agent/writer/cleaning.ts',
-        from: 'store.nodeList.current.isOfZone(node) ? NOTHING : planWish',
-        to: 'planWish',
+        from: 'store.nodeList.current.isOfZone(node) ? NOTHING : planMarks',
+        to: 'planMarks',
       },
     ],
   },
@@ -210,8 +210,8 @@ export const MUTANTS = [
       },
       {
         file: 'agent/writer/write-authority.ts',
-        from: "return isHeld === true ? 'healthy' : wish",
-        to: 'return isHeld === true ? wish : wish',
+        from: "return isHeld === true ? 'healthy' : desired",
+        to: 'return isHeld === true ? desired : desired',
       },
       {
         file: 'agent/writer/write-authority.ts',

@@ -2,11 +2,11 @@
 import t from 'tap'
 import { ApiBackoff } from '../../../agent/api-backoff.js'
 import { makeApiCheck } from '../../../agent/cloud-link.js'
-import { Departed } from '../../../agent/writer/departed.js'
-import { makeEventTeller } from '../../../agent/writer/event-teller.js'
-import { makeLeaseKeeper } from '../../../agent/writer/lease-keeper.js'
+import { RemovedMembers } from '../../../agent/writer/removed-members.js'
+import { makeEventRecorder } from '../../../agent/writer/event-recorder.js'
+import { makeLeaseRenewer } from '../../../agent/writer/lease-renewer.js'
 import { RequestBackoff } from '../../../agent/writer/request-backoff.js'
-import { makeTaintKeeper } from '../../../agent/writer/taint-keeper.js'
+import { makeTaintRemover } from '../../../agent/writer/taint-remover.js'
 import { membersOnly } from '../../../agent/store.js'
 import { KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
 import { parseNodeName, parseZoneName } from '../../../core/ids.js'
@@ -43,25 +43,25 @@ t.test('FA2: who stays cleans, if they are most of those who were', t => {
     ['we left', rosterOf('a', 0, 1, 2, 3, 4), rosterOf('b', 0, 1, 2, 3), false],
   ]
   for (const [why, from, to, isOurs] of rows) {
-    const departed = new Departed()
-    t.notOk(departed.note(from, 0), 'the first roster is no change')
-    t.ok(departed.note(to, 1_000))
-    t.equal(departed.isOursToClean('n4', to), isOurs, why)
+    const removed = new RemovedMembers()
+    t.notOk(removed.note(from, 0), 'the first roster is no change')
+    t.ok(removed.note(to, 1_000))
+    t.equal(removed.isOursToClean('n4', to), isOurs, why)
   }
-  const departed = new Departed()
+  const removed = new RemovedMembers()
   const [five, four, three] = [
     rosterOf('a', 0, 1, 2, 3, 4),
     rosterOf('a', 0, 1, 2, 3),
     rosterOf('a', 0, 1, 2),
   ]
-  for (const roster of [five, four, three]) departed.note(roster, 0)
-  t.strictSame([...departed.names].sort(), ['n3', 'n4'])
-  t.notOk(departed.isOursToClean('n4', rosterOf('a', 0, 1)), 'who leaves after it is no help')
-  departed.note(four, 0)
-  t.notOk(departed.has('n3'), 'it is back')
-  t.ok(departed.has('n4'))
-  departed.note(four, 3_600_000)
-  t.notOk(departed.has('n4'), 'FA21: nobody is remembered for ever')
+  for (const roster of [five, four, three]) removed.note(roster, 0)
+  t.strictSame([...removed.names].sort(), ['n3', 'n4'])
+  t.notOk(removed.isOursToClean('n4', rosterOf('a', 0, 1)), 'who leaves after it is no help')
+  removed.note(four, 0)
+  t.notOk(removed.has('n3'), 'it is back')
+  t.ok(removed.has('n4'))
+  removed.note(four, 3_600_000)
+  t.notOk(removed.has('n4'), 'FA21: nobody is remembered for ever')
   t.end()
 })
 
@@ -127,7 +127,7 @@ t.test('FA7: all that an agent asks of an apiserver that refuses waits together'
 t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t => {
   const clock = new FakeClock()
   const log = recordingLog()
-  const taints = makeTaintKeeper({ clock, log })
+  const taints = makeTaintRemover({ clock, log })
   const wording = { nameOf: () => 'n4', now: clock.now() }
   const node = nodeView('n4', {
     taints: [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }],
@@ -146,7 +146,7 @@ t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t 
   const random = seededRandom(1)
   const apiBackoff = new ApiBackoff({ clock, random })
   const seams = { kube: cluster.api('n0'), clock, random, apiBackoff, record: () => undefined }
-  const leases = makeLeaseKeeper(options, seams)
+  const leases = makeLeaseRenewer(options, seams)
   // The first call tells the apiserver's time.
   const { signal } = new AbortController()
   const ping = seams.kube.ping(signal)
@@ -178,7 +178,7 @@ t.test('FA16: Events about one node are bounded, and what was left out is said',
   const [backoff] = makeBackoffs(clock, 1)
   const { signal } = new AbortController()
   const log = recordingLog()
-  const teller = makeEventTeller('n0', {
+  const teller = makeEventRecorder('n0', {
     ...{ kube, clock, log, signal, backoff },
     record: () => undefined,
   })

@@ -2,7 +2,13 @@
 import type { NodeView } from '../../core/node.js'
 import { explanationOf, type Explanation } from '../../vote/explanation.js'
 import { NOTHING, type NodePlan } from '../../plan/patch.js'
-import { planNode, planReady, wishOf, type Wish, type WriteWords } from '../../plan/node-plan.js'
+import {
+  planNode,
+  planReady,
+  marksOfVerdict,
+  type DesiredMarks,
+  type WriteWords,
+} from '../../plan/node-plan.js'
 import { CLASSES } from '../../vote/judgement.js'
 import { VERDICT, VERDICTS } from '../../vote/quorum.js'
 import { messageFor, type Wording } from '../../plan/messages.js'
@@ -23,25 +29,31 @@ const SILENT: WriteWords = { message: '', at: '' }
  * before the brake came on, and was not written yet, stays unwritten. While another verdict is on its way the old one
  * is not defended: who is through with it earlier has written already, and would be written over.
  */
-export const wishFor = ({ judgement: j, vouching }: ZoneState, index: number): Wish => {
+export const desiredMarksFor = (
+  { judgement: j, vouching }: ZoneState,
+  index: number,
+): DesiredMarks => {
   const verdict = VERDICTS[j.verdict[index]!]!
   if (j.brake && verdict === 'unhealthy') return 'keep'
-  const wish = wishOf({ verdict, class: CLASSES[j.nodeClass[index]!]! }, isVouched(vouching, index))
-  return wish !== 'vouched' && j.pending[index] !== VERDICT.undecided ? 'keep' : wish
+  const desired = marksOfVerdict(
+    { verdict, class: CLASSES[j.nodeClass[index]!]! },
+    isVouched(vouching, index),
+  )
+  return desired !== 'vouched' && j.pending[index] !== VERDICT.undecided ? 'keep' : desired
 }
 
-/** The next write that the wish asks of the Node; a vouched node that the control plane gave up is also made Ready. */
-export const planWish = (
+/** The next write that the desired marks ask of the Node; a vouched node that the control plane gave up is also made Ready. */
+export const planMarks = (
   node: NodeView,
-  wish: Wish,
+  desired: DesiredMarks,
   words: WriteWords,
   o: AgentOptions,
 ): NodePlan => {
-  if (wish === 'vouched' && o.vouch === 'lease') {
+  if (desired === 'vouched' && o.vouch === 'lease') {
     const ready = planReady(node, words)
     if (ready.kind !== 'nothing') return ready
   }
-  return wish === 'keep' ? NOTHING : planNode(node, wish, words, o)
+  return desired === 'keep' ? NOTHING : planNode(node, desired, words, o)
 }
 
 /**
@@ -51,9 +63,14 @@ export const planWish = (
 export const planYoungVouch = (node: NodeView, words: WriteWords, o: AgentOptions): NodePlan =>
   o.vouch === 'lease' ? planReady(node, words) : NOTHING
 
-/** Whether the Node as last seen differs from the wish. */
-export const differs = (node: NodeView, wish: Wish, isYoung: boolean, o: AgentOptions): boolean => {
-  const plan = isYoung ? planYoungVouch(node, SILENT, o) : planWish(node, wish, SILENT, o)
+/** Whether the Node as last seen differs from the desired marks. */
+export const differs = (
+  node: NodeView,
+  desired: DesiredMarks,
+  isYoung: boolean,
+  o: AgentOptions,
+): boolean => {
+  const plan = isYoung ? planYoungVouch(node, SILENT, o) : planMarks(node, desired, SILENT, o)
   return plan.kind !== 'nothing'
 }
 
@@ -67,11 +84,11 @@ export const wordingOf = ({ roster }: ZoneState, now: number): Wording => ({
 export const wordsFor = (
   state: ZoneState,
   index: number,
-  wish: Wish,
+  desired: DesiredMarks,
   at: Instant & { readonly o: AgentOptions },
 ): { readonly explanation: Explanation; readonly words: WriteWords } => {
   const { now, o } = at
   const explanation = explanationOf(state.judgement, state.table, index, { now, o })
-  const message = messageFor(wish, explanation, wordingOf(state, now))
+  const message = messageFor(desired, explanation, wordingOf(state, now))
   return { explanation, words: { message, at: new Date(at.wall).toISOString() } }
 }

@@ -7,7 +7,7 @@ import { describeTaintBackoff, type Wording } from '../../plan/messages.js'
 import { NO_BACKOFF, taintStep, type TaintBackoff } from '../../plan/taint-backoff.js'
 
 /** SuperEdge's way of vouching: takes the unreachable taint off, ever more slowly while it is put back. */
-export interface TaintKeeper {
+export interface TaintRemover {
   /** Whether the taint has to go now, and when to look again. */
   review(node: NodeView, wording: Wording): { readonly isDue: boolean; readonly nextAt: number }
   /** A plan for one removal: what the control plane puts back meanwhile is the next review's matter. */
@@ -18,10 +18,10 @@ export interface TaintKeeper {
   keepOnly(isKept: (node: string) => boolean): void
 }
 
-export const makeTaintKeeper = (seams: {
+export const makeTaintRemover = (seams: {
   readonly clock: Clock
   readonly log: Logger
-}): TaintKeeper => {
+}): TaintRemover => {
   const { clock, log } = seams
   const backoffs = new Map<string, TaintBackoff>()
   const backoff = (node: string, wording: Wording): string | undefined =>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Wish } from '../../plan/node-plan.js'
+import type { DesiredMarks } from '../../plan/node-plan.js'
 import { writeAt, type WriterTurn } from '../../vote/writer.js'
 import type { AgentOptions } from '../options/agent-options.js'
 
 /** What is to be written about one node, and since when that is known. */
 interface Pending {
-  readonly wish: Wish
+  readonly desired: DesiredMarks
   readonly since: number
 }
 
 /** The next write about a node, for `status`. */
 export interface NextWrite {
-  readonly wish: Wish
+  readonly desired: DesiredMarks
   /** Own place in the writers' order; undefined when this agent does not write. */
   readonly rank: number | undefined
   /** Since when the difference is known: the turn of the first in the order. `Clock.now`. */
@@ -19,7 +19,7 @@ export interface NextWrite {
 }
 
 /** Whose turn a write is, and when: rank 0 at once, the others when those before them are silent, or much later. */
-export class Turns {
+export class WriteSchedule {
   readonly #o: AgentOptions
   readonly #pending = new Map<string, Pending>()
 
@@ -35,12 +35,12 @@ export class Turns {
   /** When it is our turn to write about a node; +Infinity when it never is. */
   dueAt(
     node: string,
-    wish: Wish,
+    desired: DesiredMarks,
     { turn, now }: { readonly turn: WriterTurn | undefined; readonly now: number },
   ): number {
     let pending = this.#pending.get(node)
-    if (pending?.wish !== wish) {
-      pending = { wish, since: now }
+    if (pending?.desired !== desired) {
+      pending = { desired, since: now }
       this.#pending.set(node, pending)
     }
     return turn === undefined ? Infinity : writeAt(pending.since, turn, this.#o)

@@ -4,28 +4,28 @@ import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubeApi } from '../ports/kube-api.js'
-import { carriesCutMarks, type Wish } from '../../plan/node-plan.js'
+import { carriesCutMarks, type DesiredMarks } from '../../plan/node-plan.js'
 import { withLeftOut, vouchEndedEvent, type EventWords } from '../../plan/messages.js'
 import type { VouchEnd } from '../../vote/vouch.js'
-import { resultOf, type Record } from './node-writer.js'
+import { resultOf, type WriteRecorder } from './node-writer.js'
 import type { RequestBackoff } from './request-backoff.js'
 
-interface TellerSeams {
+interface EventRecorderSeams {
   readonly kube: KubeApi
   readonly clock: Clock
   readonly log: Logger
-  readonly record: Record
+  readonly record: WriteRecorder
   readonly signal: AbortSignal
   readonly backoff: RequestBackoff
 }
 
 /** Tells the cluster in words what was written and why. */
-export interface EventTeller {
+export interface EventRecorder {
   tell(node: Pick<NodeView, 'name' | 'uid'>, event: EventWords): Promise<void>
   /** Vouching for the node ended; the Event follows with the write that takes its marks off. */
   vouchEnded(node: string, why: VouchEnd): void
-  /** To be called after a write that brought `node` to `wish`; `before` is what it looked like. */
-  tellVouchEnd(node: NodeView, before: NodeView, wish: Wish): Promise<void>
+  /** To be called after a write that brought `node` to `desired`; `before` is what it looked like. */
+  tellVouchEnd(node: NodeView, before: NodeView, desired: DesiredMarks): Promise<void>
   /** Forget who left. */
   keepOnly(isKept: (node: string) => boolean): void
 }
@@ -45,7 +45,10 @@ interface Allowance {
  * An Event is a courtesy: one that cannot be written is recorded, not repeated, and none is sent to an apiserver that
  * asked us to wait. What is left out is counted, and said with the next one.
  */
-export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): EventTeller => {
+export const makeEventRecorder = (
+  reportingInstance: string,
+  seams: EventRecorderSeams,
+): EventRecorder => {
   const { kube, clock, log, record, signal, backoff } = seams
   const ends = new Map<string, VouchEnd>()
   const allowances = new Map<string, Allowance>()
@@ -58,7 +61,7 @@ export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): 
     allowances.set(node, next)
     return next
   }
-  const tell: EventTeller['tell'] = async ({ name, uid }, { note: words, ...event }) => {
+  const tell: EventRecorder['tell'] = async ({ name, uid }, { note: words, ...event }) => {
     const { reason: what } = event
     const allowance = allowanceOf(name)
     log.info('told the cluster', { node: name, reason: what, note: words })
@@ -84,9 +87,9 @@ export const makeEventTeller = (reportingInstance: string, seams: TellerSeams): 
   return {
     tell,
     vouchEnded: (node, why) => ends.set(node, why),
-    tellVouchEnd: async (node, before, wish) => {
+    tellVouchEnd: async (node, before, desired) => {
       const why = ends.get(node.name)
-      if (wish === 'vouched' || why === undefined || !carriesCutMarks(before)) return
+      if (desired === 'vouched' || why === undefined || !carriesCutMarks(before)) return
       ends.delete(node.name)
       await tell(node, vouchEndedEvent(why))
     },

@@ -8,11 +8,11 @@ import type { WriteGuard } from '../../kube/client/write.js'
 import { lengthMsOf, leaseStep, type LeaseMemory } from '../../plan/lease.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { WriteResult } from '../store.js'
-import { resultOf, type Record } from './node-writer.js'
+import { resultOf, type WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
 
 /** Renews the Leases of nodes that the zone vouches for. */
-export interface LeaseKeeper {
+export interface LeaseRenewer {
   /** When the node's Lease has to be looked at next; −Infinity for one that was not looked at yet. */
   dueAt(node: string): number
   /** Look at the node's Lease now, and renew it if it is our turn and the guard lets it pass. Never rejects. */
@@ -59,16 +59,16 @@ const RESERVE_SHARE = 0.25
 /** What is left of one that was not seen yet, at least. */
 const UNSEEN_SHARE = 0.5
 
-export const makeLeaseKeeper = (
+export const makeLeaseRenewer = (
   options: LeaseOptions,
   seams: {
     readonly kube: KubeApi
     readonly clock: Clock
     readonly random: Random
-    readonly record: Record
+    readonly record: WriteRecorder
     readonly apiBackoff: ApiBackoff
   },
-): LeaseKeeper => {
+): LeaseRenewer => {
   const { kube, clock, record } = seams
   const backoff = new RequestBackoff(seams)
   const kept = new Map<string, Kept>()

@@ -16,7 +16,7 @@ interface Left {
  * of the zone that had them: who left it, was left alone, or was given a list that lacks most of it, takes nobody's
  * marks off.
  */
-export class Departed {
+export class RemovedMembers {
   readonly #left = new Map<string, Left>()
   #roster: Roster | undefined
 
