@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { UNREACHABLE_TAINT } from '../core/marks.js'
 import type { Guard, Explanation, Uncounted, VoterSays } from '../vote/explanation.js'
 import type { DesiredMarks } from './node-plan.js'
 import type { TaintBackoff } from './taint-backoff.js'
@@ -182,7 +183,7 @@ export const describeVouchEnd = (why: VouchEnd): string => {
 export const describeTaintBackoff = (backoff: TaintBackoff, w: Wording): string | undefined =>
   backoff.removals < 2
     ? undefined
-    : `the control plane put node.kubernetes.io/unreachable:NoExecute back ` +
+    : `the control plane put ${UNREACHABLE_TAINT}:NoExecute back ` +
       `${count(backoff.removals - 1, 'time')}; the next removal is not before ` +
       `${span(backoff.lastAt + backoff.waitMs - w.now)} from now (--vouch=lease avoids this)`
 

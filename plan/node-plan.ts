@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeCondition, NodeView, Taint } from '../core/node.js'
+import { OWN_PREFIX, PEER_HEALTH, REASON_ANNOTATION, UNHEALTHY_ANNOTATION } from '../core/marks.js'
 import type { Explanation } from '../vote/explanation.js'
 import type { OwnTaint, PlanOptions } from './options.js'
 import { NOTHING, type NodePlan } from './patch.js'
 import { isSameTaint, planTaints } from './taints.js'
-
-/** SuperEdge's mark of a condemned node; its value is always `yes`. */
-export const UNHEALTHY_ANNOTATION = 'nodeunhealth'
-/** Why the node carries our marks, in words. */
-export const REASON_ANNOTATION = 'edge-health/reason'
-/** The NodeCondition that says what the peers see. */
-export const PEER_HEALTH = 'PeerHealth'
-/** Taints with this prefix are ours, even if the options no longer name them. */
-const OWN_PREFIX = 'edge-health/'
 
 /**
  * What a node should look like. `keep`: nothing is known for sure, so nothing changes. `left`: the node is not ours to

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeView, Taint } from '../core/node.js'
+import { UNREACHABLE_TAINT } from '../core/marks.js'
 import { NOTHING, type NodePlan } from './patch.js'
 import { planTaints } from './taints.js'
 
 /** The taint by which the control plane evicts from a node that it cannot see. */
-const UNREACHABLE = { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' } as const
+const UNREACHABLE = { key: UNREACHABLE_TAINT, effect: 'NoExecute' } as const
 
 const FIRST_WAIT_MS = 2_000
 const LONGEST_WAIT_MS = 300_000

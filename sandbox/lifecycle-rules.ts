@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Taint } from '../core/node.js'
+import { NOT_READY_TAINT, UNREACHABLE_TAINT } from '../core/marks.js'
 import {
   apiTime,
   type Condition,
@@ -75,9 +76,6 @@ export const silentConditions = (node: NodeObject, wall: number): Condition[] =>
   ]
 }
 
-export const UNREACHABLE = 'node.kubernetes.io/unreachable'
-const NOT_READY = 'node.kubernetes.io/not-ready'
-
 const PRESSURE_TAINTS: Readonly<Record<string, string>> = {
   MemoryPressure: 'node.kubernetes.io/memory-pressure',
   DiskPressure: 'node.kubernetes.io/disk-pressure',
@@ -86,8 +84,8 @@ const PRESSURE_TAINTS: Readonly<Record<string, string>> = {
 }
 
 const MANAGED = [
-  NOT_READY,
-  UNREACHABLE,
+  NOT_READY_TAINT,
+  UNREACHABLE_TAINT,
   'node.kubernetes.io/unschedulable',
   ...Object.values(PRESSURE_TAINTS),
 ]
@@ -98,8 +96,8 @@ const noScheduleKeys = (node: NodeObject): string[] => {
     .filter(condition => condition.status === 'True')
     .map(condition => PRESSURE_TAINTS[condition.type])
     .filter(key => key !== undefined)
-  if (ready === 'False') keys.push(NOT_READY)
-  if (ready === 'Unknown') keys.push(UNREACHABLE)
+  if (ready === 'False') keys.push(NOT_READY_TAINT)
+  if (ready === 'Unknown') keys.push(UNREACHABLE_TAINT)
   if (node.spec?.unschedulable === true) keys.push('node.kubernetes.io/unschedulable')
   return keys
 }
@@ -124,8 +122,8 @@ export const withNoSchedule = (node: NodeObject, wall: number): Taint[] | undefi
 /** The taint that evicts, for a node in this state; undefined for one that is ready. */
 export const evictionKey = (node: NodeObject): string | undefined => {
   const status = readyOf(node)?.status
-  if (status === 'False') return NOT_READY
-  return status === 'Unknown' ? UNREACHABLE : undefined
+  if (status === 'False') return NOT_READY_TAINT
+  return status === 'Unknown' ? UNREACHABLE_TAINT : undefined
 }
 
 /** The taints with exactly one NoExecute of ours, or none; undefined when they are right already. */
@@ -135,7 +133,8 @@ export const withNoExecute = (
   wall: number,
 ): Taint[] | undefined => {
   const isOurs = (taint: Taint): boolean =>
-    taint.effect === 'NoExecute' && (taint.key === NOT_READY || taint.key === UNREACHABLE)
+    taint.effect === 'NoExecute' &&
+    (taint.key === NOT_READY_TAINT || taint.key === UNREACHABLE_TAINT)
   const now = taintsOf(node)
   const kept = now.filter(taint => !isOurs(taint) || taint.key === key)
   if (key === undefined || kept.some(isOurs)) return kept.length === now.length ? undefined : kept

@@ -4,6 +4,7 @@ import { canonicalAddress } from '../../core/address.js'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import { parseWith } from '../../core/parse.js'
+import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 
 const texts = v.record(v.string(), v.string())
 
@@ -40,10 +41,10 @@ const nodeSchema = v.object({
   ),
 })
 
-const KEPT_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'PeerHealth'])
+const KEPT_CONDITIONS: ReadonlySet<string> = new Set(['Ready', PEER_HEALTH])
 
 const isKeptAnnotation = (key: string): boolean =>
-  key === 'nodeunhealth' || key.startsWith('edge-health/')
+  key === UNHEALTHY_ANNOTATION || key.startsWith(OWN_PREFIX)
 
 const keptAnnotations = (all: Readonly<Record<string, string>>): Record<string, string> => {
   const kept: Record<string, string> = {}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { CUT_TAINT } from '../../core/marks.js'
 import { duration, oneOf, optional, share } from '../../options/kinds.js'
 import type { PlanOptions } from '../../plan/options.js'
 import type { VoteOptions } from '../../vote/options.js'
@@ -88,7 +89,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     flag: 'cut-taint',
     group: 'Vouching',
     kind: optional(taint),
-    default: 'edge-health/cloud-link-cut:NoSchedule',
+    default: `${CUT_TAINT}:NoSchedule`,
     summary: 'keeps new pods away from a vouched node',
     relation: 'key and effect must differ from those of --dead-taint',
   },

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { OWN_PREFIX } from '../../core/marks.js'
 import type { Naming } from './name.js'
 import {
   childKindOf,
@@ -56,7 +57,7 @@ const API_OF: Readonly<Record<ChildKind, string>> = {
 
 /** What the grid says to us, and what kubectl says to itself, is not said to its children. */
 const isCopied = (key: string): boolean =>
-  !key.startsWith('edge-health/') && !/^([^/]*\.)?kubectl\.kubernetes\.io\//.test(key)
+  !key.startsWith(OWN_PREFIX) && !/^([^/]*\.)?kubectl\.kubernetes\.io\//.test(key)
 
 const copied = (record: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => isCopied(key)))

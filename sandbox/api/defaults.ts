@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import { NOT_READY_TAINT, UNREACHABLE_TAINT } from '../../core/marks.js'
 import { isMap, mapAt, mapsAt, textAt, type JsonMap, type KubeObject } from './object.js'
 
 /** Gives out a cluster IP that no service has. */
 export type Allocate = () => string
 
-const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
+const NOT_READY = { key: NOT_READY_TAINT, effect: 'NoSchedule' }
 
 const setDefault = (map: JsonMap, key: string, value: unknown): void => {
   if (map[key] === undefined) map[key] = value
@@ -108,9 +109,7 @@ const tolerates = (given: readonly JsonMap[], key: string): boolean =>
 export const admitPod = (pod: KubeObject): void => {
   const spec = mapAt(pod, 'spec')
   const given = mapsAt(spec, 'tolerations')
-  const missing = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].filter(
-    key => !tolerates(given, key),
-  )
+  const missing = [NOT_READY_TAINT, UNREACHABLE_TAINT].filter(key => !tolerates(given, key))
   spec['tolerations'] = [...given, ...missing.map(toleration)]
   pod['status'] = { phase: 'Pending', qosClass: 'BestEffort' }
 }

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import {
+  CUT_TAINT,
+  PEER_HEALTH,
+  UNHEALTHY_ANNOTATION,
+  UNREACHABLE_TAINT,
+} from '../../core/marks.js'
 import type { Vouch } from '../zone-node.js'
 import {
   allSayUp,
@@ -15,9 +21,6 @@ import {
   type Sight,
 } from './sight.js'
 import type { Evidence, Limits, Scene, Stage, Step } from './stage.js'
-
-const UNREACHABLE = 'node.kubernetes.io/unreachable'
-const CUT_TAINT = 'edge-health/cloud-link-cut'
 
 const act = (what: string, doIt: (stage: Stage) => Promise<void> | void): Step => ({
   kind: 'act',
@@ -56,7 +59,9 @@ const seenDead = (name: string): Step =>
     othersSay(sight, name, false),
   )
 const annotated = (name: string): Step =>
-  becomes(`${name} is annotated nodeunhealth=yes`, written, ({ sight }) => isAnnotated(sight, name))
+  becomes(`${name} is annotated ${UNHEALTHY_ANNOTATION}=yes`, written, ({ sight }) =>
+    isAnnotated(sight, name),
+  )
 const writtenOnce = (name: string): Step =>
   stays(
     'it was written once, by one writer',
@@ -131,7 +136,7 @@ const freezes: Scene = {
 
 const isUntainted = ({ sight }: Evidence, name: string): boolean =>
   isReady(sight, name, 'True') &&
-  effectsOf(sight, name, UNREACHABLE).length === 0 &&
+  effectsOf(sight, name, UNREACHABLE_TAINT).length === 0 &&
   !isAnnotated(sight, name)
 
 const cutVouched: Scene = {
@@ -141,7 +146,7 @@ const cutVouched: Scene = {
   steps: ([name = '']) => [
     act(`${name} loses the API, silently`, stage => stage.cut(name, 'silent')),
     becomes(
-      `${name} has the taint ${CUT_TAINT}:NoSchedule and PeerHealth=CloudLinkCut`,
+      `${name} has the taint ${CUT_TAINT}:NoSchedule and ${PEER_HEALTH}=CloudLinkCut`,
       limits => limits.graceMs + limits.writtenMs,
       ({ sight }) =>
         effectsOf(sight, name, CUT_TAINT).includes('NoSchedule') &&
@@ -169,7 +174,7 @@ const cutUnvouched: Scene = {
       `${name} is Unknown and has both unreachable taints`,
       limits => limits.graceMs + limits.writtenMs,
       ({ sight }) =>
-        isReady(sight, name, 'Unknown') && effectsOf(sight, name, UNREACHABLE).length === 2,
+        isReady(sight, name, 'Unknown') && effectsOf(sight, name, UNREACHABLE_TAINT).length === 2,
     ),
     becomes(
       `all the while its peers call it up, and its link cut`,
@@ -219,7 +224,7 @@ const zoneHeals: Scene = {
       for (const each of names) stage.heal(each)
     }),
     becomes(
-      `${name} is annotated nodeunhealth=yes`,
+      `${name} is annotated ${UNHEALTHY_ANNOTATION}=yes`,
       limits => limits.graceMs + limits.writtenMs,
       ({ sight }) => isAnnotated(sight, name),
     ),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import type { AgentNode, AgentStatus, LocalInfo } from '../agent-view.js'
 import { conditionsOf, type NodeObject, readyOf, taintsOf } from '../node-object.js'
 
@@ -39,7 +40,7 @@ export const allSayUp = (sight: Sight): boolean =>
   sight.nodes.every(node => sight.nodes.every(({ name }) => node.localinfo?.get(name) === true))
 
 export const isAnnotated = (sight: Sight, name: string): boolean =>
-  nodeOf(sight, name)?.object?.metadata.annotations?.['nodeunhealth'] === 'yes'
+  nodeOf(sight, name)?.object?.metadata.annotations?.[UNHEALTHY_ANNOTATION] === 'yes'
 
 export const isReady = (sight: Sight, name: string, status: 'True' | 'Unknown'): boolean => {
   const object = nodeOf(sight, name)?.object
@@ -66,7 +67,7 @@ export const isClean = (sight: Sight, name: string): boolean => {
 export const peerHealthReason = (sight: Sight, name: string): string => {
   const object = nodeOf(sight, name)?.object
   const conditions = object === undefined ? [] : conditionsOf(object)
-  return conditions.find(condition => condition.type === 'PeerHealth')?.reason ?? ''
+  return conditions.find(condition => condition.type === PEER_HEALTH)?.reason ?? ''
 }
 
 /** What one agent's /status says of a node: asked of somebody alive, somebody else first. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Taint } from '../../core/node.js'
+import { UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import { readyOf, taintsOf } from '../node-object.js'
 import { liveNodes, type NodeSight, opinionOn, type Sight } from './sight.js'
 import type { ClaimResult } from './stage.js'
@@ -68,7 +69,10 @@ const rowOf = (sight: Sight, node: NodeSight): readonly string[] => {
   const [verdict, votes, link] = verdictCells(sight, node.name)
   const { object } = node
   const taints = object === undefined ? [] : taintsOf(object).map(shortTaint)
-  const marks = object?.metadata.annotations?.['nodeunhealth'] === 'yes' ? ['nodeunhealth=yes'] : []
+  const marks =
+    object?.metadata.annotations?.[UNHEALTHY_ANNOTATION] === 'yes'
+      ? [`${UNHEALTHY_ANNOTATION}=yes`]
+      : []
   return [
     node.name,
     processCell(node),

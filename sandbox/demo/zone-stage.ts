@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import type { AgentStatus } from '../agent-view.js'
 import type { NodeWrite, Zone } from '../zone.js'
 import { clusterPeriods, type Profile, type Vouch, type ZoneNode } from '../zone-node.js'
@@ -23,7 +24,7 @@ const STATUS_PER_LOOK = 6
 
 const annotationOf = (object: unknown): string =>
   (object as { metadata?: { annotations?: Record<string, string> } } | undefined)?.metadata
-    ?.annotations?.['nodeunhealth'] ?? ''
+    ?.annotations?.[UNHEALTHY_ANNOTATION] ?? ''
 
 /** The stage on which real processes play. */
 export class ZoneStage implements Stage {

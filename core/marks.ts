@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** SuperEdge's annotation of a condemned node; its value is always `yes`. */
+export const UNHEALTHY_ANNOTATION = 'nodeunhealth'
+/** Why the node carries our marks, in words. */
+export const REASON_ANNOTATION = 'edge-health/reason'
+/** The NodeCondition that says what the peers see. */
+export const PEER_HEALTH = 'PeerHealth'
+/** Keys with this prefix are ours, even if the options no longer name them. */
+export const OWN_PREFIX = 'edge-health/'
+/** The taint that keeps new pods away from a node that is cut off, unless the options name another one. */
+export const CUT_TAINT = 'edge-health/cloud-link-cut'
+/** The taints of the control plane, for a node that it does not hear and for one that says it is not ready. */
+export const UNREACHABLE_TAINT = 'node.kubernetes.io/unreachable'
+export const NOT_READY_TAINT = 'node.kubernetes.io/not-ready'
