@@ -21,7 +21,7 @@ const countedObservers = (
   target: number,
   { table, judgement: j, now, o }: StandInScene,
 ): number => {
-  const sinceAt = upsCountSince(j, target, now, o)
+  const sinceAt = upsCountSince(j, target, { now, options: o })
   let counted = 0
   for (const observer of table.topology.observersOf(target)) {
     if (j.standing[observer] !== STANDING.counts) continue

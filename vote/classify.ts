@@ -2,6 +2,7 @@
 import { brakeLimit, isCondemned, isHeld } from './verdicts.js'
 import { FLAG, type Evidence } from './evidence.js'
 import { CLASSES, type Disruption, type Judgement, type NodeClass } from './judgement.js'
+import type { Moment } from './moment.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT } from './quorum.js'
 import { isFresh, STANDING } from './tally.js'
@@ -31,7 +32,7 @@ const isSick = (j: Judgement, e: Evidence, target: number): boolean =>
 const classOf = (j: Judgement, e: Evidence, target: number, at: Scene): NodeClass => {
   const isDead =
     j.verdict[target] === VERDICT.unhealthy ||
-    (j.pending[target] === VERDICT.unhealthy && isHeld(j, target, at.now, at.o))
+    (j.pending[target] === VERDICT.unhealthy && isHeld(j, target, at))
   const fresh = isFresh(j, target)
   if (isDead) return fresh && isSick(j, e, target) ? 'kubelet-sick' : 'dead'
   if (j.verdict[target] === VERDICT.undecided) return 'undecided'
@@ -39,21 +40,19 @@ const classOf = (j: Judgement, e: Evidence, target: number, at: Scene): NodeClas
   return at.hasLink ? 'cloud-link-cut' : 'zone-link-cut'
 }
 
-interface Scene {
-  readonly now: number
-  readonly o: VoteOptions
+interface Scene extends Moment {
   readonly hasLink: boolean
 }
 
 /** Settle the classes; returns whether one moved. */
-export const reviewClasses = (j: Judgement, e: Evidence, now: number, o: VoteOptions): boolean => {
-  const scene: Scene = { now, o, hasLink: someoneHasLink(j, e) }
+export const reviewClasses = (j: Judgement, e: Evidence, at: Moment): boolean => {
+  const scene: Scene = { ...at, hasLink: someoneHasLink(j, e) }
   let moved = false
   for (let target = 0; target < e.size; target++) {
     const code = CLASSES.indexOf(classOf(j, e, target, scene))
     if (code === j.nodeClass[target]) continue
     j.nodeClass[target] = code
-    j.classAt[target] = now
+    j.classAt[target] = at.now
     moved = true
   }
   return moved

@@ -2,7 +2,6 @@
 import { FLAG, type Evidence } from './evidence.js'
 import { noteDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
-import type { VoteOptions } from './options.js'
 
 /** Contested nodes beyond this share of the zone, and beyond two, look like a partition rather than crashes. */
 const CORRELATED_SHARE = 0.1
@@ -14,19 +13,14 @@ export const ownProbe = (e: Evidence, target: number): 'up' | 'down' | undefined
 }
 
 /** A dead voter's last words must not keep a node contested for ever, so records past their time are left out. */
-const isContested = (
-  e: Evidence,
-  target: number,
-  deadline: NextDeadline,
-  o: VoteOptions,
-): boolean => {
+const isContested = (e: Evidence, target: number, deadline: NextDeadline): boolean => {
   if (e.downVotes[target]! < 2) return false
   const observers = e.observersOf(target)
   const { length } = observers
   let known = 0
   for (let i = 0; i < length; i++) {
     const observer = observers[i]!
-    const expiresAt = e.producedAt[observer]! + o.recordTtlMs
+    const expiresAt = e.producedAt[observer]! + deadline.options.recordTtlMs
     if (deadline.now >= expiresAt || !e.saysDown(observer, target)) continue
     noteDeadline(deadline, expiresAt)
     known++
@@ -35,20 +29,15 @@ const isContested = (
 }
 
 /** Begin and end contests and own down verdicts; returns how many nodes are contested. */
-const reviewContests = (
-  j: Judgement,
-  e: Evidence,
-  deadline: NextDeadline,
-  o: VoteOptions,
-): number => {
+const reviewContests = (j: Judgement, e: Evidence, deadline: NextDeadline): number => {
   let contested = 0
   j.ownTargets = 0
   j.ownDowns = 0
   for (let target = 0; target < e.size; target++) {
-    if (isContested(e, target, deadline, o)) {
+    if (isContested(e, target, deadline)) {
       contested++
       if (j.contestAt[target] === Infinity) j.contestAt[target] = deadline.now
-      noteDeadline(deadline, j.contestAt[target]! + o.reaffirmWindowMs)
+      noteDeadline(deadline, j.contestAt[target]! + deadline.options.reaffirmWindowMs)
     } else j.contestAt[target] = Infinity
     const own = ownProbe(e, target)
     if (own !== undefined) j.ownTargets++
@@ -70,13 +59,12 @@ export const reviewCorrelatedFailure = (
   j: Judgement,
   e: Evidence,
   deadline: NextDeadline,
-  o: VoteOptions,
 ): void => {
-  const contested = reviewContests(j, e, deadline, o)
+  const contested = reviewContests(j, e, deadline)
   const isWarm = (e.flags[e.self]! & FLAG.warming) === 0
   j.correlatedFailure =
     contested > Math.max(2, CORRELATED_SHARE * e.size) || (isWarm && 2 * j.ownDowns > j.ownTargets)
   if (!j.correlatedFailure) j.correlatedFailureAt = Infinity
   else if (j.correlatedFailureAt === Infinity) j.correlatedFailureAt = deadline.now
-  noteDeadline(deadline, j.correlatedFailureAt + o.reaffirmWindowMs)
+  noteDeadline(deadline, j.correlatedFailureAt + deadline.options.reaffirmWindowMs)
 }

@@ -3,7 +3,7 @@ import { isMesh, presentVoices, upVoices } from './majority.js'
 import { brakeLimit, graceEndsAt, isHeld } from './verdicts.js'
 import { FLAG, type Evidence, type Vote } from './evidence.js'
 import { CLASSES, type Judgement, type NodeClass } from './judgement.js'
-import type { VoteOptions } from './options.js'
+import type { Moment } from './moment.js'
 import { quorumOf, VERDICT, VERDICTS, type Verdict } from './quorum.js'
 import { isFresh, upsCountSince } from './tally.js'
 import type { WitnessVote } from './witness.js'
@@ -85,12 +85,6 @@ const WHY: readonly (Uncounted | undefined)[] = [
   'unheard',
 ]
 
-/** The instant that an explanation is about, and the options it was judged by. */
-export interface ExplanationFrame {
-  readonly now: number
-  readonly o: VoteOptions
-}
-
 const voteOf = (e: Evidence, voter: number, target: number): Vote => {
   if (e.saysDown(voter, target)) return 'down'
   return e.hasLooked(voter, target) ? 'up' : 'not-looked'
@@ -101,8 +95,8 @@ const whyNot = (says: Vote, isOld: boolean): Uncounted | undefined => {
   return says === 'up' && isOld ? 'not-reaffirmed' : undefined
 }
 
-const votersOf = (j: Judgement, e: Evidence, target: number, at: ExplanationFrame): VoterSays[] => {
-  const sinceAt = upsCountSince(j, target, at.now, at.o)
+const votersOf = (j: Judgement, e: Evidence, target: number, at: Moment): VoterSays[] => {
+  const sinceAt = upsCountSince(j, target, at)
   return Array.from(e.observersOf(target), voter => {
     const producedAt = e.producedAt[voter]!
     const says = voteOf(e, voter, target)
@@ -127,12 +121,7 @@ const spokenSince = (j: Judgement, e: Evidence, since: number): number => {
 }
 
 /** Guards of a verdict that is on its way. */
-const pendingGuards = (
-  j: Judgement,
-  e: Evidence,
-  target: number,
-  at: ExplanationFrame,
-): Guard[] => {
+const pendingGuards = (j: Judgement, e: Evidence, target: number, at: Moment): Guard[] => {
   if (j.pending[target] === VERDICT.undecided) return []
   if (j.backedAt[target] === Infinity) {
     const have = spokenSince(j, e, j.pendingAt[target]!)
@@ -140,13 +129,13 @@ const pendingGuards = (
   }
   // The brake holds condemnations only; a hold that is over without it becomes final at the next judging.
   const isBraked = j.brake && j.pending[target] === VERDICT.unhealthy
-  if (isBraked && isHeld(j, target, at.now, at.o))
-    return [{ kind: 'brake', unhealthy: j.dead, limit: brakeLimit(e.size, at.o) }]
-  return [{ kind: 'hold', until: j.backedAt[target]! + at.o.writeHoldMs }]
+  if (isBraked && isHeld(j, target, at))
+    return [{ kind: 'brake', unhealthy: j.dead, limit: brakeLimit(e.size, at.options) }]
+  return [{ kind: 'hold', until: j.backedAt[target]! + at.options.writeHoldMs }]
 }
 
 /** Guards of votes that do not suffice. Asked only while nothing is decided, or somebody says down. */
-const voteGuards = (j: Judgement, e: Evidence, target: number, at: ExplanationFrame): Guard[] => {
+const voteGuards = (j: Judgement, e: Evidence, target: number, at: Moment): Guard[] => {
   const guards: Guard[] = []
   const down = j.down[target]!
   const isOpen = j.verdict[target] === VERDICT.undecided || down > 0
@@ -154,7 +143,7 @@ const voteGuards = (j: Judgement, e: Evidence, target: number, at: ExplanationFr
   const need = neededFor(e, target)
   const have = Math.max(down, j.verdict[target] === VERDICT.undecided ? upVoices(j, e, target) : 0)
   if (have < need) guards.push({ kind: 'no-quorum', have, need })
-  const graceAt = graceEndsAt(e, target, at.o)
+  const graceAt = graceEndsAt(e, target, at.options)
   if (down > 0 && at.now < graceAt) guards.push({ kind: 'leaving', until: graceAt })
   return guards
 }
@@ -178,7 +167,7 @@ export const explanationOf = (
   j: Judgement,
   e: Evidence,
   index: number,
-  at: ExplanationFrame,
+  at: Moment,
 ): Explanation => {
   const voters = votersOf(j, e, index, at)
   const isCut = isFresh(j, index) && (e.flags[index]! & FLAG.cloudCut) !== 0

@@ -47,11 +47,12 @@ const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): bo
  * Haste has a cause and ends: a contest, correlated failure, a condemnation or the way back from one that began within the
  * last window. A node that is known to be dead is no longer urgent.
  */
-const isUrgent = (j: Judgement, deadline: NextDeadline, o: VoteOptions): boolean => {
-  let urgent = isRecent(deadline, j.correlatedFailureAt, o.reaffirmWindowMs)
-  const settleMs = Math.max(o.reaffirmWindowMs, o.writeHoldMs)
+const isUrgent = (j: Judgement, deadline: NextDeadline): boolean => {
+  const { options } = deadline
+  let urgent = isRecent(deadline, j.correlatedFailureAt, options.reaffirmWindowMs)
+  const settleMs = Math.max(options.reaffirmWindowMs, options.writeHoldMs)
   for (let target = 0; target < j.size; target++) {
-    if (isRecent(deadline, j.contestAt[target]!, o.reaffirmWindowMs)) urgent = true
+    if (isRecent(deadline, j.contestAt[target]!, options.reaffirmWindowMs)) urgent = true
     const isTurn =
       j.pending[target] === VERDICT.unhealthy || j.verdict[target] === VERDICT.unhealthy
     if (isTurn && isRecent(deadline, j.pendingAt[target]!, settleMs)) urgent = true
@@ -71,18 +72,18 @@ export const judge = (
   { o, context }: { readonly o: VoteOptions; readonly context: JudgeContext },
 ): Changes => {
   const before = gist(j)
-  const deadline = makeNextDeadline(now)
+  const deadline = makeNextDeadline({ now, options: o })
   j.witness = witnessVote(o, e.size, context.witness)
-  reviewCorrelatedFailure(j, e, deadline, o)
-  reviewStandings(j, e, deadline, o)
+  reviewCorrelatedFailure(j, e, deadline)
+  reviewStandings(j, e, deadline)
   j.selfSuspect = suspectsItself(j, e)
-  reviewOwnStanding(j, e, now, o)
-  countVotes(j, e, now, o)
+  reviewOwnStanding(j, e, deadline)
+  countVotes(j, e, deadline)
   const local = reviewLocalView(j, e, now)
-  const verdict = reviewVerdicts(j, e, deadline, o)
-  const classMoved = reviewClasses(j, e, now, o)
+  const verdict = reviewVerdicts(j, e, deadline)
+  const classMoved = reviewClasses(j, e, deadline)
   j.disruption = disruptionOf(j, e, o)
-  const burst = isUrgent(j, deadline, o)
+  const burst = isUrgent(j, deadline)
   const state = classMoved || before !== gist(j)
   return { local, verdict, state, nextAt: deadline.nextAt, burst, steady: isSteady(j, e) }
 }

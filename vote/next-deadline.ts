@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Moment } from './moment.js'
 
 /**
  * Collects the next instant at which time alone may change a decision, so that the caller can sleep until then.
  * Every rule compares with `now >= instant`, the same number that it reports here: who wakes then finds it passed.
  */
-export interface NextDeadline {
-  readonly now: number
+export interface NextDeadline extends Moment {
   nextAt: number
 }
 
-export const makeNextDeadline = (now: number): NextDeadline => ({ now, nextAt: Infinity })
+export const makeNextDeadline = ({ now, options }: Moment): NextDeadline => ({
+  now,
+  options,
+  nextAt: Infinity,
+})
 
 /** Remember `at` if it still lies ahead and is the earliest so far. */
 export const noteDeadline = (deadline: NextDeadline, at: number): void => {

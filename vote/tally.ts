@@ -2,7 +2,7 @@
 import { FLAG, type Evidence } from './evidence.js'
 import { noteDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
-import type { VoteOptions } from './options.js'
+import type { Moment } from './moment.js'
 import { VERDICT } from './quorum.js'
 
 /** Whether a member's votes count, or why not. Up to `leaving` its record is fresh; from `gone` on it is not. */
@@ -46,29 +46,25 @@ interface Frame {
   readonly sinceAt: number
 }
 
-const frameOf = (j: Judgement, now: number, o: VoteOptions): Frame => ({
+const frameOf = (j: Judgement, { now, options }: Moment): Frame => ({
   now,
-  ttlMs: o.recordTtlMs,
-  sinceAt: now >= j.correlatedFailureAt + o.reaffirmWindowMs ? j.correlatedFailureAt : -Infinity,
+  ttlMs: options.recordTtlMs,
+  sinceAt:
+    now >= j.correlatedFailureAt + options.reaffirmWindowMs ? j.correlatedFailureAt : -Infinity,
 })
 
 /** Settle the standing of everybody. */
-export const reviewStandings = (
-  j: Judgement,
-  e: Evidence,
-  deadline: NextDeadline,
-  o: VoteOptions,
-): void => {
-  const frame = frameOf(j, deadline.now, o)
+export const reviewStandings = (j: Judgement, e: Evidence, deadline: NextDeadline): void => {
+  const frame = frameOf(j, deadline)
   for (let member = 0; member < e.size; member++) {
     j.standing[member] = standingOf(j, e, member, frame)
-    noteDeadline(deadline, e.producedAt[member]! + o.recordTtlMs)
+    noteDeadline(deadline, e.producedAt[member]! + deadline.options.recordTtlMs)
   }
 }
 
 /** Settle the own standing again after self-suspicion starts or ends. */
-export const reviewOwnStanding = (j: Judgement, e: Evidence, now: number, o: VoteOptions): void => {
-  j.standing[e.self] = standingOf(j, e, e.self, frameOf(j, now, o))
+export const reviewOwnStanding = (j: Judgement, e: Evidence, at: Moment): void => {
+  j.standing[e.self] = standingOf(j, e, e.self, frameOf(j, at))
 }
 
 /**
@@ -77,14 +73,9 @@ export const reviewOwnStanding = (j: Judgement, e: Evidence, now: number, o: Vot
  * silent together with the node must not keep it alive. Once it is condemned, what was said before, its own last word
  * too, is no sign that it came back.
  */
-export const upsCountSince = (
-  j: Judgement,
-  target: number,
-  now: number,
-  o: VoteOptions,
-): number => {
+export const upsCountSince = (j: Judgement, target: number, { now, options }: Moment): number => {
   const contestAt = j.contestAt[target]!
-  const contestedAt = now >= contestAt + o.reaffirmWindowMs ? contestAt : -Infinity
+  const contestedAt = now >= contestAt + options.reaffirmWindowMs ? contestAt : -Infinity
   const isCondemned = j.verdict[target] === VERDICT.unhealthy
   return isCondemned ? Math.max(contestedAt, j.verdictAt[target]!) : contestedAt
 }
@@ -120,13 +111,13 @@ const countAlone = (j: Judgement, e: Evidence): void => {
 }
 
 /** Count the votes about everybody. Only roster members have a column, so that strangers cannot vote. */
-export const countVotes = (j: Judgement, e: Evidence, now: number, o: VoteOptions): void => {
+export const countVotes = (j: Judgement, e: Evidence, at: Moment): void => {
   if (e.size === 1) {
     countAlone(j, e)
     return
   }
   for (let target = 0; target < e.size; target++) {
-    const sinceAt = upsCountSince(j, target, now, o)
+    const sinceAt = upsCountSince(j, target, at)
     countAbout(j, e, target, sinceAt)
     j.ownWord[target] = speaksForItself(j, e, target, sinceAt) ? 1 : 0
   }

@@ -3,6 +3,7 @@ import { FLAG, type Evidence } from './evidence.js'
 import { noteDeadline, type NextDeadline } from './next-deadline.js'
 import { dropPending, type Judgement } from './judgement.js'
 import { majoritySpokeAt, rulingOf, voiceOf } from './majority.js'
+import type { Moment } from './moment.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT, type VerdictCode } from './quorum.js'
 
@@ -14,7 +15,7 @@ const wantedOf = (j: Judgement, e: Evidence, target: number, at: Occasion): Verd
   const ruling = rulingOf(j, e, target)
   if (ruling === j.verdict[target]) return VERDICT.undecided
   if (ruling !== VERDICT.unhealthy) return ruling
-  const graceAt = graceEndsAt(e, target, at.o)
+  const graceAt = graceEndsAt(e, target, at.deadline.options)
   noteDeadline(at.deadline, graceAt)
   return at.deadline.now < graceAt ? VERDICT.undecided : ruling
 }
@@ -30,25 +31,24 @@ const reviewPending = (j: Judgement, e: Evidence, target: number, at: Occasion):
   // The majority's instant is asked for only while somebody waits for it: mostly nobody does.
   const isWaiting = j.pending[target] !== VERDICT.undecided && j.backedAt[target] === Infinity
   if (isWaiting && at.majorityAt() > j.pendingAt[target]!) j.backedAt[target] = at.deadline.now
-  noteDeadline(at.deadline, j.backedAt[target]! + at.o.writeHoldMs)
+  noteDeadline(at.deadline, j.backedAt[target]! + at.deadline.options.writeHoldMs)
 }
 
 /** What one review of the verdicts works with. */
 interface Occasion {
   readonly deadline: NextDeadline
-  readonly o: VoteOptions
   readonly majorityAt: () => number
   readonly changed: number[]
 }
 
 /** Whether votes, component quorum and hold are all there. */
-export const isHeld = (j: Judgement, target: number, now: number, o: VoteOptions): boolean =>
-  now >= j.backedAt[target]! + o.writeHoldMs
+export const isHeld = (j: Judgement, target: number, { now, options }: Moment): boolean =>
+  now >= j.backedAt[target]! + options.writeHoldMs
 
 const finalise = (j: Judgement, wanted: VerdictCode, at: Occasion): void => {
   const { now } = at.deadline
   for (let target = 0; target < j.size; target++) {
-    if (j.pending[target] !== wanted || !isHeld(j, target, now, at.o)) continue
+    if (j.pending[target] !== wanted || !isHeld(j, target, at.deadline)) continue
     j.verdict[target] = wanted
     j.verdictAt[target] = now
     dropPending(j, target)
@@ -105,22 +105,17 @@ const holdAnew = (j: Judgement, now: number): void => {
  * applied to all that look dead together, not one after the other, so that the first few of a disaster are not
  * condemned merely because they came first.
  */
-export const reviewVerdicts = (
-  j: Judgement,
-  e: Evidence,
-  deadline: NextDeadline,
-  o: VoteOptions,
-): number[] => {
+export const reviewVerdicts = (j: Judgement, e: Evidence, deadline: NextDeadline): number[] => {
   j.voice = voiceOf(j, e)
   if (j.voice !== 'full') return keepSilent(j)
   let known: number | undefined
   const majorityAt = (): number => (known ??= majoritySpokeAt(j, e))
-  const at: Occasion = { deadline, o, majorityAt, changed: [] }
+  const at: Occasion = { deadline, majorityAt, changed: [] }
   for (let target = 0; target < e.size; target++) reviewPending(j, e, target, at)
   finalise(j, VERDICT.healthy, at)
   j.dead = countDead(j)
   const wasBraked = j.brake
-  j.brake = j.dead > brakeLimit(e.size, o)
+  j.brake = j.dead > brakeLimit(e.size, deadline.options)
   if (wasBraked && !j.brake) holdAnew(j, deadline.now)
   if (!j.brake) finalise(j, VERDICT.unhealthy, at)
   return at.changed

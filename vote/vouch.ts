@@ -3,7 +3,7 @@ import { isMesh, upVoices } from './majority.js'
 import { FLAG, type Evidence } from './evidence.js'
 import { noteDeadline, makeNextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
-import type { VoteOptions } from './options.js'
+import type { Moment } from './moment.js'
 import { decideAmongFew, quorumOf, VERDICT } from './quorum.js'
 import { isFresh, STANDING } from './tally.js'
 
@@ -77,22 +77,17 @@ export const vouchRefusal = (
   j: Judgement,
   e: Evidence,
   target: number,
-  { now, o }: VouchFrame,
+  { now, options }: Moment,
 ): VouchEnd | undefined => {
-  if (o.vouch === 'off') return 'off'
+  if (options.vouch === 'off') return 'off'
   if (j.voice !== 'full') return 'no-quorum'
   if (j.verdict[target] === VERDICT.unhealthy) return 'condemned'
-  if (!isFresh(j, target) || now >= e.producedAt[target]! + o.vouchFreshMs) return 'own-record-old'
+  if (!isFresh(j, target) || now >= e.producedAt[target]! + options.vouchFreshMs)
+    return 'own-record-old'
   const against = ownWordAgainst(e.flags[target]!)
   if (against !== undefined) return against
   if (!hasMajority(j, e, target) || j.standing[target] !== STANDING.counts) return 'no-quorum'
   return j.verdict[target] === VERDICT.undecided ? 'undecided' : undefined
-}
-
-/** When vouching is looked at, and by which rules. */
-export interface VouchFrame {
-  readonly now: number
-  readonly o: VoteOptions
 }
 
 /** What one review of the vouching moved. */
@@ -112,17 +107,17 @@ export const reviewVouching = (
   v: Vouching,
   j: Judgement,
   e: Evidence,
-  frame: VouchFrame,
+  at: Moment,
 ): VouchChanges => {
-  const deadline = makeNextDeadline(frame.now)
+  const deadline = makeNextDeadline(at)
   const begun: number[] = []
   const ended: { index: number; why: VouchEnd }[] = []
   for (let index = 0; index < e.size; index++) {
-    const why = vouchRefusal(j, e, index, frame)
+    const why = vouchRefusal(j, e, index, at)
     if (why === undefined) {
-      noteDeadline(deadline, e.producedAt[index]! + frame.o.vouchFreshMs)
+      noteDeadline(deadline, e.producedAt[index]! + at.options.vouchFreshMs)
       if (isVouched(v, index)) continue
-      v.since[index] = frame.now
+      v.since[index] = at.now
       begun.push(index)
     } else if (isVouched(v, index)) {
       v.since[index] = Infinity

@@ -2,6 +2,7 @@
 import { majoritySpokeAt } from './majority.js'
 import { FLAG, type Evidence } from './evidence.js'
 import type { Judgement } from './judgement.js'
+import type { Moment } from './moment.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT } from './quorum.js'
 import { STANDING } from './tally.js'
@@ -90,12 +91,12 @@ export const writerTurn = (
   j: Judgement,
   e: Evidence,
   target: WriteTarget,
-  at: { readonly ids: readonly bigint[]; readonly now: number; readonly o: VoteOptions },
+  at: Moment & { readonly ids: readonly bigint[] },
 ): WriterTurn | undefined => {
   const before = membersBefore(j, e, target, at.ids)
   if (before === undefined) return undefined
-  const { now, o } = at
-  const silentAfterMs = SILENT_FACTOR * (now - majoritySpokeAt(j, e)) + o.writerStaggerMs / 2
+  const { now, options } = at
+  const silentAfterMs = SILENT_FACTOR * (now - majoritySpokeAt(j, e)) + options.writerStaggerMs / 2
   const heard = before.filter(member => now - e.producedAt[member]! <= silentAfterMs).length
   return { rank: before.length, heard }
 }

@@ -64,7 +64,7 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
       context: { witness: seams.witness() },
     })
     steady = changes.steady ? state : undefined
-    const vouch = reviewVouching(vouching, judgement, table, { now, o: options })
+    const vouch = reviewVouching(vouching, judgement, table, { now, options })
     const nextAt = Math.min(changes.nextAt, vouch.nextAt)
     if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), () => vote())
     const vouchMoved = vouch.begun.length + vouch.ended.length > 0

@@ -108,7 +108,7 @@ const vouchOf = (scene: NodeScene, index: number): VouchView => {
       reason: writer.taintBackoff(name) ?? how,
     }
   }
-  const why = vouchRefusal(j, e, index, { now: times.now, o })
+  const why = vouchRefusal(j, e, index, { now: times.now, options: o })
   const reason = why === undefined ? 'about to begin' : describeVouchEnd(why)
   const isCut = (e.flags[index]! & FLAG.cloudCut) !== 0
   const state_ = isCut && why !== 'link-back' ? 'blocked' : 'idle'
@@ -207,7 +207,7 @@ const kubeletOf = (flags: number): NodeStatus['kubelet'] =>
   (flags & FLAG.kubeletBad) !== 0 ? 'bad' : (flags & FLAG.kubeletWell) !== 0 ? 'well' : 'unknown'
 
 const explanationAt = ({ state, times, o }: NodeScene, index: number): Explanation =>
-  explanationOf(state.judgement, state.table, index, { now: times.now, o })
+  explanationOf(state.judgement, state.table, index, { now: times.now, options: o })
 
 const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
   const { state, times, writer } = scene

@@ -88,7 +88,7 @@ export const wordsFor = (
   at: Instant & { readonly o: AgentOptions },
 ): { readonly explanation: Explanation; readonly words: WriteWords } => {
   const { now, o } = at
-  const explanation = explanationOf(state.judgement, state.table, index, { now, o })
+  const explanation = explanationOf(state.judgement, state.table, index, { now, options: o })
   const message = messageFor(desired, explanation, wordingOf(state, now))
   return { explanation, words: { message, at: new Date(at.wall).toISOString() } }
 }

@@ -59,7 +59,8 @@ export class WriteAuthority {
   turn({ roster, judgement, table }: ZoneState, node: string): WriterTurn | undefined {
     const target = { index: roster.indexOf(node) ?? -1, id: id64(node) }
     const ids = roster.members.map(({ id }) => id)
-    return writerTurn(judgement, table, target, { ids, now: this.#seams.clock.now(), o: this.#o })
+    const at = { ids, now: this.#seams.clock.now(), options: this.#o }
+    return writerTurn(judgement, table, target, at)
   }
 
   /** The marks that the member should have. A node whose kubelet renews its Lease is not marked as cut off. */

@@ -49,8 +49,9 @@ const zone = (size: number, changes: Partial<VoteOptions> = {}, observers?: numb
     live,
     at: () => now,
     ask: (answer: WitnessAnswer) => (witness = answer),
-    explanation: (index: number): Explanation => explanationOf(j, e, index, { now, o }),
-    lines: (index: number) => describeNode(explanationOf(j, e, index, { now, o }), wording(now)),
+    explanation: (index: number): Explanation => explanationOf(j, e, index, { now, options: o }),
+    lines: (index: number) =>
+      describeNode(explanationOf(j, e, index, { now, options: o }), wording(now)),
   }
 }
 
@@ -256,7 +257,7 @@ t.test('messages and Events', t => {
 t.test('a voter that has just begun to watch the node is named as such', t => {
   const z = zone(5)
   z.e.hasJustBegun(3, 4)
-  const { voters } = explanationOf(z.j, z.e, 4, { now: z.at(), o: z.o })
+  const { voters } = explanationOf(z.j, z.e, 4, { now: z.at(), options: z.o })
   t.equal(voters.find(({ voter }) => voter === 3)?.uncounted, 'not-looked')
   z.live(1)
   const lines = z.lines(4)

@@ -114,7 +114,7 @@ t.test('in a whole zone a younger record moves nothing, until time alone may', t
       const vouching = makeVouching(z.size)
       const isMovedBy = (now: number): boolean => {
         const { local, verdict, state, burst, steady } = judge(j, e, now, { o, context })
-        const { begun, ended } = reviewVouching(vouching, j, e, { now, o })
+        const { begun, ended } = reviewVouching(vouching, j, e, { now, options: o })
         return (
           [local, verdict, begun, ended].some(list => list.length > 0) || state || burst || !steady
         )
@@ -362,7 +362,7 @@ t.test('nobody vouches on what is stale, bad, unknown, linked, condemned or a mi
       play(e, j, list, {
         group: range(z.size),
         each: now => {
-          const { nextAt } = reviewVouching(v, j, e, { now, o })
+          const { nextAt } = reviewVouching(v, j, e, { now, options: o })
           for (const index of range(z.size)) {
             if (v.since[index] === Infinity) continue
             const flags = e.flags[index]!

@@ -26,7 +26,7 @@ t.test('vouching', t => {
     z.now += 1000
     z.e.hear(who, z.now)
     judge(z.j, z.e, z.now, { o: options, context: { witness: NO_WITNESS } })
-    return reviewVouching(z.v, z.j, z.e, { now: z.now, o: options })
+    return reviewVouching(z.v, z.j, z.e, { now: z.now, options })
   }
   const zone = (size = 5, options = o, observers?: number[][]): Zone => {
     const e = new ScriptedEvidence(size, 0, observers === undefined ? {} : { observers })

@@ -67,7 +67,7 @@ t.test('FA7: ranks step up on silence', t => {
   const turnAt = (now: number) => {
     for (let salt = 0; ; salt++) {
       const target = { index: -1, id: id64(`t${salt}`) }
-      const turn = writerTurn(z.j, z.e, target, { ids, now, o: z.o })
+      const turn = writerTurn(z.j, z.e, target, { ids, now, options: z.o })
       if (turn?.rank === 2) return turn
     }
   }
@@ -83,7 +83,7 @@ t.test('FA7: ranks step up on silence', t => {
   t.equal(quiet.length, 2, 'who speaks so much later than the others is silent')
   z.j.voice = 'minority'
   const target = { index: -1, id: 1n }
-  t.equal(writerTurn(z.j, z.e, target, { ids, now: at, o: z.o }), undefined)
+  t.equal(writerTurn(z.j, z.e, target, { ids, now: at, options: z.o }), undefined)
   t.end()
 })
 
