@@ -234,7 +234,8 @@ class LevelWriter implements Writer {
   #noteLink(state: ZoneState, index: number): number {
     const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
-    const link = desiredMarksFor(state, index)
+    // A Lease that its kubelet renews shows a link that is whole just now, whatever the node says of it.
+    const link = this.#authority.desired(state, index)
     if (link === 'vouched') {
       if (now >= this.#authority.noticedAt(state, index)) this.#flaps.cut(name, now)
       else this.#flaps.broken(name)

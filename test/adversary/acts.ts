@@ -91,6 +91,24 @@ const THEMES: readonly Theme[] = [
     ['crash', 3, [15_000, 17_000]],
     ['release', 0, seen],
   ],
+  // The last words of most of a zone, which say that one is dead who is back since, reach the only one that is left.
+  [
+    ['hold', 1, [100, 100]],
+    ['hold', 2, [100, 100]],
+    ['hold', 3, [100, 100]],
+    ['crash', 0, [2_300, 2_800]],
+    ['crash', 1, [100, 100]],
+    ['crash', 2, [100, 100]],
+    ['crash', 3, [100, 100]],
+    ['mend', 0, [16_000, 18_000]],
+    ['release', 0, [6_000, 8_000]],
+  ],
+  // Back from a death, with a broken link to its peer: where the two are all, nobody else sees it.
+  [
+    ['crash', 0, [33_000, 36_000]],
+    ['cut-pair', 0, [100, 100]],
+    ['mend', 0, [50_000, 54_000]],
+  ],
   [
     ['crash', 0, seen],
     ['leave', 1, seen],
@@ -166,7 +184,7 @@ const THEMES: readonly Theme[] = [
     ['mend', 0, seen],
   ],
   [['ping-error', 0, old]],
-  [['flap-cloud', 0, [58_000, 62_000]]],
+  [['flap-cloud', 0, [70_000, 74_000]]],
   [
     ['isolate', 0, seen],
     ['mend-network', 0, short],

@@ -4,7 +4,7 @@ import type { Agent } from '../../agent/agent.js'
 import { quorumOf } from '../../vote/quorum.js'
 import type { Write } from '../support/fake-cluster.js'
 import type { Machine } from '../support/world.js'
-import type { Zone } from './zone.js'
+import { STEP_MS, type Zone } from './zone.js'
 
 /** What must never happen, in words; each is looked at as often as there was an occasion for it. */
 export const GUARDS = {
@@ -14,6 +14,8 @@ export const GUARDS = {
   leaver: 'who left the zone writes about nobody',
   'dead-cleared': 'the mark of a dead node stays',
   unconfirmed: 'marks are taken off by a majority only',
+  'mark-stays':
+    'no mark stays on a live, Ready node that a majority, or the witness of two, reaches',
   'lease-back': 'the renewTime of a Lease never goes back',
   'lease-ahead': "no renewTime is written that lies beyond the apiserver's clock",
   'lease-of-dead': 'the Lease of a dead node is not renewed',
@@ -39,7 +41,10 @@ export interface Breach {
 const UP_MS = 6_000
 const MARK_MAJORITY_MS = 14_000
 const CLEAR_MAJORITY_MS = 8_000
-const LEFT_MS = 1_000
+/** A step, in which it may have left at any time, and a request's way. */
+const LEFT_MS = STEP_MS + 200
+/** As after the attack: it may have to prove itself for a while. */
+const STAYS_MS = 45_000
 const DEAD_MS = 6_000
 const DEAD_LEASE_MS = 10_000
 const LINKED_MS = 15_000
@@ -57,7 +62,7 @@ const MINUTE_MS = 60_000
 const MOST_EVENTS = 11
 /** Of a Lease in this world. */
 const LEASE_MS = 40_000
-const UNDER_WAY_MS = 1_000
+const ROUND_TRIP_MS = 200
 const CUT_TAINT = 'edge-health/cloud-link-cut'
 
 /** When each of these was last so, by the world's clock; −Infinity for never. */
@@ -83,6 +88,8 @@ interface Facts {
   readonly turnedAt: number[]
   /** By peer: the link between the two was not open. */
   readonly cutAt: Map<string, number>
+  /** When its mark was put on; +Infinity without one. */
+  markedAt: number
 }
 
 /** What an agent's waiting, and what it remembers, hangs on. */
@@ -104,6 +111,7 @@ const fresh = (now: number): Facts => ({
   },
   ...{ beatAt: now, latest: -Infinity, isSkewed: false },
   ...{ linkCutAt: now, blindAt: now, cutAt: new Map<string, number>(), turnedAt: [] },
+  ...{ markedAt: Infinity },
 })
 
 /** How often somebody asks who is always refused, and who waits as long as he has to. */
@@ -179,6 +187,8 @@ export class Guards {
   /** An agent began anew, or the zone changed: what was counted about links may be forgotten. */
   readonly #forgotAt: number[] = []
   readonly #beganAt: number
+  /** When marks could not be taken off, last. */
+  #unableAt = -Infinity
   #seen = 0
 
   constructor(zone: Zone) {
@@ -208,8 +218,10 @@ export class Guards {
     for (const machine of machines) this.#learn(machine)
     const { writes } = this.#zone.world.cluster
     for (; this.#seen < writes.length; this.#seen++) this.#review(writes[this.#seen]!)
+    this.#reviewAbility()
     for (const machine of machines) {
       this.#reviewView(machine)
+      this.#reviewStay(machine)
       this.#reviewPulse(machine)
       this.#follow(machine)
     }
@@ -218,6 +230,31 @@ export class Guards {
       this.#zone.outsider.results > 0 ? 'a result in SuperEdge’s form was sent' : undefined,
     )
     this.#reviewRefusing()
+  }
+
+  /** Marks can be taken off: most members talk, look, and have a link to an apiserver that serves. */
+  #reviewAbility(): void {
+    const { world, refusing, pingBroken, moved } = this.#zone
+    const members = world.machines.filter(({ isMember }) => isMember)
+    const able = members.filter(
+      machine =>
+        this.#isTalking(machine) &&
+        !machine.isBlind &&
+        !machine.isUnable &&
+        !world.cluster.isCut(machine.name),
+    )
+    const isAble = able.length >= quorumOf(members.length) && members.length > 1
+    if (!isAble || refusing !== undefined || pingBroken.size + moved.size > 0)
+      this.#unableAt = this.#now
+  }
+
+  #reviewStay({ name, isMember }: Machine): void {
+    const { cluster } = this.#zone.world
+    if (!isMember || cluster.node(name).annotations['nodeunhealth'] !== 'yes') return
+    const soundMs = this.#now - Math.max(this.#factsOf(name).troubleAt, this.#unableAt)
+    if (soundMs === 0) return
+    const what = `${name} has been well for ${soundMs} ms and is still marked`
+    this.note('mark-stays', soundMs > STAYS_MS ? what : undefined)
   }
 
   stop(): void {
@@ -339,6 +376,7 @@ export class Guards {
   ): void {
     const [before, after] = mark
     const isMember = this.#zone.world.machines.some(each => each.name === node && each.isMember)
+    if (after) target.markedAt = Math.min(target.markedAt, at)
     if (!before && after) {
       const soundMs = at - target.troubleAt
       this.note(
@@ -349,9 +387,12 @@ export class Guards {
     }
     if (before && !after) {
       const deadMs = at - target.aliveAt
+      // One that was alive after it was marked may have died again while the mark was on its way off.
+      const wasDead = target.aliveAt + STEP_MS < target.markedAt
+      target.markedAt = Infinity
       this.note(
         'dead-cleared',
-        isMember && deadMs > DEAD_MS
+        isMember && (wasDead || deadMs > DEAD_MS)
           ? `${what}: takes the mark off a node dead for ${deadMs} ms`
           : undefined,
       )
@@ -469,16 +510,19 @@ export class Guards {
     if (refusing === undefined) return
     const { since, retryAfterMs = 0, asked } = refusing
     for (const { name } of this.#zone.world.machines) {
-      // What was under way when it began is let pass.
-      const late = asked.filter(({ at, by }) => by === name && at > since + UNDER_WAY_MS)
-      if (late.length === 0) continue
-      const elapsedMs = this.#now - late[0]!.at
+      const own = asked.filter(({ by }) => by === name)
+      if (own.length === 0) continue
+      // What leaves together with the first cannot know of its refusal.
+      const late = own.filter(({ at }) => at > own[0]!.at + ROUND_TRIP_MS)
+      const elapsedMs = this.#now - own[0]!.at
       const begun = 1 + this.#factsOf(name).turnedAt.filter(at => at > since).length
       const vouched = [...this.#facts.values()].filter(
         ({ linkCutAt }) => linkCutAt > Math.max(this.#beganAt, since - LEASE_MS),
       )
       const most =
-        begun * askedAtMost(elapsedMs, retryAfterMs) +
+        begun * askedAtMost(elapsedMs, retryAfterMs) -
+        1 +
+        (begun - 1) * this.#zone.size +
         vouched.length * (1 + Math.ceil(elapsedMs / LEASE_MS))
       this.note(
         'patient',

@@ -10,7 +10,8 @@ import type { Act, Kind, Sequence } from './acts.js'
 import { Outsider } from './outsider.js'
 
 const ZONE = 'site'
-const STEP_MS = 500
+/** How often the guards look. */
+export const STEP_MS = 500
 const BOOT_MS = 4_000
 const YEAR_MS = 365 * 86_400_000
 
@@ -264,9 +265,10 @@ export class Zone {
     const end = this.world.clock.now() + thenMs
     while (this.world.clock.now() < end) {
       this.world.cutCloud(node % this.size)
-      await this.run(11_000)
+      // A kubelet's last renewal shows for a while that the link worked.
+      await this.run(18_000)
       this.world.healCloud(node % this.size)
-      await this.run(5_000)
+      await this.run(7_000)
     }
   }
 

@@ -54,6 +54,25 @@ t.test(
   },
 )
 
+t.test('FA16: a renewal right before the next cut ends no holding of the marks', async t => {
+  for (const seed of [1, 2]) {
+    const zone = { what: `seed ${seed}`, size: SIZE, seed, profile: 'fast' } as const
+    await scenario(t, zone, async world => {
+      await world.settled(20_000)
+      for (let cycle = 0; cycle < 5; cycle++) {
+        world.cutCloud(0)
+        await world.run(18_000)
+        world.healCloud(0)
+        await world.run(7_000)
+      }
+      const { writes } = world.cluster
+      const marked = writes.filter(({ node, tainted }) => node === 'n0' && tainted.length > 0)
+      t.equal(marked.length, 2, 'after the second cut they stay')
+      t.ok(isTainted(world))
+    })
+  }
+})
+
 t.test('FA16: how long marks are kept', t => {
   const flaps = new LinkFlaps()
   let now = 0

@@ -148,6 +148,7 @@ export const MUTANTS = [
         from: 'store.nodeList.current.isOfZone(node) ? NOTHING : planMarks',
         to: 'planMarks',
       },
+      { file: 'vote/writer.ts', from: '  e.size > 1 &&\n', to: '' },
     ],
   },
   {
