@@ -11,9 +11,11 @@ import {
   type Roles,
   zoneOf,
 } from './cell.js'
+import type { NodeSight } from '../../sandbox/demo/sight.js'
 import { CELLS } from './cells/all.js'
 import type { Lab } from './lab.js'
 import { type LabOptions, UsageError } from './options.js'
+import type { View } from './observer.js'
 import { playCell } from './play.js'
 import { FairTime } from './slowness.js'
 
@@ -62,27 +64,37 @@ const SETTLE_MS = 60_000
 /** The agents' rounds repeat in this time: a fault that comes at any moment of it finds them in any phase. */
 const phaseOf = (profile: LabOptions['profile']): number => (profile === 'fast' ? 1_000 : 10_000)
 
-/** Undo everything and wait until all is well. @returns whether it is. */
-const settle = async (lab: Lab, signal: AbortSignal): Promise<boolean> => {
+/** What is not as it should be with one node. */
+const troublesOf = ({ nodes, states }: View, node: NodeSight): readonly string[] => {
+  const { name, object, localinfo, status } = node
+  const state = states.get(name)
+  const taints = (object?.spec?.taints ?? []).map(({ key }) => key)
+  const down = nodes.filter(each => localinfo?.get(each.name) !== true).map(each => each.name)
+  const seen: readonly (readonly [boolean, string])[] = [
+    [taints.length > 0, `has the taints ${taints.join(', ')}`],
+    [state?.ready !== 'True', `is Ready=${state?.ready}`],
+    [state?.marked !== false, 'is marked'],
+    [state?.pod !== 'ready', `has its Pod ${state?.pod}`],
+    [status?.cloudLink.state !== 'up', `calls its link ${status?.cloudLink.state}`],
+    [down.length > 0, `does not call up ${down.join(', ')}`],
+  ]
+  return seen.filter(([isSo]) => isSo).map(([, what]) => `${name} ${what}`)
+}
+
+/** Undo everything and wait until all is well. @returns what is not, when time is up. */
+const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]> => {
   await lab.mend(signal)
   const patience = new FairTime()
   patience.restart(performance.now())
+  let troubles: readonly string[] = ['nobody looked']
   while (patience.spentAt(performance.now()) < SETTLE_MS) {
-    const { nodes, states } = await lab.observer.look()
-    const isWell = nodes.every(
-      ({ name, object, localinfo, status }) =>
-        (object?.spec?.taints ?? []).length === 0 &&
-        states.get(name)?.ready === 'True' &&
-        states.get(name)?.marked === false &&
-        states.get(name)?.pod === 'ready' &&
-        status?.cloudLink.state === 'up' &&
-        nodes.every(each => localinfo?.get(each.name) === true),
-    )
-    if (isWell) return true
+    const view = await lab.observer.look()
+    troubles = view.nodes.flatMap(node => troublesOf(view, node))
+    if (troubles.length === 0) return []
     if (!(await sleep(systemClock, 300, signal))) break
   }
   signal.throwIfAborted()
-  return false
+  return troubles
 }
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
@@ -110,10 +122,10 @@ const tell = (played: Played, options: LabOptions, say: (line: string) => void):
   )
 }
 
-const notSettled = (cell: Cell, zone: string, seed: number): Played => ({
+const notSettled = (cell: Cell, zone: string, seed: number, notes: readonly string[]): Played => ({
   ...{ zone, cell: cell.name, shows: cell.shows, seed, ok: false, ms: 0 },
   claims: [{ claim: 'before it all is well', kind: 'becomes', ok: false, ms: SETTLE_MS }],
-  ...{ moments: [], stretches: {}, notes: [], logs: [] },
+  ...{ moments: [], stretches: {}, notes, logs: [] },
 })
 
 /** Play the cells one after the other on one zone. */
@@ -135,13 +147,15 @@ export const runCells = async (
       const seed = (options.seed + trial) >>> 0
       const nth = options.trials > 1 ? `, trial ${trial + 1}` : ''
       say(`${cell.name}: ${cell.shows} (seed ${seed}${nth})`)
-      const played = (await settle(lab, signal))
-        ? await playCell(cell, lab, {
-            ...{ seed, limits, signal, trouble },
-            delayMs: seededRandom(seed).below(phaseOf(options.profile)),
-            roles: drawRoles(lab.names, cell.name, seed),
-          })
-        : notSettled(cell, zoneOf(options), seed)
+      const troubles = await settle(lab, signal)
+      const played =
+        troubles.length === 0
+          ? await playCell(cell, lab, {
+              ...{ seed, limits, signal, trouble },
+              delayMs: seededRandom(seed).below(phaseOf(options.profile)),
+              roles: drawRoles(lab.names, cell.name, seed),
+            })
+          : notSettled(cell, zoneOf(options), seed, troubles)
       tell(played, options, say)
       seams.onPlayed(played)
       if (trouble() !== undefined) return
