@@ -91,6 +91,10 @@ const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]>
     const view = await lab.observer.look()
     troubles = view.nodes.flatMap(node => troublesOf(view, node))
     if (troubles.length === 0) return []
+    // A Pod that came back before its Node's taint went was evicted once more.
+    for (const { name, object } of view.nodes)
+      if (view.states.get(name)?.pod === 'gone' && (object?.spec?.taints ?? []).length === 0)
+        await lab.props.renewShop(lab.node(name), signal)
     if (!(await sleep(systemClock, 300, signal))) break
   }
   signal.throwIfAborted()
