@@ -134,7 +134,7 @@ if (built !== undefined) {
     `--- the control plane is ${code === 0 ? 'built' : 'not built'} (waited ${since(from)})`,
   )
 }
-await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 20)
+await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 30)
 await part('conformance', [lab, 'conformance'], 10)
 await part('names', [lab, 'names'], 10)
 await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
