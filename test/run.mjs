@@ -12,7 +12,7 @@ import { watchFolders } from './runner/watch.mjs'
 import { makeTapReader } from './tap-output.mjs'
 
 const root = join(import.meta.dirname, '..')
-const STEP_LIMIT_MS = 900_000
+const STEP_LIMIT_MS = 1_800_000
 const GIB = 2 ** 30
 
 const folders = [

@@ -213,12 +213,12 @@ t.test(`${SOCKET} spoiled bodies for each route, over sockets to an agent proces
     (await statusNow())
       .filter(({ isSelf }) => !isSelf)
       .map(({ name, verdict, local, votes, cloudCutSince, kubelet }) => ({
+        // The agent's own look at it counts at most once, and on a busy machine it may not come about.
         ...{ name, verdict, local, cloudCutSince, kubelet },
-        // Whether this busy machine lets the agent look is no news from outside.
-        ...{ down: votes.down, up: votes.up },
+        ...{ up: votes.up, isOwnVoteAlone: votes.down <= 1 },
       }))
   // Nobody but this agent lives: it probes the others, in vain, and decides nothing.
-  await eventually('it has probed everybody', 60_000, async () => {
+  await eventually('it has probed everybody', 240_000, async () => {
     const nodes = await statusNow()
     return nodes.length > GHOSTS && nodes.every(node => node.isSelf || node.local === 'down')
   })
