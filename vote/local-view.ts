@@ -21,8 +21,11 @@ const byPeers = (j: Judgement, e: Evidence, target: number): boolean => {
 
 const byOwnDown = (j: Judgement, e: Evidence, target: number): boolean => {
   const down = j.down[target]!
-  const backing = Math.max(BACKING_MIN, BACKING_SHARE * (down + j.up[target]!))
-  return down < backing && e.failedRounds[target]! < OWN_ROUNDS
+  const up = j.up[target]!
+  const backing = Math.max(BACKING_MIN, BACKING_SHARE * (down + up))
+  const isDoubtful = down < backing && e.failedRounds[target]! < OWN_ROUNDS
+  // A first failed round hides nobody, but after a time without rounds it shows nobody again either.
+  return isDoubtful && (j.localUp[target] === 1 || up > 0)
 }
 
 /**

@@ -173,6 +173,22 @@ t.test('local view', t => {
   deaf.judge()
   t.strictSame(deaf.hidden(), [], 'an agent that knows nothing hides nobody')
 
+  const last = settled(5).kill([1, 2, 3, 4])
+  last.e.failedRounds.fill(2, 1)
+  last.judge()
+  t.strictSame(last.hidden(), [1, 2, 3, 4])
+  last.e.hasJustBegun(0, 4)
+  last.e.failedRounds[4] = -1
+  last.pass(60)
+  t.strictSame(last.hidden(), [1, 2, 3, 4], 'FA3: who cannot look shows nobody again')
+  last.see([0], [4])
+  last.e.failedRounds[4] = 1
+  last.judge()
+  t.strictSame(last.hidden(), [1, 2, 3, 4], 'FA3: nor does the first failed round after that')
+  last.see([0], [4], false)
+  last.judge()
+  t.strictSame(last.hidden(), [1, 2, 3], 'a round that reached it does')
+
   const self = settled(5).see([1, 2, 3, 4], [0]).pass(10)
   t.strictSame(self.hidden(), [], 'the own node is never hidden for what others say')
   t.equal(self.verdicts()[0], 'unhealthy', 'though the verdict is everybody’s')
