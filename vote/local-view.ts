@@ -2,7 +2,7 @@
 import { FLAG, type Evidence } from './evidence.js'
 import type { Judgement } from './judgement.js'
 import { ownProbe } from './correlated-failure.js'
-import { isFresh } from './tally.js'
+import { isFresh, STANDING } from './tally.js'
 
 /** Peers that agree, as a share of the votes, before one failed own round is believed at once. */
 const BACKING_SHARE = 0.2
@@ -10,13 +10,24 @@ const BACKING_MIN = 2
 /** Own rounds that fail in a row are believed without anybody else: a link that is broken only from here. */
 const OWN_ROUNDS = 2
 
+/** Somebody who is to look at it has a voice. */
+const isWatched = (j: Judgement, e: Evidence, target: number): boolean => {
+  const observers = e.observersOf(target)
+  const { length } = observers
+  for (let i = 0; i < length; i++)
+    if (j.standing[observers[i]!] === STANDING.counts) return true
+  return false
+}
+
 const byPeers = (j: Judgement, e: Evidence, target: number): boolean => {
   const up = j.up[target]!
   const down = j.down[target]!
   if (up + down > 0) return down <= up
-  // Nobody can tell, so it stays as it was; an agent that never knew anything hides nobody.
+  // Nobody can tell, so it stays as it was. Only who is silent together with all that watch it is hidden; an agent that
+  // never knew anything hides nobody.
   const isSilent = e.producedAt[target] !== -Infinity && !isFresh(j, target)
-  return !isSilent && j.localUp[target] === 1
+  const isGone = isSilent && !isWatched(j, e, target)
+  return !isGone && j.localUp[target] === 1
 }
 
 const byOwnDown = (j: Judgement, e: Evidence, target: number): boolean => {

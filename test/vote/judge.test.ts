@@ -105,6 +105,12 @@ t.test('local view', t => {
   deaf.judge()
   t.strictSame(deaf.hidden(), [], 'an agent that knows nothing hides nobody')
 
+  const unseen = settled(5)
+  unseen.alive = [0, 1, 2, 3]
+  for (const observer of unseen.alive) unseen.e.hasJustBegun(observer, 4)
+  unseen.pass(120)
+  t.strictSame(unseen.hidden(), [], 'FA3: who is silent, and cannot be looked at, stays as it was')
+
   const last = settled(5).kill([1, 2, 3, 4])
   last.e.failedRounds.fill(2, 1)
   last.judge()
