@@ -14,8 +14,7 @@ const OWN_ROUNDS = 2
 const isWatched = (j: Judgement, e: Evidence, target: number): boolean => {
   const observers = e.observersOf(target)
   const { length } = observers
-  for (let i = 0; i < length; i++)
-    if (j.standing[observers[i]!] === STANDING.counts) return true
+  for (let i = 0; i < length; i++) if (j.standing[observers[i]!] === STANDING.counts) return true
   return false
 }
 
