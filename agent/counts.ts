@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { RoundOutcome } from './check/watch.js'
 import type { Counts } from './http/views.js'
+import { keepOnly } from './keep-only.js'
 import type { VoteOutcome } from './stages/vote.js'
 import type { WriteRecord } from './store.js'
 
@@ -53,7 +54,7 @@ export class Tally {
 
   /** Forget who left. */
   keepOnly(isKept: (node: string) => boolean): void {
-    for (const node of this.#wasDown) if (!isKept(node)) this.#wasDown.delete(node)
+    keepOnly(this.#wasDown, isKept)
   }
 
   problem(): void {

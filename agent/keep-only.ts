@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Forget what a map or a set remembers of nodes that are not kept: who left the zone. */
-export const keepOnly = (
-  byName: { keys(): Iterable<string>; delete(name: string): boolean },
-  isKept: (node: string) => boolean,
+/** Delete every entry of a map or set whose key is not kept, such as nodes that left the zone. */
+export const keepOnly = <K>(
+  entries: { keys(): Iterable<K>; delete(key: K): boolean },
+  isKept: (key: K) => boolean,
 ): void => {
-  for (const node of byName.keys()) if (!isKept(node)) byName.delete(node)
+  for (const key of entries.keys()) if (!isKept(key)) entries.delete(key)
 }

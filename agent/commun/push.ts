@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeName } from '../../core/ids.js'
 import { shuffle } from '../../core/random.js'
+import { keepOnly } from '../keep-only.js'
 import { MAX_SUSPECTS } from './body.js'
 import { Batch, type Courier } from './courier.js'
 import type { Exchange } from './exchange.js'
@@ -118,8 +119,9 @@ export class Push {
   reset(): void {
     this.#calls.clear()
     this.#rumour.reset()
-    for (const peer of this.#lanes.keys()) if (!this.#isMember(peer)) this.#lanes.delete(peer)
-    for (const peer of this.#callers) if (!this.#isMember(peer)) this.#callers.delete(peer)
+    const isKept = (peer: PeerState): boolean => this.#isMember(peer)
+    keepOnly(this.#lanes, isKept)
+    keepOnly(this.#callers, isKept)
   }
 
   /** Tell everybody now; resolves when each has it or has failed. */

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
+import { keepOnly } from '../keep-only.js'
 import type { KubeApi } from '../ports/kube-api.js'
 import { carriesCutMarks, type DesiredMarks } from '../../plan/node-plan.js'
 import { withLeftOut, vouchEndedEvent, type EventWords } from '../../plan/messages.js'
@@ -94,8 +95,8 @@ export const makeEventRecorder = (
       await tell(node, vouchEndedEvent(why))
     },
     keepOnly: isKept => {
-      for (const map of [ends, allowances])
-        for (const node of map.keys()) if (!isKept(node)) map.delete(node)
+      keepOnly(ends, isKept)
+      keepOnly(allowances, isKept)
     },
   }
 }

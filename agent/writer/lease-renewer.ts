@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import { reasonOf, WithheldError } from '../../core/errors.js'
 import type { Random } from '../../core/random.js'
 import type { ApiBackoff } from '../api-backoff.js'
+import { keepOnly } from '../keep-only.js'
 import type { KubeApi } from '../ports/kube-api.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import { lengthMsOf, leaseStep, type LeaseMemory } from '../../plan/lease.js'
@@ -147,8 +148,8 @@ export const makeLeaseRenewer = (
     isOurs: (node, renewTime) => ours.get(node) === renewTime,
     keepOnly: isKept => {
       backoff.keepOnly(isKept)
-      for (const map of [kept, ours])
-        for (const node of map.keys()) if (!isKept(node)) map.delete(node)
+      keepOnly(kept, isKept)
+      keepOnly(ours, isKept)
     },
   }
 }

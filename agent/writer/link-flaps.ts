@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { keepOnly } from '../keep-only.js'
 
 const FIRST_HOLD_MS = 60_000
 const LONGEST_HOLD_MS = 600_000
@@ -55,6 +56,6 @@ export class LinkFlaps {
 
   /** Forget who left. */
   keepOnly(isKept: (node: string) => boolean): void {
-    for (const node of this.#nodes.keys()) if (!isKept(node)) this.#nodes.delete(node)
+    keepOnly(this.#nodes, isKept)
   }
 }

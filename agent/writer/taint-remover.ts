@@ -5,6 +5,7 @@ import type { NodeView } from '../../core/node.js'
 import type { NodePlan } from '../../plan/patch.js'
 import { describeTaintBackoff, type Wording } from '../../plan/messages.js'
 import { NO_BACKOFF, taintStep, type TaintBackoff } from '../../plan/taint-backoff.js'
+import { keepOnly } from '../keep-only.js'
 
 /** SuperEdge's way of vouching: takes the unreachable taint off, ever more slowly while it is put back. */
 export interface TaintRemover {
@@ -44,8 +45,6 @@ export const makeTaintRemover = (seams: {
       }
     },
     backoff,
-    keepOnly: isKept => {
-      for (const node of backoffs.keys()) if (!isKept(node)) backoffs.delete(node)
-    },
+    keepOnly: isKept => keepOnly(backoffs, isKept),
   }
 }

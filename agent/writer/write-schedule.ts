@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { DesiredMarks } from '../../plan/node-plan.js'
 import { writeAt, type WriterTurn } from '../../vote/writer.js'
+import { keepOnly } from '../keep-only.js'
 import type { AgentOptions } from '../options/agent-options.js'
 
 /** What is to be written about one node, and since when that is known. */
@@ -64,7 +65,7 @@ export class WriteSchedule {
 
   /** Forget who left. */
   keepOnly(isKept: (node: string) => boolean): void {
-    for (const node of this.#pending.keys()) if (!isKept(node)) this.#pending.delete(node)
+    keepOnly(this.#pending, isKept)
   }
 
   clear(): void {
