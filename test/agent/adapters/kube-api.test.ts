@@ -13,7 +13,7 @@ import { parseConfigMap, parseSecret } from '../../../agent/adapters/data-view.j
 import { parseLease } from '../../../agent/adapters/lease-view.js'
 import { parseNodeView } from '../../../agent/adapters/node-view.js'
 import { watchError } from '../../../kube/client/status-error.js'
-import { build, never, ok, rawNode } from '../../support/built-kube.js'
+import { build, never, ok, rawNode, startPlain } from '../../support/built-kube.js'
 import { certificateFor } from '../../support/certificates.js'
 import {
   answer,
@@ -23,23 +23,8 @@ import {
   type Step,
 } from '../../support/scripted-server.js'
 
-const plain = async (t: Test, ...steps: Step[]) => {
-  const server = await startScripted()
-  server.script(...steps)
-  const built = build({
-    masterUrl: server.url,
-    environment: {},
-    serviceAccountFolder: '/nonexistent',
-  })
-  t.teardown(async () => {
-    await built.api.close()
-    await server.close()
-  })
-  return { server, ...built }
-}
-
 t.test('20 calls, one connection', async t => {
-  const { server, api } = await plain(t, ...Array.from({ length: 20 }, () => ok))
+  const { server, api } = await startPlain(t, ...Array.from({ length: 20 }, () => ok))
   for (let i = 0; i < 20; i++) t.equal((await api.getNode('n1', never)).name, 'n1')
   t.equal(server.connections, 1)
   server.script(...Array.from({ length: 200 }, () => ok))
@@ -48,7 +33,7 @@ t.test('20 calls, one connection', async t => {
 })
 
 t.test('every call of the port, as the apiserver gets it', async t => {
-  const { server, api } = await plain(t)
+  const { server, api } = await startPlain(t)
   const lease = answer({
     metadata: { name: 'n1', resourceVersion: '3' },
     spec: {
@@ -119,7 +104,11 @@ t.test('every call of the port, as the apiserver gets it', async t => {
 })
 
 t.test('an Event about a Node', async t => {
-  const { server, api } = await plain(t, answer({}, { status: 201 }), answer({}, { status: 201 }))
+  const { server, api } = await startPlain(
+    t,
+    answer({}, { status: 201 }),
+    answer({}, { status: 201 }),
+  )
   const event = {
     node: 'n1',
     nodeUid: 'u1',
@@ -202,18 +191,18 @@ t.test('what may go wrong with a call, and the error that says so', async t => {
     ],
   ]
   for (const [why, steps, error] of rows) {
-    const { api, server } = await plain(t, ...steps)
+    const { api, server } = await startPlain(t, ...steps)
     t.match(await api.getNode('n1', never).catch((e: unknown) => e), error, why)
     t.equal(server.asked.length, 1)
     server.script(ok)
     await t.resolves(api.getNode('n1', never), `${why}: the next call is not disturbed`)
   }
-  const { api } = await plain(t, refusal(500, 'InternalError'))
+  const { api } = await startPlain(t, refusal(500, 'InternalError'))
   await t.rejects(api.ping(never), KubeStatusError, 'a server error is no life sign')
 })
 
 t.test('deadlines, and callers who give up', async t => {
-  const { api, server, clock } = await plain(
+  const { api, server, clock } = await startPlain(
     t,
     ok,
     { kind: 'hang' },
@@ -239,7 +228,7 @@ t.test('deadlines, and callers who give up', async t => {
 })
 
 t.test('a kept connection that is dead is replaced, for calls that may be repeated', async t => {
-  const { api, server } = await plain(t, ok, { kind: 'reset' }, ok, ok, { kind: 'reset' }, ok)
+  const { api, server } = await startPlain(t, ok, { kind: 'reset' }, ok, ok, { kind: 'reset' }, ok)
   await api.getNode('n1', never)
   await api.getNode('n1', never)
   t.equal(server.asked.length, 3, 'a GET was repeated')
@@ -250,7 +239,7 @@ t.test('a kept connection that is dead is replaced, for calls that may be repeat
 })
 
 t.test('a write over a version is not repeated: the first may have been carried out', async t => {
-  const { api, server } = await plain(t)
+  const { api, server } = await startPlain(t)
   const patches = [
     { type: 'merge', body: { metadata: { resourceVersion: '1' } } },
     { type: 'strategic-merge', body: { metadata: { resourceVersion: '1' } } },
@@ -277,7 +266,7 @@ t.test('FA22: what a server asks us to wait has a bound, wherever it stands', as
     ['nonsense', refusal(503, 'x', { 'retry-after': 'soon' }), undefined],
   ]
   for (const [why, step, retryAfterMs] of rows) {
-    const { api } = await plain(t, step)
+    const { api } = await startPlain(t, step)
     const error: unknown = await api.getNode('n1', never).catch((e: unknown) => e)
     t.ok(error instanceof KubeStatusError, why)
     t.equal((error as KubeStatusError).retryAfterMs, retryAfterMs, why)
@@ -287,7 +276,7 @@ t.test('FA22: what a server asks us to wait has a bound, wherever it stands', as
 })
 
 t.test('close ends calls and watches, and later calls fail', async t => {
-  const { api, server } = await plain(t)
+  const { api, server } = await startPlain(t)
   const refused = t.rejects(api.getNode('n1', never), {
     code: 'KUBE_UNREACHABLE',
     message: /closed/,
@@ -320,7 +309,7 @@ t.test('ConfigMap and Secret by name; large answers come compressed', async t =>
     items: [{ metadata: { name: 'x', resourceVersion: '1' }, data }],
   })
   const zipped = gzipSync(JSON.stringify(items({ key: 'value' })))
-  const { api, server } = await plain(
+  const { api, server } = await startPlain(
     t,
     answer(zipped, { headers: { 'content-encoding': 'gzip' } }),
   )
@@ -461,7 +450,7 @@ const guarded = async (t: Test, server: ScriptedServer, api: KubeApi): Promise<v
 t.test(
   'FA10: a write is asked about when its connection is open, and before it is repeated',
   async t => {
-    const { server, api } = await plain(t)
+    const { server, api } = await startPlain(t)
     await guarded(t, server, api)
   },
 )
@@ -489,7 +478,7 @@ t.test(
   async t => {
     const date = 'Thu, 01 Jan 2026 00:00:07 GMT'
     const at = Date.parse(date)
-    const { server, api, clock } = await plain(
+    const { server, api, clock } = await startPlain(
       t,
       answer({}, { status: 502, headers: { date: 'Fri, 01 Jan 2100 00:00:00 GMT' } }),
       answer(rawNode, { headers: { date: 'never' } }),

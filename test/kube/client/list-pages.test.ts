@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import t, { type Test } from 'tap'
-import { build, rawNode } from '../../support/built-kube.js'
+import t from 'tap'
+import { rawNode, startPlain } from '../../support/built-kube.js'
 import { settle } from '../../support/fake-clock.js'
-import { answer, refusal, startScripted, type Step } from '../../support/scripted-server.js'
-
-const plain = async (t: Test, ...steps: Step[]) => {
-  const server = await startScripted()
-  server.script(...steps)
-  const built = build({
-    masterUrl: server.url,
-    environment: {},
-    serviceAccountFolder: '/nonexistent',
-  })
-  t.teardown(async () => {
-    await built.api.close()
-    await server.close()
-  })
-  return { server, ...built }
-}
+import { answer, refusal, type Step } from '../../support/scripted-server.js'
 
 t.test(
   'FW11: a page that flows may take as long as it likes; one that is silent may not',
   async t => {
-    const { server, api, clock } = await plain(t)
+    const { server, api, clock } = await startPlain(t)
     const begun: Step = { kind: 'stream', lines: ['{"metadata":{"resourceVersion":"1"},'] }
     server.script(begun, begun)
     let listed: readonly unknown[] | undefined
@@ -50,7 +35,7 @@ t.test(
 )
 
 t.test('FW11: a list that expired between two pages is asked for in one', async t => {
-  const { server, api } = await plain(t)
+  const { server, api } = await startPlain(t)
   const page = (version: string, more?: string) =>
     answer({ metadata: { resourceVersion: version, continue: more }, items: [rawNode] })
   server.script(page('1', 'x'), refusal(410, 'Expired'), page('2'))
