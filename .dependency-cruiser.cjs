@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: core ← vote, plan (which sees vote's types), plugins, net, options, kube (which sees net), controller (which sees kube) ← agent, sandbox, wrapper, grids ← cli. Imports go down only; each package has one owner folder.
+// Floors: core ← vote, plan (which sees vote's types), plugins, net, options, kube (which sees net), controller (which sees kube) ← agent, sandbox, wrapper, grids ← cli ← testkit ← test, bench. Imports go down only; each package has one owner folder.
 /** Files in `folder` may import files in it and in `others` (paths, separated by spaces), and nothing else of ours. */
 const only = (name, folder, others = '') => ({
   name,
@@ -13,10 +13,12 @@ const only = (name, folder, others = '') => ({
 /** Files that both halves of `kube` share. */
 const KUBE = 'kube/[^/]+$'
 const CLIENT = `kube/client/ ${KUBE}`
+const PRODUCT =
+  'cli/ agent/ sandbox/ wrapper/ grids/ controller/ kube/ net/ plugins/ vote/ plan/ options/ core/'
 const behind = (pkg, where) => ({
   name: `${pkg.replaceAll('/', '-')}-has-one-owner`,
   severity: 'error',
-  from: { pathNot: [where, '^test/'] },
+  from: { pathNot: [where, '^test/', '^testkit/'] },
   to: { path: `node_modules/${pkg}/` },
 })
 
@@ -52,11 +54,9 @@ module.exports = {
       from: { path: '^grids/model/' },
       to: { dependencyTypes: ['core', 'npm'], pathNot: 'node_modules/valibot/' },
     },
-    only(
-      'cli-never-sees-test',
-      'cli/',
-      'agent/ sandbox/ wrapper/ grids/ controller/ kube/ net/ plugins/ vote/ plan/ options/ core/',
-    ),
+    only('cli-never-sees-tests', 'cli/', PRODUCT),
+    only('testkit-never-sees-tests', 'testkit/', PRODUCT),
+    only('bench-never-sees-tests', 'bench/', `testkit/ ${PRODUCT}`),
     {
       name: 'rules-are-pure',
       severity: 'error',

@@ -54,7 +54,7 @@ export default ts.config(
     rules: { 'no-restricted-globals': 'off', 'no-restricted-properties': 'off' },
   },
   {
-    files: ['test/**/*.ts', 'bench/**/*.ts'],
+    files: ['{test,testkit,bench}/**/*.ts'],
     rules: {
       'max-lines': ['error', { max: 600 }],
       'no-restricted-globals': 'off',

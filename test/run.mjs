@@ -17,7 +17,7 @@ const GIB = 2 ** 30
 
 const folders = [
   ...['core', 'vote', 'plan', 'plugins', 'net', 'kube', 'options', 'controller'],
-  ...['agent', 'sandbox', 'wrapper', 'grids', 'cli', 'bench', 'test'],
+  ...['agent', 'sandbox', 'wrapper', 'grids', 'cli', 'bench', 'testkit', 'test'],
 ]
 const present = folders.filter(folder => existsSync(join(root, folder)))
 
@@ -179,7 +179,7 @@ const runWatch = async ({ folder, rest }) => {
   const source = mirror.slice('test/'.length)
   // Tests of a folder may stand beside it: test/agent/commun-*.test.ts.
   const beside = existsSync(join(root, mirror)) ? mirror : join(mirror, '..')
-  await watchFolders([source, beside, 'test/support'], again, { root, signal: ended.signal })
+  await watchFolders([source, beside, 'testkit'], again, { root, signal: ended.signal })
 }
 
 const main = async asked => {

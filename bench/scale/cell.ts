@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { CoreZone } from '../../test/support/core-zone.js'
+import { CoreZone } from '../../testkit/zone/core-zone.js'
 
 /** One cell of a table: a zone of this size on links that lose so much. */
 export interface Cell {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { CoreZone } from '../../test/support/core-zone.js'
+import type { CoreZone } from '../../testkit/zone/core-zone.js'
 import { until, zoneOf, type Cell } from './cell.js'
 
 /** One cut through the zone, and its end. Milliseconds; Infinity for what did not come. */

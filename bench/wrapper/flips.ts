@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's health changes: how soon every watcher has heard, what it costs, and that nobody else was touched.
-import { StandInAgent } from '../../test/support/stand-in-agent.js'
+import { FakeAgent } from '../../testkit/zone/fake-agent.js'
 import { ALL_ENDPOINTS, fill, LARGE, nodeName, type Size, SMALL, touchedBy } from './cluster.js'
 import { Wrapper } from './process.js'
 import { percentile, type Row } from './table.js'
@@ -28,7 +28,7 @@ const until = async (what: string, holds: () => boolean, limitMs = 60_000): Prom
 class Stage {
   readonly size: Size
   readonly upstream = new Upstream()
-  readonly agent = new StandInAgent()
+  readonly agent = new FakeAgent()
   wrapper: Wrapper | undefined
   readonly watchers: Watcher[] = []
 

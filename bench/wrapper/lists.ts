@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findBinaries } from '../../test/lab/control-plane/binaries.js'
-import { servingPair } from '../../test/lab/control-plane/certificates.js'
-import { type ControlPlane, makeControlPlane } from '../../test/lab/control-plane/control-plane.js'
-import { API, binariesIn } from '../../test/lab/control-plane/programs.js'
-import { StandInAgent } from '../../test/support/stand-in-agent.js'
+import { findBinaries } from '../../testkit/control-plane/binaries.js'
+import { servingPair } from '../../testkit/control-plane/certificates.js'
+import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane/control-plane.js'
+import { API, binariesIn } from '../../testkit/control-plane/programs.js'
+import { FakeAgent } from '../../testkit/zone/fake-agent.js'
 import { type Api, get, list, makeReader, watchHeaders } from './client.js'
 import { ALL_ENDPOINTS, LARGE, makeService, makeSlice, nodeName } from './cluster.js'
 import { Wrapper } from './process.js'
@@ -126,7 +126,7 @@ const measure = async (
   say(
     `  ${LARGE.services} Services and slices made in ${Math.round(performance.now() - startedAt)} ms`,
   )
-  const agent = new StandInAgent()
+  const agent = new FakeAgent()
   agent.tell(new Map(Array.from({ length: LARGE.nodes }, (_, i) => [nodeName(i), true])))
   const localInfo = await agent.start()
   const wrapper = await Wrapper.start(straight, { node: nodeName(0), localInfo })
@@ -150,7 +150,7 @@ export const listRows = async (
     { what: 'initial list', bar: '≤ 1.5 × apiserver', measured: why, isMet: undefined },
   ]
   if (!isIsolated) return none('needs a network namespace: run it as root on Linux')
-  const wanted = { folder: 'test/lab/control-plane', kubernetes: undefined, programs: API }
+  const wanted = { folder: 'testkit/control-plane', kubernetes: undefined, programs: API }
   const binaries = await findBinaries(wanted, process.env, say).catch((error: unknown) =>
     error instanceof Error ? error : new Error(String(error)),
   )

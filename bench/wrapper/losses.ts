@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Very many changes, and clients that come, go, hang and come back: each of them must be told of each change once.
 import type { Random } from '../../core/random.js'
-import { seededRandom } from '../../test/support/seeded-random.js'
-import { StandInAgent } from '../../test/support/stand-in-agent.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
+import { FakeAgent } from '../../testkit/zone/fake-agent.js'
 import { Wrapper } from './process.js'
 import * as proto from './proto.js'
 import type { Row } from './table.js'
@@ -121,7 +121,7 @@ export interface LossOptions {
 
 class Trial {
   readonly #upstream = new Upstream()
-  readonly #agent = new StandInAgent()
+  readonly #agent = new FakeAgent()
   readonly #random: Random
   readonly #changes: Changes
   readonly #watchers: Watcher[] = []

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Child } from '../../sandbox/child.js'
-import { startWrapper } from '../../test/support/wrapper-process.js'
+import { startWrapper } from '../../testkit/wrapper-process.js'
 import type { Api } from './client.js'
 
 /** V8's flags stand in the DaemonSet's command: the image's own are for the agent, which computes little. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Random } from '../../core/random.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 /** Whoever has no key: he may answer, record, repeat, hold back, flood, and take an address that nobody uses. */
 const OUTSIDER = ['squat', 'replay', 'hold', 'release', 'flood'] as const

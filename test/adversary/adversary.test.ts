@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { numberOf } from '../support/properties.js'
+import { numberOf } from '../../testkit/properties.js'
 import { describe, playSeeds, shrink } from './run.js'
 import { tableOf, tooFew } from './table.js'
 

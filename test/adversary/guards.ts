@@ -2,8 +2,8 @@
 import { makeLocalInfo, type LocalInfo } from '../../agent/http/local-info.js'
 import type { Agent } from '../../agent/agent.js'
 import { quorumOf } from '../../vote/quorum.js'
-import type { Write } from '../support/fake-cluster.js'
-import type { Machine } from '../support/world.js'
+import type { Write } from '../../testkit/zone/fake-cluster.js'
+import type { Machine } from '../../testkit/zone/world.js'
 import { STEP_MS, type Zone } from './zone.js'
 
 /** What must never happen, in words; each is looked at as often as there was an occasion for it. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Answer, Route } from '../../agent/commun/transport.js'
-import type { World } from '../support/world.js'
+import type { World } from '../../testkit/zone/world.js'
 
 /** A request that went over the wire. */
 export interface Recorded {

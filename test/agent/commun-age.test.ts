@@ -13,7 +13,7 @@ import {
   KEY_B,
   memberAt,
   type TestAgent,
-} from '../support/exchange-zone.js'
+} from '../../testkit/zone/exchange-zone.js'
 
 const ZONE = zoneHash('test', 'z')
 const ring = makeKeyRing(KEY_A)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import t from 'tap'
 import { BodyCodec, maxMessageBytes } from '../../agent/commun/body.js'
 import { Heartbeat, LEAP_MAX, MAX_HEARTBEAT } from '../../agent/commun/heartbeat.js'
@@ -12,9 +12,9 @@ import type { Topology } from '../../agent/commun/topology.js'
 import { ByteReader, unzigzag, writeVarint, zigzag } from '../../agent/commun/varint.js'
 import { open, seal, SPARSE, TYPE, zoneHash, type Header } from '../../agent/commun/wire.js'
 import { FLAG } from '../../vote/evidence.js'
-import { KEY_A, KEY_B, membersTo, rosterOf } from '../support/exchange-zone.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { KEY_A, KEY_B, membersTo, rosterOf } from '../../testkit/zone/exchange-zone.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 const clock = new FakeClock(100_000_000)
 const makeTable = (self: number, members = membersTo(10), topology = meshTopology): RecordTable =>

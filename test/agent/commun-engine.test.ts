@@ -9,7 +9,7 @@ import {
   memberAt,
   membersTo,
   rosterOf,
-} from '../support/exchange-zone.js'
+} from '../../testkit/zone/exchange-zone.js'
 
 /** Everybody but the judged node itself: pushes go to its observers, it learns with the next exchange. */
 const everybodyKnows = (zone: ExchangeZone, voter: number, target: number, says = true): boolean =>

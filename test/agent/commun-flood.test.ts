@@ -11,7 +11,7 @@ import {
   memberAt,
   zoneName,
   type TestAgent,
-} from '../support/exchange-zone.js'
+} from '../../testkit/zone/exchange-zone.js'
 
 const KEYS = makeKeyRing(KEY_A)
 const ZONE = zoneHash('test', zoneName)

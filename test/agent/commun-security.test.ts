@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import t from 'tap'
 import { makeKeyRing } from '../../agent/commun/key-ring.js'
 import { open, seal, zoneHash } from '../../agent/commun/wire.js'
 import type { Route } from '../../agent/commun/transport.js'
 import { id64 } from '../../core/ids.js'
-import { ExchangeZone, KEY_A, memberAt, type TestAgent } from '../support/exchange-zone.js'
+import { ExchangeZone, KEY_A, memberAt, type TestAgent } from '../../testkit/zone/exchange-zone.js'
 
 interface Overheard {
   readonly body: Uint8Array

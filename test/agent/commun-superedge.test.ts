@@ -5,7 +5,7 @@ import { goDecode, goString } from '../../agent/commun/go-json.js'
 import { makeKeyRing } from '../../agent/commun/key-ring.js'
 import { answerTo, encodeResult, openResult, resultHmac } from '../../agent/commun/superedge.js'
 import type { Answer } from '../../agent/commun/transport.js'
-import { ExchangeZone, KEY_A, memberAt, type TestAgent } from '../support/exchange-zone.js'
+import { ExchangeZone, KEY_A, memberAt, type TestAgent } from '../../testkit/zone/exchange-zone.js'
 
 type Dialect = 'v0.6' | 'v0.9'
 

@@ -18,9 +18,9 @@ import { makeStageRunner } from '../../agent/stages/runner.js'
 import { openStateFolder } from '../../agent/state-folder.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
 import type { LeaseView } from '../../agent/ports/kube-api.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { recordingLog } from '../support/recording-log.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 t.test('a period is a cron expression where one means the same', t => {
   const rows: [periodMs: number, want: string | undefined][] = [

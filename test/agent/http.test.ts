@@ -8,12 +8,12 @@ import { makeEventStream } from '../../agent/http/event-stream.js'
 import type { PeerAnswer } from '../../agent/http/views.js'
 import { systemClock, type Clock } from '../../core/clock.js'
 import type { Listener } from '../../net/listen.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { ask, fuzzRoute, sendRaw } from '../support/raw-http.js'
-import { openListener } from '../support/open-listener.js'
-import { recordingLog } from '../support/recording-log.js'
-import { seededRandom } from '../support/seeded-random.js'
-import { FakeViews, nodeFixture } from '../support/status-fixture.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { ask, fuzzRoute, sendRaw } from '../../testkit/http/raw-http.js'
+import { openListener } from '../../testkit/http/open-listener.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
+import { FakeViews, nodeFixture } from '../../testkit/zone/status-fixture.js'
 
 interface PeerWorld {
   readonly port: number

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { World } from '../support/world.js'
+import { World } from '../../testkit/zone/world.js'
 
 const WEAK = 'shortkey'
 const KEYS = ['a key of the test world', 'another key of the world', WEAK]

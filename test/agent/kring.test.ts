@@ -11,9 +11,9 @@ import { Interest, MAX_INTEREST } from '../../agent/interest.js'
 import { StandIns } from '../../agent/stand-in.js'
 import { makeJudgement } from '../../vote/judgement.js'
 import { STANDING } from '../../vote/tally.js'
-import { voteOptions } from '../support/evidence.js'
-import { memberAt, membersTo, rosterOf } from '../support/exchange-zone.js'
-import { FakeClock } from '../support/fake-clock.js'
+import { voteOptions } from '../../testkit/zone/evidence.js'
+import { memberAt, membersTo, rosterOf } from '../../testkit/zone/exchange-zone.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
 
 const K = 10
 

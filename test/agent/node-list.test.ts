@@ -8,9 +8,9 @@ import { makeNodeListStage, type NodeListStage } from '../../agent/stages/node-l
 import { openStateFolder } from '../../agent/state-folder.js'
 import { makeResultStore, type ConfigProblem, type ResultStore } from '../../agent/store.js'
 import type { Found } from '../../agent/node-list/zone-watch.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { FakeWatches, nodeView } from '../support/fake-watches.js'
-import { recordingLog } from '../support/recording-log.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { FakeWatches, nodeView } from './fake-watches.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 const NOT_MASTER = '!node-role.kubernetes.io/master,!node-role.kubernetes.io/control-plane'
 const UNIT = 'nodeunits.superedge.io'

@@ -6,9 +6,9 @@ import t, { type Test } from 'tap'
 import { PEER_LIMITS } from '../../agent/http/limits.js'
 import { makePeerApp } from '../../agent/http/peer-routes.js'
 import { byAddress } from '../../net/sources.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { openListener } from '../support/open-listener.js'
-import { recordingLog } from '../support/recording-log.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { openListener } from '../../testkit/http/open-listener.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 const host = '127.0.0.1'
 const MAX_BODY = 1 << 20

@@ -3,10 +3,10 @@ import { createConnection } from 'node:net'
 import t, { type Test } from 'tap'
 import { PeerListener, type PeerListenerStatus } from '../../agent/http/peer-listener.js'
 import type { Listener } from '../../net/listen.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { openListener } from '../support/open-listener.js'
-import { recordingLog } from '../support/recording-log.js'
-import { World as Zone } from '../support/world.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { openListener } from '../../testkit/http/open-listener.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { World as Zone } from '../../testkit/zone/world.js'
 
 interface World {
   readonly clock: FakeClock

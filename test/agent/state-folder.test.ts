@@ -14,8 +14,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { makeKeyKeeper } from '../../agent/keys.js'
 import { openStateFolder, type StateFolder } from '../../agent/state-folder.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { recordingLog } from '../support/recording-log.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 const isRoot = process.getuid?.() === 0
 

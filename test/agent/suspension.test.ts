@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { SuspensionWatch } from '../../agent/suspension.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { ProcessClock, type Suspension } from '../support/process-clock.js'
-import { recordingLog } from '../support/recording-log.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { ProcessClock, type Suspension } from '../../testkit/process-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 const make = () => {
   const world = new FakeClock()

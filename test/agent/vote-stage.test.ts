@@ -9,8 +9,8 @@ import { makeRoster } from '../../core/roster.js'
 import { makeJudgement } from '../../vote/judgement.js'
 import { makeVouching } from '../../vote/vouch.js'
 import { NO_WITNESS } from '../../vote/witness.js'
-import { range, ScriptedEvidence } from '../support/evidence.js'
-import { FakeClock } from '../support/fake-clock.js'
+import { range, ScriptedEvidence } from '../../testkit/zone/evidence.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
 
 const SIZE = 5
 const members = range(SIZE).map(i => ({ name: parseNodeName(`n${i}`), address: `10.0.0.${i + 1}` }))

@@ -2,8 +2,8 @@
 import t from 'tap'
 import { parseAllDocuments, stringify } from 'yaml'
 import { lazyCommands } from '../../cli/lazy-commands.js'
-import { deploymentGrid, serviceGrid } from '../support/grid-objects.js'
-import { runCli } from '../support/run-cli.js'
+import { deploymentGrid, serviceGrid } from '../../testkit/kube/grid-objects.js'
+import { runCli } from '../../testkit/run-cli.js'
 
 const node = (name: string, site: string) => ({
   apiVersion: 'v1',

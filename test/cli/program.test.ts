@@ -11,8 +11,8 @@ import { version } from '../../cli/version.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { agentOptionSet } from '../../agent/options/definitions.js'
 import { ListenError } from '../../core/errors.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { runCli as run } from '../support/run-cli.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { runCli as run } from '../../testkit/run-cli.js'
 
 t.test('D2: bad usage is exit 2 and one line with option, rule and value', async t => {
   const rows: [argv: string, line: string][] = [

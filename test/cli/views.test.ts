@@ -6,10 +6,15 @@ import { statusText } from '../../cli/status.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
 import type { NodeDetail, ExplainView } from '../../agent/http/status-view.js'
 import { systemClock } from '../../core/clock.js'
-import { recordingLog } from '../support/recording-log.js'
-import { openListener } from '../support/open-listener.js'
-import { runCli as run } from '../support/run-cli.js'
-import { FakeViews, nodeFixture, statusFixture, zoneFixture } from '../support/status-fixture.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { openListener } from '../../testkit/http/open-listener.js'
+import { runCli as run } from '../../testkit/run-cli.js'
+import {
+  FakeViews,
+  nodeFixture,
+  statusFixture,
+  zoneFixture,
+} from '../../testkit/zone/status-fixture.js'
 
 const ESCAPE = '\u001b'
 

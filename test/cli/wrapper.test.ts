@@ -14,8 +14,8 @@ import type {
   ServiceView,
   WrapperStatusView,
 } from '../../wrapper/status/status-view.js'
-import { recordingLog } from '../support/recording-log.js'
-import { runCli, type Ran } from '../support/run-cli.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { runCli, type Ran } from '../../testkit/run-cli.js'
 
 const wrapper: LazyCommand = {
   name: 'wrapper',

@@ -2,9 +2,9 @@
 import t from 'tap'
 import { WorkQueue, type WorkQueueOptions, type WorkResult } from '../../controller/work-queue.js'
 import type { Random } from '../../core/random.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import fc from '../support/properties.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import fc from '../../testkit/properties.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 /** Jitter of nothing. */
 const even: Random = { below: n => Math.floor(n / 2), bits64: () => 0n }

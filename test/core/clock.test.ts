@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { sleep, systemClock, withTimeout } from '../../core/clock.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
 
 const never = (): AbortSignal => new AbortController().signal
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core: names, errors, parsers, rosters, chance, log.
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import * as v from 'valibot'
 import t from 'tap'
 import {
@@ -21,7 +21,7 @@ import { silentLog } from '../../core/log.js'
 import { parseJson, parseWith } from '../../core/parse.js'
 import { jitter, shuffle, systemRandom } from '../../core/random.js'
 import { isRosterOf, makeRoster } from '../../core/roster.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 t.test('node names are RFC 1123 subdomains', t => {
   for (const name of ['a', 'edge-1', '10.0.0.7', 'a.b-c', 'x'.repeat(253)])

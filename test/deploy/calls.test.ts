@@ -13,10 +13,10 @@ import { startKubelet, type Kubelet } from '../../sandbox/kubelet.js'
 import { startLifecycle } from '../../sandbox/lifecycle.js'
 import { NODES, readyOf, taintsOf, type NodeObject } from '../../sandbox/node-object.js'
 import { createZoneObjects, kubeconfigText, ZONE_LABEL } from '../../sandbox/zone-objects.js'
-import { eventually } from '../support/bundle.js'
-import { readManifests } from '../support/manifests.js'
-import { grantsOf, idleGrants, rbacAllows, type KubeRequest } from '../support/rbac.js'
-import { recordingLog } from '../support/recording-log.js'
+import { eventually } from '../../testkit/bundle.js'
+import { readManifests } from '../../testkit/deploy/manifests.js'
+import { grantsOf, idleGrants, rbacAllows, type KubeRequest } from '../../testkit/deploy/rbac.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 t.setTimeout(110_000)
 

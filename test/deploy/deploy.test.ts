@@ -2,8 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readManifests } from '../support/manifests.js'
-import { grantsOf, idleGrants, rbacAllows, requestOf, type Grant } from '../support/rbac.js'
+import { readManifests } from '../../testkit/deploy/manifests.js'
+import {
+  grantsOf,
+  idleGrants,
+  rbacAllows,
+  requestOf,
+  type Grant,
+} from '../../testkit/deploy/rbac.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const base = join(root, 'deploy', 'base')

@@ -14,7 +14,7 @@ import {
   serviceGrid,
   sites,
   statefulSetGrid,
-} from '../support/grid-objects.js'
+} from '../../testkit/kube/grid-objects.js'
 
 interface Schema {
   readonly type?: string

@@ -6,16 +6,16 @@ import { delimiter, join, relative } from 'node:path'
 import { homedir } from 'node:os'
 import t from 'tap'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
-import { parseManifests, readManifests, renderManifests } from '../support/manifests.js'
-import { earlierObjects, moveScripts } from '../support/move.js'
-import type { Manifest } from '../support/rbac.js'
+import { parseManifests, readManifests, renderManifests } from '../../testkit/deploy/manifests.js'
+import { earlierObjects, moveScripts } from '../../testkit/deploy/move.js'
+import type { Manifest } from '../../testkit/deploy/rbac.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const base = join(root, 'deploy', 'base')
 const component = (name: string): string => join(root, 'deploy', 'components', name)
 const ours = readManifests(base)
 const superedge = parseManifests(
-  readFileSync(join(root, 'test', 'support', 'superedge-objects.yaml'), 'utf8'),
+  readFileSync(join(root, 'testkit', 'deploy', 'superedge-objects.yaml'), 'utf8'),
 )
 
 type Labels = Readonly<Record<string, string>>

@@ -10,10 +10,10 @@ import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { wrapperOptionSet } from '../../wrapper/options/definitions.js'
 import { resolveWrapperOptions } from '../../wrapper/options/resolve.js'
 import { makeProgram } from '../../wrapper/program.js'
-import { eventually } from '../support/bundle.js'
-import { readManifests } from '../support/manifests.js'
-import { grantsOf, idleGrants, rbacAllows, requestOf } from '../support/rbac.js'
-import { recordingLog } from '../support/recording-log.js'
+import { eventually } from '../../testkit/bundle.js'
+import { readManifests } from '../../testkit/deploy/manifests.js'
+import { grantsOf, idleGrants, rbacAllows, requestOf } from '../../testkit/deploy/rbac.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 t.setTimeout(180_000)
 

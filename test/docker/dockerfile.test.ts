@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { AGENT_FLAGS } from '../../sandbox/zone-node.js'
-import { shippedFlags } from '../support/bundle.js'
-import { readManifests } from '../support/manifests.js'
+import { shippedFlags } from '../../testkit/bundle.js'
+import { readManifests } from '../../testkit/deploy/manifests.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
 
 const picture = readFileSync(join(import.meta.dirname, '../../docs/verdict.svg'), 'utf8')
 const field = (name: string) => `<text[^>]*><tspan class="small">${name} </tspan>([a-z-]+)</text>`

@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/when-a-node-dies.md'), 'utf8')
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chaos cell as data, and what is known after it was played.
 import type { Asked } from './audit.js'
-import { monitorMsOf } from './control-plane/control-plane.js'
-import type { Program } from './control-plane/programs.js'
+import { monitorMsOf } from '../../testkit/control-plane/control-plane.js'
+import type { Program } from '../../testkit/control-plane/programs.js'
 import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'
 import type { LabOptions } from './options.js'

@@ -5,9 +5,9 @@ import { silentLog } from '../../core/log.js'
 import { startApi } from '../../sandbox/api/server.js'
 import { type Reason, REASONS } from '../sandbox/conformance-reasons.js'
 import { rows } from '../sandbox/conformance-rows.js'
-import { playScene, sceneNames, type SceneServer } from '../support/client-scenes.js'
-import { runRow, type Judged } from '../support/conformance.js'
-import type { ControlPlane } from './control-plane/control-plane.js'
+import { playScene, sceneNames, type SceneServer } from '../../testkit/kube/client-scenes.js'
+import { runRow, type Judged } from '../../testkit/kube/conformance.js'
+import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
 
 interface RowResult {
   readonly row: string

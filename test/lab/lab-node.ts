@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
 import { Child, type Ended } from '../../sandbox/child.js'
-import { API_PORT } from './control-plane/control-plane.js'
+import { API_PORT } from '../../testkit/control-plane/control-plane.js'
 import type { Namespace } from './network.js'
 import type { Profile } from './options.js'
 import { CLOUD_HUB, peerAddress, watchAddress } from './places.js'

@@ -6,10 +6,10 @@ import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { CELLS } from './cells/all.js'
-import { findBinaries } from './control-plane/binaries.js'
-import { servingPair } from './control-plane/certificates.js'
-import { MissingError } from './control-plane/go-build.js'
-import { API, CONTROL_PLANE, type Program } from './control-plane/programs.js'
+import { findBinaries } from '../../testkit/control-plane/binaries.js'
+import { servingPair } from '../../testkit/control-plane/certificates.js'
+import { MissingError } from '../../testkit/control-plane/go-build.js'
+import { API, CONTROL_PLANE, type Program } from '../../testkit/control-plane/programs.js'
 import { type LabOptions, parseLabOptions, USAGE, UsageError } from './options.js'
 import { CLOUD_HUB } from './places.js'
 import { mergeReports } from './report.js'
@@ -131,7 +131,7 @@ const programsOf = (options: LabOptions): readonly Program[] =>
 const binariesFor = (options: LabOptions, kubernetes: string | undefined): Promise<string> => {
   const needed = needsApiAlone(options) ? API : [...CONTROL_PLANE, ...programsOf(options)]
   const programs = options.programs.length > 0 ? options.programs : needed
-  return findBinaries({ folder: 'test/lab/control-plane', kubernetes, programs }, process.env, say)
+  return findBinaries({ folder: 'testkit/control-plane', kubernetes, programs }, process.env, say)
 }
 
 const runVersion = async (

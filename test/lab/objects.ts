@@ -3,7 +3,7 @@
 // service with a Pod on each node, to see whom the control plane evicts.
 import { randomBytes } from 'node:crypto'
 import type { ApiClient, Json } from '../../sandbox/api-client.js'
-import type { ControlPlane } from './control-plane/control-plane.js'
+import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const AGENT_PODS = '/api/v1/namespaces/edge-system/pods'

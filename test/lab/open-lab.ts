@@ -2,9 +2,9 @@
 // How a zone under a control plane comes about.
 import { randomBytes } from 'node:crypto'
 import { basename, join } from 'node:path'
-import type { Binaries } from './control-plane/programs.js'
-import type { ServingPair } from './control-plane/certificates.js'
-import { makeControlPlane } from './control-plane/control-plane.js'
+import type { Binaries } from '../../testkit/control-plane/programs.js'
+import type { ServingPair } from '../../testkit/control-plane/certificates.js'
+import { makeControlPlane } from '../../testkit/control-plane/control-plane.js'
 import { Lab } from './lab.js'
 import { LabNode } from './lab-node.js'
 import { openNetwork } from './network.js'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { parseArgs } from 'node:util'
-import { type Program, programs } from './control-plane/programs.js'
+import { type Program, programs } from '../../testkit/control-plane/programs.js'
 import { MANY_NODES, MOST_NODES } from './places.js'
 
 export type Profile = 'fast' | 'default'
@@ -72,7 +72,7 @@ npm run lab -- merge A B --report C one report of several runs' reports
   --report FOLDER    write FOLDER/index.html and FOLDER/report.json; of several versions, into a folder for each
 
 Linux; root, or a user who may make user namespaces. The control plane is built from the Go modules pinned in
-test/lab/control-plane, or taken from the folder in KUBEBUILDER_ASSETS.
+testkit/control-plane, or taken from the folder in KUBEBUILDER_ASSETS.
 Exit codes: 0 all held, 1 something did not, 2 a bad argument or a machine that lacks something, 130 interrupted.
 `
 

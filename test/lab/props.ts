@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands in the cluster for some cells: the shared key and its rotation, a service with one Pod, a Node of which
 // nothing is there but the object.
-import type { ControlPlane } from './control-plane/control-plane.js'
+import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
 import type { LabNode } from './lab-node.js'
 import { applyKeys, type Keys, makeKey, renewPod } from './objects.js'
 import { peerAddress, STRANGER } from './places.js'

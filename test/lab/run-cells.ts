@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { systemClock, sleep } from '../../core/clock.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 import {
   type Cell,
   type Claim,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { buildSync } from 'esbuild'
 import t from 'tap'
 import { replaceFile } from '../../net/atomic-file.js'
-import { cleanEnvironment } from '../support/bundle.js'
+import { cleanEnvironment } from '../../testkit/bundle.js'
 
 const texts = (...pieces: readonly string[]) => pieces.map(piece => Buffer.from(piece))
 

@@ -6,7 +6,7 @@ import {
   type Connection,
 } from '../../net/connection-limiter.js'
 import { byAddress, type Sources } from '../../net/sources.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 const LIMITS: ConnectionLimits = { total: 20, strangers: 8, perStranger: 4, perMember: 6 }
 const MEMBER = '10.0.0.'

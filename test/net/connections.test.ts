@@ -3,10 +3,10 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../net/connections.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { ANYBODY, LIMITS } from '../support/open-listener.js'
-import { recordingLog } from '../support/recording-log.js'
-import { seededRandom } from '../support/seeded-random.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { ANYBODY, LIMITS } from '../../testkit/http/open-listener.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 t.test('a request whose connection is gone already is nobody’s', async t => {
   const clock = new FakeClock()

@@ -3,9 +3,9 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { openListener } from '../support/open-listener.js'
-import { sendRaw } from '../support/raw-http.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { openListener } from '../../testkit/http/open-listener.js'
+import { sendRaw } from '../../testkit/http/raw-http.js'
 
 const get = (path: string, more = ''): string =>
   `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more}\r\n`

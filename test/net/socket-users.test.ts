@@ -2,7 +2,7 @@
 import { createServer, connect, type Socket } from 'node:net'
 import t from 'tap'
 import { byUser, kernelSockets, readTable, trustedUsers } from '../../net/socket-users.js'
-import { FakeClock } from '../support/fake-clock.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
 
 const HEAD =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode'

@@ -22,7 +22,7 @@ import {
 } from '../../plan/messages.js'
 import { NO_BACKOFF } from '../../plan/taint-backoff.js'
 import { NO_WITNESS, type WitnessAnswer } from '../../vote/witness.js'
-import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
+import { range, ring, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
 
 const letters = 'abcdefghijklmnopqrst'
 const wording = (now: number): Wording => ({ nameOf: index => letters[index]!, now })

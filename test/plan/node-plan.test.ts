@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import t from 'tap'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
@@ -20,7 +20,7 @@ import {
 } from '../../plan/node-plan.js'
 import { NO_BACKOFF, taintStep } from '../../plan/taint-backoff.js'
 import { planTaints } from '../../plan/taints.js'
-import { applyPlan, settleNode } from '../support/apply-plan.js'
+import { applyPlan, settleNode } from './apply-plan.js'
 
 const at = '2026-01-01T00:00:00Z'
 const later = '2026-01-01T00:01:00Z'

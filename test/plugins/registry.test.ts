@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From option text to a set of plugins that can judge, and the arithmetic of the score.
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import t from 'tap'
 import type { CheckPlugin, ProbeResult } from '../../core/check.js'
 import {

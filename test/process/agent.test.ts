@@ -5,8 +5,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
-import { buildBundle, eventually, startBundle, type Finished } from '../support/bundle.js'
-import { get, startProcessZone } from '../support/process-zone.js'
+import { buildBundle, eventually, startBundle, type Finished } from '../../testkit/bundle.js'
+import { get, startProcessZone } from './process-zone.js'
 
 // About 60 s; several times that on a machine that does other things as well.
 t.setTimeout(300_000)

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { DemoReport } from '../../sandbox/demo/run.js'
-import { buildBundle, eventually, processesWith, startBundle } from '../support/bundle.js'
+import { buildBundle, eventually, processesWith, startBundle } from '../../testkit/bundle.js'
 
 /** A hang, not a measurement: the machine may be busy. What a scene may take is the demo's own matter. */
 t.setTimeout(300_000)

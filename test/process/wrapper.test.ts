@@ -10,9 +10,9 @@ import { silentLog } from '../../core/log.js'
 import { startApi } from '../../sandbox/api/server.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import type { ServiceView, WrapperStatusView } from '../../wrapper/status/status-view.js'
-import { certificateFor } from '../support/certificates.js'
-import { buildBundle, eventually, startBundle, type Running } from '../support/bundle.js'
-import { get as getWithin, startProcessZone } from '../support/process-zone.js'
+import { certificateFor } from '../../testkit/certificates.js'
+import { buildBundle, eventually, startBundle, type Running } from '../../testkit/bundle.js'
+import { get as getWithin, startProcessZone } from './process-zone.js'
 
 // About 40 s; several times that on a machine that does other things as well.
 t.setTimeout(420_000)

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { systemClock } from '../../core/clock.js'
 import { makeApiClient } from '../../sandbox/api-client.js'
-import { certificateFor } from '../support/certificates.js'
-import { never } from '../support/built-kube.js'
+import { certificateFor } from '../../testkit/certificates.js'
+import { never } from '../../testkit/kube/built-kube.js'
 
 t.test(
   'an https apiserver is believed when the given authority signed for it, and only then',

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { InvalidInputError, ListenError } from '../../core/errors.js'
-import { testApi, type TestApi } from '../support/api-client.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
+import { testApi, type TestApi } from '../../testkit/kube/api-client.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
 
 const NODES = '/api/v1/nodes'
 const MAPS = '/api/v1/namespaces/default/configmaps'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Kubernetes API server does, as data. Every row holds on a real kube-apiserver v1.36; the embedded one must
 // do the same. Rows leave their objects behind: names carry the run's id and the row's own letters.
-import type { Row } from '../support/conformance.js'
+import type { Row } from '../../testkit/kube/conformance.js'
 import { applying, custom, dryRunning, metadataAlone, scaling } from './rows-apply.js'
 import { creating, deleting, replacing } from './rows-create.js'
 import { jsonPatching } from './rows-json-patch.js'

@@ -2,8 +2,8 @@
 // The same rows judge a real kube-apiserver when CONFORMANCE_URL and CONFORMANCE_TOKEN name one
 // (NODE_EXTRA_CA_CERTS for its certificate); its default namespace is written to.
 import t from 'tap'
-import { testApi } from '../support/api-client.js'
-import { isAboutForgetting, runRow } from '../support/conformance.js'
+import { testApi } from '../../testkit/kube/api-client.js'
+import { isAboutForgetting, runRow } from '../../testkit/kube/conformance.js'
 import { REASONS } from './conformance-reasons.js'
 import { rows } from './conformance-rows.js'
 

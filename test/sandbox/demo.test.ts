@@ -17,7 +17,7 @@ import {
 } from '../../sandbox/demo/stage.js'
 import { colours, drawResults, drawZone, noColours } from '../../sandbox/demo/table.js'
 import type { NodeWrite } from '../../sandbox/zone.js'
-import { FakeClock } from '../support/fake-clock.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
 
 const limits: Limits = {
   startMs: 30_000,

@@ -12,7 +12,7 @@ import {
   toFieldsV1,
 } from '../../sandbox/api/fields/field-set.js'
 import { mergeApplied, withoutFields } from '../../sandbox/api/fields/merge.js'
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 
 const RULES: FieldRules = { s: 'set', m: { keys: ['n'], defaults: { n: 0 } }, a: 'atomic' }
 const scalar = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constantFrom('x', 'y', true))

@@ -14,8 +14,8 @@ import {
   type NodeObject,
   readyOf,
 } from '../../sandbox/node-object.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { recordingLog } from '../support/recording-log.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 interface Answer {
   readonly status: number

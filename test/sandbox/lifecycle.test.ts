@@ -17,9 +17,9 @@ import {
   readyOf,
   taintsOf,
 } from '../../sandbox/node-object.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { memoryApi } from '../support/memory-api.js'
-import { recordingLog } from '../support/recording-log.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { memoryApi } from './memory-api.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 const never = new AbortController().signal
 const NS = 'node.kubernetes.io/unreachable:NoSchedule'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import t from 'tap'
 import type { KubeObject } from '../../sandbox/api/object.js'
 import { jsonPatch } from '../../sandbox/api/patch-json.js'

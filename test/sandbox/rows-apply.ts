@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance rows: server-side apply and who owns a field, scale, dry runs, custom resources, metadata alone.
-import type { Row, Step } from '../support/conformance.js'
+import type { Row, Step } from '../../testkit/kube/conformance.js'
 import {
   del,
   get,
@@ -12,7 +12,7 @@ import {
   refused,
   SERVICES,
   type Body,
-} from '../support/conformance-words.js'
+} from './conformance-words.js'
 
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'

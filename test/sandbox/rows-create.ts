@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance rows: POST, PUT and DELETE.
-import type { Row } from '../support/conformance.js'
+import type { Row } from '../../testkit/kube/conformance.js'
 import {
   NODES,
   MAPS,
@@ -21,7 +21,7 @@ import {
   put,
   del,
   refused,
-} from '../support/conformance-words.js'
+} from './conformance-words.js'
 
 export const creating: readonly Row[] = [
   [

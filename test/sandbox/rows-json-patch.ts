@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance rows: JSON patch, down to what the real server's library makes of pointers, indices and missing values.
-import type { Row, Step } from '../support/conformance.js'
+import type { Row, Step } from '../../testkit/kube/conformance.js'
 import {
   MAPS,
   NODES,
@@ -12,7 +12,7 @@ import {
   post,
   patch,
   refused,
-} from '../support/conformance-words.js'
+} from './conformance-words.js'
 
 /** A key that an object literal cannot spell. */
 const PROTO = '__proto__'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance rows: PATCH.
-import type { Row } from '../support/conformance.js'
+import type { Row } from '../../testkit/kube/conformance.js'
 import {
   NODES,
   MAPS,
@@ -15,7 +15,7 @@ import {
   get,
   patch,
   refused,
-} from '../support/conformance-words.js'
+} from './conformance-words.js'
 
 const A = `${NODES}/{id}-m`
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance rows: lists, events of both APIs, paths.
-import type { Row } from '../support/conformance.js'
+import type { Row } from '../../testkit/kube/conformance.js'
 import {
   three,
   NODES,
@@ -13,7 +13,7 @@ import {
   post,
   get,
   refused,
-} from '../support/conformance-words.js'
+} from './conformance-words.js'
 
 const LIST = `${NODES}?labelSelector=l={id}`
 export const listing: readonly Row[] = [

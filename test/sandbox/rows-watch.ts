@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance rows: watches.
-import type { Row, Step } from '../support/conformance.js'
+import type { Row, Step } from '../../testkit/kube/conformance.js'
 import {
   three,
   NODES,
@@ -12,7 +12,7 @@ import {
   get,
   patch,
   refused,
-} from '../support/conformance-words.js'
+} from './conformance-words.js'
 
 const W = (l: string, more = ''): string => `${NODES}?watch=true&labelSelector=l={id}${l}${more}`
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario } from '../support/scenario.js'
+import { scenario } from '../../testkit/zone/scenario.js'
 
 t.test(
   'a node that dies is seen by all, written once by one, and cleared once when it is back',

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario } from '../support/scenario.js'
+import { scenario } from '../../testkit/zone/scenario.js'
 
 t.test('D11: the brake: nothing is condemned when most of the zone looks dead', async t => {
   for (const [size, dead] of [

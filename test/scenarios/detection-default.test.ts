@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { timeCrashes } from '../support/scenario.js'
+import { timeCrashes } from '../../testkit/zone/scenario.js'
 
 t.test('how soon a black-holed node is seen and written, profile default', t =>
   timeCrashes(

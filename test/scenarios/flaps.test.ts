@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { LinkFlaps } from '../../agent/writer/link-flaps.js'
-import { ControlPlane } from '../support/control-plane.js'
-import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import { ControlPlane } from './control-plane.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
 
 const SIZE = 5
 

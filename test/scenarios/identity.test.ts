@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario } from '../support/scenario.js'
-import { BRIDGE, type World } from '../support/world.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import { BRIDGE, type World } from '../../testkit/zone/world.js'
 
 /** The cluster's Node object says that the node is there. */
 const moveTo = (world: World, index: number, address: string): void => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { coreScenario } from '../support/core-scenario.js'
-import type { CoreZone } from '../support/core-zone.js'
+import { coreScenario } from './core-scenario.js'
+import type { CoreZone } from '../../testkit/zone/core-zone.js'
 
 const flags = ['--mesh-max=16']
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { coreScenario } from '../support/core-scenario.js'
-import { memberOf, type CoreZone } from '../support/core-zone.js'
+import { coreScenario } from './core-scenario.js'
+import { memberOf, type CoreZone } from '../../testkit/zone/core-zone.js'
 
 /** Who watches the node, and who stands in for it at this moment, as agent `by` knows. */
 const watchersOf = (zone: CoreZone, by: number, node: number): [number[], number[]] => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { coreScenario } from '../support/core-scenario.js'
-import type { CoreZone } from '../support/core-zone.js'
+import { coreScenario } from './core-scenario.js'
+import type { CoreZone } from '../../testkit/zone/core-zone.js'
 
 /** The zone's new size; its new members boot at once, the others hear of them one after the other. */
 const growTo = (zone: CoreZone, size: number, spreadMs: number): void => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { coreScenario } from '../support/core-scenario.js'
-import { memberOf } from '../support/core-zone.js'
+import { coreScenario } from './core-scenario.js'
+import { memberOf } from '../../testkit/zone/core-zone.js'
 
 for (const { size, loss, seed, seenMs } of [
   { size: 100, loss: 0, seed: 3, seenMs: 8_000 },

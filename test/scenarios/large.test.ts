@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario, timeCrash } from '../support/scenario.js'
+import { scenario, timeCrash } from '../../testkit/zone/scenario.js'
 
 t.test('a zone of 64', async t => {
   const size = 64

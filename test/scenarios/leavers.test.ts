@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
 
 const CUT = 'edge-health/cloud-link-cut'
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario } from '../support/scenario.js'
+import { scenario } from '../../testkit/zone/scenario.js'
 
 const losses: [loss: number, size: number, minutes: number][] = [
   [0.1, 5, 10],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario } from '../support/scenario.js'
+import { scenario } from '../../testkit/zone/scenario.js'
 
 const size = 10
 const all = Array.from({ length: size }, (_, index) => index)

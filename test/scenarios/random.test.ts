@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import type { Random } from '../../core/random.js'
-import { seededRandom } from '../support/seeded-random.js'
-import { World } from '../support/world.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
+import { World } from '../../testkit/zone/world.js'
 
 const SIZE = 5
 const SEEDS = 200

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { KubeStatusError } from '../../core/errors.js'
-import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
 
 interface Sent {
   readonly at: number

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { HEADER_BYTES, TYPE } from '../../agent/commun/wire.js'
-import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import type { Route } from '../../agent/commun/transport.js'
-import { scenario } from '../support/scenario.js'
-import { SuperEdgeAgent } from '../support/superedge-agent.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import { SuperEdgeAgent } from './superedge-agent.js'
 
 const key = 'a key of the test world'
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import type { Suspension } from '../support/process-clock.js'
-import { scenario } from '../support/scenario.js'
-import type { World } from '../support/world.js'
+import type { Suspension } from '../../testkit/process-clock.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
 
 const size = 5
 const AWAY_MS = 180_000

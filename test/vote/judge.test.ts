@@ -6,8 +6,8 @@ import type { VoteOptions } from '../../vote/options.js'
 import { decide, decideAmongFew, quorumOf, VERDICTS, type Verdict } from '../../vote/quorum.js'
 import { STANDING } from '../../vote/tally.js'
 import { NO_WITNESS, type WitnessAnswer } from '../../vote/witness.js'
-import { range, ring, ScriptedEvidence } from '../support/evidence.js'
-import { Bench, settled } from '../support/judge-bench.js'
+import { range, ring, ScriptedEvidence } from '../../testkit/zone/evidence.js'
+import { Bench, settled } from './judge-bench.js'
 
 t.test('quorum', t => {
   const cases: [why: string, voters: number, up: number, down: number, want: Verdict][] = [

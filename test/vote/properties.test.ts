@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import t from 'tap'
 import { brakeLimit, isCondemned } from '../../vote/verdicts.js'
 import { FLAG } from '../../vote/evidence.js'
@@ -9,7 +9,7 @@ import { decide, quorumOf, VERDICT } from '../../vote/quorum.js'
 import type { VoteOptions } from '../../vote/options.js'
 import { NO_WITNESS } from '../../vote/witness.js'
 import { makeVouching, reviewVouching } from '../../vote/vouch.js'
-import { mesh, range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
+import { mesh, range, ring, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
 
 const context = { witness: NO_WITNESS }
 const o = voteOptions()

@@ -6,7 +6,7 @@ import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import type { VoteOptions } from '../../vote/options.js'
 import { isVouched, makeVouching, remapVouching, reviewVouching } from '../../vote/vouch.js'
 import { NO_WITNESS } from '../../vote/witness.js'
-import { range, ring, ScriptedEvidence, voteOptions } from '../support/evidence.js'
+import { range, ring, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
 
 const o = voteOptions()
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from '../support/properties.js'
+import fc from '../../testkit/properties.js'
 import t from 'tap'
 import { id64 } from '../../core/ids.js'
 import { FLAG } from '../../vote/evidence.js'
@@ -7,7 +7,7 @@ import { judge } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import { NO_WITNESS } from '../../vote/witness.js'
 import { mayWrite, topWriter, writeAt, writerRank, writerTurn } from '../../vote/writer.js'
-import { range, ScriptedEvidence, voteOptions } from '../support/evidence.js'
+import { range, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
 
 /** A zone that has settled at 10 s. */
 const zone = (size: number) => {

@@ -19,10 +19,10 @@ import t, { type Test } from 'tap'
 import { registerWrapper } from '../../cli/wrapper.js'
 import type { ServerTls } from '../../net/listen.js'
 import { readServerTls } from '../../wrapper/tls.js'
-import { certificateFor } from '../support/certificates.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { openListener } from '../support/open-listener.js'
-import { runCli, type Ran } from '../support/run-cli.js'
+import { certificateFor } from '../../testkit/certificates.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { openListener } from '../../testkit/http/open-listener.js'
+import { runCli, type Ran } from '../../testkit/run-cli.js'
 
 const DAY_MS = 86_400_000
 const FILES = ['ca.crt', 'client.crt', 'client.key', 'server.crt', 'server.key']

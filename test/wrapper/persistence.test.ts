@@ -6,9 +6,9 @@ import { listFile, type SavedItems } from '../../wrapper/disk/list-file.js'
 import { Persistence } from '../../wrapper/persistence.js'
 import type { WrapperServer } from '../../wrapper/server.js'
 import type { Resource } from '../../wrapper/store/resources.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { recordingLog } from '../support/recording-log.js'
-import { item, makeStore, node, service } from '../support/wrapper-world.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { item, makeStore, node, service } from './wrapper-world.js'
 
 const BOOT_WAIT_MS = 3_000
 const QUIET: WatchStatus = {

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import https from 'node:https'
 import { join } from 'node:path'
 import t from 'tap'
-import { openListener } from '../support/open-listener.js'
+import { openListener } from '../../testkit/http/open-listener.js'
 import { readServerTls } from '../../wrapper/tls.js'
-import { certificateFor, type ServerCertificate } from '../support/certificates.js'
+import { certificateFor, type ServerCertificate } from '../../testkit/certificates.js'
 
 const filesIn = (folder: string, ca: string, cert: string, key: string) => ({
   ...{ caFile: join(folder, ca), certFile: join(folder, cert), keyFile: join(folder, key) },

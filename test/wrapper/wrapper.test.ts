@@ -8,11 +8,11 @@ import type { AgentAnswer } from '../../wrapper/health/agent-client.js'
 import { resolveWrapperOptions } from '../../wrapper/options/resolve.js'
 import type { ServiceView, WrapperStatusView } from '../../wrapper/status/status-view.js'
 import { makeWrapper, type Wrapper } from '../../wrapper/wrapper.js'
-import { testApi, type TestApi } from '../support/api-client.js'
-import { FakeClock, settle } from '../support/fake-clock.js'
-import { recordingLog } from '../support/recording-log.js'
-import { seededRandom } from '../support/seeded-random.js'
-import type { Thing } from '../support/wrapper-world.js'
+import { testApi, type TestApi } from '../../testkit/kube/api-client.js'
+import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
+import type { Thing } from './wrapper-world.js'
 
 // Some 5 s; a busy machine takes longer.
 t.setTimeout(180_000)

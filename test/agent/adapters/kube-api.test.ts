@@ -13,15 +13,15 @@ import { parseConfigMap, parseSecret } from '../../../agent/adapters/data-view.j
 import { parseLease } from '../../../agent/adapters/lease-view.js'
 import { parseNodeView } from '../../../agent/adapters/node-view.js'
 import { watchError } from '../../../kube/client/status-error.js'
-import { build, never, ok, rawNode, startPlain } from '../../support/built-kube.js'
-import { certificateFor } from '../../support/certificates.js'
+import { build, never, ok, rawNode, startPlain } from '../../../testkit/kube/built-kube.js'
+import { certificateFor } from '../../../testkit/certificates.js'
 import {
   answer,
   refusal,
   startScripted,
   type ScriptedServer,
   type Step,
-} from '../../support/scripted-server.js'
+} from '../../../testkit/http/scripted-server.js'
 
 t.test('20 calls, one connection', async t => {
   const { server, api } = await startPlain(t, ...Array.from({ length: 20 }, () => ok))

@@ -2,7 +2,7 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import t from 'tap'
 import { makeOwnAddresses } from '../../../agent/adapters/own-addresses.js'
-import { FakeClock } from '../../support/fake-clock.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
 
 t.test('which addresses end on the own machine', async t => {
   const clock = new FakeClock()

@@ -14,7 +14,7 @@ import { systemClock, withTimeout, type Clock } from '../../../core/clock.js'
 import type { HttpGet, HttpRequest } from '../../../core/dial.js'
 import { parseNodeName } from '../../../core/ids.js'
 import { makePlugins, parsePluginSpec } from '../../../plugins/registry.js'
-import { certificateFor, type ServerCertificate } from '../../support/certificates.js'
+import { certificateFor, type ServerCertificate } from '../../../testkit/certificates.js'
 
 const never = (): AbortSignal => new AbortController().signal
 

@@ -6,16 +6,10 @@ import type { RoundOutcome, VoidRound } from '../../../agent/check/watch.js'
 import type { CheckOptions } from '../../../agent/options/agent-options.js'
 import type { Target } from '../../../core/check.js'
 import { parseNodeName } from '../../../core/ids.js'
-import { FakeClock } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
-import {
-  answer,
-  refusal,
-  ScriptedPlugin,
-  trouble,
-  type Scene,
-} from '../../support/scripted-plugin.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { answer, refusal, ScriptedPlugin, trouble, type Scene } from '../scripted-plugin.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const OPTIONS: CheckOptions = {
   checkPeriodMs: 10_000,

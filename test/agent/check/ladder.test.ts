@@ -12,14 +12,8 @@ import {
 import { Round, type RoundEnd } from '../../../agent/check/round.js'
 import type { CheckPlugin } from '../../../core/check.js'
 import { parseNodeName } from '../../../core/ids.js'
-import { FakeClock, settle } from '../../support/fake-clock.js'
-import {
-  answer,
-  refusal,
-  ScriptedPlugin,
-  trouble,
-  type Scene,
-} from '../../support/scripted-plugin.js'
+import { FakeClock, settle } from '../../../testkit/fake-clock.js'
+import { answer, refusal, ScriptedPlugin, trouble, type Scene } from '../scripted-plugin.js'
 
 const target = { name: parseNodeName('b'), address: '10.0.0.2' }
 

@@ -4,16 +4,10 @@ import { makeChecker, type Checker } from '../../../agent/check/checker.js'
 import { resolveAgentOptions } from '../../../agent/options/resolve.js'
 import { parseNodeName } from '../../../core/ids.js'
 import { unusable } from '../../../plugins/outcome.js'
-import { FakeClock } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
-import {
-  answer,
-  refusal,
-  ScriptedPlugin,
-  trouble,
-  type Scene,
-} from '../../support/scripted-plugin.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { answer, refusal, ScriptedPlugin, trouble, type Scene } from '../scripted-plugin.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const { options } = resolveAgentOptions({ flags: [{ name: 'node-name', text: 'n0' }], env: {} })
 const n1 = parseNodeName('n1')

@@ -3,8 +3,8 @@
 import t from 'tap'
 import { makeSelfReport } from '../../../agent/check/self-report.js'
 import type { HttpRequest } from '../../../core/dial.js'
-import { FakeClock, settle } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
+import { FakeClock, settle } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
 
 type Scene = number | string
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { violations, type Schema } from '../../support/json-schema.js'
-import { World } from '../../support/world.js'
+import { violations, type Schema } from '../../../testkit/json-schema.js'
+import { World } from '../../../testkit/zone/world.js'
 
 const root = join(import.meta.dirname, '..', '..', '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -12,11 +12,11 @@ import { KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
 import { parseNodeName, parseZoneName } from '../../../core/ids.js'
 import { makeRoster, type Roster } from '../../../core/roster.js'
 import type { NodeEvent } from '../../../agent/ports/kube-api.js'
-import { FakeClock } from '../../support/fake-clock.js'
-import { FakeCluster } from '../../support/fake-cluster.js'
-import { nodeView } from '../../support/fake-watches.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { FakeCluster } from '../../../testkit/zone/fake-cluster.js'
+import { nodeView } from '../fake-watches.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const rosterOf = (zone: string, ...indices: readonly number[]): Roster =>
   makeRoster(

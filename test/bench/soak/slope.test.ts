@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { median, slopeOf, student } from '../../../bench/soak/slope.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 t.test("Student's t as in the tables, within 1 %", t => {
   const rows: readonly (readonly [number, number])[] = [

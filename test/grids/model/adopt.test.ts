@@ -8,8 +8,8 @@ import {
   serviceGrid,
   sites,
   statefulSetGrid,
-} from '../../support/grid-objects.js'
-import { applied, type Since } from '../../support/live-objects.js'
+} from '../../../testkit/kube/grid-objects.js'
+import { applied, type Since } from '../live-objects.js'
 
 const plan = planOne(deploymentGrid('web'), sites('north', 'south'))
 const [north, south] = [plan.children[0]!, plan.children[1]!]

@@ -12,8 +12,8 @@ import {
   sites,
   statefulSetGrid,
   template,
-} from '../../support/grid-objects.js'
-import { applied, ownFields } from '../../support/live-objects.js'
+} from '../../../testkit/kube/grid-objects.js'
+import { applied, ownFields } from '../live-objects.js'
 
 const MANAGER = 'edge-health-grids'
 const childOf = (raw: Parameters<typeof planOne>[0]) => planOne(raw, sites('north')).children[0]!
@@ -327,7 +327,7 @@ interface Recorded {
 }
 /** What kube-apiserver 1.36.3 answered when these were applied: its defaults, its forms, its account of fields. */
 const recorded = JSON.parse(
-  readFileSync(join(import.meta.dirname, '..', '..', 'support', 'applied-by-1.36.3.json'), 'utf8'),
+  readFileSync(join(import.meta.dirname, 'applied-by-1.36.3.json'), 'utf8'),
 ) as readonly Recorded[]
 
 t.test('what a real apiserver makes of an apply does not drift', t => {

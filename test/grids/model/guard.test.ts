@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { guardUnits, holdToken, type GuardQuestion } from '../../../grids/model/guard.js'
-import fc from '../../support/properties.js'
+import fc from '../../../testkit/properties.js'
 
 const GRACE = 300_000
 const NOW = 1_000_000_000

@@ -10,7 +10,7 @@ import {
 } from '../../../grids/model/name.js'
 import { parseGrid } from '../../../grids/model/parse.js'
 import { planGrids } from '../../../grids/model/plan.js'
-import { deploymentGrid, namesOf, parseAll, sites } from '../../support/grid-objects.js'
+import { deploymentGrid, namesOf, parseAll, sites } from '../../../testkit/kube/grid-objects.js'
 
 const wish = (kind: ChildKind, grid: string, suffix: string) => ({
   kind,

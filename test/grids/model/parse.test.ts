@@ -8,7 +8,7 @@ import {
   serviceGrid,
   statefulSetGrid,
   template,
-} from '../../support/grid-objects.js'
+} from '../../../testkit/kube/grid-objects.js'
 
 const refusal = (raw: unknown): string => {
   try {

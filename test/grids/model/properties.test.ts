@@ -8,8 +8,8 @@ import {
   serviceGrid,
   statefulSetGrid,
   template,
-} from '../../support/grid-objects.js'
-import fc from '../../support/properties.js'
+} from '../../../testkit/kube/grid-objects.js'
+import fc from '../../../testkit/properties.js'
 
 /** Compared with copies, which have the usual prototype. */
 const PLAIN = { noNullPrototype: true } as const

@@ -13,7 +13,7 @@ import {
   sites,
   statefulSetGrid,
   template,
-} from '../../support/grid-objects.js'
+} from '../../../testkit/kube/grid-objects.js'
 
 const objectsOf = (...args: Parameters<typeof planOne>) =>
   planOne(...args).children.map(({ object }) => object)

@@ -16,8 +16,8 @@ import {
   serviceGrid,
   sites,
   statefulSetGrid,
-} from '../../support/grid-objects.js'
-import { applied } from '../../support/live-objects.js'
+} from '../../../testkit/kube/grid-objects.js'
+import { applied } from '../live-objects.js'
 
 const AT = '2026-02-01T00:00:00Z'
 const LATER = '2026-02-02T00:00:00Z'

@@ -19,8 +19,8 @@ import {
   sites,
   statefulSetGrid,
   template,
-} from '../../support/grid-objects.js'
-import { applied } from '../../support/live-objects.js'
+} from '../../../testkit/kube/grid-objects.js'
+import { applied } from '../live-objects.js'
 
 const SITES = sites('north', 'south')
 /** What a grid made is there; how must it change when the grid has become `after`? */

@@ -4,8 +4,8 @@ import type { Json } from '../../../grids/model/grid.js'
 import { applyJsonPatch } from '../../../core/json-patch.js'
 import { parseLiveChild } from '../../../grids/model/live.js'
 import { takeoverPatch } from '../../../grids/model/takeover.js'
-import { deploymentGrid, planOne, sites } from '../../support/grid-objects.js'
-import { applied } from '../../support/live-objects.js'
+import { deploymentGrid, planOne, sites } from '../../../testkit/kube/grid-objects.js'
+import { applied } from '../live-objects.js'
 
 const child = planOne(deploymentGrid('web'), sites('north')).children[0]!
 const theirs = { manager: 'application-grid-controller', operation: 'Update' }

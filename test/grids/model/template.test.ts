@@ -3,7 +3,7 @@ import t from 'tap'
 import type { WorkloadGrid } from '../../../grids/model/grid.js'
 import { parseGrid } from '../../../grids/model/parse.js'
 import { templateOf } from '../../../grids/model/template.js'
-import { deploymentGrid, template } from '../../support/grid-objects.js'
+import { deploymentGrid, template } from '../../../testkit/kube/grid-objects.js'
 
 const grid = (spec: Record<string, unknown>): WorkloadGrid =>
   parseGrid(deploymentGrid('web', spec)) as WorkloadGrid

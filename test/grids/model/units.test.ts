@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { UnitSource } from '../../../grids/model/grid.js'
 import { nodeLabelOf, unitsOf } from '../../../grids/model/units.js'
-import fc from '../../support/properties.js'
+import fc from '../../../testkit/properties.js'
 
 const SITE: UnitSource = { by: 'label-value', key: 'site' }
 const ALL: UnitSource = { by: 'node-unit', names: undefined }

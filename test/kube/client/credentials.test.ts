@@ -5,13 +5,13 @@ import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
 import { CredentialsError } from '../../../core/errors.js'
 import type { KubeApi } from '../../../agent/ports/kube-api.js'
-import { build, never, ok } from '../../support/built-kube.js'
+import { build, never, ok } from '../../../testkit/kube/built-kube.js'
 import {
   refusal,
   startScripted,
   type ScriptedServer,
   type Step,
-} from '../../support/scripted-server.js'
+} from '../../../testkit/http/scripted-server.js'
 
 interface Pair {
   readonly cert: string

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { parseExactJson } from '../../../kube/client/exact-json.js'
-import fc from '../../support/properties.js'
+import fc from '../../../testkit/properties.js'
 
 t.test('FW17: whole numbers that JavaScript would round come as text', t => {
   const rows: [text: string, want: unknown][] = [

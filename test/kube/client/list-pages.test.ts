@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { rawNode, startPlain } from '../../support/built-kube.js'
-import { settle } from '../../support/fake-clock.js'
-import { answer, refusal, type Step } from '../../support/scripted-server.js'
+import { rawNode, startPlain } from '../../../testkit/kube/built-kube.js'
+import { settle } from '../../../testkit/fake-clock.js'
+import { answer, refusal, type Step } from '../../../testkit/http/scripted-server.js'
 
 t.test(
   'FW11: a page that flows may take as long as it likes; one that is silent may not',

@@ -4,10 +4,10 @@ import type { NodeView } from '../../../core/node.js'
 import type { Watching, WatchSink } from '../../../kube/client/watching.js'
 import { makeKubeApi } from '../../../agent/adapters/kube-api.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
-import { FakeClock, settle } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { answer, refusal, startScripted, type Step } from '../../support/scripted-server.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { FakeClock, settle } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { answer, refusal, startScripted, type Step } from '../../../testkit/http/scripted-server.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const node = (name: string, version = '1'): Record<string, unknown> => ({
   metadata: { name, uid: `uid-${name}`, resourceVersion: version },

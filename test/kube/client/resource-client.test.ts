@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the client sends for each verb, and what it makes of an answer. What a server does with it: support/client-scenes.
+// What the client sends for each verb, and what it makes of an answer. What a server does with it: testkit/kube/client-scenes.
 import t, { type Test } from 'tap'
 import { InvalidInputError, KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
@@ -14,12 +14,12 @@ import {
   statusOf,
   type ResourceType,
 } from '../../../kube/client/resource.js'
-import { testApi } from '../../support/api-client.js'
-import { playScene, sceneNames } from '../../support/client-scenes.js'
-import { FakeClock, settle } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { answer, refusal, startScripted, type Step } from '../../support/scripted-server.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { testApi } from '../../../testkit/kube/api-client.js'
+import { playScene, sceneNames } from '../../../testkit/kube/client-scenes.js'
+import { FakeClock, settle } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { answer, refusal, startScripted, type Step } from '../../../testkit/http/scripted-server.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const never = new AbortController().signal
 const DEPLOYMENTS = { group: 'apps', version: 'v1', resource: 'deployments' } as const

@@ -9,7 +9,7 @@ import {
   parseWatchOptions,
 } from '../../../kube/server/list-options.js'
 import { Refusal } from '../../../kube/server/status.js'
-import fc from '../../support/properties.js'
+import fc from '../../../testkit/properties.js'
 
 /** `status message` of the refusal that some work ends in; undefined when it does not. */
 const refusal = (work: () => unknown): string | undefined => {

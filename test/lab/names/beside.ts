@@ -3,7 +3,7 @@
 // has one of the two, moves alone, and either DaemonSet can go without the other.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { shellBlocks } from '../../support/move.js'
+import { shellBlocks } from '../../../testkit/deploy/move.js'
 import { Installed, writeKustomization } from './installed.js'
 import type { MoveParts } from './move.js'
 import { runLines } from './shell.js'
@@ -18,7 +18,7 @@ export const runBeside = async ({ plane, cluster, claims, signal }: MoveParts): 
     new Installed(plane, ['-k', writeKustomization(dir, components, name)], 'edge-health-agent')
   const superedge = new Installed(
     plane,
-    ['-f', 'test/support/superedge-objects.yaml'],
+    ['-f', 'testkit/deploy/superedge-objects.yaml'],
     'edge-health',
   )
   const operations = readFileSync('docs/operations.md', 'utf8')

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import type { ControlPlane } from '../control-plane/control-plane.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 
 /** What an object was when it was looked at: `DaemonSet/edge-health-agent` → uid and version. */
 export type Seen = Readonly<Record<string, string>>

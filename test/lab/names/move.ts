@@ -3,9 +3,9 @@
 // apiserver and the real controllers of DaemonSets and of what is left behind.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readManifests } from '../../support/manifests.js'
-import { earlierObjects, moveScripts } from '../../support/move.js'
-import type { ControlPlane } from '../control-plane/control-plane.js'
+import { readManifests } from '../../../testkit/deploy/manifests.js'
+import { earlierObjects, moveScripts } from '../../../testkit/deploy/move.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import type { Claims } from './claims.js'
 import { writeKustomization } from './installed.js'
 import { runLines } from './shell.js'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the names of our objects keep them apart from SuperEdge's, and the move from those of earlier versions.
-import type { ControlPlane } from '../control-plane/control-plane.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { runBeside } from './beside.js'
 import { Claims } from './claims.js'
 import { runMove } from './move.js'

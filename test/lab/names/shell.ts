@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { dirname, join } from 'node:path'
-import type { ControlPlane } from '../control-plane/control-plane.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { command } from '../shell.js'
 
 /** Run lines of the documentation as an operator would, in a folder; but nobody waits a minute for a node that is cut off. */

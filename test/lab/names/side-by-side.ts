@@ -2,9 +2,9 @@
 // SuperEdge's objects and ours in one namespace of a real apiserver: neither changes the other, and either can go.
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { readManifests } from '../../support/manifests.js'
-import { earlierObjects } from '../../support/move.js'
-import type { ControlPlane } from '../control-plane/control-plane.js'
+import { readManifests } from '../../../testkit/deploy/manifests.js'
+import { earlierObjects } from '../../../testkit/deploy/move.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import type { Claims } from './claims.js'
 import { Installed, writeKustomization } from './installed.js'
 
@@ -36,7 +36,7 @@ const untouched = async (
 }
 
 export const runSideBySide = async (plane: ControlPlane, claims: Claims): Promise<void> => {
-  const file = 'test/support/superedge-objects.yaml'
+  const file = 'testkit/deploy/superedge-objects.yaml'
   const superedge = new Installed(plane, ['-f', file], 'edge-health')
   const folder = join(plane.dir, 'names')
   const mine = (components: readonly string[]): Installed =>

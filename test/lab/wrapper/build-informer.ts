@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { MissingError } from '../control-plane/go-build.js'
+import { MissingError } from '../../../testkit/control-plane/go-build.js'
 
 const SOURCE = 'test/lab/informer'
 

@@ -4,13 +4,13 @@
 import { join } from 'node:path'
 import { systemClock, sleep } from '../../../core/clock.js'
 import type { Child } from '../../../sandbox/child.js'
-import { seededRandom } from '../../support/seeded-random.js'
-import type { ControlPlane } from '../control-plane/control-plane.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { RESOURCES, turnOf, type Turns, Walk } from './changes.js'
 import { differences, expectedOf, type Truth } from './expected.js'
 import { type Digest, type Dump, Informer, type InformerOptions } from './informer.js'
-import { StandInAgent } from '../../support/stand-in-agent.js'
-import { startWrapper } from '../../support/wrapper-process.js'
+import { FakeAgent } from '../../../testkit/zone/fake-agent.js'
+import { startWrapper } from '../../../testkit/wrapper-process.js'
 
 const CHANGES = 5_000
 const CHECK_EVERY = 500
@@ -49,7 +49,7 @@ const digestsOf = (digest: Digest): string => RESOURCES.map(name => digest[name]
 class Judgement {
   readonly #parts: InformerParts
   readonly #walk: Walk
-  readonly #agent = new StandInAgent()
+  readonly #agent = new FakeAgent()
   readonly #known = new Set(Array.from({ length: 14 }, (_, i) => `n-${i}`))
   readonly #direct: Informer[] = []
   readonly #wrapped: Informer[] = []

@@ -5,9 +5,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Json } from '../../../sandbox/api-client.js'
 import { systemClock, sleep } from '../../../core/clock.js'
-import type { ControlPlane } from '../control-plane/control-plane.js'
-import { StandInAgent } from '../../support/stand-in-agent.js'
-import { startWrapper } from '../../support/wrapper-process.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+import { FakeAgent } from '../../../testkit/zone/fake-agent.js'
+import { startWrapper } from '../../../testkit/wrapper-process.js'
 
 const PORT = 51006
 
@@ -309,7 +309,7 @@ const judge = async (
 /** @returns whether both sides said the same to every command. */
 export const runKubectl = async (parts: KubectlParts): Promise<boolean> => {
   const { plane, say, script, signal } = parts
-  const agent = new StandInAgent()
+  const agent = new FakeAgent()
   const localInfo = await agent.start()
   agent.tell(new Map([0, 1].map(i => [`n-${i}`, true])))
   await prepare(plane)

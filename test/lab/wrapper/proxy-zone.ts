@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // kube-proxy on the nodes of a lab, a Service for it to serve, and what became of the connections.
 import type { Ended } from '../../../sandbox/child.js'
-import { API_PORT, type ControlPlane } from '../control-plane/control-plane.js'
-import { kubeconfig } from '../control-plane/kubeconfig.js'
+import { API_PORT, type ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import type { LabNode } from '../lab-node.js'
 import { CLOUD_HUB, watchAddress } from '../places.js'
-import { wrapperArgs } from '../../support/wrapper-process.js'
+import { wrapperArgs } from '../../../testkit/wrapper-process.js'
 import type { Load } from './load.js'
 import { type ProxyPlan, ProxyNode, type ProxySettings, WRAPPER_FILE } from './proxy-node.js'
 

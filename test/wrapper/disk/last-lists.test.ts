@@ -11,10 +11,10 @@ import {
   type SavedItem,
   type SavedItems,
 } from '../../../wrapper/disk/list-file.js'
-import { FakeClock } from '../../support/fake-clock.js'
-import fc from '../../support/properties.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import fc from '../../../testkit/properties.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const item = (key: string, version = '1', size = 10): SavedItem => ({
   key,

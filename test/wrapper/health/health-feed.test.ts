@@ -3,9 +3,9 @@ import t, { type Test } from 'tap'
 import type { AgentAnswer } from '../../../wrapper/health/agent-client.js'
 import { noHealth, type HealthFeed } from '../../../wrapper/health/feed.js'
 import { makeHealthFeed } from '../../../wrapper/health/health-feed.js'
-import { FakeClock, settle } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { FakeClock, settle } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 /** An answer that the test goes on with. */
 class OpenAnswer {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { EventReader } from '../../../wrapper/health/event-reader.js'
 import { KnownHealth } from '../../../wrapper/health/known-health.js'
 import { parseLocalInfo } from '../../../wrapper/health/local-info.js'
-import fc from '../../support/properties.js'
+import fc from '../../../testkit/properties.js'
 
 t.test('both dialects are read, as Go reads them', t => {
   const time = '"0001-01-01T00:00:00Z"'

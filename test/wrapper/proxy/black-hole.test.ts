@@ -2,10 +2,10 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { makeTls } from '../../../kube/client/tls-material.js'
-import { certificateFor } from '../../support/certificates.js'
-import { FakeClock } from '../../support/fake-clock.js'
-import { call, scripted, startProxy, type Got } from '../../support/proxy-bed.js'
-import { answer, type ScriptedServer } from '../../support/scripted-server.js'
+import { certificateFor } from '../../../testkit/certificates.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { call, scripted, startProxy, type Got } from '../proxy-bed.js'
+import { answer, type ScriptedServer } from '../../../testkit/http/scripted-server.js'
 
 /** A way to a TLS server that can be cut as a dead link is: connections stay, and nothing arrives. */
 const startWay = async (t: Test, api: ScriptedServer) => {

@@ -6,12 +6,12 @@ import { systemClock } from '../../../core/clock.js'
 import { systemRandom } from '../../../core/random.js'
 import { openForClients } from '../../../wrapper/listeners.js'
 import { Proxy } from '../../../wrapper/proxy/proxy.js'
-import { certificateFor } from '../../support/certificates.js'
-import { call, readText, roadTo, scripted, startProxy, until } from '../../support/proxy-bed.js'
-import { sendRaw } from '../../support/raw-http.js'
-import { FakeClock } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { answer } from '../../support/scripted-server.js'
+import { certificateFor } from '../../../testkit/certificates.js'
+import { call, readText, roadTo, scripted, startProxy, until } from '../proxy-bed.js'
+import { sendRaw } from '../../../testkit/http/raw-http.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { answer } from '../../../testkit/http/scripted-server.js'
 
 /** An upstream that writes down each byte and answers each request that ends in `last`. */
 const startRecorder = async (t: Test) => {

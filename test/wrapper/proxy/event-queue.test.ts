@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { EventQueue, type QueuedEvent, type SentEvent } from '../../../wrapper/proxy/event-queue.js'
-import { FakeClock, settle } from '../../support/fake-clock.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { seededRandom } from '../../support/seeded-random.js'
+import { FakeClock, settle } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const event = (name: string, size = 10): QueuedEvent => ({
   url: '/e',

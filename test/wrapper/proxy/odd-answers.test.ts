@@ -2,8 +2,8 @@
 // Answers as no apiserver gives them, and connections that end anywhere: everybody is told something, nobody is kept.
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { roadTo, startProxy, until } from '../../support/proxy-bed.js'
-import { sendRaw } from '../../support/raw-http.js'
+import { roadTo, startProxy, until } from '../proxy-bed.js'
+import { sendRaw } from '../../../testkit/http/raw-http.js'
 
 /** An apiserver that answers each request with the same bytes. */
 const startRaw = async (t: Test, answer: string, thenEnds: boolean) => {

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../../core/clock.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
-import { certificateFor } from '../../support/certificates.js'
+import { certificateFor } from '../../../testkit/certificates.js'
 import {
   call,
   openCall,
@@ -17,9 +17,9 @@ import {
   startProxy,
   until,
   type Got,
-} from '../../support/proxy-bed.js'
-import { recordingLog } from '../../support/recording-log.js'
-import { answer, type ScriptedServer } from '../../support/scripted-server.js'
+} from '../proxy-bed.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { answer, type ScriptedServer } from '../../../testkit/http/scripted-server.js'
 
 t.test("no credential of ours is lent: who comes without one is nobody's", async t => {
   const { key, cert } = await certificateFor('127.0.0.1')

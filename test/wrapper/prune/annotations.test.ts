@@ -10,7 +10,7 @@ import { localRewrite } from '../../../wrapper/wire/local-rewrite.js'
 import { readMeta } from '../../../wrapper/wire/meta.js'
 import { readSlice } from '../../../wrapper/wire/slice.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
-import fc from '../../support/properties.js'
+import fc from '../../../testkit/properties.js'
 
 t.test('topologyKeys that are good', t => {
   const rows: [why: string, text: string | undefined, keys: readonly string[]][] = [

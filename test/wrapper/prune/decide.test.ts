@@ -10,7 +10,7 @@ import {
   makeSurroundings,
   type Place,
   type World,
-} from '../../support/wrapper-objects.js'
+} from '../wrapper-objects.js'
 
 /** What decide says of each place, `kept` for short where it needs no other word. */
 const fatesOf = (

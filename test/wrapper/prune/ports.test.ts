@@ -5,8 +5,8 @@ import { outsideTopology } from '../../../wrapper/prune/topology.js'
 import { readEndpoints } from '../../../wrapper/wire/endpoints.js'
 import { fromJson } from '../../../wrapper/wire/from-json.js'
 import { readSlice } from '../../../wrapper/wire/slice.js'
-import fc from '../../support/properties.js'
-import { makeSlice, makeSurroundings, type World } from '../../support/wrapper-objects.js'
+import fc from '../../../testkit/properties.js'
+import { makeSlice, makeSurroundings, type World } from '../wrapper-objects.js'
 
 type Part = readonly [places: readonly string[], ports: readonly string[]]
 

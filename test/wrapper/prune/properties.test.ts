@@ -7,8 +7,8 @@ import { pruneEndpoints, readEndpoints } from '../../../wrapper/wire/endpoints.j
 import { fromJson } from '../../../wrapper/wire/from-json.js'
 import { pruneSlice, readSlice } from '../../../wrapper/wire/slice.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
-import fc from '../../support/properties.js'
-import { makeSlice, makeSurroundings, type World } from '../../support/wrapper-objects.js'
+import fc from '../../../testkit/properties.js'
+import { makeSlice, makeSurroundings, type World } from '../wrapper-objects.js'
 
 const NODES = ['here', 'n1', 'n2', 'n3', 'n4'] as const
 const KEYS = ['zone', 'rack', '*'] as const

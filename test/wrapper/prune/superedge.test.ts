@@ -9,7 +9,7 @@ import { readService } from '../../../wrapper/wire/service.js'
 import { pruneSlice, readSlice } from '../../../wrapper/wire/slice.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
 import { asV1beta1 } from '../../../wrapper/wire/v1beta1.js'
-import { makeEndpoints, makeSlice, makeSurroundings } from '../../support/wrapper-objects.js'
+import { makeEndpoints, makeSlice, makeSurroundings } from '../wrapper-objects.js'
 
 const PLACES = ['.1@hostname', '.2@node-1', '.3@node-2'] as const
 const REGION = { topologyKeys: '["region"]' }

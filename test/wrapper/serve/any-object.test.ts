@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever an object holds: it is served, or its watcher alone is told that it cannot be.
 import t from 'tap'
-import fc from '../../support/properties.js'
-import { realBodies } from '../../support/real-bodies.js'
-import { node, PROTOBUF, service, startReads } from '../../support/wrapper-world.js'
+import fc from '../../../testkit/properties.js'
+import { realBodies } from '../real-bodies.js'
+import { node, PROTOBUF, service, startReads } from '../wrapper-world.js'
 import { RESOURCES, ROWS, type Resource } from '../../../wrapper/store/resources.js'
 import { itemOf } from '../../../wrapper/upstream/item-codec.js'
 import { openEnvelope } from '../../../wrapper/wire/envelope.js'

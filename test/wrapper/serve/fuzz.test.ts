@@ -3,16 +3,8 @@
 import type { IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import fc from '../../support/properties.js'
-import {
-  node,
-  opened,
-  openedList,
-  PROTOBUF,
-  service,
-  slice,
-  startReads,
-} from '../../support/wrapper-world.js'
+import fc from '../../../testkit/properties.js'
+import { node, opened, openedList, PROTOBUF, service, slice, startReads } from '../wrapper-world.js'
 import { encodeToken } from '../../../kube/server/continue-token.js'
 import { RESOURCES } from '../../../wrapper/store/resources.js'
 import { openEnvelope } from '../../../wrapper/wire/envelope.js'

@@ -16,8 +16,8 @@ import { openEnvelope } from '../../../wrapper/wire/envelope.js'
 import { FrameReader } from '../../../wrapper/wire/frames.js'
 import { readMeta, withVersion } from '../../../wrapper/wire/meta.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
-import { seededRandom } from '../../support/seeded-random.js'
-import { makeStore, node, service, slice, type Thing } from '../../support/wrapper-world.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
+import { makeStore, node, service, slice, type Thing } from '../wrapper-world.js'
 
 const CHANGES = 20_000
 const BATCH = 40

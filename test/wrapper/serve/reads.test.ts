@@ -11,7 +11,7 @@ import {
   slice,
   startReads,
   type Thing,
-} from '../../support/wrapper-world.js'
+} from '../wrapper-world.js'
 
 const NODES = '/api/v1/nodes'
 const SERVICES = '/api/v1/services'

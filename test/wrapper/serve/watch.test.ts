@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import {
-  node,
-  PROTOBUF,
-  service,
-  slice,
-  startReads,
-  type Thing,
-} from '../../support/wrapper-world.js'
+import { node, PROTOBUF, service, slice, startReads, type Thing } from '../wrapper-world.js'
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices'
 const STREAM = `${PROTOBUF};stream=watch`

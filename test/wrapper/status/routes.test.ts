@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { statusRoutes, type WrapperViews } from '../../../wrapper/status/routes.js'
 import type { ServiceView, WrapperStatusView } from '../../../wrapper/status/status-view.js'
-import { recordingLog } from '../../support/recording-log.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
 
 const view: WrapperStatusView = {
   ...{

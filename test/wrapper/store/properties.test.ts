@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import fc from '../../support/properties.js'
-import { makeStore, node, service, slice, type Thing } from '../../support/wrapper-world.js'
+import fc from '../../../testkit/properties.js'
+import { makeStore, node, service, slice, type Thing } from '../wrapper-world.js'
 import { Reader, Sights, type Selection } from '../../../wrapper/store/reader.js'
 import { servedBytes, type Stored } from '../../../wrapper/store/stored.js'
 import { RESOURCES, type Resource } from '../../../wrapper/store/resources.js'

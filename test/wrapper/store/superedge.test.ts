@@ -6,7 +6,7 @@ import { Reader, Sights } from '../../../wrapper/store/reader.js'
 import { ROWS, type Resource } from '../../../wrapper/store/resources.js'
 import { servedBytes } from '../../../wrapper/store/stored.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
-import { makeStore, node, service, slice, type Thing } from '../../support/wrapper-world.js'
+import { makeStore, node, service, slice, type Thing } from '../wrapper-world.js'
 
 type World = ReturnType<typeof makeStore>
 

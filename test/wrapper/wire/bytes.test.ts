@@ -3,7 +3,7 @@ import t from 'tap'
 import { cut, Fields } from '../../../wrapper/wire/fields.js'
 import { Sink, varintSize } from '../../../wrapper/wire/sink.js'
 import { WireError } from '../../../wrapper/wire/wire-error.js'
-import fc from '../../support/properties.js'
+import fc from '../../../testkit/properties.js'
 
 const hex = (text: string): Uint8Array => Buffer.from(text.replaceAll(' ', ''), 'hex')
 const isWireError = { name: 'WireError', code: 'MALFORMED_WIRE' }

@@ -21,8 +21,8 @@ import { pruneSlice, readSlice } from '../../../wrapper/wire/slice.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
 import { asV1beta1 } from '../../../wrapper/wire/v1beta1.js'
 import { WireError } from '../../../wrapper/wire/wire-error.js'
-import fc from '../../support/properties.js'
-import { realBodies } from '../../support/real-bodies.js'
+import fc from '../../../testkit/properties.js'
+import { realBodies } from '../real-bodies.js'
 
 const SHAPES: readonly Shape[] = [
   'Node',

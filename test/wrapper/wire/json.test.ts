@@ -6,7 +6,7 @@ import { fromJson } from '../../../wrapper/wire/from-json.js'
 import { JsonSink } from '../../../wrapper/wire/json-sink.js'
 import type { Shape } from '../../../wrapper/wire/schema.js'
 import { toJson, writeJson } from '../../../wrapper/wire/to-json.js'
-import { realBodies as real } from '../../support/real-bodies.js'
+import { realBodies as real } from '../real-bodies.js'
 
 for (const { name, json, protobuf } of real.bodies) {
   t.test(`${real.from}: ${name}`, t => {

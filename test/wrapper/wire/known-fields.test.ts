@@ -5,7 +5,7 @@ import type { Kind } from '../../../wrapper/wire/kinds.js'
 import { openEnvelope, splitList } from '../../../wrapper/wire/envelope.js'
 import { hasOnlyKnownFields } from '../../../wrapper/wire/known-fields.js'
 import { Sink } from '../../../wrapper/wire/sink.js'
-import { realBodies } from '../../support/real-bodies.js'
+import { realBodies } from '../real-bodies.js'
 
 t.test('an object is told whole unless a newer apiserver says more, at any depth', t => {
   const slice = {

@@ -13,8 +13,8 @@ import { Sink } from '../../../wrapper/wire/sink.js'
 import { readSlice } from '../../../wrapper/wire/slice.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
 import { asV1beta1 } from '../../../wrapper/wire/v1beta1.js'
-import fc from '../../support/properties.js'
-import { realBodies } from '../../support/real-bodies.js'
+import fc from '../../../testkit/properties.js'
+import { realBodies } from '../real-bodies.js'
 
 const isWireError = { name: 'WireError', code: 'MALFORMED_WIRE' }
 const real = (name: string): { readonly raw: Uint8Array; readonly json: JsonMap } => {

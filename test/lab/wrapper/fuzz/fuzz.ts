@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { sleep, systemClock } from '../../../../core/clock.js'
 import type { Json } from '../../../../sandbox/api-client.js'
 import type { Child } from '../../../../sandbox/child.js'
-import { seededRandom } from '../../../support/seeded-random.js'
-import { StandInAgent } from '../../../support/stand-in-agent.js'
-import { startWrapper } from '../../../support/wrapper-process.js'
-import type { ControlPlane } from '../../control-plane/control-plane.js'
+import { seededRandom } from '../../../../testkit/seeded-random.js'
+import { FakeAgent } from '../../../../testkit/zone/fake-agent.js'
+import { startWrapper } from '../../../../testkit/wrapper-process.js'
+import type { ControlPlane } from '../../../../testkit/control-plane/control-plane.js'
 import { differences, expectedOf } from '../expected.js'
 import { ALLOWED, compare, type Allowed, type Compared } from './compare.js'
 import { FaultList } from './fault-list.js'
@@ -42,7 +42,7 @@ const isRead = ({ method }: RawCall): boolean => /^(GET|HEAD|OPTIONS)$/.test(met
 
 class Fuzz {
   readonly #parts: FuzzParts
-  readonly #agent = new StandInAgent()
+  readonly #agent = new FakeAgent()
   readonly #dead = new Set<string>()
   readonly #counts = new Map<string, number>()
   readonly #statuses = new Map<number, number>()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, systemClock } from '../../../../core/clock.js'
-import type { ControlPlane } from '../../control-plane/control-plane.js'
+import type { ControlPlane } from '../../../../testkit/control-plane/control-plane.js'
 import { compare } from './compare.js'
 import { KINDS } from './objects.js'
 import { callRaw, type Door, type RawAnswer, type RawCall } from './raw-call.js'

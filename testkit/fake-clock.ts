@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../../core/clock.js'
+import type { Clock } from '../core/clock.js'
 
 interface Timer {
   readonly at: number

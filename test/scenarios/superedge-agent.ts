@@ -3,7 +3,7 @@ import { encodeResult, openResult, answerTo } from '../../agent/commun/superedge
 import { makeKeyRing, type KeyRing } from '../../agent/commun/key-ring.js'
 import type { Dialect } from '../../agent/commun/peer-state.js'
 import { sleep, type Clock } from '../../core/clock.js'
-import type { MemoryNetwork } from './memory-network.js'
+import type { MemoryNetwork } from '../../testkit/zone/memory-network.js'
 
 const PERIOD_MS = 10_000
 const TIMEOUT_MS = 3_000

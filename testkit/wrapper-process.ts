@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { get } from 'node:http'
-import { systemClock, sleep } from '../../core/clock.js'
-import { Child } from '../../sandbox/child.js'
+import { systemClock, sleep } from '../core/clock.js'
+import { Child } from '../sandbox/child.js'
 
 export interface WrapperOptions {
   /** The bundle. */

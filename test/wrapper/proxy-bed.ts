@@ -6,8 +6,8 @@ import { systemClock } from '../../core/clock.js'
 import { systemRandom } from '../../core/random.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { Proxy, type ProxySeams } from '../../wrapper/proxy/proxy.js'
-import { recordingLog } from './recording-log.js'
-import { startScripted } from './scripted-server.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { startScripted } from '../../testkit/http/scripted-server.js'
 
 /** A proxy that listens. */
 export interface Bed {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words that conformance rows are written in.
-import type { Step } from './conformance.js'
+import type { Step } from '../../testkit/kube/conformance.js'
 
 export const NODES = '/api/v1/nodes'
 export const MAPS = '/api/v1/namespaces/default/configmaps'

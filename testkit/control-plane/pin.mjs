@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the go.mod and go.sum from which the lab builds one version of Kubernetes, into the folder of its minor:
-//   node test/lab/control-plane/pin.mjs 1.36.3
+//   node testkit/control-plane/pin.mjs 1.36.3
 // Kubernetes names its own libraries by folders of its source tree; here each is the published module of the same
 // release. The versions of everything else are those that Kubernetes itself was released with.
 import { execFileSync } from 'node:child_process'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../../core/clock.js'
+import type { Clock } from '../core/clock.js'
 
 /** The wall clock of one machine: it may be wrong, and it may be set at any time. */
 export interface WallClock {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { runProgram, type Parts } from '../../cli/program.js'
-import { systemClock } from '../../core/clock.js'
+import { runProgram, type Parts } from '../cli/program.js'
+import { systemClock } from '../core/clock.js'
 import type { FakeClock } from './fake-clock.js'
 
 /** What a command line left behind. */

@@ -4,10 +4,10 @@ import type { EngineOptions } from '../../agent/commun/exchange.js'
 import { makeKeyRing, type KeyRing } from '../../agent/commun/key-ring.js'
 import { parseNodeName, parseZoneName, type NodeName } from '../../core/ids.js'
 import { makeRoster, type Member, type Roster } from '../../core/roster.js'
-import { FakeClock } from './fake-clock.js'
+import { FakeClock } from '../fake-clock.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
-import { recordingLog } from './recording-log.js'
-import { seededRandom } from './seeded-random.js'
+import { recordingLog } from '../recording-log.js'
+import { seededRandom } from '../seeded-random.js'
 
 /** The default profile. */
 export const exchangeOptions: EngineOptions = {

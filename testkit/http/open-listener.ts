@@ -4,7 +4,7 @@ import { silentLog, type Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import { listen, type Listener, type Listening, type ListenLimits } from '../../net/listen.js'
 import type { Sources } from '../../net/sources.js'
-import { seededRandom } from './seeded-random.js'
+import { seededRandom } from '../seeded-random.js'
 
 /** Limits that a test does not meet unless it asks for smaller ones. */
 export const LIMITS: ListenLimits = {

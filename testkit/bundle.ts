@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-const root = join(import.meta.dirname, '..', '..')
+const root = join(import.meta.dirname, '..')
 
 /** The program as it ships, built from the sources as they are now, in a folder that goes with the test. */
 export const buildBundle = (t: Test): string => {

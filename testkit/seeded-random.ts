@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Random } from '../../core/random.js'
+import type { Random } from '../core/random.js'
 
 /** Chance that repeats: the same seed gives the same draws (mulberry32). */
 export const seededRandom = (seed: number): Random => {

@@ -3,7 +3,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export class StandInAgent {
+export class FakeAgent {
   readonly #server: Server
   readonly #streams = new Set<ServerResponse>()
   readonly #nodes = new Map<string, boolean>()

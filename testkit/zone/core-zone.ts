@@ -17,10 +17,10 @@ import type { Changes } from '../../vote/judge.js'
 import { majoritySpokeAt } from '../../vote/majority.js'
 import { NO_WITNESS } from '../../vote/witness.js'
 import { writeAt, writerRank } from '../../vote/writer.js'
-import { FakeClock, settleOnce } from './fake-clock.js'
+import { FakeClock, settleOnce } from '../fake-clock.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
-import { seededRandom } from './seeded-random.js'
+import { seededRandom } from '../seeded-random.js'
 
 export interface CoreZoneOptions extends NetworkOptions {
   readonly seed?: number

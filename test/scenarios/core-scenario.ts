@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Test } from 'tap'
-import { CoreZone, type CoreZoneOptions } from './core-zone.js'
+import { CoreZone, type CoreZoneOptions } from '../../testkit/zone/core-zone.js'
 
 const SETTLE_MS = 15_000
 

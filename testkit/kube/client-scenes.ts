@@ -9,7 +9,7 @@ import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { metadataOf, scaleOf, statusOf, type ResourceType } from '../../kube/client/resource.js'
 import { makeTls } from '../../kube/client/tls-material.js'
-import { seededRandom } from './seeded-random.js'
+import { seededRandom } from '../seeded-random.js'
 
 /** A server, and how it is made to forget old versions; undefined where it cannot be. */
 export interface SceneServer {

@@ -11,13 +11,13 @@ import { sleep, type Clock } from '../../core/clock.js'
 import type { HttpGet } from '../../core/dial.js'
 import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
-import { FakeClock, type Pace } from './fake-clock.js'
+import { FakeClock, type Pace } from '../fake-clock.js'
 import { FakeCluster } from './fake-cluster.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
-import { ProcessClock, type Suspension, type WallClock } from './process-clock.js'
-import { recordingLog } from './recording-log.js'
-import { seededRandom } from './seeded-random.js'
+import { ProcessClock, type Suspension, type WallClock } from '../process-clock.js'
+import { recordingLog } from '../recording-log.js'
+import { seededRandom } from '../seeded-random.js'
 
 /** Rounds by the monotonic clock: what the cron scheduler comes to when the wall clock stands still. */
 const clockScheduler = (clock: Clock): Scheduler => ({

@@ -25,7 +25,7 @@ interface RealBodies {
   readonly streams: readonly Stream[]
 }
 
-const file = join(import.meta.dirname, '../wrapper/wire/real-bodies.json')
+const file = join(import.meta.dirname, 'wire/real-bodies.json')
 
 /** What test/wrapper/wire/capture.mjs wrote. */
 export const realBodies = JSON.parse(readFileSync(file, 'utf8'), (key, value: unknown) =>

@@ -2,10 +2,10 @@
 import type { Test } from 'tap'
 import { makeKubeApi } from '../../agent/adapters/kube-api.js'
 import { makeCredentials, type CredentialOptions } from '../../kube/client/credentials.js'
-import { FakeClock } from './fake-clock.js'
-import { recordingLog } from './recording-log.js'
-import { answer, startScripted, type Step } from './scripted-server.js'
-import { seededRandom } from './seeded-random.js'
+import { FakeClock } from '../fake-clock.js'
+import { recordingLog } from '../recording-log.js'
+import { answer, startScripted, type Step } from '../http/scripted-server.js'
+import { seededRandom } from '../seeded-random.js'
 
 /** A signal that never aborts. */
 export const never = new AbortController().signal

@@ -13,9 +13,9 @@ import { FrameReader } from '../../wrapper/wire/frames.js'
 import { fromJson } from '../../wrapper/wire/from-json.js'
 import type { JsonMap } from '../../wrapper/wire/kinds.js'
 import { toJson } from '../../wrapper/wire/to-json.js'
-import { FakeClock } from './fake-clock.js'
-import { recordingLog } from './recording-log.js'
-import { seededRandom } from './seeded-random.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+import { seededRandom } from '../../testkit/seeded-random.js'
 
 /** An object as upstream's JSON has it. */
 export interface Thing extends JsonMap {

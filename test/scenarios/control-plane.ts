@@ -9,7 +9,7 @@ import {
   type NodeHealth,
 } from '../../sandbox/lifecycle-rules.js'
 import { readyOf, type LeaseObject, type NodeObject } from '../../sandbox/node-object.js'
-import type { FakeCluster } from './fake-cluster.js'
+import type { FakeCluster } from '../../testkit/zone/fake-cluster.js'
 
 const MONITOR_MS = 5_000
 const TAINT_MS = 100

@@ -8,8 +8,8 @@ import { systemClock } from '../../core/clock.js'
 import { addressesFrom } from '../../sandbox/addresses.js'
 import { makeZone, type Zone } from '../../sandbox/zone.js'
 import type { ZoneNode } from '../../sandbox/zone-node.js'
-import { cleanEnvironment, eventually, startBundle, type Finished } from './bundle.js'
-import { recordingLog } from './recording-log.js'
+import { cleanEnvironment, eventually, startBundle, type Finished } from '../../testkit/bundle.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 /** The text of an answer; undefined when nobody answers in time. */
 export const get = async (

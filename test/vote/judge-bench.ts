@@ -4,7 +4,7 @@ import { CLASSES, makeJudgement, type Judgement } from '../../vote/judgement.js'
 import type { VoteOptions } from '../../vote/options.js'
 import { VERDICTS, type Verdict } from '../../vote/quorum.js'
 import { NO_WITNESS, type WitnessAnswer } from '../../vote/witness.js'
-import { range, ScriptedEvidence, voteOptions } from './evidence.js'
+import { range, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
 
 /** A zone seen by one judge, with a clock that the test turns. */
 export class Bench {

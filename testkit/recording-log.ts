@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Fields, Logger } from '../../core/log.js'
+import type { Fields, Logger } from '../core/log.js'
 
 interface LogLine {
   readonly level: keyof Logger
