@@ -4,6 +4,8 @@
 export const UNHEALTHY_ANNOTATION = 'nodeunhealth'
 /** Why the node carries our marks, in words. */
 export const REASON_ANNOTATION = 'edge-health/reason'
+/** Stands beside the marks of a node that the peers vouch for; its value is always `true`. Unlike marks, it can be selected by. */
+export const VOUCHED_LABEL = 'edge-health/vouched'
 /** The NodeCondition that says what the peers see. */
 export const PEER_HEALTH = 'PeerHealth'
 /** Keys with this prefix are ours, even if the options no longer name them. */

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeCondition, NodeView, Taint } from '../core/node.js'
-import { OWN_PREFIX, PEER_HEALTH, REASON_ANNOTATION, UNHEALTHY_ANNOTATION } from '../core/marks.js'
+import {
+  OWN_PREFIX,
+  PEER_HEALTH,
+  REASON_ANNOTATION,
+  UNHEALTHY_ANNOTATION,
+  VOUCHED_LABEL,
+} from '../core/marks.js'
 import type { Explanation } from '../vote/explanation.js'
 import type { OwnTaint, PlanOptions } from './options.js'
 import { NOTHING, type NodePlan } from './patch.js'
@@ -37,16 +43,23 @@ interface Marks {
   readonly status: NodeCondition['status']
   readonly reason: string
   readonly hasReason: boolean
+  readonly isVouched: boolean
 }
 
 type Written = Exclude<DesiredMarks, 'keep'>
 
+const PLAIN = { unhealthy: false, hasReason: false, isVouched: false } as const
+const CONDEMNED = { unhealthy: true, status: 'False', hasReason: true, isVouched: false } as const
+
 const MARKS: Readonly<Record<Written, Marks>> = {
-  dead: { unhealthy: true, status: 'False', reason: 'PeersCannotReach', hasReason: true },
-  'kubelet-sick': { unhealthy: true, status: 'False', reason: 'KubeletSick', hasReason: true },
-  vouched: { unhealthy: false, status: 'True', reason: 'CloudLinkCut', hasReason: true },
-  healthy: { unhealthy: false, status: 'True', reason: 'PeersReachNode', hasReason: false },
-  left: { unhealthy: false, status: 'Unknown', reason: 'NotJudged', hasReason: false },
+  dead: { ...CONDEMNED, reason: 'PeersCannotReach' },
+  'kubelet-sick': { ...CONDEMNED, reason: 'KubeletSick' },
+  vouched: {
+    ...{ unhealthy: false, status: 'True', reason: 'CloudLinkCut' },
+    ...{ hasReason: true, isVouched: true },
+  },
+  healthy: { ...PLAIN, status: 'True', reason: 'PeersReachNode' },
+  left: { ...PLAIN, status: 'Unknown', reason: 'NotJudged' },
 }
 
 const conditionOf = (node: NodeView): NodeCondition | undefined =>
@@ -62,6 +75,7 @@ const isMarked = (node: NodeView): boolean => {
   return (
     node.annotations[UNHEALTHY_ANNOTATION] !== undefined ||
     node.annotations[REASON_ANNOTATION] !== undefined ||
+    node.labels[VOUCHED_LABEL] !== undefined ||
     condition?.status === 'False'
   )
 }
@@ -100,6 +114,15 @@ const annotationsFor = (
   return changed
 }
 
+/** Changed labels: a value sets, null removes. */
+const labelsFor = (node: NodeView, { isVouched }: Marks): Record<string, string | null> => {
+  const now = node.labels[VOUCHED_LABEL]
+  if (isVouched) return now === 'true' ? {} : { [VOUCHED_LABEL]: 'true' }
+  return now === undefined ? {} : { [VOUCHED_LABEL]: null }
+}
+
+const isEmpty = (changes: object): boolean => Object.keys(changes).length === 0
+
 /** The condition keeps its `lastTransitionTime` while its status stays, as Kubernetes' own conditions do. */
 const conditionFor = (node: NodeView, marks: Marks, words: WriteWords): object => {
   const old = conditionOf(node)
@@ -115,7 +138,7 @@ const conditionFor = (node: NodeView, marks: Marks, words: WriteWords): object =
 }
 
 /**
- * Annotations and condition in one write: the real apiserver lets annotations change through `nodes/status`. The
+ * Annotations, label and condition in one write: the real apiserver lets metadata change through `nodes/status`. The
  * message is that of the moment when status or reason moved; words alone are no reason to write. A node that is fine
  * and never carried our condition does not get one.
  */
@@ -124,9 +147,10 @@ const planStatus = (node: NodeView, desired: Written, words: WriteWords): NodePl
   const old = conditionOf(node)
   const moved = old?.status !== marks.status || old.reason !== marks.reason
   const annotations = annotationsFor(node, marks, moved, words.message)
-  const isAnnotated = Object.keys(annotations).length > 0
-  const needsCondition = moved && (marks.hasReason || old !== undefined || isAnnotated)
-  if (!isAnnotated && !needsCondition) return NOTHING
+  const labels = labelsFor(node, marks)
+  const isMetadata = !isEmpty(annotations) || !isEmpty(labels)
+  const needsCondition = moved && (marks.hasReason || old !== undefined || isMetadata)
+  if (!isMetadata && !needsCondition) return NOTHING
   return {
     kind: 'status',
     patch: {
@@ -134,7 +158,8 @@ const planStatus = (node: NodeView, desired: Written, words: WriteWords): NodePl
       body: {
         metadata: {
           resourceVersion: node.resourceVersion,
-          ...(isAnnotated ? { annotations } : {}),
+          ...(isEmpty(annotations) ? {} : { annotations }),
+          ...(isEmpty(labels) ? {} : { labels }),
         },
         ...(needsCondition ? { status: { conditions: [conditionFor(node, marks, words)] } } : {}),
       },

@@ -8,6 +8,7 @@ interface StatusBody {
   readonly metadata: {
     readonly resourceVersion: string
     readonly annotations?: Readonly<Record<string, string | null>>
+    readonly labels?: Readonly<Record<string, string | null>>
   }
   readonly status?: { readonly conditions: readonly NodeCondition[] }
 }
@@ -16,19 +17,29 @@ const check = (node: NodeView, version: unknown): void => {
   if (version !== node.resourceVersion) throw new Error('conflict')
 }
 
+/** A JSON merge patch of a map of texts. */
+const merged = (
+  map: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, string | null>> = {},
+): Record<string, string> => {
+  const result = { ...map }
+  for (const [key, value] of Object.entries(changes))
+    if (value === null) Reflect.deleteProperty(result, key)
+    else result[key] = value
+  return result
+}
+
 const applyStatus = (node: NodeView, body: StatusBody): NodeView => {
   check(node, body.metadata.resourceVersion)
-  const annotations = { ...node.annotations }
-  for (const [key, value] of Object.entries(body.metadata.annotations ?? {}))
-    if (value === null) Reflect.deleteProperty(annotations, key)
-    else annotations[key] = value
+  const annotations = merged(node.annotations, body.metadata.annotations)
+  const labels = merged(node.labels, body.metadata.labels)
   const conditions = [...node.conditions]
   for (const condition of body.status?.conditions ?? []) {
     const place = conditions.findIndex(old => old.type === condition.type)
     if (place < 0) conditions.push(condition)
     else conditions[place] = { ...conditions[place], ...condition }
   }
-  return { ...node, annotations, conditions }
+  return { ...node, annotations, labels, conditions }
 }
 
 /** A node without taints has no such field, so only an "add" of the whole list can make it. */

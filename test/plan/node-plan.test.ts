@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from '../../testkit/properties.js'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
+import fc from '../../testkit/properties.js'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import {
@@ -86,6 +87,7 @@ t.test('plans', t => {
   t.equal(cut.writes, 2)
   t.strictSame(cut.node.annotations, { 'edge-health/reason': 'cut' }, 'never nodeunhealth')
   t.strictSame(cut.node.taints, [foreign, cutTaint])
+  t.strictSame(cut.node.labels, { 'edge-health/vouched': 'true' })
   t.match(peerHealth(cut.node), {
     status: 'True',
     reason: 'CloudLinkCut',
@@ -102,6 +104,46 @@ t.test('plans', t => {
   t.strictSame(left.node.annotations, {}, 'C13: marks do not outlive membership')
   t.match(peerHealth(left.node), { status: 'Unknown', reason: 'NotJudged' })
   t.equal(planNode(left.node, 'left', words, o).kind, 'nothing')
+  t.end()
+})
+
+t.test('the label of a vouched node comes and goes in the write of its marks', t => {
+  const vouched = settleNode(makeNode(), 'vouched', words, o).node
+  t.match(planNode(makeNode(), 'vouched', words, o), {
+    kind: 'status',
+    patch: {
+      body: {
+        metadata: {
+          labels: { 'edge-health/vouched': 'true' },
+          annotations: { 'edge-health/reason': 'because' },
+        },
+        status: { conditions: [{ reason: 'CloudLinkCut' }] },
+      },
+    },
+  })
+  for (const goal of ['dead', 'kubelet-sick', 'healthy', 'left'] as const)
+    t.strictSame(settleNode(vouched, goal, words, o).node.labels, {}, goal)
+  t.equal(planNode(vouched, 'keep', words, o).kind, 'nothing')
+  const earlier = { ...vouched, labels: { zone: 'a' } }
+  t.strictSame(
+    planNode(earlier, 'vouched', words, o),
+    {
+      kind: 'status',
+      patch: {
+        type: 'strategic-merge',
+        body: {
+          metadata: { resourceVersion: '9', labels: { 'edge-health/vouched': 'true' } },
+        },
+      },
+    },
+    'an earlier version did not write it',
+  )
+  const other = makeNode({ labels: { zone: 'a', 'edge-health/vouched': 'yes' } })
+  t.strictSame(settleNode(other, 'vouched', words, o).node.labels, {
+    zone: 'a',
+    'edge-health/vouched': 'true',
+  })
+  t.strictSame(settleNode(other, 'healthy', words, o).node.labels, { zone: 'a' })
   t.end()
 })
 
@@ -251,6 +293,11 @@ t.test(
         { nodeunhealth: 'yes' },
         { nodeunhealth: 'maybe', 'edge-health/reason': 'x' },
       ),
+      labels: fc.constantFrom<Record<string, string>>(
+        { zone: 'a' },
+        { zone: 'a', 'edge-health/vouched': 'true' },
+        { zone: 'a', 'edge-health/vouched': 'x' },
+      ),
       taints: fc.uniqueArray(taint, { selector: x => x.key + x.effect }),
       conditions: fc.constantFrom<readonly NodeCondition[]>(
         [],
@@ -285,6 +332,8 @@ t.test(
           if ('nodeunhealth' in reached.annotations !== isDead) return false
           if ('edge-health/reason' in reached.annotations !== (isDead || goal === 'vouched'))
             return false
+          const label = goal === 'vouched' ? { 'edge-health/vouched': 'true' } : {}
+          if (!isDeepStrictEqual(reached.labels, { zone: 'a', ...label })) return false
           const has = (x: { key: string; effect: string }): boolean =>
             reached.taints.some(y => y.key === x.key && y.effect === x.effect)
           if (has(cutTaint) !== (goal === 'vouched')) return false

@@ -20,6 +20,9 @@ const conditionOf = (world: World, name: string, type: string): string | undefin
 const reasonOf = (world: World, name: string): string | undefined =>
   world.cluster.node(name).conditions.find(({ type }) => type === 'PeerHealth')?.reason
 
+const labelOf = (world: World, name: string): string | undefined =>
+  world.cluster.node(name).labels['edge-health/vouched']
+
 const renewals = (world: World, node: string, since: number): string[] =>
   world.cluster.writes
     .filter(write => write.kind === 'lease' && write.node === node && write.at >= since)
@@ -53,6 +56,7 @@ t.test('D18: a node whose cloud link is cut is vouched for, until the link is ba
     t.equal(conditionOf(world, 'n0', 'Ready'), 'True', 'past the grace time it is still Ready')
     t.strictSame(taintsOf(world, 'n0'), [`${CUT}:NoSchedule`], 'new pods are kept away')
     t.equal(reasonOf(world, 'n0'), 'CloudLinkCut')
+    t.equal(labelOf(world, 'n0'), 'true')
     t.equal(control.evictions.get('n0'), undefined, 'nothing was ever evicted')
     const by = renewals(world, 'n0', cutAt + 40_000)
     t.ok(by.length >= 7 && !by.includes('kubelet/n0'), `renewed by others: ${by.join()}`)
@@ -64,6 +68,7 @@ t.test('D18: a node whose cloud link is cut is vouched for, until the link is ba
     await world.run(40_000)
     t.strictSame(taintsOf(world, 'n0'), [])
     t.equal(reasonOf(world, 'n0'), 'PeersReachNode')
+    t.equal(labelOf(world, 'n0'), undefined)
     t.ok(eventsAbout(world, 'n0').includes('VouchingEnded'))
     const after = renewals(world, 'n0', world.clock.now() - 30_000)
     t.ok(

@@ -40,7 +40,7 @@ const OWN_GRACE_MS = 20_000
 /**
  * Watches a zone from above and knows what is true. It keeps what must never happen:
  * no sound node that a majority reaches is condemned; who is without a majority writes nothing; nothing is condemned
- * under the brake; nobody calls its own node down without cause; a write always changes something, so that of several
+ * under the brake; nobody writes about its own node, its Lease neither; nobody calls its own node down without cause; a write always changes something, so that of several
  * who want the same only one writes.
  */
 export class Observer {
@@ -94,6 +94,7 @@ export class Observer {
 
   #review(write: Deed, nodes: readonly Truth[]): void {
     const { by, node, kind, at, mark } = write
+    if (by === node) this.#say(`${by} writes ${node}/${kind} at ${at}: about itself`)
     if (kind === 'lease' || !nodes.some(({ name }) => name === by)) return
     const what = `${by} writes ${node}/${kind} at ${at}`
     if (!write.isChange) this.#say(`${what}: nothing changes`)
