@@ -9,23 +9,9 @@ import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { makeSlim } from './build-slim.mjs'
+import { PROGRAM_FOLDERS } from './folders.mjs'
 
 const root = import.meta.dirname
-const sourceFolders = [
-  'core',
-  'vote',
-  'plan',
-  'plugins',
-  'net',
-  'kube',
-  'options',
-  'agent',
-  'sandbox',
-  'wrapper',
-  'controller',
-  'grids',
-  'cli',
-]
 
 const { values: flags } = parseArgs({
   options: {
@@ -46,13 +32,11 @@ const kib = bytes => `${(bytes / 1024).toFixed(0)} KiB`
 /** Names what was built without asking git: the same sources and lockfile give the same id on every machine. */
 const buildId = () => {
   const hash = createHash('sha256')
-  const files = sourceFolders
-    .filter(folder => existsSync(join(root, folder)))
-    .flatMap(folder =>
-      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-        .filter(name => name.endsWith('.ts'))
-        .map(name => join(folder, name).replaceAll('\\', '/')),
-    )
+  const files = PROGRAM_FOLDERS.flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
+      .map(name => join(folder, name).replaceAll('\\', '/')),
+  )
   for (const file of ['build.mjs', 'package.json', 'package-lock.json', ...files.sort()]) {
     hash.update(`${file}\0`).update(readFileSync(join(root, file)))
   }

@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, freemem, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { SOURCE_FOLDERS } from '../folders.mjs'
 import { parseArguments, USAGE } from './runner/arguments.mjs'
 import { fastTests, testsOfFolder } from './runner/choose.mjs'
 import { watchFolders } from './runner/watch.mjs'
@@ -14,12 +15,6 @@ import { makeTapReader } from './tap-output.mjs'
 const root = join(import.meta.dirname, '..')
 const STEP_LIMIT_MS = 1_800_000
 const GIB = 2 ** 30
-
-const folders = [
-  ...['core', 'vote', 'plan', 'plugins', 'net', 'kube', 'options', 'controller'],
-  ...['agent', 'sandbox', 'wrapper', 'grids', 'cli', 'bench', 'testkit', 'test'],
-]
-const present = folders.filter(folder => existsSync(join(root, folder)))
 
 /** The file behind a package's command, so that no shell and no npx stands between. */
 const binary = (name, command = name) => {
@@ -33,7 +28,7 @@ const statics = {
   format: (files = ['.']) => [binary('prettier'), '--check', '--ignore-unknown', ...files],
   lint: (files = ['.']) => [binary('eslint'), '--no-warn-ignored', ...files],
   types: () => [binary('typescript', 'tsc')],
-  imports: () => [binary('dependency-cruiser', 'depcruise'), ...present],
+  imports: () => [binary('dependency-cruiser', 'depcruise'), ...SOURCE_FOLDERS],
   unused: () => [binary('knip')],
   build: () => [join(root, 'build.mjs')],
 }

@@ -4,9 +4,10 @@ import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import { isLoopback } from '../../core/loopback.js'
 import type { Listening } from '../../net/listen.js'
+import { METRICS_TYPE } from '../../net/metrics-text.js'
 import { makeEventStream } from './event-stream.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
-import { makeMetrics } from './metrics.js'
+import { agentMetricsText } from './metrics.js'
 import { PAGE } from './page.js'
 import { finish, forbidHost, makeBareApp, sendText } from './plain.js'
 import { makeStatusFeed } from './status-feed.js'
@@ -85,7 +86,6 @@ export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): 
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
   const localStream = makeEventStream(clock, log)
   const statusFeed = makeStatusFeed(views, clock, log)
-  const metrics = makeMetrics(views)
   /** Everything up to now, so that who opens a stream next begins where the others are. */
   const tellChanges = (): void => {
     const data = localInfo.changes()
@@ -119,9 +119,9 @@ export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): 
     } else if (!wantsStream(request)) sendJson(response, 200, views.status())
     else if (!statusFeed.open(response)) sendText(response, 503, 'too many streams')
   })
-  app.get('/metrics', async (_request, response) => {
-    const body = Buffer.from(await metrics.render())
-    response.setHeader('Content-Type', metrics.contentType)
+  app.get('/metrics', (_request, response) => {
+    const body = Buffer.from(agentMetricsText(views))
+    response.setHeader('Content-Type', METRICS_TYPE)
     response.setHeader('Content-Length', body.length)
     response.end(body)
   })

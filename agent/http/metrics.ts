@@ -1,39 +1,191 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Counter, Gauge, Registry } from 'prom-client'
-import { metricTable, type MetricRow } from './metric-table.js'
-import type { Views } from './views.js'
+import {
+  bit,
+  countsBy,
+  type Metric,
+  metricFactory,
+  metricsText,
+  processMetrics,
+  samplesOf,
+  stateSamples,
+} from '../../net/metrics-text.js'
+import type { NodeStatus, StatusView } from './status-view.js'
+import type { Counts, Views } from './views.js'
 
-/** `/metrics`. */
-export interface Metrics {
-  readonly contentType: string
-  render(): Promise<string>
+const factory = metricFactory('edge_health_')
+const { gauge, counter } = factory
+
+const VERDICT = { healthy: 1, undecided: 0, unhealthy: -1 } as const
+const STAGE = { ok: 1, failing: 0, waiting: -1 } as const
+const CLOUD_LINK = { up: 1, cut: 0, unknown: -1 } as const
+const ZONE_DISRUPTIONS = ['normal', 'partial', 'full']
+
+const zoneMetrics = (status: StatusView): readonly Metric[] => {
+  const { brake, self, version, zone } = status
+  return [
+    gauge('build_info', 'Always 1; the labels say what runs where', [
+      1,
+      { version, node: self.name, zone: zone.name },
+    ]),
+    gauge('uptime_seconds', 'Time since the agent started', [status.uptimeSeconds]),
+    gauge('roster_members', 'Nodes that vote on each other here', [zone.members]),
+    gauge('roster_from_disk', '1 while the roster comes from disk, for want of the apiserver', [
+      bit(status.roster.source === 'disk'),
+    ]),
+    gauge('cloud_link_up', '1 reachable, 0 cut, -1 not known yet', [
+      CLOUD_LINK[status.cloudLink.state],
+    ]),
+    gauge(
+      'zone_disruption',
+      'How much of the zone looks dead: 1 for the present state, 0 for the others',
+      ...stateSamples(ZONE_DISRUPTIONS, status.disruption),
+    ),
+    gauge('brake_on', '1 while the brake keeps further nodes from being marked unhealthy', [
+      bit(brake.isOn),
+    ]),
+    gauge('brake_limit_nodes', 'Most nodes that may be marked unhealthy at one time', [
+      brake.limit,
+    ]),
+    gauge('unhealthy_nodes', 'Nodes that the zone has found unhealthy', [brake.unhealthy]),
+    gauge('self_suspect', '1 while own probes fail where those of other nodes succeed', [
+      bit(status.selfSuspect),
+    ]),
+    gauge('correlated_failure', '1 while votes differ about many nodes at the same time', [
+      bit(status.correlatedFailure),
+    ]),
+    gauge('keys_ok', '1 while a usable key ring is loaded', [bit(status.keys.state !== 'missing')]),
+  ]
 }
 
-const set = (metric: Gauge | Counter, row: MetricRow): void => {
-  // Everything is read from a view at the moment of the scrape; a node that left must not stay behind.
-  metric.reset()
-  for (const [value, ...labels] of row.read()) {
-    const named = Object.fromEntries(row.labels.map((name, index) => [name, labels[index] ?? '']))
-    if (metric instanceof Gauge) metric.set(named, value)
-    else metric.inc(named, value)
+/** One series for each node of the zone, but for those about which there is nothing to say. */
+const nodeMetrics = ({ nodes }: StatusView): readonly Metric[] => {
+  const perNode = (name: string, help: string, read: (node: NodeStatus) => number | null): Metric =>
+    gauge(`node_${name}`, help, ...samplesOf(nodes, read, node => ({ node: node.name })))
+  const ofProbe = (read: (probe: NonNullable<NodeStatus['probe']>) => number | null) => {
+    return ({ probe }: NodeStatus) => (probe === null ? null : read(probe))
   }
+  return [
+    perNode('up', '1 when /localinfo says that the node is reachable', ({ local }) =>
+      bit(local === 'up'),
+    ),
+    perNode('verdict', '1 healthy, 0 undecided, -1 unhealthy', node => VERDICT[node.verdict]),
+    perNode('cloud_cut', '1 while the node says that it does not reach the apiserver', node =>
+      bit(node.cloudCutSince !== null),
+    ),
+    perNode(
+      'kubelet_up',
+      '1 healthy, 0 not, by the node itself; absent when it does not know',
+      ({ kubelet }) => (kubelet === 'unknown' ? null : bit(kubelet === 'well')),
+    ),
+    perNode(
+      'vouched',
+      "1 while the zone renews the node's Lease, or takes its taint off, in its place",
+      node => bit(node.vouch.state === 'active'),
+    ),
+    perNode('down_votes', 'Counted votes that say down', node => node.votes.down),
+    perNode('up_votes', 'Counted votes that say up', node => node.votes.up),
+    perNode('not_looked_votes', 'Voters that could not probe the node', n => n.votes.notLooked),
+    perNode('record_age_seconds', "Age of the node's own record", node => node.recordAgeSeconds),
+    perNode(
+      'probe_up',
+      '1 when own probes of the node succeed; absent while they say nothing',
+      ofProbe(({ vote }) => (vote === 'not-looked' ? null : bit(vote === 'up'))),
+    ),
+    perNode(
+      'not_looked',
+      '1 while own probes of the node cannot be made, or were not made yet: no vote',
+      ofProbe(({ vote }) => bit(vote === 'not-looked')),
+    ),
+    perNode(
+      'probe_score',
+      'Score of the last own round, 0 to 100',
+      ofProbe(({ score }) => score),
+    ),
+    perNode(
+      'probe_loss_ratio',
+      'Share of first attempts that failed',
+      ofProbe(({ loss }) => loss),
+    ),
+    perNode('peer_ok', "1 when the exchange with the node's agent works", ({ peer }) =>
+      peer === null ? null : bit(peer.state === 'ok'),
+    ),
+    perNode(
+      'peer_replayable',
+      "1 while the node's votes are results of a SuperEdge agent: whoever recorded one can send it again",
+      ({ peer }) => (peer === null ? null : bit(peer.dialect.startsWith('superedge'))),
+    ),
+  ]
 }
 
-/** Metrics on a registry of their own: two agents in one process do not meet. The views are read once per scrape. */
-export const makeMetrics = (views: Views): Metrics => {
-  const registry = new Registry()
-  const table = metricTable(views)
-  const metrics = table.rows.map(row => {
-    const { name, help, labels } = row
-    const options = { name, help, labelNames: [...labels], registers: [registry] }
-    return [row.kind === 'gauge' ? new Gauge(options) : new Counter(options), row] as const
-  })
-  return {
-    contentType: registry.contentType,
-    render: () => {
-      table.refresh()
-      for (const [metric, row] of metrics) set(metric, row)
-      return registry.metrics()
-    },
-  }
+const workMetrics = ({ stages }: StatusView, counts: Counts): readonly Metric[] => {
+  const { exchange, writes } = counts
+  return [
+    gauge(
+      'stage_ok',
+      '1 when the last round of the stage succeeded, 0 when it failed, -1 before the first',
+      ...stages.map(({ name, state }) => [STAGE[state], { stage: name }] as const),
+    ),
+    counter(
+      'stage_rounds',
+      'Rounds begun by each stage',
+      ...stages.map(({ name, rounds }) => [rounds, { stage: name }] as const),
+    ),
+    counter(
+      'probe_rounds',
+      'Finished probe rounds by result; void: the probe itself failed',
+      ...countsBy('result', counts.probeRounds),
+    ),
+    counter('probe_attempts', 'Probe attempts', [counts.probeAttempts]),
+    counter(
+      'flips',
+      'Changes of own probes, of the local view, and of verdicts',
+      ...countsBy('what', counts.flips),
+    ),
+    counter('exchange_sent_bytes', 'Bytes of messages sent to peers', [exchange.sentBytes]),
+    counter('exchange_received_bytes', 'Bytes of messages received from peers', [
+      exchange.receivedBytes,
+    ]),
+    counter(
+      'exchange_messages',
+      'Messages by direction; failed: could not be sent',
+      [exchange.sent, { result: 'sent' }],
+      [exchange.failed, { result: 'failed' }],
+      [exchange.received, { result: 'received' }],
+    ),
+    counter(
+      'exchange_refused',
+      'Messages of peers that were refused',
+      ...countsBy('reason', exchange.refused),
+    ),
+    counter(
+      'api_writes',
+      'Writes to the Kubernetes API',
+      ...writes.map(({ kind, result, count }) => [count, { kind, result }] as const),
+    ),
+    counter('watch_lists', 'Full lists that watches had to take', [counts.watchLists]),
+    counter('config_problems', 'ConfigMaps or Secrets that could not be read and were left out', [
+      counts.configProblems,
+    ]),
+    counter(
+      'suspensions',
+      'Times that this agent, or its machine, stood still for more than 5 s and started over',
+      [counts.suspensions],
+    ),
+    counter(
+      'connections_evicted',
+      'Connections that were closed to make room for others',
+      ...countsBy('listener', counts.connectionsEvicted),
+    ),
+  ]
+}
+
+/** What `/metrics` answers now. */
+export const agentMetricsText = (views: Views): string => {
+  const status = views.status()
+  return metricsText([
+    ...zoneMetrics(status),
+    ...nodeMetrics(status),
+    ...workMetrics(status, views.counts()),
+    ...processMetrics(factory),
+  ])
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Schema } from '../../testkit/json-schema.js'
@@ -11,23 +11,10 @@ const filesOf = (folder: string, ending: string): string[] =>
     .filter(name => name.endsWith(ending))
     .map(name => join(folder, name))
 
-const programs = [
-  'core',
-  'vote',
-  'plan',
-  'plugins',
-  'net',
-  'kube',
-  'options',
-  'agent',
-  'wrapper',
-  'controller',
-  'grids',
-  'cli',
-]
-const code = programs
-  .filter(folder => existsSync(join(root, folder)))
-  .flatMap(folder => filesOf(folder, '.ts'))
+const { PROGRAM_FOLDERS } = (await import(new URL('../../folders.mjs', import.meta.url).href)) as {
+  PROGRAM_FOLDERS: readonly string[]
+}
+const code = PROGRAM_FOLDERS.flatMap(folder => filesOf(folder, '.ts'))
   .map(read)
   .join('\n')
 const words = new Set(code.match(/[A-Za-z_][\w-]*[A-Za-z\d]/g))

@@ -2,7 +2,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Logger } from '../../core/log.js'
 import { reasonOf } from '../../core/errors.js'
-import { METRICS_TYPE, metricsText } from './metrics.js'
+import { METRICS_TYPE } from '../../net/metrics-text.js'
+import { wrapperMetricsText } from './metrics.js'
 import type { ServiceView, WrapperStatusView } from './status-view.js'
 
 /** What the listener for operators shows. None of them waits. */
@@ -47,7 +48,7 @@ const answer = (views: WrapperViews, { method, url = '/' }: IncomingMessage): An
     case '/status':
       return json(views.status())
     case '/metrics':
-      return { status: 200, type: METRICS_TYPE, text: metricsText(views.status()) }
+      return { status: 200, type: METRICS_TYPE, text: wrapperMetricsText(views.status()) }
     case '/explain':
       return explain(views, new URLSearchParams(query).get('service'))
     default:

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Prometheus text exposition format.
+import { cpuUsage, memoryUsage } from 'node:process'
+
+/** One series of a metric: its value and labels, by name. */
+export type Sample = readonly [value: number, labels?: Readonly<Record<string, string>>]
+
+/** A metric with its series; one without series shows its help and kind alone. */
+export interface Metric {
+  readonly name: string
+  readonly kind: 'gauge' | 'counter'
+  readonly help: string
+  readonly samples: readonly Sample[]
+}
+
+type MakeMetric = (name: string, help: string, ...samples: readonly Sample[]) => Metric
+
+/** Makes metrics whose names begin with a prefix; a counter's name gets `_total`. */
+export interface MetricFactory {
+  readonly gauge: MakeMetric
+  readonly counter: MakeMetric
+}
+
+/** The media type of `metricsText`. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+export const metricFactory = (prefix: string): MetricFactory => ({
+  gauge: (name, help, ...samples) => ({ name: prefix + name, kind: 'gauge', help, samples }),
+  counter: (name, help, ...samples) => ({
+    ...{ name: `${prefix}${name}_total`, kind: 'counter', help, samples },
+  }),
+})
+
+/** A yes or no as a value. */
+export const bit = (is: boolean): number => (is ? 1 : 0)
+
+/** One series for each state: 1 for the present one, 0 for the others. */
+export const stateSamples = (states: readonly string[], present: string): readonly Sample[] =>
+  states.map(state => [bit(state === present), { state }])
+
+/** One series for each entry of `counts`, whose key is the value of `label`. */
+export const countsBy = (
+  label: string,
+  counts: Readonly<Record<string, number>>,
+): readonly Sample[] => Object.entries(counts).map(([key, count]) => [count, { [label]: key }])
+
+/** One series for each item of which `read` knows the value. */
+export const samplesOf = <T>(
+  items: readonly T[],
+  read: (item: T) => number | null,
+  labels: (item: T) => Readonly<Record<string, string>>,
+): readonly Sample[] =>
+  items.flatMap((item): readonly Sample[] => {
+    const value = read(item)
+    return value === null ? [] : [[value, labels(item)]]
+  })
+
+/** What this process uses, read now. */
+export const processMetrics = ({ gauge, counter }: MetricFactory): readonly Metric[] => {
+  const { user, system } = cpuUsage()
+  return [
+    gauge('resident_memory_bytes', 'Memory of this process that is in RAM', [memoryUsage.rss()]),
+    counter('cpu_seconds', 'CPU time of this process', [(user + system) / 1e6]),
+  ]
+}
+
+const escapeHelp = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+const escapeLabel = (text: string): string => escapeHelp(text).replaceAll('"', '\\"')
+
+const sampleText = (name: string, [value, labels = {}]: Sample): string => {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`)
+  return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
+}
+
+const metricText = ({ name, kind, help, samples }: Metric): string => {
+  const series = samples.map(sample => sampleText(name, sample)).join('')
+  return `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${kind}\n${series}`
+}
+
+/** What `/metrics` answers. */
+export const metricsText = (metrics: readonly Metric[]): string => metrics.map(metricText).join('')
