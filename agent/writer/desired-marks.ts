@@ -10,7 +10,8 @@ import {
   type WriteWords,
 } from '../../plan/node-plan.js'
 import { CLASSES } from '../../vote/judgement.js'
-import { VERDICT, VERDICTS } from '../../vote/quorum.js'
+import { rulingOf } from '../../vote/majority.js'
+import { VERDICTS } from '../../vote/quorum.js'
 import { messageFor, type Wording } from '../../plan/messages.js'
 import { isVouched } from '../../vote/vouch.js'
 import type { AgentOptions } from '../options/agent-options.js'
@@ -26,11 +27,11 @@ const SILENT: WriteWords = { message: '', at: '' }
 
 /**
  * What the zone wants the member's Node to look like. Cheap: no words are made. A condemnation that became final just
- * before the brake came on, and was not written yet, stays unwritten. While another verdict is on its way the old one
- * is not defended: who is through with it earlier has written already, and would be written over.
+ * before the brake came on, and was not written yet, stays unwritten. A verdict that the present votes no longer ask for
+ * is not defended, be another one on its way or none: who decided otherwise with more votes would be written over.
  */
 export const desiredMarksFor = (
-  { judgement: j, vouching }: ZoneState,
+  { judgement: j, table, vouching }: ZoneState,
   index: number,
 ): DesiredMarks => {
   const verdict = VERDICTS[j.verdict[index]!]!
@@ -39,7 +40,7 @@ export const desiredMarksFor = (
     { verdict, class: CLASSES[j.nodeClass[index]!]! },
     isVouched(vouching, index),
   )
-  return desired !== 'vouched' && j.pending[index] !== VERDICT.undecided ? 'keep' : desired
+  return desired === 'vouched' || rulingOf(j, table, index) === j.verdict[index] ? desired : 'keep'
 }
 
 /** The next write that the desired marks ask of the Node; a vouched node that the control plane gave up is also made Ready. */

@@ -43,6 +43,8 @@ const MARK_MAJORITY_MS = 14_000
 const CLEAR_MAJORITY_MS = 8_000
 /** A step, in which it may have left at any time, and a request's way. */
 const LEFT_MS = STEP_MS + 200
+/** A message that was longer under way is believed by nobody. */
+const UNDER_WAY_MS = 5_000
 /** As after the attack: it may have to prove itself for a while. */
 const STAYS_MS = 45_000
 const DEAD_MS = 6_000
@@ -77,6 +79,8 @@ interface Facts {
   majorityAt: number
   memberAt: number
   linkCutAt: number
+  /** Its link was cut, or the apiserver said to it that it is unwell. */
+  linkBadAt: number
   /** When the latest renewTime so far was written. */
   beatAt: number
   latest: number
@@ -110,7 +114,13 @@ const fresh = (now: number): Facts => ({
     memberAt: now,
   },
   ...{ beatAt: now, latest: -Infinity, isSkewed: false },
-  ...{ linkCutAt: now, blindAt: now, cutAt: new Map<string, number>(), turnedAt: [] },
+  ...{
+    linkCutAt: now,
+    linkBadAt: now,
+    blindAt: now,
+    cutAt: new Map<string, number>(),
+    turnedAt: [],
+  },
   ...{ markedAt: Infinity },
 })
 
@@ -309,14 +319,33 @@ export class Guards {
     }
     if (machine.isOn && !machine.isFrozen && isReached) facts.presentAt = now
     if (machine.isOn || machine.impostor !== undefined) facts.aliveAt = now
-    const talkers = this.#inTouch(machine, other => this.#isTalking(other))
-    if (this.#isTalking(machine) && talkers >= (members.length === 2 ? 1 : quorum))
-      facts.majorityAt = now
+    this.#noteMajority(machine, facts, members.length === 2 ? 1 : quorum)
     if (machine.isMember) facts.memberAt = now
-    if (this.#zone.pingBroken.has(machine.name)) this.note('not-cut', undefined)
+    const isPingBroken = this.#zone.pingBroken.has(machine.name)
+    if (isPingBroken) this.note('not-cut', undefined)
+    if (isPingBroken || facts.linkCutAt === now) facts.linkBadAt = now
     if (!canSee(machine)) facts.blindAt = now
     for (const other of world.machines)
       if (other !== machine && !this.#canReach(machine, other)) facts.cutAt.set(other.name, now)
+  }
+
+  /** A majority's word reached it: by open links just now, or brought to it by the outsider, who may. */
+  #noteMajority(machine: Machine, facts: Facts, quorum: number): void {
+    if (!this.#isTalking(machine)) return
+    const { world, outsider } = this.#zone
+    const brought = outsider.broughtTo(machine.address)
+    const heardAt = world.machines.map(other => {
+      if (other === machine) return this.#now
+      if (!other.isMember) return -Infinity
+      if (this.#isTalking(other) && this.#canReach(other, machine)) return this.#now
+      const words = brought.filter(
+        ({ from, saidAt, at }) =>
+          from === other.address && at <= this.#now && at - saidAt <= UNDER_WAY_MS,
+      )
+      return Math.max(...words.map(({ saidAt }) => saidAt), -Infinity)
+    })
+    const majorityAt = heardAt.sort((a, b) => b - a)[quorum - 1] ?? -Infinity
+    facts.majorityAt = Math.max(facts.majorityAt, majorityAt)
   }
 
   #noteTurn({ name, agent, isMember }: Machine, facts: Facts): void {
@@ -517,7 +546,7 @@ export class Guards {
       const elapsedMs = this.#now - own[0]!.at
       const begun = 1 + this.#factsOf(name).turnedAt.filter(at => at > since).length
       const vouched = [...this.#facts.values()].filter(
-        ({ linkCutAt }) => linkCutAt > Math.max(this.#beganAt, since - LEASE_MS),
+        ({ linkBadAt }) => linkBadAt > Math.max(this.#beganAt, since - LEASE_MS),
       )
       const most =
         begun * askedAtMost(elapsedMs, retryAfterMs) -

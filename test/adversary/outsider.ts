@@ -12,6 +12,14 @@ export interface Recorded {
   readonly body: Uint8Array
 }
 
+/** A member's request that the outsider brought to a member: whose word it is, and when that was said and heard. */
+export interface Passed {
+  readonly from: string
+  readonly to: string
+  readonly saidAt: number
+  readonly at: number
+}
+
 /** An address that is no node's. */
 const OWN_ADDRESS = '10.9.9.9'
 const KEPT = 400
@@ -38,6 +46,7 @@ export class Outsider {
   /** Results in SuperEdge's form are rare and prove something for ever: they are kept apart. */
   readonly #results: Recorded[] = []
   readonly #held = new Set<string>()
+  readonly #passedOn: Passed[] = []
   readonly #squats = new Map<string, () => void>()
 
   constructor(world: World) {
@@ -51,6 +60,29 @@ export class Outsider {
   /** Results in SuperEdge's form that went over the wire so far. */
   get results(): number {
     return this.#results.length
+  }
+
+  /** What he brought to this address, in the order in which it was heard. */
+  broughtTo(to: string): readonly Passed[] {
+    return this.#passedOn.filter(passed => passed.to === to)
+  }
+
+  /** He sends this from that address. Who gets what a member said may believe it: it is that member's word, by another way. */
+  #send(
+    as: string,
+    to: string,
+    { route, body }: Pick<Recorded, 'route' | 'body'>,
+    said?: Recorded,
+  ): void {
+    const { network, clock } = this.#world
+    network.inject(as, to, route, body)
+    if (said === undefined) return
+    this.#passedOn.push({
+      from: said.from,
+      to,
+      saidAt: said.at,
+      at: clock.now() + network.latencyMs,
+    })
   }
 
   #record(message: Recorded): void {
@@ -95,18 +127,18 @@ export class Outsider {
 
   /** Send recorded messages again: to whom they were meant for, to somebody else, or in the name of the absent. */
   replay(value: number, absent: readonly string[], present: readonly string[]): number {
-    const { network } = this.#world
     const theirs = this.#recorded.filter(({ from }) => absent.includes(from))
     const chosen = value % 2 === 0 && theirs.length > 0 ? theirs : this.#recorded
     const isForThisHost = value % 3 !== 0
     let sent = 0
-    for (const { from, to, route, body } of chosen.slice(-MOST_AT_ONCE)) {
-      network.inject(from, isForThisHost ? to : present[sent % present.length]!, route, body)
+    for (const said of chosen.slice(-MOST_AT_ONCE)) {
+      const to = isForThisHost ? said.to : present[sent % present.length]!
+      this.#send(said.from, to, said, said)
       sent++
     }
-    for (const { from, route, body } of this.#results.slice(-MOST_AT_ONCE))
+    for (const said of this.#results.slice(-MOST_AT_ONCE))
       for (const to of present) {
-        network.inject(from, to, route, body)
+        this.#send(said.from, to, said, said)
         sent++
       }
     return sent
@@ -133,14 +165,14 @@ export class Outsider {
 
   /** Many requests, some of them once valid, in a few seconds; from an address of his own and from the victim's peers'. */
   flood(to: string, as: string): void {
-    const { clock, network } = this.#world
+    const { clock } = this.#world
     const route = (count: number): Route => (count % 3 === 0 ? 'vote' : 'gossip')
     for (let count = 0; count * FLOOD_EVERY_MS < FLOOD_MS; count++)
       clock.after(count * FLOOD_EVERY_MS, () => {
-        const known = this.#recorded.at(-1 - (count % 50))
-        const body = count % 2 === 0 || known === undefined ? Buffer.alloc(300, count) : known.body
+        const known = count % 2 === 0 ? undefined : this.#recorded.at(-1 - (count % 50))
+        const body = known?.body ?? Buffer.alloc(300, count)
         for (let i = 0; i < 3; i++)
-          network.inject(i === 0 ? as : OWN_ADDRESS, to, route(count), body)
+          this.#send(i === 0 ? as : OWN_ADDRESS, to, { route: route(count), body }, known)
       })
   }
 }

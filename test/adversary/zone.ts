@@ -370,6 +370,7 @@ export class Zone {
       world.boot(index)
       isChange = true
     }
+    if (machine.kubelet === 'sick') world.restartKubelet(index)
     machine.kubelet = index === this.#portless ? 'portless' : 'well'
     world.healCloud(index)
     return isChange

@@ -39,6 +39,35 @@ t.test('D11: three of ten dead are within the limit', async t => {
   })
 })
 
+t.test('FA10: a verdict that the votes no longer ask for takes no mark off', async t => {
+  const zone = { what: 'no majority says up', size: 4, seed: 29, profile: 'fast' } as const
+  await scenario(t, zone, async world => {
+    await world.settled(20_000)
+    // n3 says goodbye: its record still counts as heard, its votes do not.
+    const stopping = world.machine(3).agent!.stop()
+    world.crash(1)
+    await world.run(4_000)
+    await stopping
+    const view = world.machine(0).agent!.views.node('n1')!
+    t.strictSame(
+      [view.verdict, view.votes.down, view.votes.needed],
+      ['healthy', 2, 3],
+      'the old verdict stands, and nothing is decided',
+    )
+    // What a majority decided meanwhile, of whom these two have not heard.
+    const { metadata } = world.cluster.raw('node', 'n1')
+    const annotations = { nodeunhealth: 'yes' }
+    world.cluster.edit('node', 'n1', { metadata: { ...metadata, annotations } })
+    await world.run(3_000)
+    t.strictSame(world.condemned(), ['n1'], 'the mark stays')
+    world.killAgent(3)
+    world.boot(3)
+    world.repair(1)
+    const ms = await world.until(() => world.condemned().length === 0, 30_000)
+    t.ok(ms !== undefined, 'and goes when a majority says up')
+  })
+})
+
 t.test('D10: the writer dies between decision and write: another one writes, once', async t => {
   for (const size of [5, 7]) {
     const zone = { size, seed: 22 }

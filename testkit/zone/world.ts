@@ -160,7 +160,7 @@ export class World {
         renewTime: '2026-01-01T00:00:00.000000Z',
       },
     })
-    this.#runKubelet(machine)
+    this.#runKubelet(machine, this.#random.below(LEASE_RENEWAL_MS))
     return index
   }
 
@@ -285,8 +285,8 @@ export class World {
     return 401
   }
 
-  /** Renews the Lease, and says that the node is ready when the control plane has given it up. */
-  #runKubelet(machine: Machine): void {
+  /** Renews the Lease, and says that the node is ready when the control plane has given it up. One that starts does so at once. */
+  #runKubelet(machine: Machine, firstMs = 0): void {
     const clock = new ProcessClock(this.clock, machine.wall)
     const api = this.cluster.api(machine.name, { clock, actor: `kubelet/${machine.name}` })
     const beat = async (): Promise<void> => {
@@ -300,12 +300,20 @@ export class World {
       await api.patchNodeStatus(machine.name, { type: 'strategic-merge', body }, never)
     }
     const loop = async (): Promise<void> => {
-      await sleep(clock, this.#random.below(LEASE_RENEWAL_MS), never)
+      await sleep(clock, firstMs, never)
       do await beat().catch(() => undefined)
       while (await sleep(clock, LEASE_RENEWAL_MS, never))
     }
     machine.kubeletProcess = clock
     void loop()
+  }
+
+  /** A kubelet that was sick is started anew and is well. */
+  restartKubelet(index: number): void {
+    const machine = this.machine(index)
+    machine.kubeletProcess?.kill()
+    machine.kubelet = 'well'
+    this.#runKubelet(machine)
   }
 
   #truth(machine: Machine): Truth {
