@@ -24,7 +24,10 @@ const LEAST = 20
 
 setPriority(10)
 const root = join(import.meta.dirname, '..', '..')
-const folders = ['agent', 'core', 'kube', 'net', 'options', 'plugins', 'sandbox', 'vote', 'test']
+const folders = [
+  ...['core', 'vote', 'plan', 'plugins', 'net', 'kube', 'options'],
+  ...['agent', 'sandbox', 'testkit', 'test'],
+]
 const work = join(root, '.cache', `mutants-${process.pid}`)
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
 process.once('SIGINT', () => process.exit(130))
