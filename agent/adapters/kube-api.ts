@@ -4,12 +4,13 @@ import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { Random } from '../../core/random.js'
 import type { Credentials } from '../../kube/client/credentials.js'
+import { eventBody, EVENTS, type EventFacts } from '../../kube/client/event-body.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { WatchOptions } from '../../kube/client/list-watch.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { statusOf, type ResourceType } from '../../kube/client/resource.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
-import type { KubePatch, ObjectBody, WriteGuard } from '../../kube/client/write.js'
+import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
 import {
   WRITER,
   type DataView,
@@ -54,43 +55,13 @@ const LEASES: ResourceType<LeaseView> = {
   parse: parseLease,
 }
 const LEASE_NAMESPACE = 'kube-node-lease'
-const EVENTS: ResourceType<void> = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  resource: 'events',
-  parse: () => undefined,
-}
-const EVENT_NAMESPACE = 'default'
 /** A kubelet's Node is 10 kB and more, and a page is held whole: with 500 an agent of 1000 nodes peaks some 10 MiB higher. */
 const PAGE_SIZE = 200
-const MAX_NOTE_BYTES = 1024
 
-/** Cut to the API's limit, which counts bytes; never inside a character. */
-const cutNote = (note: string): string => {
-  const bytes = Buffer.from(note)
-  if (bytes.length <= MAX_NOTE_BYTES) return note
-  let end = MAX_NOTE_BYTES - Buffer.byteLength('…')
-  while ((bytes[end]! & 0xc0) === 0x80) end--
-  return `${bytes.subarray(0, end).toString('utf8')}…`
-}
-
-/** As client-go makes them: the object's name and something unique. The API takes no `generateName` that ends in a dot. */
-const eventName = (node: string, unique: bigint): string =>
-  `${node.slice(0, 236).replace(/[.-]+$/, '')}.${unique.toString(16).padStart(16, '0')}`
-
-const eventBody = (event: NodeEvent, wall: number, unique: bigint): ObjectBody => ({
-  apiVersion: 'events.k8s.io/v1',
-  kind: 'Event',
-  metadata: { name: eventName(event.node, unique), namespace: EVENT_NAMESPACE },
-  // A MicroTime: six digits.
-  eventTime: new Date(wall).toISOString().replace('Z', '000Z'),
+const factsOf = ({ node, nodeUid, ...event }: NodeEvent): EventFacts => ({
+  ...event,
   reportingController: WRITER,
-  reportingInstance: event.reportingInstance.slice(0, 128),
-  action: event.action,
-  reason: event.reason,
-  type: event.type,
-  regarding: { apiVersion: 'v1', kind: 'Node', name: event.node, uid: event.nodeUid },
-  note: cutNote(event.note),
+  regarding: { apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid },
 })
 
 /** What a watch of one object in a namespace removes, it removes by its name. */
@@ -162,8 +133,9 @@ class ClientApi implements KubeApi {
 
   createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#seams
-    const body = eventBody(event, this.serverTime() ?? clock.wall(), random.bits64())
-    return this.#client.create(EVENTS, { namespace: EVENT_NAMESPACE }, { body }, signal)
+    const wall = this.serverTime() ?? clock.wall()
+    const body = eventBody(factsOf(event), wall, random.bits64())
+    return this.#client.create(EVENTS, body.metadata, { body }, signal)
   }
 
   ping(signal: AbortSignal): Promise<void> {

@@ -101,7 +101,7 @@ class ListWatch<T, R> implements Watching {
     while (!this.#isStopped()) {
       const waitMs = await this.#turn()
       if (waitMs === 0 || this.#isStopped()) continue
-      this.#state = 'backing-off'
+      this.#become('backing-off')
       await sleep(this.#seams.clock, waitMs, this.#stopper.signal)
     }
   }
@@ -121,7 +121,7 @@ class ListWatch<T, R> implements Watching {
   }
 
   async #list(): Promise<string> {
-    this.#state = 'listing'
+    this.#become('listing')
     const { path, query, codec } = this.#spec
     const { pageSize, answerMs: timeoutMs } = this.#options
     const request = { path, query, pageSize, timeoutMs, codec }
@@ -141,7 +141,7 @@ class ListWatch<T, R> implements Watching {
     this.#trouble = undefined
     this.#spec.onWarning?.(warning)
     this.#receiver.replace(Object.freeze(items))
-    this.#spec.onVersion?.(version)
+    this.#receiver.reached(version)
     return version
   }
 
@@ -161,8 +161,8 @@ class ListWatch<T, R> implements Watching {
     const path = pathOf(this.#spec.path, query)
     const call = { method: 'GET', path, accept: codec.accept.watch } as const
     const answer = await client.open(call, answerMs, this.#stopper.signal)
-    this.#state = 'watching'
     this.#heard()
+    this.#become('watching')
     const openedAt = this.#lastHeardAt
     let hasSpoken = false
     const take = (event: WatchEvent<R>): boolean => {
@@ -185,7 +185,12 @@ class ListWatch<T, R> implements Watching {
     this.#version = event.version
     if (event.type === 'DELETED') this.#receiver.remove(event.key)
     else if (event.type !== 'BOOKMARK') this.#receiver.upsert(event.object)
-    this.#spec.onVersion?.(event.version)
+    this.#receiver.reached(event.version)
+  }
+
+  #become(state: WatchStatus['state']): void {
+    this.#state = state
+    this.#receiver.changed()
   }
 
   #heard(): void {

@@ -17,8 +17,6 @@ export interface WatchSpec<T, R = unknown> {
   readonly sink: WatchSink<T>
   /** Told of each list that the server refuses, by its HTTP status. */
   readonly onRefused?: (status: number) => void
-  /** Told how far the server's state has come, after the sink was told of what changed until then. */
-  readonly onVersion?: (version: string) => void
   /** Told with each list what the server warns its readers of, before the sink is told of the list. */
   readonly onWarning?: (warning: string | undefined) => void
 }
@@ -69,6 +67,14 @@ export class Receiver<T, R> {
   remove(key: string): void {
     this.#refused.delete(key)
     this.#tell(() => this.#spec.sink.remove(key))
+  }
+
+  reached(version: string): void {
+    this.#tell(() => this.#spec.sink.reached?.(version))
+  }
+
+  changed(): void {
+    this.#tell(() => this.#spec.sink.changed?.())
   }
 
   #tell(call: () => void): void {

@@ -90,6 +90,33 @@ export const parseMetadata = (raw: unknown): ObjectMetadata => {
   })
 }
 
+const identitySchema = v.object({
+  metadata: v.object({
+    name: v.string(),
+    namespace: v.nullish(v.string(), ''),
+    uid: v.string(),
+    resourceVersion: v.string(),
+  }),
+})
+
+/** Which object it is, and which state of it. */
+export interface ObjectIdentity {
+  /** `namespace/name`, or `name` of what is cluster-wide. */
+  readonly key: string
+  readonly uid: string
+  readonly version: string
+}
+
+/** @throws InvalidInputError when it does not say. */
+export const parseIdentity = (raw: unknown): ObjectIdentity => {
+  const { name, namespace, uid, resourceVersion } = parseWith(
+    identitySchema,
+    'object',
+    raw,
+  ).metadata
+  return { key: namespace === '' ? name : `${namespace}/${name}`, uid, version: resourceVersion }
+}
+
 const scaleSchema = v.object({
   metadata: v.object({ name: v.string(), resourceVersion: v.string() }),
   spec: v.nullish(v.object({ replicas: v.nullish(v.number(), 0) }), { replicas: 0 }),

@@ -7,6 +7,10 @@ export interface WatchSink<T> {
   upsert(item: T): void
   /** `namespace/name`, or `name` of what is cluster-wide. */
   remove(key: string): void
+  /** How far the server's state is known, after the calls that brought it there. */
+  reached?(version: string): void
+  /** The status of the watch is another one. */
+  changed?(): void
 }
 
 /** How a list/watch is doing. */

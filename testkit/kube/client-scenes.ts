@@ -345,7 +345,11 @@ const scenes: readonly Scene[] = [
   ],
 ]
 
-const credentialsFor = ({ url, token, ca }: SceneServer): Credentials => {
+export const credentialsFor = ({
+  url,
+  token,
+  ca,
+}: Pick<SceneServer, 'url' | 'token' | 'ca'>): Credentials => {
   const whoever = { server: new URL(url), headers: {} }
   const parts = { ca, cert: undefined, key: undefined, insecure: false, servername: undefined }
   const tls = ca === undefined ? undefined : makeTls(parts)

@@ -55,8 +55,10 @@ export class Follower {
       query: {},
       codec: makeItemCodec(row),
       parse: (came: Parameters<typeof itemOf>[1]) => itemOf(row, came, key => table.get(key)?.raw),
-      sink: store.upstream(resource),
-      onVersion: (version: string) => table.reached(version),
+      sink: {
+        ...store.upstream(resource),
+        reached: (version: string) => table.reached(version),
+      },
       onRefused: (status: number) => {
         if (status === 404) store.absent(resource)
       },

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../core/clock.js'
+import { KubeStatusError, reasonOf, WithheldError } from '../core/errors.js'
+import type { Logger } from '../core/log.js'
+import { jitter, type Random } from '../core/random.js'
+import {
+  cutNote,
+  eventBody,
+  EVENTS,
+  type EventBody,
+  type EventFacts,
+  type ObjectReference,
+} from '../kube/client/event-body.js'
+import { microTime } from '../kube/client/micro-time.js'
+import type { ResourceClient } from '../kube/client/resource-client.js'
+import type { WriteGuard } from '../kube/client/write.js'
+
+/** What a recorder needs of the world. */
+export interface EventRecorderSeams {
+  readonly client: Pick<ResourceClient, 'create' | 'patch'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** Who tells. */
+export interface EventRecorderOptions {
+  readonly reportingController: string
+  readonly reportingInstance: string
+  /** Asked right before each Event is sent; what it has something against is dropped. */
+  readonly guard?: WriteGuard | undefined
+}
+
+/** What is told of an object. */
+export type EventWords = Pick<EventFacts, 'type' | 'reason' | 'action' | 'note'>
+
+/** How a recorder is doing. */
+export interface EventRecorderStatus {
+  /** Events, and counts of earlier ones, that wait to be sent. */
+  readonly pending: number
+  readonly sent: number
+  /** Never sent: too many about one object, too many that wait, or refused. */
+  readonly dropped: number
+}
+
+/** So many different Events about one object may come together, and then one in this time. */
+const AT_ONCE = 10
+const ONE_EACH_MS = 60_000
+/** How often the count of one Event is written. */
+const COUNT_EACH_MS = 60_000
+/** The same after so long is another Event; the apiserver forgets them after an hour. */
+const SERIES_MS = 1_800_000
+/** Series, and objects, that are remembered; beyond that, the oldest are forgotten. */
+const MAX_KNOWN = 2_000
+const MAX_PENDING = 500
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+
+/** One Event, and how often it came. */
+interface Series {
+  readonly body: EventBody
+  readonly startedAt: number
+  count: number
+  /** Epoch ms. */
+  lastWall: number
+  /** What the server knows; 0: nothing. */
+  told: number
+  /** Clock.now before which it is not sent. */
+  dueAt: number
+}
+
+interface Allowance {
+  tokens: number
+  at: number
+  leftOut: number
+}
+
+/** Maps remember in which order keys came: the first ones go. */
+const shrink = (map: Map<string, unknown>): void => {
+  for (const key of map.keys()) {
+    if (map.size <= MAX_KNOWN) return
+    map.delete(key)
+  }
+}
+
+/** Whether another try may do: not after the server, or our guard, refused it for good. */
+const isForNow = (error: unknown, isFirst: boolean): boolean => {
+  if (error instanceof WithheldError) return false
+  const status = error instanceof KubeStatusError ? error.status : 0
+  return status < 400 || status >= 500 || status === 429 || status === (isFirst ? 409 : 404)
+}
+
+/**
+ * Tells people what happened to objects, as Events. The same about one object is one Event with a count. An Event is a courtesy:
+ * telling it never waits and never fails, and memory is bounded whatever is told.
+ */
+export class EventRecorder {
+  readonly #seams: EventRecorderSeams
+  readonly #options: EventRecorderOptions
+  readonly #series = new Map<string, Series>()
+  readonly #allowances = new Map<string, Allowance>()
+  readonly #pending = new Set<Series>()
+  readonly #abort = new AbortController()
+  #sending: Promise<void> | undefined
+  #cancelTimer: (() => void) | undefined
+  #failures = 0
+  /** Clock.now before which nothing is sent. */
+  #notBefore = -Infinity
+  #isStopping = false
+  #sent = 0
+  #dropped = 0
+
+  constructor(seams: EventRecorderSeams, options: EventRecorderOptions) {
+    this.#seams = seams
+    this.#options = options
+  }
+
+  get status(): EventRecorderStatus {
+    return { pending: this.#pending.size, sent: this.#sent, dropped: this.#dropped }
+  }
+
+  /** Tell it, some time soon. */
+  record(regarding: ObjectReference, words: EventWords): void {
+    if (this.#isStopping) return
+    const { clock } = this.#seams
+    const note = cutNote(words.note)
+    const key = JSON.stringify([regarding.uid, words.type, words.reason, words.action, note])
+    const known = this.#series.get(key)
+    const isSame = known !== undefined && clock.now() - known.startedAt < SERIES_MS
+    const series = isSame ? this.#again(known) : this.#begin(key, regarding, { ...words, note })
+    if (series === undefined) this.#dropped++
+    else this.#enqueue(series)
+  }
+
+  /** Sends what waits until the signal aborts; then nothing is sent any more. Never rejects. */
+  async stop(signal: AbortSignal): Promise<void> {
+    this.#isStopping = true
+    const end = (): void => this.#abort.abort()
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+    for (const series of this.#pending) series.dueAt = 0
+    this.#wake()
+    while (this.#sending !== undefined) await this.#sending
+    signal.removeEventListener('abort', end)
+    this.#cancelTimer?.()
+    end()
+  }
+
+  #again(series: Series): Series {
+    series.count++
+    series.lastWall = this.#seams.clock.wall()
+    return series
+  }
+
+  /** Undefined when there were too many about the object. */
+  #begin(key: string, regarding: ObjectReference, words: EventWords): Series | undefined {
+    const { clock, random } = this.#seams
+    const allowance = this.#allowanceOf(regarding.uid)
+    if (allowance.tokens < 1) {
+      allowance.leftOut++
+      return undefined
+    }
+    allowance.tokens--
+    const more = allowance.leftOut === 0 ? '' : ` (${allowance.leftOut} other Events left out)`
+    allowance.leftOut = 0
+    const { reportingController, reportingInstance } = this.#options
+    const facts = { regarding, ...words, note: `${words.note}${more}` }
+    const wall = clock.wall()
+    const series = {
+      body: eventBody({ ...facts, reportingController, reportingInstance }, wall, random.bits64()),
+      startedAt: clock.now(),
+      count: 1,
+      lastWall: wall,
+      told: 0,
+      dueAt: 0,
+    }
+    this.#series.delete(key)
+    this.#series.set(key, series)
+    shrink(this.#series)
+    return series
+  }
+
+  #allowanceOf(uid: string): Allowance {
+    const now = this.#seams.clock.now()
+    const last = this.#allowances.get(uid) ?? { tokens: AT_ONCE, at: now, leftOut: 0 }
+    const tokens = Math.min(AT_ONCE, last.tokens + (now - last.at) / ONE_EACH_MS)
+    const next = { tokens, at: now, leftOut: last.leftOut }
+    this.#allowances.delete(uid)
+    this.#allowances.set(uid, next)
+    shrink(this.#allowances)
+    return next
+  }
+
+  #enqueue(series: Series): void {
+    this.#pending.add(series)
+    if (this.#pending.size > MAX_PENDING) {
+      const [oldest] = this.#pending
+      this.#pending.delete(oldest!)
+      this.#dropped++
+    }
+    this.#wake()
+  }
+
+  /** One request at a time. */
+  #wake(): void {
+    if (this.#sending !== undefined || this.#abort.signal.aborted) return
+    this.#cancelTimer?.()
+    const { clock } = this.#seams
+    const next = [...this.#pending].reduce<Series | undefined>(
+      (first, one) => (first === undefined || one.dueAt < first.dueAt ? one : first),
+      undefined,
+    )
+    if (next === undefined) return
+    const waitMs = Math.max(next.dueAt, this.#notBefore) - clock.now()
+    if (waitMs > 0) this.#cancelTimer = clock.after(waitMs, () => this.#wake())
+    else
+      this.#sending = this.#send(next).finally(() => {
+        this.#sending = undefined
+        this.#wake()
+      })
+  }
+  async #send(series: Series): Promise<void> {
+    const { count } = series
+    this.#pending.delete(series)
+    try {
+      await this.#write(series, count)
+      series.told = count
+      this.#sent++
+    } catch (error) {
+      if (!this.#abort.signal.aborted) this.#failed(series, error)
+      return
+    }
+    this.#failures = 0
+    series.dueAt = this.#isStopping ? 0 : this.#seams.clock.now() + COUNT_EACH_MS
+    if (series.count > count) this.#pending.add(series)
+  }
+
+  async #write({ body, told, lastWall }: Series, count: number): Promise<void> {
+    const { client } = this.#seams
+    const { signal } = this.#abort
+    const { guard } = this.#options
+    const repeated = { series: { count, lastObservedTime: microTime(lastWall) } }
+    const { metadata } = body
+    if (told === 0) {
+      const first = { ...body, ...(count > 1 ? repeated : {}) }
+      await client.create(EVENTS, metadata, { body: first, guard }, signal)
+    } else {
+      const patch = { type: 'merge', body: repeated } as const
+      await client.patch(EVENTS, metadata, { patch, guard }, signal)
+    }
+  }
+
+  #failed(series: Series, error: unknown): void {
+    if (!isForNow(error, series.told === 0)) {
+      this.#drop(series, error)
+      return
+    }
+    const { status = 0, retryAfterMs = 0 } = error instanceof KubeStatusError ? error : {}
+    // It was made by a request that was never answered, or is so old that the server forgot it.
+    if (status === 409) series.told = 1
+    else if (status === 404) series.told = 0
+    else this.#backOff(retryAfterMs, error)
+    if (series.told < series.count) this.#pending.add(series)
+  }
+
+  #backOff(retryAfterMs: number, error: unknown): void {
+    const { clock, random, log } = this.#seams
+    if (this.#failures === 0) log.warn('Events cannot be written', { error: reasonOf(error) })
+    const nominal = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#failures++, 30))
+    this.#notBefore = clock.now() + Math.max(retryAfterMs, jitter(random, nominal, 0.2))
+  }
+
+  #drop({ body }: Series, error: unknown): void {
+    this.#dropped++
+    const { reason, regarding } = body as { reason?: unknown; regarding?: unknown }
+    this.#seams.log.debug('Event dropped', { reason, regarding, error: reasonOf(error) })
+  }
+}
