@@ -10,14 +10,15 @@ import { sleep, systemClock } from '../../core/clock.js'
 import { systemRandom } from '../../core/random.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import { parseMetadata, type ObjectMetadata } from '../../kube/client/resource.js'
-import { testApi } from '../support/api-client.js'
-import { credentialsFor } from '../support/client-scenes.js'
-import { recordingLog } from '../support/recording-log.js'
+import { testApi } from '../../testkit/kube/api-client.js'
+import { credentialsFor } from '../../testkit/kube/client-scenes.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 
 const MAPS = { group: '', version: 'v1', resource: 'configmaps' }
 
 const bed = async (t: Test) => {
-  const { api, token, ask } = await testApi()
+  const test = await testApi()
+  const { api, token } = test
   const log = recordingLog()
   const credentials = credentialsFor({ url: api.url, token })
   const seams = { credentials, clock: systemClock, log, random: systemRandom }
@@ -26,7 +27,7 @@ const bed = async (t: Test) => {
     await client.close()
     await api.stop()
   })
-  return { client, ask, ...seams }
+  return { client, ask: (request: string, body?: unknown) => test.ask(request, body), ...seams }
 }
 
 const name = 'edge-system'
