@@ -4,15 +4,14 @@ import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import { reasonOf } from '../core/errors.js'
 import type { KubeApi } from './ports/kube-api.js'
-import type { SelfReport } from '../plugins/seams.js'
-import { makeSelfReport, type SelfReporter } from './check/self-report.js'
 import type { LoopLag } from './check/loop-lag.js'
 import { ApiBackoff } from './api-backoff.js'
-import { makeApiCheck, watchCloudLink, type CloudLink } from './cloud-link.js'
+import { makeApiCheck } from './cloud-link.js'
 import { Tally } from './counts.js'
 import { makeDetector, type Detector, type ProbeSeams } from './detector.js'
 import { makeKeyKeeper, type KeyKeeper } from './keys.js'
 import type { AgentOptions } from './options/agent-options.js'
+import { OwnNode } from './own-node.js'
 import type { Transport } from './commun/transport.js'
 import type { PeerListenerStatus } from './http/peer-listener.js'
 import type { Counts, PeerAnswer, PeerInbox, Views } from './http/views.js'
@@ -29,6 +28,7 @@ import {
   type ResultStore,
   type WriteRecord,
 } from './store.js'
+import { TurnLoop, type TurnReason } from './turn-loop.js'
 import { makeViews } from './views/views.js'
 import { makeWitness, type Witness } from './witness.js'
 import { makeWriter, type Writer } from './writer/writer.js'
@@ -95,8 +95,8 @@ class NodeAgent implements Agent {
   readonly #witness: Witness
   readonly #apiBackoff: ApiBackoff
   readonly #rounds: Readonly<Record<'get-node-list' | 'vote', StageRunner>>
-  #cloudLink: CloudLink | undefined
-  #selfReport: SelfReporter | undefined
+  readonly #turns: TurnLoop
+  readonly #ownNode: OwnNode
   #detector: Detector | undefined
   #savedHeartbeat: number | undefined
   #stopped: Promise<void> | undefined
@@ -112,6 +112,7 @@ class NodeAgent implements Agent {
     })
     const { clock } = this.#suspension
     const seams: AgentSeams = { ...others, clock }
+    this.#turns = new TurnLoop(clock, reasons => this.#turn(reasons))
     this.#o = options
     this.#seams = seams
     this.#store = makeResultStore(clock.now())
@@ -133,7 +134,7 @@ class NodeAgent implements Agent {
     this.#writer = makeWriter(options, {
       ...{ kube, clock, random: seams.random, log, store, apiBackoff },
       record: write => this.#record(write),
-      judge: () => this.#voteAnew(),
+      judge: () => this.#voteNow(),
     })
     this.#witness = makeWitness(options, {
       clock,
@@ -142,13 +143,25 @@ class NodeAgent implements Agent {
       getLease: (node, signal) => kube.getLease(node, signal),
       apiBackoff,
       isOurRenewal: (node, renewTime) => this.#writer.isOurs(node, renewTime),
-      onChange: () => this.#voteAnew(),
+      onChange: () => this.#turns.ask('changed'),
     })
     this.#vote = makeVoteStage(options, {
       store,
       clock,
       witness: () => this.#witness.answer,
+      onDue: () => this.#turns.ask('changed'),
       onVote: outcome => this.#afterVote(outcome),
+    })
+    this.#ownNode = new OwnNode(options, {
+      ...{ clock, random: seams.random, log, http: seams.probes.http },
+      ping: makeApiCheck(kube, options.nodeName, this.#apiBackoff),
+      onLink: state => {
+        store.cloudLink.set(state)
+        this.#apiBackoff.linkChanged()
+        this.#publishOwnState()
+        this.#turns.ask('writes')
+      },
+      onKubelet: () => this.#publishOwnState(),
     })
     this.#rounds = {
       'get-node-list': makeStageRunner('get-node-list', () => this.#nodeList.round(), seams),
@@ -158,7 +171,7 @@ class NodeAgent implements Agent {
       ...{ clock, store, tally: this.#tally, writer: this.#writer, version: seams.version },
       keys: this.#keys,
       detector: () => this.#detector,
-      ownKubelet: () => this.#selfReport?.reason ?? 'not asked yet',
+      ownKubelet: () => this.#ownNode.kubeletReason,
       stages: () => [this.#rounds['get-node-list'].status, this.#rounds.vote.status],
       watchLists: () => this.#nodeList.lists,
       subscribe: onChange => {
@@ -212,34 +225,12 @@ class NodeAgent implements Agent {
       this.#suspension.stop()
       return
     }
-    this.#lookAtOwnNode()
+    this.#ownNode.start()
     const { 'get-node-list': nodeList, vote } = this.#rounds
     scheduler.every('get-node-list', this.#o.nodeListPeriodMs, signal, () => nodeList.run())
     scheduler.every('vote', this.#o.votePeriodMs, signal, () => vote.run())
     scheduler.every('housekeeping', HOUSEKEEPING_MS, signal, () => folder.retry())
     await nodeList.run()
-  }
-
-  /** Ask apiserver and kubelet, beginning with "not known yet". */
-  #lookAtOwnNode(): void {
-    const { clock, random, log, kube, probes } = this.#seams
-    this.#cloudLink = watchCloudLink(this.#o, {
-      ...{ clock, random, log },
-      ping: makeApiCheck(kube, this.#o.nodeName, this.#apiBackoff),
-      onChange: state => {
-        this.#store.cloudLink.set(state)
-        this.#apiBackoff.linkChanged()
-        this.#publishOwnState()
-        this.#suspension.look()
-        this.#writer.review()
-      },
-    })
-    this.#selfReport = makeSelfReport(this.#o, {
-      http: probes.http,
-      clock,
-      log,
-      onChange: () => this.#publishOwnState(),
-    })
   }
 
   /** All that is known is from before a suspension: nothing of it may be acted upon. */
@@ -249,17 +240,20 @@ class NodeAgent implements Agent {
     this.#writer.resumed()
     this.#witness.ask(undefined)
     this.#detector?.resumed()
-    if (this.#cloudLink !== undefined) {
-      void this.#cloudLink.stop()
-      void this.#selfReport?.stop()
-      this.#lookAtOwnNode()
-      this.#store.cloudLink.set(this.#cloudLink.current)
-    }
-    this.#vote.vote()
+    if (this.#ownNode.isStarted) this.#store.cloudLink.set(this.#ownNode.start())
+    this.#turns.ask('changed')
   }
 
   /** Every vote is one of an agent that is awake. */
-  #voteAnew(): void {
+  #turn(reasons: ReadonlySet<TurnReason>): void {
+    this.#suspension.look()
+    if (reasons.has('changed')) this.#vote.vote()
+    else if (reasons.has('fresher')) this.#vote.refreshed()
+    if (reasons.has('writes')) this.#writer.review()
+  }
+
+  /** A write is about to leave: what was decided must be so at this moment. */
+  #voteNow(): void {
     this.#suspension.look()
     this.#vote.vote()
   }
@@ -277,10 +271,11 @@ class NodeAgent implements Agent {
   async #stop(): Promise<void> {
     this.#stopping.abort()
     this.#suspension.stop()
+    this.#turns.stop()
     this.#vote.stop()
     await this.#writer.stop()
     await this.#detector?.stop()
-    await Promise.all([this.#witness.stop(), this.#selfReport?.stop(), this.#cloudLink?.stop()])
+    await Promise.all([this.#witness.stop(), this.#ownNode.stop()])
     await this.#nodeList.stop()
     this.#seams.transport.close()
     await this.#seams.kube.close()
@@ -301,7 +296,7 @@ class NodeAgent implements Agent {
       this.#store.writes.set(membersOnly(this.#store.writes.current, roster))
       this.#tally.keepOnly(name => roster.indexOf(name) !== undefined)
     }
-    this.#voteAnew()
+    this.#turns.ask('changed')
     this.#tell('local')
   }
 
@@ -317,11 +312,7 @@ class NodeAgent implements Agent {
         ...{ clock, random, log, transport, probes, loopLag, store: this.#store },
         savedHeartbeat: this.#savedHeartbeat,
         saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
-        onEvidence: news => {
-          this.#suspension.look()
-          if (news === 'changed') this.#vote.vote()
-          else this.#vote.refreshed()
-        },
+        onEvidence: news => this.#turns.ask(news),
         onSuspended: () => this.#suspension.told('peers'),
         onRound: outcome => this.#tally.round(outcome),
         onVouchEnded: (node, why) => this.#writer.vouchEnded(node, why),
@@ -332,7 +323,7 @@ class NodeAgent implements Agent {
 
   #publishOwnState(): void {
     const { state, since } = this.#store.cloudLink.current
-    const kubelet: SelfReport = this.#selfReport?.state ?? 'unknown'
+    const { kubelet } = this.#ownNode
     this.#detector?.setOwn({ kubelet, cloudCutAt: state === 'cut' ? since : undefined })
   }
 

@@ -20,13 +20,15 @@ interface VoteSeams {
   readonly store: ResultStore
   readonly clock: Clock
   readonly witness: () => WitnessAnswer
+  /** The time has come at which time alone changes something. */
+  readonly onDue: () => void
   /** Told after each vote, whatever it moved. */
   readonly onVote: (outcome: VoteOutcome) => void
 }
 
 /** The stage that decides; what it decides is written by the writer. */
 export interface VoteStage {
-  /** Decide by what is known now. Called on every change, by the schedule, and when time alone changes something. */
+  /** Decide by what is known now. */
   vote(): void
   /** Records became younger and say what they said before. A steady zone has no use for another vote then. */
   refreshed(): void
@@ -66,7 +68,7 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
     steady = changes.steady ? state : undefined
     const vouch = reviewVouching(vouching, judgement, table, { now, options })
     const nextAt = Math.min(changes.nextAt, vouch.nextAt)
-    if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), () => vote())
+    if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), seams.onDue)
     const vouchMoved = vouch.begun.length + vouch.ended.length > 0
     seams.onVote({ state, changes, vouchEnded: vouch.ended, vouchMoved })
   }

@@ -37,6 +37,7 @@ t.test('younger records are judged unless the zone is whole', async t => {
     store,
     clock,
     witness: () => NO_WITNESS,
+    onDue: () => stage.vote(),
     onVote: () => votes++,
   })
   const votesOf = (act: () => void): number => {

@@ -5,10 +5,10 @@ import type { Topology } from '../../agent/commun/topology.js'
 import { makeDetector, type Detector } from '../../agent/detector.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
-import type { News } from '../../agent/commun/table.js'
 import { makeVoteStage, type VoteStage } from '../../agent/stages/vote.js'
 import { makeResultStore, type ResultStore, type ZoneState } from '../../agent/store.js'
 import type { RoundOutcome } from '../../agent/check/watch.js'
+import { TurnLoop, type TurnReason } from '../../agent/turn-loop.js'
 import { desiredMarksFor } from '../../agent/writer/desired-marks.js'
 import { sleep } from '../../core/clock.js'
 import { parseNodeName, parseZoneName } from '../../core/ids.js'
@@ -67,11 +67,11 @@ class CoreAgent {
   readonly store: ResultStore
   readonly detector: Detector
   readonly #vote: VoteStage
+  readonly #loop: TurnLoop
   readonly #zone: CoreZone
   readonly #stop = new AbortController()
   /** Running turns to write, by node. */
   readonly #turns = new Map<number, () => void>()
-  #isVoting = false
   isStopped = false
 
   constructor(core: CoreZone, n: number, roster: Roster) {
@@ -82,10 +82,12 @@ class CoreAgent {
     const own = { ...options, nodeName: memberOf(n).name }
     const random = core.makeRandom()
     const { address } = memberOf(n)
+    this.#loop = new TurnLoop(clock, reasons => this.#turn(reasons))
     this.#vote = makeVoteStage(own, {
       store: this.store,
       clock,
       witness: () => NO_WITNESS,
+      onDue: () => this.#loop.ask('changed'),
       onVote: outcome => {
         this.detector.afterVote(outcome)
         const { changes, state } = outcome
@@ -107,7 +109,7 @@ class CoreAgent {
         },
         savedHeartbeat: undefined,
         saveHeartbeat: () => undefined,
-        onEvidence: news => this.#runVote(news),
+        onEvidence: news => this.#loop.ask(news),
         onRound: outcome => core.watcher.round?.(n, outcome),
         onVouchEnded: () => undefined,
         onSuspended: () => undefined,
@@ -125,17 +127,13 @@ class CoreAgent {
     let waitMs = firstMs
     while (await sleep(this.#zone.clock, waitMs, this.#stop.signal)) {
       waitMs = this.#zone.options.votePeriodMs
-      this.#runVote()
+      this.#vote.vote()
     }
   }
 
-  #runVote(news: News = 'changed'): void {
-    // The detector reports evidence from its constructor on.
-    if (this.#isVoting || this.isStopped || (this.detector as unknown) === undefined) return
-    this.#isVoting = true
-    if (news === 'changed') this.#vote.vote()
+  #turn(reasons: ReadonlySet<TurnReason>): void {
+    if (reasons.has('changed')) this.#vote.vote()
     else this.#vote.refreshed()
-    this.#isVoting = false
   }
 
   setRoster(roster: Roster): void {
@@ -187,6 +185,7 @@ class CoreAgent {
   stop(): Promise<void> {
     this.isStopped = true
     this.#stop.abort()
+    this.#loop.stop()
     this.#vote.stop()
     for (const node of [...this.#turns.keys()]) this.#cancelTurn(node)
     return this.detector.stop()

@@ -195,8 +195,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/agent.ts',
-        from: "    this.#voteAnew()\n    this.#tell('local')\n",
-        to: '    this.#voteAnew()\n',
+        from: "    this.#turns.ask('changed')\n    this.#tell('local')\n",
+        to: "    this.#turns.ask('changed')\n",
       },
     ],
   },
