@@ -119,7 +119,7 @@ class SmallKubelet implements Kubelet {
     this.#end.abort()
     await this.#loops
     await Promise.all(this.#servers.map(server => server.close()))
-    this.#api.close()
+    await this.#api.close()
   }
 
   async #run(): Promise<void> {
@@ -277,7 +277,7 @@ export const startKubelet = async (
   options: KubeletOptions,
   seams: KubeletSeams,
 ): Promise<Kubelet> => {
-  const api = makeApiClient(options, seams.clock)
+  const api = makeApiClient(options, seams.clock, seams.log)
   const review = reviewWith(api, new AbortController().signal)
   const pair = await makeCertificate(options.nodeName, options.address)
   const healthz = await openHealthz(options.healthz, { isSick: false })

@@ -4,7 +4,8 @@ import { type Clock, sleep } from '../core/clock.js'
 import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { Taint } from '../core/node.js'
-import type { ApiClient, Json } from './api-client.js'
+import type { Watching } from '../kube/client/watching.js'
+import type { ApiClient } from './api-client.js'
 import {
   darkDomains,
   domainOf,
@@ -41,13 +42,6 @@ export interface Lifecycle {
   stop(): Promise<void>
 }
 
-interface Watched {
-  readonly path: string
-  replace(items: readonly Json[]): void
-  change(type: string, object: Json): void
-}
-
-const RELIST_MS = 500
 const ATTEMPTS = 4
 
 /** What writing taints needs to know: the present node → the taints that it should have. */
@@ -66,6 +60,7 @@ class NodeLifecycle implements Lifecycle {
   readonly #health = new Map<string, NodeHealth>()
   readonly #queue = new Set<string>()
   readonly #end = new AbortController()
+  readonly #watches: readonly Watching[]
   readonly #loops: Promise<unknown>[] = []
   readonly #writes = new Set<Promise<unknown>>()
   #isDark = false
@@ -75,19 +70,19 @@ class NodeLifecycle implements Lifecycle {
     this.#seams = seams
     // Each request under way listens to it, and there are as many as nodes.
     setMaxListeners(0, this.#end.signal)
-    this.#loops.push(
-      this.#follow({
-        path: NODES,
+    this.#watches = [
+      seams.api.follow(NODES, {
         replace: items => this.#replaceNodes(items as readonly NodeObject[]),
-        change: (type, object) => this.#nodeChanged(type, object as NodeObject),
+        upsert: node => this.#nodeChanged(node as NodeObject),
+        remove: name => this.#forget(name),
       }),
-      this.#follow({
-        path: LEASES,
+      seams.api.follow(LEASES, {
         replace: items => items.forEach(item => this.#leaseSeen(item as LeaseObject)),
-        change: (type, object) => {
-          if (type !== 'DELETED') this.#leaseSeen(object as LeaseObject)
-        },
+        upsert: lease => this.#leaseSeen(lease as LeaseObject),
+        remove: () => undefined,
       }),
+    ]
+    this.#loops.push(
       this.#every(options.monitorPeriodMs, () => this.#monitor()),
       this.#every(options.evictionPeriodMs, () => this.#evict()),
     )
@@ -95,48 +90,22 @@ class NodeLifecycle implements Lifecycle {
 
   async stop(): Promise<void> {
     this.#end.abort()
-    await Promise.allSettled([...this.#loops, ...this.#writes])
+    const watches = this.#watches.map(watch => watch.stop())
+    await Promise.allSettled([...watches, ...this.#loops, ...this.#writes])
   }
 
   async #every(periodMs: number, round: () => Promise<void>): Promise<void> {
     while (await sleep(this.#seams.clock, periodMs, this.#end.signal)) await round()
   }
 
-  async #follow(watched: Watched): Promise<void> {
-    const { api, clock, log } = this.#seams
-    const { signal } = this.#end
-    do {
-      try {
-        const list = await api.get(watched.path, signal)
-        watched.replace((list['items'] as readonly Json[] | undefined) ?? [])
-        const version = String((list['metadata'] as Json)['resourceVersion'])
-        const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`
-        await api.watch(
-          watched.path + query,
-          ({ type, object }) => {
-            if (['ADDED', 'MODIFIED', 'DELETED'].includes(type)) watched.change(type, object)
-          },
-          signal,
-        )
-      } catch (error) {
-        if (!signal.aborted)
-          log.warn('lifecycle: watch broke', { path: watched.path, reason: reasonOf(error) })
-      }
-    } while (await sleep(clock, RELIST_MS, signal))
-  }
-
   #replaceNodes(nodes: readonly NodeObject[]): void {
     const names = new Set(nodes.map(node => node.metadata.name))
     for (const name of this.#nodes.keys()) if (!names.has(name)) this.#forget(name)
-    for (const node of nodes) this.#nodeChanged('MODIFIED', node)
+    for (const node of nodes) this.#nodeChanged(node)
   }
 
-  #nodeChanged(type: string, node: NodeObject): void {
+  #nodeChanged(node: NodeObject): void {
     const { name } = node.metadata
-    if (type === 'DELETED') {
-      this.#forget(name)
-      return
-    }
     this.#nodes.set(name, node)
     const { clock } = this.#seams
     if (withNoSchedule(node, clock.wall()) === undefined) return
@@ -189,7 +158,7 @@ class NodeLifecycle implements Lifecycle {
         name,
         observe(this.#health.get(name), this.#sight(next as NodeObject), clock.now()),
       )
-      this.#nodeChanged('MODIFIED', next as NodeObject)
+      this.#nodeChanged(next as NodeObject)
       return next as NodeObject
     } catch (error) {
       this.#complain(name, error)

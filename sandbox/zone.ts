@@ -91,7 +91,11 @@ export class Zone {
     // Every question to an agent listens to it, and there are as many as nodes.
     setMaxListeners(0, this.#end.signal)
     const client = (name: string): ApiClient =>
-      makeApiClient({ server: parts.api.url, token: parts.api.addClient(name) }, seams.clock)
+      makeApiClient(
+        { server: parts.api.url, token: parts.api.addClient(name) },
+        seams.clock,
+        seams.log,
+      )
     const controller = client(CONTROLLER)
     this.#admin = client('admin')
     this.#clients = [controller, this.#admin]
@@ -187,7 +191,7 @@ export class Zone {
     this.#end.abort()
     await Promise.all(this.nodes.map(node => node.stop()))
     await this.#lifecycle.stop()
-    for (const client of this.#clients) client.close()
+    await Promise.all(this.#clients.map(client => client.close()))
     await this.api.stop()
     await rm(this.dir, { recursive: true, force: true })
   }

@@ -2,17 +2,19 @@
 import type { Random } from '../../core/random.js'
 
 const FIRST_MS = 500
-const LAST_MS = 30_000
+const LONGEST_MS = 30_000
 
-/** How long to wait after attempts that came to nothing: 0.5 s, doubled each time, to 30 s. */
+/** How long to wait after attempts that failed: 0.5 s, doubled each time, up to a longest wait. */
 export class Backoff {
   readonly #random: Random
+  readonly #longestMs: number
   #hasExpired = false
-  /** Attempts in a row that came to nothing, or have not yet proved to be a success. */
+  /** Attempts in a row that failed, or have not yet proved to be a success. */
   failures = 0
 
-  constructor(random: Random) {
+  constructor(random: Random, longestMs = LONGEST_MS) {
     this.#random = random
+    this.#longestMs = longestMs
   }
 
   succeeded(): void {
@@ -31,6 +33,6 @@ export class Backoff {
   waitMs(): number {
     const doublings = Math.min(10, Math.max(0, this.failures - 1))
     const share = 0.7 + (0.3 * this.#random.below(1_001)) / 1_000
-    return Math.min(LAST_MS, FIRST_MS * 2 ** doublings) * share
+    return Math.min(this.#longestMs, FIRST_MS * 2 ** doublings) * share
   }
 }

@@ -31,6 +31,11 @@ export interface WatchOptions {
    * @default 30_000
    */
   readonly answerMs?: number
+  /**
+   * The longest wait between two attempts, in milliseconds.
+   * @default 30_000
+   */
+  readonly longestWaitMs?: number
 }
 
 /** What a list/watch needs of the world. */
@@ -70,9 +75,15 @@ class ListWatch<T, R> implements Watching {
   constructor(spec: WatchSpec<T, R>, seams: WatchSeams, options: WatchOptions) {
     this.#spec = spec
     this.#seams = seams
-    this.#options = { pageSize: 500, idleMs: 90_000, answerMs: 30_000, ...options }
+    this.#options = {
+      pageSize: 500,
+      idleMs: 90_000,
+      answerMs: 30_000,
+      longestWaitMs: 30_000,
+      ...options,
+    }
     this.#receiver = new Receiver(spec, seams.log)
-    this.#backoff = new Backoff(seams.random)
+    this.#backoff = new Backoff(seams.random, this.#options.longestWaitMs)
     this.#ended = this.#run()
   }
 

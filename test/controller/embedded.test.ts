@@ -11,7 +11,7 @@ import { systemRandom } from '../../core/random.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import { parseMetadata, type ObjectMetadata } from '../../kube/client/resource.js'
 import { testApi } from '../../testkit/kube/api-client.js'
-import { credentialsFor } from '../../testkit/kube/client-scenes.js'
+import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
 const MAPS = { group: '', version: 'v1', resource: 'configmaps' }
@@ -20,7 +20,7 @@ const bed = async (t: Test) => {
   const test = await testApi()
   const { api, token } = test
   const log = recordingLog()
-  const credentials = credentialsFor({ url: api.url, token })
+  const credentials = fixedCredentials({ server: api.url, token })
   const seams = { credentials, clock: systemClock, log, random: systemRandom }
   const client = makeResourceClient(seams, { fieldManager: 'tester' })
   t.teardown(async () => {

@@ -3,10 +3,11 @@
 // administrator, the writes through the audit log.
 import { setMaxListeners } from 'node:events'
 import { systemClock } from '../../core/clock.js'
-import type { ApiClient, Json, WatchEvent } from '../../sandbox/api-client.js'
+import type { Watching, WatchSink } from '../../kube/client/watching.js'
+import type { ApiClient, Json } from '../../sandbox/api-client.js'
 import { readLocalInfo, readStatus } from '../../sandbox/agent-view.js'
 import type { NodeSight } from '../../sandbox/demo/sight.js'
-import { type NodeObject, readyOf, taintsOf } from '../../sandbox/node-object.js'
+import { type NodeObject, NODES, readyOf, taintsOf } from '../../sandbox/node-object.js'
 import { type Asked, AuditLog } from './audit.js'
 import type { LabNode } from './lab-node.js'
 
@@ -34,6 +35,10 @@ export interface View {
   readonly states: ReadonlyMap<string, NodeState>
 }
 
+interface NamedObject extends Json {
+  readonly metadata: { readonly name: string }
+}
+
 interface PodObject extends Json {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string }
 }
@@ -45,25 +50,30 @@ interface SliceObject extends Json {
     | null
 }
 
-const WATCHED = [
-  ['nodes', '/api/v1/nodes'],
-  ['pods', '/api/v1/namespaces/default/pods'],
-  ['slices', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'],
-] as const
+const PODS = '/api/v1/namespaces/default/pods'
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
 
-const AGAIN_MS = 500
 const STATUS_PER_LOOK = 2
+
+/** Keeps the objects of one namespace by name. */
+const mapSink = <T extends NamedObject>(map: Map<string, T>): WatchSink<Json> => ({
+  replace: items => {
+    map.clear()
+    for (const item of items) map.set((item as T).metadata.name, item as T)
+  },
+  upsert: item => map.set((item as T).metadata.name, item as T),
+  remove: key => map.delete(key.split('/').pop()!),
+})
 
 export class Observer {
   readonly nodes = new Map<string, NodeObject>()
   readonly #pods = new Map<string, PodObject>()
   readonly #slices = new Map<string, SliceObject>()
   readonly #zone: readonly LabNode[]
-  readonly #api: ApiClient
   readonly #audit: AuditLog
   readonly #end = new AbortController()
   readonly #statuses = new Map<string, NodeSight['status']>()
-  readonly #loops: Promise<unknown>
+  readonly #watches: readonly Watching[]
   /** All that the agents asked of the apiserver, but for reads that it answered. */
   readonly asked: Asked[] = []
   /** Called at every change of a Node. */
@@ -72,11 +82,18 @@ export class Observer {
 
   constructor(zone: readonly LabNode[], api: ApiClient, auditLog: string) {
     this.#zone = zone
-    this.#api = api
     this.#audit = new AuditLog(auditLog)
     // One listener per node that is asked.
     setMaxListeners(0, this.#end.signal)
-    this.#loops = Promise.all(WATCHED.map(([what, path]) => this.#watch(what, path)))
+    this.#watches = [
+      api.follow(NODES, {
+        replace: items => this.#replaceNodes(items as readonly NodeObject[]),
+        upsert: item => this.#nodeChanged(item as NodeObject),
+        remove: name => this.nodes.delete(name),
+      }),
+      api.follow(PODS, mapSink(this.#pods)),
+      api.follow(SLICES, mapSink(this.#slices)),
+    ]
   }
 
   async look(): Promise<View> {
@@ -108,7 +125,7 @@ export class Observer {
 
   async stop(): Promise<void> {
     this.#end.abort()
-    await this.#loops
+    await Promise.all(this.#watches.map(watch => watch.stop()))
     await this.#audit.close()
   }
 
@@ -150,28 +167,16 @@ export class Observer {
     return this.readyOn('shop').includes(node) ? 'ready' : 'unready'
   }
 
-  /** Without a version: the server begins with what there is. */
-  async #watch(what: (typeof WATCHED)[number][0], path: string): Promise<void> {
-    const { signal } = this.#end
-    while (!signal.aborted) {
-      await this.#api
-        .watch(`${path}?watch=true`, event => this.#hear(what, event), signal)
-        .catch(() => undefined)
-      await new Promise(resolve => setTimeout(resolve, AGAIN_MS))
-    }
+  #replaceNodes(nodes: readonly NodeObject[]): void {
+    const names = new Set(nodes.map(node => node.metadata.name))
+    for (const name of this.nodes.keys()) if (!names.has(name)) this.nodes.delete(name)
+    for (const node of nodes) this.#nodeChanged(node)
   }
 
-  #hear(what: (typeof WATCHED)[number][0], { type, object }: WatchEvent): void {
-    const found = { nodes: this.nodes, pods: this.#pods, slices: this.#slices }[what] as Map<
-      string,
-      Json
-    >
-    const { name } = (object as PodObject).metadata
-    if (type === 'DELETED') found.delete(name)
-    if (type === 'ADDED' || type === 'MODIFIED') {
-      const before = found.get(name)
-      found.set(name, object)
-      if (what === 'nodes') this.onNode(object as NodeObject, before as NodeObject | undefined)
-    }
+  #nodeChanged(node: NodeObject): void {
+    const { name } = node.metadata
+    const before = this.nodes.get(name)
+    this.nodes.set(name, node)
+    this.onNode(node, before)
   }
 }

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { KubeStatusError } from '../../core/errors.js'
 import type { ApiClient, Json } from '../../sandbox/api-client.js'
+import type { NodeObject } from '../../sandbox/node-object.js'
 import { Objects } from '../../sandbox/api/objects.js'
 import { parsePath } from '../../sandbox/api/paths.js'
 import { Resources } from '../../sandbox/api/resources.js'
@@ -50,19 +51,28 @@ export const memoryApi = (clock: Clock) => {
     put: (path, body) => call('PUT', path, json, body),
     patch: (path, kind, body) => call('PATCH', path, `application/${kind}-patch+json`, body),
     delete: path => call('DELETE', path, json),
-    watch: (given, onEvent, signal) =>
-      new Promise(resolve => {
-        const [path = '', query] = given.split('?')
-        const { resource } = parsePath(path, resources)!.row
-        const from = Number(new URLSearchParams(query).get('resourceVersion'))
-        for (const event of store.eventsAfter(resource, from) ?? []) onEvent(event)
-        const end = store.subscribe(resource, event => queueMicrotask(() => onEvent(event)))
-        signal.addEventListener('abort', () => {
+    follow: (path, sink) => {
+      const { resource } = parsePath(path, resources)!.row
+      let isStopped = false
+      const tell = ({ type, object }: { type: string; object: Json }): void => {
+        if (isStopped) return
+        if (type === 'DELETED') sink.remove((object as NodeObject).metadata.name)
+        else sink.upsert(object)
+      }
+      const end = store.subscribe(resource, event => queueMicrotask(() => tell(event)))
+      void call('GET', path, json).then(list => {
+        if (!isStopped) sink.replace(list['items'] as readonly Json[])
+      })
+      return {
+        status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined },
+        stop: () => {
+          isStopped = true
           end()
-          resolve()
-        })
-      }),
-    close: () => undefined,
+          return Promise.resolve()
+        },
+      }
+    },
+    close: () => Promise.resolve(),
   }
   return { client, store, seen }
 }

@@ -215,7 +215,7 @@ export class ControlPlane {
   }
 
   async #stop(): Promise<void> {
-    this.admin.close()
+    await this.admin.close()
     // The apiserver takes a minute to say goodbye to open watches, and nobody needs what these programs know.
     await Promise.all(this.#children.map(child => child.kill()))
   }

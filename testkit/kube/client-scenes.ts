@@ -4,11 +4,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { systemClock, sleep } from '../../core/clock.js'
 import { KubeStatusError, reasonOf } from '../../core/errors.js'
 import { silentLog } from '../../core/log.js'
-import type { Credentials } from '../../kube/client/credentials.js'
+import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { metadataOf, scaleOf, statusOf, type ResourceType } from '../../kube/client/resource.js'
-import { makeTls } from '../../kube/client/tls-material.js'
 import { seededRandom } from '../seeded-random.js'
 
 /** A server, and how it is made to forget old versions; undefined where it cannot be. */
@@ -345,23 +344,6 @@ const scenes: readonly Scene[] = [
   ],
 ]
 
-export const credentialsFor = ({
-  url,
-  token,
-  ca,
-}: Pick<SceneServer, 'url' | 'token' | 'ca'>): Credentials => {
-  const whoever = { server: new URL(url), headers: {} }
-  const parts = { ca, cert: undefined, key: undefined, insecure: false, servername: undefined }
-  const tls = ca === undefined ? undefined : makeTls(parts)
-  const headers = { authorization: `Bearer ${token}` }
-  return {
-    check: () => Promise.resolve(),
-    material: () => Promise.resolve({ ...whoever, headers, tls }),
-    anonymous: () => Promise.resolve({ ...whoever, tls }),
-    refused: () => undefined,
-  }
-}
-
 /** Claims of all scenes, in order. */
 export const sceneNames: readonly string[] = scenes.map(([name]) => name)
 
@@ -369,7 +351,7 @@ export const sceneNames: readonly string[] = scenes.map(([name]) => name)
 export const playScene = async (server: SceneServer, index: number): Promise<readonly string[]> => {
   const [, play, want] = scenes[index]!
   const seams = { clock: systemClock, random: seededRandom(1), log: silentLog }
-  const credentials = credentialsFor(server)
+  const credentials = fixedCredentials({ ...server, server: server.url })
   const client = makeResourceClient({ credentials, ...seams }, { fieldManager: 'scenes' })
   const forget = server.forget ?? (() => Promise.reject(new Error('this server cannot forget')))
   try {

@@ -117,7 +117,7 @@ export class Cluster {
   async stop(): Promise<void> {
     this.#cancel()
     this.#end.abort()
-    this.#client.close()
+    await this.#client.close()
     await this.#api.stop()
   }
 
