@@ -14,7 +14,10 @@ import { RequestBackoff } from './request-backoff.js'
 
 /** Renews the Leases of nodes that the zone vouches for. */
 export interface LeaseRenewer {
-  /** When the node's Lease has to be looked at next; −Infinity for one that was not looked at yet. */
+  /**
+   * When the Lease of a node that is vouched for has to be looked at next: the first time at once, unless the apiserver is
+   * to be left alone.
+   */
   dueAt(node: string): number
   /** Look at the node's Lease now, and renew it if it is our turn and the guard lets it pass. Never rejects. */
   look(node: string, rank: number, until: Until): Promise<void>
@@ -103,14 +106,23 @@ export const makeLeaseRenewer = (
     return { ...seen, memory: step.write.whenDone, endsAt: clock.now() + lengthMs }
   }
 
+  /** What is kept of the node's Lease; from now on, where nothing was. */
+  const keptOf = (node: string): Kept => {
+    const known = kept.get(node)
+    if (known !== undefined) return known
+    const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
+    const unseen = { memory: undefined, holderUntil: undefined, lengthMs }
+    const never = { dueAt: -Infinity, failedAt: -Infinity }
+    const next = { ...unseen, ...never, endsAt: clock.now() + lengthMs * UNSEEN_SHARE }
+    kept.set(node, next)
+    return next
+  }
+
   const failed = (node: string, error: unknown): void => {
     const now = clock.now()
     if (!(error instanceof WithheldError)) backoff.failed(error, node)
-    const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
-    const unseen = { memory: undefined, holderUntil: undefined, lengthMs }
-    const last = kept.get(node) ?? { ...unseen, endsAt: now + lengthMs * UNSEEN_SHARE }
     kept.set(node, {
-      ...last,
+      ...keptOf(node),
       failedAt: now,
       dueAt: now + options.vouchRenewPeriodMs * RETRY_SHARE,
     })
@@ -125,10 +137,7 @@ export const makeLeaseRenewer = (
   }
 
   return {
-    dueAt: node => {
-      const known = kept.get(node)
-      return known === undefined ? -Infinity : dueAtOf(node, known)
-    },
+    dueAt: node => dueAtOf(node, keptOf(node)),
     look: async (node, rank, until) => {
       backoff.left()
       try {

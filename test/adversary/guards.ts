@@ -510,9 +510,16 @@ export class Guards {
       const target = this.#facts.get(name)
       // Who was in trouble before may be held down a while: it flaps.
       if (target === undefined || target.wasInTrouble) continue
-      if (now - (facts.cutAt.get(name) ?? -Infinity) < VIEW_MS) continue
+      if (this.#isDoubtful(facts, target, name)) continue
       this.note('view', isUp ? undefined : `${machine.name} calls ${name} down`)
     }
+  }
+
+  /** The link is, or was, broken; or that of another one, and this agent began just now: it has the others' word alone. */
+  #isDoubtful(viewer: Facts, target: Facts, name: string): boolean {
+    const isRecent = (at = -Infinity): boolean => this.#now - at < VIEW_MS
+    if (isRecent(viewer.cutAt.get(name))) return true
+    return isRecent(viewer.turnedAt.at(-1)) && [...target.cutAt.values()].some(isRecent)
   }
 
   #follow({ name, agent, isFrozen }: Machine): void {

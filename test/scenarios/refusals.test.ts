@@ -117,6 +117,31 @@ t.test(
   },
 )
 
+t.test('FA7: a link that is cut again and again is no reason to ask more often', async t => {
+  const zone = { what: 'flapping link', size: 5, seed: 45, profile: 'fast' } as const
+  await scenario(t, zone, async world => {
+    await world.settled(20_000)
+    const sent: Sent[] = []
+    world.cluster.onCall = ({ by: client, what }) => {
+      if (what === 'ping' || client.startsWith('kubelet/')) return undefined
+      sent.push({ at: world.clock.now(), client, what })
+      const answer = { status: 503, reason: '', message: '', retryAfterMs: 30_000 }
+      return new KubeStatusError(what, answer)
+    }
+    for (let cut = 0; cut < 4; cut++) {
+      world.cutCloud(2)
+      await world.run(18_000)
+      world.healCloud(2)
+      await world.run(7_000)
+    }
+    for (const { name } of world.machines) {
+      const own = sent.filter(({ client }) => client === name)
+      // The first one, which is asked to wait, and one for each cut, before the node is given up.
+      t.ok(own.length <= 5, `${own.length} requests of ${name}: ${own.map(({ at }) => at).join()}`)
+    }
+  })
+})
+
 t.test('FA7: a refused writer that falls silent is succeeded', async t => {
   await scenario(t, { what: 'dies', size: 12, seed: 41 }, async world => {
     await world.settled()
