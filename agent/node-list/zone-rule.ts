@@ -8,7 +8,7 @@ import type { ZoneConfig } from './zone-config.js'
 /** The node label that names a node's zone. */
 export const ZONE_LABEL = 'superedgehealth/topology-zone'
 /** The value of a node label whose key is a unit that the node belongs to. */
-const UNIT_LABEL_VALUE = 'nodeunits.superedge.io'
+export const UNIT_LABEL_VALUE = 'nodeunits.superedge.io'
 const CONTROL_PLANE_LABELS = [
   'node-role.kubernetes.io/master',
   'node-role.kubernetes.io/control-plane',

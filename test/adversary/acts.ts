@@ -36,6 +36,8 @@ export interface Sequence {
   readonly size: number
   /** This node's kubelet has no healthz port; −1 for none. */
   readonly portless: number
+  /** The zone is a unit, and there is another one; else it is a zone by label. */
+  readonly isUnit: boolean
   readonly acts: readonly Act[]
 }
 
@@ -206,7 +208,7 @@ const THEMES: readonly Theme[] = [
   [['steal-key', 0, long]],
   [
     ['leave', 0, long],
-    ['crash', 0, short],
+    ['crash', 0, seen],
     ['mend', 0, long],
   ],
   [
@@ -297,5 +299,6 @@ export const drawSequence = (seed: number): Sequence => {
   for (let i = 0; i < count; i++) acts.push(anyAct(random, size))
   if (!isPlain) acts.push(...themeActs(THEMES[seed % THEMES.length]!, random, size))
   if (!isPlain && random.below(2) === 0) acts.push(anyAct(random, size))
-  return { seed, size, portless, acts: withRelease(acts, random, size) }
+  const played = withRelease(acts, random, size)
+  return { seed, size, portless, isUnit: random.below(4) === 0, acts: played }
 }

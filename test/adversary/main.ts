@@ -2,7 +2,7 @@
 // Plays the adversary's sequences on as many threads as asked for, and prints what was done, looked at and found.
 import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { GUARDS } from './guards.js'
+import { GUARDS } from './guards/words.js'
 import { describe, playSeeds, shrink, type Report } from './run.js'
 import { mergeReports, tableOf, tooFew } from './table.js'
 
@@ -11,6 +11,7 @@ An adversary plays against zones of agents in virtual time; its sequences are dr
 
   --sequences N    how many; default 500
   --seed N         the first seed; the others follow; default 1. With --sequences 1 a seed that was printed is replayed
+  --seeds LIST     these instead, as in 104,266
   --jobs N         threads; default 1
   --until-broken   end with the first breach of a guard
   --except LIST    breaches that do not count, as in 104:patient,266:dead-cleared
@@ -46,6 +47,7 @@ const main = async (): Promise<void> => {
     options: {
       sequences: { type: 'string', default: '500' },
       seed: { type: 'string', default: '1' },
+      seeds: { type: 'string' },
       jobs: { type: 'string', default: '1' },
       'until-broken': { type: 'boolean', default: false },
       except: { type: 'string', default: '' },
@@ -58,12 +60,15 @@ const main = async (): Promise<void> => {
     return
   }
   const first = numberOf('seed', values.seed)
-  const count = numberOf('sequences', values.sequences)
+  const following = numberOf('sequences', values.sequences)
+  const seeds =
+    values.seeds?.split(',').map(text => numberOf('seeds', text)) ??
+    Array.from({ length: following }, (_, place) => first + place)
+  const count = seeds.length
   const jobs = numberOf('jobs', values.jobs)
   const orders = Array.from({ length: jobs }, (_, job): Order => {
-    const seeds = Array.from({ length: count }, (__, place) => first + place)
     return {
-      seeds: seeds.filter(seed => seed % jobs === job),
+      seeds: seeds.filter((_, place) => place % jobs === job),
       untilBroken: values['until-broken'],
       except: values.except.split(','),
     }

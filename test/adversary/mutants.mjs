@@ -109,15 +109,12 @@ const find = async (outfile, unchanged, seeds) => {
 }
 
 const search = async ({ outfile, mutant: { seeds = [] } }, unchanged) => {
-  let played = 0
-  for (const seed of seeds) {
-    const found = await find(outfile, unchanged, ['--sequences', '1', '--seed', String(seed)])
-    played += found.played
-    if (found.guard !== undefined) return { ...found, played }
-  }
+  const before =
+    seeds.length === 0 ? { played: 0 } : await find(outfile, unchanged, ['--seeds', seeds.join()])
+  if (before.guard !== undefined) return before
   const all = ['--sequences', values.sequences, '--seed', values.seed]
   const found = await find(outfile, unchanged, all)
-  return { ...found, played: played + found.played }
+  return { ...found, played: before.played + found.played }
 }
 
 const wanted = values.only?.split(',')

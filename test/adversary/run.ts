@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { drawSequence, KINDS, wordsOf, type Kind, type Sequence } from './acts.js'
-import { Guards, GUARDS, type Breach, type Guard } from './guards.js'
+import { Guards } from './guards.js'
+import { GUARDS, type Breach, type Guard } from './guards/words.js'
 import { Zone } from './zone.js'
 
 /** How one sequence went. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { GUARDS, type Guard } from './guards.js'
+import { GUARDS, type Guard } from './guards/words.js'
 import type { Report } from './run.js'
 
 const LEAST = 50

@@ -3,13 +3,16 @@ import { makeKeyRing } from '../../agent/commun/key-ring.js'
 import { LEAP_MAX, MAX_HEARTBEAT } from '../../agent/commun/heartbeat.js'
 import { open, seal, zoneHash, type Header } from '../../agent/commun/wire.js'
 import { KubeStatusError } from '../../core/errors.js'
+import { parseRetryAfter } from '../../kube/client/retry-after.js'
+import { answerError } from '../../kube/client/status-error.js'
 import { settleOnce } from '../../testkit/fake-clock.js'
 import type { Suspension } from '../../testkit/process-clock.js'
 import { World, type Machine } from '../../testkit/zone/world.js'
 import type { Act, Kind, Sequence } from './acts.js'
 import { Outsider } from './outsider.js'
 
-const ZONE = 'site'
+const LABELLED = 'site'
+const UNITS = ['site-unit', 'other-unit'] as const
 /** How often the guards look. */
 export const STEP_MS = 500
 const BOOT_MS = 4_000
@@ -24,11 +27,15 @@ const OFFSETS_MS = [
 /** What a disk may hold in the place of the saved heartbeat. */
 const SPOILT = ['4294967279', '4294967280', '9007199254740991', '-5', 'NaN', '', '4000000000']
 
-const ERRORS = [
-  { status: 429, reason: 'TooManyRequests', message: '', retryAfterMs: 10_000 },
-  { status: 503, reason: 'ServiceUnavailable', message: '', retryAfterMs: 30_000 },
-  { status: 500, reason: 'InternalError', message: 'etcd', retryAfterMs: undefined },
+/** How an apiserver refuses: Retry-After, in seconds, comes as a header. */
+const REFUSALS = [
+  { status: 429, phrase: 'Too Many Requests', retryAfter: '10' },
+  { status: 503, phrase: 'Service Unavailable', retryAfter: '30' },
+  { status: 500, phrase: 'Internal Server Error', retryAfter: undefined },
 ]
+
+/** What an apiserver, or something in front of it, may write where a number of seconds belongs; it means nothing. */
+const NO_SECONDS: readonly unknown[] = ['soon', {}, [], null, 'NaN', [1, 2]]
 
 /** Most are stopped: their clocks tell them least. */
 const SUSPENSIONS: readonly Suspension[] = ['stopped', 'stopped', 'asleep', 'paused']
@@ -56,10 +63,14 @@ export class Zone {
   readonly #keys = ['a key of the test world']
   readonly #portless: number
 
-  constructor({ seed, size, portless }: Sequence) {
+  readonly #isUnit: boolean
+
+  constructor({ seed, size, portless, isUnit }: Sequence) {
     const pace = { gridMs: 20, settle: settleOnce }
-    this.world = new World(size, { seed, pace, profile: 'fast', zone: ZONE })
+    const where = isUnit ? { units: UNITS } : { zone: LABELLED }
+    this.world = new World(size, { seed, pace, profile: 'fast', ...where })
     this.size = size
+    this.#isUnit = isUnit
     this.#portless = portless
     if (portless >= 0) this.world.machine(portless).kubelet = 'portless'
     this.outsider = new Outsider(this.world)
@@ -70,10 +81,10 @@ export class Zone {
         return new KubeStatusError(what, { status: 500, reason: 'InternalError', message: '' })
       }
       this.refusing?.asked.push({ at, by })
-      return this.#error === undefined ? undefined : new KubeStatusError(what, this.#error)
+      return this.#refusal?.(what)
     }
   }
-  #error: (typeof ERRORS)[number] | undefined
+  #refusal: ((what: string) => KubeStatusError) | undefined
 
   async begin(): Promise<void> {
     this.world.bootAll()
@@ -174,11 +185,7 @@ export class Zone {
       else this.world.cutCloud(node % this.size)
     },
     'flap-cloud': act => this.#flap(act),
-    'api-error': ({ value }) => {
-      this.#error = ERRORS[value % ERRORS.length]!
-      const { retryAfterMs } = this.#error
-      this.refusing = { since: this.world.clock.now(), retryAfterMs, asked: [] }
-    },
+    'api-error': ({ value }) => this.#refuse(value),
     'ping-error': ({ node }) => void this.pingBroken.add(this.#at(node).name),
     blind: ({ node }) => void (this.#at(node).isBlind = true),
     unable: ({ node }) => void (this.#at(node).isUnable = true),
@@ -228,6 +235,19 @@ export class Zone {
     'mend-cloud': () => this.mendCloud(),
   }
 
+  /** From now on all requests but checks of the link are refused; in one of four answers the body says when to come back, in no number. */
+  #refuse(value: number): void {
+    const { status, phrase, retryAfter } = REFUSALS[value % REFUSALS.length]!
+    const isOdd = (value >> 4) % 4 === 0
+    const retryAfterSeconds = NO_SECONDS[(value >> 6) % NO_SECONDS.length]
+    const details = isOdd ? { retryAfterSeconds } : {}
+    const body = JSON.stringify({ kind: 'Status', code: status, message: 'etcd', details })
+    const header = isOdd ? undefined : retryAfter
+    const retryAfterMs = parseRetryAfter(header, this.world.cluster.serverWall())
+    this.#refusal = what => answerError(what, { status, phrase, retryAfterMs, body })
+    this.refusing = { since: this.world.clock.now(), retryAfterMs, asked: [] }
+  }
+
   #cut(a: Machine, b: Machine): void {
     this.world.network.cut(a.address, b.address)
     this.world.network.cut(b.address, a.address)
@@ -272,14 +292,15 @@ export class Zone {
     }
   }
 
-  /** The label goes, or the Node is deleted and registers again without it. */
+  /** The label goes, or that of another unit comes, or the Node is deleted and registers again without any. */
   #leave({ node, value }: Act): boolean {
     const index = node % this.size
     const { isMember, name } = this.world.machine(index)
     if (!isMember) return false
     const object = this.world.cluster.raw('node', name)
-    this.world.leave(index)
-    if (value % 2 === 0) return true
+    if (this.#isUnit && value % 4 !== 1) this.world.overlap(index)
+    else this.world.leave(index)
+    if (value % 2 === 0 || this.#isUnit) return true
     this.world.cluster.remove('node', name)
     this.world.clock.after(2_000, () => {
       if (this.world.machine(index).isMember) return
@@ -297,7 +318,7 @@ export class Zone {
   #forge(from: Machine, to: Machine, change: (header: Header) => Partial<Header>): boolean {
     const message = this.outsider.last(from.address, to.address)
     if (message === undefined || message.route === 'result') return false
-    const zone = zoneHash('', ZONE)
+    const zone = zoneHash('', this.#isUnit ? `units:${UNITS[0]}` : LABELLED)
     const opened = open(message.body, zone, this.#ring)
     if (!opened.ok) return false
     // The number that it shows was held longer now: it is sent today, not then.
@@ -407,7 +428,7 @@ export class Zone {
   }
 
   mendCloud(): void {
-    this.#error = undefined
+    this.#refusal = undefined
     this.refusing = undefined
     this.pingBroken.clear()
     this.world.healCloud(...this.world.indices)

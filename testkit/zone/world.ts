@@ -5,8 +5,8 @@ import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import type { Scheduler } from '../../agent/scheduler.js'
 import type { StateFolder, StateName } from '../../agent/state-folder.js'
-import { ZONE_CONFIG } from '../../agent/node-list/zone-config.js'
-import { ZONE_LABEL } from '../../agent/node-list/zone-rule.js'
+import { UNIT_CONFIG, ZONE_CONFIG } from '../../agent/node-list/zone-config.js'
+import { UNIT_LABEL_VALUE, ZONE_LABEL } from '../../agent/node-list/zone-rule.js'
 import { sleep, type Clock } from '../../core/clock.js'
 import type { HttpGet } from '../../core/dial.js'
 import { isLoopback } from '../../core/loopback.js'
@@ -89,6 +89,8 @@ export interface WorldOptions extends NetworkOptions {
   readonly pace?: Pace
   /** Zones by label are on, and all nodes are in this one. @default all nodes are one zone */
   readonly zone?: string
+  /** Units are on, of which all nodes are in the first alone. They win over zones by label. @default none */
+  readonly units?: readonly string[]
 }
 
 const addressOfNode = (index: number): string => `10.0.${index >> 8}.${(index & 255) + 1}`
@@ -120,6 +122,10 @@ export class World {
     this.cluster.put('secret', 'edge-health-keys', { data: { primary: 'a key of the test world' } })
     if (o.zone !== undefined)
       this.cluster.put('configmap', ZONE_CONFIG, { data: { TaintZoneAdmission: 'true' } })
+    if (o.units !== undefined)
+      this.cluster.put('configmap', UNIT_CONFIG, {
+        data: { 'unit-internal-check': 'true', 'check-units': o.units.join() },
+      })
     for (let index = 0; index < size; index++) this.addMachine()
     this.observer = new Observer({
       now: () => this.clock.now(),
@@ -165,7 +171,11 @@ export class World {
   }
 
   get #labels(): Record<string, string> {
-    return this.#o.zone === undefined ? {} : { [ZONE_LABEL]: this.#o.zone }
+    const { zone, units = [] } = this.#o
+    return {
+      ...(zone === undefined ? {} : { [ZONE_LABEL]: zone }),
+      ...(units[0] === undefined ? {} : { [units[0]]: UNIT_LABEL_VALUE }),
+    }
   }
 
   /** The node loses its zone label: it is no member any more, its agent goes on. */
@@ -177,6 +187,13 @@ export class World {
   join(index: number): void {
     this.machine(index).isMember = true
     this.#relabel(index, this.#labels)
+  }
+
+  /** The node is in all units from now on: those of one alone are in another zone. */
+  overlap(index: number): void {
+    this.machine(index).isMember = false
+    const { units = [] } = this.#o
+    this.#relabel(index, Object.fromEntries(units.map(unit => [unit, UNIT_LABEL_VALUE])))
   }
 
   /** The node moves to another zone. */

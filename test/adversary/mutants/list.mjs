@@ -2,7 +2,7 @@
 
 /**
  * What each repair came to, taken out again: `from` must stand at one place of the file. The numbers are those that the
- * tests' titles begin with (`FA1: …`).
+ * tests' titles begin with (`FA1: …`). `seeds` found it before and are played first.
  */
 export const MUTANTS = [
   {
@@ -49,8 +49,8 @@ export const MUTANTS = [
       { file: 'agent/suspension.ts', from: '    this.#seams.onResume()\n', to: '' },
       {
         file: 'agent/writer/node-writer.ts',
-        from: '    judge()\n    return isWanted()',
-        to: '    return true || isWanted()',
+        from: "    judge()\n    return isWanted() ? undefined : 'it is not what is wanted any more'",
+        to: '    void judge\n    void isWanted\n    return undefined',
       },
     ],
   },
@@ -251,6 +251,49 @@ export const MUTANTS = [
         file: 'agent/check/self-report.ts',
         from: 'if (!isRefused || this.#wasWell) return found',
         to: 'if (!isRefused || this.#wasWell || isRefused) return found',
+      },
+    ],
+  },
+  {
+    fault: 'A20',
+    what: 'who is in other units too is a member here as well',
+    patches: [
+      {
+        file: 'agent/node-list/zone-rule.ts',
+        from: '    if (isInOtherUnit(node.labels, otherUnits)) inOtherUnits.push(node.name)\n    else if',
+        to: '    if',
+      },
+      {
+        file: 'agent/node-list/zone-rule.ts',
+        from: 'parseLabelSelector(rule.selector)(new Map(Object.entries(labels))) &&\n  !isInOtherUnit(labels, rule.otherUnits)',
+        to: 'parseLabelSelector(rule.selector)(new Map(Object.entries(labels)))',
+      },
+    ],
+  },
+  {
+    fault: 'A21',
+    what: 'what was written about a node is kept when it leaves',
+    patches: [
+      {
+        file: 'agent/agent.ts',
+        from: '      this.#store.writes.set(membersOnly(this.#store.writes.current, roster))\n',
+        to: '',
+      },
+      {
+        file: 'agent/agent.ts',
+        from: 'this.#store.writes.set(membersOnly(next, this.#store.nodeList.current.roster))',
+        to: 'this.#store.writes.set(next)',
+      },
+    ],
+  },
+  {
+    fault: 'A22',
+    what: 'whatever an apiserver writes where seconds belong is waited for',
+    patches: [
+      {
+        file: 'kube/client/retry-after.ts',
+        from: "typeof seconds === 'number' && !Number.isNaN(seconds) ? bounded(seconds * 1_000) : undefined",
+        to: 'seconds === undefined ? undefined : Number(seconds) * 1_000',
       },
     ],
   },

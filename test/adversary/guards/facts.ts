@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Agent } from '../../../agent/agent.js'
+import type { Machine } from '../../../testkit/zone/world.js'
+import { quorumOf } from '../../../vote/quorum.js'
+import type { Zone } from '../zone.js'
+
+/** All agents have had time to look at each other. */
+const UP_MS = 6_000
+const WITNESS_MS = 15_000
+/** A message that was longer under way is believed by nobody. */
+const UNDER_WAY_MS = 5_000
+
+/** When each of these was last so, by the world's clock; −Infinity for never. */
+export interface Facts {
+  troubleAt: number
+  wasInTrouble: boolean
+  unsoundAt: number
+  /** On, awake, and in touch with a majority, be it blind; its kubelet's own bad word may be known to nobody. */
+  presentAt: number
+  /** Not off: a dead node was dead ever since. */
+  aliveAt: number
+  majorityAt: number
+  memberAt: number
+  /** When it became a member again, last, by the apiserver's clock too. */
+  returned: { readonly at: number; readonly wall: number }
+  linkCutAt: number
+  /** Its link was cut, or the apiserver said to it that it is unwell. */
+  linkBadAt: number
+  /** The agent was away, or its own probes were no use. */
+  blindAt: number
+  /** When its agent began. */
+  begunAt: number
+  /** When its agent, or what it can see of its link to the apiserver, became another. */
+  readonly turnedAt: number[]
+  /** By peer: the link between the two was not open. */
+  readonly cutAt: Map<string, number>
+  /** When its mark was put on; +Infinity without one. */
+  markedAt: number
+}
+
+/** What an agent's waiting, and what it remembers, hangs on. */
+interface Link {
+  readonly agent: Agent | undefined
+  readonly isBad: boolean
+  readonly isMember: boolean
+}
+
+const fresh = (now: number): Facts => ({
+  ...{ troubleAt: now, wasInTrouble: false, unsoundAt: now, presentAt: now, aliveAt: now },
+  ...{ majorityAt: now, memberAt: now, returned: { at: -Infinity, wall: -Infinity } },
+  ...{ linkCutAt: now, linkBadAt: now, blindAt: now, begunAt: now, turnedAt: [] },
+  ...{ cutAt: new Map<string, number>(), markedAt: Infinity },
+})
+
+/** What is true of each machine, which no agent knows: looked up in the world after each step. */
+export class FactBook {
+  readonly zone: Zone
+  readonly beganAt: number
+  /** An agent began anew, or the zone changed: what was counted about links may be forgotten. */
+  readonly forgotAt: number[] = []
+  readonly #facts = new Map<string, Facts>()
+  readonly #links = new Map<string, Link>()
+
+  constructor(zone: Zone) {
+    this.zone = zone
+    this.beganAt = this.now
+    for (const { name } of zone.world.machines) this.#facts.set(name, fresh(this.now))
+  }
+
+  get now(): number {
+    return this.zone.world.clock.now()
+  }
+
+  get members(): Machine[] {
+    return this.zone.world.machines.filter(({ isMember }) => isMember)
+  }
+
+  get all(): readonly Facts[] {
+    return [...this.#facts.values()]
+  }
+
+  of(name: string): Facts {
+    return this.#facts.get(name)!
+  }
+
+  /** Undefined for who is no machine of this world, such as a kubelet. */
+  find(name: string): Facts | undefined {
+    return this.#facts.get(name)
+  }
+
+  isTalking({ isOn, isFrozen, agent }: Machine): boolean {
+    return isOn && !isFrozen && agent !== undefined
+  }
+
+  isMoved(machine: Machine): boolean {
+    return this.zone.moved.has(this.zone.world.machines.indexOf(machine))
+  }
+
+  canReach(a: Machine, b: Machine): boolean {
+    return this.zone.world.network.canReach(a.address, b.address)
+  }
+
+  #isSound({ isOn, isFrozen, kubelet, isTooSlow }: Machine): boolean {
+    return isOn && !isFrozen && !isTooSlow && (kubelet === 'well' || kubelet === 'portless')
+  }
+
+  #canSee(machine: Machine): boolean {
+    const isAble = !machine.isBlind && !machine.isUnable
+    return this.isTalking(machine) && isAble && !this.isMoved(machine)
+  }
+
+  /** Members, itself among them, that are in touch with this node both ways. */
+  #inTouch(node: Machine, isWitness: (other: Machine) => boolean): number {
+    return (
+      this.members.filter(other => other !== node && isWitness(other) && this.canReach(other, node))
+        .length + 1
+    )
+  }
+
+  learn(): void {
+    for (const machine of this.zone.world.machines) this.#learn(machine)
+  }
+
+  #learn(machine: Machine): void {
+    const { world, pingBroken } = this.zone
+    const { now } = this
+    const facts = this.of(machine.name)
+    const quorum = quorumOf(this.members.length)
+    const isCut = world.cluster.isCut(machine.name)
+    if (isCut) facts.linkCutAt = now
+    if (isCut || pingBroken.has(machine.name)) facts.linkBadAt = now
+    this.#noteTurn(machine, facts)
+    const isWitnessed = this.members.length === 2 && now - facts.linkCutAt > WITNESS_MS
+    const isReachedBy = (isWitness: (other: Machine) => boolean): boolean =>
+      isWitnessed || this.#inTouch(machine, isWitness) >= quorum
+    this.#noteTrouble(
+      machine,
+      facts,
+      isReachedBy(other => this.#canSee(other)),
+    )
+    const isAwake = machine.isOn && !machine.isFrozen
+    if (isAwake && isReachedBy(other => this.isTalking(other))) facts.presentAt = now
+    if (machine.isOn || machine.impostor !== undefined) facts.aliveAt = now
+    this.#noteMajority(machine, facts, this.members.length === 2 ? 1 : quorum)
+    if (machine.isMember) facts.memberAt = now
+    if (!this.#canSee(machine)) facts.blindAt = now
+    for (const other of world.machines)
+      if (other !== machine && !this.canReach(machine, other)) facts.cutAt.set(other.name, now)
+  }
+
+  #noteTrouble(machine: Machine, facts: Facts, isReached: boolean): void {
+    const { now } = this
+    const isSound = this.#isSound(machine)
+    if (!isSound) facts.unsoundAt = now
+    if (isSound && isReached && machine.isMember && !this.isMoved(machine)) return
+    facts.troubleAt = now
+    facts.wasInTrouble ||= now > this.beganAt + UP_MS
+  }
+
+  /** A majority's word reached it: by open links just now, or brought to it by the outsider, who may. */
+  #noteMajority(machine: Machine, facts: Facts, quorum: number): void {
+    if (!this.isTalking(machine)) return
+    const { world, outsider } = this.zone
+    const brought = outsider.broughtTo(machine.address)
+    const heardAt = world.machines.map(other => {
+      if (other === machine) return this.now
+      if (!other.isMember) return -Infinity
+      if (this.isTalking(other) && this.canReach(other, machine)) return this.now
+      const words = brought.filter(
+        ({ from, saidAt, at }) =>
+          from === other.address && at <= this.now && at - saidAt <= UNDER_WAY_MS,
+      )
+      return Math.max(...words.map(({ saidAt }) => saidAt), -Infinity)
+    })
+    const majorityAt = heardAt.sort((a, b) => b - a)[quorum - 1] ?? -Infinity
+    facts.majorityAt = Math.max(facts.majorityAt, majorityAt)
+  }
+
+  #noteTurn({ name, agent, isMember }: Machine, facts: Facts): void {
+    const { world, pingBroken } = this.zone
+    const isBad = world.cluster.isCut(name) || pingBroken.has(name)
+    const known = this.#links.get(name)
+    this.#links.set(name, { agent, isBad, isMember })
+    const isNew = known?.agent !== agent
+    if (isNew) facts.begunAt = this.now
+    if (isNew || known?.isBad !== isBad) facts.turnedAt.push(this.now)
+    if (known === undefined) return
+    if (isNew || isMember !== known.isMember) this.forgotAt.push(this.now)
+    if (isMember && !known.isMember)
+      facts.returned = { at: this.now, wall: world.cluster.serverWall() }
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Machine } from '../../../testkit/zone/world.js'
+import type { FactBook, Facts } from './facts.js'
+import { Follower } from './follower.js'
+import type { Note } from './words.js'
+
+const VIEW_MS = 9_000
+/** A watch has told of it, and `Date` has whole seconds. */
+const SHOWN_MS = 1_000
+
+/** What agents show: their local views, the stream of changes, and what status says of nodes. */
+export class ViewGuards {
+  readonly #facts: FactBook
+  readonly #note: Note
+  readonly #followers = new Map<string, Follower>()
+  /** By viewer and node: which return was looked at. */
+  readonly #returns = new Map<string, number>()
+
+  constructor(facts: FactBook, note: Note) {
+    this.#facts = facts
+    this.#note = note
+  }
+
+  look(): void {
+    for (const machine of this.#facts.zone.world.machines) {
+      this.#reviewView(machine)
+      this.#reviewMemory(machine)
+      this.#follow(machine)
+    }
+  }
+
+  stop(): void {
+    for (const follower of this.#followers.values()) follower.stop()
+  }
+
+  #reviewView({ name: viewer, agent, isMember }: Machine): void {
+    const { now, zone } = this.#facts
+    const facts = this.#facts.of(viewer)
+    if (agent === undefined || !isMember) return
+    if (now - Math.max(facts.blindAt, facts.unsoundAt) < VIEW_MS) return
+    // What answers at an address of two tells of neither.
+    if (zone.moved.size > 0) return
+    for (const { name, isUp } of agent.views.localView().nodes) {
+      const target = this.#facts.find(name)
+      // Who was in trouble before may be held down a while: it flaps.
+      if (target === undefined || target.wasInTrouble) continue
+      if (this.#isDoubtful(facts, target, name)) continue
+      this.#note('view', isUp ? undefined : `${viewer} calls ${name} down`)
+    }
+  }
+
+  /** The link is, or was, broken; or that of another one, and this agent began just now: it has the others' word alone. */
+  #isDoubtful(viewer: Facts, target: Facts, name: string): boolean {
+    const isRecent = (at = -Infinity): boolean => this.#facts.now - at < VIEW_MS
+    if (isRecent(viewer.cutAt.get(name))) return true
+    return isRecent(viewer.begunAt) && [...target.cutAt.values()].some(isRecent)
+  }
+
+  /** Who came back is a new member: what this agent wrote about it before is not shown. Looked at once for each return. */
+  #reviewMemory({ name: viewer, agent, wall }: Machine): void {
+    if (agent === undefined) return
+    for (const { name } of this.#facts.members) {
+      const { at, wall: returnedAt } = this.#facts.of(name).returned
+      const pair = `${viewer} ${name}`
+      if (name === viewer || this.#returns.get(pair) === at || this.#facts.now < at + SHOWN_MS)
+        continue
+      this.#returns.set(pair, at)
+      if (at === -Infinity) continue
+      const write = agent.views.node(name)?.lastWrite ?? undefined
+      // By the clock of its own machine.
+      const isOld =
+        write !== undefined && Date.parse(write.at) < returnedAt + wall.offsetMs - SHOWN_MS
+      const found = `${viewer} shows what it wrote about ${name} before that left: ${write?.what}`
+      this.#note('forgets', isOld ? found : undefined)
+    }
+  }
+
+  #follow({ name, agent, isFrozen }: Machine): void {
+    const known = this.#followers.get(name)
+    if (agent === undefined || known?.agent !== agent) {
+      known?.stop()
+      this.#followers.delete(name)
+      if (agent !== undefined)
+        this.#followers.set(name, new Follower(agent, this.#facts.zone.world.clock))
+      return
+    }
+    if (isFrozen) return
+    const difference = known.difference()
+    this.#note('stream', difference === undefined ? undefined : `${name}: ${difference}`)
+  }
+}
