@@ -100,6 +100,12 @@ export const zoneRuleOf = (own: NodeView, config: ZoneConfig, edgeSelector: stri
   )
 }
 
+/** All units that the Node says it is in, by name. */
+export const unitsOf = ({ labels }: Pick<NodeView, 'labels'>): readonly string[] =>
+  Object.keys(labels)
+    .filter(key => labels[key] === UNIT_LABEL_VALUE)
+    .sort()
+
 const isInOtherUnit = (labels: NodeView['labels'], otherUnits: readonly string[]): boolean =>
   otherUnits.some(unit => labels[unit] === UNIT_LABEL_VALUE)
 

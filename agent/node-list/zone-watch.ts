@@ -2,6 +2,7 @@
 import type { NodeView } from '../../core/node.js'
 import type { DataView, KubeApi } from '../ports/kube-api.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
+import { unitsOf } from './zone-rule.js'
 
 /** A cache of one list/watch: what is there now, or undefined before the first list. */
 interface Cache<T> {
@@ -42,9 +43,9 @@ const keep = <T extends { readonly name: string }>(
   return cache as Cache<T>
 }
 
-/** The API has matched the labels: what is left to matter of another node is where it is. */
+/** The API has matched the labels of our own units: what is left to matter of another node is where it is, and its units. */
 const isSameMember = (before: NodeView, after: NodeView): boolean =>
-  before.internalIPs[0] === after.internalIPs[0]
+  before.internalIPs[0] === after.internalIPs[0] && unitsOf(before).join() === unitsOf(after).join()
 
 /** A ConfigMap or Secret as the watch sees it; undefined before the first list, null when there is none. */
 export type Found = DataView | null | undefined

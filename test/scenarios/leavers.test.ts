@@ -153,3 +153,23 @@ t.test('FA9: a change of the roster is told like any other change of the local v
     t.strictSame(local, ['local n0,n1,n2,n3', 'local n0,n1,n2,n3,n4'])
   })
 })
+
+t.test('FA20: who joins another unit as well has left the zone at once', async t => {
+  const zone = { what: 'two units', size: 4, seed: 34, units: ['unit-a', 'unit-b'] }
+  await scenario(t, zone, async world => {
+    const members = (): (number | undefined)[] =>
+      world.machines.map(({ agent }) => agent?.views.zone().zone.members)
+    await world.settled()
+    t.strictSame(members(), [4, 4, 4, 4])
+    world.overlap(2)
+    await world.run(2_000)
+    t.strictSame(members(), [3, 3, 1, 3], 'a zone of its own')
+    const since = world.clock.now()
+    world.crash(2)
+    await world.run(60_000)
+    t.strictSame(world.writesSince(since), [], 'and nobody marks it')
+    world.join(2)
+    await world.run(30_000)
+    t.strictSame(world.condemned(), ['n2'], 'until it is back in one unit alone')
+  })
+})
