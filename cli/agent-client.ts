@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import type { ExplainView, StatusView } from '../agent/http/status-view.js'
 import { reasonOf } from '../core/errors.js'
 import { LocalClient } from './local-client.js'
-import { Exit, type World } from './world.js'
+import { Exit, type CliContext } from './cli-context.js'
 
 const client = new LocalClient({
   name: 'agent',
@@ -15,7 +15,7 @@ const client = new LocalClient({
 })
 
 /** `--agent URL`, or EDGE_HEALTH_AGENT. */
-export const agentOption = (world: World): Option => client.option(world)
+export const agentOption = (context: CliContext): Option => client.option(context)
 
 /** @throws InvalidInputError unless it is an http URL. */
 export const parseAgentUrl = (text: string): string => client.parseUrl(text)
@@ -39,38 +39,38 @@ const parseStatus = (base: string, text: string): StatusView =>
   client.parse(base, '/status', statusSchema, text) as StatusView
 
 /** The zone as the agent sees it. @throws Exit 3 when it cannot be had. */
-export const fetchStatus = async (base: string, world: World): Promise<StatusView> =>
-  parseStatus(base, (await client.fetch(base, '/status', world)).text)
+export const fetchStatus = async (base: string, context: CliContext): Promise<StatusView> =>
+  parseStatus(base, (await client.fetch(base, '/status', context)).text)
 
 /** One node with its voters; undefined when the zone does not have it. @throws Exit 3 when it cannot be had. */
 export const fetchNode = async (
   base: string,
   name: string,
-  world: World,
+  context: CliContext,
 ): Promise<ExplainView | undefined> => {
   const path = `/status?node=${encodeURIComponent(name)}`
   const { status, text } = await client.fetch(
     base,
     path,
-    world,
+    context,
     answer => answer.status === 404 && answer.text.startsWith('no such node'),
   )
   if (status === 404) return undefined
   return client.parse(base, path, nodeViewSchema, text) as ExplainView
 }
 
-/** Every new view from the agent's stream, until it ends or the world's signal aborts. @throws Exit 3. */
-export async function* watchStatus(base: string, world: World): AsyncGenerator<StatusView> {
+/** Every new view from the agent's stream, until it ends or the context's signal aborts. @throws Exit 3. */
+export async function* watchStatus(base: string, context: CliContext): AsyncGenerator<StatusView> {
   try {
-    const response = await client.open(base, '/status?stream=1', world.signal)
+    const response = await client.open(base, '/status?stream=1', context.signal)
     response.socket.setTimeout(0)
     if (response.statusCode !== 200) throw new Error(`it says ${response.statusCode ?? 0}`)
     for await (const line of createInterface({ input: response })) {
       if (line.startsWith('data: ')) yield parseStatus(base, line.slice('data: '.length))
     }
   } catch (error) {
-    if (world.signal.aborted) return
+    if (context.signal.aborted) return
     throw error instanceof Exit ? error : client.unreachable(base, reasonOf(error))
   }
-  if (!world.signal.aborted) throw client.unreachable(base, 'the stream ended')
+  if (!context.signal.aborted) throw client.unreachable(base, 'the stream ended')
 }

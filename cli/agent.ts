@@ -8,7 +8,7 @@ import { addOptions } from './option-flags.js'
 import { optionsMarkdown } from './options-markdown.js'
 import { configJson, configYaml } from './print-config.js'
 import { runLong, sourcesFrom, type MakeProgram } from './run-program.js'
-import { Exit, type Run, type World } from './world.js'
+import { Exit, type Run, type CliContext } from './cli-context.js'
 
 export type MakeAgent = MakeProgram<AgentOptions>
 
@@ -27,7 +27,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or stop, 2 a bad option.
 /** `edge-health agent`. */
 export const registerAgent = (
   program: Command,
-  world: World,
+  context: CliContext,
   run: Run,
   load: (() => Promise<MakeAgent>) | undefined,
 ): void => {
@@ -43,18 +43,18 @@ export const registerAgent = (
     .action((own: AgentFlags) =>
       run(async () => {
         if (own.optionsMarkdown === true) {
-          world.stdout.write(optionsMarkdown(agentOptionSet))
+          context.stdout.write(optionsMarkdown(agentOptionSet))
           return 0
         }
-        const resolved = resolveAgentOptions(sourcesFrom(flags, world))
+        const resolved = resolveAgentOptions(sourcesFrom(flags, context))
         if (own.printConfig === true) {
           const shown = { profile: resolved.profile, described: describeOptions(resolved) }
-          world.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
+          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
           return 0
         }
         if (load === undefined) throw new Exit(1, 'this build has no agent')
         const { options, notices } = resolved
-        return runLong({ name: 'agent', options, notices, make: await load() }, world)
+        return runLong({ name: 'agent', options, notices, make: await load() }, context)
       }),
     )
 }

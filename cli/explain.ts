@@ -20,8 +20,8 @@ import {
   type Paint,
 } from './format.js'
 import { exitOf } from './status.js'
-import { Exit, type ExitCode, type Run, type World } from './world.js'
-import { classColour, headline, looksDead } from './words.js'
+import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
+import { classColour, headline, looksDead } from './headline.js'
 
 const sinceText = (since: string | null, at: string): string =>
   since === null
@@ -144,11 +144,15 @@ interface ExplainFlags {
   readonly output: Format
 }
 
-const runExplain = async (name: string, flags: ExplainFlags, world: World): Promise<ExitCode> => {
+const runExplain = async (
+  name: string,
+  flags: ExplainFlags,
+  context: CliContext,
+): Promise<ExitCode> => {
   const base = parseAgentUrl(flags.agent)
-  const view = await fetchNode(base, name, world)
+  const view = await fetchNode(base, name, context)
   if (view === undefined) {
-    const { nodes, zone } = await fetchStatus(base, world)
+    const { nodes, zone } = await fetchStatus(base, context)
     const names = nodes.map(node => node.name)
     const close = nearest(name, names)
     const hint = close === undefined ? '' : ` (did you mean ${close}?)`
@@ -157,25 +161,25 @@ const runExplain = async (name: string, flags: ExplainFlags, world: World): Prom
       `NODE must be one of the ${names.length} nodes of zone ${JSON.stringify(zone.name)}${hint}, got ${JSON.stringify(name)}`,
     )
   }
-  world.stdout.write(
+  context.stdout.write(
     flags.output === 'json'
       ? `${JSON.stringify(view)}\n`
-      : explainText(view, paintFor(world, world.stdout)),
+      : explainText(view, paintFor(context, context.stdout)),
   )
   return exitOf([view.node])
 }
 
 /** `edge-health explain NODE`. */
-export const registerExplain = (program: Command, world: World, run: Run): void => {
+export const registerExplain = (program: Command, context: CliContext, run: Run): void => {
   program
     .command('explain')
     .argument('<node>', 'name of a node of this zone')
     .description('say why a node is judged as it is; exit 1 when it is dead')
-    .addOption(agentOption(world))
+    .addOption(agentOption(context))
     .addOption(outputOption('text', 'json'))
     .addHelpText(
       'after',
       '\nExit codes: 0 the node is not dead, 1 it is, 2 bad usage, 3 no agent answers.',
     )
-    .action((name: string, flags: ExplainFlags) => run(() => runExplain(name, flags, world)))
+    .action((name: string, flags: ExplainFlags) => run(() => runExplain(name, flags, context)))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Option } from 'commander'
-import type { Output, World } from './world.js'
+import type { Output, CliContext } from './cli-context.js'
 
 export type Format = 'text' | 'json' | 'yaml'
 
@@ -27,8 +27,8 @@ const CODES: Readonly<Record<Colour, readonly [on: number, off: number]>> = {
 export type Paint = (colour: Colour, text: string) => string
 
 /** Colours on a terminal, unless NO_COLOR is set to anything. */
-export const paintFor = (world: Pick<World, 'env'>, output: Output): Paint =>
-  output.isTTY === true && (world.env['NO_COLOR'] ?? '') === '' && world.env['TERM'] !== 'dumb'
+export const paintFor = (context: Pick<CliContext, 'env'>, output: Output): Paint =>
+  output.isTTY === true && (context.env['NO_COLOR'] ?? '') === '' && context.env['TERM'] !== 'dumb'
     ? (colour, text) => `\u001b[${CODES[colour][0]}m${text}\u001b[${CODES[colour][1]}m`
     : (_colour, text) => text
 

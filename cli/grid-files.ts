@@ -2,7 +2,7 @@
 import { parseAllDocuments } from 'yaml'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import { isMap } from '../core/json.js'
-import type { World } from './world.js'
+import type { CliContext } from './cli-context.js'
 
 /** One object of a file, or why a part of the file is none. */
 export type FileObject =
@@ -52,11 +52,11 @@ const documentsOf = (path: string, text: string): readonly FileObject[] => {
 export const readObjects = (
   option: string,
   path: string,
-  world: Pick<World, 'readFile'>,
+  context: Pick<CliContext, 'readFile'>,
 ): readonly FileObject[] => {
   let text: string
   try {
-    text = world.readFile(path)
+    text = context.readFile(path)
   } catch (cause) {
     const rule = `must be a readable file (${reasonOf(cause)})`
     throw new InvalidInputError(option, rule, path, { cause })

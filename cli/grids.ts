@@ -15,7 +15,7 @@ import type { Child } from '../grids/model/render.js'
 import { suggestion } from '../options/nearest.js'
 import { clean, outputOption, type Format } from './format.js'
 import { readObjects } from './grid-files.js'
-import { Exit, type ExitCode, type Run, type World } from './world.js'
+import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
 interface RenderFlags {
   readonly file: readonly string[]
@@ -33,16 +33,20 @@ Exit codes: 0 done, 1 a grid is invalid or a unit has no child (the others are p
 
 type Complain = (trouble: string) => void
 
-const readGrids = (files: readonly string[], world: World, complain: Complain): readonly Grid[] => {
+const readGrids = (
+  files: readonly string[],
+  context: CliContext,
+  complain: Complain,
+): readonly Grid[] => {
   const grids = new Map<string, Grid>()
-  for (const object of files.flatMap(file => readObjects('--file', file, world))) {
+  for (const object of files.flatMap(file => readObjects('--file', file, context))) {
     if (!object.ok) {
       complain(`${object.where} must be YAML: ${object.trouble}`)
       continue
     }
     const { where, raw } = object
     if (!isGrid(raw)) {
-      world.stderr.write(
+      context.stderr.write(
         `edge-health: ${clean(`${where}: ${objectText(raw)} is no grid, passed over`)}\n`,
       )
       continue
@@ -60,8 +64,8 @@ const readGrids = (files: readonly string[], world: World, complain: Complain): 
 }
 
 /** @throws InvalidInputError for anything that is no Node: with some of them missing the units would be wrong. */
-const readNodes = (file: string, world: World): readonly UnitNode[] =>
-  readObjects('--nodes', file, world).map(object => {
+const readNodes = (file: string, context: CliContext): readonly UnitNode[] =>
+  readObjects('--nodes', file, context).map(object => {
     if (!object.ok) throw new Exit(2, `${object.where} must be YAML: ${object.trouble}`)
     return parseUnitNode(object.raw)
   })
@@ -101,30 +105,30 @@ const jsonOf = (plans: readonly GridPlan[]): string => {
   return `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items }, null, 2)}\n`
 }
 
-const render = (flags: RenderFlags, world: World): ExitCode => {
+const render = (flags: RenderFlags, context: CliContext): ExitCode => {
   if (flags.file.length === 0) throw new Exit(2, '--file must be given')
   if (flags.nodes === undefined) throw new Exit(2, '--nodes must be given')
   let code: ExitCode = 0
   const complain = (trouble: string): void => {
     code = 1
-    world.stderr.write(`edge-health: ${clean(trouble)}\n`)
+    context.stderr.write(`edge-health: ${clean(trouble)}\n`)
   }
-  const nodes = readNodes(flags.nodes, world)
-  const grids = readGrids(flags.file, world, complain)
+  const nodes = readNodes(flags.nodes, context)
+  const grids = readGrids(flags.file, context, complain)
   const plans = pick(planGrids(grids, nodes), flags.unit)
   for (const { grid, failures } of plans)
     for (const { unit, reason, message } of failures)
       complain(
         `${gridText(grid)}${unit === undefined ? '' : `, unit ${unit}`}: ${reason}: ${message}`,
       )
-  world.stdout.write(flags.output === 'json' ? jsonOf(plans) : yamlOf(plans))
+  context.stdout.write(flags.output === 'json' ? jsonOf(plans) : yamlOf(plans))
   return code
 }
 
 const collect = (path: string, before: readonly string[]): readonly string[] => [...before, path]
 
 /** `edge-health grids`: so far what needs no cluster. */
-export const registerGrids = (program: Command, world: World, run: Run): void => {
+export const registerGrids = (program: Command, context: CliContext, run: Run): void => {
   const command = program
     .command('grids')
     .description('grids of Services and workloads, a copy for every unit of nodes')
@@ -137,5 +141,5 @@ export const registerGrids = (program: Command, world: World, run: Run): void =>
     .option('--unit <name>', "only this unit's children, without Services that are every unit's")
     .addOption(outputOption('yaml', 'json'))
     .addHelpText('after', FOOTER)
-    .action((flags: RenderFlags) => run(() => Promise.resolve(render(flags, world))))
+    .action((flags: RenderFlags) => run(() => Promise.resolve(render(flags, context))))
 }

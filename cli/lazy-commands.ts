@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
 import type { MakeAgent } from './agent.js'
-import type { Run, World } from './world.js'
+import type { Run, CliContext } from './cli-context.js'
 
 /** A command whose code is loaded only when it is called: the agent's memory is not spent on it. */
 export interface LazyCommand {
@@ -10,7 +10,7 @@ export interface LazyCommand {
   /** Left out of the help: not for people to type. */
   readonly hidden?: boolean
   /** Builds the command's own program; it gets all arguments behind the command's name. */
-  load(): Promise<{ register(program: Command, world: World, run: Run): void }>
+  load(): Promise<{ register(program: Command, context: CliContext, run: Run): void }>
 }
 
 /** Commands beside the agent's own, by the name that is typed. */

@@ -4,7 +4,7 @@ import { Option } from 'commander'
 import type { GenericSchema } from 'valibot'
 import { EdgeHealthError, InvalidInputError, reasonOf } from '../core/errors.js'
 import { parseJson, parseWith } from '../core/parse.js'
-import { Exit, type World } from './world.js'
+import { Exit, type CliContext } from './cli-context.js'
 
 /** A program of this node that tells about itself over HTTP. */
 export interface LocalProgram {
@@ -46,7 +46,7 @@ export class LocalClient {
   }
 
   /** `--NAME URL`, or EDGE_HEALTH_NAME. */
-  option({ env }: World): Option {
+  option({ env }: CliContext): Option {
     const { name, listener, url } = this.#program
     const variable = `EDGE_HEALTH_${name.toUpperCase()}`
     const given = env[variable] ?? ''
@@ -86,7 +86,7 @@ export class LocalClient {
   async fetch(
     base: string,
     path: string,
-    { signal }: World,
+    { signal }: CliContext,
     isWanted: (answer: LocalAnswer) => boolean = () => false,
   ): Promise<LocalAnswer> {
     const answer = await this.#fetch(base, path, signal)

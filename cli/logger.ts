@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { reasonOf } from '../core/errors.js'
 import type { Fields, Logger } from '../core/log.js'
 import { levelOfVerbosity } from '../options/sources.js'
-import type { Output } from './world.js'
+import type { Output } from './cli-context.js'
 
 /** A logger whose level can be changed while it runs. */
 export interface LevelledLogger extends Logger {

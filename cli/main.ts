@@ -19,7 +19,7 @@ for (const [name, number] of [
 // `edge-health status | head` is not an error.
 process.stdout.on('error', () => process.exit(0))
 
-const world = {
+const context = {
   env: process.env,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -27,7 +27,7 @@ const world = {
   signal: stop.signal,
   clock: systemClock,
 }
-void runProgram(process.argv.slice(2), world, { lazyCommands, loadAgent }).then(code => {
+void runProgram(process.argv.slice(2), context, { lazyCommands, loadAgent }).then(code => {
   // A command of its own (the demo) may have said worse already.
   if (code !== 0) process.exitCode = code
   // Whatever still holds the process after its work is done gets a second.

@@ -7,7 +7,7 @@ import { registerExplain } from './explain.js'
 import type { LazyCommand } from './lazy-commands.js'
 import { registerStatus } from './status.js'
 import { registerVersion } from './version.js'
-import { Exit, type ExitCode, type Run, type World } from './world.js'
+import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
 /** What is loaded only when it is called. */
 export interface Parts {
@@ -40,7 +40,7 @@ const lineOf = (error: CommanderError, program: Command, argv: readonly string[]
   return `${base}${suggestion(unknown[1]!, names)}`
 }
 
-const registerLazy = (program: Command, lazy: LazyCommand, world: World, run: Run): void => {
+const registerLazy = (program: Command, lazy: LazyCommand, context: CliContext, run: Run): void => {
   program
     .command(lazy.name, { hidden: lazy.hidden === true })
     .description(lazy.description)
@@ -54,7 +54,7 @@ const registerLazy = (program: Command, lazy: LazyCommand, world: World, run: Ru
         .copyInheritedSettings(program)
         .enablePositionalOptions()
       const parts = await lazy.load()
-      parts.register(own, world, run)
+      parts.register(own, context, run)
       const argv = [lazy.name, ...given]
       try {
         await own.parseAsync(argv, { from: 'user' })
@@ -86,38 +86,38 @@ const exitOf = (
  */
 export const runProgram = async (
   argv: readonly string[],
-  world: World,
+  context: CliContext,
   parts: Parts,
 ): Promise<number> => {
   let code: ExitCode = 0
   const run: Run = async work => {
     code = await work()
   }
-  const width = (): number => world.stdout.columns ?? 100
+  const width = (): number => context.stdout.columns ?? 100
   const program = new Command('edge-health')
     .description('Edge nodes judge each other: a cut cloud link is not a dead node.')
     .exitOverride()
     // Defaults and choices stand in the descriptions, in our words.
     .configureHelp({ optionDescription: option => option.description })
     .configureOutput({
-      writeOut: text => void world.stdout.write(text),
-      writeErr: text => void world.stderr.write(text),
+      writeOut: text => void context.stdout.write(text),
+      writeErr: text => void context.stderr.write(text),
       // The one line is written below, for every kind of error.
       outputError: () => undefined,
       getOutHelpWidth: width,
       getErrHelpWidth: width,
     })
-  registerAgent(program, world, run, parts.loadAgent)
-  registerStatus(program, world, run)
-  registerExplain(program, world, run)
-  registerVersion(program, world, run)
-  for (const lazy of parts.lazyCommands) registerLazy(program, lazy, world, run)
+  registerAgent(program, context, run, parts.loadAgent)
+  registerStatus(program, context, run)
+  registerExplain(program, context, run)
+  registerVersion(program, context, run)
+  for (const lazy of parts.lazyCommands) registerLazy(program, lazy, context, run)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return code
   } catch (error) {
     const [exitCode, message] = exitOf(error, program, argv)
-    if (message !== '') world.stderr.write(`edge-health: ${message}\n`)
+    if (message !== '') context.stderr.write(`edge-health: ${message}\n`)
     return exitCode
   }
 }

@@ -7,7 +7,7 @@ import type { Logger } from '../core/log.js'
 import { systemRandom, type Random } from '../core/random.js'
 import { makeLogger, type LoggerOptions } from './logger.js'
 import { version } from './version.js'
-import type { ExitCode, World } from './world.js'
+import type { ExitCode, CliContext } from './cli-context.js'
 
 /** A program that runs until it is stopped. */
 export interface LongProgram {
@@ -17,7 +17,7 @@ export interface LongProgram {
   stop(): Promise<void>
 }
 
-/** The real world, as far as the command line knows it. */
+/** The process, as far as the command line knows it. */
 export interface ProgramSeams {
   readonly clock: Clock
   readonly random: Random
@@ -26,7 +26,7 @@ export interface ProgramSeams {
   /** Changes the log level: klog's verbosity, 0 to 10. */
   readonly setVerbosity: (verbosity: number) => void
   /** The process environment: credentials are found through it. */
-  readonly environment: World['env']
+  readonly environment: CliContext['env']
 }
 
 /** How a program is built out of its options. */
@@ -63,15 +63,15 @@ const stopWithin = (program: LongProgram, clock: Clock, ms: number): Promise<boo
     )
   })
 
-/** Run a program from start to the world's signal. 0: stopped as asked; 1: could not start, or not stop in 5 s. */
+/** Run a program from start to the context's signal. 0: stopped as asked; 1: could not start, or not stop in 5 s. */
 export const runLong = async <O extends LoggerOptions>(
   { name, options, notices, make }: ProgramRun<O>,
-  world: World,
+  context: CliContext,
 ): Promise<ExitCode> => {
-  const { clock, signal } = world
-  const { setVerbosity, ...log } = makeLogger(options, world.stderr)
+  const { clock, signal } = context
+  const { setVerbosity, ...log } = makeLogger(options, context.stderr)
   for (const notice of notices) log.warn(notice)
-  const environment = world.env
+  const environment = context.env
   const program = make(options, {
     ...{ clock, random: systemRandom, log, version, setVerbosity, environment },
   })
@@ -95,12 +95,12 @@ export const runLong = async <O extends LoggerOptions>(
 }
 
 /** Flags, environment and, where one is named, the config file. @throws InvalidInputError when it cannot be read. */
-export const sourcesFrom = (flags: OptionSources['flags'], world: World): OptionSources => {
-  const sources = { flags, env: world.env }
+export const sourcesFrom = (flags: OptionSources['flags'], context: CliContext): OptionSources => {
+  const sources = { flags, env: context.env }
   const path = configPathOf(sources)
   if (path === undefined) return sources
   try {
-    return { ...sources, config: { path, text: world.readFile(path) } }
+    return { ...sources, config: { path, text: context.readFile(path) } }
   } catch (cause) {
     const rule = `must be a readable file (${reasonOf(cause)})`
     throw new InvalidInputError('--config', rule, path, { cause })

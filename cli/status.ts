@@ -12,8 +12,8 @@ import {
   type Format,
   type Paint,
 } from './format.js'
-import type { ExitCode, Run, World } from './world.js'
-import { classColour, looksDead } from './words.js'
+import type { ExitCode, Run, CliContext } from './cli-context.js'
+import { classColour, looksDead } from './headline.js'
 
 const classCounts = (nodes: readonly NodeStatus[]): string => {
   const counts = new Map<string, number>()
@@ -131,20 +131,20 @@ interface StatusFlags {
   readonly watch?: boolean
 }
 
-const runStatus = async (flags: StatusFlags, world: World): Promise<ExitCode> => {
-  const { stdout } = world
+const runStatus = async (flags: StatusFlags, context: CliContext): Promise<ExitCode> => {
+  const { stdout } = context
   const base = parseAgentUrl(flags.agent)
-  const paint = paintFor(world, stdout)
+  const paint = paintFor(context, stdout)
   const print = (view: StatusView): void => {
     stdout.write(flags.output === 'json' ? `${JSON.stringify(view)}\n` : statusText(view, paint))
   }
   if (flags.watch !== true) {
-    const view = await fetchStatus(base, world)
+    const view = await fetchStatus(base, context)
     print(view)
     return exitOf(view.nodes)
   }
   let last: StatusView | undefined
-  for await (const view of watchStatus(base, world)) {
+  for await (const view of watchStatus(base, context)) {
     if (flags.output === 'text' && stdout.isTTY === true) stdout.write(CLEAR)
     else if (flags.output === 'text' && last !== undefined) stdout.write('\n')
     print(view)
@@ -154,16 +154,16 @@ const runStatus = async (flags: StatusFlags, world: World): Promise<ExitCode> =>
 }
 
 /** `edge-health status`. */
-export const registerStatus = (program: Command, world: World, run: Run): void => {
+export const registerStatus = (program: Command, context: CliContext, run: Run): void => {
   program
     .command('status')
     .description('show the zone as the agent of this node sees it; exit 1 when a node is dead')
-    .addOption(agentOption(world))
+    .addOption(agentOption(context))
     .addOption(outputOption('text', 'json'))
     .option('-w, --watch', 'show it again with every change, until Ctrl-C')
     .addHelpText(
       'after',
       '\nExit codes: 0 nobody is dead, 1 somebody is, 2 bad usage, 3 no agent answers.',
     )
-    .action((flags: StatusFlags) => run(() => runStatus(flags, world)))
+    .action((flags: StatusFlags) => run(() => runStatus(flags, context)))
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { arch, platform, version as nodeVersion } from 'node:process'
 import type { Command } from 'commander'
 import { outputOption, type Format } from './format.js'
-import type { Run, World } from './world.js'
+import type { Run, CliContext } from './cli-context.js'
 
 /** Put in by the bundler; a source tree has none and reads package.json. */
 declare const EDGE_HEALTH_VERSION: string | undefined
@@ -23,7 +23,7 @@ export const version: string =
 const build = typeof EDGE_HEALTH_BUILD === 'string' ? EDGE_HEALTH_BUILD : 'source'
 
 /** `edge-health version`. */
-export const registerVersion = (program: Command, world: World, run: Run): void => {
+export const registerVersion = (program: Command, context: CliContext, run: Run): void => {
   program
     .command('version')
     .description('print the version')
@@ -31,7 +31,7 @@ export const registerVersion = (program: Command, world: World, run: Run): void 
     .action(({ output }: { output: Format }) =>
       run(() => {
         const facts = { version, build, node: nodeVersion, platform: `${platform}-${arch}` }
-        world.stdout.write(
+        context.stdout.write(
           output === 'json'
             ? `${JSON.stringify(facts)}\n`
             : `edge-health ${version} (build ${build}, Node.js ${nodeVersion}, ${facts.platform})\n`,

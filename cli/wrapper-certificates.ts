@@ -6,7 +6,7 @@ import { InvalidInputError, reasonOf } from '../core/errors.js'
 import { integer } from '../options/kinds.js'
 import { makeCertificates, openFor, writeCertificates } from '../wrapper/certificates.js'
 import { wrapperOptionSet } from '../wrapper/options/definitions.js'
-import { Exit, type ExitCode, type Run, type World } from './world.js'
+import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
 interface CertificateFlags {
   readonly dir?: string
@@ -43,7 +43,7 @@ ${stringify(part, { lineWidth: 0 })}# The wrapper: ${flagsLine}
 `
 }
 
-const make = async (flags: CertificateFlags, { clock, stdout }: World): Promise<ExitCode> => {
+const make = async (flags: CertificateFlags, { clock, stdout }: CliContext): Promise<ExitCode> => {
   if (flags.dir === undefined || flags.dir === '') throw new Exit(2, '--dir must be given')
   const days = DAYS.parse(flags.days, '--days')?.value
   if (days === undefined) throw new InvalidInputError('--days', DAYS.rule, flags.days)
@@ -58,7 +58,7 @@ const make = async (flags: CertificateFlags, { clock, stdout }: World): Promise<
 }
 
 /** `edge-health wrapper certificates`. */
-export const registerCertificates = (wrapper: Command, world: World, run: Run): void => {
+export const registerCertificates = (wrapper: Command, context: CliContext, run: Run): void => {
   wrapper
     .command('certificates')
     .description('make the files with which the wrapper and kube-proxy know each other, over TLS')
@@ -66,5 +66,5 @@ export const registerCertificates = (wrapper: Command, world: World, run: Run): 
     .option('--days <n>', 'how long they are valid, from 1 to 3650 (default 3650)', '3650')
     .option('--force', 'replace files that are there')
     .addHelpText('after', FOOTER)
-    .action((flags: CertificateFlags) => run(() => make(flags, world)))
+    .action((flags: CertificateFlags) => run(() => make(flags, context)))
 }

@@ -3,7 +3,7 @@ import type { Option } from 'commander'
 import * as v from 'valibot'
 import type { ServiceView, WrapperStatusView } from '../wrapper/status/status-view.js'
 import { LocalClient } from './local-client.js'
-import type { World } from './world.js'
+import type { CliContext } from './cli-context.js'
 
 const client = new LocalClient({
   name: 'wrapper',
@@ -13,7 +13,7 @@ const client = new LocalClient({
 })
 
 /** `--wrapper URL`, or EDGE_HEALTH_WRAPPER. */
-export const wrapperOption = (world: World): Option => client.option(world)
+export const wrapperOption = (context: CliContext): Option => client.option(context)
 
 // Enough to tell a wrapper from anything else that answers on this port; the rest is the wrapper's word.
 const head = { version: v.string(), at: v.string(), node: v.string() }
@@ -26,9 +26,12 @@ const fates = v.array(v.looseObject({ object: v.string(), isKept: v.boolean() })
 const serviceSchema = v.looseObject({ ...head, slices: fates, endpoints: fates })
 
 /** How the wrapper is doing. @throws Exit 3 when it cannot be had. */
-export const fetchWrapperStatus = async (url: string, world: World): Promise<WrapperStatusView> => {
+export const fetchWrapperStatus = async (
+  url: string,
+  context: CliContext,
+): Promise<WrapperStatusView> => {
   const base = client.parseUrl(url)
-  const { text } = await client.fetch(base, '/status', world)
+  const { text } = await client.fetch(base, '/status', context)
   return client.parse(base, '/status', statusSchema, text) as WrapperStatusView
 }
 
@@ -36,14 +39,14 @@ export const fetchWrapperStatus = async (url: string, world: World): Promise<Wra
 export const fetchService = async (
   url: string,
   service: string,
-  world: World,
+  context: CliContext,
 ): Promise<ServiceView | undefined> => {
   const base = client.parseUrl(url)
   const path = `/explain?service=${encodeURIComponent(service)}`
   const { status, text } = await client.fetch(
     base,
     path,
-    world,
+    context,
     answer => answer.status === 404 && answer.text.startsWith('no such service'),
   )
   if (status === 404) return undefined

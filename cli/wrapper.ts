@@ -11,7 +11,7 @@ import { runLong, sourcesFrom } from './run-program.js'
 import { registerCertificates } from './wrapper-certificates.js'
 import { fetchService, fetchWrapperStatus, wrapperOption } from './wrapper-client.js'
 import { serviceText, wrapperStatusText } from './wrapper-text.js'
-import { Exit, type ExitCode, type Run, type World } from './world.js'
+import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
 interface WrapperFlags {
   readonly output: Format
@@ -32,10 +32,10 @@ certificate.`
 
 const CLIENT_FOOTER = '\nExit codes: 0 done, 1 no such service, 2 bad usage, 3 no wrapper answers.'
 
-const runStatus = async (flags: ClientFlags, world: World): Promise<ExitCode> => {
-  const { stdout } = world
-  const view = await fetchWrapperStatus(flags.wrapper, world)
-  const paint = paintFor(world, stdout)
+const runStatus = async (flags: ClientFlags, context: CliContext): Promise<ExitCode> => {
+  const { stdout } = context
+  const view = await fetchWrapperStatus(flags.wrapper, context)
+  const paint = paintFor(context, stdout)
   stdout.write(
     flags.output === 'json' ? `${JSON.stringify(view)}\n` : wrapperStatusText(view, paint),
   )
@@ -47,45 +47,45 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const runExplain = async (
   name: string,
   flags: ClientFlags & { readonly namespace: string },
-  world: World,
+  context: CliContext,
 ): Promise<ExitCode> => {
-  const { stdout } = world
+  const { stdout } = context
   for (const [thing, text] of [
     ['service', name],
     ['--namespace', flags.namespace],
   ] as const)
     if (!NAME.test(text)) throw new InvalidInputError(thing, 'must be a Kubernetes name', text)
   const service = `${flags.namespace}/${name}`
-  const view = await fetchService(flags.wrapper, service, world)
+  const view = await fetchService(flags.wrapper, service, context)
   if (view === undefined) throw new Exit(1, `the wrapper knows no service ${service}`)
-  const paint = paintFor(world, stdout)
+  const paint = paintFor(context, stdout)
   stdout.write(flags.output === 'json' ? `${JSON.stringify(view)}\n` : serviceText(view, paint))
   return 0
 }
 
-const registerClients = (command: Command, world: World, run: Run): void => {
+const registerClients = (command: Command, context: CliContext, run: Run): void => {
   command
     .command('status')
     .description('show what the wrapper of this node serves, and from where')
-    .addOption(wrapperOption(world))
+    .addOption(wrapperOption(context))
     .addOption(outputOption('text', 'json'))
     .addHelpText('after', CLIENT_FOOTER)
-    .action((flags: ClientFlags) => run(() => runStatus(flags, world)))
+    .action((flags: ClientFlags) => run(() => runStatus(flags, context)))
   command
     .command('explain')
     .argument('<service>', 'name of the Service')
     .description('show each endpoint of a service with what became of it, and why')
     .option('-n, --namespace <name>', 'namespace of the Service (default default)', 'default')
-    .addOption(wrapperOption(world))
+    .addOption(wrapperOption(context))
     .addOption(outputOption('text', 'json'))
     .addHelpText('after', CLIENT_FOOTER)
     .action((name: string, flags: ClientFlags & { readonly namespace: string }) =>
-      run(() => runExplain(name, flags, world)),
+      run(() => runExplain(name, flags, context)),
     )
 }
 
 /** `edge-health wrapper`, and its subcommands `status`, `explain` and `certificates`. */
-export const registerWrapper = (program: Command, world: World, run: Run): void => {
+export const registerWrapper = (program: Command, context: CliContext, run: Run): void => {
   const command = program
     .command('wrapper')
     .description(
@@ -102,20 +102,20 @@ export const registerWrapper = (program: Command, world: World, run: Run): void 
     .action((own: WrapperFlags) =>
       run(async () => {
         if (own.optionsMarkdown === true) {
-          world.stdout.write(optionsMarkdown(wrapperOptionSet))
+          context.stdout.write(optionsMarkdown(wrapperOptionSet))
           return 0
         }
-        const resolved = resolveWrapperOptions(sourcesFrom(flags, world))
+        const resolved = resolveWrapperOptions(sourcesFrom(flags, context))
         if (own.printConfig === true) {
           const shown = { profile: undefined, described: describeWrapperOptions(resolved) }
-          world.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
+          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
           return 0
         }
         const { options, notices } = resolved
         const { makeProgram } = await import('../wrapper/program.js')
-        return runLong({ name: 'wrapper', options, notices, make: makeProgram }, world)
+        return runLong({ name: 'wrapper', options, notices, make: makeProgram }, context)
       }),
     )
-  registerClients(command, world, run)
-  registerCertificates(command, world, run)
+  registerClients(command, context, run)
+  registerCertificates(command, context, run)
 }

@@ -22,27 +22,32 @@ export interface NodeHealth {
 }
 
 /** What there is to see of a node at one moment. */
-interface Sight {
+interface NodeSignals {
   readonly ready: Condition | undefined
   readonly renewTime: string | undefined
 }
 
 /** Any change of the heartbeat in the status counts, but a Lease only when it was renewed to a later time. */
-const isHeartbeat = (health: NodeHealth, sight: Sight): boolean => {
-  if ((sight.ready !== undefined) !== health.hadReady) return true
-  if (sight.ready !== undefined && sight.ready.lastHeartbeatTime !== health.heartbeat) return true
-  return isLater(sight.renewTime, health.renewTime)
+const isHeartbeat = (health: NodeHealth, signals: NodeSignals): boolean => {
+  if ((signals.ready !== undefined) !== health.hadReady) return true
+  if (signals.ready !== undefined && signals.ready.lastHeartbeatTime !== health.heartbeat)
+    return true
+  return isLater(signals.renewTime, health.renewTime)
 }
 
 const isLater = (renewTime: string | undefined, last: string | undefined): boolean =>
   renewTime !== undefined && (last === undefined || renewTime > last)
 
 /** Look at a node: what to remember from now on. */
-export const observe = (health: NodeHealth | undefined, sight: Sight, now: number): NodeHealth => ({
-  probeAt: health === undefined || isHeartbeat(health, sight) ? now : health.probeAt,
-  heartbeat: sight.ready?.lastHeartbeatTime,
-  hadReady: sight.ready !== undefined,
-  renewTime: isLater(sight.renewTime, health?.renewTime) ? sight.renewTime : health?.renewTime,
+export const observe = (
+  health: NodeHealth | undefined,
+  signals: NodeSignals,
+  now: number,
+): NodeHealth => ({
+  probeAt: health === undefined || isHeartbeat(health, signals) ? now : health.probeAt,
+  heartbeat: signals.ready?.lastHeartbeatTime,
+  hadReady: signals.ready !== undefined,
+  renewTime: isLater(signals.renewTime, health?.renewTime) ? signals.renewTime : health?.renewTime,
 })
 
 const JUDGED = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']

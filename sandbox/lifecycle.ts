@@ -156,7 +156,7 @@ class NodeLifecycle implements Lifecycle {
       log.info('lifecycle: node is silent', { node: name })
       this.#health.set(
         name,
-        observe(this.#health.get(name), this.#sight(next as NodeObject), clock.now()),
+        observe(this.#health.get(name), this.#signals(next as NodeObject), clock.now()),
       )
       this.#nodeChanged(next as NodeObject)
       return next as NodeObject
@@ -166,7 +166,7 @@ class NodeLifecycle implements Lifecycle {
     }
   }
 
-  #sight(node: NodeObject): { ready: ReturnType<typeof readyOf>; renewTime: string | undefined } {
+  #signals(node: NodeObject): { ready: ReturnType<typeof readyOf>; renewTime: string | undefined } {
     return { ready: readyOf(node), renewTime: this.#renewed.get(node.metadata.name) }
   }
 

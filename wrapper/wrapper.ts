@@ -85,7 +85,7 @@ class NodeWrapper implements Wrapper {
       { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
       {
         ...{ clock, random, log },
-        road: () => credentials.anonymous(),
+        upstream: () => credentials.anonymous(),
         recordOf: target => this.#server?.store.table(target.row.resource).get(keyOf(target)),
         isCut: () => this.#isCut(),
       },

@@ -8,18 +8,18 @@ import {
   reasonOf,
   WithheldError,
 } from '../../core/errors.js'
-import { CallLife } from './call-life.js'
+import { RequestLifetime } from './request-lifetime.js'
 import type { TypedBody } from './codec.js'
 import { parseExactJson } from './exact-json.js'
 import type { Credentials, Material } from './credentials.js'
 import {
-  exchange,
+  openResponse,
   nameOf,
   NoAnswerError,
   readBody,
-  type Exchange,
+  type OpenResponse,
   type KubeCall,
-} from './exchange.js'
+} from './open-response.js'
 import { parseRetryAfter } from './retry-after.js'
 import { onSilence } from './silence.js'
 import { answerError } from './status-error.js'
@@ -75,7 +75,7 @@ export class KubeClient {
   readonly #credentials: Credentials
   readonly #clock: Clock
   readonly #userAgent: string
-  readonly #lives = new Set<CallLife>()
+  readonly #lifetimes = new Set<RequestLifetime>()
   #kept: KeptAgent | undefined
   #isClosed = false
   /** The newest `Date` of a success, and when it came. */
@@ -123,46 +123,46 @@ export class KubeClient {
    * Send, and hand out the answer while it is still coming; the caller must `end` it. The time limit is for its
    * headers. What breaks the body later comes to its reader as Node.js tells it.
    */
-  async open(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<Exchange> {
-    const life = this.#begin(timeoutMs, signal)
+  async open(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<OpenResponse> {
+    const lifetime = this.#begin(timeoutMs, signal)
     try {
-      const answer = await this.#accepted(call, life.signal)
-      life.untime()
-      return { ...answer, end: () => answer.end().finally(() => life.end()) }
+      const answer = await this.#accepted(call, lifetime.signal)
+      lifetime.clearDeadline()
+      return { ...answer, end: () => answer.end().finally(() => lifetime.end()) }
     } catch (error) {
-      life.end()
-      throw this.#translate(call, error, life)
+      lifetime.end()
+      throw this.#translate(call, error, lifetime)
     }
   }
 
   /** Give up all calls and connections; resolves when they are gone. */
   async close(): Promise<void> {
     this.#isClosed = true
-    const ends = [...this.#lives].map(life => life.ended)
-    for (const life of this.#lives) life.close()
+    const ends = [...this.#lifetimes].map(lifetime => lifetime.ended)
+    for (const lifetime of this.#lifetimes) lifetime.close()
     await Promise.all(ends)
     this.#kept?.agent.destroy()
   }
 
-  #begin(timeoutMs: number, signal: AbortSignal): CallLife {
-    const life = new CallLife(this.#clock, timeoutMs, signal)
-    this.#lives.add(life)
-    void life.ended.then(() => this.#lives.delete(life))
-    if (this.#isClosed) life.close()
-    return life
+  #begin(timeoutMs: number, signal: AbortSignal): RequestLifetime {
+    const lifetime = new RequestLifetime(this.#clock, timeoutMs, signal)
+    this.#lifetimes.add(lifetime)
+    void lifetime.ended.then(() => this.#lifetimes.delete(lifetime))
+    if (this.#isClosed) lifetime.close()
+    return lifetime
   }
 
   async #whole(
     call: KubeCall,
     limits: CallLimits,
     signal: AbortSignal,
-    send: (inner: AbortSignal) => Promise<Exchange>,
+    send: (inner: AbortSignal) => Promise<OpenResponse>,
   ): Promise<TypedBody & { readonly status: number }> {
-    const life = this.#begin(limits.timeoutMs, signal)
+    const lifetime = this.#begin(limits.timeoutMs, signal)
     try {
-      const answer = await send(life.signal)
+      const answer = await send(lifetime.signal)
       try {
-        const bytes = await this.#read(answer, limits, life)
+        const bytes = await this.#read(answer, limits, lifetime)
         const { statusCode, headers } = answer.response
         const { 'content-type': type = '', warning } = headers
         return { status: statusCode!, type, warning, bytes }
@@ -170,18 +170,22 @@ export class KubeClient {
         await answer.end()
       }
     } catch (error) {
-      throw this.#translate(call, error, life)
+      throw this.#translate(call, error, lifetime)
     } finally {
-      life.end()
+      lifetime.end()
     }
   }
 
   /** A whole body: as fast as `timeoutMs` wants it or, with `idleMs`, for as long as it flows. */
-  async #read(answer: Exchange, { maxBytes, idleMs }: CallLimits, life: CallLife): Promise<Buffer> {
+  async #read(
+    answer: OpenResponse,
+    { maxBytes, idleMs }: CallLimits,
+    lifetime: RequestLifetime,
+  ): Promise<Buffer> {
     if (idleMs === undefined) return readBody(answer, maxBytes)
-    life.untime()
+    lifetime.clearDeadline()
     const { socket } = answer.response
-    const stop = onSilence({ clock: this.#clock, idleMs }, socket, () => life.silence(idleMs))
+    const stop = onSilence({ clock: this.#clock, idleMs }, socket, () => lifetime.silence(idleMs))
     try {
       return await readBody(answer, maxBytes)
     } finally {
@@ -190,17 +194,17 @@ export class KubeClient {
   }
 
   /** Into the errors that the port promises. */
-  #translate(call: KubeCall, error: unknown, life: CallLife): unknown {
-    if (life.cutBy === 'caller') return life.signal.reason as unknown
-    const cause = life.cutBy === undefined ? error : (life.signal.reason as unknown)
+  #translate(call: KubeCall, error: unknown, lifetime: RequestLifetime): unknown {
+    if (lifetime.cutBy === 'caller') return lifetime.signal.reason as unknown
+    const cause = lifetime.cutBy === undefined ? error : (lifetime.signal.reason as unknown)
     if (isOwnWord(cause)) return cause
     // A kept connection whose peer went away without a word stays silent: its siblings are likely to do the same.
-    if (life.cutBy === 'deadline' && this.#kept !== undefined) dropIdle(this.#kept.agent)
+    if (lifetime.cutBy === 'deadline' && this.#kept !== undefined) dropIdle(this.#kept.agent)
     return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
   }
 
   /** Send; an answer that is no success is thrown. */
-  async #accepted(call: KubeCall, signal: AbortSignal): Promise<Exchange> {
+  async #accepted(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
     const answer = await this.#believed(call, signal)
     const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
     if (status >= 200 && status < 300) {
@@ -219,7 +223,7 @@ export class KubeClient {
   }
 
   /** Send; when the server does not believe us and our credentials have changed meanwhile, send again. */
-  async #believed(call: KubeCall, signal: AbortSignal): Promise<Exchange> {
+  async #believed(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
     const used = await orAborted(this.#credentials.material(), signal)
     const answer = await this.#send(call, used, signal)
     if (answer.response.statusCode !== 401) return answer
@@ -236,11 +240,11 @@ export class KubeClient {
   }
 
   /** Send; once more when a kept connection turned out to be dead. */
-  async #send(call: KubeCall, material: Material, signal: AbortSignal): Promise<Exchange> {
+  async #send(call: KubeCall, material: Material, signal: AbortSignal): Promise<OpenResponse> {
     const agent = this.#agentFor(material)
     const sender = { material, agent, userAgent: this.#userAgent }
     try {
-      return await exchange(call, sender, signal)
+      return await openResponse(call, sender, signal)
     } catch (error) {
       if (!(error instanceof NoAnswerError)) throw error
       if (!error.wasStale) throw error.cause
@@ -248,7 +252,7 @@ export class KubeClient {
       if (!mayBeRepeated(call)) throw error.cause
     }
     try {
-      return await exchange(call, sender, signal)
+      return await openResponse(call, sender, signal)
     } catch (error) {
       throw error instanceof NoAnswerError ? error.cause : error
     }

@@ -6,7 +6,7 @@ import {
   reasonOf,
 } from '../../core/errors.js'
 import { KubeClient } from './client.js'
-import type { KubeCall } from './exchange.js'
+import type { KubeCall } from './open-response.js'
 import { jsonCodec, metadataCodec } from './json-codec.js'
 import { MAX_PAGE_BYTES, pathOf } from './list-pages.js'
 import { listWatch } from './list-watch.js'

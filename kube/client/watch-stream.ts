@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError, reasonOf } from '../../core/errors.js'
 import { BrokenStreamError, type EventReader } from './codec.js'
-import type { Exchange } from './exchange.js'
+import type { OpenResponse } from './open-response.js'
 import type { WatchEvent } from './watch-event.js'
 
 /** No byte came for too long. */
@@ -11,7 +11,7 @@ export class IdleError extends Error {}
 /** One open watch. */
 export interface WatchStream<R> {
   readonly what: string
-  readonly answer: Exchange
+  readonly answer: OpenResponse
   readonly reader: EventReader<R>
   readonly clock: Clock
   readonly idleMs: number

@@ -9,7 +9,7 @@ import { makeZone, type Zone } from '../zone.js'
 import { HEALTHZ_PORT, NODE_PORTS, type Profile, SECURE_PORT, type Vouch } from '../zone-node.js'
 import { chooseScenes, describe } from './scenes.js'
 import type { Screen } from './screen.js'
-import type { Sight } from './sight.js'
+import type { ZoneSnapshot } from './snapshot.js'
 import { type Audience, type ClaimResult, play, type Scene } from './stage.js'
 import { drawResults, drawZone, seconds } from './table.js'
 import { ZoneStage } from './zone-stage.js'
@@ -90,7 +90,7 @@ const AGENTS_SHOWN = 3
 const explain = (
   zone: Zone,
   stage: ZoneStage,
-  failed: { scene: Scene; result: ClaimResult; sight: Sight | undefined },
+  failed: { scene: Scene; result: ClaimResult; snapshot: ZoneSnapshot | undefined },
 ): readonly string[] => {
   const targets = failed.scene.targets(stage.names)
   const others = stage.names.filter(name => !targets.includes(name))
@@ -100,7 +100,7 @@ const explain = (
   return [
     `scene ${failed.scene.name}: "${failed.result.claim}" does not hold after ${seconds(failed.result.ms)}`,
     ...(crash === undefined ? [] : [crash]),
-    ...(failed.sight === undefined ? [] : describe(failed.sight, seen)),
+    ...(failed.snapshot === undefined ? [] : describe(failed.snapshot, seen)),
     ...stage.writes().map(write => `written by ${write.by}: ${write.path}`),
     ...asked.flatMap(name => [
       `last lines of the agent on ${name}:`,
@@ -153,7 +153,7 @@ class Demo {
   readonly #zone: Zone
   readonly #stage: ZoneStage
   readonly #results: ClaimResult[] = []
-  #sight: Sight | undefined
+  #snapshot: ZoneSnapshot | undefined
   #trouble: readonly string[] = []
 
   constructor(options: DemoOptions, seams: DemoSeams, zone: Zone, stage: ZoneStage) {
@@ -186,7 +186,7 @@ class Demo {
       this.#trouble = explain(this.#zone, this.#stage, {
         scene,
         result: failed,
-        sight: this.#sight,
+        snapshot: this.#snapshot,
       })
       return
     }
@@ -201,8 +201,8 @@ class Demo {
     // To ask all agents once a second would be more work for them than their own.
     if (!screen.hasPicture) await ended
     while (!signal.aborted) {
-      const sight = await this.#stage.look()
-      screen.picture((room, paint) => drawZone(sight, room, paint))
+      const snapshot = await this.#stage.look()
+      screen.picture((room, paint) => drawZone(snapshot, room, paint))
       await Promise.race([ended, new Promise<void>(resolve => clock.after(1_000, resolve))])
     }
   }
@@ -219,9 +219,9 @@ class Demo {
         const mark = result.ok ? paint('green', 'ok') : paint('red', 'FAILED')
         screen.line(`  ${mark} ${result.claim} (${time})`)
       },
-      see: sight => {
-        this.#sight = sight
-        screen.picture((room, paint) => drawZone(sight, room, paint))
+      see: snapshot => {
+        this.#snapshot = snapshot
+        screen.picture((room, paint) => drawZone(snapshot, room, paint))
       },
     }
   }

@@ -14,12 +14,12 @@ import {
   isReady,
   liveNodes,
   nodeOf,
-  type NodeSight,
-  opinionOn,
+  type NodeSnapshot,
+  statusOf,
   othersSay,
   peerHealthReason,
-  type Sight,
-} from './sight.js'
+  type ZoneSnapshot,
+} from './snapshot.js'
 import type { Evidence, Limits, Scene, Stage, Step } from './stage.js'
 
 const act = (what: string, doIt: (stage: Stage) => Promise<void> | void): Step => ({
@@ -55,27 +55,31 @@ const firstOf = (names: readonly string[]): readonly string[] => names.slice(0, 
 const secondOf = (names: readonly string[]): readonly string[] => names.slice(1, 2)
 
 const seenDead = (name: string): Step =>
-  becomes(`every other /localinfo shows ${name} down`, seen, ({ sight }) =>
-    othersSay(sight, name, false),
+  becomes(`every other /localinfo shows ${name} down`, seen, ({ snapshot }) =>
+    othersSay(snapshot, name, false),
   )
 const annotated = (name: string): Step =>
-  becomes(`${name} is annotated ${UNHEALTHY_ANNOTATION}=yes`, written, ({ sight }) =>
-    isAnnotated(sight, name),
+  becomes(`${name} is annotated ${UNHEALTHY_ANNOTATION}=yes`, written, ({ snapshot }) =>
+    isAnnotated(snapshot, name),
   )
 const writtenOnce = (name: string): Step =>
   stays(
     'it was written once, by one writer',
-    ({ sight, stage }) => isAnnotated(sight, name) && isOneWrite(stage, name),
+    ({ snapshot, stage }) => isAnnotated(snapshot, name) && isOneWrite(stage, name),
   )
 const seenAlive = (limitMs: (limits: Limits) => number): Step =>
-  becomes('every /localinfo shows every node up', limitMs, ({ sight }) => allSayUp(sight))
+  becomes('every /localinfo shows every node up', limitMs, ({ snapshot }) => allSayUp(snapshot))
 const cleared = (name: string): Step =>
-  becomes(`the annotation of ${name} is gone`, written, ({ sight }) => !isAnnotated(sight, name))
+  becomes(
+    `the annotation of ${name} is gone`,
+    written,
+    ({ snapshot }) => !isAnnotated(snapshot, name),
+  )
 const clean = (name: string): Step =>
   becomes(
     `${name} is Ready and carries no taint`,
     limits => limits.graceMs + limits.writtenMs,
-    ({ sight }) => isClean(sight, name),
+    ({ snapshot }) => isClean(snapshot, name),
   )
 
 const healthy: Scene = {
@@ -84,8 +88,8 @@ const healthy: Scene = {
   targets: () => [],
   steps: (_targets, names) => [
     seenAlive(start),
-    becomes('every Node is Ready, without taint or annotation', start, ({ sight }) =>
-      names.every(name => isClean(sight, name)),
+    becomes('every Node is Ready, without taint or annotation', start, ({ snapshot }) =>
+      names.every(name => isClean(snapshot, name)),
     ),
   ],
 }
@@ -113,7 +117,7 @@ const returns: Scene = {
     cleared(name),
     stays(
       'it was cleared once, by one writer',
-      ({ sight, stage }) => !isAnnotated(sight, name) && isOneWrite(stage, name),
+      ({ snapshot, stage }) => !isAnnotated(snapshot, name) && isOneWrite(stage, name),
     ),
     clean(name),
   ],
@@ -134,10 +138,10 @@ const freezes: Scene = {
   ],
 }
 
-const isUntainted = ({ sight }: Evidence, name: string): boolean =>
-  isReady(sight, name, 'True') &&
-  effectsOf(sight, name, UNREACHABLE_TAINT).length === 0 &&
-  !isAnnotated(sight, name)
+const isUntainted = ({ snapshot }: Evidence, name: string): boolean =>
+  isReady(snapshot, name, 'True') &&
+  effectsOf(snapshot, name, UNREACHABLE_TAINT).length === 0 &&
+  !isAnnotated(snapshot, name)
 
 const cutVouched: Scene = {
   name: 'cut-vouched',
@@ -148,13 +152,13 @@ const cutVouched: Scene = {
     becomes(
       `${name} has the taint ${CUT_TAINT}:NoSchedule and ${PEER_HEALTH}=CloudLinkCut`,
       limits => limits.graceMs + limits.writtenMs,
-      ({ sight }) =>
-        effectsOf(sight, name, CUT_TAINT).includes('NoSchedule') &&
-        peerHealthReason(sight, name) === 'CloudLinkCut',
+      ({ snapshot }) =>
+        effectsOf(snapshot, name, CUT_TAINT).includes('NoSchedule') &&
+        peerHealthReason(snapshot, name) === 'CloudLinkCut',
     ),
     stays(
       `${name} stays Ready and without unreachable taint past the grace time`,
-      evidence => isUntainted(evidence, name) && othersSay(evidence.sight, name, true),
+      evidence => isUntainted(evidence, name) && othersSay(evidence.snapshot, name, true),
       limits => limits.graceMs + limits.quietMs,
     ),
     act(`the link of ${name} heals`, stage => stage.heal(name)),
@@ -173,28 +177,29 @@ const cutUnvouched: Scene = {
     becomes(
       `${name} is Unknown and has both unreachable taints`,
       limits => limits.graceMs + limits.writtenMs,
-      ({ sight }) =>
-        isReady(sight, name, 'Unknown') && effectsOf(sight, name, UNREACHABLE_TAINT).length === 2,
+      ({ snapshot }) =>
+        isReady(snapshot, name, 'Unknown') &&
+        effectsOf(snapshot, name, UNREACHABLE_TAINT).length === 2,
     ),
     becomes(
       `all the while its peers call it up, and its link cut`,
       limits => limits.graceMs + limits.writtenMs,
-      ({ sight }) =>
-        othersSay(sight, name, true) && opinionOn(sight, name)?.class === 'cloud-link-cut',
+      ({ snapshot }) =>
+        othersSay(snapshot, name, true) && statusOf(snapshot, name)?.class === 'cloud-link-cut',
     ),
     act(`the link of ${name} heals, all agents restart as before`, async stage => {
       stage.heal(name)
       await stage.restartAgents(stage.vouch)
     }),
     seenAlive(start),
-    becomes('every Node is Ready and carries no taint', start, ({ sight }) =>
-      names.every(each => isClean(sight, each)),
+    becomes('every Node is Ready and carries no taint', start, ({ snapshot }) =>
+      names.every(each => isClean(snapshot, each)),
     ),
   ],
 }
 
-const isLinkGone = ({ sight }: Evidence): boolean =>
-  liveNodes(sight).every(node => node.status?.cloudLink.state === 'cut')
+const isLinkGone = ({ snapshot }: Evidence): boolean =>
+  liveNodes(snapshot).every(node => node.status?.cloudLink.state === 'cut')
 
 const zoneCut: Scene = {
   name: 'zone-cut',
@@ -209,7 +214,7 @@ const zoneCut: Scene = {
     seenDead(name),
     stays(
       'nothing is written to any Node',
-      ({ sight, stage }) => stage.writes().length === 0 && !isAnnotated(sight, name),
+      ({ snapshot, stage }) => stage.writes().length === 0 && !isAnnotated(snapshot, name),
     ),
   ],
 }
@@ -226,11 +231,11 @@ const zoneHeals: Scene = {
     becomes(
       `${name} is annotated ${UNHEALTHY_ANNOTATION}=yes`,
       limits => limits.graceMs + limits.writtenMs,
-      ({ sight }) => isAnnotated(sight, name),
+      ({ snapshot }) => isAnnotated(snapshot, name),
     ),
     writtenOnce(name),
-    becomes('all the others are Ready and carry no taint', start, ({ sight }) =>
-      names.every(each => each === name || isClean(sight, each)),
+    becomes('all the others are Ready and carry no taint', start, ({ snapshot }) =>
+      names.every(each => each === name || isClean(snapshot, each)),
     ),
     act(`${name} starts again`, stage => stage.restart(name)),
     seenAlive(start),
@@ -246,18 +251,18 @@ const restDies: Scene = {
     act(`${targets.length} of ${names.length} nodes are killed`, async stage => {
       await Promise.all(targets.map(name => stage.kill(name)))
     }),
-    becomes('the others show all of them down', seen, ({ sight }) =>
-      targets.every(name => othersSay(sight, name, false)),
+    becomes('the others show all of them down', seen, ({ snapshot }) =>
+      targets.every(name => othersSay(snapshot, name, false)),
     ),
     stays(
       'nothing is written to any Node',
-      ({ sight, stage }) =>
-        stage.writes().length === 0 && targets.every(name => !isAnnotated(sight, name)),
+      ({ snapshot, stage }) =>
+        stage.writes().length === 0 && targets.every(name => !isAnnotated(snapshot, name)),
       limits => limits.writtenMs / 2,
     ),
-    becomes('the survivors say what holds them back', written, ({ sight }) =>
+    becomes('the survivors say what holds them back', written, ({ snapshot }) =>
       targets.every(name => {
-        const opinion = opinionOn(sight, name)
+        const opinion = statusOf(snapshot, name)
         return opinion?.verdict === 'undecided' || (opinion?.guards.length ?? 0) > 0
       }),
     ),
@@ -289,23 +294,23 @@ export const chooseScenes = (names: readonly string[], vouch: Vouch): readonly S
   return SCENES.filter(scene => wanted.has(scene.name))
 }
 
-const taintWords = (node: NodeSight | undefined): string =>
+const taintWords = (node: NodeSnapshot | undefined): string =>
   node?.object?.spec?.taints?.map(taint => `${taint.key}:${taint.effect}`).join(' ') ?? ''
 
-const describeNode = (sight: Sight, name: string): string => {
-  const node = nodeOf(sight, name)
+const describeNode = (snapshot: ZoneSnapshot, name: string): string => {
+  const node = nodeOf(snapshot, name)
   const says = (isUp: boolean): number =>
-    liveNodes(sight).filter(other => other.localinfo?.get(name) === isUp).length
-  const opinion = opinionOn(sight, name)
+    liveNodes(snapshot).filter(other => other.localinfo?.get(name) === isUp).length
+  const opinion = statusOf(snapshot, name)
   const verdict = opinion === undefined ? 'unknown' : `${opinion.verdict}, ${opinion.class}`
   const guards = opinion?.guards.map(guard => guard.kind).join(' ') ?? ''
   return (
     `${name} (${node?.state ?? 'unknown'}): up in ${says(true)} and down in ${says(false)} of ` +
-    `${liveNodes(sight).length} /localinfo; verdict ${verdict}; guards [${guards}]; ` +
-    `taints [${taintWords(node)}]; annotated ${isAnnotated(sight, name) ? 'yes' : 'no'}`
+    `${liveNodes(snapshot).length} /localinfo; verdict ${verdict}; guards [${guards}]; ` +
+    `taints [${taintWords(node)}]; annotated ${isAnnotated(snapshot, name) ? 'yes' : 'no'}`
   )
 }
 
 /** What was seen of these nodes, a line for each, for a person who wants to know why a claim broke. */
-export const describe = (sight: Sight, names: readonly string[]): readonly string[] =>
-  names.map(name => describeNode(sight, name))
+export const describe = (snapshot: ZoneSnapshot, names: readonly string[]): readonly string[] =>
+  names.map(name => describeNode(snapshot, name))

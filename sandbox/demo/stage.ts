@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import type { NodeWrite } from '../zone.js'
 import type { Vouch } from '../zone-node.js'
-import type { Sight } from './sight.js'
+import type { ZoneSnapshot } from './snapshot.js'
 
 /** How long things may take before a claim counts as broken, in ms. */
 export interface Limits {
@@ -24,7 +24,7 @@ export interface Stage {
   readonly limits: Limits
   /** How the agents vouch unless a scene says otherwise. */
   readonly vouch: Vouch
-  look(): Promise<Sight>
+  look(): Promise<ZoneSnapshot>
   kill(name: string): Promise<void>
   restart(name: string): void
   freeze(name: string): void
@@ -44,7 +44,7 @@ export interface Stage {
 
 /** What a claim may look at. */
 export interface Evidence {
-  readonly sight: Sight
+  readonly snapshot: ZoneSnapshot
   readonly stage: Stage
 }
 
@@ -94,7 +94,7 @@ export interface Audience {
   act(what: string): void
   claim(result: ClaimResult): void
   /** Called at every look. */
-  see(sight: Sight): void
+  see(snapshot: ZoneSnapshot): void
 }
 
 interface Seams {
@@ -152,11 +152,11 @@ export const play = async (
     const startedAt = clock.now()
     for (;;) {
       signal.throwIfAborted()
-      const sight = await stage.look()
-      audience.see(sight)
+      const snapshot = await stage.look()
+      audience.see(snapshot)
       const now = clock.now()
       const times = { sinceAct: now - actedAt, sinceClaim: now - startedAt }
-      const isTrue = stage.trouble() === undefined && step.holds({ sight, stage })
+      const isTrue = stage.trouble() === undefined && step.holds({ snapshot, stage })
       const verdict = settle(step, isTrue, times, stage.limits)
       const isHopeless = stage.trouble() !== undefined
       if (verdict !== 'wait' || isHopeless) {

@@ -2,7 +2,7 @@
 import type { Taint } from '../../core/node.js'
 import { UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import { readyOf, taintsOf } from '../node-object.js'
-import { liveNodes, type NodeSight, opinionOn, type Sight } from './sight.js'
+import { liveNodes, type NodeSnapshot, statusOf, type ZoneSnapshot } from './snapshot.js'
 import type { ClaimResult } from './stage.js'
 
 /** Colours, or none. */
@@ -29,21 +29,21 @@ const shortTaint = (taint: Taint): string =>
   `${taint.key.replace(/^node\.kubernetes\.io\//, '')}:${taint.effect}`
 
 /** `4 up`, or `1 up 3 down` while they differ. */
-const localinfoCell = (sight: Sight, name: string): string => {
-  const says = liveNodes(sight).map(node => node.localinfo?.get(name))
+const localinfoCell = (snapshot: ZoneSnapshot, name: string): string => {
+  const says = liveNodes(snapshot).map(node => node.localinfo?.get(name))
   const up = says.filter(isUp => isUp === true).length
   const down = says.filter(isUp => isUp === false).length
   return [up > 0 ? `${up} up` : '', down > 0 ? `${down} down` : ''].filter(Boolean).join(' ') || '-'
 }
 
-const processCell = (node: NodeSight): string => {
+const processCell = (node: NodeSnapshot): string => {
   if (node.state !== 'running') return node.state
   return node.localinfo === undefined ? 'starting' : 'running'
 }
 
 /** The writer of what stands on the node now, or of what keeps it alive. */
-const writerCell = (sight: Sight, name: string): string => {
-  for (const { status } of liveNodes(sight)) {
+const writerCell = (snapshot: ZoneSnapshot, name: string): string => {
+  for (const { status } of liveNodes(snapshot)) {
     const node = status?.nodes.find(each => each.name === name)
     if (node?.vouch.state === 'active' && node.vouch.by !== null) return `${node.vouch.by} vouches`
     const by = node?.lastWrite?.by
@@ -53,10 +53,10 @@ const writerCell = (sight: Sight, name: string): string => {
 }
 
 const verdictCells = (
-  sight: Sight,
+  snapshot: ZoneSnapshot,
   name: string,
 ): readonly [verdict: string, votes: string, link: string] => {
-  const opinion = opinionOn(sight, name)
+  const opinion = statusOf(snapshot, name)
   if (opinion === undefined) return ['-', '-', '-']
   const { down, up, needed } = opinion.votes
   const votes = `${up} up ${down} down, needs ${needed}`
@@ -65,8 +65,8 @@ const verdictCells = (
   return [verdict, votes, opinion.cloudCutSince === null ? 'up' : 'cut']
 }
 
-const rowOf = (sight: Sight, node: NodeSight): readonly string[] => {
-  const [verdict, votes, link] = verdictCells(sight, node.name)
+const rowOf = (snapshot: ZoneSnapshot, node: NodeSnapshot): readonly string[] => {
+  const [verdict, votes, link] = verdictCells(snapshot, node.name)
   const { object } = node
   const taints = object === undefined ? [] : taintsOf(object).map(shortTaint)
   const marks =
@@ -76,12 +76,12 @@ const rowOf = (sight: Sight, node: NodeSight): readonly string[] => {
   return [
     node.name,
     processCell(node),
-    localinfoCell(sight, node.name),
+    localinfoCell(snapshot, node.name),
     verdict,
     votes,
     node.isCut && link === '-' ? 'cut' : link,
     (object === undefined ? undefined : readyOf(object)?.status) ?? '-',
-    writerCell(sight, node.name),
+    writerCell(snapshot, node.name),
     [...marks, ...taints].join(' ') || '-',
   ]
 }
@@ -111,8 +111,8 @@ interface Room {
 }
 
 /** The zone as a table, a line per node; when there is no room for all, those with nothing to tell are counted. */
-export const drawZone = (sight: Sight, room: Room, paint: Paint): readonly string[] => {
-  const rows = sight.nodes.map(node => rowOf(sight, node))
+export const drawZone = (snapshot: ZoneSnapshot, room: Room, paint: Paint): readonly string[] => {
+  const rows = snapshot.nodes.map(node => rowOf(snapshot, node))
   const loud = rows.filter(row => !isQuiet(row))
   const fits = Math.max(1, room.rows - 2)
   const shown = rows.length <= fits ? rows : loud.slice(0, fits)

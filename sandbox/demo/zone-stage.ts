@@ -3,7 +3,7 @@ import { UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import type { AgentStatus } from '../agent-view.js'
 import type { NodeWrite, Zone } from '../zone.js'
 import { clusterPeriods, type Profile, type Vouch, type ZoneNode } from '../zone-node.js'
-import type { NodeSight, Sight } from './sight.js'
+import type { NodeSnapshot, ZoneSnapshot } from './snapshot.js'
 import type { Limits, Stage } from './stage.js'
 
 /** Far above what is promised, since a busy machine is no broken claim; the measured times are shown. */
@@ -59,7 +59,7 @@ export class ZoneStage implements Stage {
     this.#trouble ??= what
   }
 
-  async look(): Promise<Sight> {
+  async look(): Promise<ZoneSnapshot> {
     const { nodes } = this.#zone
     const live = nodes.filter(node => node.state === 'running')
     const asked = new Set<ZoneNode>()
@@ -68,7 +68,7 @@ export class ZoneStage implements Stage {
     return { nodes: await Promise.all(nodes.map(node => this.#lookAt(node, asked.has(node)))) }
   }
 
-  async #lookAt(node: ZoneNode, isAsked: boolean): Promise<NodeSight> {
+  async #lookAt(node: ZoneNode, isAsked: boolean): Promise<NodeSnapshot> {
     const isLive = node.state === 'running'
     const [localinfo, status] = await Promise.all([
       isLive ? this.#zone.localInfo(node) : undefined,

@@ -6,7 +6,7 @@ import { systemClock } from '../../core/clock.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { ApiClient, Json } from '../../sandbox/api-client.js'
 import { readLocalInfo, readStatus } from '../../sandbox/agent-view.js'
-import type { NodeSight } from '../../sandbox/demo/sight.js'
+import type { NodeSnapshot } from '../../sandbox/demo/snapshot.js'
 import { type NodeObject, NODES, readyOf, taintsOf } from '../../sandbox/node-object.js'
 import { type Asked, AuditLog } from './audit.js'
 import type { LabNode } from './lab-node.js'
@@ -31,7 +31,7 @@ export interface NodeState {
 
 /** The zone at one look. */
 export interface View {
-  readonly nodes: readonly NodeSight[]
+  readonly nodes: readonly NodeSnapshot[]
   readonly states: ReadonlyMap<string, NodeState>
 }
 
@@ -72,7 +72,7 @@ export class Observer {
   readonly #zone: readonly LabNode[]
   readonly #audit: AuditLog
   readonly #end = new AbortController()
-  readonly #statuses = new Map<string, NodeSight['status']>()
+  readonly #statuses = new Map<string, NodeSnapshot['status']>()
   readonly #watches: readonly Watching[]
   /** All that the agents asked of the apiserver, but for reads that it answered. */
   readonly asked: Asked[] = []
@@ -118,7 +118,7 @@ export class Observer {
   }
 
   /** What all agents that run say at this moment. */
-  askStatuses(): Promise<readonly NodeSight['status'][]> {
+  askStatuses(): Promise<readonly NodeSnapshot['status'][]> {
     const live = this.#zone.filter(node => node.state === 'running')
     return Promise.all(live.map(node => readStatus(node.localUrl, systemClock, this.#end.signal)))
   }
@@ -129,7 +129,7 @@ export class Observer {
     await this.#audit.close()
   }
 
-  async #lookAt(node: LabNode, isAsked: boolean): Promise<NodeSight> {
+  async #lookAt(node: LabNode, isAsked: boolean): Promise<NodeSnapshot> {
     const { signal } = this.#end
     const isLive = node.state === 'running'
     const [localinfo, status] = await Promise.all([
@@ -143,7 +143,7 @@ export class Observer {
     return { name, state, isCut, object: this.nodes.get(name), localinfo, status }
   }
 
-  #stateOf({ name, state, object }: NodeSight, nodes: readonly NodeSight[]): NodeState {
+  #stateOf({ name, state, object }: NodeSnapshot, nodes: readonly NodeSnapshot[]): NodeState {
     const others = nodes.filter(each => each.name !== name && each.localinfo !== undefined)
     const taints = object === undefined ? [] : taintsOf(object)
     const has = (key: string, effect: string): boolean =>

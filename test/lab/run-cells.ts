@@ -11,7 +11,7 @@ import {
   type Roles,
   zoneOf,
 } from './cell.js'
-import type { NodeSight } from '../../sandbox/demo/sight.js'
+import type { NodeSnapshot } from '../../sandbox/demo/snapshot.js'
 import { CELLS } from './cells/all.js'
 import type { Lab } from './lab.js'
 import { type LabOptions, UsageError } from './options.js'
@@ -65,7 +65,7 @@ const SETTLE_MS = 60_000
 const phaseOf = (profile: LabOptions['profile']): number => (profile === 'fast' ? 1_000 : 10_000)
 
 /** What is not as it should be with one node. */
-const troublesOf = ({ nodes, states }: View, node: NodeSight): readonly string[] => {
+const troublesOf = ({ nodes, states }: View, node: NodeSnapshot): readonly string[] => {
   const { name, object, localinfo, status } = node
   const state = states.get(name)
   const taints = (object?.spec?.taints ?? []).map(({ key }) => key)

@@ -5,7 +5,7 @@ import { addressesFrom, aliasLines, checkPlaces } from '../../sandbox/addresses.
 import type { AgentStatus, LocalInfo } from '../../sandbox/agent-view.js'
 import { chooseScenes, describe, SCENES } from '../../sandbox/demo/scenes.js'
 import { plainScreen, terminalScreen } from '../../sandbox/demo/screen.js'
-import type { NodeSight, Sight } from '../../sandbox/demo/sight.js'
+import type { NodeSnapshot, ZoneSnapshot } from '../../sandbox/demo/snapshot.js'
 import {
   type Audience,
   type ClaimResult,
@@ -28,7 +28,7 @@ const limits: Limits = {
 }
 
 interface Fake {
-  state: NodeSight['state']
+  state: NodeSnapshot['state']
   isCut: boolean
   ready: 'True' | 'Unknown'
   taints: { key: string; effect: 'NoSchedule' | 'NoExecute' }[]
@@ -53,7 +53,7 @@ const fakeZone = (count: number) => {
 }
 
 /** What would be seen of the fakes if agents knew everything at once. */
-const sightOf = (nodes: ReadonlyMap<string, Fake>): Sight => {
+const snapshotOf = (nodes: ReadonlyMap<string, Fake>): ZoneSnapshot => {
   const isUp = (fake: Fake): boolean => fake.state === 'running'
   const localinfo: LocalInfo = new Map([...nodes].map(([name, fake]) => [name, isUp(fake)]))
   const opinion = ([name, fake]: [string, Fake]): AgentNode => ({
@@ -157,7 +157,7 @@ const fakeStage = (count: number, clock: FakeClock, faults: Faults = {}) => {
     names,
     limits,
     vouch: 'lease',
-    look: async () => sightOf(nodes),
+    look: async () => snapshotOf(nodes),
     kill: async name => set(name, { state: 'killed' }),
     restart: name => set(name, { state: 'running' }),
     freeze: name => set(name, { state: 'frozen' }),
@@ -343,30 +343,30 @@ t.test('the picture', async t => {
   const { nodes } = fakeZone(4)
   Object.assign(nodes.get('edge-2')!, { state: 'killed', isAnnotated: true, ready: 'Unknown' })
   Object.assign(nodes.get('edge-3')!, { isCut: true, taints: [CUT] })
-  const sight = sightOf(nodes)
+  const snapshot = snapshotOf(nodes)
   const room = { columns: 200, rows: 20 }
-  t.strictSame(drawZone(sight, room, noColours), [
+  t.strictSame(drawZone(snapshot, room, noColours), [
     'NODE    PROCESS  /LOCALINFO  VERDICT                 VOTES                 CLOUD LINK  READY    WRITER          TAINTS',
     'edge-1  running  3 up        healthy                 4 up 0 down, needs 3  up          True     -               -',
     'edge-2  killed   3 down      unhealthy dead          0 up 3 down, needs 3  up          Unknown  edge-1          nodeunhealth=yes',
     'edge-3  running  3 up        healthy cloud-link-cut  4 up 0 down, needs 3  cut         True     edge-1 vouches  edge-health/cloud-link-cut:NoSchedule',
     'edge-4  running  3 up        healthy                 4 up 0 down, needs 3  up          True     -               -',
   ])
-  t.ok(drawZone(sight, room, colours)[2]?.startsWith('\u001b[31medge-2'), 'what is dead is red')
+  t.ok(drawZone(snapshot, room, colours)[2]?.startsWith('\u001b[31medge-2'), 'what is dead is red')
   t.ok(
-    drawZone(sight, { columns: 30, rows: 20 }, noColours).every(line => line.length <= 30),
+    drawZone(snapshot, { columns: 30, rows: 20 }, noColours).every(line => line.length <= 30),
     'no line is wider than the terminal',
   )
   const many = fakeZone(50)
   many.nodes.get('edge-44')!.state = 'frozen'
-  const few = drawZone(sightOf(many.nodes), { columns: 200, rows: 12 }, noColours)
+  const few = drawZone(snapshotOf(many.nodes), { columns: 200, rows: 12 }, noColours)
   t.equal(few.length, 3)
   t.match(few[1], /^edge-44 +frozen/, 'when there is no room the quiet ones are counted')
   t.equal(few[2], '… and 49 more')
-  t.match(describe(sight, ['edge-2'])[0], /edge-2 \(killed\): up in 0 and down in 3 of 3/)
+  t.match(describe(snapshot, ['edge-2'])[0], /edge-2 \(killed\): up in 0 and down in 3 of 3/)
   t.match(describe({ nodes: [] }, ['edge-9'])[0], /edge-9 \(unknown\)/)
   const unknown = {
-    nodes: [{ ...sight.nodes[0]!, object: undefined, status: undefined, localinfo: undefined }],
+    nodes: [{ ...snapshot.nodes[0]!, object: undefined, status: undefined, localinfo: undefined }],
   }
   t.match(drawZone(unknown, room, noColours)[1], /edge-1 +starting +- +- +- +- +- +- +-/)
   t.strictSame(

@@ -18,7 +18,7 @@ export interface Bed {
 
 export const startProxy = async (
   t: Test,
-  given: Partial<ProxySeams> & Pick<ProxySeams, 'road'>,
+  given: Partial<ProxySeams> & Pick<ProxySeams, 'upstream'>,
 ) => {
   const log = recordingLog()
   const proxy = new Proxy(
@@ -42,7 +42,7 @@ export const startProxy = async (
   return bed
 }
 
-export const roadTo = (url: string) => (): Promise<Material> =>
+export const upstreamAt = (url: string) => (): Promise<Material> =>
   Promise.resolve({ server: new URL(url), headers: {}, tls: undefined })
 
 export const scripted = async (t: Test, ...given: Parameters<typeof startScripted>) => {

@@ -208,7 +208,7 @@ export class CoreZone {
   readonly writes: MarkWrite[] = []
   watcher: Watcher = {}
   /** Sees what is true, and notes what must never happen; looks during `run`, `watch` and `until`. */
-  readonly observer = new Observer(this.#sight())
+  readonly observer = new Observer(this.#zoneUnderTest())
   #size: number
   #seeds: number
   #roster: Roster
@@ -375,7 +375,7 @@ export class CoreZone {
     }
   }
 
-  #sight(): ConstructorParameters<typeof Observer>[0] {
+  #zoneUnderTest(): ConstructorParameters<typeof Observer>[0] {
     const zone = this as CoreZone
     return {
       now: () => zone.clock.now(),

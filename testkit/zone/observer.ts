@@ -21,7 +21,7 @@ export interface Truth {
 type Deed = Pick<Write, 'at' | 'by' | 'node' | 'kind' | 'mark' | 'isChange'>
 
 /** What the observer can see. */
-export interface Sight {
+export interface ZoneUnderTest {
   now(): number
   nodes(): readonly Truth[]
   canReach(from: string, to: string): boolean
@@ -45,7 +45,7 @@ const OWN_GRACE_MS = 20_000
  */
 export class Observer {
   readonly broken: string[] = []
-  readonly #sight: Sight
+  readonly #zone: ZoneUnderTest
   readonly #troubleAt = new Map<string, number>()
   readonly #unsoundAt = new Map<string, number>()
   readonly #majorityAt = new Map<string, number>()
@@ -53,13 +53,13 @@ export class Observer {
   #lookedAt = -Infinity
   #seen = 0
 
-  constructor(sight: Sight) {
-    this.#sight = sight
+  constructor(zone: ZoneUnderTest) {
+    this.#zone = zone
   }
 
   look(): void {
-    const now = this.#sight.now()
-    const nodes = this.#sight.nodes()
+    const now = this.#zone.now()
+    const nodes = this.#zone.nodes()
     const members = nodes.filter(node => node.isMember)
     const quorum = quorumOf(members.length)
     // The witness may stand beside either one of two.
@@ -71,8 +71,8 @@ export class Observer {
       if (!node.isSound || reached < quorum) this.#troubleAt.set(node.name, now)
       this.#lookAtOwn(node, now)
     }
-    for (const write of this.#sight.writes.slice(this.#seen)) this.#review(write, nodes)
-    this.#seen = this.#sight.writes.length
+    for (const write of this.#zone.writes.slice(this.#seen)) this.#review(write, nodes)
+    this.#seen = this.#zone.writes.length
     this.#lookedAt = now
     this.#braked = new Set(nodes.filter(node => node.brake).map(node => node.name))
   }
@@ -82,7 +82,7 @@ export class Observer {
     return members.filter(
       other =>
         other.name === node.name ||
-        (other.isTalking && this.#sight.canReach(other.address, node.address)),
+        (other.isTalking && this.#zone.canReach(other.address, node.address)),
     ).length
   }
 
@@ -109,6 +109,6 @@ export class Observer {
   }
 
   #say(text: string): void {
-    if (this.broken.length < 20) this.broken.push(`${this.#sight.now()}: ${text}`)
+    if (this.broken.length < 20) this.broken.push(`${this.#zone.now()}: ${text}`)
   }
 }

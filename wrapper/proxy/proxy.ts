@@ -26,7 +26,7 @@ export interface ProxySeams {
   readonly random: Random
   readonly log: Logger
   /** The way to upstream without any credentials of ours. */
-  readonly road: () => Promise<Material>
+  readonly upstream: () => Promise<Material>
   /** The object as we serve it now; undefined when we do not. */
   readonly recordOf: (target: Target) => Stored | undefined
   /** Upstream is known to be away: nobody needs to wait long. */
@@ -90,8 +90,8 @@ export class Proxy {
 
   constructor(queue: QueueOptions, seams: ProxySeams) {
     this.#seams = seams
-    const { clock, random, log, road } = seams
-    this.#pool = new UpstreamPool(clock, road)
+    const { clock, random, log, upstream } = seams
+    this.#pool = new UpstreamPool(clock, upstream)
     this.bodies = new HeldBodies(clock)
     const send = (event: QueuedEvent, signal: AbortSignal): Promise<SentEvent> =>
       this.#sendEvent(event, signal)
@@ -236,7 +236,7 @@ export class Proxy {
 
   #queue({ request, response, body = Buffer.alloc(0) }: Passing, reason: string): void {
     const { url = '/', rawHeaders } = request
-    // The Host comes with the road, whatever that is by then.
+    // The Host comes with the upstream, whatever that is by then.
     const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
     if (!this.events.offer({ url, headers, body })) {
       this.counts.unreachable++

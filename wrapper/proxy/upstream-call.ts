@@ -66,19 +66,19 @@ const makeAgents = (tls: Material['tls']): Agents => ({
 /** Connections to upstream on which nobody is but the callers themselves. */
 export class UpstreamPool {
   readonly #clock: Clock
-  readonly #road: () => Promise<Material>
+  readonly #upstream: () => Promise<Material>
   #agents: Agents | undefined
   #look: { readonly at: number; readonly found: Promise<boolean> } | undefined
 
-  /** @param road the way to upstream, without credentials */
-  constructor(clock: Clock, road: () => Promise<Material>) {
+  /** @param upstream the way to upstream, without credentials */
+  constructor(clock: Clock, upstream: () => Promise<Material>) {
     this.#clock = clock
-    this.#road = road
+    this.#upstream = upstream
   }
 
   /** Where upstream is. Rejects with CredentialsError. */
   async server(): Promise<URL> {
-    return (await this.#road()).server
+    return (await this.#upstream()).server
   }
 
   /** Begin a call; its body is still to be written. Rejects with CredentialsError. */
@@ -93,7 +93,7 @@ export class UpstreamPool {
   }
 
   async #begin(call: Omit<UpstreamCall, 'answerMs'>): Promise<ClientRequest> {
-    const { server, tls } = await this.#road()
+    const { server, tls } = await this.#upstream()
     const agents = this.#agentsFor(tls)
     return (server.protocol === 'https:' ? https : http).request({
       protocol: server.protocol,

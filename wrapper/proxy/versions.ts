@@ -139,7 +139,7 @@ const inBody = (body: Buffer, type: string, field: Field, replace: Replace): Buf
   }
 }
 
-const isUnaltered = ({ form }: Stored): boolean => form.mark === AS_IS.mark
+const isUnaltered = ({ rendering }: Stored): boolean => rendering.mark === AS_IS.mark
 
 const INSTEAD = 'would take them from the whole cluster. Read and write it at the apiserver itself'
 const PRUNED =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Seen } from '../store/reader.js'
+import type { Seen } from '../store/change-cursor.js'
 import { servedBytes } from '../store/stored.js'
 import type { Change } from '../store/history.js'
 import type { Format } from './formats.js'

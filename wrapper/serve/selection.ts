@@ -3,7 +3,7 @@ import { parseFieldSelector, type FieldTerm } from '../../kube/server/field-sele
 import { parseLabelSelector } from '../../kube/server/label-selector.js'
 import { readUnschedulable } from '../wire/node.js'
 import { readService } from '../wire/service.js'
-import type { Selection } from '../store/reader.js'
+import type { Selection } from '../store/change-cursor.js'
 import type { Stored } from '../store/stored.js'
 import type { Row } from '../store/resources.js'
 import type { Target } from './target.js'

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import { expired, Refusal } from '../../kube/server/status.js'
 import { servedBytes, type Stored } from '../store/stored.js'
-import type { Reader } from '../store/reader.js'
+import type { ChangeCursor } from '../store/change-cursor.js'
 import type { Row } from '../store/resources.js'
 import { bookmarkBytes, type Format } from './formats.js'
 import type { Frames } from './frames.js'
@@ -16,7 +16,7 @@ export interface Beginning {
   readonly state: readonly Stored[]
   /** Whether a bookmark says where the state ends. */
   readonly isMarked: boolean
-  readonly reader: Reader
+  readonly reader: ChangeCursor
 }
 
 /** How a watch goes on. */
@@ -59,7 +59,7 @@ export class WatchSession implements Pumped {
   readonly #response: ServerResponse
   readonly #plan: WatchPlan
   readonly #seams: WatchSeams
-  readonly #reader: Reader
+  readonly #reader: ChangeCursor
   #state: readonly Stored[]
   readonly #cancels = new Set<() => void>()
   #shown = 0

@@ -5,7 +5,7 @@ import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { WatchOptions } from '../../kube/server/list-options.js'
 import { expired } from '../../kube/server/status.js'
-import { Reader, Sights } from '../store/reader.js'
+import { ChangeCursor, SelectorCache } from '../store/change-cursor.js'
 import { RESOURCES, type Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
 import type { Table } from '../store/table.js'
@@ -44,7 +44,7 @@ interface Room {
   readonly table: Table
   /** End what the room does by itself. */
   readonly stop: () => void
-  readonly sights: Sights
+  readonly selectors: SelectorCache
   readonly frames: Frames
   readonly pump: Pump
 }
@@ -70,10 +70,10 @@ const forgetBursts = (table: Table, clock: Clock): (() => void) => {
 }
 
 const makeRoom = (table: Table, clock: Clock): Room => {
-  const sights = new Sights()
+  const selectors = new SelectorCache()
   const frames = new Frames()
   const pump = new Pump(table, () => {
-    sights.forget()
+    selectors.forget()
     frames.forget()
   })
   const unplan = forgetBursts(table, clock)
@@ -81,7 +81,7 @@ const makeRoom = (table: Table, clock: Clock): Room => {
     pump.stop()
     unplan()
   }
-  return { table, sights, frames, pump, stop }
+  return { table, selectors, frames, pump, stop }
 }
 
 const WHOLE = { limit: 0, match: '', version: undefined, token: '' } as const
@@ -152,8 +152,8 @@ export class Watches {
     const { table } = room
     const { history, versions } = table
     const { version = 0, sendsInitial, bookmarks } = options
-    const readFrom = (from: number, place: number): Reader =>
-      new Reader(room, chosen.selection, { version: from, place })
+    const readFrom = (from: number, place: number): ChangeCursor =>
+      new ChangeCursor(room, chosen.selection, { version: from, place })
     if (version > 0 && sendsInitial !== true) {
       const place = version > versions.newest ? undefined : history.placeAfter(version)
       if (place === undefined)

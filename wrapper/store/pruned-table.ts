@@ -7,14 +7,14 @@ import type { LocalEndpoint } from '../prune/local-endpoint.js'
 import type { ServiceRule } from '../prune/topology-keys.js'
 import type { EndpointView } from '../wire/endpoint.js'
 import { WireError } from '../wire/wire-error.js'
-import { Groups } from './groups.js'
+import { ServiceIndex } from './service-index.js'
 import type { Item } from './item.js'
-import { AS_IS, type Form } from './stored.js'
+import { AS_IS, type Rendering } from './stored.js'
 import type { Table } from './table.js'
 import {
-  formWithout,
+  renderingWithout,
   localEndpointOf,
-  localForm,
+  localRendering,
   type EndpointKind,
   type EndpointObject,
 } from './views.js'
@@ -56,7 +56,7 @@ const REPLACED: Fate = { keep: false, reason: 'replaced-by-local' }
 /** A table of slices or Endpoints that shows each of them without the endpoints that are judged useless here. */
 export class PrunedTable {
   readonly table: Table
-  readonly groups = new Groups()
+  readonly groups = new ServiceIndex()
   readonly #of: EndpointKind
   readonly #judging: Judging
   readonly #log: Logger
@@ -131,10 +131,10 @@ export class PrunedTable {
   #judge(services: Iterable<string>, pending: ReadonlyMap<string, Item>): void {
     for (const service of services)
       for (const parts of this.#families(service, pending))
-        for (const [part, form] of this.#forms(service, parts)) {
+        for (const [part, rendering] of this.#renderings(service, parts)) {
           const item = pending.get(part.key)
-          if (item === undefined) this.table.reform(part.key, form)
-          else this.table.put(item, form)
+          if (item === undefined) this.table.rerender(part.key, rendering)
+          else this.table.put(item, rendering)
         }
   }
 
@@ -151,14 +151,14 @@ export class PrunedTable {
     return families.values()
   }
 
-  #forms(service: string, parts: readonly Part[]): readonly (readonly [Part, Form])[] {
+  #renderings(service: string, parts: readonly Part[]): readonly (readonly [Part, Rendering])[] {
     if (!this.#isJudging) return parts.map(part => [part, AS_IS])
     return this.#fates(service, parts).map(([part, fates]) => {
       const local = this.#localOf(service, part.raw)
       this.#complain(part.key, local.kind === 'malformed' ? local.trouble : undefined)
-      if (local.kind === 'rewrite') return [part, localForm(this.#of, local)]
+      if (local.kind === 'rewrite') return [part, localRendering(this.#of, local)]
       const places = fates.flatMap(({ keep }, place) => (keep ? [] : [place]))
-      return [part, formWithout(this.#of, part.object.endpoints, places)]
+      return [part, renderingWithout(this.#of, part.object.endpoints, places)]
     })
   }
 

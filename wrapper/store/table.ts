@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { History, type HistoryLimits } from './history.js'
 import type { Item } from './item.js'
-import { looksSame, type Form, type Stored } from './stored.js'
+import { looksSame, type Rendering, type Stored } from './stored.js'
 import type { Row } from './resources.js'
 import type { Versions } from './versions.js'
 
@@ -71,25 +71,25 @@ export class Table {
   }
 
   /** Take what upstream holds. Nothing is served anew when a client would see no difference. */
-  put({ key, raw, version: upstream }: Item, form: Form): void {
+  put({ key, raw, version: upstream }: Item, rendering: Rendering): void {
     const before = this.#records.get(key)
     this.#bytes += raw.length - (before?.raw.length ?? 0)
-    if (before !== undefined && looksSame(before, { raw, form })) {
-      this.#records.set(key, { ...before, raw, upstream, form })
+    if (before !== undefined && looksSame(before, { raw, rendering })) {
+      this.#records.set(key, { ...before, raw, upstream, rendering })
       return
     }
-    const after = { key, raw, upstream, version: this.versions.next(), form }
+    const after = { key, raw, upstream, version: this.versions.next(), rendering }
     this.#records.set(key, after)
     if (before === undefined) this.#insert(key)
     this.#changed(after.version, before, after)
   }
 
-  /** Show an object that is there in another form. */
-  reform(key: string, form: Form): void {
+  /** Show an object that is there in another rendering. */
+  rerender(key: string, rendering: Rendering): void {
     const before = this.#records.get(key)
-    if (before === undefined || before.form.mark === form.mark) return
+    if (before === undefined || before.rendering.mark === rendering.mark) return
     const { raw, upstream } = before
-    this.put({ key, raw, version: upstream }, form)
+    this.put({ key, raw, version: upstream }, rendering)
   }
 
   remove(key: string): void {

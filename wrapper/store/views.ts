@@ -6,7 +6,7 @@ import { localRewrite, type LocalTarget } from '../wire/local-rewrite.js'
 import { readMeta } from '../wire/meta.js'
 import { cut, type Range } from '../wire/fields.js'
 import { readSlice } from '../wire/slice.js'
-import { AS_IS, type Form } from './stored.js'
+import { AS_IS, type Rendering } from './stored.js'
 
 /** What pruning asks of one EndpointSlice or Endpoints object. */
 export interface EndpointObject {
@@ -65,12 +65,12 @@ export const ENDPOINTS: EndpointKind = {
     pruneEndpoints(raw, (_endpoint, place) => !places.includes(place)),
 }
 
-/** The form of an object without some of its endpoints, for the very bytes that these were read from. */
-export const formWithout = (
+/** The rendering of an object without some of its endpoints, for the very bytes that these were read from. */
+export const renderingWithout = (
   of: EndpointKind,
   endpoints: readonly EndpointView[],
   places: readonly number[],
-): Form => {
+): Rendering => {
   if (places.length === 0) return AS_IS
   return { mark: `-${places.join()}`, apply: of.cutter(endpoints, places) }
 }
@@ -83,8 +83,8 @@ const NO_LOCAL: LocalEndpoint = { kind: 'none' }
 export const localEndpointOf = (service: string, raw: Uint8Array): LocalEndpoint =>
   service === APISERVER ? readLocalEndpoint(service, readMeta(raw).annotations) : NO_LOCAL
 
-/** The form of an object that is shown as one address of this node. */
-export const localForm = ({ kind }: EndpointKind, local: LocalTarget): Form => ({
+/** The rendering of an object that is shown as one address of this node. */
+export const localRendering = ({ kind }: EndpointKind, local: LocalTarget): Rendering => ({
   mark: `@${local.address} ${local.port}`,
   apply: raw => localRewrite(kind, raw, local),
 })

@@ -21,8 +21,8 @@ import { readMeta, type Meta } from '../wire/meta.js'
 import { toJson } from '../wire/to-json.js'
 import { WireError } from '../wire/wire-error.js'
 
-/** An object as it came: protobuf, still a part of the answer's memory, or JSON from a server that speaks nothing else. */
-export type Came =
+/** An object before it is decoded: protobuf, as a view into the response's buffer, or JSON from a server without protobuf. */
+export type RawObject =
   | { readonly kind: 'bytes'; readonly raw: Uint8Array }
   | { readonly kind: 'json'; readonly value: unknown }
 
@@ -35,25 +35,25 @@ const isProtobuf = (type: string): boolean =>
 const keyOf = (namespace: string, name: string): string =>
   namespace === '' ? name : `${namespace}/${name}`
 
-const bytesOf = ({ kind }: Row, came: Came): Uint8Array => {
-  if (came.kind === 'bytes') return came.raw
-  const { value } = came
+const bytesOf = ({ kind }: Row, object: RawObject): Uint8Array => {
+  if (object.kind === 'bytes') return object.raw
+  const { value } = object
   if (typeof value !== 'object' || value === null)
     throw new InvalidInputError(kind, 'must be an object', typeof value)
   return fromJson(kind, value as JsonMap)
 }
 
 /**
- * Make an item of what came.
- * @param known the bytes that are kept under a key: when nothing changed they stay, and what came is garbage at once
- * @throws WireError, InvalidInputError for what is no object of the kind
+ * Decode an object.
+ * @param known the bytes that the store holds under a key: reused when they are equal, so that the new ones are freed
+ * @throws WireError, InvalidInputError when it is not an object of the kind
  */
 export const itemOf = (
   row: Row,
-  came: Came,
+  object: RawObject,
   known: (key: string) => Uint8Array | undefined,
 ): Item => {
-  const bytes = bytesOf(row, came)
+  const bytes = bytesOf(row, object)
   const { name, namespace, version } = readMeta(bytes)
   if (name === '') throw new InvalidInputError(row.kind, 'must have a name', name)
   checkReadable(row, bytes)
@@ -73,7 +73,7 @@ const metaOf = (row: Row, raw: Uint8Array): Meta => {
   return meta
 }
 
-const eventOf = (row: Row, what: string, { type, body }: Frame): WatchEvent<Came> => {
+const eventOf = (row: Row, what: string, { type, body }: Frame): WatchEvent<RawObject> => {
   const { raw } = openEnvelope(body)
   if (type === 'ERROR') throw watchError(what, toJson('Status', raw))
   const { name, namespace, version } = metaOf(row, raw)
@@ -93,7 +93,7 @@ const eventOf = (row: Row, what: string, { type, body }: Frame): WatchEvent<Came
 const broken = (error: unknown): unknown =>
   error instanceof WireError ? new BrokenStreamError(reasonOf(error), { cause: error }) : error
 
-class ProtobufReader implements EventReader<Came> {
+class ProtobufReader implements EventReader<RawObject> {
   readonly #frames = new FrameReader(MAX_FRAME_BYTES)
   readonly #row: Row
   readonly #what: string
@@ -107,7 +107,7 @@ class ProtobufReader implements EventReader<Came> {
     return this.#frames.pending
   }
 
-  *push(chunk: Buffer): Iterable<WatchEvent<Came>> {
+  *push(chunk: Buffer): Iterable<WatchEvent<RawObject>> {
     try {
       for (const frame of this.#frames.push(chunk)) yield eventOf(this.#row, this.#what, frame)
     } catch (error) {
@@ -116,7 +116,7 @@ class ProtobufReader implements EventReader<Came> {
   }
 }
 
-class JsonReader implements EventReader<Came> {
+class JsonReader implements EventReader<RawObject> {
   readonly #lines: LineReader
 
   constructor(what: string) {
@@ -127,7 +127,7 @@ class JsonReader implements EventReader<Came> {
     return this.#lines.pending
   }
 
-  *push(chunk: Buffer): Iterable<WatchEvent<Came>> {
+  *push(chunk: Buffer): Iterable<WatchEvent<RawObject>> {
     for (const event of this.#lines.push(chunk)) {
       if (event.type === 'BOOKMARK' || event.type === 'DELETED') yield event
       else yield { ...event, object: { kind: 'json', value: event.object } }
@@ -135,7 +135,7 @@ class JsonReader implements EventReader<Came> {
   }
 }
 
-const protobufPage = ({ kind }: Row, path: string, bytes: Uint8Array): Page<Came> => {
+const protobufPage = ({ kind }: Row, path: string, bytes: Uint8Array): Page<RawObject> => {
   try {
     const opened = openEnvelope(bytes)
     const list = splitList(opened.raw)
@@ -151,15 +151,15 @@ const protobufPage = ({ kind }: Row, path: string, bytes: Uint8Array): Page<Came
   throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
 }
 
-const jsonPage = (path: string, { bytes }: TypedBody): Page<Came> => {
+const jsonPage = (path: string, { bytes }: TypedBody): Page<RawObject> => {
   const page = parseJsonPage(path, bytes.toString('utf8'))
   return { ...page, items: page.items.map(value => ({ kind: 'json', value })) }
 }
 
-const keyOfCame = (came: Came): string => {
-  if (came.kind === 'json') return rawKey(came.value)
+const keyOfObject = (object: RawObject): string => {
+  if (object.kind === 'json') return rawKey(object.value)
   try {
-    const { name, namespace } = readMeta(came.raw)
+    const { name, namespace } = readMeta(object.raw)
     return keyOf(namespace, name)
   } catch {
     // It is being complained of for a reason.
@@ -167,12 +167,12 @@ const keyOfCame = (came: Came): string => {
   }
 }
 
-/** Lists and watches of a resource as protobuf; as JSON from a server that knows no better. */
-export const makeItemCodec = (row: Row): Codec<Came> => ({
+/** Lists and watches of a resource as protobuf, or as JSON from a server without protobuf. */
+export const makeItemCodec = (row: Row): Codec<RawObject> => ({
   accept: { list: ACCEPT, watch: ACCEPT },
   parsePage: (path, body) =>
     isProtobuf(body.type) ? protobufPage(row, path, body.bytes) : jsonPage(path, body),
   makeReader: (what, type) =>
     isProtobuf(type) ? new ProtobufReader(row, what) : new JsonReader(what),
-  keyOf: keyOfCame,
+  keyOf: keyOfObject,
 })

@@ -53,8 +53,8 @@ const makeBed = async (t: Test) => {
     insecure: false,
   })
   const server = new URL(`https://127.0.0.1:${way.port}`)
-  const road = () => Promise.resolve({ server, headers: {}, tls })
-  const bed = await startProxy(t, { clock, road })
+  const upstream = () => Promise.resolve({ server, headers: {}, tls })
+  const bed = await startProxy(t, { clock, upstream })
   /** What is answered when this much time has gone by, one second after the other. */
   const within = async (seconds: number, asking: Promise<Got>): Promise<Got | undefined> => {
     let got: Got | undefined

@@ -7,7 +7,7 @@ import { systemRandom } from '../../../core/random.js'
 import { openForClients } from '../../../wrapper/listeners.js'
 import { Proxy } from '../../../wrapper/proxy/proxy.js'
 import { certificateFor } from '../../../testkit/certificates.js'
-import { call, readText, roadTo, scripted, startProxy, until } from '../proxy-bed.js'
+import { call, readText, upstreamAt, scripted, startProxy, until } from '../proxy-bed.js'
 import { sendRaw } from '../../../testkit/http/raw-http.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -36,7 +36,7 @@ const startRecorder = async (t: Test) => {
 
 t.test('FW4: a body passes, whatever the method and however it is framed', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const path of ['/api/v1/namespaces/n/services/s/proxy/search', '/version'])
     for (const method of ['GET', 'OPTIONS', 'DELETE', 'POST', 'SEARCH', 'PATCH'])
       for (const headers of [
@@ -59,7 +59,7 @@ t.test('FW4: a body passes, whatever the method and however it is framed', async
 
 t.test('FW4: what has no body is sent without one', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
     api.script(answer({}))
     t.equal((await call(bed, '/api/v1/namespaces/n/services/s', { method })).status, 200, method)
@@ -69,7 +69,7 @@ t.test('FW4: what has no body is sent without one', async t => {
 
 t.test('a body is read no faster than upstream takes it', async t => {
   const upstream = await startRecorder(t)
-  const bed = await startProxy(t, { road: roadTo(upstream.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   const socket = connect(bed.port, '127.0.0.1')
   t.teardown(() => socket.destroy())
   const size = 64 << 20
@@ -98,7 +98,7 @@ t.test('a body is read no faster than upstream takes it', async t => {
 
 t.test('a client that goes takes its upload along, an upstream that goes leaves it', async t => {
   const upstream = await startRecorder(t)
-  const bed = await startProxy(t, { road: roadTo(upstream.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   const head =
     'POST /api/v1/namespaces/n/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc'
   const first = connect(bed.port, '127.0.0.1', () => first.write(head))
@@ -122,7 +122,7 @@ t.test('a client that goes takes its upload along, an upstream that goes leaves 
 
 t.test('FW20: no header takes a body out of its frame', async t => {
   const upstream = await startRecorder(t)
-  const bed = await startProxy(t, { road: roadTo(upstream.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   const inner = 'DELETE /api/v1/nodes/n1 HTTP/1.1\r\nHost: a\r\n\r\nlast'
   const heads: [what: string, head: string][] = [
     ['a length that the connection takes', `Connection: Content-Length\r\nContent-Length: ${inner.length}`],
@@ -163,7 +163,7 @@ const startListener = async (t: Test, url: string, isTls: boolean) => {
     { maxEvents: 3, maxBytes: 100_000 },
     {
       ...{ clock: systemClock, random: systemRandom, log },
-      ...{ road: roadTo(url), recordOf: () => undefined, isCut: () => false },
+      ...{ upstream: upstreamAt(url), recordOf: () => undefined, isCut: () => false },
     },
   )
   const { key, cert } = await certificateFor('127.0.0.1')
@@ -231,7 +231,7 @@ t.test('FW7: a page whose name was rebound gains nothing by it', async t => {
 t.test('FW5: bodies that must be whole are never more than fit, and not for long', async t => {
   const api = await scripted(t)
   const clock = new FakeClock()
-  const bed = await startProxy(t, { clock, road: roadTo(api.url) })
+  const bed = await startProxy(t, { clock, upstream: upstreamAt(api.url) })
   const paths = ['/api/v1/namespaces/n/events', '/api/v1/namespaces/n/services/s']
   const size = 3 << 20
   const texts = Array.from({ length: 40 }, () => '')
@@ -265,7 +265,7 @@ t.test('FW5: bodies that must be whole are never more than fit, and not for long
 
 t.test('FW20: headers of an answer pass up to 64 KiB', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   api.script(answer({}, { headers: { 'x-long': 'x'.repeat(60 << 10) } }))
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const given = {

@@ -2,7 +2,7 @@
 // Answers as no apiserver gives them, and connections that end anywhere: everybody is told something, nobody is kept.
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { roadTo, startProxy, until } from '../proxy-bed.js'
+import { upstreamAt, startProxy, until } from '../proxy-bed.js'
 import { sendRaw } from '../../../testkit/http/raw-http.js'
 
 /** An apiserver that answers each request with the same bytes. */
@@ -52,7 +52,7 @@ const rows: readonly (readonly [what: string, answer: string, told: RegExp])[] =
 for (const [what, answer, told] of rows)
   t.test(`an answer with ${what}`, async t => {
     const upstream = await startRaw(t, answer, false)
-    const bed = await startProxy(t, { road: roadTo(upstream.url) })
+    const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
     t.match(await sendRaw(bed.port, GET), told)
     t.match(await sendRaw(bed.port, GET), told, 'and whoever comes next is told no other')
     t.ok(upstream.open.size <= 1, 'at most one connection is kept')
@@ -60,7 +60,7 @@ for (const [what, answer, told] of rows)
 
 t.test('an answer that ends with its connection is whole', async t => {
   const upstream = await startRaw(t, 'HTTP/1.0 200 OK\r\n\r\nall of it', true)
-  const bed = await startProxy(t, { road: roadTo(upstream.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   t.match(await sendRaw(bed.port, GET), /^HTTP\/1\.1 200 OK\r\n[^]*all of it/)
 })
 
@@ -69,7 +69,7 @@ t.test('an answer that breaks off anywhere is never taken for whole', async t =>
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n3\r\nyes\r\n0\r\n\r\n'
   for (let length = 0; length < whole.length; length++) {
     const upstream = await startRaw(t, whole.slice(0, length), true)
-    const bed = await startProxy(t, { road: roadTo(upstream.url) })
+    const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
     const told = await sendRaw(bed.port, GET)
     if (length < whole.indexOf('\r\n\r\n') + 4) t.match(told, /^HTTP\/1\.1 503 /, `${length} bytes`)
     else t.notMatch(told, /\r\n0\r\n\r\n$/, `${length} bytes`)
@@ -78,7 +78,7 @@ t.test('an answer that breaks off anywhere is never taken for whole', async t =>
 
 t.test('a client that leaves anywhere leaves nothing open', async t => {
   const upstream = await startRaw(t, '', false)
-  const bed = await startProxy(t, { road: roadTo(upstream.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   const body = '{"kind":"Node","metadata":{"name":"a"}}'
   for (const [method, path] of [
     ['POST', '/api/v1/namespaces/a/configmaps'],

@@ -12,7 +12,7 @@ import {
   call,
   openCall,
   readText,
-  roadTo,
+  upstreamAt,
   scripted,
   startProxy,
   until,
@@ -56,7 +56,7 @@ t.test("no credential of ours is lent: who comes without one is nobody's", async
     const credentials = makeCredentials({ kubeconfig, environment: {} }, seams)
     const ours = await credentials.material()
     t.match(JSON.stringify(ours.headers), /our-own-secret|Basic /, `${what}: we have one`)
-    const bed = await startProxy(t, { road: () => credentials.anonymous() })
+    const bed = await startProxy(t, { upstream: () => credentials.anonymous() })
     api.script(answer({}), answer({}))
     t.equal((await call(bed, '/version')).status, 200)
     const nobody = api.asked.at(-1)!
@@ -70,7 +70,7 @@ t.test("no credential of ours is lent: who comes without one is nobody's", async
 
 t.test('an answer travels as it is, and as it comes', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(`${api.url}/base`) })
+  const bed = await startProxy(t, { upstream: upstreamAt(`${api.url}/base`) })
   api.script({ kind: 'stream', lines: [{ type: 'ADDED' }], then: 'open' })
   const response = await openCall(bed, '/api/v1/pods?watch=true&x=%2F', {
     headers: { Accept: 'application/json;as=Table', 'X-Hop': '1', Connection: 'close, X-Hop' },
@@ -92,7 +92,7 @@ t.test('an answer travels as it is, and as it comes', async t => {
 
 t.test('an answer that breaks off breaks off', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   api.script({ kind: 'stream', lines: ['half'], then: 'reset' })
   await t.rejects(call(bed, '/api/v1/pods'), /aborted|hang up|reset/i)
 })
@@ -105,7 +105,7 @@ t.test('a body travels as it comes where nobody needs to read it', async t => {
   })
   await new Promise<void>(resolve => api.listen(0, '127.0.0.1', resolve))
   t.teardown(() => api.close())
-  const bed = await startProxy(t, { road: roadTo(`http://127.0.0.1:${(api.address() as AddressInfo).port}`) }) // prettier-ignore
+  const bed = await startProxy(t, { upstream: upstreamAt(`http://127.0.0.1:${(api.address() as AddressInfo).port}`) }) // prettier-ignore
   const path = '/api/v1/namespaces/n/services/s/proxy/upload'
   const request = http.request({ port: bed.port, method: 'POST', path, agent: false })
   const answered = new Promise<IncomingMessage>(resolve => request.on('response', resolve))
@@ -119,7 +119,7 @@ t.test('a body travels as it comes where nobody needs to read it', async t => {
 
 t.test('a kept connection that died is no failure to who reads', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PATCH']) {
     api.script(answer({ n: 0 }))
     await call(bed, '/version')
@@ -136,7 +136,7 @@ t.test('a kept connection that died is no failure to who reads', async t => {
 
 t.test('FW15: a write is sent once, whatever becomes of its connection', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   const paths = ['/api/v1/namespaces/n/services/s', '/api/v1/namespaces/n/pods/p']
   for (const path of paths)
     for (const method of ['PUT', 'DELETE', 'POST', 'PATCH'])
@@ -155,7 +155,7 @@ t.test('FW15: a write is sent once, whatever becomes of its connection', async t
 
 t.test('connections are kept', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (let i = 0; i < 5; i++) {
     api.script(answer({}))
     await call(bed, '/version')
@@ -164,7 +164,7 @@ t.test('connections are kept', async t => {
 })
 
 t.test('without the cloud: 503 with a Status, at once', async t => {
-  const bed = await startProxy(t, { road: roadTo('http://127.0.0.1:1'), isCut: () => true })
+  const bed = await startProxy(t, { upstream: upstreamAt('http://127.0.0.1:1'), isCut: () => true })
   for (const [method, body] of [['GET', undefined], ['POST', '{}'], ['DELETE', undefined]] as const) {
     const got = await call(bed, '/api/v1/namespaces/n/pods', { method }, body)
     t.equal(got.status, 503, method)
@@ -177,7 +177,7 @@ t.test('without the cloud: 503 with a Status, at once', async t => {
   } // prettier-ignore
   t.equal(bed.proxy.counts.unreachable, 3)
   const silent = await scripted(t)
-  const cut = await startProxy(t, { road: roadTo(silent.url), isCut: () => true })
+  const cut = await startProxy(t, { upstream: upstreamAt(silent.url), isCut: () => true })
   const before = performance.now()
   t.match(await call(cut, '/version'), { status: 503, text: /no answer within 5000 ms/ })
   t.ok(performance.now() - before < 8_000)
@@ -187,7 +187,7 @@ const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'
 
 t.test('events wait for the cloud, and are told in order by their own callers', async t => {
   let url = 'http://127.0.0.1:1'
-  const bed = await startProxy(t, { road: () => roadTo(url)(), isCut: () => true })
+  const bed = await startProxy(t, { upstream: () => upstreamAt(url)(), isCut: () => true })
   const type = 'application/vnd.kubernetes.protobuf'
   const bodies = ['k8s\0one', 'k8s\0two', 'k8s\0three', 'k8s\0four']
   const send = (body: string, i: number): Promise<Got> =>
@@ -226,7 +226,7 @@ t.test('events wait for the cloud, and are told in order by their own callers', 
 
 t.test('FW10: names are names, whatever else they are the names of', async t => {
   let url = 'http://127.0.0.1:1'
-  const bed = await startProxy(t, { road: () => roadTo(url)(), isCut: () => true })
+  const bed = await startProxy(t, { upstream: () => upstreamAt(url)(), isCut: () => true })
   const bodies = ['proxy', 'log', 'exec'].map(namespace => JSON.stringify({ in: namespace }))
   for (const [i, namespace] of ['proxy', 'log', 'exec'].entries()) {
     const path = `/api/v1/namespaces/${namespace}/events`
@@ -260,7 +260,7 @@ t.test('an upgrade is spoken from end to end', async t => {
   await new Promise<void>(resolve => api.listen(0, '127.0.0.1', resolve))
   t.teardown(() => (api.closeAllConnections(), api.close()))
   const url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`
-  const bed = await startProxy(t, { road: roadTo(url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(url) })
   const raw = connect(bed.port, '127.0.0.1')
   let text = ''
   raw.on('data', (part: Buffer) => (text += part.toString()))
@@ -285,7 +285,7 @@ t.test('an upgrade is spoken from end to end', async t => {
     headers: { Connection: 'Upgrade', Upgrade: 'SPDY/3.1' },
   })
   t.match(refused, { status: 403, text: 'no exec for you' })
-  const away = await startProxy(t, { road: roadTo('http://127.0.0.1:1') })
+  const away = await startProxy(t, { upstream: upstreamAt('http://127.0.0.1:1') })
   const nobody = await call(away, '/api/v1/namespaces/n/pods/p/exec', {
     headers: { Connection: 'Upgrade', Upgrade: 'websocket' },
   })
@@ -293,8 +293,10 @@ t.test('an upgrade is spoken from end to end', async t => {
   t.match(JSON.parse(nobody.text), { kind: 'Status', reason: 'ServiceUnavailable' })
 })
 
-t.test('a road that is not known is told', async t => {
+t.test('a upstream that is not known is told', async t => {
   mkdirSync(join(t.testdir(), 'empty'))
-  const bed = await startProxy(t, { road: () => Promise.reject(new Error('kubeconfig x: broken')) })
+  const bed = await startProxy(t, {
+    upstream: () => Promise.reject(new Error('kubeconfig x: broken')),
+  })
   t.match(await call(bed, '/version'), { status: 503, text: /kubeconfig x: broken/ })
 })

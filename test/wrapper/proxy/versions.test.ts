@@ -9,7 +9,7 @@ import { Fields } from '../../../wrapper/wire/fields.js'
 import { readMeta, withVersion } from '../../../wrapper/wire/meta.js'
 import { Sink } from '../../../wrapper/wire/sink.js'
 import { answer } from '../../../testkit/http/scripted-server.js'
-import { call, roadTo, scripted, startProxy } from '../proxy-bed.js'
+import { call, upstreamAt, scripted, startProxy } from '../proxy-bed.js'
 
 const OURS = '1795270850123456'
 const OLDER = '1795270850123455'
@@ -25,10 +25,10 @@ const record: Stored = {
   raw: new Uint8Array(0),
   upstream: UPSTREAM,
   version: Number(OURS),
-  form: AS_IS,
+  rendering: AS_IS,
 }
 /** One endpoint of it is not shown here. */
-const altered: Stored = { ...record, form: { mark: '-1', apply: raw => raw } }
+const altered: Stored = { ...record, rendering: { mark: '-1', apply: raw => raw } }
 
 const back = (text: string, type = JSON_TYPE, method = 'PUT', of = record): string =>
   putVersionBack(Buffer.from(text), { method, type, target }, of).toString()
@@ -166,7 +166,7 @@ t.test('a dry run that changes nothing tells the version that reads have', t => 
 t.test('FW2: on the way: an altered object is not written back, all else passes', async t => {
   const api = await scripted(t)
   let of: Stored | undefined = record
-  const bed = await startProxy(t, { road: roadTo(api.url), recordOf: () => of })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url), recordOf: () => of })
   const text = `{"metadata":{"name":"ä","resourceVersion":"${OURS}"}}`
   const passed = async (method: string, path: string, body: string): Promise<string> => {
     api.script(answer({ metadata: { resourceVersion: UPSTREAM } }))
@@ -220,7 +220,7 @@ t.test('FW2: on the way: an altered object is not written back, all else passes'
 
 t.test('a read that passes with a version of ours: list again', async t => {
   const api = await scripted(t)
-  const bed = await startProxy(t, { road: roadTo(api.url) })
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const version of [OURS, OLDER, String(2 ** 50)]) {
     const got = await call(bed, `${SLICES}?watch=1&resourceVersion=${version}`)
     t.equal(got.status, 410, version)

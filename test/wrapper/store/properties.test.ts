@@ -2,7 +2,11 @@
 import t from 'tap'
 import fc from '../../../testkit/properties.js'
 import { makeStore, node, service, slice, type Thing } from '../wrapper-world.js'
-import { Reader, Sights, type Selection } from '../../../wrapper/store/reader.js'
+import {
+  ChangeCursor,
+  SelectorCache,
+  type Selection,
+} from '../../../wrapper/store/change-cursor.js'
 import { servedBytes, type Stored } from '../../../wrapper/store/stored.js'
 import { RESOURCES, type Resource } from '../../../wrapper/store/resources.js'
 import type { Table } from '../../../wrapper/store/table.js'
@@ -134,25 +138,25 @@ const bySelector = (tag: string | undefined): Selection =>
 /** A client that lists, watches, and believes what it is told. */
 class Client {
   readonly known = new Map<string, string>()
-  readonly #reader: Reader
+  readonly #reader: ChangeCursor
   readonly #selection: Selection
   readonly #table: Table
   #last: number
   constructor(table: Table, tag: string | undefined) {
-    const sights = new Sights()
+    const selectors = new SelectorCache()
     this.#table = table
     this.#selection = bySelector(tag)
     for (const record of this.wanted()) this.known.set(record.key, bytesOf(record))
     const version = table.versions.newest
     this.#last = version
-    this.#reader = new Reader({ table, sights }, this.#selection, {
+    this.#reader = new ChangeCursor({ table, selectors }, this.#selection, {
       version,
       place: table.history.placeAfter(version)!,
     })
   }
   wanted(): readonly Stored[] {
-    const sights = new Sights()
-    return this.#table.list().filter(record => sights.wants(this.#selection, record))
+    const selectors = new SelectorCache()
+    return this.#table.list().filter(record => selectors.wants(this.#selection, record))
   }
   /** Whether each event fits what was known before it. */
   catchUp(): void {
@@ -201,8 +205,8 @@ t.test('whoever follows the events holds the list, at every version', t => {
         if (steps.some(step => step.do === 'remove' && step.key === 'a')) return
         for (const resource of RESOURCES) fresh.replace(resource, ...truth.get(resource)!.values())
         const plain = (records: readonly Stored[]): readonly string[] =>
-          records.map(({ raw, form }) =>
-            Buffer.from(withVersion(form.apply(raw), '')).toString('hex'),
+          records.map(({ raw, rendering }) =>
+            Buffer.from(withVersion(rendering.apply(raw), '')).toString('hex'),
           )
         t.strictSame(plain(table.list()), plain(fresh.store.table('endpointslices').list()))
       },

@@ -2,7 +2,7 @@
 // The tables of SuperEdge's own unit tests (storage cache of application-grid-wrapper), as far as they speak of the cache
 // and of what its watchers are told. The names of its tests stand in the names of ours.
 import t, { type Test } from 'tap'
-import { Reader, Sights } from '../../../wrapper/store/reader.js'
+import { ChangeCursor, SelectorCache } from '../../../wrapper/store/change-cursor.js'
 import { ROWS, type Resource } from '../../../wrapper/store/resources.js'
 import { servedBytes } from '../../../wrapper/store/stored.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
@@ -42,7 +42,7 @@ interface Told {
 /** Tells of what happens from now on. */
 const listen = (world: World, resource: Resource): (() => readonly Told[]) => {
   const table = world.store.table(resource)
-  const reader = new Reader({ table, sights: new Sights() }, undefined, {
+  const reader = new ChangeCursor({ table, selectors: new SelectorCache() }, undefined, {
     version: world.versions.newest,
     place: table.history.end,
   })

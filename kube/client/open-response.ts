@@ -25,7 +25,7 @@ export interface KubeCall {
 export const nameOf = (call: KubeCall): string => `${call.method} ${call.path.split('?', 1)[0]!}`
 
 /** A request whose answer has begun. */
-export interface Exchange {
+export interface OpenResponse {
   readonly response: IncomingMessage
   /** The body, inflated where the server deflated it. */
   readonly body: Readable
@@ -121,11 +121,11 @@ const bodyOf = (response: IncomingMessage): Readable => {
  * Send a request; resolves when the answer's headers are there. The signal ends it at any time, later too.
  * Rejects with NoAnswerError, with the request's connection already gone.
  */
-export const exchange = async (
+export const openResponse = async (
   call: KubeCall,
   sender: Sender,
   signal: AbortSignal,
-): Promise<Exchange> => {
+): Promise<OpenResponse> => {
   const request = startRequest(call, sender)
   const abort = (): void => {
     request.destroy(new Error('aborted'))
@@ -167,5 +167,5 @@ export const exchange = async (
  * Read a whole body.
  * @throws RangeError when it is larger than `maxBytes` (after inflating); else what broke the connection.
  */
-export const readBody = ({ body }: Exchange, maxBytes: number): Promise<Buffer> =>
+export const readBody = ({ body }: OpenResponse, maxBytes: number): Promise<Buffer> =>
   readWhole(body, maxBytes, () => new RangeError(`the answer is larger than ${maxBytes} bytes`))

@@ -4,9 +4,9 @@ import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 
 /** A call from its start until its connection is closed or free again, and whoever may cut it short. */
-export class CallLife {
+export class RequestLifetime {
   readonly #abort = new AbortController()
-  readonly #untime: () => void
+  readonly #clearDeadline: () => void
   readonly #unlink: () => void
   #end: () => void = () => undefined
   /** Who ended it before its time; undefined while nobody did. */
@@ -18,7 +18,9 @@ export class CallLife {
 
   constructor(clock: Clock, timeoutMs: number, caller: AbortSignal) {
     const forward = (): void => this.#cut('caller', caller.reason)
-    this.#untime = clock.after(timeoutMs, () => this.#cut('deadline', new TimeoutError(timeoutMs)))
+    this.#clearDeadline = clock.after(timeoutMs, () =>
+      this.#cut('deadline', new TimeoutError(timeoutMs)),
+    )
     this.#unlink = () => caller.removeEventListener('abort', forward)
     // Many calls may share a caller's signal, and each leaves it when it ends: that is no leak to warn of.
     setMaxListeners(0, caller)
@@ -31,8 +33,8 @@ export class CallLife {
   }
 
   /** The deadline no longer counts: the answer has begun and may go on for as long as it likes. */
-  untime(): void {
-    this.#untime()
+  clearDeadline(): void {
+    this.#clearDeadline()
   }
 
   /** The other side fell silent. */
@@ -46,12 +48,12 @@ export class CallLife {
   }
 
   end(): void {
-    this.#untime()
+    this.#clearDeadline()
     this.#unlink()
     this.#end()
   }
 
-  #cut(by: NonNullable<CallLife['cutBy']>, reason: unknown): void {
+  #cut(by: NonNullable<RequestLifetime['cutBy']>, reason: unknown): void {
     if (this.cutBy !== undefined) return
     this.cutBy = by
     this.#abort.abort(reason)

@@ -9,7 +9,7 @@ export interface Output {
 }
 
 /** The process as the commands see it; a test gives its own. */
-export interface World {
+export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stdout: Output
   readonly stderr: Output

@@ -21,7 +21,7 @@ const drop = (map: Map<string, Set<string>>, key: string, member: string): void 
 const NONE: ReadonlySet<string> = new Set()
 
 /** The index over slices (or Endpoints): by service, and by the nodes that carry their endpoints. */
-export class Groups {
+export class ServiceIndex {
   readonly #members = new Map<string, Member>()
   readonly #byService = new Map<string, Set<string>>()
   readonly #byNode = new Map<string, Set<string>>()

@@ -22,7 +22,7 @@ export interface Seen {
 const MOST_REMEMBERED = 256
 
 /** Says of records whether selections want them, reading each record's labels once for all readers that keep pace. */
-export class Sights {
+export class SelectorCache {
   readonly #labels = new Map<Stored, Labels>()
 
   wants(selection: Selection, record: Stored): boolean {
@@ -45,12 +45,16 @@ export class Sights {
 }
 
 /** Objects enter and leave a selection. */
-const seenAs = (change: Change, selection: Selection, sights: Sights): Seen | undefined => {
+const seenAs = (
+  change: Change,
+  selection: Selection,
+  selectors: SelectorCache,
+): Seen | undefined => {
   const { before, after, version } = change
-  const was = before !== undefined && sights.wants(selection, before)
+  const was = before !== undefined && selectors.wants(selection, before)
   // The same bytes in another form: labels are not what pruning changes.
   const is =
-    after !== undefined && (before?.raw === after.raw ? was : sights.wants(selection, after))
+    after !== undefined && (before?.raw === after.raw ? was : selectors.wants(selection, after))
   if (is) return { type: was ? 'MODIFIED' : 'ADDED', record: after, version, change }
   return was ? { type: 'DELETED', record: before, version, change } : undefined
 }
@@ -59,21 +63,21 @@ const seenAs = (change: Change, selection: Selection, sights: Sights): Seen | un
  * Reads the changes of a table from a place on, one after the other. Holds no queue: a reader that is too slow finds
  * that its place was forgotten, and nobody else notices it.
  */
-export class Reader {
+export class ChangeCursor {
   readonly #table: Table
   readonly #selection: Selection
-  readonly #sights: Sights
+  readonly #selectors: SelectorCache
   #place: number
   #version: number
 
   /** @param version everything up to it is known to the client. @param place of the next change */
   constructor(
-    { table, sights }: { readonly table: Table; readonly sights: Sights },
+    { table, selectors }: { readonly table: Table; readonly selectors: SelectorCache },
     selection: Selection,
     { version, place }: { readonly version: number; readonly place: number },
   ) {
     this.#table = table
-    this.#sights = sights
+    this.#selectors = selectors
     this.#selection = selection
     this.#place = place
     this.#version = version
@@ -101,7 +105,7 @@ export class Reader {
       }
       this.#place++
       this.#version = change.version
-      const seen = seenAs(change, this.#selection, this.#sights)
+      const seen = seenAs(change, this.#selection, this.#selectors)
       if (seen !== undefined) return seen
     }
   }

@@ -4,7 +4,7 @@ import type { AgentNode, AgentStatus, LocalInfo } from '../agent-view.js'
 import { conditionsOf, type NodeObject, readyOf, taintsOf } from '../node-object.js'
 
 /** What is to be seen of one node at one moment. */
-export interface NodeSight {
+export interface NodeSnapshot {
   readonly name: string
   /** What was done to its processes. */
   readonly state: 'running' | 'killed' | 'frozen'
@@ -18,38 +18,44 @@ export interface NodeSight {
 }
 
 /** The zone at one moment, from outside. */
-export interface Sight {
-  readonly nodes: readonly NodeSight[]
+export interface ZoneSnapshot {
+  readonly nodes: readonly NodeSnapshot[]
 }
 
-export const nodeOf = (sight: Sight, name: string): NodeSight | undefined =>
-  sight.nodes.find(node => node.name === name)
+export const nodeOf = (snapshot: ZoneSnapshot, name: string): NodeSnapshot | undefined =>
+  snapshot.nodes.find(node => node.name === name)
 
 /** Those who can be asked. */
-export const liveNodes = (sight: Sight): readonly NodeSight[] =>
-  sight.nodes.filter(node => node.state === 'running')
+export const liveNodes = (snapshot: ZoneSnapshot): readonly NodeSnapshot[] =>
+  snapshot.nodes.filter(node => node.state === 'running')
 
 /** Everybody alive but the node itself calls it up (or down) in /localinfo; nobody's silence counts as either. */
-export const othersSay = (sight: Sight, name: string, isUp: boolean): boolean => {
-  const others = liveNodes(sight).filter(node => node.name !== name)
+export const othersSay = (snapshot: ZoneSnapshot, name: string, isUp: boolean): boolean => {
+  const others = liveNodes(snapshot).filter(node => node.name !== name)
   return others.length > 0 && others.every(node => node.localinfo?.get(name) === isUp)
 }
 
 /** Every agent runs and calls every node up. */
-export const allSayUp = (sight: Sight): boolean =>
-  sight.nodes.every(node => sight.nodes.every(({ name }) => node.localinfo?.get(name) === true))
+export const allSayUp = (snapshot: ZoneSnapshot): boolean =>
+  snapshot.nodes.every(node =>
+    snapshot.nodes.every(({ name }) => node.localinfo?.get(name) === true),
+  )
 
-export const isAnnotated = (sight: Sight, name: string): boolean =>
-  nodeOf(sight, name)?.object?.metadata.annotations?.[UNHEALTHY_ANNOTATION] === 'yes'
+export const isAnnotated = (snapshot: ZoneSnapshot, name: string): boolean =>
+  nodeOf(snapshot, name)?.object?.metadata.annotations?.[UNHEALTHY_ANNOTATION] === 'yes'
 
-export const isReady = (sight: Sight, name: string, status: 'True' | 'Unknown'): boolean => {
-  const object = nodeOf(sight, name)?.object
+export const isReady = (
+  snapshot: ZoneSnapshot,
+  name: string,
+  status: 'True' | 'Unknown',
+): boolean => {
+  const object = nodeOf(snapshot, name)?.object
   return object !== undefined && readyOf(object)?.status === status
 }
 
 /** The effects of a taint key that the Node carries. */
-export const effectsOf = (sight: Sight, name: string, key: string): readonly string[] => {
-  const object = nodeOf(sight, name)?.object
+export const effectsOf = (snapshot: ZoneSnapshot, name: string, key: string): readonly string[] => {
+  const object = nodeOf(snapshot, name)?.object
   if (object === undefined) return []
   return taintsOf(object)
     .filter(taint => taint.key === key)
@@ -57,22 +63,22 @@ export const effectsOf = (sight: Sight, name: string, key: string): readonly str
 }
 
 /** Ready, and without marks of ours or of the controller: as if nothing had happened. */
-export const isClean = (sight: Sight, name: string): boolean => {
-  const object = nodeOf(sight, name)?.object
-  if (object === undefined || !isReady(sight, name, 'True')) return false
-  return taintsOf(object).length === 0 && !isAnnotated(sight, name)
+export const isClean = (snapshot: ZoneSnapshot, name: string): boolean => {
+  const object = nodeOf(snapshot, name)?.object
+  if (object === undefined || !isReady(snapshot, name, 'True')) return false
+  return taintsOf(object).length === 0 && !isAnnotated(snapshot, name)
 }
 
 /** Reason of the condition that the agents write. */
-export const peerHealthReason = (sight: Sight, name: string): string => {
-  const object = nodeOf(sight, name)?.object
+export const peerHealthReason = (snapshot: ZoneSnapshot, name: string): string => {
+  const object = nodeOf(snapshot, name)?.object
   const conditions = object === undefined ? [] : conditionsOf(object)
   return conditions.find(condition => condition.type === PEER_HEALTH)?.reason ?? ''
 }
 
 /** What one agent's /status says of a node: asked of somebody alive, somebody else first. */
-export const opinionOn = (sight: Sight, name: string): AgentNode | undefined => {
-  const live = liveNodes(sight)
+export const statusOf = (snapshot: ZoneSnapshot, name: string): AgentNode | undefined => {
+  const live = liveNodes(snapshot)
   const asked = [...live.filter(node => node.name !== name), ...live]
   for (const { status } of asked) {
     const found = status?.nodes.find(node => node.name === name)
