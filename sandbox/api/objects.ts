@@ -10,6 +10,7 @@ import { copyOf, sameJson, textAt, type JsonMap, type KubeObject } from './objec
 import type { ResourcePath } from './paths.js'
 import { patchTrouble, readObject, type Patch } from './read.js'
 import type { Row } from './registry.js'
+import { finalizerOf, removeOrMark } from './removal.js'
 import { scaleOf, withScale } from './scale.js'
 import { served } from './serve.js'
 import * as status from '../../kube/server/status.js'
@@ -41,6 +42,8 @@ export interface DeleteOptions {
   readonly isDryRun: boolean
   readonly uid?: string | undefined
   readonly resourceVersion?: string | undefined
+  /** `propagationPolicy`: `Background`, `Foreground` or `Orphan`. @default '' */
+  readonly propagation?: string | undefined
 }
 
 const SUFFIX = 'bcdfghjklmnpqrstvwxz2456789'
@@ -50,7 +53,8 @@ const suffix = (): string =>
   Array.from(randomBytes(5), byte => SUFFIX.charAt(byte % SUFFIX.length)).join('')
 
 /** The API's time: whole seconds, UTC. */
-const apiTime = (clock: Clock): string => `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
+export const apiTime = (clock: Clock): string =>
+  `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
 
 const EMPTY = { apiVersion: '', kind: '', metadata: { name: '', uid: '' } } as KubeObject
 
@@ -192,9 +196,10 @@ export class Objects {
         )
     }
     if (call.dryRun || options.isDryRun) return old
-    if ((old.metadata.finalizers ?? []).length > 0) return this.#mark(call, old)
-    if (row.storage === 'namespaces') this.#empty(name)
-    return this.#store.remove(row.storage, old)
+    const finalizer = finalizerOf(options.propagation ?? '')
+    const isLast = finalizer === undefined && (old.metadata.finalizers ?? []).length === 0
+    if (isLast && row.storage === 'namespaces') this.#empty(name)
+    return removeOrMark(this.#store, row.storage, old, { now: apiTime(this.#clock), finalizer })
   }
 
   #scale(call: Call, scale: unknown, claim?: Claim): Written {
@@ -287,13 +292,6 @@ export class Objects {
     }
     if (counts(row, object, old)) metadata.generation = (old.metadata.generation ?? 0) + 1
     return object
-  }
-
-  #mark(call: Call, old: KubeObject): KubeObject {
-    if (old.metadata.deletionTimestamp !== undefined) return old
-    const object = copyOf(old)
-    object.metadata.deletionTimestamp = apiTime(this.#clock)
-    return this.#store.put(call.row.storage, object)
   }
 
   /** No controller empties a namespace here: its objects go with it. */

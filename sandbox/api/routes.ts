@@ -78,8 +78,9 @@ const deleteOptions = (asked: Asked): DeleteOptions => {
   const body = bodyOf(asked)
   const given = isMap(body) ? body : {}
   const { uid, resourceVersion } = mapAt(given, 'preconditions')
-  const { dryRun } = given
+  const { dryRun, propagationPolicy } = given
   return {
+    propagation: typeof propagationPolicy === 'string' ? propagationPolicy : undefined,
     isDryRun: Array.isArray(dryRun) && dryRun.includes('All'),
     uid: typeof uid === 'string' ? uid : undefined,
     resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
@@ -208,7 +209,7 @@ export class Routes {
     const { row } = call
     const before = this.#objects.get(call)
     const after = this.#objects.remove(call, deleteOptions(asked))
-    const isGone = (before.metadata.finalizers ?? []).length === 0
+    const isGone = (after.metadata.finalizers ?? []).length === 0
     if (row.deleteReturnsObject || !isGone)
       return { code: 200, text: `${this.#writer.one(row, after, shape)}\n` }
     const group = row.group === '' ? {} : { group: row.group }

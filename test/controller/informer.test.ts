@@ -3,11 +3,11 @@ import t, { type Test } from 'tap'
 import { Informer, type InformerOptions } from '../../controller/informer.js'
 import { systemClock, type Clock } from '../../core/clock.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { WatchSink } from '../../kube/client/watching.js'
 import type { ResourceType } from '../../kube/client/resource.js'
 import { testApi } from '../../testkit/kube/api-client.js'
-import { credentialsFor } from '../../testkit/kube/client-scenes.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import fc from '../../testkit/properties.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
@@ -339,7 +339,7 @@ t.test(
     const clock = hurried(100)
     const random = seededRandom(12)
     const log = recordingLog()
-    const credentials = credentialsFor({ url: api.url, token: api.addClient('informer') })
+    const credentials = fixedCredentials({ server: api.url, token: api.addClient('informer') })
     const watch = { pageSize: 3, idleMs: 20_000, answerMs: 20_000 }
     const client = makeResourceClient(
       { credentials, clock, random, log },

@@ -2,6 +2,7 @@
 // The conformance rows, and the client's scenes, on a real apiserver and on the embedded one, side by side.
 import { systemClock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
+import { startGarbageCollector } from '../../sandbox/garbage-collector.js'
 import { startApi } from '../../sandbox/api/server.js'
 import { type Reason, REASONS } from '../sandbox/conformance-reasons.js'
 import { rows } from '../sandbox/conformance-rows.js'
@@ -90,6 +91,8 @@ export const runConformance = async (
   signal: AbortSignal,
 ): Promise<boolean> => {
   const api = await startApi({ host: '127.0.0.1', port: 0, clock: systemClock, log: silentLog })
+  const collector = startGarbageCollector(api.store, systemClock)
+  plane.runControllers(['garbage-collector-controller'])
   const judgedPlane = {
     ...{ url: plane.url, token: plane.adminToken },
     forget: () => plane.forget(signal),
@@ -107,6 +110,7 @@ export const runConformance = async (
     const results = names.map((row, i) => ({ row, real: real[i]!, embedded: embedded[i]! }))
     return judge(results, await versionOf(plane, signal), say)
   } finally {
+    await collector.stop()
     await api.stop()
   }
 }

@@ -3,6 +3,7 @@
 // do the same. Rows leave their objects behind: names carry the run's id and the row's own letters.
 import type { Row } from '../../testkit/kube/conformance.js'
 import { applying, custom, dryRunning, metadataAlone, scaling } from './rows-apply.js'
+import { owning } from './rows-owned.js'
 import { creating, deleting, replacing } from './rows-create.js'
 import { jsonPatching } from './rows-json-patch.js'
 import { patching } from './rows-patch.js'
@@ -19,6 +20,7 @@ export const rows: readonly Row[] = [
   ...scaling,
   ...dryRunning,
   ...deleting,
+  ...owning,
   ...custom,
   ...listing,
   ...metadataAlone,

@@ -2,6 +2,8 @@
 // The same rows judge a real kube-apiserver when CONFORMANCE_URL and CONFORMANCE_TOKEN name one
 // (NODE_EXTRA_CA_CERTS for its certificate); its default namespace is written to.
 import t from 'tap'
+import { systemClock } from '../../core/clock.js'
+import { startGarbageCollector } from '../../sandbox/garbage-collector.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { isAboutForgetting, runRow } from '../../testkit/kube/conformance.js'
 import { REASONS } from './conformance-reasons.js'
@@ -11,7 +13,11 @@ const { CONFORMANCE_URL: url, CONFORMANCE_TOKEN: token = '' } = process.env
 
 t.test('the API does what a real one does', async t => {
   const embedded = url === undefined ? await testApi() : undefined
-  t.teardown(() => embedded?.api.stop())
+  const collector = embedded && startGarbageCollector(embedded.api.store, systemClock)
+  t.teardown(async () => {
+    await collector?.stop()
+    await embedded?.api.stop()
+  })
   const judged = {
     url: url ?? embedded!.api.url,
     token: embedded?.token ?? token,

@@ -11,7 +11,7 @@ export type Step =
       /** Media type of the body: `json` (default), `merge`, `strategic`, `json-patch`, `apply`, or a whole one. */
       readonly type?: string
       readonly accept?: string
-      /** Ask again, for seconds, until the status is the wanted one. */
+      /** Ask again, for seconds, until the answer is the wanted one. */
       readonly until?: true
       /** Keep fields of the answer under a name: name → dotted path. */
       readonly save?: Readonly<Record<string, string>>
@@ -168,23 +168,22 @@ class Runner {
         },
         ...(body === undefined ? {} : { body: text }),
       })
-    let response = await ask()
+    const wanted = Object.entries(this.#filled(step.want))
     const deadline = Date.now() + PATIENCE_MS * 2
-    while (step.until === true && response.status !== step.want['status']) {
-      if (Date.now() > deadline) break
-      await response.arrayBuffer()
-      await later(QUIET_MS)
-      response = await ask()
+    for (;;) {
+      const response = await ask()
+      const answer = parsed(await response.text())
+      const gotAt = (at: string) => (at === 'status' ? response.status : valueAt(answer, at))
+      const isRight = wanted.every(([at, want]) => isDeepStrictEqual(gotAt(at) ?? null, want))
+      if (step.until === true && !isRight && Date.now() < deadline) {
+        await later(QUIET_MS)
+        continue
+      }
+      for (const [name, at] of Object.entries(step.save ?? {}))
+        this.#names.set(name, String(valueAt(answer, at)))
+      for (const [at, want] of wanted) this.#compare(`${step.do}: ${at}`, gotAt(at), want)
+      return
     }
-    const answer = parsed(await response.text())
-    for (const [name, at] of Object.entries(step.save ?? {}))
-      this.#names.set(name, String(valueAt(answer, at)))
-    for (const [at, want] of Object.entries(this.#filled(step.want)))
-      this.#compare(
-        `${step.do}: ${at}`,
-        at === 'status' ? response.status : valueAt(answer, at),
-        want,
-      )
   }
 
   #compare(what: string, got: unknown, want: unknown): void {
