@@ -16,6 +16,7 @@ import { suggestion } from '../options/nearest.js'
 import { clean, outputOption, type Format } from './format.js'
 import { readObjects } from './grid-files.js'
 import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
+import { registerGridsRun } from './grids-run.js'
 
 interface RenderFlags {
   readonly file: readonly string[]
@@ -127,12 +128,16 @@ const render = (flags: RenderFlags, context: CliContext): ExitCode => {
 
 const collect = (path: string, before: readonly string[]): readonly string[] => [...before, path]
 
-/** `edge-health grids`: so far what needs no cluster. */
+/** `edge-health grids`, the controller, and its subcommands. */
 export const registerGrids = (program: Command, context: CliContext, run: Run): void => {
   const command = program
     .command('grids')
-    .description('grids of Services and workloads, a copy for every unit of nodes')
+    .description(
+      'run the controller of grids: Services and workloads, a copy for every unit of nodes',
+    )
+    // What stands behind a subcommand is the subcommand's.
     .enablePositionalOptions()
+  registerGridsRun(command, context, run)
   command
     .command('render')
     .description('print what grids make of nodes, without a cluster')

@@ -23,7 +23,8 @@ export const lazyCommands: readonly LazyCommand[] = [
   },
   {
     name: 'grids',
-    description: 'grids of Services and workloads, a copy for every unit of nodes',
+    description:
+      'run the controller of grids: Services and workloads, a copy for every unit of nodes',
     load: async () => ({ register: (await import('./grids.js')).registerGrids }),
   },
   {

@@ -70,7 +70,7 @@ Each option may be given in ${numbers[places.length - 2]!} places. The first tha
 
 ${places.map((place, index) => `${index + 1}. ${place}`).join('\n')}
 
-A bad value ends the ${set.command} with exit code 2 and one line that names the option, its rule and the value.
+A bad value ends the program with exit code 2 and one line that names the option, its rule and the value.
 \`--print-config\` shows the result and where each value came from; what it prints can be given to \`--config\`.
 
 Durations have a unit: \`500ms\`, \`10s\`, \`1m30s\`. SuperEdge's names are accepted beside ours and do what they say;

@@ -30,10 +30,17 @@ const lineOf = (error: CommanderError, program: Command, argv: readonly string[]
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (.*)\?\)$/, ' (did you mean $1?)')
     .replaceAll('\n', ' ')
+  const named = program.commands.find(command => command.name() === argv[0]) ?? program
+  const [, given = ''] = argv
+  // A program that runs by itself takes a misspelt subcommand for an argument.
+  if (error.code === 'commander.excessArguments' && named.commands.length > 0)
+    return `unknown command '${given}'${suggestion(
+      given,
+      named.commands.map(inner => inner.name()),
+    )}`
   const unknown = /^unknown option '(--?[^'=]*)/.exec(text)
   if (unknown === null)
     return REWORDED.reduce((line, [pattern, words]) => line.replace(pattern, words), text)
-  const named = program.commands.find(command => command.name() === argv[0]) ?? program
   const command = named.commands.find(inner => inner.name() === argv[1]) ?? named
   const names = command.options.filter(option => !option.hidden).flatMap(({ long }) => long ?? [])
   const base = text.replace(/ \(did you mean .*\)$/, '')

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { isIP } from 'node:net'
 import { canonicalAddress } from '../core/address.js'
 import { parseNodeName, type NodeName } from '../core/ids.js'
 
@@ -122,6 +123,30 @@ export const nodeName: Kind<NodeName> = {
     }
   },
   format: value => value,
+}
+
+/** Where something listens. */
+export interface ListenAddress {
+  /** Without brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+const LISTEN_ADDRESS =
+  /^(?:\[(?<six>[0-9a-fA-F:.]+)\]|(?<four>[0-9.]+|localhost)):(?<digits>\d{1,5})$/
+
+/** An address and a port; `localhost` is 127.0.0.1, as SuperEdge's default has it. */
+export const listenAddress: Kind<ListenAddress> = {
+  name: 'address:port',
+  rule: 'must be an IP address and a port such as 127.0.0.1:51006 or [::1]:51006',
+  parse: given => {
+    const { six, four, digits } = LISTEN_ADDRESS.exec(given)?.groups ?? {}
+    const host = six ?? (four === 'localhost' ? '127.0.0.1' : (four ?? ''))
+    const port = Number(digits ?? 0)
+    const isAddress = isIP(host) === (six === undefined ? 4 : 6)
+    return isAddress && port >= 1 && port <= 65_535 ? accept({ host, port }) : undefined
+  },
+  format: ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
 }
 
 const matching = (name: string, rule: string, pattern: RegExp): Kind<string> => ({

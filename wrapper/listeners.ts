@@ -10,7 +10,7 @@ import {
   type ListenSeams,
 } from '../net/listen.js'
 import { byUser, trustedUsers } from '../net/socket-users.js'
-import type { ListenAddress } from './options/wrapper-options.js'
+import type { ListenAddress } from '../options/kinds.js'
 import { asksForTunnel } from './proxy/headers.js'
 
 /**

@@ -10,14 +10,49 @@ export interface GridPlan extends Rendering {
   readonly units: readonly string[]
 }
 
+/** A grid and the units that nodes form for it. */
+export interface Placed {
+  readonly grid: Grid
+  readonly units: readonly string[]
+}
+
 /** The children of a grid that need a name. */
-const wishesOf = (grid: Grid, units: readonly string[]): readonly NameWish[] => {
+const wishesOf = ({ grid, units }: Placed): readonly NameWish[] => {
   const wish = (kind: ChildKind, suffix: string): NameWish => ({ kind, grid, suffix })
   if (grid.kind === 'ServiceGrid') return [wish('Service', SERVICE_SUFFIX)]
   return units.flatMap(unit => [
     wish(childKindOf[grid.kind], unit),
     ...(grid.hasHeadlessServices ? [wish('Service', unit)] : []),
   ])
+}
+
+/** May children of these two grids want one name? They are `<grid>-…`, so one grid's name begins the other's. */
+export const areRivals = (a: Grid, b: Grid): boolean =>
+  a.namespace === b.namespace &&
+  (`${a.name}-`.startsWith(`${b.name}-`) || `${b.name}-`.startsWith(`${a.name}-`))
+
+/**
+ * A name for each child of a grid, in the order in which `planGrid` takes them.
+ * @param rivals Other living grids whose children may want the same names.
+ * @param held Names of living children of grids that exist, by `nameKey`.
+ */
+export const nameChildren = (
+  placed: Placed,
+  rivals: readonly Placed[],
+  held: ReadonlyMap<string, NameHolder>,
+): readonly Naming[] => {
+  const own = wishesOf(placed)
+  return assignNames([...own, ...rivals.flatMap(wishesOf)], held).slice(0, own.length)
+}
+
+/** What a grid wants to exist under these names. */
+export const planGrid = (placed: Placed, namings: readonly Naming[]): GridPlan => {
+  const { grid, units } = placed
+  const names = new Map(
+    wishesOf(placed).map(({ kind, suffix }, at) => [`${kind} ${suffix}`, namings[at]!]),
+  )
+  const nameOf: NameOf = (kind, suffix) => names.get(`${kind} ${suffix}`)!
+  return { grid, units, ...renderGrid(grid, units, nameOf) }
 }
 
 /**
@@ -29,20 +64,14 @@ export const planGrids = (
   nodes: readonly { readonly labels: Readonly<Record<string, string>> }[],
   held: ReadonlyMap<string, NameHolder> = new Map(),
 ): readonly GridPlan[] => {
-  const living = grids.filter(({ isDeleting }) => !isDeleting)
-  const drafts = living.map(grid => {
-    const units = unitsOf(grid.source, nodes)
-    return { grid, units, wishes: wishesOf(grid, units) }
-  })
-  const namings = assignNames(
-    drafts.flatMap(({ wishes }) => wishes),
-    held,
-  )
+  const placed = grids
+    .filter(({ isDeleting }) => !isDeleting)
+    .map(grid => ({ grid, units: unitsOf(grid.source, nodes) }))
+  const all = assignNames(placed.flatMap(wishesOf), held)
   let next = 0
-  return drafts.map(({ grid, units, wishes }) => {
-    const names = new Map<string, Naming>()
-    for (const { kind, suffix } of wishes) names.set(`${kind} ${suffix}`, namings[next++]!)
-    const nameOf: NameOf = (kind, suffix) => names.get(`${kind} ${suffix}`)!
-    return { grid, units, ...renderGrid(grid, units, nameOf) }
+  return placed.map(each => {
+    const count = wishesOf(each).length
+    next += count
+    return planGrid(each, all.slice(next - count, next))
   })
 }

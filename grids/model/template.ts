@@ -63,3 +63,15 @@ export const templateOf = (grid: WorkloadGrid, unit: string): UnitTemplate => {
   }
   return overridden(grid, template, unit)
 }
+
+/**
+ * What a unit's child is made of, in short: units with the same answer differ in nothing but their name, and what the
+ * apiserver says of one it says of all.
+ */
+export const templateKeyOf = (grid: WorkloadGrid, unit: string): string => {
+  const name = grid.templates.get(unit) ?? grid.defaultTemplateName
+  const own = grid.overrides.flatMap(({ units }, at) =>
+    units?.includes(unit) === true ? [at] : [],
+  )
+  return [name, ...own].join(' ')
+}

@@ -22,5 +22,7 @@ export const CONFIRM_ANNOTATION = 'edge-health/confirm-removal'
 export const GONE_ANNOTATION = 'edge-health/unit-gone-since'
 /** Writes of ours, in `metadata.managedFields`. */
 export const MANAGER = 'edge-health-grids'
+/** Who takes the replicas over when we let go of them: a field that nobody owns any more would be reset. */
+export const REPLICAS_MANAGER = 'edge-health-grids-replicas'
 /** Writes of SuperEdge's controller, there. */
 export const SUPEREDGE_MANAGER = 'application-grid-controller'

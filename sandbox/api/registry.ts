@@ -216,6 +216,7 @@ export const ROWS: readonly Row[] = [
     singular: 'statefulset',
     kind: 'StatefulSet',
     shortNames: ['sts'],
+    check: rules.checkStatefulSet,
   }),
   DEFINITIONS,
   row({

@@ -300,6 +300,35 @@ export const checkWorkload = (
   return [...causes, ...immutableField('spec.selector', spec['selector'], before)]
 }
 
+/** All else of a StatefulSet's spec stays as it was made. */
+const CHANGEABLE: readonly string[] = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+]
+
+const fixedPart = (object: KubeObject): JsonMap =>
+  Object.fromEntries(
+    Object.entries(mapAt(object, 'spec')).filter(([field]) => !CHANGEABLE.includes(field)),
+  )
+
+export const checkStatefulSet = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+): readonly StatusCause[] => {
+  const causes = checkWorkload(object, old)
+  if (causes.length > 0 || old === undefined || sameJson(fixedPart(object), fixedPart(old)))
+    return causes
+  const names = CHANGEABLE.map(field => `'${field}'`)
+  const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)!}`
+  const message = `Forbidden: updates to statefulset spec for fields other than ${list} are forbidden`
+  return [{ reason: 'FieldValueForbidden', message, field: 'spec' }]
+}
+
 /** Its name says what it is of. */
 export const checkDefinition = (definition: KubeObject): readonly StatusCause[] => {
   const spec = mapAt(definition, 'spec')

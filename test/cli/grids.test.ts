@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { readFileSync } from 'node:fs'
 import { parseAllDocuments, stringify } from 'yaml'
 import { lazyCommands } from '../../cli/lazy-commands.js'
+import { optionsMarkdown } from '../../cli/options-markdown.js'
+import { gridsOptionSet } from '../../grids/options/definitions.js'
 import { deploymentGrid, serviceGrid } from '../../testkit/kube/grid-objects.js'
 import { runCli } from '../../testkit/run-cli.js'
 
@@ -171,7 +174,6 @@ t.test('bad usage', async t => {
       /^edge-health: --output must be one of yaml, json, got "text"\n$/,
     ],
     ['grids rendr', {}, /^edge-health: unknown command 'rendr' \(did you mean render\?\)\n$/],
-    ['grids', {}, /^Usage: edge-health grids/],
   ]
   for (const [line, files, message] of rows) {
     const { code, out, err } = await run(line, files)
@@ -189,4 +191,27 @@ t.test('--help', async t => {
   t.equal(code, 0)
   t.match(out, /-f, --file <path>.*\n.*--nodes <path>/)
   t.match(out, /Exit codes: 0 done, 1 a grid is invalid/)
+})
+
+t.test('the controller: --help, --print-config and the page of options', async t => {
+  const { code, out } = await run('grids --help')
+  t.equal(code, 0)
+  t.match(out.replaceAll(/\s+/g, ' '), /--unit-grace <duration> how long .* \(default 5m\)/)
+  t.match(out, /render \[options\]/)
+  t.match(out, /Exit codes: 0 stopped by a signal/)
+  const printed = await run('grids --print-config --master http://127.0.0.1:1 --worker 4')
+  t.match(printed.out, /^master-url: http:\/\/127\.0\.0\.1:1 +# --master$/m)
+  const refused = await run('grids --unit-grace 5')
+  t.strictSame([refused.code, refused.out], [2, ''])
+  t.match(refused.err, /^edge-health: --unit-grace must be a duration .*, got "5"\n$/)
+  const none = await run('grids --once --kubeconfig /nonexistent')
+  t.equal(none.code, 1)
+  t.match(none.err, /cannot read the kubeconfig file \/nonexistent/)
+  const page = readFileSync(new URL('../../docs/grids-options.md', import.meta.url), 'utf8')
+  t.equal(
+    page,
+    optionsMarkdown(gridsOptionSet),
+    'make it anew: edge-health grids --options-markdown > docs/grids-options.md',
+  )
+  t.equal((await run('grids --options-markdown')).out, page)
 })

@@ -55,16 +55,22 @@ interface Options {
 t.test('every option that a page names exists', { skip: !existsSync(definitions) }, async t => {
   const { agentOptionSet } = (await import(definitions)) as { agentOptionSet: Options }
   const wrapper = (await import(definitionsOf('wrapper'))) as { wrapperOptionSet: Options }
+  const grids = (await import(definitionsOf('grids'))) as { gridsOptionSet: Options }
   const known = new Set(
-    [agentOptionSet, wrapper.wrapperOptionSet].flatMap(({ definitions, ignored }) => [
-      ...definitions.flatMap(({ flag, aliases = [] }) => [flag, ...aliases.map(each => each.name)]),
-      ...Object.keys(ignored),
-    ]),
+    [agentOptionSet, wrapper.wrapperOptionSet, grids.gridsOptionSet].flatMap(
+      ({ definitions, ignored }) => [
+        ...definitions.flatMap(({ flag, aliases = [] }) => [
+          flag,
+          ...aliases.map(each => each.name),
+        ]),
+        ...Object.keys(ignored),
+      ],
+    ),
   )
   // Of the command line, of the build and of V8; not the agent's options.
   for (const name of ['profile', 'config', 'print-config', 'help', 'agent', 'all']) known.add(name)
   for (const name of ['nodes', 'scene', 'keep', 'only', 'fast', 'watch', 'analyze']) known.add(name)
-  for (const name of ['dir', 'days', 'force', 'unit']) known.add(name)
+  for (const name of ['dir', 'days', 'force', 'unit', 'once', 'options-markdown']) known.add(name)
   for (const name of [
     'lite-mode',
     'max-semi-space-size',

@@ -4,6 +4,7 @@ import {
   boolean,
   duration,
   integer,
+  listenAddress,
   nodeName,
   oneOf,
   optional,
@@ -11,7 +12,7 @@ import {
   url,
 } from '../../options/kinds.js'
 import { klogFlags } from '../../options/klog.js'
-import { AUTONOMY, autonomy, listenAddress } from './own-kinds.js'
+import { AUTONOMY, autonomy } from './own-kinds.js'
 import type { WrapperOptions } from './wrapper-options.js'
 
 type Group = 'Node' | 'Listening' | 'Kubernetes' | 'Pruning' | 'Offline' | 'Log'

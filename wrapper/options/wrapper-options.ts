@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeName } from '../../core/ids.js'
-
-/** Where something listens. */
-export interface ListenAddress {
-  /** Without brackets. */
-  readonly host: string
-  readonly port: number
-}
+import type { ListenAddress } from '../../options/kinds.js'
 
 /** SuperEdge's `--service-autonomy-enhancement`: whether the agent's health prunes, and where it is asked. */
 export interface Autonomy {

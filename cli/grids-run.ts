@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Command } from 'commander'
+import { systemRandom } from '../core/random.js'
+import { gridsOptionSet } from '../grids/options/definitions.js'
+import type { GridsOptions } from '../grids/options/grids-options.js'
+import { describeGridsOptions, resolveGridsOptions } from '../grids/options/resolve.js'
+import { clean, outputOption, type Format } from './format.js'
+import { makeLogger } from './logger.js'
+import { addOptions } from './option-flags.js'
+import { optionsMarkdown } from './options-markdown.js'
+import { configJson, configYaml } from './print-config.js'
+import { runLong, sourcesFrom } from './run-program.js'
+import { version } from './version.js'
+import type { CliContext, ExitCode, Run } from './cli-context.js'
+
+interface GridsFlags {
+  readonly output: Format
+  readonly once?: boolean
+  readonly printConfig?: boolean
+  readonly optionsMarkdown?: boolean
+}
+
+const FOOTER = `
+Each option may also stand in the environment (--unit-grace is EDGE_HEALTH_UNIT_GRACE) and in the file of --config
+(unit-grace: 5m). A flag wins over the environment, that over the file, that over the default. The flags of SuperEdge's
+application-grid-controller are accepted too.
+
+Exit codes: 0 stopped by a signal, or with --once every grid is as it wants; 1 it could not start or stop, or with --once a
+grid is invalid or has a unit that failed; 2 a bad option.`
+
+/** One look at all grids, and what it left behind. */
+const runOnce = async (
+  options: GridsOptions,
+  notices: readonly string[],
+  context: CliContext,
+): Promise<ExitCode> => {
+  const { makeProgram } = await import('../grids/run/program.js')
+  const log = makeLogger({ nodeName: 'grids', logLevel: options.logLevel }, context.stderr)
+  for (const notice of notices) log.warn(notice)
+  const { clock, env: environment } = context
+  const seams = { clock, random: systemRandom, log, version, environment }
+  const failed = await makeProgram(options, seams).once(context.signal)
+  for (const grid of failed ?? []) context.stdout.write(`${clean(grid)} is not as it wants\n`)
+  return failed?.length === 0 ? 0 : 1
+}
+
+/** `edge-health grids` itself, without a subcommand: the controller. */
+export const registerGridsRun = (command: Command, context: CliContext, run: Run): void => {
+  const flags = addOptions(command, gridsOptionSet)
+  command
+    .option('--once', 'wait for the Lease, bring every grid to what it wants, and exit')
+    .option('--print-config', 'print the options and where each came from, and exit')
+    .addOption(command.createOption('--options-markdown').hideHelp())
+    .addOption(outputOption('yaml', 'json'))
+    .addHelpText('after', FOOTER)
+    .action((own: GridsFlags) =>
+      run(async () => {
+        if (own.optionsMarkdown === true) {
+          context.stdout.write(optionsMarkdown(gridsOptionSet))
+          return 0
+        }
+        const resolved = resolveGridsOptions(sourcesFrom(flags, context))
+        if (own.printConfig === true) {
+          const shown = { profile: undefined, described: describeGridsOptions(resolved) }
+          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
+          return 0
+        }
+        const { options, notices } = resolved
+        if (own.once === true) return runOnce(options, notices, context)
+        const { makeProgram } = await import('../grids/run/program.js')
+        const named = { ...options, nodeName: 'grids' }
+        return runLong({ name: 'grids', options: named, notices, make: makeProgram }, context)
+      }),
+    )
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
+import {
+  duration,
+  integer,
+  listenAddress,
+  objectName,
+  oneOf,
+  optional,
+  path,
+  text,
+  url,
+} from '../../options/kinds.js'
+import { klogFlags } from '../../options/klog.js'
+import type { GridsOptions } from './grids-options.js'
+
+type Group = 'Kubernetes' | 'Guards' | 'Leader' | 'Listening' | 'Log'
+
+interface GridsDefinition<T> extends Definition<T> {
+  readonly group: Group
+}
+
+/** Each option once: the only place that knows names, units, defaults and what they are for. */
+export const gridsDefinitions: {
+  readonly [K in keyof GridsOptions]-?: GridsDefinition<GridsOptions[K]>
+} = {
+  kubeconfig: {
+    flag: 'kubeconfig',
+    group: 'Kubernetes',
+    kind: optional(path),
+    default: '',
+    summary: 'path of a kubeconfig; none tries in-cluster credentials',
+  },
+  masterUrl: {
+    flag: 'master-url',
+    group: 'Kubernetes',
+    kind: optional(url('https', 'http')),
+    default: '',
+    summary: 'replaces the server of the kubeconfig',
+    aliases: [{ name: 'master' }],
+  },
+  writesAtOnce: {
+    flag: 'writes-at-once',
+    group: 'Kubernetes',
+    kind: integer(1, 64),
+    default: '16',
+    summary: 'writes of children at the same time, of all grids together',
+  },
+  unitGraceMs: {
+    flag: 'unit-grace',
+    group: 'Guards',
+    kind: duration('0s', '168h'),
+    default: '5m',
+    summary: 'how long a unit must have no nodes before its children are deleted',
+    relation: 'when more than 40 % of the units are gone at once nothing is deleted at all',
+  },
+  leaseNamespace: {
+    flag: 'lease-namespace',
+    group: 'Leader',
+    kind: objectName,
+    default: 'edge-system',
+    summary: 'namespace of the Lease by which one of several processes leads',
+    aliases: [{ name: 'leader-elect-resource-namespace' }],
+  },
+  leaseName: {
+    flag: 'lease-name',
+    group: 'Leader',
+    kind: objectName,
+    default: 'edge-health-grids',
+    summary: 'name of the Lease',
+    aliases: [{ name: 'leader-elect-resource-name' }],
+  },
+  identity: {
+    flag: 'identity',
+    group: 'Leader',
+    kind: optional(text),
+    default: '',
+    summary: "how this process calls itself in the Lease and in Events; none is the machine's name",
+    env: 'POD_NAME',
+  },
+  statusAddress: {
+    flag: 'status-address',
+    group: 'Listening',
+    kind: listenAddress,
+    default: '127.0.0.1:51008',
+    summary: 'where /metrics, /status, /healthz and /readyz are',
+  },
+  logLevel: {
+    flag: 'log-level',
+    group: 'Log',
+    kind: oneOf('debug', 'info', 'warn', 'error'),
+    default: 'info',
+    summary: 'least important lines that are logged',
+  },
+}
+
+/** In the order of help and reference. */
+const groups: Readonly<Record<Group, string>> = {
+  Kubernetes: 'How Kubernetes is reached',
+  Guards: 'What may be deleted',
+  Leader: 'Who leads',
+  Listening: 'Where we listen',
+  Log: 'What is logged',
+}
+
+const FLOW = '--writes-at-once bounds writes, and the apiserver sets the pace'
+const LEASE = 'there is always a Lease, and its times are fixed'
+
+/** The options of the grids' controller. */
+export const gridsOptionSet: OptionSet = {
+  command: 'grids',
+  example: gridsDefinitions.unitGraceMs.flag,
+  groups,
+  definitions: inGroups(groups, Object.values(gridsDefinitions)),
+  profiles: {},
+  ignored: {
+    ...klogFlags,
+    'kube-qps': FLOW,
+    'kube-burst': FLOW,
+    worker: FLOW,
+    'sync-period': 'what changes is seen when it changes; nothing is looked at for the time alone',
+    'feature-gates': 'there are none',
+    'leader-elect': LEASE,
+    'leader-elect-lease-duration': LEASE,
+    'leader-elect-renew-deadline': LEASE,
+    'leader-elect-retry-period': LEASE,
+    'leader-elect-resource-lock': 'the lock is a Lease',
+  },
+}

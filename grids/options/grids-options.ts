@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ListenAddress } from '../../options/kinds.js'
+
+/** Everything that the grids' controller can be told, resolved, checked and frozen. */
+export interface GridsOptions {
+  readonly kubeconfig: string | undefined
+  readonly masterUrl: string | undefined
+  /** Where the Lease is. @default edge-system */
+  readonly leaseNamespace: string
+  /** @default edge-health-grids */
+  readonly leaseName: string
+  /** Who we are in the Lease and in Events; undefined: the machine's name. */
+  readonly identity: string | undefined
+  /** How long a unit must be gone before its children go. @default 300_000 */
+  readonly unitGraceMs: number
+  /** Writes at the same time, of all grids together. @default 16 */
+  readonly writesAtOnce: number
+  /** Where `/metrics`, `/status`, `/healthz` and `/readyz` are. @default 127.0.0.1:51008 */
+  readonly statusAddress: ListenAddress
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, type Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import type { EventRecorder } from '../../controller/event-recorder.js'
+import { WorkQueue, type WorkQueueStatus } from '../../controller/work-queue.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import type { WriteGuard } from '../../kube/client/write.js'
+import type { Counters } from './counters.js'
+import { Lanes } from './lanes.js'
+import { Reconciler, type GridState } from './reconciler.js'
+import { Tables } from './tables.js'
+
+export interface GridsControllerSeams {
+  readonly client: ResourceClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly counters: Counters
+  /** Why nothing may be written any more, in words; undefined while it may. */
+  readonly guard: WriteGuard
+}
+
+export interface GridsControllerOptions {
+  readonly graceMs: number
+  readonly writesAtOnce: number
+  /**
+   * Children that report one after the other in this time are looked at together.
+   * @default 500
+   */
+  readonly childNewsMs?: number
+}
+/** Whoever looks once waits for what is about to happen, not for a unit's grace. */
+const SOON_MS = 2_000
+
+const NO_QUEUE: WorkQueueStatus = { ready: 0, delayed: 0, running: 0, failing: 0 }
+
+/** The grids of a cluster: what is seen of them, and the work that this makes while we lead. */
+export class GridsController {
+  readonly tables: Tables
+  readonly #options: GridsControllerOptions
+  readonly #seams: GridsControllerSeams
+  #queue: WorkQueue | undefined
+  #reconciler: Reconciler | undefined
+
+  constructor(options: GridsControllerOptions, seams: GridsControllerSeams) {
+    this.#options = options
+    this.#seams = seams
+    const { client, log } = seams
+    const { childNewsMs = 500 } = options
+    this.tables = new Tables({
+      ...{ client, log },
+      onGrid: key => this.#queue?.add(key),
+      onChild: key => this.#queue?.addAfter(key, childNewsMs),
+    })
+  }
+
+  get queue(): WorkQueueStatus {
+    return this.#queue?.status ?? NO_QUEUE
+  }
+
+  get states(): readonly GridState[] {
+    return this.#reconciler?.states ?? []
+  }
+
+  /** Bring all grids to what they want until the signal aborts. */
+  async lead(signal: AbortSignal): Promise<void> {
+    const { clock, random, log } = this.#seams
+    const reconciler = this.#begin()
+    const queue = new WorkQueue((key, inner) => reconciler.reconcile(key, inner), {
+      ...{ clock, random },
+      onFailure: (grid, reason, failures, nextMs) =>
+        log[failures === 1 ? 'warn' : 'debug']('grid failed', {
+          ...{ grid, reason, failures, nextMs: Math.round(nextMs) },
+        }),
+    })
+    this.#queue = queue
+    for (const { key } of this.tables.grids()) queue.add(key)
+    await aborted(signal)
+    this.#queue = undefined
+    await queue.stop()
+  }
+
+  /**
+   * Look at each grid until nothing more is to be done at once.
+   * @returns the keys of grids that failed, or are invalid, or have units that did
+   */
+  async once(signal: AbortSignal): Promise<readonly string[]> {
+    const reconciler = this.#begin()
+    const failed: string[] = []
+    for (const { key } of this.tables.grids()) {
+      const isDone = await this.#settle(reconciler, key, signal)
+      const { isInvalid = false, failed: units = 0 } = reconciler.stateOf(key) ?? {}
+      if (!isDone || isInvalid || units > 0) failed.push(key)
+      if (signal.aborted) break
+    }
+    return failed
+  }
+
+  async #settle(reconciler: Reconciler, key: string, signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted) {
+      const result = await reconciler.reconcile(key, signal)
+      if (result.kind === 'failed') {
+        this.#seams.log.warn('grid failed', { grid: key, reason: result.reason })
+        return false
+      }
+      if (result.againMs === undefined || result.againMs > SOON_MS) return true
+      await sleep(this.#seams.clock, result.againMs, signal)
+    }
+    return false
+  }
+
+  #begin(): Reconciler {
+    const lanes = new Lanes(this.#seams.clock, this.#options.writesAtOnce)
+    return (this.#reconciler = new Reconciler(this.#options, {
+      ...this.#seams,
+      ...{ tables: this.tables, lanes },
+    }))
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import * as v from 'valibot'
+import { InvalidInputError } from '../../core/errors.js'
+import { id64 } from '../../core/ids.js'
+import { isMap } from '../../core/json.js'
+import { parseWith } from '../../core/parse.js'
+import { parseMetadata } from '../../kube/client/resource.js'
+import { GRID_API, gridText, type Grid, type GridKind, type Json } from '../model/grid.js'
+import { parseGrid } from '../model/parse.js'
+
+/** A grid of the API, whether it can be understood or not. */
+export interface GridRecord {
+  /** `DeploymentGrid default/web`. */
+  readonly key: string
+  readonly kind: GridKind
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly generation: number
+  readonly isDeleting: boolean
+  /** Another one when anything but the status is another. */
+  readonly revision: string
+  readonly status: Json
+  readonly reading:
+    { readonly ok: true; readonly grid: Grid } | { readonly ok: false; readonly trouble: string }
+}
+
+const withStatus = v.object({ status: v.nullish(v.looseObject({}), {}) })
+
+const read = (raw: unknown): GridRecord['reading'] => {
+  try {
+    return { ok: true, grid: parseGrid(raw) }
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error
+    return { ok: false, trouble: error.message }
+  }
+}
+
+/** Reads grids of one kind; items of lists do not say what they are. @throws InvalidInputError for what is no object. */
+export const makeGridReader =
+  (kind: GridKind) =>
+  (raw: unknown): GridRecord => {
+    const { uid, generation, isBeingDeleted, labels, annotations, namespace, name } =
+      parseMetadata(raw)
+    const { status } = parseWith(withStatus, kind, raw)
+    const texts = id64(JSON.stringify([labels, annotations])).toString(16)
+    return {
+      ...{ kind, namespace, name, uid, generation, status },
+      key: gridText({ kind, namespace, name }),
+      isDeleting: isBeingDeleted,
+      revision: `${uid}/${generation}/${texts}/${isBeingDeleted ? 'deleting' : ''}`,
+      reading: read(isMap(raw) ? { ...raw, apiVersion: GRID_API, kind } : raw),
+    }
+  }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+  bit,
+  countsBy,
+  metricFactory,
+  metricsText,
+  processMetrics,
+  type Metric,
+  type Sample,
+} from '../../net/metrics-text.js'
+import { SECONDS_BUCKETS } from './counters.js'
+import type { GridsStatusView } from './status-view.js'
+
+const factory = metricFactory('edge_health_grids_')
+const { gauge, counter } = factory
+
+/** `apply done` is what it was, and what became of it. */
+const writeSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
+  Object.entries(counts).map(([words, count]) => {
+    const [kind = '', result = ''] = words.split(' ')
+    return [count, { kind, result }]
+  })
+
+const secondsMetrics = ({ sum, count, buckets }: GridsStatusView['seconds']): readonly Metric[] => [
+  counter('reconcile_seconds', 'Seconds that looks at grids took', [sum]),
+  counter(
+    'reconciles_within',
+    'Looks at grids that took at most so many seconds',
+    ...SECONDS_BUCKETS.map((le, at): Sample => [buckets[at]!, { seconds: String(le) }]),
+    [count, { seconds: '+Inf' }],
+  ),
+]
+
+const metricsOf = (view: GridsStatusView): readonly Metric[] => {
+  const { leader, queue, grids, counts, tables, events } = view
+  const perTable = (read: (name: string) => number): readonly Sample[] =>
+    Object.keys(tables).map(resource => [read(resource), { resource }])
+  return [
+    gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
+    gauge('leading', '1 while this process leads', [bit(leader.isLeading)]),
+    gauge('grids', 'Grids that are known', [grids.known]),
+    gauge('held', 'Grids of which nothing is deleted until somebody confirms it', [grids.held]),
+    gauge('invalid', 'Grids that cannot be understood', [grids.invalid]),
+    gauge('failed_units', 'Units and Services that are not as wanted', [grids.failedUnits]),
+    gauge('queue_depth', 'Grids in the queue', ...countsBy('state', { ...queue })),
+    counter('writes', 'Writes of children', ...writeSamples(counts.writes)),
+    counter('drift', 'Applies, by why they were needed', ...countsBy('cause', counts.drift)),
+    counter('status_writes', 'Writes of status', ...countsBy('result', counts.statuses)),
+    counter('reconciles', 'Looks at grids', ...countsBy('result', counts.reconciles)),
+    ...secondsMetrics(view.seconds),
+    gauge('objects', 'Objects that are held', ...perTable(name => tables[name]!.objects)),
+    gauge(
+      'stale',
+      '1 while the watch of a resource does not run',
+      ...perTable(name => bit(tables[name]!.state !== 'watching')),
+    ),
+    counter('lists', 'Full lists', ...perTable(name => tables[name]!.lists)),
+    counter('events_sent', 'Events that were sent', [events.sent]),
+    counter('events_dropped', 'Events that were never sent', [events.dropped]),
+    gauge('uptime_seconds', 'Since the start', [view.uptimeSeconds]),
+    ...processMetrics(factory),
+  ]
+}
+
+/** `/metrics`: everything from one view. */
+export const gridsMetrics = (view: GridsStatusView): string => metricsText(metricsOf(view))

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Grid } from '../model/grid.js'
+import type { Drift } from '../model/drift.js'
+import { driftOf } from '../model/drift.js'
+import type { Readings } from '../model/decide.js'
+import type { LiveChild } from '../model/live.js'
+import type { Naming } from '../model/name.js'
+import { nameChildren, planGrid, type GridPlan } from '../model/plan.js'
+import type { Child } from '../model/render.js'
+import { rolloutOf } from '../model/rollout.js'
+import { takeoverPatch } from '../model/takeover.js'
+import type { GridRecord } from './grid-record.js'
+import { PackedChild } from './packed-child.js'
+import type { Tables } from './tables.js'
+
+interface Kept {
+  readonly revision: string
+  readonly units: readonly string[]
+  readonly names: string
+  readonly plan: GridPlan
+}
+
+interface Read {
+  readonly body: string
+  readonly drift: Drift | undefined
+}
+
+const textOf = (namings: readonly Naming[]): string =>
+  namings.map(naming => (naming.ok ? naming.name : `!${naming.trouble}`)).join('\n')
+
+/**
+ * What grids want, and how far their children are from it, each thought out once: a thousand children that report to be
+ * ready are not rendered and compared a thousand times.
+ */
+export class Planner {
+  readonly #tables: Tables
+  readonly #kept = new Map<string, Kept>()
+  readonly #read = new WeakMap<Child, Read>()
+
+  constructor(tables: Tables) {
+    this.#tables = tables
+  }
+
+  /** The same plan as before while nothing that it depends on changed. */
+  planOf({ key, revision }: GridRecord, grid: Grid): GridPlan {
+    const units = this.#tables.unitsOf(grid.source)
+    const rivals = this.#tables.rivalsOf(grid)
+    const placed = { grid, units }
+    const held = this.#tables.heldBy([grid, ...rivals.map(rival => rival.grid)])
+    const namings = nameChildren(placed, rivals, held)
+    const names = textOf(namings)
+    const kept = this.#kept.get(key)
+    if (kept?.revision === revision && kept.units === units && kept.names === names)
+      return kept.plan
+    const plan = planGrid(placed, namings)
+    this.#kept.set(key, { revision, units, names, plan })
+    return plan
+  }
+
+  forget(key: string): void {
+    this.#kept.delete(key)
+  }
+
+  readonly readings: Readings = {
+    drift: (child, live) => this.#drift(child, live),
+    rollout: live => (live instanceof PackedChild ? live.rollout : undefined) ?? rolloutOf(live),
+    takeover: live => (live instanceof PackedChild ? live.takeover : takeoverPatch(live)),
+  }
+
+  #drift(child: Child, live: LiveChild): Drift | undefined {
+    if (!(live instanceof PackedChild)) return driftOf(child.object, live)
+    const known = this.#read.get(child)
+    if (known?.body === live.body) return known.drift
+    const drift = driftOf(child.object, live)
+    this.#read.set(child, { body: live.body, drift })
+    return drift
+  }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { RequestListener } from 'node:http'
+import { hostname } from 'node:os'
+import type { Clock } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import { isLoopback } from '../../core/loopback.js'
+import type { Random } from '../../core/random.js'
+import { EventRecorder } from '../../controller/event-recorder.js'
+import { LeaderElection } from '../../controller/leader-election.js'
+import { runController } from '../../controller/program.js'
+import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
+import { makeResourceClient } from '../../kube/client/http-resource-client.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { listen, type Listener, type ListenLimits } from '../../net/listen.js'
+import { byAddress } from '../../net/sources.js'
+import { MANAGER } from '../model/words.js'
+import type { GridsOptions } from '../options/grids-options.js'
+import { GridsController } from './controller.js'
+import { Counters } from './counters.js'
+import { gridsRoutes } from './routes.js'
+import type { GridsStatusView } from './status-view.js'
+
+/** What the process gives the controller. */
+export interface GridsProgramSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly version: string
+  /** For credentials: the Pod's service account and exec plugins are found through it. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** The controller of grids as a program. */
+export interface GridsProgram {
+  /** Resolves when it runs. @throws ListenError, CredentialsError */
+  start(): Promise<void>
+  /** May be called while starting, and twice. */
+  stop(): Promise<void>
+  /**
+   * Instead of `start`: wait for the Lease, bring every grid to what it wants, and end.
+   * @returns the keys of grids that failed; undefined when the signal aborted before all were looked at
+   */
+  once(signal: AbortSignal): Promise<readonly string[] | undefined>
+}
+
+/** For the kubelet and whoever scrapes; nobody sends bodies. */
+const STATUS_LIMITS: ListenLimits = {
+  total: 32,
+  strangers: 32,
+  perStranger: 8,
+  perMember: 8,
+  keepAliveForStrangers: true,
+  headerBytes: 16 << 10,
+  headerMs: 10_000,
+  bodyMs: 30_000,
+  bodyRule: 'whole',
+  idleMs: 120_000,
+  closeMs: 1_000,
+}
+
+const STOP_MS = 4_000
+
+class Program implements GridsProgram {
+  readonly #options: GridsOptions
+  readonly #seams: GridsProgramSeams
+  readonly #credentials: Credentials
+  readonly #client: ResourceClient
+  readonly #election: LeaderElection
+  readonly #events: EventRecorder
+  readonly #controller: GridsController
+  readonly #counters = new Counters()
+  readonly #stopper = new AbortController()
+  readonly #startedAt: number
+  #listener: Listener | undefined
+  #starting: Promise<void> | undefined
+  #running: Promise<void> | undefined
+
+  constructor(options: GridsOptions, seams: GridsProgramSeams) {
+    const { clock, random, log, environment } = seams
+    const { kubeconfig, masterUrl } = options
+    this.#options = options
+    this.#seams = seams
+    this.#startedAt = clock.now()
+    this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
+    const world = { clock, random, log }
+    this.#client = makeResourceClient(
+      { ...world, credentials: this.#credentials },
+      { fieldManager: MANAGER },
+    )
+    const client = this.#client
+    const identity = options.identity ?? hostname()
+    const { leaseNamespace: namespace, leaseName: name } = options
+    this.#election = new LeaderElection({ ...world, client }, { namespace, name, identity })
+    const guard = (): string | undefined =>
+      this.#election.mayWrite() ? undefined : 'this process does not lead any more'
+    this.#events = new EventRecorder(
+      { ...world, client },
+      { reportingController: 'edge-health/grids', reportingInstance: identity, guard },
+    )
+    this.#controller = new GridsController(
+      { graceMs: options.unitGraceMs, writesAtOnce: options.writesAtOnce },
+      { ...world, client, events: this.#events, counters: this.#counters, guard },
+    )
+  }
+
+  start(): Promise<void> {
+    return (this.#starting ??= this.#start())
+  }
+
+  async stop(): Promise<void> {
+    this.#stopper.abort(new Error('stopped'))
+    await this.#starting?.catch(() => undefined)
+    await Promise.all([this.#running, this.#listener?.close()])
+    await this.#client.close()
+  }
+
+  async once(signal: AbortSignal): Promise<readonly string[] | undefined> {
+    await this.#credentials.check()
+    let failed: readonly string[] | undefined
+    await this.#run(signal, async term => {
+      failed = await this.#controller.once(term)
+      // Without the Lease not all of them were looked at.
+      if (term.aborted) failed = undefined
+    })
+    return failed
+  }
+
+  async #start(): Promise<void> {
+    const { clock, random, log } = this.#seams
+    const { signal } = this.#stopper
+    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    await this.#credentials.check()
+    const { host, port } = this.#options.statusAddress
+    const handle = gridsRoutes(() => this.#view(), log)
+    this.#listener = await listen(
+      {
+        ...{ address: host, port, handle, limits: STATUS_LIMITS },
+        ...(isLoopback(host) ? { forbidden: forbidHost } : {}),
+        sources: byAddress(() => false),
+      },
+      { clock, random, log, signal },
+    )
+    if (signal.aborted) return
+    this.#running = this.#run(signal, term => this.#controller.lead(term)).catch((error: unknown) =>
+      log.error('bug: the controller ended', { error: reasonOf(error) }),
+    )
+  }
+
+  #run(signal: AbortSignal, lead: (term: AbortSignal) => Promise<void>): Promise<void> {
+    const { clock, log } = this.#seams
+    return runController(
+      {
+        informers: this.#controller.tables.informers,
+        ...{ election: this.#election, events: this.#events, lead },
+        close: () => this.#client.close(),
+      },
+      { clock, log },
+      signal,
+      { stopMs: STOP_MS },
+    )
+  }
+
+  #view(): GridsStatusView {
+    const { version, clock } = this.#seams
+    const { tables, queue, states } = this.#controller
+    const { writes, drift, statuses, reconciles, seconds, reconciled, buckets } = this.#counters
+    return {
+      version,
+      uptimeSeconds: Math.round((clock.now() - this.#startedAt) / 1_000),
+      leader: this.#election.status,
+      tables: Object.fromEntries(
+        Object.entries(tables.informers).map(([name, { status }]) => [name, status]),
+      ),
+      queue,
+      grids: {
+        known: tables.grids().length,
+        held: states.filter(({ isHeld }) => isHeld).length,
+        invalid: states.filter(({ isInvalid }) => isInvalid).length,
+        failedUnits: states.reduce((sum, { failed }) => sum + failed, 0),
+      },
+      counts: {
+        ...{ writes: writes.all, drift: drift.all },
+        ...{ statuses: statuses.all, reconciles: reconciles.all },
+      },
+      seconds: { sum: seconds, count: reconciled, buckets: [...buckets] },
+      events: this.#events.status,
+    }
+  }
+}
+
+/** For a page whose name was rebound to this machine. */
+const forbidHost: RequestListener = (_request, response) =>
+  void response.writeHead(403, { 'Content-Type': 'text/plain' }).end('forbidden host\n')
+
+/** Against the real API, on the real network. Nothing runs before `start` or `once`. */
+export const makeProgram = (options: GridsOptions, seams: GridsProgramSeams): GridsProgram =>
+  new Program(options, seams)

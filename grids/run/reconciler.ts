@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import type { EventRecorder } from '../../controller/event-recorder.js'
+import type { WorkResult } from '../../controller/work-queue.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import type { WriteGuard } from '../../kube/client/write.js'
+import { decideGrid, type Decision, type Operation } from '../model/decide.js'
+import type { ChildKind, Grid } from '../model/grid.js'
+import { nameKey } from '../model/name.js'
+import type { GridPlan } from '../model/plan.js'
+import type { Rollout } from '../model/rollout.js'
+import { invalidStatus, nextStatus, type ChildState, type UnitFailure } from '../model/status.js'
+import { Batch } from './batch.js'
+import type { Counters } from './counters.js'
+import { Executor } from './executor.js'
+import { GridMemory } from './grid-memory.js'
+import type { GridRecord } from './grid-record.js'
+import type { Lanes } from './lanes.js'
+import { Planner } from './planner.js'
+import { StatusWriter, type Told } from './status-writer.js'
+import type { Tables } from './tables.js'
+import { Teller } from './teller.js'
+
+export interface ReconcilerSeams {
+  readonly client: Pick<ResourceClient, 'apply' | 'patch' | 'delete'>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly tables: Tables
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly lanes: Lanes
+  readonly counters: Counters
+  /** Why nothing may be written any more, in words; undefined while it may. */
+  readonly guard: WriteGuard
+}
+
+export interface ReconcilerOptions {
+  /** How long a unit must be gone before its children go. */
+  readonly graceMs: number
+}
+
+/** Until the watch has brought what we wrote. */
+const SEEN_MS = 100
+/** So many writes take long enough for people to want to know that they are under way. */
+const MANY = 32
+
+/** How a grid stood when it was last looked at; for metrics. */
+export interface GridState {
+  readonly isHeld: boolean
+  readonly isInvalid: boolean
+  readonly failed: number
+}
+
+/** One look at a grid, and what is needed to write what it decides. */
+interface Pass {
+  readonly record: GridRecord
+  readonly memory: GridMemory
+  readonly guard: WriteGuard
+  readonly signal: AbortSignal
+}
+
+/** Brings what there is of a grid to what it wants, and says how it stands. */
+export class Reconciler {
+  readonly #seams: ReconcilerSeams
+  readonly #options: ReconcilerOptions
+  readonly #planner: Planner
+  readonly #executor: Executor
+  readonly #status: StatusWriter
+  readonly #teller: Teller
+  readonly #memories = new Map<string, GridMemory>()
+  readonly #states = new Map<string, GridState>()
+
+  constructor(options: ReconcilerOptions, seams: ReconcilerSeams) {
+    this.#options = options
+    this.#seams = seams
+    this.#planner = new Planner(seams.tables)
+    this.#executor = new Executor(seams)
+    this.#status = new StatusWriter(seams)
+    this.#teller = new Teller(seams.events)
+  }
+
+  get states(): readonly GridState[] {
+    return [...this.#states.values()]
+  }
+
+  stateOf(key: string): GridState | undefined {
+    return this.#states.get(key)
+  }
+
+  /** One look at a grid. */
+  async reconcile(key: string, signal: AbortSignal): Promise<WorkResult> {
+    const { clock, counters } = this.#seams
+    const startedAt = clock.now()
+    const result = await this.#look(key, signal)
+    counters.took(clock.now() - startedAt)
+    counters.reconciles.add(result.kind)
+    return result
+  }
+
+  async #look(key: string, signal: AbortSignal): Promise<WorkResult> {
+    const { tables } = this.#seams
+    const record = tables.grid(key)
+    if (record === undefined) {
+      this.#forget(key)
+      return { kind: 'done' }
+    }
+    // Its children go with it.
+    if (record.isDeleting) return { kind: 'done' }
+    const memory = this.#memoryOf(record)
+    const pass = { record, memory, signal, guard: this.#guardOf(record) }
+    const { reading } = record
+    if (!reading.ok) return this.#invalid(pass, reading.trouble)
+    if (!memory.isSettled((kind, version) => tables.hasReached(kind, version)))
+      return { kind: 'done', againMs: SEEN_MS }
+    return this.#valid(pass, reading.grid)
+  }
+
+  async #valid(pass: Pass, grid: Grid): Promise<WorkResult> {
+    const { tables, clock } = this.#seams
+    const { record, memory } = pass
+    const plan = this.#planner.planOf(record, grid)
+    const promised = tables.want(record, plan)
+    const decision = decideGrid({
+      ...{ plan, lives: tables.livesFor(plan), now: clock.wall() },
+      ...{ graceMs: this.#options.graceMs, readings: this.#planner.readings },
+    })
+    const { operations, failures } = this.#withheld(pass, decision, promised)
+    const stands = { plan, decision, states: decision.states, failures }
+    if (operations.length > MANY) await this.#tell(pass, stands)
+    const batch = new Batch(pass, {
+      executor: this.#executor,
+      counters: this.#seams.counters,
+      unitsNow: () => tables.unitsOf(grid.source),
+    })
+    await batch.run(operations)
+    this.#teller.done(record, batch.done)
+    const after = {
+      ...stands,
+      states: statesAfter(decision.states, batch.done),
+      failures: [...failures, ...batch.failures],
+    }
+    const isHeld = decision.hold !== undefined
+    this.#states.set(record.key, { isHeld, isInvalid: false, failed: after.failures.length })
+    this.#teller.failures(record, memory, after.failures)
+    this.#teller.held(record, memory, decision.hold)
+    const told = await this.#tell(pass, after)
+    return this.#resultOf(pass, after, batch, told)
+  }
+
+  /** What need not be tried: names that are promised to others, and what the apiserver refused a moment ago. */
+  #withheld(
+    { memory, record }: Pass,
+    { operations, failures }: Decision,
+    promised: ReadonlySet<string>,
+  ): { readonly operations: readonly Operation[]; readonly failures: readonly UnitFailure[] } {
+    const more: UnitFailure[] = []
+    const left = operations.filter(operation => {
+      if (operation.kind !== 'apply') return true
+      const { child } = operation
+      const { kind, name, unit } = child
+      const isPromised = promised.has(nameKey(kind, record.namespace, name))
+      const failure = isPromised
+        ? { unit, reason: 'NameTaken', message: `${kind} ${name} is another grid's child` }
+        : memory.refusalOf(child)
+      if (failure !== undefined) more.push(failure)
+      return failure === undefined
+    })
+    return { operations: left, failures: [...failures, ...more] }
+  }
+
+  async #invalid(pass: Pass, trouble: string): Promise<WorkResult> {
+    const { record, memory, guard, signal } = pass
+    const { generation } = record
+    this.#states.set(record.key, { isHeld: false, isInvalid: true, failed: 0 })
+    const failure = { unit: undefined, reason: 'Invalid', message: trouble }
+    this.#teller.failures(record, memory, [failure])
+    const told = await this.#status.tell(
+      record,
+      memory,
+      (previous, at) => invalidStatus({ generation, message: trouble }, previous, at),
+      { guard, signal },
+    )
+    return resultOfTold(told)
+  }
+
+  #tell({ record, memory, guard, signal }: Pass, stands: Stands): Promise<Told> {
+    const { plan, decision, states, failures } = stands
+    const { grid, units } = plan
+    const question = { grid, units, children: states, failures, hold: decision.hold }
+    return this.#status.tell(record, memory, (previous, at) => nextStatus(question, previous, at), {
+      guard,
+      signal,
+    })
+  }
+
+  #resultOf({ memory }: Pass, { plan, decision }: Stands, batch: Batch, told: Told): WorkResult {
+    const { tables, clock } = this.#seams
+    const { unavailable } = batch
+    if (unavailable !== undefined)
+      return {
+        kind: 'failed',
+        reason: unavailable.message,
+        retryAfterMs: unavailable.retryAfterMs,
+      }
+    const ofStatus = resultOfTold(told)
+    if (ofStatus.kind === 'failed') return ofStatus
+    const isSettled = memory.isSettled((kind, version) => tables.hasReached(kind, version))
+    const waits = [
+      ofStatus.againMs,
+      memory.retryMs(plan.children),
+      decision.nextAt === undefined ? undefined : Math.max(0, decision.nextAt - clock.wall()),
+      isSettled && batch.stale === 0 && batch.done.length === 0 ? undefined : SEEN_MS,
+      batch.stale > 0 ? 1_000 : undefined,
+    ].filter(ms => ms !== undefined)
+    return { kind: 'done', ...(waits.length === 0 ? {} : { againMs: Math.min(...waits) }) }
+  }
+
+  #memoryOf({ key, uid }: GridRecord): GridMemory {
+    const known = this.#memories.get(key)
+    if (known?.uid === uid) return known
+    const memory = new GridMemory(this.#seams.clock, uid)
+    this.#memories.set(key, memory)
+    return memory
+  }
+
+  #forget(key: string): void {
+    this.#memories.delete(key)
+    this.#states.delete(key)
+    this.#planner.forget(key)
+  }
+
+  #guardOf({ key, revision }: GridRecord): WriteGuard {
+    const { guard, tables } = this.#seams
+    return () =>
+      guard() ??
+      (tables.grid(key)?.revision === revision ? undefined : 'the grid is another one by now')
+  }
+}
+
+/** How a grid stands, to be told. */
+interface Stands {
+  readonly plan: GridPlan
+  readonly decision: Decision
+  readonly states: readonly ChildState[]
+  readonly failures: readonly UnitFailure[]
+}
+
+/** What its controller says of a child that it has not seen. */
+const unseen = (kind: ChildKind): Rollout => ({
+  ...{ isUpdated: false, isReady: false },
+  state: kind === 'Deployment' ? { replicas: 0, readyReplicas: 0 } : {},
+})
+
+/** With what was applied since. */
+const statesAfter = (
+  states: readonly ChildState[],
+  done: readonly Operation[],
+): readonly ChildState[] => {
+  const byName = new Map(states.map(state => [state.name, state]))
+  for (const operation of done) {
+    if (operation.kind !== 'apply') continue
+    const { kind, name, unit } = operation.child
+    if (kind === 'Service' && unit !== undefined) continue
+    const before = byName.get(name)?.rollout ?? unseen(kind)
+    const rollout = kind === 'Service' ? undefined : { ...before, isUpdated: false }
+    byName.set(name, { unit, name, isApplied: true, rollout })
+  }
+  return [...byName.values()]
+}
+
+const resultOfTold = (told: Told): WorkResult => {
+  switch (told.kind) {
+    case 'told':
+      return { kind: 'done' }
+    case 'wait':
+      return { kind: 'done', againMs: told.ms }
+    case 'failed':
+      return { kind: 'failed', reason: told.reason, retryAfterMs: told.retryAfterMs }
+  }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { KubeStatusError, reasonOf, WithheldError } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { statusOf } from '../../kube/client/resource.js'
+import type { WriteGuard } from '../../kube/client/write.js'
+import type { Json } from '../model/grid.js'
+import { MANAGER } from '../model/words.js'
+import type { Counters } from './counters.js'
+import type { GridMemory } from './grid-memory.js'
+import type { GridRecord } from './grid-record.js'
+import { GRID_RESOURCES, writtenType } from './resources.js'
+import type { Tables } from './tables.js'
+
+export interface StatusWriterSeams {
+  readonly client: Pick<ResourceClient, 'patch'>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly tables: Tables
+  readonly counters: Counters
+}
+
+/** At most one status of a grid in this time. */
+const EACH_MS = 1_000
+
+/** What became of a status. */
+export type Told =
+  | { readonly kind: 'told' }
+  /** It is too soon after the one before. */
+  | { readonly kind: 'wait'; readonly ms: number }
+  | {
+      readonly kind: 'failed'
+      readonly reason: string
+      readonly retryAfterMs: number | undefined
+    }
+
+/** Writes how grids stand: once a second and grid at most, and only what is news. */
+export class StatusWriter {
+  readonly #seams: StatusWriterSeams
+
+  constructor(seams: StatusWriterSeams) {
+    this.#seams = seams
+  }
+
+  /** @param next the status that follows one, at a time; undefined when it is the same */
+  async tell(
+    record: GridRecord,
+    memory: GridMemory,
+    next: (previous: Json, at: string) => Json | undefined,
+    { guard, signal }: { readonly guard: WriteGuard; readonly signal: AbortSignal },
+  ): Promise<Told> {
+    const { clock, counters, tables } = this.#seams
+    const at = `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
+    const status = next(this.#previous(record, memory), at)
+    if (status === undefined) return { kind: 'told' }
+    const waitMs = (memory.told?.at ?? -Infinity) + EACH_MS - clock.now()
+    if (waitMs > 0) return { kind: 'wait', ms: waitMs }
+    const patch = {
+      type: 'json',
+      operations: [
+        { op: 'test', path: '/metadata/uid', value: record.uid },
+        { op: 'add', path: '/status', value: status },
+      ],
+    } as const
+    const { namespace, name, kind } = record
+    try {
+      const write = { patch, guard, fieldManager: MANAGER }
+      const type = statusOf(writtenType(GRID_RESOURCES[kind]))
+      const answer = await this.#seams.client.patch(type, { namespace, name }, write, signal)
+      memory.told = { status, version: answer.resourceVersion, at: clock.now() }
+      counters.statuses.add('done')
+      return { kind: 'told' }
+    } catch (error) {
+      if (signal.aborted || error instanceof WithheldError) return { kind: 'told' }
+      if (tables.grid(record.key)?.uid !== record.uid) return { kind: 'told' }
+      counters.statuses.add('failed')
+      const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
+      return { kind: 'failed', reason: `status: ${reasonOf(error)}`, retryAfterMs }
+    }
+  }
+
+  /** What is there, or what we wrote while that cannot be seen. */
+  #previous({ key, kind, status }: GridRecord, { told }: GridMemory): Json {
+    const { tables } = this.#seams
+    if (told !== undefined && !tables.hasReachedGrid(kind, told.version)) return told.status
+    return tables.grid(key)?.status ?? status
+  }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Logger } from '../../core/log.js'
+import { sameJson } from '../../core/json.js'
+import { Informer } from '../../controller/informer.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { parseMetadata } from '../../kube/client/resource.js'
+import type { ChildKind, Grid, GridKind, UnitSource } from '../model/grid.js'
+import type { LiveChild } from '../model/live.js'
+import { nameKey, type NameHolder } from '../model/name.js'
+import { areRivals, type GridPlan, type Placed } from '../model/plan.js'
+import { SERVICE_SUFFIX } from '../model/render.js'
+import { unitsOfNode } from '../model/units.js'
+import { UNIT_LABEL } from '../model/words.js'
+import { makeGridReader, type GridRecord } from './grid-record.js'
+import { makePacker, type PackedChild } from './packed-child.js'
+import { CHILD_RESOURCES, childKinds, GRID_RESOURCES, gridKinds, NODES } from './resources.js'
+
+/** A Node, as far as units depend on it. */
+interface NodeView {
+  readonly labels: Readonly<Record<string, string>>
+}
+
+export interface TablesSeams {
+  readonly client: Pick<ResourceClient, 'watch'>
+  readonly log: Logger
+  /** A grid is to be looked at: what it says or the units of its nodes changed. */
+  readonly onGrid: (key: string) => void
+  /** A child of a grid, or what has the name of one, changed. */
+  readonly onChild: (key: string) => void
+}
+
+type Children = Readonly<Record<ChildKind, Informer<PackedChild>>>
+
+const sourceKey = (source: UnitSource): string =>
+  source.by === 'label-value' ? `=${source.key}` : `:${source.names?.join(' ') ?? '*'}`
+
+/** How many nodes are in each unit of a source. */
+class UnitCount {
+  readonly #source: UnitSource
+  readonly #nodes = new Map<string, number>()
+  #units: readonly string[] | undefined
+
+  constructor(source: UnitSource, nodes: readonly NodeView[]) {
+    this.#source = source
+    for (const node of nodes) this.change(undefined, node)
+  }
+
+  /** Sorted; another list only when they are others. */
+  get units(): readonly string[] {
+    return (this.#units ??= [...this.#nodes.keys()].sort())
+  }
+
+  /** @returns whether a unit came or went */
+  change(before: NodeView | undefined, after: NodeView | undefined): boolean {
+    const gone = this.#add(before, -1)
+    const came = this.#add(after, 1)
+    const isOther = [...gone].some(unit => !came.delete(unit)) || came.size > 0
+    if (isOther) this.#units = undefined
+    return isOther
+  }
+
+  /** @returns units that this makes or ends */
+  #add(node: NodeView | undefined, by: 1 | -1): Set<string> {
+    const changed = new Set<string>()
+    for (const unit of node === undefined ? [] : unitsOfNode(this.#source, node.labels)) {
+      const count = (this.#nodes.get(unit) ?? 0) + by
+      if (count === 0) this.#nodes.delete(unit)
+      else this.#nodes.set(unit, count)
+      if (count === 0 || (by === 1 && count === 1)) changed.add(unit)
+    }
+    return changed
+  }
+}
+
+/** Which kinds of children a grid may have. */
+const kindsOf = (grid: Pick<Grid, 'kind'>): readonly ChildKind[] => {
+  switch (grid.kind) {
+    case 'ServiceGrid':
+      return ['Service']
+    case 'DeploymentGrid':
+      return ['Deployment']
+    case 'StatefulSetGrid':
+      return ['StatefulSet', 'Service']
+  }
+}
+
+/** What the cluster holds, as far as grids depend on it: Nodes, grids, and all objects that are or could be children. */
+export class Tables {
+  readonly #seams: TablesSeams
+  readonly #nodes: Informer<NodeView>
+  readonly #grids: ReadonlyMap<GridKind, Informer<GridRecord>>
+  readonly #children: Children
+  readonly #byUid = new Map<string, GridRecord>()
+  readonly #units = new Map<string, UnitCount>()
+  /** Which grid's child is to have a name, by `nameKey`, and the names of each grid. */
+  readonly #wanted = new Map<string, GridRecord>()
+  readonly #names = new Map<string, readonly string[]>()
+
+  constructor(seams: TablesSeams) {
+    this.#seams = seams
+    const { client, log } = seams
+    this.#nodes = new Informer<NodeView>({
+      ...{ client, log, resource: NODES, form: 'metadata' },
+      project: raw => ({ labels: parseMetadata(raw).labels }),
+      onChange: (_key, before, after) => this.#nodeChanged(before, after),
+    })
+    this.#grids = new Map(
+      gridKinds.map(kind => [
+        kind,
+        new Informer<GridRecord>({
+          ...{ client, log, resource: GRID_RESOURCES[kind], form: 'full' },
+          project: makeGridReader(kind),
+          onChange: (_key, before, after) => this.#gridChanged(before, after),
+        }),
+      ]),
+    )
+    this.#children = Object.fromEntries(
+      childKinds.map(kind => [kind, this.#childInformer(kind)]),
+    ) as unknown as Children
+  }
+
+  /** By what each is called. */
+  get informers(): Readonly<Record<string, Informer<unknown>>> {
+    return Object.fromEntries([
+      ['nodes', this.#nodes],
+      ...[...this.#grids].map(([kind, informer]) => [GRID_RESOURCES[kind].resource, informer]),
+      ...childKinds.map(kind => [CHILD_RESOURCES[kind].resource, this.#children[kind]]),
+    ]) as Readonly<Record<string, Informer<unknown>>>
+  }
+
+  /** @param key `DeploymentGrid default/web` */
+  grid(key: string): GridRecord | undefined {
+    const [kind = '', name = ''] = key.split(' ')
+    return this.#grids.get(kind as GridKind)?.get(name)
+  }
+
+  grids(): readonly GridRecord[] {
+    return [...this.#grids.values()].flatMap(informer => informer.list())
+  }
+
+  /** The units that nodes form now; the same list as before while they are the same. */
+  unitsOf(source: UnitSource): readonly string[] {
+    const key = sourceKey(source)
+    const count = this.#units.get(key) ?? new UnitCount(source, this.#nodes.list())
+    this.#units.set(key, count)
+    return count.units
+  }
+
+  /** Other grids whose children may want the names of this one's. */
+  rivalsOf(grid: Grid): readonly Placed[] {
+    return this.grids().flatMap(({ uid, isDeleting, reading }) =>
+      reading.ok && !isDeleting && uid !== grid.uid && areRivals(grid, reading.grid)
+        ? [{ grid: reading.grid, units: this.unitsOf(reading.grid.source) }]
+        : [],
+    )
+  }
+
+  /** Names that living children of these grids have, or were promised. */
+  heldBy(grids: readonly Grid[]): ReadonlyMap<string, NameHolder> {
+    const held = new Map<string, NameHolder>()
+    for (const { uid = '' } of grids)
+      for (const kind of childKinds)
+        for (const { namespace, name, labels } of this.#children[kind].byIndex('owner', uid)) {
+          const suffix =
+            labels[UNIT_LABEL] ??
+            (this.#byUid.get(uid)?.kind === 'ServiceGrid' ? SERVICE_SUFFIX : undefined)
+          held.set(nameKey(kind, namespace, name), { gridUid: uid, suffix })
+        }
+    return held
+  }
+
+  /** What there is of a plan's children, and what has their names. */
+  livesFor({ grid, children }: GridPlan): readonly LiveChild[] {
+    const found = new Set<LiveChild>()
+    for (const kind of kindsOf(grid)) {
+      const informer = this.#children[kind]
+      for (const child of informer.byIndex('owner', grid.uid ?? '')) found.add(child)
+    }
+    for (const { kind, name } of children) {
+      const named = this.#children[kind].get(`${grid.namespace}/${name}`)
+      if (named !== undefined) found.add(named)
+    }
+    return [...found]
+  }
+
+  /**
+   * This grid's children are to have these names: news of whatever has them is news of the grid. No two grids get one name,
+   * though the child of neither can be seen yet.
+   * @returns the names that are another living grid's, by `nameKey`
+   */
+  want(record: GridRecord, { children }: GridPlan): ReadonlySet<string> {
+    this.#giveUp(record.key)
+    const keys = children.map(({ kind, name }) => nameKey(kind, record.namespace, name))
+    const isTaken = (key: string): boolean => this.#wanted.has(key)
+    const own = keys.filter(key => !isTaken(key))
+    const taken = new Set(keys.filter(isTaken))
+    for (const key of own) this.#wanted.set(key, record)
+    this.#names.set(record.key, own)
+    return taken
+  }
+
+  /** Whether what a write left behind can be seen. */
+  hasReached(kind: ChildKind, version: string): boolean {
+    return this.#children[kind].hasReached(version)
+  }
+
+  /** Whether a status that was written with this version can be seen. */
+  hasReachedGrid(kind: GridKind, version: string): boolean {
+    return this.#grids.get(kind)!.hasReached(version)
+  }
+
+  #childInformer(kind: ChildKind): Informer<PackedChild> {
+    const { client, log } = this.#seams
+    const resource = CHILD_RESOURCES[kind]
+    const apiVersion =
+      resource.group === '' ? resource.version : `${resource.group}/${resource.version}`
+    return new Informer<PackedChild>({
+      ...{ client, log, resource, form: 'full' },
+      project: makePacker(kind, apiVersion),
+      indices: { owner: ({ controller }) => (controller === undefined ? [] : [controller.uid]) },
+      onChange: (_key, before, after) => this.#childChanged(kind, before, after),
+    })
+  }
+
+  #nodeChanged(before: NodeView | undefined, after: NodeView | undefined): void {
+    if (sameJson(before?.labels, after?.labels)) return
+    const changed = [...this.#units].filter(([, count]) => count.change(before, after))
+    const sources = new Set(changed.map(([key]) => key))
+    if (sources.size === 0) return
+    for (const { key, reading } of this.grids())
+      if (reading.ok && sources.has(sourceKey(reading.grid.source))) this.#seams.onGrid(key)
+  }
+
+  #gridChanged(before: GridRecord | undefined, after: GridRecord | undefined): void {
+    if (before !== undefined && before.uid !== after?.uid) this.#byUid.delete(before.uid)
+    if (after === undefined) this.#giveUp(before!.key)
+    else this.#byUid.set(after.uid, after)
+    if (before?.revision !== after?.revision) this.#seams.onGrid((after ?? before)!.key)
+  }
+
+  #childChanged(
+    kind: ChildKind,
+    before: PackedChild | undefined,
+    after: PackedChild | undefined,
+  ): void {
+    const { namespace, name } = (after ?? before)!
+    const keys = new Set<string>()
+    for (const view of [before, after]) {
+      const owner = this.#byUid.get(view?.controller?.uid ?? '')
+      if (owner !== undefined) keys.add(owner.key)
+    }
+    const wanting = this.#wanted.get(nameKey(kind, namespace, name))
+    if (wanting !== undefined) keys.add(wanting.key)
+    for (const key of keys) this.#seams.onChild(key)
+  }
+
+  #giveUp(grid: string): void {
+    for (const key of this.#names.get(grid) ?? []) this.#wanted.delete(key)
+    this.#names.delete(grid)
+  }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import { groupBy } from '../../core/group-by.js'
+import type { EventRecorder, EventWords } from '../../controller/event-recorder.js'
+import type { Operation } from '../model/decide.js'
+import { GRID_API } from '../model/grid.js'
+import type { Hold } from '../model/guard.js'
+import type { UnitFailure } from '../model/status.js'
+import { CONFIRM_ANNOTATION } from '../model/words.js'
+import type { GridMemory } from './grid-memory.js'
+import type { GridRecord } from './grid-record.js'
+
+const MAX_NAMES = 5
+
+const someOf = (names: readonly string[]): string =>
+  `${names.slice(0, MAX_NAMES).join(', ')}${names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''}`
+
+const nameOf = (operation: Operation): string =>
+  operation.kind === 'apply'
+    ? `${operation.child.kind} ${operation.child.name}`
+    : `${operation.live.kind} ${operation.live.name}`
+
+/** What was done to children, one Event for each kind of thing. */
+const doneWords = (done: readonly Operation[]): readonly EventWords[] => {
+  const words: EventWords[] = []
+  const add = (reason: string, action: string, what: string, of: readonly Operation[]): void => {
+    if (of.length > 0)
+      words.push({ type: 'Normal', reason, action, note: `${what} ${someOf(of.map(nameOf))}` })
+  }
+  const applies = done.filter(operation => operation.kind === 'apply')
+  add(
+    'Created',
+    'Apply',
+    'made',
+    applies.filter(({ target }) => target.kind === 'new'),
+  )
+  add(
+    'TakenOver',
+    'Apply',
+    "took over from SuperEdge's controller",
+    applies.filter(({ takeover }) => takeover !== undefined),
+  )
+  add(
+    'Adopted',
+    'Apply',
+    'adopted',
+    applies.filter(({ target }) => target.kind === 'adopted'),
+  )
+  add(
+    'Updated',
+    'Apply',
+    'updated',
+    applies.filter(({ target, takeover }) => target.kind === 'ours' && takeover === undefined),
+  )
+  const deletes = done.filter(operation => operation.kind === 'delete')
+  add(
+    'UnitRemoved',
+    'Delete',
+    'its unit has no nodes any more: deleted',
+    deletes.filter(({ why }) => why === 'unit-gone'),
+  )
+  add(
+    'ChildReplaced',
+    'Delete',
+    'not wanted any more: deleted',
+    deletes.filter(({ why }) => why === 'replaced'),
+  )
+  return words
+}
+
+/** Tells in Events what was done for grids and what is wrong with them; what goes on as it is, once. */
+export class Teller {
+  readonly #events: Pick<EventRecorder, 'record'>
+
+  constructor(events: Pick<EventRecorder, 'record'>) {
+    this.#events = events
+  }
+
+  done(record: GridRecord, operations: readonly Operation[]): void {
+    for (const words of doneWords(operations)) this.#tell(record, words)
+  }
+
+  /** One Event for each reason; it names the first units, and what is said of the first of them. */
+  failures(record: GridRecord, memory: GridMemory, failures: readonly UnitFailure[]): void {
+    const byReason = groupBy(failures, ({ reason }) => reason)
+    for (const reason of memory.said.keys())
+      if (reason !== 'Held' && !byReason.has(reason)) memory.said.delete(reason)
+    for (const [reason, list] of byReason) {
+      const units = list.flatMap(({ unit }) => unit ?? [])
+      const where =
+        units.length === 0 ? '' : `${units.length === 1 ? 'unit' : 'units'} ${someOf(units)}: `
+      this.#once(record, memory, {
+        ...{ type: 'Warning', reason, action: 'Apply' },
+        note: `${where}${list[0]!.message}`,
+      })
+    }
+  }
+
+  held(record: GridRecord, memory: GridMemory, hold: Hold | undefined): void {
+    if (hold === undefined) {
+      memory.said.delete('Held')
+      return
+    }
+    const { units, total, token } = hold
+    this.#once(record, memory, {
+      ...{ type: 'Warning', reason: 'Held', action: 'Delete' },
+      note: `${units.length} of ${total} units have no node, so nothing is deleted: ${someOf(units)}; to let them go set the annotation ${CONFIRM_ANNOTATION}: "${token}"`,
+    })
+  }
+
+  #once(record: GridRecord, memory: GridMemory, words: EventWords): void {
+    if (memory.said.get(words.reason) === words.note) return
+    memory.said.set(words.reason, words.note)
+    this.#tell(record, words)
+  }
+
+  #tell({ kind, namespace, name, uid }: GridRecord, words: EventWords): void {
+    this.#events.record({ apiVersion: GRID_API, kind, namespace, name, uid }, words)
+  }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row of what SuperEdge's controller was seen to do, on the embedded API; "npm run lab -- grids" has a real one.
+import t from 'tap'
+import { testApi } from '../../../testkit/kube/api-client.js'
+import { gridRows, playGridRow } from '../../../testkit/kube/grid-rows.js'
+import { clientOf, GridStage, installCrds } from '../../../testkit/kube/grid-stage.js'
+
+t.setTimeout(170_000)
+
+t.test('what is done to grids', async t => {
+  const { api, token } = await testApi()
+  const server = { url: api.url, token }
+  const admin = clientOf(server, 'kubectl')
+  t.teardown(async () => {
+    await admin.close()
+    await api.stop()
+  })
+  await installCrds(admin)
+  for (const [index, [section, row]] of gridRows.entries())
+    t.strictSame(
+      await playGridRow(new GridStage(server, `r${index}`), row),
+      [],
+      `${section}: ${row.done}: ${row.ours}`,
+    )
+})
