@@ -53,6 +53,9 @@ const troubles = (view: StatusView): readonly string[] => [
   ...(view.peerListener.trouble === null
     ? []
     : [`peers cannot reach this agent: ${view.peerListener.trouble}`]),
+  ...(view.confinement.state === 'no'
+    ? [`the account of the agents is not confined: ${view.confinement.reason}`]
+    : []),
   ...keyLine(view),
   ...replayLine(view),
   ...(view.brake.isOn

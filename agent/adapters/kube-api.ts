@@ -117,6 +117,10 @@ class ClientApi implements KubeApi {
     return this.#client.patch(statusOf(NODES), { name }, { patch, guard }, signal)
   }
 
+  async tryNodePatch(name: string, patch: KubePatch, signal: AbortSignal): Promise<void> {
+    await this.#client.patch(NODES, { name }, { patch, isDryRun: true }, signal)
+  }
+
   getLease(node: string, signal: AbortSignal): Promise<LeaseView> {
     return this.#client.get(LEASES, { namespace: LEASE_NAMESPACE, name: node }, signal)
   }

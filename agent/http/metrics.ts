@@ -18,6 +18,7 @@ const { gauge, counter } = factory
 const VERDICT = { healthy: 1, undecided: 0, unhealthy: -1 } as const
 const STAGE = { ok: 1, failing: 0, waiting: -1 } as const
 const CLOUD_LINK = { up: 1, cut: 0, unknown: -1 } as const
+const CONFINED = { yes: 1, no: 0, unknown: -1 } as const
 const ZONE_DISRUPTIONS = ['normal', 'partial', 'full']
 
 const zoneMetrics = (status: StatusView): readonly Metric[] => {
@@ -35,6 +36,11 @@ const zoneMetrics = (status: StatusView): readonly Metric[] => {
     gauge('cloud_link_up', '1 reachable, 0 cut, -1 not known yet', [
       CLOUD_LINK[status.cloudLink.state],
     ]),
+    gauge(
+      'confined',
+      "1 the cluster refuses the agents' account what is not their job, 0 not, -1 not known",
+      [CONFINED[status.confinement.state]],
+    ),
     gauge(
       'zone_disruption',
       'How much of the zone looks dead: 1 for the present state, 0 for the others',

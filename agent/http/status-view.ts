@@ -171,6 +171,14 @@ export interface ZoneStatus {
   }
   readonly stages: readonly StageStatus[]
   readonly cloudLink: { readonly state: 'up' | 'cut' | 'unknown'; readonly since: string | null }
+  /** Whether the cluster refuses the agents' account what is not their job. */
+  readonly confinement: {
+    readonly state: 'yes' | 'no' | 'unknown'
+    /** How that is known, or why not, in words. */
+    readonly reason: string
+    /** When it was found out; null before. */
+    readonly at: string | null
+  }
   readonly disruption: 'normal' | 'partial' | 'full'
   readonly brake: {
     readonly isOn: boolean

@@ -66,6 +66,8 @@ export interface KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<NodeView>
+  /** A dry run of `patchNode`: the server checks it and keeps nothing. */
+  tryNodePatch(name: string, patch: KubePatch, signal: AbortSignal): Promise<void>
   /** The node's Lease in kube-node-lease. */
   getLease(node: string, signal: AbortSignal): Promise<LeaseView>
   patchLease(

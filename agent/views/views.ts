@@ -24,7 +24,7 @@ export interface ViewSeams extends Pick<Views, 'subscribe' | 'setVerbosity'> {
   readonly store: ResultStore
   readonly tally: Tally
   readonly keys: Pick<KeyKeeper, 'ring' | 'problem'>
-  readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil'>
+  readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil' | 'confinement'>
   readonly detector: () => Detector | undefined
   /** What the own kubelet last answered, in words; empty when it is well. */
   readonly ownKubelet: () => string
@@ -127,6 +127,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
   const { roster, rule } = seams.store.nodeList.current
   const { state, since } = seams.store.cloudLink.current
   const times = timesOf(seams.clock)
+  const { confinement } = seams.writer
   const [nodeList, vote] = seams.stages()
   const members = roster?.members ?? []
   const address = members.find(({ name }) => name === o.nodeName)?.address ?? ''
@@ -141,6 +142,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     keys: keysOf(parts),
     stages: [nodeList, checkStage(parts), communStage(parts), vote],
     cloudLink: { state, since: times.iso(since) },
+    confinement: { ...confinement, at: times.iso(confinement.at) },
     ...judgedOf(parts, members.length),
     topology: topologyOf(parts),
   }

@@ -14,6 +14,7 @@ import type { ApiBackoff } from '../api-backoff.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
 import { Cleaning } from './cleaning.js'
+import { ConfinementCheck, type Confinement } from './confinement.js'
 import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
 import type { LeaseRenewer } from './lease-renewer.js'
 import { LinkFlaps } from './link-flaps.js'
@@ -56,6 +57,8 @@ export interface Writer extends Pick<LeaseRenewer, 'isOurs'> {
   nextWrite(node: string): NextWrite | undefined
   /** Until when the marks of a node whose link comes and goes stay; −Infinity for no time. */
   heldUntil(node: string): number
+  /** Whether the cluster keeps the agents' account to what agents write. */
+  readonly confinement: Confinement
   /** How often the node's taint was put back, and when it is taken off next, in words. */
   taintBackoff(node: string): string | undefined
   /** This agent was suspended: give up what is under way, and forget whose turn it was. */
@@ -76,6 +79,7 @@ class LevelWriter implements Writer {
   readonly #backoff: RequestBackoff
   readonly #flaps = new LinkFlaps()
   readonly #work: NodeWork
+  readonly #confinement: ConfinementCheck
   #cancelTimer: () => void = () => undefined
 
   constructor(options: AgentOptions, seams: WriterSeams) {
@@ -100,7 +104,12 @@ class LevelWriter implements Writer {
       wall: () => this.#wall(),
       dueAt: (state, name) => this.#dueAt(state, name, { desired: 'left', notBefore: -Infinity }),
     })
+    this.#confinement = new ConfinementCheck(options.nodeName, seams)
     this.#events = makeEventRecorder(options.nodeName, { ...seams, signal, backoff })
+  }
+
+  get confinement(): Confinement {
+    return this.#confinement.current
   }
 
   isOurs(node: string, renewTime: string): boolean {
@@ -132,6 +141,8 @@ class LevelWriter implements Writer {
     if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
     if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
+    const isReached = store.cloudLink.current.state === 'up' && !this.#seams.apiBackoff.isFailing
+    if (isReached && store.nodeList.current.isRegistered) this.#confinement.review()
     const permission = this.#authority.permission
     if (permission.kind === 'denied') {
       // The present truth is written later; what was wanted before does not matter then.
@@ -163,6 +174,7 @@ class LevelWriter implements Writer {
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#cancelTimer()
+    await this.#confinement.stop()
     await this.#work.stop()
     await this.#vouching.settled()
   }

@@ -84,6 +84,7 @@ export class FakeWatches implements KubeApi {
   getNode = never
   patchNode = never
   patchNodeStatus = never
+  tryNodePatch = never
   getLease = never
   patchLease = never
   createEvent = never

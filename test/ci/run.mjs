@@ -40,7 +40,7 @@ const isThere = program =>
     }
   })
 
-const PARTS = ['statics', 'bench', 'tests', 'conformance', 'names', 'cells']
+const PARTS = ['statics', 'bench', 'tests', 'conformance', 'names', 'confine', 'cells']
 const { values } = parseArgs({ options: { only: { type: 'string', multiple: true } } })
 const unknown = values.only?.find(name => !PARTS.includes(name))
 if (unknown !== undefined) {
@@ -122,7 +122,7 @@ const buildControlPlane = () =>
     prefix: 'control plane: ',
   })
 
-const needsControlPlane = ['conformance', 'names', 'cells'].some(wanted)
+const needsControlPlane = ['conformance', 'names', 'confine', 'cells'].some(wanted)
 if (needsControlPlane) installTools()
 const built = needsControlPlane ? buildControlPlane() : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
@@ -137,6 +137,7 @@ if (built !== undefined) {
 await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 30)
 await part('conformance', [lab, 'conformance'], 10)
 await part('names', [lab, 'names'], 10)
+await part('confine', [lab, 'confine'], 10)
 await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
 
 console.log(`all of it took ${since(startedAt)}`)

@@ -44,6 +44,11 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['fast', 'zones'],
   ['beside-superedge'],
   ['zones', 'beside-superedge'],
+  ['without-policies'],
+  ['vouch-taint'],
+  ['zones', 'fast', 'vouch-taint'],
+  ['renamed'],
+  ['zones', 'fast', 'renamed'],
   ['namespace'],
   ['grids'],
   ['namespace', 'zones', 'fast'],
@@ -62,15 +67,20 @@ t.test('every component is in a combination', t => {
   t.end()
 })
 
+const PROGRAMS = ['edge-health-agent', 'edge-health-wrapper'] as const
+
+/** Whose object it is, by its name. */
+const programOf = ({ metadata: { name } }: Manifest): string =>
+  PROGRAMS.find(program => name === program || name.startsWith(`${program}-`)) ?? ''
+
 t.test('the base has what is ours alone', t => {
-  t.strictSame([...new Set(ours.map(({ metadata }) => metadata.name))].sort(), [
-    'edge-health-agent',
-    'edge-health-wrapper',
-  ])
+  for (const object of ours)
+    if (!object.kind.startsWith('ValidatingAdmissionPolicy'))
+      t.equal(object.metadata.name, programOf(object), keyOf(object))
   const kinds = ['Namespace', 'ConfigMap', 'Secret']
   t.strictSame(ours.filter(({ kind }) => kinds.includes(kind)).map(keyOf), [])
   for (const object of ours) {
-    const name = object.metadata.name
+    const name = programOf(object)
     const labels = {
       'app.kubernetes.io/name': name,
       'app.kubernetes.io/component': name.replace('edge-health-', ''),
@@ -92,9 +102,45 @@ t.test("components add the namespace and the zones' ConfigMap, and nothing else 
       .filter(key => !ours.some(object => keyOf(object) === key))
   t.strictSame(added(['namespace']), ['Namespace/edge-system'])
   t.strictSame(added(['zones']), ['ConfigMap/edge-system/edge-health-zone-config'])
-  t.strictSame(added(['fast', 'beside-superedge']), [])
+  t.strictSame(added(['fast', 'beside-superedge', 'vouch-taint', 'renamed']), [])
   const [zones] = readManifests(component('zones'))
   t.strictSame(zones!['data'], { TaintZoneAdmission: 'true' }, 'a string')
+  t.end()
+})
+
+t.test('each account has its policies, which one component takes away', t => {
+  const policies = ours.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+  const bindings = ours.filter(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding')
+  t.strictSame([...new Set(policies.map(programOf))].sort(), [...PROGRAMS].sort())
+  t.strictSame(
+    bindings.map(({ metadata, ...rest }) => [metadata.name, rest['spec']]),
+    policies.map(({ metadata: { name } }) => [
+      name,
+      { policyName: name, validationActions: ['Deny'] },
+    ]),
+  )
+  for (const policy of policies) {
+    const { failurePolicy, paramKind, matchConditions, validations } = policy['spec'] as {
+      failurePolicy: string
+      paramKind?: object
+      matchConditions: readonly { expression: string }[]
+      validations: readonly { reason?: string }[]
+    }
+    t.equal(failurePolicy, 'Fail')
+    t.equal(paramKind, undefined, 'a parameter that is missing would switch the policy off')
+    t.strictSame(
+      matchConditions.map(({ expression }) => expression),
+      [
+        `request.userInfo.username == 'system:serviceaccount:' + 'edge-system' + ':' + '${programOf(policy)}'`,
+      ],
+    )
+    for (const { reason } of validations) t.equal(reason, 'Forbidden', 'a refusal, no conflict')
+  }
+  const without = render(['without-policies']).map(keyOf)
+  t.strictSame(
+    without,
+    ours.map(keyOf).filter(key => !key.startsWith('ValidatingAdmissionPolicy')),
+  )
   t.end()
 })
 

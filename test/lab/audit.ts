@@ -11,6 +11,8 @@ export interface Asked {
   readonly name: string
   readonly code: number
   readonly path: string
+  /** Why it was refused, in the apiserver's words. */
+  readonly message: string
   /** Epoch ms at which the apiserver got it. */
   readonly wall: number
   readonly body: unknown
@@ -22,7 +24,7 @@ interface Line {
   readonly requestReceivedTimestamp: string
   readonly user: { readonly extra?: Readonly<Record<string, readonly string[]>> }
   readonly objectRef?: { resource?: string; subresource?: string; name?: string }
-  readonly responseStatus?: { readonly code?: number }
+  readonly responseStatus?: { readonly code?: number; readonly message?: string }
   readonly requestObject?: unknown
 }
 
@@ -36,6 +38,7 @@ const parse = (text: string): Asked => {
     name,
     code: line.responseStatus?.code ?? 0,
     path: line.requestURI,
+    message: line.responseStatus?.message ?? '',
     wall: Date.parse(line.requestReceivedTimestamp),
     body: line.requestObject,
   }
@@ -76,5 +79,9 @@ export class AuditLog {
 export const isNodeWrite = ({ verb, resource, code }: Asked): boolean =>
   /^nodes(\/|$)/.test(resource) && /^(patch|update|create|delete)$/.test(verb) && code < 300
 
-/** The apiserver refused for want of rights. */
-export const isForbidden = ({ code }: Asked): boolean => code === 403 || code === 401
+const isDryRun = ({ path }: Asked): boolean => /[?&]dryRun=All/.test(path)
+
+/** The apiserver refused for want of rights, or a policy did; what was only tried does not count. */
+export const isForbidden = (asked: Asked): boolean =>
+  !isDryRun(asked) &&
+  (asked.code === 403 || asked.code === 401 || asked.message.includes('AdmissionPolicy'))

@@ -4,6 +4,7 @@ import { setMaxListeners } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'
+import { runConfine } from './confine/confine.js'
 import { runConformance } from './conformance.js'
 import { binariesIn } from '../../testkit/control-plane/programs.js'
 import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane/control-plane.js'
@@ -154,6 +155,8 @@ const main = async (): Promise<boolean> => {
       return informers(options)
     case 'names':
       return withApi(plane => runNames(plane, say, stop.signal))
+    case 'confine':
+      return withApi(plane => runConfine(plane, { ...options, say }, stop.signal))
     case 'kubectl':
       return withApi(plane => runKubectl({ plane, say, script, signal: stop.signal }))
     case 'fuzz': {

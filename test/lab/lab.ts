@@ -5,6 +5,13 @@ import { cpus } from 'node:os'
 import { sleep, systemClock } from '../../core/clock.js'
 import { conditionsOf, type NodeObject } from '../../sandbox/node-object.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
+import {
+  accountTokens,
+  askWith,
+  untilConfined,
+  whoIsFree,
+  type AccountTokens,
+} from './confine/bite.js'
 import type { LabNode, Vouch } from './lab-node.js'
 import { type Link, type Namespace, type Rule, ruleArguments, setCable } from './network.js'
 import { createAgentPod, daemonTemplate, type Keys } from './objects.js'
@@ -44,6 +51,7 @@ export class Lab {
   /** Epoch ms from which on the apiserver knows its rules. */
   warmSince = 0
   readonly #kubeletTokens: ReadonlyMap<string, string>
+  #accounts: AccountTokens | undefined
   #burners: readonly ChildProcess[] = []
 
   constructor(settings: LabOptions, parts: Whole) {
@@ -78,11 +86,18 @@ export class Lab {
     const template = await daemonTemplate(this.plane.admin, signal)
     for (const node of this.nodes) {
       const token = await createAgentPod(this.plane.admin, node.name, template, signal)
+      this.#accounts ??= await accountTokens(this.plane.admin, token, signal)
       await node.mountAccount(token)
       node.startAgent()
       await this.props.renewShop(node, signal)
       await sleep(systemClock, STAGGER_MS, signal)
     }
+    await untilConfined(() => this.whoIsFree(signal), signal)
+  }
+
+  /** Which of our accounts could write what is not its job, in words: must be none. */
+  whoIsFree(signal: AbortSignal): Promise<readonly string[]> {
+    return whoIsFree(askWith(this.plane, this.#accounts!, signal), this.names[0]!)
   }
 
   /** Wait until something holds. @throws Error after a minute; on a busy machine after more. */

@@ -122,7 +122,7 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
 const isOfCells = ({ command }: LabOptions): boolean => command === 'cells' || command === 'wrapper'
 const needsApiAlone = ({ command }: LabOptions): boolean =>
-  ['conformance', 'informers', 'kubectl', 'fuzz'].includes(command)
+  ['conformance', 'confine', 'informers', 'kubectl', 'fuzz'].includes(command)
 
 /** What the chosen cells need beyond a control plane. */
 const programsOf = (options: LabOptions): readonly Program[] =>

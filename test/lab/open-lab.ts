@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import type { Binaries } from '../../testkit/control-plane/programs.js'
 import type { ServingPair } from '../../testkit/control-plane/certificates.js'
 import { makeControlPlane } from '../../testkit/control-plane/control-plane.js'
+import { allowBite } from './confine/bite.js'
 import { Lab } from './lab.js'
 import { LabNode } from './lab-node.js'
 import { openNetwork } from './network.js'
@@ -46,6 +47,7 @@ export const openLab = async (
     const [network] = await Promise.all([openNetwork(options.nodes), plane.start(signal)])
     const keys = { primary: makeKey() }
     await applyDeploy(plane, keys)
+    await allowBite(plane)
     const args = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!.args
     const script = join(process.cwd(), 'dist/edge-health.cjs')
     const shared = { script, args, ca: serving.cert, onCrash: crashed }

@@ -16,6 +16,7 @@ export interface LabOptions {
     | 'superedge'
     | 'conformance'
     | 'names'
+    | 'confine'
     | 'build'
     | 'list'
     | 'merge'
@@ -38,6 +39,8 @@ export interface LabOptions {
   readonly graceMs: number
   /** How long the service's Pods bear the NoExecute taint. */
   readonly tolerationMs: number
+  /** Of a run of confine: whether each rule of the policies is taken out in turn. */
+  readonly mutants: boolean
   /** SuperEdge's agent. */
   readonly agent: string | undefined
   /** Folder for report.json and index.html. */
@@ -55,6 +58,7 @@ npm run lab -- kubectl              kubectl through the wrapper and beside it, c
 npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
 npm run lab -- superedge --agent PATH  a zone of our agents and of SuperEdge's, v0.9.0, built by you at PATH
 npm run lab -- names                SuperEdge's objects beside ours, and the moves that docs/operations.md tells
+npm run lab -- confine              allowed and refused writes of our accounts' tokens, with the policies of deploy/
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports
@@ -68,6 +72,7 @@ npm run lab -- merge A B --report C one report of several runs' reports
   --grace SECONDS    the control plane's node-monitor-grace-period (default 12 with fast, 50 with default)
   --kubernetes a,b   these versions, one after the other (default: the newest that is pinned)
   --toleration S     seconds that Pods bear an unreachable node (default 3 with fast, 300 with default)
+  --mutants          of confine: take each rule out of the policies in turn; some write must show it
   --agent PATH       SuperEdge's edge-health, a program
   --report FOLDER    write FOLDER/index.html and FOLDER/report.json; of several versions, into a folder for each
 
@@ -95,6 +100,7 @@ const FLAGS = {
   toleration: { type: 'string' },
   agent: { type: 'string' },
   report: { type: 'string' },
+  mutants: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
 
@@ -115,6 +121,7 @@ const COMMANDS = [
   'superedge',
   'conformance',
   'names',
+  'confine',
   'build',
   'list',
   'merge',
@@ -174,6 +181,7 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
     profile,
     graceMs: 1_000 * whole('--grace', grace, 4, 600),
     tolerationMs: 1_000 * whole('--toleration', toleration, 0, 3_600),
+    mutants: values.mutants,
     agent: values.agent,
     report: values.report,
   }

@@ -185,7 +185,9 @@ class Play {
   #hearAsked(asked: Asked): void {
     const at = Math.round(asked.wall - this.#startedWall)
     if (isForbidden(asked) && asked.wall >= this.#lab.warmSince) {
-      this.#break(`denied (${asked.code}): ${asked.verb} ${asked.path} by ${asked.by}`)
+      this.#break(
+        `denied (${asked.code}): ${asked.verb} ${asked.path} by ${asked.by}: ${asked.message}`,
+      )
       return
     }
     if (isNodeWrite(asked)) {

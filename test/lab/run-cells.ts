@@ -90,6 +90,8 @@ const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]>
   while (patience.spentAt(performance.now()) < SETTLE_MS) {
     const view = await lab.observer.look()
     troubles = view.nodes.flatMap(node => troublesOf(view, node))
+    if (troubles.length === 0)
+      troubles = (await lab.whoIsFree(signal)).map(who => `not confined: ${who}`)
     if (troubles.length === 0) return []
     // A Pod that came back before its Node's taint went was evicted once more.
     for (const { name, object } of view.nodes)

@@ -5,9 +5,14 @@ import { parse, parseAllDocuments } from 'yaml'
 import { jsonPatch } from '../../sandbox/api/patch-json.js'
 import type { Manifest } from './rbac.js'
 
-/** A kustomization's patch: JSON patch operations on the one object that `target` names. */
+/** A kustomization's patch of the objects that `target` picks: JSON patch operations, or `$patch: delete`. */
 interface TargetedPatch {
-  readonly target: { readonly kind: string; readonly name: string }
+  readonly target: {
+    readonly kind: string
+    readonly name?: string
+    /** `LABEL=VALUE` */
+    readonly labelSelector?: string
+  }
   readonly patch: string
 }
 
@@ -34,17 +39,27 @@ export const readManifests = (folder: string): readonly Manifest[] =>
     return parseManifests(readFileSync(path, 'utf8'))
   })
 
+const picks =
+  ({ kind, name, labelSelector }: TargetedPatch['target']) =>
+  ({ kind: own, metadata }: Manifest): boolean => {
+    const [label = '', value] = labelSelector?.split('=') ?? []
+    const { labels = {} } = metadata as { labels?: Readonly<Record<string, string>> }
+    const isNamed = name === undefined || metadata.name === name
+    return own === kind && isNamed && (labelSelector === undefined || labels[label] === value)
+  }
+
 const patched = (objects: readonly Manifest[], { target, patch }: TargetedPatch) => {
-  const isTarget = ({ kind, metadata }: Manifest): boolean =>
-    kind === target.kind && metadata.name === target.name
-  if (!objects.some(isTarget)) throw new Error(`there is no ${target.kind} ${target.name} to patch`)
-  const operations = parse(patch) as unknown
+  const isTarget = picks(target)
+  if (!objects.some(isTarget))
+    throw new Error(`there is no ${target.kind} ${target.name ?? ''} to patch`)
+  const change = parse(patch) as { readonly $patch?: string }
+  if (change.$patch === 'delete') return objects.filter(object => !isTarget(object))
   return objects.map(object =>
-    isTarget(object) ? (jsonPatch(object, operations) as Manifest) : object,
+    isTarget(object) ? (jsonPatch(object, change) as Manifest) : object,
   )
 }
 
-/** What `kubectl kustomize` makes of a base with these components, one after the other. */
+/** What `kubectl kustomize` makes of a base with these components, one after the other; of replacements nothing. */
 export const renderManifests = (base: string, components: readonly string[]): readonly Manifest[] =>
   components.reduce(
     (objects, folder) =>

@@ -111,6 +111,8 @@ const LISTS = { 'status.conditions': 'type', 'status.addresses': 'type' }
  */
 export class FakeCluster {
   readonly writes: Write[] = []
+  /** Whether it refuses agents what is not their job. */
+  isConfined = true
   /** Called with each request that arrives: an error is thrown at the caller, a promise holds the answer back. */
   onCall: ((call: Call) => Error | Promise<void> | undefined) | undefined
   readonly events: (NodeEvent & { readonly by: string; readonly at: number })[] = []
@@ -367,6 +369,12 @@ export class FakeCluster {
         this.#call(caller, { what: `patch ${name}/status`, signal, guard }, () =>
           parseNodeView(this.#write(actor, name, 'status', patch)),
         ),
+      tryNodePatch: (name, patch, signal) =>
+        this.#call(caller, { what: `try patch ${name}`, signal }, () => {
+          const after = this.#patched(this.#read('node', name), patch)
+          if (this.isConfined && !isDeepStrictEqual(after, this.#read('node', name)))
+            throw new KubeStatusError(name, { status: 403, reason: 'Forbidden', message: 'policy' })
+        }),
       getLease: (name, signal) =>
         this.#call(caller, { what: `get lease ${name}`, signal }, () =>
           parseLease(this.#read('lease', name)),

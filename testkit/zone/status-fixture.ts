@@ -28,6 +28,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
     { name: 'vote', state: 'ok', rounds: 9, lastAt: 1_767_261_599_000, detail: 'nothing to write' },
   ],
   cloudLink: { state: 'up', since: '2026-01-01T09:08:00.000Z' },
+  confinement: { state: 'yes', reason: 'refused', at: '2026-01-01T09:09:00.000Z' },
   disruption: 'normal',
   brake: { isOn: false, unhealthy: 0, limit: 2 },
   selfSuspect: false,

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes, Leases and tokens of every kind on a real apiserver, and requests with them.
+import type { Json } from '../../../sandbox/api-client.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+
+const NODES = '/api/v1/nodes'
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+const SYSTEM = '/api/v1/namespaces/edge-system'
+
+/** How a Node is before the write. */
+export type Before = 'plain' | 'silent' | 'condemned' | 'vouched'
+
+/** Whose token a write goes with. */
+export type Writer =
+  /** Of the agent's Pod on the Node `writer`, as its kubelet mounts it. */
+  | 'agent'
+  /** Bound to the Node `writer` itself. */
+  | 'agent, bound to the Node'
+  | 'agent, unbound'
+  /** Of a Pod on a Node that was deleted and made again since. */
+  | 'agent of an earlier Node'
+  | 'wrapper'
+
+/** One request. */
+export interface Sent {
+  readonly method: 'GET' | 'PATCH' | 'POST' | 'PUT' | 'DELETE'
+  readonly path: string
+  /** Media type of the body. */
+  readonly type?: string
+  readonly body?: unknown
+}
+
+export interface Answered {
+  readonly status: number
+  /** What the apiserver says of a refusal. */
+  readonly message: string
+}
+
+const condition = (type: string, status: string, more: Json = {}): Json => ({
+  ...{ type, status, reason: 'Given', message: 'as given' },
+  ...{ lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' },
+  ...more,
+})
+
+const FOREIGN = { key: 'example.com/foreign', effect: 'NoSchedule' }
+const UNREACHABLE = 'node.kubernetes.io/unreachable'
+const REASON = 'edge-health/reason'
+
+const TAINTS: Readonly<Record<Before, readonly Json[]>> = {
+  plain: [FOREIGN],
+  silent: [
+    FOREIGN,
+    { key: UNREACHABLE, effect: 'NoSchedule' },
+    { key: UNREACHABLE, effect: 'NoExecute' },
+  ],
+  condemned: [FOREIGN],
+  vouched: [FOREIGN, { key: 'edge-health/cloud-link-cut', effect: 'NoSchedule' }],
+}
+
+const ANNOTATIONS: Readonly<Record<Before, Readonly<Record<string, string>>>> = {
+  plain: {},
+  silent: {},
+  condemned: { nodeunhealth: 'yes', [REASON]: 'given' },
+  vouched: { [REASON]: 'given' },
+}
+
+const PEER_HEALTH: Readonly<Record<Before, readonly Json[]>> = {
+  plain: [],
+  silent: [],
+  condemned: [condition('PeerHealth', 'False', { reason: 'PeersCannotReach' })],
+  vouched: [condition('PeerHealth', 'True', { reason: 'CloudLinkCut' })],
+}
+
+const nodeBody = (name: string, before: Before): Json => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: {
+    name,
+    labels: { zone: 'a', ...(before === 'vouched' ? { 'edge-health/vouched': 'true' } : {}) },
+    annotations: { foreign: 'x', ...ANNOTATIONS[before] },
+  },
+  spec: { taints: TAINTS[before] },
+})
+
+const statusBody = (before: Before): Json => ({
+  capacity: { cpu: '4', memory: '8Gi', pods: '110' },
+  addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+  conditions: [
+    condition('MemoryPressure', 'False'),
+    condition('Ready', before === 'silent' ? 'Unknown' : 'True'),
+    ...PEER_HEALTH[before],
+  ],
+})
+
+const leaseBody = (name: string, namespace = 'kube-node-lease'): Json => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name, namespace, labels: { given: 'x' } },
+  spec: {
+    holderIdentity: name,
+    leaseDurationSeconds: 40,
+    renewTime: new Date(Date.now() - 20_000).toISOString().replace('Z', '000Z'),
+  },
+})
+
+/** The cluster that the writes are played on. */
+export class Bed {
+  /** The Node whose Pods' tokens these are. */
+  readonly writer: string
+  readonly #plane: ControlPlane
+  readonly #signal: AbortSignal
+  readonly #prefix: string
+  #nodes = 0
+  readonly #tokens = new Map<Writer, string>()
+
+  /** `prefix`: what stands before the names of our accounts. */
+  constructor(plane: ControlPlane, signal: AbortSignal, prefix: string) {
+    this.#plane = plane
+    this.#signal = signal
+    this.#prefix = prefix
+    this.writer = `${prefix}writer`
+  }
+
+  /** A Node with a Lease, in place of one that was there. @returns its uid. */
+  async makeNode(name: string, before: Before): Promise<string> {
+    const { admin } = this.#plane
+    const made = await admin.post(NODES, nodeBody(name, before), this.#signal)
+    // An admission plug-in taints what is new.
+    const status = { ...made, spec: { taints: TAINTS[before] } }
+    await admin.put(`${NODES}/${name}`, status, this.#signal)
+    const patch = { status: statusBody(before) }
+    await admin.patch(`${NODES}/${name}/status`, 'strategic-merge', patch, this.#signal)
+    await admin.post(LEASES, leaseBody(name), this.#signal)
+    return (made['metadata'] as { uid: string }).uid
+  }
+
+  /** A new Node. @returns its name. */
+  async anyNode(before: Before): Promise<string> {
+    const name = `${this.#prefix}row-${++this.#nodes}`
+    await this.makeNode(name, before)
+    return name
+  }
+
+  /** The tokens of all writers; Nodes `writer` and `again` come about with them. */
+  async makeTokens(): Promise<void> {
+    const [agent, wrapper] = ['agent', 'wrapper'].map(name => `${this.#prefix}edge-health-${name}`)
+    const [writer, again] = [this.writer, `${this.#prefix}again`]
+    const uid = await this.makeNode(writer, 'plain')
+    await this.makeNode(again, 'plain')
+    const node = { apiVersion: 'v1', kind: 'Node', name: writer, uid }
+    this.#tokens.set('agent', await this.#podToken(agent!, writer))
+    this.#tokens.set('agent of an earlier Node', await this.#podToken(agent!, again))
+    this.#tokens.set('agent, bound to the Node', await this.#token(agent!, node))
+    this.#tokens.set('agent, unbound', await this.#token(agent!, undefined))
+    this.#tokens.set('wrapper', await this.#podToken(wrapper!, writer))
+    await this.#removeNode(again)
+    await this.#plane.admin.post(
+      LEASES.replace('kube-node-lease', 'kube-system'),
+      leaseBody(`${this.#prefix}elsewhere`, 'kube-system'),
+      this.#signal,
+    )
+    await this.makeNode(again, 'plain')
+  }
+
+  async send(by: Writer, { method, path, type, body }: Sent): Promise<Answered> {
+    const response = await fetch(`${this.#plane.url}${path}`, {
+      method,
+      signal: this.#signal,
+      headers: {
+        authorization: `Bearer ${this.#tokens.get(by)}`,
+        ...(body === undefined ? {} : { 'content-type': type ?? 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, message: response.ok ? '' : messageOf(text) }
+  }
+
+  async #removeNode(name: string): Promise<void> {
+    await this.#plane.admin.delete(`${NODES}/${name}`, this.#signal)
+    await this.#plane.admin.delete(`${LEASES}/${name}`, this.#signal)
+  }
+
+  /** As the DaemonSet's controller makes the Pod, and its kubelet asks for the token. */
+  async #podToken(account: string, node: string): Promise<string> {
+    const name = `${account}-${node}`
+    const pod = {
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
+      spec: {
+        ...{ nodeName: node, serviceAccountName: account },
+        containers: [{ name: 'own', image: 'own' }],
+      },
+    }
+    const path = `${SYSTEM}/pods`
+    const made = await this.#plane.admin.post(path, pod, this.#signal)
+    const { uid } = made['metadata'] as { uid: string }
+    return this.#token(account, { apiVersion: 'v1', kind: 'Pod', name, uid })
+  }
+
+  async #token(account: string, boundObjectRef: Json | undefined): Promise<string> {
+    const request = {
+      ...{ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' },
+      spec: {
+        expirationSeconds: 3_600,
+        ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
+      },
+    }
+    const path = `${SYSTEM}/serviceaccounts/${account}/token`
+    const answer = await this.#plane.admin.post(path, request, this.#signal)
+    return (answer['status'] as { token: string }).token
+  }
+}
+
+const messageOf = (text: string): string => {
+  try {
+    return (JSON.parse(text) as { message?: string }).message ?? text
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tokens of our accounts can write on a real apiserver, with deploy/ applied as an operator does.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { sleep, systemClock } from '../../../core/clock.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+import type { LabOptions } from '../options.js'
+import { Bed } from './bed.js'
+import { allowBite, untilConfined, whoIsFree } from './bite.js'
+import {
+  AS_ADMIN,
+  ROWS,
+  type Row,
+  RENAMED,
+  UNGUARDED,
+  WITH_OWN_TAINT,
+  WITH_VOUCH_TAINT,
+} from './rows.js'
+import { playMutants } from './mutants.js'
+import { Table } from './table.js'
+
+const PATIENCE_MS = 30_000
+const AGENT = 'edge-health-agent'
+const WRAPPER = 'edge-health-wrapper'
+
+/** Write a kustomization. @returns its folder. */
+const kustomization = (folder: string, parts: Readonly<Record<string, unknown>>): string => {
+  const near = (path: string): string => relative(folder, join(process.cwd(), path))
+  const { resources = [], components = [], ...more } = parts
+  const text = {
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: (resources as string[]).map(near),
+    components: (components as string[]).map(near),
+    ...more,
+  }
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(text))
+  return folder
+}
+
+interface Seams {
+  readonly plane: ControlPlane
+  readonly table: Table
+  readonly say: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+/** A changed policy takes a second or two to bite: the first row must be one that it changes. */
+const playChanged = async ({ table, signal }: Seams, title: string, rows: readonly Row[]) => {
+  const until = performance.now() + PATIENCE_MS
+  while (!(await table.outcome(rows[0]!)).isRight && performance.now() < until)
+    await sleep(systemClock, 200, signal)
+  await table.play(title, rows)
+}
+
+const bindAdmin = (plane: ControlPlane): Promise<string> =>
+  plane.kubectl([
+    ...['create', 'clusterrolebinding', 'too-much', '--clusterrole=cluster-admin'],
+    ...[AGENT, WRAPPER].map(account => `--serviceaccount=edge-system:${account}`),
+  ])
+
+const patchPolicy = (plane: ControlPlane, name: string, path: string, value: string) => {
+  const operations = JSON.stringify([{ op: 'replace', path, value }])
+  return plane.kubectl(['patch', 'validatingadmissionpolicy', name, '--type=json', '-p', operations]) // prettier-ignore
+}
+
+/** The policies as deploy/ has them, under names with a prefix. */
+const playRenamed = async (seams: Seams): Promise<void> => {
+  const { plane, say, signal } = seams
+  const inner = join(plane.dir, 'renamed')
+  kustomization(inner, { resources: ['deploy/base'], namePrefix: 'shop-' })
+  const outer = kustomization(join(plane.dir, 'around'), {
+    components: ['deploy/components/renamed'],
+    resources: [relative(process.cwd(), inner)],
+  })
+  await plane.kubectl(['apply', '-k', outer])
+  const bed = new Bed(plane, signal, 'shop-')
+  await bed.makeTokens()
+  const table = new Table(bed, say)
+  await playChanged({ ...seams, table }, 'with the names that a kustomization gave', RENAMED)
+  seams.table.add(table)
+}
+
+/** A policy that names another account than the one that is there must be noticed. */
+const playWrongAccount = async ({ plane, table, say, signal }: Seams, bed: Bed): Promise<void> => {
+  const look = () => whoIsFree((by, sent) => bed.send(by, sent), bed.writer)
+  const other = "request.userInfo.username == 'system:serviceaccount:edge-system:other'"
+  for (const name of [`${AGENT}-nodes`, `${WRAPPER}-writes`])
+    await patchPolicy(plane, name, '/spec/matchConditions/0/expression', other)
+  const until = performance.now() + PATIENCE_MS
+  let free = await look()
+  while (free.length < 2 && performance.now() < until) {
+    await sleep(systemClock, 200, signal)
+    free = await look()
+  }
+  const what = 'policies that name another account are noticed, for both accounts'
+  if (free.length === 2) say(`  ok     ${what}`)
+  else table.failed(`${what}: free are ${free.join('; ') || 'none'}`)
+}
+
+/** @returns whether every write was allowed or refused as it must be. */
+export const runConfine = async (
+  plane: ControlPlane,
+  options: Pick<LabOptions, 'mutants'> & { readonly say: (line: string) => void },
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const { say } = options
+  await plane.kubectl(['apply', '-k', 'deploy/components/namespace'])
+  await plane.kubectl(['apply', '-k', 'deploy/base'])
+  const bed = new Bed(plane, signal, '')
+  await bed.makeTokens()
+  await allowBite(plane)
+  await untilConfined(() => whoIsFree((by, sent) => bed.send(by, sent), bed.writer), signal)
+  const table = new Table(bed, say)
+  const seams = { plane, table, say, signal }
+  await table.play('with deploy/base', ROWS)
+
+  const folder = join(plane.dir, 'vouch-taint')
+  const parts = { resources: ['deploy/base'], components: ['deploy/components/vouch-taint'] }
+  await plane.kubectl(['apply', '-k', kustomization(folder, parts)])
+  await playChanged(seams, 'with deploy/components/vouch-taint', WITH_VOUCH_TAINT)
+  await patchPolicy(plane, `${AGENT}-nodes`, '/spec/variables/0/expression', "['example.com/dead:NoExecute']") // prettier-ignore
+  await playChanged(seams, 'with example.com/dead:NoExecute in ownTaints', WITH_OWN_TAINT)
+  await plane.kubectl(['apply', '-k', 'deploy/base'])
+  await playRenamed(seams)
+  await bindAdmin(plane)
+  await table.play('with cluster-admin bound to both accounts', [...AS_ADMIN, ...UNGUARDED])
+  if (options.mutants)
+    await playMutants(plane, { table, rows: [...ROWS, ...AS_ADMIN], say }, signal)
+  await playWrongAccount(seams, bed)
+  const { asExpected, wrong } = table
+  const version = String((await plane.admin.get('/version', signal))['gitVersion'])
+  say(`${version}: ${asExpected + wrong} writes, ${asExpected} as expected, ${wrong} otherwise`)
+  say(`${asExpected} passed, ${wrong} failed`)
+  return wrong === 0
+}
