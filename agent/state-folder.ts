@@ -80,7 +80,7 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
       if (troubles.delete(name)) log.info('state is written again', { folder, name })
     } catch (error) {
       if (!troubles.has(name))
-        log.error('state cannot be written', { folder, name, reason: reasonOf(error) })
+        log.error('state cannot be written', { folder, name, error: reasonOf(error) })
       troubles.set(name, reasonOf(error))
       failed.set(name, text)
     }
@@ -111,7 +111,7 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
         return await readOwn(folder, name)
       } catch (error) {
         if (!isMissing(error))
-          log.error('state cannot be read', { folder, name, reason: reasonOf(error) })
+          log.error('state cannot be read', { folder, name, error: reasonOf(error) })
         return undefined
       }
     },

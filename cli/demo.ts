@@ -68,9 +68,9 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Aborts at the first signal that ends a program. */
 const signalled = (): AbortSignal => {
-  const stop = new AbortController()
-  for (const name of SIGNALS) process.once(name, () => stop.abort(name))
-  return stop.signal
+  const stopping = new AbortController()
+  for (const name of SIGNALS) process.once(name, () => stopping.abort(name))
+  return stopping.signal
 }
 
 const exitCodeOf = (report: DemoReport, keep: boolean): number => {
@@ -176,7 +176,7 @@ const kubelet = async (flags: { readonly config: string }): Promise<void> => {
       await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
     await running.stop()
   } catch (error) {
-    log.error('kubelet failed', { reason: reasonOf(error) })
+    log.error('kubelet failed', { error: reasonOf(error) })
     process.exitCode = 1
   }
 }

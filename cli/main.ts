@@ -5,15 +5,15 @@ import { systemClock } from '../core/clock.js'
 import { lazyCommands, loadAgent } from './lazy-commands.js'
 import { runProgram } from './program.js'
 
-const stop = new AbortController()
+const stopping = new AbortController()
 for (const [name, number] of [
   ['SIGINT', 2],
   ['SIGTERM', 15],
 ] as const) {
   process.on(name, () => {
     // The second one does not ask.
-    if (stop.signal.aborted) process.exit(128 + number)
-    stop.abort(name)
+    if (stopping.signal.aborted) process.exit(128 + number)
+    stopping.abort(name)
   })
 }
 // `edge-health status | head` is not an error.
@@ -24,7 +24,7 @@ const context = {
   stdout: process.stdout,
   stderr: process.stderr,
   readFile: (path: string) => readFileSync(path, 'utf8'),
-  signal: stop.signal,
+  signal: stopping.signal,
   clock: systemClock,
 }
 void runProgram(process.argv.slice(2), context, { lazyCommands, loadAgent }).then(code => {

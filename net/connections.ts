@@ -31,13 +31,16 @@ interface TrackedConnection extends Connection {
   readonly waiting: (() => void)[]
 }
 
-/** A client may send so many requests before the answer that it waits for; each holds its headers. */
+/** Most requests that a client may send ahead of a response; each holds its headers. */
 const MAX_AHEAD = 4
 
 /** Connections that were closed to make room are logged at most this often. */
 const LOG_EVERY_MS = 60_000
 
-/** Identifies a connection by its remote end: over TLS a request's socket is not the object that `connection` told of. */
+/**
+ * Identifies a connection by its remote end: over TLS a request's socket is not the object that the `connection`
+ * event passed.
+ */
 const keyOf = ({ address, port }: RemoteEnd): string => `${address} ${port}`
 
 /** The open connections of one listener: keeps them within the limits and closes those whose requests take too long. */
@@ -67,7 +70,7 @@ export class Connections {
       socket,
       requests: 0,
       activeAt: clock.now(),
-      // What its client has not read would stay in the kernel, and count as our memory.
+      // A reset also frees what its client has not read, which the kernel counts as our memory.
       end: () => void socket.resetAndDestroy(),
       cancel: clock.after(this.#options.limits.headerMs, () => this.#cut(socket)),
       waiting: [],
@@ -83,8 +86,8 @@ export class Connections {
   }
 
   /**
-   * The headers of a request have arrived. Those of one connection are served one after the other: Node.js would have all
-   * that were sent ahead answered at once, and keep the answers in memory.
+   * The headers of a request have arrived. Requests of one connection are served one after the other: Node.js
+   * would handle all pipelined ones at once and keep their responses in memory.
    * @param serve not called when the connection ends before its turn, or when its client sends too many ahead
    */
   requested(request: IncomingMessage, response: ServerResponse, serve: () => void): void {

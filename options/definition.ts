@@ -8,20 +8,20 @@ export interface Alias {
   readonly seconds?: true
 }
 
-/** All that is known about one option; help, reference, parser and `--print-config` read nothing else. */
+/** Everything about one option: help, reference, parser and `--print-config` are made from it. */
 export interface Definition<T> {
   /** Kebab-case, without dashes in front; also the key in the config file. */
   readonly flag: string
   /** Where it stands in `--help` and in the reference; one of the program's groups. */
   readonly group: string
   readonly kind: Kind<T>
-  /** As an operator would write it; undefined: must be given, or for a list: not there. */
+  /** As an operator would write it; undefined: required or, for a list, empty. */
   readonly default: string | undefined
   /** Values of profiles where they differ from the default. */
   readonly profiles?: Readonly<Record<string, string>>
   /** One line, without a full stop. */
   readonly summary: string
-  /** How it stands to its neighbours. */
+  /** How it relates to other options. */
   readonly relation?: string
   readonly aliases?: readonly Alias[]
   /** A further environment variable, as the downward API is usually mapped. */
@@ -30,7 +30,7 @@ export interface Definition<T> {
   readonly isList?: true
 }
 
-/** Everything that one program can be told. */
+/** All options of one program. */
 export interface OptionSet {
   /** As it is typed: `agent`. */
   readonly command: string
@@ -42,7 +42,7 @@ export interface OptionSet {
   readonly definitions: readonly Definition<unknown>[]
   /** Named sets of values, and what each is for; empty: the program has none. */
   readonly profiles: Readonly<Record<string, string>>
-  /** Flags that are accepted for SuperEdge's sake and do nothing, and why or what stands in for them. */
+  /** SuperEdge's flags that are accepted and ignored, and why or what replaces them. */
   readonly ignored: Readonly<Record<string, string>>
 }
 

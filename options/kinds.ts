@@ -4,8 +4,8 @@ import { canonicalAddress } from '../core/address.js'
 import { parseNodeName, type NodeName } from '../core/ids.js'
 
 /**
- * What an option's text may be. Every source (flag, environment, file, profile, default) gives text, so that one
- * parser and one rule hold for all of them.
+ * How an option's text is checked and parsed. Every source (flag, environment, file, profile, default) gives text,
+ * so that one parser and one rule hold for all of them.
  */
 export interface Kind<T> {
   /** One word for `--help`: `duration`. */

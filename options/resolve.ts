@@ -89,7 +89,7 @@ export interface OpenedSources {
   /** The one that wins first. */
   readonly sources: readonly GivenByFlag[]
   readonly profile: string
-  /** What was accepted but does nothing; for the log. */
+  /** Accepted options without effect; for the log. */
   readonly notices: string[]
 }
 

@@ -29,7 +29,7 @@ export interface OptionSources {
   readonly config?: { readonly path: string; readonly text: string } | undefined
 }
 
-/** Options about options: no program has them among its own. */
+/** `--config`, `--print-config` and the like: not in any program's own set. */
 const metaFlags = ({ profiles }: OptionSet): readonly string[] =>
   Object.keys(profiles).length === 0 ? ['config'] : ['profile', 'config']
 
@@ -65,7 +65,7 @@ const add = (into: Map<string, Given[]>, flag: string, given: Given): void => {
   else list.push(given)
 }
 
-/** klog's verbosity: above 3 people look for trouble. */
+/** klog's verbosity: above 3 is for debugging. */
 export const levelOfVerbosity = (verbosity: number): 'debug' | 'info' =>
   verbosity >= 4 ? 'debug' : 'info'
 
@@ -125,7 +125,7 @@ export const readFlags = (
 /** Where `status` and `explain` look: no option of a program that runs. */
 const CLIENT_VARIABLES = ['EDGE_HEALTH_AGENT', 'EDGE_HEALTH_WRAPPER']
 
-/** What Kubernetes puts into every Pod for a Service that is called edge-health. */
+/** Variables that Kubernetes sets in every Pod for a Service named edge-health. */
 const isServiceLink = (name: string, text: string): boolean =>
   /_SERVICE_(HOST|PORT(_.*)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_.*)?$/.test(name) ||
   (name === 'EDGE_HEALTH_PORT' && /^(tcp|udp|sctp):\/\//.test(text))

@@ -89,7 +89,7 @@ class SmallKubelet implements Kubelet {
   readonly #seams: KubeletSeams
   readonly #api: ApiClient
   readonly #servers: readonly [healthz: OpenServer, secure: OpenServer]
-  readonly #end = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #loops: Promise<unknown>
   #lease: LeaseObject | undefined
   #postedAt = -Infinity
@@ -116,7 +116,7 @@ class SmallKubelet implements Kubelet {
   }
 
   async stop(): Promise<void> {
-    this.#end.abort()
+    this.#stopping.abort()
     await this.#loops
     await Promise.all(this.#servers.map(server => server.close()))
     await this.#api.close()
@@ -139,10 +139,10 @@ class SmallKubelet implements Kubelet {
         log.info('kubelet: registered', { node: this.#options.nodeName })
         return
       } catch (error) {
-        if (this.#end.signal.aborted) return
-        log.warn('kubelet: cannot register', { reason: reasonOf(error), againInMs: waitMs })
+        if (this.#stopping.signal.aborted) return
+        log.warn('kubelet: cannot register', { error: reasonOf(error), againInMs: waitMs })
       }
-      if (!(await sleep(clock, waitMs, this.#end.signal))) return
+      if (!(await sleep(clock, waitMs, this.#stopping.signal))) return
     }
   }
 
@@ -151,18 +151,18 @@ class SmallKubelet implements Kubelet {
     const metadata = { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName, ...labels } }
     const body = { apiVersion: 'v1', kind: 'Node', metadata, spec: {} }
     try {
-      await this.#api.post(NODES, body, this.#end.signal)
+      await this.#api.post(NODES, body, this.#stopping.signal)
     } catch (error) {
       if (!(error instanceof KubeStatusError) || error.status !== 409) throw error
       const patch = { metadata: { labels: metadata.labels } }
-      await this.#api.patch(`${NODES}/${nodeName}`, 'strategic-merge', patch, this.#end.signal)
+      await this.#api.patch(`${NODES}/${nodeName}`, 'strategic-merge', patch, this.#stopping.signal)
     }
   }
 
   /** The first round is at once, the next come in step; what fails is tried again in the next. */
   async #every(what: string, round: () => Promise<void>): Promise<void> {
     const { clock, log } = this.#seams
-    const { signal } = this.#end
+    const { signal } = this.#stopping
     let trouble = ''
     do {
       try {
@@ -171,7 +171,8 @@ class SmallKubelet implements Kubelet {
         trouble = ''
       } catch (error) {
         const reason = reasonOf(error)
-        if (trouble !== reason && !signal.aborted) log.warn(`kubelet: ${what} failed`, { reason })
+        if (trouble !== reason && !signal.aborted)
+          log.warn(`kubelet: ${what} failed`, { error: reason })
         trouble = reason
       }
     } while (await sleep(clock, this.#options.renewMs, signal))
@@ -180,7 +181,7 @@ class SmallKubelet implements Kubelet {
   /** Others may have renewed it meanwhile: then read it again and put the own renewal on top. */
   async #renew(): Promise<void> {
     const path = `${LEASES}/${this.#options.nodeName}`
-    const { signal } = this.#end
+    const { signal } = this.#stopping
     try {
       this.#lease ??= (await this.#api.get(path, signal)) as LeaseObject
       this.#lease = (await this.#api.put(path, this.#renewed(this.#lease), signal)) as LeaseObject
@@ -194,7 +195,7 @@ class SmallKubelet implements Kubelet {
   }
 
   async #renewFresh(path: string): Promise<void> {
-    const { signal } = this.#end
+    const { signal } = this.#stopping
     const fresh = (await this.#api.get(path, signal)) as LeaseObject
     this.#lease = (await this.#api.put(path, this.#renewed(fresh), signal)) as LeaseObject
   }
@@ -209,7 +210,7 @@ class SmallKubelet implements Kubelet {
     this.#lease = (await this.#api.post(
       LEASES,
       this.#renewed(lease),
-      this.#end.signal,
+      this.#stopping.signal,
     )) as LeaseObject
   }
 
@@ -229,7 +230,7 @@ class SmallKubelet implements Kubelet {
   async #postIfNeeded(): Promise<void> {
     const { nodeName, address, statusMs } = this.#options
     const { clock } = this.#seams
-    const { signal } = this.#end
+    const { signal } = this.#stopping
     const node = (await this.#api.get(`${NODES}/${nodeName}`, signal)) as NodeObject
     const known = new Map(conditionsOf(node).map(condition => [condition.type, condition]))
     const isChanged = wantedConditions().some(

@@ -59,7 +59,7 @@ class NodeLifecycle implements Lifecycle {
   readonly #renewed = new Map<string, string>()
   readonly #health = new Map<string, NodeHealth>()
   readonly #queue = new Set<string>()
-  readonly #end = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #watches: readonly Watching[]
   readonly #loops: Promise<unknown>[] = []
   readonly #writes = new Set<Promise<unknown>>()
@@ -69,7 +69,7 @@ class NodeLifecycle implements Lifecycle {
     this.#options = options
     this.#seams = seams
     // Each request under way listens to it, and there are as many as nodes.
-    setMaxListeners(0, this.#end.signal)
+    setMaxListeners(0, this.#stopping.signal)
     this.#watches = [
       seams.api.follow(NODES, {
         replace: items => this.#replaceNodes(items as readonly NodeObject[]),
@@ -89,13 +89,13 @@ class NodeLifecycle implements Lifecycle {
   }
 
   async stop(): Promise<void> {
-    this.#end.abort()
+    this.#stopping.abort()
     const watches = this.#watches.map(watch => watch.stop())
     await Promise.allSettled([...watches, ...this.#loops, ...this.#writes])
   }
 
   async #every(periodMs: number, round: () => Promise<void>): Promise<void> {
-    while (await sleep(this.#seams.clock, periodMs, this.#end.signal)) await round()
+    while (await sleep(this.#seams.clock, periodMs, this.#stopping.signal)) await round()
   }
 
   #replaceNodes(nodes: readonly NodeObject[]): void {
@@ -152,7 +152,11 @@ class NodeLifecycle implements Lifecycle {
     const { name } = node.metadata
     const status = { ...node.status, conditions: silentConditions(node, clock.wall()) }
     try {
-      const next = await api.put(`${NODES}/${name}/status`, { ...node, status }, this.#end.signal)
+      const next = await api.put(
+        `${NODES}/${name}/status`,
+        { ...node, status },
+        this.#stopping.signal,
+      )
       log.info('lifecycle: node is silent', { node: name })
       this.#health.set(
         name,
@@ -225,7 +229,7 @@ class NodeLifecycle implements Lifecycle {
   /** Read, change, write the taints under the version that was read; the list is one atomic field. */
   async #writeTaints(name: string, rule: TaintRule): Promise<void> {
     const { api } = this.#seams
-    const { signal } = this.#end
+    const { signal } = this.#stopping
     for (let attempt = 1; ; attempt++) {
       try {
         const node = (await api.get(`${NODES}/${name}`, signal)) as NodeObject
@@ -246,9 +250,9 @@ class NodeLifecycle implements Lifecycle {
 
   /** A conflict is settled by the next round, and a node that is gone needs nothing. */
   #complain(name: string, error: unknown): void {
-    if (this.#end.signal.aborted) return
+    if (this.#stopping.signal.aborted) return
     if (error instanceof KubeStatusError && [404, 409].includes(error.status)) return
-    this.#seams.log.warn('lifecycle: write failed', { node: name, reason: reasonOf(error) })
+    this.#seams.log.warn('lifecycle: write failed', { node: name, error: reasonOf(error) })
   }
 
   #track(write: Promise<unknown>): void {

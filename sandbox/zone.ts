@@ -74,7 +74,7 @@ export class Zone {
   readonly #admin: ApiClient
   readonly #clients: readonly ApiClient[]
   readonly #lifecycle: Lifecycle
-  readonly #end = new AbortController()
+  readonly #abort = new AbortController()
   #vouch: Vouch
   #stopping: Promise<void> | undefined
 
@@ -89,7 +89,7 @@ export class Zone {
     this.#clock = seams.clock
     this.#vouch = options.vouch
     // Every question to an agent listens to it, and there are as many as nodes.
-    setMaxListeners(0, this.#end.signal)
+    setMaxListeners(0, this.#abort.signal)
     const client = (name: string): ApiClient =>
       makeApiClient(
         { server: parts.api.url, token: parts.api.addClient(name) },
@@ -108,7 +108,7 @@ export class Zone {
 
   /** Create the zone's objects and start all processes; agents come when their Nodes can be there. */
   async start(): Promise<void> {
-    await createZoneObjects(this.#admin, randomBytes(32).toString('hex'), this.#end.signal)
+    await createZoneObjects(this.#admin, randomBytes(32).toString('hex'), this.#abort.signal)
     for (const node of this.nodes) await node.prepare()
     await this.#inBatches(
       node => node.startKubelet(),
@@ -150,11 +150,11 @@ export class Zone {
   }
 
   localInfo(node: ZoneNode): Promise<LocalInfo | undefined> {
-    return readLocalInfo(node.localUrl, this.#clock, this.#end.signal)
+    return readLocalInfo(node.localUrl, this.#clock, this.#abort.signal)
   }
 
   status(node: ZoneNode): Promise<AgentStatus | undefined> {
-    return readStatus(node.localUrl, this.#clock, this.#end.signal)
+    return readStatus(node.localUrl, this.#clock, this.#abort.signal)
   }
 
   /** The Node as the API has it now. */
@@ -188,7 +188,7 @@ export class Zone {
   }
 
   async #stop(): Promise<void> {
-    this.#end.abort()
+    this.#abort.abort()
     await Promise.all(this.nodes.map(node => node.stop()))
     await this.#lifecycle.stop()
     await Promise.all(this.#clients.map(client => client.close()))
@@ -209,7 +209,7 @@ export class Zone {
     isUp: (node: ZoneNode) => Promise<boolean>,
   ): Promise<void> {
     const { nodes } = this
-    for (let from = 0; from < nodes.length && !this.#end.signal.aborted; from += START_BATCH) {
+    for (let from = 0; from < nodes.length && !this.#abort.signal.aborted; from += START_BATCH) {
       const batch = nodes.slice(from, from + START_BATCH)
       for (const node of batch) start(node)
       // The last ones are waited for by whoever wants to see them.
@@ -225,7 +225,7 @@ export class Zone {
     while (this.#clock.now() < giveUpAt) {
       const ups = await Promise.all(nodes.map(isUp))
       if (ups.every(up => up)) return
-      if (!(await sleep(this.#clock, START_LOOK_MS, this.#end.signal))) return
+      if (!(await sleep(this.#clock, START_LOOK_MS, this.#abort.signal))) return
     }
   }
 }

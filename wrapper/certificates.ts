@@ -8,17 +8,17 @@ import { replaceFile } from '../net/atomic-file.js'
 /** The files of one authority, as PEM texts by name. */
 export type CertificateFiles = Readonly<Record<(typeof FILES)[number], string>>
 
-/** The authority is written last: a set that is not whole is not believed. */
+/** The authority is written last: without it an incomplete set is not used. */
 const FILES = ['server.crt', 'server.key', 'client.crt', 'client.key', 'ca.crt'] as const
 const DAY_MS = 86_400_000
 
 /**
- * Certificates of the wrapper's listener on loopback and of its client, by an authority of their own. The authority's key is
- * kept nowhere: nobody can sign another one.
- * @param now epoch ms; they count from a day before, since clocks differ.
+ * Certificates for the wrapper's listener on loopback and for its client, by an authority of their own whose key
+ * is not kept: nobody can sign another one.
+ * @param now epoch ms; they are valid from a day before, since clocks differ
  */
 export const makeCertificates = async (days: number, now: number): Promise<CertificateFiles> => {
-  // Loaded here, so that the wrapper itself does not pay for it.
+  // Loaded here, so that a running wrapper does not need its memory.
   const { generate } = await import('selfsigned')
   const common = {
     ...({ keyType: 'ec', algorithm: 'sha256' } as const),
@@ -60,7 +60,7 @@ export const makeCertificates = async (days: number, now: number): Promise<Certi
   }
 }
 
-/** Also of a link that leads nowhere. */
+/** True also for a dangling link. */
 const isThere = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
@@ -71,9 +71,9 @@ const isThere = (path: string): Promise<boolean> =>
   )
 
 /**
- * Make the folder if there is none, and see whether the files may be written there.
- * @param replaces whether files that are there may be replaced.
- * @throws InvalidInputError when it cannot be had, others could replace the files, or one is there.
+ * Make the folder unless it exists, and check that the files may be written there.
+ * @param replaces whether existing files may be replaced
+ * @throws InvalidInputError when the folder cannot be used, others could replace the files, or a file exists
  */
 export const openFor = async (folder: string, replaces: boolean): Promise<void> => {
   const refuse = (rule: string, cause?: unknown): never => {

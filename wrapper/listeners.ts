@@ -14,9 +14,9 @@ import type { ListenAddress } from '../options/kinds.js'
 import { asksForTunnel } from './proxy/headers.js'
 
 /**
- * For kube-proxy and other clients of this node; it takes a handful of connections. A client that does not read has the
- * kernel keep up to 4 MB for it (`net.ipv4.tcp_wmem`), which counts as this pod's memory, and a large object beside it: what
- * strangers may have open must fit the pod. Members are root, as kube-proxy is, and our own user.
+ * For kube-proxy and other clients of this node, a handful of connections. For a client that does not read, the
+ * kernel buffers up to 4 MB (`net.ipv4.tcp_wmem`), which counts as this pod's memory: the limit for strangers must
+ * fit the pod. Members are root, as kube-proxy is, and our own user.
  */
 const CLIENT_LIMITS: ListenLimits = {
   total: 64,
@@ -28,13 +28,13 @@ const CLIENT_LIMITS: ListenLimits = {
   headerBytes: 72 << 10,
   headerMs: 10_000,
   bodyMs: 30_000,
-  /** An upload may take as long as it likes while it goes on, and an answer too: watches, logs. */
+  /** An upload may take any time while it makes progress, and a response too: watches, logs. */
   bodyRule: 'progress',
   idleMs: 120_000,
   closeMs: 1_000,
 }
 
-/** For the operator, who sends no bodies. */
+/** For operators, who send no bodies. */
 const STATUS_LIMITS: ListenLimits = {
   ...CLIENT_LIMITS,
   total: 16,
@@ -49,7 +49,7 @@ const FORBIDDEN = `${JSON.stringify(
   statusBody(new Refusal(403, 'Forbidden', 'forbidden host: name 127.0.0.1 or localhost')),
 )}\n`
 
-/** For a page whose name was rebound to this machine. */
+/** Refuses web pages whose DNS name was rebound to this machine. */
 const forbidHost: RequestListener = (_request, response) =>
   void response.writeHead(403, { 'Content-Type': 'application/json' }).end(FORBIDDEN)
 
@@ -62,7 +62,7 @@ const open = (
   seams: ListenSeams,
 ): Promise<Listener> => {
   const { clock } = seams
-  // Over TLS a client shows who it is, and may call a machine of many names by any of them.
+  // TLS clients are authenticated, and may use any of this machine's names.
   const isGuarded = answering.tls === undefined || isLoopback(host)
   const forbidden = isGuarded ? forbidHost : undefined
   const sources = byUser(trustedUsers(), { clock })
@@ -73,14 +73,20 @@ const open = (
   )
 }
 
-/** Open what kube-proxy asks. @throws ListenError */
+/**
+ * Open the listener for kube-proxy and other clients.
+ * @throws ListenError
+ */
 export const openForClients = (
   at: ListenAddress,
   answering: Answering,
   seams: ListenSeams,
 ): Promise<Listener> => open(at, answering, CLIENT_LIMITS, seams)
 
-/** Open what the operator asks. @throws ListenError */
+/**
+ * Open the listener for operators.
+ * @throws ListenError
+ */
 export const openForStatus = (
   at: ListenAddress,
   handle: RequestListener,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, type Clock } from '../core/clock.js'
+import { reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { Folder } from './disk/folder.js'
 import { makeLastLists, type LastLists } from './disk/last-lists.js'
@@ -21,17 +22,17 @@ export interface PersistenceSeams {
   readonly log: Logger
 }
 
-/** While a start waits for the apiserver's lists. */
+/** Interval of checks while a start waits for the apiserver's lists. */
 const LOOK_MS = 50
-/** The file of the keys that count for services whose annotation cannot be read. */
+/** Name of the file with the topology keys that are used for services whose annotation cannot be read. */
 const KEYS = 'topologykeys'
 
-/** The text stands where others have their version, which tells one content from another. */
+/** The keys are stored in the field for the version, which tells contents apart. */
 const keysItem = ([service, keys]: readonly [string, readonly string[]]): SavedItem => ({
   ...{ key: service, version: JSON.stringify(keys), raw: new Uint8Array() },
 })
 
-/** What the wrapper keeps for its next life, and serves of its last one until the apiserver answers. */
+/** Keeps the apiserver's lists on disk, and after a start serves the last ones until the apiserver answers. */
 export class Persistence {
   /** When what is served from disk was written, epoch ms. */
   readonly servedFromDisk = new Map<Resource, number>()
@@ -49,12 +50,12 @@ export class Persistence {
     )
   }
 
-  /** Whether the apiserver itself has told what is known of a resource. */
+  /** Whether the present list of a resource is from the apiserver. */
   isFromApi(resource: Resource): boolean {
     return (this.#server?.upstream[resource]?.lists ?? 0) > 0
   }
 
-  /** Take what must be known before the apiserver tells anything. Never rejects. */
+  /** Load what must be known before the first list. Never rejects. */
   async open(server: WrapperServer): Promise<void> {
     this.#server = server
     const list = await this.lists.load(KEYS)
@@ -62,7 +63,7 @@ export class Persistence {
     for (const { key, version } of list.items) server.store.rememberKeys(key, version)
   }
 
-  /** Something about a resource is different now: keep it, if it is the apiserver's word. */
+  /** A resource has changed: save it, if its list is from the apiserver. */
   changed(resource: Resource): void {
     if (!this.#isAbsent(resource) && !this.isFromApi(resource)) return
     this.lists.changed(resource)
@@ -70,8 +71,8 @@ export class Persistence {
   }
 
   /**
-   * A resource is followed from now on. Give the apiserver a moment; what it has not told by then, or cannot tell, comes
-   * from disk. No resource waits for another. Never rejects.
+   * A resource is now followed. Wait a moment for the apiserver; then serve the list on disk. Resources do not
+   * wait for each other. Never rejects.
    */
   async recall(resource: Resource, signal: AbortSignal): Promise<void> {
     const { clock } = this.#seams
@@ -84,13 +85,16 @@ export class Persistence {
     this.#serve(resource, list.items, list.savedAt)
   }
 
-  /** Whether the apiserver has told a resource, or that it does not have it: a 404 is its word when it says more than that. */
+  /**
+   * Whether the apiserver has listed a resource, or answered that it does not exist: a 404 counts once any other
+   * resource could be listed.
+   */
   #isToldOf(resource: Resource): boolean {
     if (this.isFromApi(resource)) return true
     return this.#isAbsent(resource) && RESOURCES.some(other => this.isFromApi(other))
   }
 
-  /** Whether the next moment may tell. */
+  /** Whether waiting a little longer may help. */
   #isOpen(resource: Resource): boolean {
     if (this.#isToldOf(resource)) return false
     return this.#isAbsent(resource) || this.#server!.upstream[resource]?.trouble === undefined
@@ -107,13 +111,13 @@ export class Persistence {
     })
   }
 
-  /** What an earlier version of this program kept may be what this one would not have taken. */
+  /** An earlier version of the wrapper may have kept objects that this one cannot use. */
   #isUsable(resource: Resource, { key, raw }: SavedItem): boolean {
     try {
       checkReadable(ROWS[resource], raw)
       return true
     } catch (error) {
-      this.#seams.log.warn('object left out', { what: resource, name: key, error })
+      this.#seams.log.warn('object left out', { what: resource, name: key, error: reasonOf(error) })
       return false
     }
   }

@@ -18,45 +18,45 @@ export interface WrapperServerOptions {
   readonly reads?: ReadsOptions
   readonly watch?: WatchOptions
   /**
-   * Followed from the start; any other resource from the first time that somebody asks for it.
-   * @default all but endpoints: the same addresses once more, in a form that kube-proxy no longer reads
+   * Resources that are followed from the start; others are followed from the first request on.
+   * @default all but endpoints: the same addresses as in slices, in a form that kube-proxy no longer reads
    */
   readonly resources?: readonly Resource[]
-  /** The highest version that an earlier life is known to have served; 0 when nothing is known. */
+  /** The highest version that an earlier process may have served; 0 when unknown. */
   readonly lastVersion?: number
 }
 
 /** What they need of the world. */
 export interface WrapperServerSeams {
-  /** Our own; they fill the cache and are lent to nobody. */
+  /** The wrapper's own; they fill the cache and are never used for callers' requests. */
   readonly credentials: Credentials
   readonly health: Health
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Takes whatever is not answered from the cache, with the body unread. */
+  /** Handles requests that are not answered from the cache, with the body unread. */
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
-  /** Told once of each resource, when it begins to be followed. */
+  /** Called once for each resource, when it begins to be followed. */
   readonly onFollow?: (resource: Resource) => void
 }
 
-/** The cache, filled from upstream, and the answers that it gives. */
+/** The cache, filled from the apiserver, and the handler that answers from it. */
 export interface WrapperServer {
   readonly store: Store
   readonly reads: Reads
   /** A listener for node:http, or a handler for express. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** How each resource that is followed is doing. */
+  /** The status of each resource that is followed. */
   readonly upstream: Readonly<Partial<Record<Resource, WatchStatus>>>
-  /** Follow upstream from now on. Put what the disk remembers into the store before. */
+  /** Begin to follow the apiserver. Load what is on disk into the store before. */
   start(): void
-  /** End all watches, those of clients too; resolves when no connection of ours is left. */
+  /** End all watches, those of clients too; resolves when all connections to the apiserver are closed. */
   stop(): Promise<void>
 }
 
 const FOLLOWED: readonly Resource[] = ['nodes', 'services', 'endpointslices', 'servicecidrs']
 
-/** Build the cache and its answers; nothing runs yet. */
+/** Build the cache and its handler; nothing runs yet. */
 export const makeWrapperServer = (
   options: WrapperServerOptions,
   { credentials, health, clock, random, log, passThrough, onFollow }: WrapperServerSeams,

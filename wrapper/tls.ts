@@ -20,7 +20,7 @@ const readPem = (option: string, path: string): string => {
     const rule = `must be a file that can be read (${reasonOf(cause)})`
     throw new InvalidInputError(option, rule, path, { cause })
   }
-  // OpenSSL skips what it does not know: then nobody would be trusted, and nothing would say why.
+  // OpenSSL skips unknown text: then no authority would be trusted, without an error.
   if (!text.includes('-----BEGIN')) throw new InvalidInputError(option, 'must be PEM', path)
   return text
 }
@@ -36,7 +36,10 @@ const check = (option: string, rule: string, path: string, use: () => void): voi
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
-/** A secure context takes what is no certificate and trusts nobody. @throws Error */
+/**
+ * Check that it holds certificates: a secure context accepts other text too, and then trusts nobody.
+ * @throws Error
+ */
 const readAuthorities = (ca: string): void => {
   const found = ca.match(CERTIFICATE) ?? []
   if (found.length === 0) throw new Error('it holds none')

@@ -44,15 +44,15 @@ export interface Wrapper {
 }
 
 const HISTORY_BYTES = 8 << 20
-/** Certificates are read again this often. */
+/** Interval at which certificates are read again. */
 const RENEW_MS = 60_000
-/** The agent probes so many nodes for us. */
+/** Most nodes that the agent probes on our behalf. */
 const MAX_INTEREST = 32
 
 class NodeWrapper implements Wrapper {
   readonly #options: WrapperOptions
   readonly #seams: WrapperSeams
-  readonly #stopper = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #directory = new NodeDirectory()
   readonly #health: HealthFeed
   readonly #persistence: Persistence
@@ -103,13 +103,13 @@ class NodeWrapper implements Wrapper {
   async #start(): Promise<void> {
     const { clock, random, log, credentials } = this.#seams
     const tls = this.#seams.readTls()
-    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    // A wrong path is reported at once; an unreachable API is waited for.
     await credentials.check()
     const wall = clock.wall()
     const lastVersion = await this.#persistence.lists.claimVersions(
       last => makeVersions(wall, last).newest,
     )
-    if (this.#stopper.signal.aborted) return
+    if (this.#stopping.signal.aborted) return
     const server = makeWrapperServer(
       {
         store: {
@@ -123,7 +123,7 @@ class NodeWrapper implements Wrapper {
       {
         ...{ credentials, clock, random, log, health: this.#health },
         passThrough: this.#proxy.handle,
-        onFollow: resource => void this.#persistence.recall(resource, this.#stopper.signal),
+        onFollow: resource => void this.#persistence.recall(resource, this.#stopping.signal),
       },
     )
     await this.#open(server, tls)
@@ -141,7 +141,7 @@ class NodeWrapper implements Wrapper {
     })
     await this.#persistence.open(server)
     await this.#listen(server, tls, views)
-    if (this.#stopper.signal.aborted) return
+    if (this.#stopping.signal.aborted) return
     server.start()
     this.#health.start()
     void this.#renewCertificates(tls)
@@ -156,7 +156,7 @@ class NodeWrapper implements Wrapper {
     const { bindAddress, statusAddress } = this.#options
     const { upgrade } = this.#proxy
     const seamsOf = (listener: keyof WrapperStatusView['connectionsEvicted']): ListenSeams => ({
-      ...{ clock, random, log, signal: this.#stopper.signal },
+      ...{ clock, random, log, signal: this.#stopping.signal },
       onEvicted: () => this.#connectionsEvicted[listener]++,
     })
     try {
@@ -165,14 +165,14 @@ class NodeWrapper implements Wrapper {
       const handle = statusRoutes(views, log)
       this.#listeners.push(await openForStatus(statusAddress, handle, seamsOf('status')))
     } catch (error) {
-      if (!this.#stopper.signal.aborted) throw error
+      if (!this.#stopping.signal.aborted) throw error
     }
   }
 
   async #stop(): Promise<void> {
-    this.#stopper.abort(new Error('stopped'))
+    this.#stopping.abort(new Error('stopped'))
     await this.#starting?.catch(() => undefined)
-    // Watches end in good order before their connections are cut.
+    // End watches cleanly before their connections are closed.
     const followed = this.#server?.stop()
     await Promise.all([
       ...this.#listeners.map(listener => listener.close()),
@@ -183,11 +183,11 @@ class NodeWrapper implements Wrapper {
     await this.#persistence.lists.stop()
   }
 
-  /** Certificates are replaced by others: take new ones for new connections. */
+  /** Use new certificates for new connections. */
   async #renewCertificates(first: ServerTls | undefined): Promise<void> {
     const { clock, log, readTls } = this.#seams
     let last = first
-    while (last !== undefined && (await sleep(clock, RENEW_MS, this.#stopper.signal))) {
+    while (last !== undefined && (await sleep(clock, RENEW_MS, this.#stopping.signal))) {
       try {
         const next = readTls()
         if (next === undefined || JSON.stringify(next) === JSON.stringify(last)) continue
@@ -207,7 +207,7 @@ class NodeWrapper implements Wrapper {
     if (waits && this.#persistence.isFromApi(resource) && !this.#isCut()) this.#proxy.online()
   }
 
-  /** A heartbeat of a Node is not worth a write; its addresses may be what the agent calls it by. */
+  /** A Node's heartbeat is not worth a write to disk; its addresses are, since the agent may call it by them. */
   #nodesChanged(): void {
     const { store } = this.#server!
     this.#lookForOwnNode()
@@ -217,7 +217,7 @@ class NodeWrapper implements Wrapper {
     store.setHealth(changed)
   }
 
-  /** A wrong name would take every endpoint of services with topology away, and nothing else would say why. */
+  /** A wrong name would leave out every endpoint of services with topology, and nothing else would say why. */
   #lookForOwnNode(): void {
     const { nodeName: node } = this.#options
     const nodes = this.#server!.store.table('nodes')
@@ -231,7 +231,7 @@ class NodeWrapper implements Wrapper {
     else this.#seams.log.info('the cluster has this Node now', { node })
   }
 
-  /** Nodes that carry endpoints and that the agent knows: those of its zone. */
+  /** Nodes with endpoints that the agent knows: those of its zone. */
   #interest(): readonly string[] {
     const names: string[] = []
     for (const name of this.#server?.store.carriers ?? []) {
@@ -241,7 +241,7 @@ class NodeWrapper implements Wrapper {
     return names
   }
 
-  /** No watch of ours runs, and one has said why. */
+  /** Whether no watch runs and one of them reports an error. */
   #isCut(): boolean {
     const followed = Object.values(this.#server?.upstream ?? {})
     return (

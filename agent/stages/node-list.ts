@@ -211,7 +211,7 @@ export const makeNodeListStage = (
     try {
       round()
     } catch (error) {
-      log.debug('roster not computed', { reason: reasonOf(error) })
+      log.debug('roster not computed', { error: reasonOf(error) })
     }
   }
   const recall = async <T>(
@@ -223,7 +223,7 @@ export const makeNodeListStage = (
     try {
       return parse(text)
     } catch (error) {
-      log.warn('remembered state is not used', { name, reason: reasonOf(error) })
+      log.warn('remembered state is not used', { name, error: reasonOf(error) })
       return undefined
     }
   }

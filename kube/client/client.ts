@@ -37,8 +37,8 @@ export interface CallLimits {
 const MAX_ERROR_BYTES = 64 * 1024
 
 /**
- * Whether sending it twice does what sending it once does. Not so with a version to write over: the server may have
- * carried the first one out, and would refuse the second for a success.
+ * Whether sending it twice has the effect of sending it once. Not so for a patch with a resourceVersion: if the
+ * server carried out the first one, it would refuse the second with a conflict.
  */
 const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
   if (method === 'GET') return true
@@ -46,7 +46,7 @@ const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
   return bringsAbout && !body!.text.includes('"resourceVersion"')
 }
 
-/** Wait for something that takes no signal, but not beyond ours. */
+/** Wait for a promise that cannot be aborted, but no longer than until the signal aborts. */
 const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error)
@@ -61,7 +61,7 @@ const sameMaterial = (a: Material, b: Material): boolean =>
     a.server.href === b.server.href &&
     JSON.stringify(a.headers) === JSON.stringify(b.headers))
 
-/** What the port promises already, and says more than "unreachable". */
+/** Errors that callers are promised, and that say more than "unreachable". */
 const isOwnWord = (error: unknown): boolean =>
   error instanceof KubeStatusError ||
   error instanceof CredentialsError ||
@@ -78,12 +78,12 @@ export class KubeClient {
   readonly #lifetimes = new Set<RequestLifetime>()
   #kept: KeptAgent | undefined
   #isClosed = false
-  /** The newest `Date` of a success, and when it came. */
+  /** The newest `Date` header of a successful response, and when it arrived. */
   #served: { readonly dateMs: number; readonly at: number } | undefined
 
   /**
-   * @param userAgent a name of each program's own. SuperEdge's lite-apiserver answers from a cache by it: two programs of
-   * one name get each other's lists. Without a version, or what is cached would be lost with each.
+   * @param userAgent must differ between programs: SuperEdge's lite-apiserver caches by it and would give two
+   * programs of one name each other's lists. It must not contain a version, or an upgrade would lose the cache.
    */
   constructor(credentials: Credentials, clock: Clock, userAgent: string) {
     this.#credentials = credentials
@@ -91,7 +91,10 @@ export class KubeClient {
     this.#userAgent = userAgent
   }
 
-  /** What the server's clock shows at least: its `Date`, which leaves the fraction out, and the time since. */
+  /**
+   * The earliest that the server's clock can show now: its last `Date`, which has whole seconds, and the time
+   * since.
+   */
   serverTime(): number | undefined {
     if (this.#served === undefined) return undefined
     return this.#served.dateMs + this.#clock.now() - this.#served.at
@@ -120,8 +123,8 @@ export class KubeClient {
   }
 
   /**
-   * Send, and hand out the answer while it is still coming; the caller must `end` it. The time limit is for its
-   * headers. What breaks the body later comes to its reader as Node.js tells it.
+   * Send, and return the response while its body is still arriving; the caller must `end` it. The time limit ends
+   * with the headers. Errors of the body reach its reader as Node.js raises them.
    */
   async open(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<OpenResponse> {
     const lifetime = this.#begin(timeoutMs, signal)
@@ -176,7 +179,7 @@ export class KubeClient {
     }
   }
 
-  /** A whole body: as fast as `timeoutMs` wants it or, with `idleMs`, for as long as it flows. */
+  /** A whole body: complete within `timeoutMs` or, with `idleMs`, for as long as bytes keep arriving. */
   async #read(
     answer: OpenResponse,
     { maxBytes, idleMs }: CallLimits,
@@ -193,22 +196,22 @@ export class KubeClient {
     }
   }
 
-  /** Into the errors that the port promises. */
+  /** Convert to the errors that callers are promised. */
   #translate(call: KubeCall, error: unknown, lifetime: RequestLifetime): unknown {
     if (lifetime.cutBy === 'caller') return lifetime.signal.reason as unknown
     const cause = lifetime.cutBy === undefined ? error : (lifetime.signal.reason as unknown)
     if (isOwnWord(cause)) return cause
-    // A kept connection whose peer went away without a word stays silent: its siblings are likely to do the same.
+    // When the peer of one kept connection vanished without closing it, the other idle ones are probably dead too.
     if (lifetime.cutBy === 'deadline' && this.#kept !== undefined) dropIdle(this.#kept.agent)
     return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
   }
 
-  /** Send; an answer that is no success is thrown. */
+  /** Send; a response without a 2xx status is thrown as KubeStatusError. */
   async #accepted(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
     const answer = await this.#believed(call, signal)
     const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
     if (status >= 200 && status < 300) {
-      // A proxy in between may answer failures by a clock of its own.
+      // Failures may come from a proxy in between, whose clock is another one.
       const dateMs = Date.parse(headers.date ?? '')
       if (!Number.isNaN(dateMs)) this.#served = { dateMs, at: this.#clock.now() }
       return answer
@@ -222,7 +225,7 @@ export class KubeClient {
     }
   }
 
-  /** Send; when the server does not believe us and our credentials have changed meanwhile, send again. */
+  /** Send; after a 401, send again if the credentials have changed meanwhile. */
   async #believed(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
     const used = await orAborted(this.#credentials.material(), signal)
     const answer = await this.#send(call, used, signal)
@@ -260,7 +263,8 @@ export class KubeClient {
 
   #agentFor({ tls }: Material): http.Agent {
     if (this.#kept?.tls !== tls || this.#kept === undefined) {
-      // Calls that run keep their connections until they end; new ones are made with what is valid now.
+      // Running calls keep their connections until they end; new calls use connections with the present TLS
+      // material.
       if (this.#kept !== undefined) retire(this.#kept.agent)
       this.#kept = { tls, agent: makeAgent(tls) }
     }

@@ -18,7 +18,7 @@ export interface TypedBody {
   readonly bytes: Buffer
 }
 
-/** Cuts an open watch into its events. */
+/** Splits the stream of a watch into its events. */
 export interface EventReader<R> {
   /**
    * The events that this chunk completes.
@@ -40,5 +40,5 @@ export interface Codec<R> {
   keyOf(raw: R): string
 }
 
-/** Something came that is no watch event: what follows cannot be trusted, so the next step is a full list. */
+/** A watch sent something that is not an event: what follows cannot be trusted, so the next step is a full list. */
 export class BrokenStreamError extends Error {}

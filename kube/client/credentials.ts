@@ -28,8 +28,8 @@ export interface CredentialOptions {
   /** @default '/var/run/secrets/kubernetes.io/serviceaccount' */
   readonly serviceAccountFolder?: string
   /**
-   * How long what was read counts as fresh, in milliseconds. Kubelets replace a token at 80 % of its life, ten
-   * minutes at the least, so anything below two minutes is in time.
+   * How long credentials that were read are used without reading them again, in milliseconds. A token lives ten
+   * minutes at least, and kubelets replace it at 80 % of its life: anything below two minutes is in time.
    * @default 10_000
    */
   readonly recheckMs?: number
@@ -46,8 +46,8 @@ export interface Material {
 /** Credentials that follow their files. */
 export interface Credentials {
   /**
-   * Whether the source can be read at all. Neither tokens nor plugins are asked for: those may come later. Rejects
-   * with CredentialsError.
+   * Check that the source can be read. Tokens and exec plugins are not tried: they may become available later.
+   * Rejects with CredentialsError.
    */
   check(): Promise<void>
   /**
@@ -56,15 +56,15 @@ export interface Credentials {
    */
   material(): Promise<Material>
   /**
-   * The way to the same server without anything that says who we are: for requests of others, which bring their own
-   * credentials. Rejects with CredentialsError.
+   * The same server without our credentials: for requests that are passed on with the caller's own. Rejects with
+   * CredentialsError.
    */
   anonymous(): Promise<Material>
-  /** The server did not believe us: read everything anew next time. */
+  /** The server answered 401: read everything again next time. */
   refused(): void
 }
 
-/** Between two readings that a refusal brought about. */
+/** Least time between two reloads after a 401. */
 const SHORTEST_MS = 1_000
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
@@ -78,7 +78,7 @@ const inClusterServer = (environment: CredentialOptions['environment']): URL => 
   return parseServer('environment', `https://${isIPv6(host) ? `[${host}]` : host}:${port}`)
 }
 
-/** Reads the kubeconfig again each time, but parses it only when its text is another; the other sources cannot change. */
+/** Reads the kubeconfig each time, but parses it only when its text has changed; the other sources are fixed. */
 const accessReader = (options: CredentialOptions): (() => Promise<Access>) => {
   const { kubeconfig = '', masterUrl = '' } = options
   const master = masterUrl === '' ? undefined : parseServer('master URL', masterUrl)
@@ -185,7 +185,8 @@ class FollowedCredentials implements Credentials {
   }
 
   refused(): void {
-    // What was just read cannot be stale: a server that refuses all must not have a plugin run for each call.
+    // Credentials that were just read cannot be stale: a server that answers 401 to everything must not make us
+    // run an exec plugin for each call.
     if (this.#clock.now() - this.#loadedAt < SHORTEST_MS) return
     this.#freshUntil = -Infinity
     this.#exec = undefined
@@ -201,9 +202,11 @@ class FollowedCredentials implements Credentials {
       if (this.#current === undefined) throw error
       const trouble = reasonOf(error)
       if (trouble !== this.#trouble)
-        this.#log.warn('credentials cannot be read; the last good ones stay in use', { trouble })
+        this.#log.warn('credentials cannot be read; the last good ones stay in use', {
+          error: trouble,
+        })
       this.#trouble = trouble
-      // Else an ended exec credential would run its broken plugin for every request.
+      // Otherwise an expired exec credential would run its broken plugin for every request.
       this.#exec = undefined
     }
     this.#freshUntil = this.#loadedAt + (this.#options.recheckMs ?? 10_000)

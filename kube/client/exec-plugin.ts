@@ -23,7 +23,7 @@ export interface ExecSeams {
 
 const TIMEOUT_MS = 60_000
 const MAX_OUTPUT = 1024 * 1024
-/** A machine whose wall clock is wrong must not run the plugin for every request. */
+/** Least lifetime of a credential: a wrong wall clock must not run the plugin for every request. */
 const SHORTEST_MS = 10_000
 
 const credentialSchema = v.object({

@@ -37,7 +37,7 @@ const PATCH_TYPES: Readonly<Record<KubePatch['type'], string>> = {
   merge: 'application/merge-patch+json',
   'strategic-merge': 'application/strategic-merge-patch+json',
 }
-/** YAML by its name; JSON is YAML. */
+/** The media type says YAML; JSON is YAML too. */
 const APPLY_TYPE = 'application/apply-patch+yaml'
 
 type Query = Readonly<Record<string, string>>
@@ -76,7 +76,7 @@ const deleteBody = ({ uid, resourceVersion, propagation, isDryRun }: DeleteOptio
   }
 }
 
-/** An answer that is not what the API promises is no answer: something else sits at that address. */
+/** An answer that is not what the API promises counts as none: something else may listen at that address. */
 const parsed = <T>(request: string, raw: unknown, parse: (raw: unknown) => T): T => {
   try {
     return parse(raw)
@@ -110,7 +110,7 @@ class HttpResourceClient implements ResourceClient {
 
   async get<T>(type: ResourceType<T>, of: ObjectName, signal: AbortSignal): Promise<T> {
     const path = resourcePath(type, of)
-    // A watch is asked for single objects, too.
+    // The media type for single objects is that of a watch.
     return this.#ask({ method: 'GET', path, accept: codecOf(type).accept.watch }, type, signal)
   }
 

@@ -15,7 +15,10 @@ const parseJson = (path: string, text: string): unknown => {
   }
 }
 
-/** A list as JSON. @throws KubeUnreachableError for what is none. */
+/**
+ * Parse a list.
+ * @throws KubeUnreachableError when it is not one
+ */
 export const parseJsonPage = (path: string, text: string): Page<unknown> => {
   const { items, metadata } = (parseJson(path, text) ?? {}) as {
     items?: unknown
@@ -61,7 +64,7 @@ export class LineReader implements EventReader<unknown> {
   }
 }
 
-/** JSON, as every server speaks it. */
+/** JSON, which every server speaks. */
 export const jsonCodec: Codec<unknown> = {
   accept: { list: 'application/json', watch: 'application/json' },
   parsePage: (path, { bytes }) => parseJsonPage(path, bytes.toString('utf8')),

@@ -3,7 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type { TlsMaterial } from './tls-material.js'
 
-/** All watches and calls together. HTTP/1.1 carries one of them per connection. */
+/** For all watches and calls together: HTTP/1.1 carries one of them per connection. */
 const MAX_SOCKETS = 32
 
 /** The agent in use, and what its connections are made with. */
@@ -12,7 +12,10 @@ export interface KeptAgent {
   readonly agent: http.Agent
 }
 
-/** An agent that keeps its connections. @param more replaces what it does by itself */
+/**
+ * An http.Agent that keeps its connections.
+ * @param more overrides its defaults
+ */
 export const makeAgent = (
   tls: TlsMaterial | undefined,
   more: http.AgentOptions = {},
@@ -30,7 +33,7 @@ export const dropIdle = (agent: http.Agent): void => {
     for (const socket of sockets ?? []) socket.destroy()
 }
 
-/** No new calls: idle connections close now, busy ones when their call ends. */
+/** Stop keeping connections: idle ones close now, busy ones when their call ends. */
 export const retire = (agent: http.Agent & { keepAlive?: boolean }): void => {
   agent.keepAlive = false
   dropIdle(agent)

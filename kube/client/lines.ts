@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * Cuts a byte stream into lines at the byte 0x0A alone: JSON text may hold U+2028 and its like, which other splitters
- * take for line ends. A character that is split between two chunks stays whole.
+ * Splits a byte stream into lines at the byte 0x0A alone: JSON text may hold U+2028 and the like, which other
+ * splitters take for line ends. A character that is split between two chunks stays whole.
  */
 export class LineCutter {
   readonly #maxBytes: number

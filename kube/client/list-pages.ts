@@ -14,9 +14,9 @@ export interface ListRequest<R> {
   readonly timeoutMs: number
 }
 
-/** How much one page may hold: 500 Nodes with 50 images each are 10 MB. */
+/** Most bytes of one page: 500 Nodes with 50 images each are 10 MB. */
 export const MAX_PAGE_BYTES = 64 * 1024 * 1024
-/** A server that never stops continuing is broken. */
+/** A server whose lists have more pages than this is broken. */
 const MAX_PAGES = 2_000
 
 /** Path and query of a request. */
@@ -25,7 +25,7 @@ export const pathOf = (path: string, query: Readonly<Record<string, string>>): s
   return text === '' ? path : `${path}?${text}`
 }
 
-/** What a list says beside its objects. */
+/** What a list says apart from its objects. */
 interface ListEnd {
   /** The version to watch from. */
   readonly version: string
@@ -33,7 +33,7 @@ interface ListEnd {
   readonly warning: string | undefined
 }
 
-/** One run over all pages; `take` gets each raw object, so that a page's text is garbage before the next arrives. */
+/** Read all pages; `take` gets each raw object, so that the text of a page can be freed before the next arrives. */
 const walk = async <R>(
   client: KubeClient,
   request: ListRequest<R>,
@@ -70,9 +70,9 @@ const walk = async <R>(
 }
 
 /**
- * A full list: all objects as `parse` makes them (undefined leaves one out), and what it says beside them.
- * When the server forgets the list's version between two pages the list starts again, once, in one page: whoever was too
- * slow for the first would be too slow again.
+ * A full list: all objects as `parse` makes them (undefined leaves one out), and its version and warning. When the
+ * server forgets the list's version between two pages the list starts again, once, in a single page: a client too
+ * slow for the first pages would be too slow again.
  */
 export const listAll = async <R, T>(
   client: KubeClient,

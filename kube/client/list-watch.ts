@@ -20,14 +20,14 @@ export interface WatchOptions {
    */
   readonly pageSize?: number
   /**
-   * A watch that gives no byte for this long is closed and opened again, in milliseconds. API servers send a
-   * bookmark about each minute.
+   * A watch that is silent for this long is closed and opened again, in milliseconds. API servers send a bookmark
+   * about once a minute.
    * @default 90_000
    */
   readonly idleMs?: number
   /**
-   * For the headers of a watch or of a page of a list, and for each silence within a page, in milliseconds. A page that
-   * flows may take as long as it likes.
+   * Time limit for the headers of a watch or of a page of a list, and for each pause within a page, in
+   * milliseconds. A page that keeps arriving may take any time.
    * @default 30_000
    */
   readonly answerMs?: number
@@ -48,7 +48,10 @@ export interface WatchSeams {
 
 /** A watch that lived this long was a success; one that ends sooner may be a server that cannot watch. */
 const STEADY_MS = 5_000
-/** Internal errors in a row after which the version that we watch from is no longer trusted. */
+/**
+ * So many internal errors in a row, and the next step is a full list instead of another watch from the same
+ * version.
+ */
 const MAX_INTERNAL_ERRORS = 3
 const MOST_SILENT = 32
 
@@ -58,7 +61,7 @@ class ListWatch<T, R> implements Watching {
   readonly #options: Required<WatchOptions>
   readonly #receiver: Receiver<T, R>
   readonly #backoff: Backoff
-  readonly #stopper = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #ended: Promise<void>
   #state: WatchStatus['state'] = 'listing'
   #lastHeardAt = -Infinity
@@ -68,7 +71,7 @@ class ListWatch<T, R> implements Watching {
   /** Where to watch from; undefined asks for a full list. */
   #version: string | undefined
   #brokenLines = 0
-  /** Watches in a row that never spoke, and how many of them make us doubt our version. */
+  /** Watches in a row that sent nothing, and how many of them make us list again. */
   #silent = 0
   #silentLimit = 2
 
@@ -97,13 +100,13 @@ class ListWatch<T, R> implements Watching {
   }
 
   stop(): Promise<void> {
-    this.#stopper.abort(new Error('stopped'))
+    this.#stopping.abort(new Error('stopped'))
     this.#state = 'stopped'
     return this.#ended
   }
 
   #isStopped(): boolean {
-    return this.#stopper.signal.aborted
+    return this.#stopping.signal.aborted
   }
 
   async #run(): Promise<void> {
@@ -113,13 +116,16 @@ class ListWatch<T, R> implements Watching {
       const waitMs = await this.#turn()
       if (waitMs === 0 || this.#isStopped()) continue
       this.#become('backing-off')
-      await sleep(this.#seams.clock, waitMs, this.#stopper.signal)
+      await sleep(this.#seams.clock, waitMs, this.#stopping.signal)
     }
   }
 
-  /** List if need be, watch until that ends; tells how long to wait before the next turn. Never rejects. */
+  /**
+   * List if there is no version to watch from, then watch until the watch ends. Returns how long to wait before
+   * the next turn. Never rejects.
+   */
   async #turn(): Promise<number> {
-    // One more failure until it proves to be a success: a watch that lives for a while.
+    // Counts as a failure until the watch has lived for a while.
     this.#backoff.failures++
     try {
       this.#version ??= await this.#list()
@@ -140,7 +146,7 @@ class ListWatch<T, R> implements Watching {
     const { items, version, warning } = await listAll(
       client,
       request,
-      this.#stopper.signal,
+      this.#stopping.signal,
       raw => {
         this.#heard()
         return this.#receiver.view(raw)
@@ -171,7 +177,7 @@ class ListWatch<T, R> implements Watching {
     }
     const path = pathOf(this.#spec.path, query)
     const call = { method: 'GET', path, accept: codec.accept.watch } as const
-    const answer = await client.open(call, answerMs, this.#stopper.signal)
+    const answer = await client.open(call, answerMs, this.#stopping.signal)
     this.#heard()
     this.#become('watching')
     const openedAt = this.#lastHeardAt
@@ -216,8 +222,8 @@ class ListWatch<T, R> implements Watching {
   }
 
   /**
-   * A version that the server has never reached (its store was restored from a backup) gives a watch that is silent
-   * for ever. But some servers send no bookmarks: the doubt comes at longer and longer distances.
+   * After the server's store was restored from a backup, our version may lie in its future: a watch from it stays
+   * silent for ever, so list again. Servers without bookmarks are silent too: this happens at growing intervals.
    */
   #countSilence(hasSpoken: boolean, livedMs: number): void {
     if (hasSpoken) {
@@ -235,7 +241,7 @@ class ListWatch<T, R> implements Watching {
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
-    // An idle watch is closed to be sure; it is worth a complaint only when the next one does not open.
+    // Closing an idle watch is a precaution; it is worth a warning only if the next one does not open.
     return this.#backOff(reasonOf(error), retryAfterMs, error instanceof IdleError)
   }
 
@@ -244,7 +250,7 @@ class ListWatch<T, R> implements Watching {
     if (this.#state === 'listing') this.#spec.onRefused?.(status)
   }
 
-  /** Whether watching on from where we are makes no sense. */
+  /** Whether only a full list can help. */
   #mustRelist(error: unknown): boolean {
     if (error instanceof BrokenStreamError) return true
     if (!(error instanceof KubeStatusError)) return false
@@ -260,12 +266,12 @@ class ListWatch<T, R> implements Watching {
     return waitMs
   }
 
-  /** Loud once, until the watch is well again. */
+  /** Warn once, until the watch has recovered. */
   #complain(trouble: string, waitMs: number, isQuiet: boolean): void {
     const level = isQuiet || this.#hasComplained ? 'debug' : 'warn'
     const { what } = this.#spec
     const lines = this.#brokenLines === 0 ? {} : { brokenLines: this.#brokenLines }
-    this.#seams.log[level]('watch trouble', { what, trouble, waitMs, ...lines })
+    this.#seams.log[level]('watch trouble', { what, error: trouble, waitMs, ...lines })
     this.#hasComplained ||= !isQuiet
   }
 }

@@ -24,18 +24,18 @@ export interface KubeCall {
 /** `PATCH /api/v1/nodes/n1`: how errors and logs name a call. */
 export const nameOf = (call: KubeCall): string => `${call.method} ${call.path.split('?', 1)[0]!}`
 
-/** A request whose answer has begun. */
+/** A response whose headers have arrived. */
 export interface OpenResponse {
   readonly response: IncomingMessage
-  /** The body, inflated where the server deflated it. */
+  /** The body, decompressed where the server compressed it. */
   readonly body: Readable
-  /** Give up what is left of the answer; resolves when the request's connection is closed or free again. */
+  /** Discard the rest of the body; resolves when the request's connection is closed or free again. */
   end(): Promise<void>
 }
 
 /** How a request failed before its answer began. */
 export class NoAnswerError extends Error {
-  /** It went out on a kept connection that proved dead: the server may never have seen it. */
+  /** It was sent on a kept connection that turned out to be closed: the server may never have seen it. */
   readonly wasStale: boolean
   constructor(cause: Error, wasStale: boolean) {
     super(cause.message, { cause })
@@ -89,7 +89,10 @@ const whenConnected = (request: ClientRequest, ready: () => void): void => {
   })
 }
 
-/** Send it; one with a guard only when its connection is open and the guard has nothing against it. */
+/**
+ * Send it. With a guard, wait until the connection is open, and send only if the guard then gives no reason
+ * against it.
+ */
 const send = (request: ClientRequest, call: KubeCall): void => {
   const { guard, body } = call
   if (guard === undefined) {
@@ -147,10 +150,10 @@ export const openResponse = async (
     const wasStale = request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
     throw new NoAnswerError(error as Error, wasStale && !signal.aborted)
   }
-  // After the answer began, trouble reaches the reader of the body; a second report would be an uncaught one.
+  // Errors after the headers reach the reader of the body; without a listener they would also be uncaught.
   request.on('error', () => undefined)
   response.on('error', () => undefined)
-  // A watch may be silent for a minute: let the kernel look after its peer.
+  // A watch may be silent for a minute: TCP keepalive finds a dead peer.
   response.socket.setKeepAlive(true, 30_000)
   return {
     response,

@@ -21,14 +21,14 @@ export interface WatchSpec<T, R = unknown> {
   readonly onWarning?: (warning: string | undefined) => void
 }
 
-/** Complaints that are remembered; beyond that, broken objects are left out in silence. */
+/** Objects whose errors are remembered; beyond that, broken objects are left out without a log line. */
 const MAX_REFUSED = 1_000
 
 /** Between a list/watch and its sink: turns raw objects into views, and lets neither a bad object nor a bad sink end the watch. */
 export class Receiver<T, R> {
   readonly #spec: WatchSpec<T, R>
   readonly #log: Logger
-  /** Keys and complaints of objects that were left out, so that each is logged once. */
+  /** Keys and errors of objects that were left out, so that each is logged once. */
   readonly #refused = new Map<string, string>()
 
   constructor(spec: WatchSpec<T, R>, log: Logger) {
@@ -48,7 +48,7 @@ export class Receiver<T, R> {
       const isNews = this.#refused.get(key) !== reason && this.#refused.size < MAX_REFUSED
       if (isNews) {
         this.#refused.set(key, reason)
-        this.#log.warn('object left out', { what: this.#spec.what, name: key, reason })
+        this.#log.warn('object left out', { what: this.#spec.what, name: key, error: reason })
       }
       return undefined
     }
@@ -58,7 +58,7 @@ export class Receiver<T, R> {
     this.#tell(() => this.#spec.sink.replace(items))
   }
 
-  /** A broken object changes nothing: what is known of it from before stays. */
+  /** A broken object changes nothing: the last usable state of it stays. */
   upsert(raw: R): void {
     const item = this.view(raw)
     if (item !== undefined) this.#tell(() => this.#spec.sink.upsert(item))

@@ -3,13 +3,16 @@ import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 
-/** A call from its start until its connection is closed or free again, and whoever may cut it short. */
+/**
+ * A call from its start until its connection is closed or free again; it ends early when the caller, the deadline
+ * or the client aborts it.
+ */
 export class RequestLifetime {
-  readonly #abort = new AbortController()
+  readonly #aborting = new AbortController()
   readonly #clearDeadline: () => void
   readonly #unlink: () => void
   #end: () => void = () => undefined
-  /** Who ended it before its time; undefined while nobody did. */
+  /** What aborted it; undefined if nothing did. */
   cutBy: 'caller' | 'deadline' | 'close' | undefined
   /** Resolves at `end`. */
   readonly ended = new Promise<void>(resolve => {
@@ -22,17 +25,18 @@ export class RequestLifetime {
       this.#cut('deadline', new TimeoutError(timeoutMs)),
     )
     this.#unlink = () => caller.removeEventListener('abort', forward)
-    // Many calls may share a caller's signal, and each leaves it when it ends: that is no leak to warn of.
+    // Many calls may share a caller's signal, and each removes its listener when it ends: no leak that Node.js
+    // should warn of.
     setMaxListeners(0, caller)
     caller.addEventListener('abort', forward, { once: true })
     if (caller.aborted) forward()
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal
+    return this.#aborting.signal
   }
 
-  /** The deadline no longer counts: the answer has begun and may go on for as long as it likes. */
+  /** Cancel the deadline: the response has begun and may go on for any time. */
   clearDeadline(): void {
     this.#clearDeadline()
   }
@@ -56,6 +60,6 @@ export class RequestLifetime {
   #cut(by: NonNullable<RequestLifetime['cutBy']>, reason: unknown): void {
     if (this.cutBy !== undefined) return
     this.cutBy = by
-    this.#abort.abort(reason)
+    this.#aborting.abort(reason)
   }
 }

@@ -27,7 +27,7 @@ export interface ListRequest extends Selection {
 /** A list, or a part of it. */
 export interface ObjectPage<T> {
   readonly items: readonly T[]
-  /** The state that was listed; of all pages the first one's. */
+  /** The resourceVersion of the list; all pages have the first one's. */
   readonly resourceVersion: string
   /** Where the list goes on; '' on the last page. */
   readonly next: string
@@ -46,7 +46,10 @@ export interface ResourceClient {
   get<T>(type: ResourceType<T>, of: ObjectName, signal: AbortSignal): Promise<T>
   /** One page; all there is when no limit is given. An object that cannot be read fails the whole list. */
   list<T>(type: ResourceType<T>, which: ListRequest, signal: AbortSignal): Promise<ObjectPage<T>>
-  /** Follow objects for ever: list in pages, watch, resume, list anew; until `stop`. Never rejects: see its status. */
+  /**
+   * List objects in pages and watch them, resume or list again after errors, until `stop`. Never rejects: see its
+   * status.
+   */
   watch<T>(type: ResourceType<T>, which: Selection, sink: WatchSink<T>): Watching
   /** @returns the object as it was stored. 409 `AlreadyExists` when its name is taken. */
   create<T>(
@@ -70,7 +73,10 @@ export interface ResourceClient {
   ): Promise<T>
   /** Server-side apply: makes the object or brings our fields of it to what the body says; writes nothing if they are. */
   apply<T>(type: ResourceType<T>, of: ObjectName, write: Apply, signal: AbortSignal): Promise<T>
-  /** Resolves when the server took it: an object with finalizers, or that is deleted in the foreground, stays a while. */
+  /**
+   * Resolves when the server accepted it: an object with finalizers, or one that is deleted in the foreground,
+   * stays for a while.
+   */
   delete(
     type: ResourceName,
     of: ObjectName,
@@ -80,8 +86,9 @@ export interface ResourceClient {
   /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
   ping(signal: AbortSignal): Promise<void>
   /**
-   * What the apiserver's clock shows now, at least, in epoch ms: the `Date` of its newest answer and the time since.
-   * It is never ahead of that clock, and about a second behind. Undefined until an answer had one.
+   * The earliest that the apiserver's clock can show now, in epoch ms: the `Date` of its newest response and the
+   * time since. Never ahead of that clock, and about a second behind. Undefined before the first response with a
+   * `Date`.
    */
   serverTime(): number | undefined
   /** Ends all watches and connections. */
@@ -105,6 +112,6 @@ export interface ResourceClientOptions {
    * @default 15_000
    */
   readonly callMs?: number | undefined
-  /** Of every watch; a page of a list has its `answerMs`, too. */
+  /** For every watch; `answerMs` also holds for a page of `list`. */
   readonly watch?: WatchOptions | undefined
 }

@@ -36,18 +36,18 @@ export interface ObjectName extends Place {
   readonly name: string
 }
 
-/** What every object says of itself. Frozen. */
+/** An object's metadata. Frozen. */
 export interface ObjectMetadata {
   readonly name: string
   /** '' for what is cluster-wide. */
   readonly namespace: string
   readonly uid: string
   readonly resourceVersion: string
-  /** 0 where the resource counts none. */
+  /** 0 where the resource has no generation. */
   readonly generation: number
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
-  /** Whether it waits for its finalizers, to be gone then. */
+  /** Whether it has a deletionTimestamp: it is removed when its finalizers are. */
   readonly isBeingDeleted: boolean
 }
 
@@ -55,11 +55,11 @@ export interface ObjectMetadata {
 export interface ScaleView {
   readonly name: string
   readonly resourceVersion: string
-  /** What the spec wants. */
+  /** `spec.replicas`. */
   readonly replicas: number
-  /** What the status counts. */
+  /** `status.replicas`. */
   readonly currentReplicas: number
-  /** A label selector of the Pods; '' when none is told. */
+  /** A label selector of the Pods; '' when there is none. */
   readonly selector: string
 }
 
@@ -78,7 +78,7 @@ const metadataSchema = v.object({
   }),
 })
 
-/** @throws InvalidInputError when it has no metadata of an object. */
+/** @throws InvalidInputError when it is not an object's metadata */
 export const parseMetadata = (raw: unknown): ObjectMetadata => {
   const { metadata } = parseWith(metadataSchema, 'object', raw)
   const { deletionTimestamp, labels, annotations, ...rest } = metadata
@@ -160,7 +160,7 @@ export const scaleOf = ({ group, version, resource }: ResourceName): ResourceTyp
 export const resourceText = ({ group, resource }: ResourceName): string =>
   group === '' ? resource : `${resource}.${group}`
 
-/** A part of a path: what is no name must not become another path. */
+/** One segment of a path; text that is not a name must not lead to another path. */
 const segment = (what: string, text: string): string => {
   // Escaping leaves these as they are.
   if (['', '.', '..'].includes(text))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The longest wait that a server may ask of us: an agent that sleeps for hours judges nobody. */
+/** Longest wait that we accept from a server: an agent that sleeps for hours judges nobody. */
 export const MAX_RETRY_AFTER_MS = 300_000
 
 const bounded = (ms: number): number => Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 
-/** It is looked so many times in the time that is allowed. */
+/** Checks per `idleMs`. */
 const LOOKS = 4
 
 /**
- * Calls `expired` once when no byte comes over a connection for `idleMs` (a quarter more at most). Bytes are counted where
- * they come in: what inflates them may hold them back for long. Returns what ends it.
+ * Calls `expired` once when no byte arrived on a connection for `idleMs` (a quarter more at most). Counts bytes on
+ * the socket, since a decompressor may hold them back for long. Returns a function that ends it.
  */
 export const onSilence = (
   { clock, idleMs }: { readonly clock: Clock; readonly idleMs: number },

@@ -2,7 +2,7 @@
 import { KubeStatusError, type StatusCause, type StatusDetails } from '../../core/errors.js'
 import { retryAfterOf } from './retry-after.js'
 
-/** What a server says of a refusal goes into logs, conditions and Events: it must not fill them. */
+/** A server's error message goes into logs, conditions and Events: it must not fill them. */
 const MAX_MESSAGE = 4_096
 const MAX_CAUSES = 100
 
@@ -33,7 +33,7 @@ const detailsOf = (raw: unknown): StatusDetails | undefined => {
   })
 }
 
-/** A `Status` as it came, each field read as far as it is what the API promises. */
+/** A `Status` as it arrived; fields that are not what the API promises are left out. */
 interface ReadStatus {
   readonly code: number | undefined
   readonly reason: string
@@ -64,7 +64,7 @@ const parseStatus = (body: string): ReadStatus => {
   return readStatus({ message: body.trim().slice(0, 200) })
 }
 
-/** The error that an ERROR event of a watch tells. */
+/** The error in an ERROR event of a watch. */
 export const watchError = (
   what: string,
   object: Readonly<Record<string, unknown>>,
@@ -74,9 +74,9 @@ export const watchError = (
 }
 
 /**
- * The error of an answer that is no success.
- * @param answer `phrase` is the HTTP status in words, for a body without a reason; `retryAfterMs` is of the header, and
- *   wins over the body's.
+ * The error of a response without a 2xx status.
+ * @param answer `phrase` is the HTTP status text, for a body without a reason; `retryAfterMs` is of the header and
+ * wins over the body's.
  */
 export const answerError = (
   request: string,

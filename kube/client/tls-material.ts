@@ -18,7 +18,7 @@ export interface TlsParts {
   readonly servername: string | undefined
 }
 
-/** OpenSSL skips what it does not know in a bundle: then nobody would be trusted, and no error would say why. */
+/** OpenSSL skips unknown text in a bundle: then no authority would be trusted, without an error. */
 const checkAuthority = (ca: string | undefined): void => {
   if (ca !== undefined && !ca.includes('-----BEGIN'))
     throw new CredentialsError('broken certificate authority: it is not PEM')

@@ -5,7 +5,7 @@ import { BrokenStreamError, type EventReader } from './codec.js'
 import type { OpenResponse } from './open-response.js'
 import type { WatchEvent } from './watch-event.js'
 
-/** No byte came for too long. */
+/** The server was silent for too long. */
 export class IdleError extends Error {}
 
 /** One open watch. */
@@ -19,7 +19,7 @@ export interface WatchStream<R> {
   readonly take: (event: WatchEvent<R>) => boolean
 }
 
-/** Destroys the answer when it is not fed for `idleMs`. */
+/** Destroys the response when it is not reset for `idleMs`. */
 class Watchdog {
   readonly #stream: Pick<WatchStream<never>, 'clock' | 'idleMs' | 'answer'>
   #fedAt: number
@@ -63,9 +63,9 @@ const read = async <R>(stream: WatchStream<R>, watchdog: Watchdog): Promise<void
 }
 
 /**
- * Read a watch to its end; its connection is gone then.
- * @returns when the server ended it or `take` did.
- * @throws KubeStatusError (an ERROR event), BrokenStreamError, IdleError, KubeUnreachableError (the connection broke).
+ * Read a watch until the server or `take` ends it; its connection is closed then.
+ * @throws KubeStatusError (an ERROR event), BrokenStreamError, IdleError, KubeUnreachableError (the connection
+ * broke).
  */
 export const readWatch = async <R>(stream: WatchStream<R>): Promise<void> => {
   const watchdog = new Watchdog(stream)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Where a list/watch puts what it learns. Called in order, never at the same time; an exception of the sink is a bug. */
+/** Receives what a list/watch learns. Called in order, never concurrently; an exception of the sink is a bug. */
 export interface WatchSink<T> {
   /** A full list arrived: this is everything. */
   replace(items: readonly T[]): void
   upsert(item: T): void
   /** `namespace/name`, or `name` of what is cluster-wide. */
   remove(key: string): void
-  /** How far the server's state is known, after the calls that brought it there. */
+  /** Everything up to this resourceVersion has been passed on. */
   reached?(version: string): void
-  /** The status of the watch is another one. */
+  /** The status of the watch has changed. */
   changed?(): void
 }
 
@@ -20,7 +20,7 @@ export interface WatchStatus {
   readonly lastHeardAt: number
   /** Full lists so far. */
   readonly lists: number
-  /** The last trouble in words; undefined since the last success. */
+  /** The last error as text; undefined since the last success. */
   readonly trouble: string | undefined
 }
 

@@ -14,9 +14,9 @@ export type JsonPatchOperation =
   | { readonly op: 'remove'; readonly path: string }
 
 /**
- * Asked when the connection is open, in the very turn in which the write is handed to it, and again before it is
- * repeated: why it must not leave any more, in words, or undefined. Between a decision and its request there may be a
- * new connection, a new token, or hours without a CPU.
+ * Called when the connection is open, in the same turn of the event loop in which the write is sent, and again
+ * before it is repeated: returns why it must not be sent any more, or undefined. Between a decision and its
+ * request there may be a new connection, a new token, or hours without a CPU.
  */
 export type WriteGuard = () => string | undefined
 
@@ -36,7 +36,10 @@ export interface FieldWriteOptions extends WriteOptions {
   readonly fieldManager?: string | undefined
 }
 
-/** A server-side apply: the fields that the manager wants, all of them; what it applied before and leaves out now goes. */
+/**
+ * A server-side apply: all fields that the manager wants; fields that it applied before and leaves out now are
+ * removed.
+ */
 export interface Apply extends FieldWriteOptions {
   /** With `apiVersion`, `kind` and `metadata.name`, without `managedFields`. */
   readonly body: ObjectBody
@@ -55,7 +58,7 @@ export interface DeleteOptions extends WriteOptions {
   /** Only this state of the object; any other is a 409 `Conflict`. */
   readonly resourceVersion?: string | undefined
   /**
-   * What becomes of the objects that it owns: they go after it, before it, or stay without an owner.
+   * What happens to the objects that it owns: deleted after it, before it, or left without an owner.
    * @default what the server does by itself: Background for all but old kinds
    */
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined

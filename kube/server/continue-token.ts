@@ -35,7 +35,7 @@ export const decodeToken = (text: string): ContinueToken => {
   throw badRequest('invalid continue token: continue key is not valid: continue token is malformed')
 }
 
-/** The state that a token goes on with is forgotten; the answer holds one for the rest as it is now. */
+/** 410: the version of a token is forgotten; the response holds a token for the rest of the present state. */
 export const tokenExpired = ({ after }: ContinueToken): Refusal =>
   expired(
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.',

@@ -26,7 +26,7 @@ export interface WatchOptions {
 const LIST_OPTIONS: Subject = { group: 'meta.k8s.io', resource: '', kind: 'ListOptions' }
 const MATCH = 'resourceVersionMatch'
 const INITIAL = 'sendInitialEvents'
-/** Longer than this, timers fire at once. Three weeks are as good as for ever. */
+/** Longest timeout, about three weeks: timers of Node.js overflow beyond it. */
 const MOST_SECONDS = 2_000_000
 
 const forbidden = (field: string, why: string): StatusCause => ({
@@ -41,7 +41,7 @@ const unsupported = (match: string, served: readonly string[]): StatusCause => (
   field: MATCH,
 })
 
-/** As Go's API reads a boolean: whatever is not `false` or `0` is true, nothing at all too. */
+/** As Go's API reads a boolean: everything but `false` and `0` is true, an empty value too. */
 export const parseFlag = (text: string): boolean => !/^(false|0)$/i.test(text)
 
 /** A whole number of 64 bits; undefined when the query does not hold it. @throws Refusal 400 */
@@ -73,7 +73,7 @@ export const parseVersion = (
   )
 }
 
-/** A watch and a get fail over a version that is no number, a list is refused. */
+/** An invalid version is 500 for a watch and a get, 400 for a list. */
 export const brokenVersion = (message: string): Refusal => new Refusal(500, '', message)
 
 const refuseAny = (causes: readonly StatusCause[]): void => {

@@ -15,7 +15,7 @@ interface RefusalMore {
 
 /** A request that the server answers with an error `Status`. */
 export class Refusal extends KubeStatusError {
-  /** A token to go on with, where a list broke off. */
+  /** A continue token for the rest of a list whose version has expired. */
   readonly continue: string | undefined
   constructor(status: number, reason: string, message: string, more: RefusalMore = {}) {
     super('request', { status, reason, message, details: more.details })
@@ -60,7 +60,7 @@ const generic =
     new Refusal(status, reason, message, more)
 
 export const badRequest = generic(400, 'BadRequest')
-/** Not now, but soon. */
+/** 503, with how long to wait. */
 export const serviceUnavailable = (message: string, retryAfterSeconds: number): Refusal =>
   new Refusal(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds } })
 export const unauthorized = (): Refusal => new Refusal(401, 'Unauthorized', 'Unauthorized')
@@ -92,7 +92,7 @@ export const alreadyExists = (of: Subject, name: string): Refusal =>
     { details: resourceDetails(of, name) },
   )
 
-/** The object is not as the writer believed. */
+/** 409: the object has changed since the writer read it. */
 export const conflict = (
   of: Subject,
   name: string,

@@ -33,7 +33,7 @@ const make = (t: Test): World => {
   return {
     dir: own,
     folder: openStateFolder(own, log),
-    reasons: () => log.lines.map(({ fields }) => fields['reason']),
+    reasons: () => log.lines.map(({ fields }) => fields['error']),
   }
 }
 

@@ -71,7 +71,7 @@ export class Observer {
   readonly #slices = new Map<string, SliceObject>()
   readonly #zone: readonly LabNode[]
   readonly #audit: AuditLog
-  readonly #end = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #statuses = new Map<string, NodeSnapshot['status']>()
   readonly #watches: readonly Watching[]
   /** All that the agents asked of the apiserver, but for reads that it answered. */
@@ -84,7 +84,7 @@ export class Observer {
     this.#zone = zone
     this.#audit = new AuditLog(auditLog)
     // One listener per node that is asked.
-    setMaxListeners(0, this.#end.signal)
+    setMaxListeners(0, this.#stopping.signal)
     this.#watches = [
       api.follow(NODES, {
         replace: items => this.#replaceNodes(items as readonly NodeObject[]),
@@ -120,17 +120,19 @@ export class Observer {
   /** What all agents that run say at this moment. */
   askStatuses(): Promise<readonly NodeSnapshot['status'][]> {
     const live = this.#zone.filter(node => node.state === 'running')
-    return Promise.all(live.map(node => readStatus(node.localUrl, systemClock, this.#end.signal)))
+    return Promise.all(
+      live.map(node => readStatus(node.localUrl, systemClock, this.#stopping.signal)),
+    )
   }
 
   async stop(): Promise<void> {
-    this.#end.abort()
+    this.#stopping.abort()
     await Promise.all(this.#watches.map(watch => watch.stop()))
     await this.#audit.close()
   }
 
   async #lookAt(node: LabNode, isAsked: boolean): Promise<NodeSnapshot> {
-    const { signal } = this.#end
+    const { signal } = this.#stopping
     const isLive = node.state === 'running'
     const [localinfo, status] = await Promise.all([
       isLive ? readLocalInfo(node.localUrl, systemClock, signal) : undefined,

@@ -224,7 +224,7 @@ t.test('W15: an annotation that comes later is seen, although the endpoints stay
   const complaint = { level: 'warn', fields: { object: 'Endpoints default/kubernetes' } }
   const complaints = bed.log.lines.filter(({ message }) => message.startsWith('the local endpoint'))
   t.match(complaints, [complaint])
-  t.match(complaints[0]?.fields, { trouble: /local-endpoint must be an IP address/ })
+  t.match(complaints[0]?.fields, { error: /local-endpoint must be an IP address/ })
   await annotate(null, null)
   await isSo(async () => {
     const [first] = await bed.list(ENDPOINTS)

@@ -3,9 +3,11 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../net/atomic-file.js'
 
-/** Files that are replaced as a whole, readable by their owner alone. */
+/** Files that are replaced atomically, readable by their owner alone. */
 export interface Folder {
-  /** Undefined when there is none. Rejects with the system's error, or RangeError for one that is too large. */
+  /**
+   * Undefined when the file does not exist. Rejects with the system's error, or RangeError when it is too large.
+   */
   read(name: string, maxBytes: number): Promise<Buffer | undefined>
   /** After a crash the file holds the old content or the new one. Rejects with the system's error. */
   replace(name: string, pieces: Iterable<Uint8Array>): Promise<void>

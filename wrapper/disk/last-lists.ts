@@ -12,32 +12,35 @@ import {
   type SavedList,
 } from './list-file.js'
 
-/** How often, and how much. */
+/** How often lists are written, and how large they may be. */
 export interface LastListsOptions {
-  /** A list is written at most once in this period. */
+  /** Least time between two writes of a list. */
   readonly periodMs: number
   /** @default 64 MiB; a list that is larger is not kept */
   readonly maxBytes?: number
 }
 
-/** What the memory needs of the world. */
+/** What it needs of the world. */
 export interface LastListsSeams {
   readonly folder: Folder
   readonly clock: Clock
   readonly log: Logger
-  /** Everything of a resource, as it is now; undefined while it is not known from the apiserver. */
+  /** All present objects of a resource; undefined until the apiserver has listed it. */
   readonly itemsOf: (resource: string) => SavedItems | undefined
 }
 
-/** The last lists, on disk. Nothing of it ever throws: a full or broken disk only means that nothing is remembered. */
+/** The last lists, on disk. Never throws: with a full or broken disk nothing is kept. */
 export interface LastLists {
-  /** Undefined when there is none that can be used, which is logged. */
+  /** Undefined when there is none that can be used; why is logged. */
   load(resource: string): Promise<SavedList | undefined>
-  /** The resource changed; it will be written some time later. */
+  /** The resource changed: write it some time later. */
   changed(resource: string): void
-  /** The highest version that an earlier life may have served; from now on higher ones are ours. */
+  /**
+   * Reserve versions on disk: `newestOf` gets the highest one that an earlier process may have served, and returns the
+   * first one of this process. Resolves to the former; 0 when none is known.
+   */
   claimVersions(newestOf: (last: number) => number): Promise<number>
-  /** Write what has changed, and end. */
+  /** Write what has changed, and stop. */
   stop(): Promise<void>
   /** Why the last write or read failed; undefined when it did not. */
   readonly trouble: string | undefined
@@ -45,16 +48,16 @@ export interface LastLists {
 }
 
 const MAX_BYTES = 64 << 20
-/** Flash wears out: a list is written no faster than this on average, 10 kB/s. */
+/** Flash memory wears out: most bytes written per millisecond for one list, on average. */
 const BYTES_PER_MS = 10
 const FIRST_MS = 1_000
 const VERSION_FILE = 'served-version'
-/** Versions of one life. More events than this would take years. */
+/** Versions that are reserved for one process: more changes would take years. */
 const LIFE = 1_000_000_000
 
 interface Kept {
   isChanged: boolean
-  /** Clock.now before which it is not written again. */
+  /** `Clock.now` before which it is not written again. */
   notBefore: number
   content: string | undefined
 }
@@ -81,7 +84,7 @@ class DiskLists implements LastLists {
       if (bytes === undefined) return undefined
       const read = readListFile(resource, bytes)
       if (!read.ok) {
-        log.warn('the last list on disk is not used', { resource, trouble: read.trouble })
+        log.warn('the last list on disk is not used', { resource, error: read.trouble })
         return undefined
       }
       this.#of(resource).content = contentOf(read.list.items)
@@ -120,7 +123,7 @@ class DiskLists implements LastLists {
   #of(resource: string): Kept {
     let kept = this.#kept.get(resource)
     if (kept === undefined) {
-      // Soon, since power fails when it likes; not at once, since the changes of a start come together.
+      // Soon, since power may fail; not at once, since the changes at a start come together.
       const notBefore = this.#seams.clock.now() + Math.min(FIRST_MS, this.#options.periodMs)
       kept = { isChanged: false, notBefore, content: undefined }
       this.#kept.set(resource, kept)
@@ -172,8 +175,8 @@ class DiskLists implements LastLists {
   }
 
   /**
-   * Whether a list is on disk. It is not given up because the apiserver does not serve the resource: a 404 may come of
-   * whatever stands before an apiserver that is not up, and what is gone cannot be served at the next boot.
+   * Whether a list is on disk. It is kept when the apiserver answers 404: the 404 may come from a proxy in front
+   * of an apiserver that is not up yet, and a deleted list could not be served after the next boot.
    */
   async #hasList(resource: string): Promise<boolean> {
     const saved = await this.load(resource)
@@ -182,11 +185,11 @@ class DiskLists implements LastLists {
 
   #fail(message: string, what: string, error: unknown): void {
     const trouble = `${what}: ${reasonOf(error)}`
-    if (trouble !== this.trouble) this.#seams.log.error(message, { what, reason: reasonOf(error) })
+    if (trouble !== this.trouble) this.#seams.log.error(message, { what, error: reasonOf(error) })
     this.trouble = trouble
   }
 }
 
-/** Keep the last list of each resource in a folder, so that a boot without the cloud has something to serve. */
+/** Keep the last list of each resource in a folder, to serve it after a boot without the cloud. */
 export const makeLastLists = (options: LastListsOptions, seams: LastListsSeams): LastLists =>
   new DiskLists(options, seams)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash, type Hash } from 'node:crypto'
 
-/** An object as it is kept: upstream's own bytes. */
+/** An object on disk: the apiserver's own bytes. */
 export interface SavedItem {
   readonly key: string
-  /** Upstream's resourceVersion. */
+  /** The apiserver's resourceVersion. */
   readonly version: string
   readonly raw: Uint8Array
 }
@@ -14,12 +14,12 @@ export type SavedItems = readonly SavedItem[] | 'absent'
 
 /** The last list of one resource. */
 export interface SavedList {
-  /** When it was written, epoch ms by the clock of then. */
+  /** When it was written, in epoch ms of the clock at that time. */
   readonly savedAt: number
   readonly items: SavedItems
 }
 
-/** What is read from disk: a list, or why there is none. */
+/** A list from disk, or why there is none. */
 export type ReadList =
   { readonly ok: true; readonly list: SavedList } | { readonly ok: false; readonly trouble: string }
 
@@ -52,8 +52,8 @@ export const sizeOf = (items: SavedItems): number =>
   )
 
 /**
- * The file of a list, in pieces of some 256 KiB: a line that says what it is, the items, and a SHA-256 over all of it.
- * A piece is used before the next is asked for: they share a buffer.
+ * The content of a list's file, in chunks of some 256 KiB: a header line, the items, and a SHA-256 of both. Chunks
+ * share a buffer: use one before taking the next.
  */
 export function* listFile(what: string, { savedAt, items }: SavedList): Generator<Uint8Array> {
   const hash = sha256()
@@ -80,7 +80,7 @@ export function* listFile(what: string, { savedAt, items }: SavedList): Generato
 
 const refuse = (trouble: string): ReadList => ({ ok: false, trouble })
 
-/** Items of a body whose digest was right; undefined when they do not fill it exactly. */
+/** Items of a body with a valid digest; undefined when they do not fill it exactly. */
 const readItems = (body: Buffer, count: number): readonly SavedItem[] | undefined => {
   const items: SavedItem[] = []
   let at = 0
@@ -95,13 +95,13 @@ const readItems = (body: Buffer, count: number): readonly SavedItem[] | undefine
   while (items.length < count) {
     const [key, version, raw] = [next(), next(), next()]
     if (key === undefined || version === undefined || raw === undefined) return undefined
-    // A buffer of its own: else one object that stays would keep the whole file in memory.
+    // A copy: otherwise one object that stays would keep the whole file in memory.
     items.push({ key: key.toString(), version: version.toString(), raw: new Uint8Array(raw) })
   }
   return at === body.length ? items : undefined
 }
 
-/** Read a file of `listFile`. Never throws: whatever is wrong with it, the list is only not there. */
+/** Read a file of `listFile`. Never throws: a broken file is a missing list. */
 export const readListFile = (what: string, bytes: Buffer): ReadList => {
   const end = bytes.indexOf('\n')
   const line = bytes.toString('latin1', 0, Math.max(0, Math.min(end, 200)))
@@ -122,7 +122,7 @@ export const readListFile = (what: string, bytes: Buffer): ReadList => {
   return { ok: true, list: { savedAt: Number(savedAt), items: isAbsent ? 'absent' : items } }
 }
 
-/** Tells two contents apart without keeping either; the order of the items does not matter. */
+/** A digest of the items, independent of their order. */
 export const contentOf = (items: SavedItems): string => {
   if (items === 'absent') return items
   const hash = sha256()

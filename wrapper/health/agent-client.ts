@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { request, type IncomingMessage } from 'node:http'
 
-/** What the agent answers, while it is still coming. */
+/** A response of the agent whose body is still arriving. */
 export interface AgentAnswer {
   readonly status: number
   /** A stream of changes; otherwise one whole document. */
@@ -12,7 +12,7 @@ export interface AgentAnswer {
 /** GETs from the agent of this node. Rejects with the system's error, or the signal's reason. */
 export type AskAgent = (url: string, signal: AbortSignal) => Promise<AgentAnswer>
 
-/** Each request on a connection of its own: a kept one to an agent that restarts is only trouble. */
+/** Each request uses a new connection: a kept one would be stale after the agent restarts. */
 export const askAgent: AskAgent = (url, signal) =>
   new Promise((resolve, reject) => {
     if (signal.aborted) {

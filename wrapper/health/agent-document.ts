@@ -4,14 +4,14 @@ import type { AgentAnswer } from './agent-client.js'
 
 const MAX_DOCUMENT_BYTES = 8 << 20
 
-/** The agent's address with more in its query. */
+/** The agent's address with further query parameters. */
 export const withQuery = (address: string, query: Readonly<Record<string, string>>): string => {
   const url = new URL(address)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   return url.href
 }
 
-/** A whole answer as text. Rejects with RangeError for one that no agent gives. */
+/** A whole response as text. Rejects with RangeError for one that is larger than any agent's. */
 export const readDocument = async (chunks: AgentAnswer['chunks']): Promise<string> => {
   const tooLarge = (): Error =>
     new RangeError(`/localinfo is larger than ${MAX_DOCUMENT_BYTES} bytes`)

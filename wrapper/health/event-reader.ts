@@ -9,7 +9,7 @@ export interface ServerEvent {
 /** A snapshot of 5000 nodes is 0.4 MB. */
 const MAX_PENDING = 8 << 20
 
-/** Cuts a stream of server-sent events; comments and fields that we do not use are passed over. */
+/** Splits a stream of server-sent events; comments and unused fields are skipped. */
 export class EventReader {
   readonly #decoder = new TextDecoder()
   #pending = ''

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** How the feed is doing. */
+/** The status of the feed. */
 export interface FeedStatus {
   /** `waiting`: no agent has answered yet. */
   readonly state: 'off' | 'waiting' | 'fresh' | 'last-known' | 'expired'
   readonly source: 'none' | 'push' | 'poll'
-  /** Since the agent's last word; undefined before the first. */
+  /** Time since the agent's last report; undefined before the first. */
   readonly ageMs: number | undefined
   readonly nodes: number
   readonly dead: readonly string[]
   readonly connects: number
-  /** Why there is no connection now; undefined when there is one. */
+  /** Why there is no connection; undefined when there is one. */
   readonly trouble: string | undefined
 }
 
 /** The health of nodes as the local agent sees it. */
 export interface HealthFeed {
   of(name: string): 'normal' | 'dead' | 'unknown'
-  /** False when the last word is older than the limit: then it must take nothing from anybody. */
+  /** False when the last report is older than the limit: then no endpoint may be left out for health. */
   readonly isFresh: boolean
   readonly status: FeedStatus
   start(): void
@@ -29,7 +29,7 @@ const OFF: FeedStatus = {
   trouble: undefined,
 }
 
-/** Nothing is known of anybody: topology alone decides. */
+/** A feed that knows nothing: topology alone decides. */
 export const noHealth: HealthFeed = {
   of: () => 'unknown',
   isFresh: false,

@@ -10,13 +10,13 @@ import type { FeedStatus, HealthFeed } from './feed.js'
 import { KnownHealth, type NodeAddresses } from './known-health.js'
 import { parseLocalInfo } from './local-info.js'
 
-/** Where health comes from, and how long it is believed. */
+/** Where health comes from, and how long it is used. */
 export interface FeedOptions {
   /** The agent's `/localinfo`. */
   readonly address: string
-  /** How often an agent that cannot stream is asked. */
+  /** How often an agent without `/localinfo?stream` is asked. */
   readonly intervalMs: number
-  /** How long the last word counts after the agent fell silent. */
+  /** How long the last report is used after the agent fell silent. */
   readonly limitMs: number
 }
 
@@ -29,26 +29,29 @@ export interface FeedSeams {
   readonly addresses: NodeAddresses
   /** Nodes whose endpoints this node uses, most important first. */
   readonly interest: () => readonly string[]
-  /** The health of these nodes may have changed, or how fresh it is. */
+  /** Called when the health of these nodes, or its freshness, may have changed. */
   readonly onChange: (names: readonly string[]) => void
 }
 
-/** For headers, and for a whole document. */
+/** Time limit for headers, and for a whole document. */
 const ANSWER_MS = 5_000
-/** Agents write a comment each 15 s: two may be late. */
+/** Agents send a comment every 15 s: two may be late. */
 const SILENCE_MS = 40_000
-/** While a stream is open the whole is asked for this often: it tells interest, and finds an agent that hangs. */
+/**
+ * While a stream is open the whole document is requested this often: it reports our interest, and finds an agent
+ * that hangs.
+ */
 const LOOK_MS = 15_000
 const FIRST_WAIT_MS = 250
 const LAST_WAIT_MS = 5_000
-/** The agent takes so many. */
+/** Most nodes that an agent accepts as interest. */
 const MAX_INTEREST = 32
 
 class Feed implements HealthFeed {
   readonly #options: FeedOptions
   readonly #seams: FeedSeams
   readonly #known: KnownHealth
-  readonly #stopper = new AbortController()
+  readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
   #heardAt: number | undefined
   #isExpired = false
@@ -97,13 +100,13 @@ class Feed implements HealthFeed {
   }
 
   async stop(): Promise<void> {
-    this.#stopper.abort(new Error('stopped'))
+    this.#stopping.abort(new Error('stopped'))
     this.#cancelExpiry()
     await this.#running
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopper
+    const { signal } = this.#stopping
     while (!signal.aborted) {
       const waitMs = await this.#turn(signal)
       await sleep(this.#seams.clock, waitMs, signal)
@@ -123,21 +126,21 @@ class Feed implements HealthFeed {
       this.#complain(reasonOf(error))
     }
     const nominal = Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++))
-    // A SuperEdge agent that is away gets the time that it would have had anyway.
+    // A SuperEdge agent that does not answer is asked after its usual interval.
     return jitter(random, this.#source === 'poll' ? Math.min(nominal, intervalMs) : nominal, 0.3)
   }
 
   async #listen(signal: AbortSignal): Promise<'push' | 'poll'> {
     const { clock, ask } = this.#seams
     const url = this.#urlFor({ stream: '1' })
-    const life = new AbortController()
-    const end = (): void => life.abort(signal.reason)
+    const streamEnd = new AbortController()
+    const end = (): void => streamEnd.abort(signal.reason)
     signal.addEventListener('abort', end, { once: true })
     try {
-      const first = await withTimeout(clock, ANSWER_MS, life.signal, async inner => {
-        // The answer outlives this limit: what ends it later is the life of the stream.
-        inner.addEventListener('abort', () => life.abort(inner.reason), { once: true })
-        const answer = await ask(url, life.signal)
+      const first = await withTimeout(clock, ANSWER_MS, streamEnd.signal, async inner => {
+        // The response outlives this time limit: from now on only the end of the stream aborts it.
+        inner.addEventListener('abort', () => streamEnd.abort(inner.reason), { once: true })
+        const answer = await ask(url, streamEnd.signal)
         if (answer.status !== 200) throw new Error(`the agent answers ${answer.status}`)
         if (answer.isStream) return answer
         this.#takeDocument(await readDocument(answer.chunks))
@@ -147,11 +150,11 @@ class Feed implements HealthFeed {
         this.#heard('poll')
         return 'poll'
       }
-      await this.#follow(first, life)
+      await this.#follow(first, streamEnd)
       return 'push'
     } finally {
       signal.removeEventListener('abort', end)
-      life.abort(new Error('over'))
+      streamEnd.abort(new Error('over'))
     }
   }
 
@@ -183,7 +186,7 @@ class Feed implements HealthFeed {
     }
   }
 
-  /** An agent that hangs keeps its connections: only a question finds out. */
+  /** Ask again and again while a stream is open: an agent that hangs keeps its connections open. */
   async #keepLooking(life: AbortController): Promise<void> {
     const { clock, random, ask } = this.#seams
     while (await sleep(clock, jitter(random, LOOK_MS, 0.1), life.signal)) {
@@ -194,7 +197,7 @@ class Feed implements HealthFeed {
           if (status !== 200) throw new Error(`the agent answers ${status}`)
           return readDocument(chunks)
         })
-        // Between two connections nothing says which is newer: an event in the meantime wins.
+        // Nothing orders answers of two connections: if an event came in the meantime, it is newer.
         if (before === this.#events && !life.signal.aborted) this.#takeDocument(text)
       } catch (error) {
         life.abort(error)
@@ -240,17 +243,22 @@ class Feed implements HealthFeed {
   #expire(): void {
     this.#isExpired = true
     const dead = this.#known.dead()
-    this.#seams.log.warn('health is too old to be believed: every endpoint is shown', { dead })
+    this.#seams.log.warn('health is too old to be used: endpoints of all nodes are served', {
+      dead,
+    })
     this.#tell(dead)
   }
 
   #complain(trouble: string): void {
     if (this.#trouble === undefined)
-      this.#seams.log.warn('no health from the agent', { trouble, address: this.#options.address })
+      this.#seams.log.warn('no health from the agent', {
+        error: trouble,
+        address: this.#options.address,
+      })
     this.#trouble = trouble
   }
 }
 
-/** Follow the agent of this node: its stream, or where it has none its document again and again. */
+/** Follow this node's agent: by its stream or, where it has none, by polling its document. */
 export const makeHealthFeed = (options: FeedOptions, seams: FeedSeams): HealthFeed =>
   new Feed(options, seams)

@@ -8,7 +8,7 @@ export interface NodeAddresses {
   namesOf(address: string): readonly string[]
 }
 
-/** What an agent said of each node, by whatever it calls them. */
+/** What the agent reported of each node, by the node's name or address. */
 export class KnownHealth {
   readonly #addresses: NodeAddresses
   readonly #byKey = new Map<string, boolean>()
@@ -17,7 +17,7 @@ export class KnownHealth {
     this.#addresses = addresses
   }
 
-  /** A key that is the node's name counts before one that is an address of it. */
+  /** A report by the node's name wins over one by its address. */
   of(name: string): 'normal' | 'dead' | 'unknown' {
     const isNormal =
       this.#byKey.get(name) ??
@@ -29,13 +29,19 @@ export class KnownHealth {
     return isNormal ? 'normal' : 'dead'
   }
 
-  /** A whole document: what it leaves out is not known any more. @returns the names whose health may have changed. */
+  /**
+   * Take a whole document: nodes that it leaves out are not known any more.
+   * @returns the names whose health may have changed
+   */
   replace(info: LocalInfo): readonly string[] {
     const gone = [...this.#byKey.keys()].filter(key => !info.has(key))
     return this.change(new Map([...info, ...gone.map(key => [key, null] as const)]))
   }
 
-  /** Only what changed. @returns the names whose health may have changed. */
+  /**
+   * Take changes.
+   * @returns the names whose health may have changed
+   */
   change(info: LocalInfo): readonly string[] {
     const changed = new Set<string>()
     for (const [key, isNormal] of info) {
@@ -59,7 +65,7 @@ export class KnownHealth {
     return [...new Set(names)].filter(name => this.of(name) === 'dead').sort()
   }
 
-  /** A node may be called by its address: then the address is also its name. */
+  /** An agent may report a node by its address alone. */
   #namesOf(key: string): readonly string[] {
     return isIP(key) === 0 ? [key] : [key, ...this.#addresses.namesOf(key)]
   }

@@ -2,18 +2,21 @@
 import { InvalidInputError } from '../../core/errors.js'
 import { parseJson } from '../../core/parse.js'
 
-/** Key (a node's name, or with newer SuperEdge agents its address) → whether the agent calls it normal; null: it left. */
+/**
+ * A node's name (or with newer SuperEdge agents its address) → whether the agent calls it normal; null: it has
+ * left the zone.
+ */
 export type LocalInfo = ReadonlyMap<string, boolean | null>
 
-/** More keys than any zone has: what says so is no agent. */
+/** More keys than any zone has: a larger document is not an agent's. */
 const MAX_KEYS = 20_000
 
 const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * `Normal` in any case, as Go reads it; of several the last one. Absent is false: SuperEdge from v0.8.2 on leaves
- * false out.
+ * `Normal` in any letter case, as Go reads it; of several the last one. Absent is false: SuperEdge from v0.8.2 on
+ * omits false.
  */
 const normalOf = (key: string, entry: Readonly<Record<string, unknown>>): boolean => {
   let normal: unknown = false
@@ -24,8 +27,8 @@ const normalOf = (key: string, entry: Readonly<Record<string, unknown>>): boolea
 }
 
 /**
- * Read `/localinfo`, or one event of its stream, in either of SuperEdge's dialects or ours.
- * @throws InvalidInputError when any entry is not what an agent says; then none of it may be believed.
+ * Parse `/localinfo` or one event of its stream, in either of SuperEdge's formats or ours.
+ * @throws InvalidInputError when any entry is invalid; then the whole document is rejected
  */
 export const parseLocalInfo = (text: string): LocalInfo => {
   const document = parseJson('/localinfo', text)

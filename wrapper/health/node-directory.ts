@@ -3,7 +3,7 @@ import { readNode } from '../wire/node.js'
 import { WireError } from '../wire/wire-error.js'
 import type { NodeAddresses } from './known-health.js'
 
-/** A Node as it is kept. */
+/** A Node as the store keeps it. */
 export interface NodeBytes {
   readonly key: string
   readonly raw: Uint8Array
@@ -12,7 +12,7 @@ export interface NodeBytes {
 interface Entry {
   readonly raw: Uint8Array
   readonly ips: readonly string[]
-  /** Addresses and labels in one text. */
+  /** Addresses and labels as one text, to compare. */
   readonly mark: string
 }
 
@@ -21,7 +21,7 @@ const entryOf = (raw: Uint8Array): Entry => {
     const { internalIPs, labels } = readNode(raw)
     return { raw, ips: internalIPs, mark: JSON.stringify([internalIPs, [...labels]]) }
   } catch (error) {
-    // Whoever reads it as a Node has said so already.
+    // Already logged by the store.
     if (error instanceof WireError) return { raw, ips: [], mark: '' }
     throw error
   }
@@ -41,8 +41,8 @@ export class NodeDirectory implements NodeAddresses {
   }
 
   /**
-   * These are all the nodes there are. Only what has other bytes than before is read.
-   * @returns names of nodes that are new, went, or changed in addresses or labels: heartbeats are no change.
+   * Take the complete set of Nodes; only those whose bytes have changed are decoded.
+   * @returns names of nodes that are new, gone, or changed in addresses or labels: a heartbeat is not a change
    */
   update(nodes: readonly NodeBytes[]): readonly string[] {
     const changed: string[] = []

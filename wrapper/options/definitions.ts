@@ -21,7 +21,7 @@ interface WrapperDefinition<T> extends Definition<T> {
   readonly group: Group
 }
 
-/** Each option once: the only place that knows names, units, defaults and what they are for. */
+/** The one definition of each option: its name, unit, default and purpose. */
 export const wrapperDefinitions: {
   readonly [K in keyof WrapperOptions]-?: WrapperDefinition<WrapperOptions[K]>
 } = {
@@ -39,14 +39,14 @@ export const wrapperDefinitions: {
     group: 'Node',
     kind: path,
     default: '/var/lib/edge-health-wrapper',
-    summary: 'folder for the last lists, so that a boot without the cloud has something to serve',
+    summary: 'folder for the last lists, which are served after a boot without the cloud',
   },
   bindAddress: {
     flag: 'bind-address',
     group: 'Listening',
     kind: listenAddress,
     default: '127.0.0.1:51006',
-    summary: 'where kube-proxy and other clients of this node ask',
+    summary: 'where kube-proxy and other clients of this node connect',
     relation: 'loopback only, unless --insecure is false',
   },
   insecure: {
@@ -95,7 +95,7 @@ export const wrapperDefinitions: {
     kind: integer(100, 1_000_000),
     default: '8192',
     summary:
-      'changes of a resource that are remembered; a watcher that is further behind is ended with 410 and lists again',
+      'changes of a resource that are remembered; a watch that is further behind is ended with 410, and its client lists again',
   },
   kubeconfig: {
     flag: 'kubeconfig',
@@ -117,7 +117,7 @@ export const wrapperDefinitions: {
     kind: boolean,
     default: 'true',
     summary:
-      'default/kubernetes is pointed at superedge.io/local-endpoint and superedge.io/local-port where it is annotated with them',
+      'serve default/kubernetes with the address in its annotations superedge.io/local-endpoint and superedge.io/local-port, where it has them',
   },
   topologyKeysMode: {
     flag: 'topology-keys-mode',
@@ -125,7 +125,7 @@ export const wrapperDefinitions: {
     kind: oneOf('any', 'ordered'),
     default: 'any',
     summary:
-      'how several topology keys count: any one that matches is enough, or the first that finds an endpoint decides',
+      'how several topology keys combine: one that matches is enough (any), or the first that finds an endpoint decides (ordered)',
   },
   autonomy: {
     flag: 'service-autonomy-enhancement',
@@ -133,7 +133,7 @@ export const wrapperDefinitions: {
     kind: autonomy,
     default: autonomy.format(AUTONOMY),
     summary:
-      "whether endpoints of dead nodes go, and where the agent is asked; interval (in seconds) counts for SuperEdge's agents, ours pushes",
+      "whether endpoints of dead nodes are left out, and where the agent is asked; interval (in seconds) is for SuperEdge's agents, ours pushes",
   },
   healthLimitMs: {
     flag: 'health-limit',
@@ -141,42 +141,42 @@ export const wrapperDefinitions: {
     kind: duration('10s', '24h'),
     default: '5m',
     summary:
-      "how long the agent's last word counts after it fell silent; then every endpoint is shown",
+      "how long the agent's last report is used after it fell silent; then every endpoint is served",
   },
   bootWaitMs: {
     flag: 'boot-wait',
     group: 'Offline',
     kind: duration('0ms', '1m'),
     default: '3s',
-    summary: 'how long a start waits for the apiserver before it serves what the disk remembers',
+    summary: 'how long a start waits for the apiserver before it serves the lists on disk',
   },
   savePeriodMs: {
     flag: 'save-period',
     group: 'Offline',
     kind: duration('1s', '24h'),
     default: '30s',
-    summary: 'a list is written to disk at most once in this period, large ones more rarely',
+    summary: 'least time between two writes of a list to disk; longer for large lists',
   },
   eventBuffer: {
     flag: 'event-buffer',
     group: 'Offline',
     kind: integer(0, 100_000),
     default: '1000',
-    summary: 'so many Events wait in memory for the apiserver; 0 refuses them',
+    summary: 'most Events that wait in memory for the apiserver; 0 refuses them',
   },
   eventBufferBytes: {
     flag: 'event-buffer-bytes',
     group: 'Offline',
     kind: integer(0, 100_000_000),
     default: '1048576',
-    summary: 'and so many bytes of them',
+    summary: 'most bytes of these Events',
   },
   logLevel: {
     flag: 'log-level',
     group: 'Log',
     kind: oneOf('debug', 'info', 'warn', 'error'),
     default: 'info',
-    summary: 'least important lines that are logged',
+    summary: 'least severe lines that are logged',
   },
 }
 
@@ -190,7 +190,7 @@ const groups: Readonly<Record<Group, string>> = {
   Log: 'What is logged',
 }
 
-const FLOW = 'lists and watches are few and kept; the apiserver sets the pace'
+const FLOW = 'the wrapper keeps few lists and watches, and the apiserver limits clients itself'
 
 /** The wrapper's options. */
 export const wrapperOptionSet: OptionSet = {
@@ -203,7 +203,7 @@ export const wrapperOptionSet: OptionSet = {
     ...klogFlags,
     'kube-qps': FLOW,
     'kube-burst': FLOW,
-    'support-endpointslice': 'slices are always served, and Endpoints to whoever asks for them',
+    'support-endpointslice': 'EndpointSlices are always served, Endpoints on request',
     debug: 'there is no pprof; --log-level debug says more',
   },
 }

@@ -33,7 +33,7 @@ const readAutonomy = (thing: string, key: string, value: string): Partial<Autono
   }
 }
 
-/** SuperEdge's form. What is left out keeps our default; a key may be given once. */
+/** SuperEdge's syntax. Keys that are left out keep our default; a key may be given once. */
 export const autonomy: Kind<Autonomy> = {
   name: 'key=value,…',
   rule: 'must be key=value pairs such as enabled=true,interval=10,address=http://127.0.0.1:51005/localinfo',

@@ -17,7 +17,7 @@ import type { WrapperOptions } from './wrapper-options.js'
 export interface ResolvedWrapperOptions {
   readonly options: WrapperOptions
   readonly origin: Readonly<Record<keyof WrapperOptions, Origin>>
-  /** What was accepted but does nothing, or is unwise; for the log. */
+  /** Accepted options that have no effect, or are unwise; for the log. */
   readonly notices: readonly string[]
 }
 

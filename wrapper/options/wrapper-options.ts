@@ -2,18 +2,24 @@
 import type { NodeName } from '../../core/ids.js'
 import type { ListenAddress } from '../../options/kinds.js'
 
-/** SuperEdge's `--service-autonomy-enhancement`: whether the agent's health prunes, and where it is asked. */
+/**
+ * SuperEdge's `--service-autonomy-enhancement`: whether endpoints of dead nodes are left out, and where the agent
+ * is asked.
+ */
 export interface Autonomy {
   readonly isOn: boolean
   readonly intervalMs: number
   readonly address: string
 }
 
-/** Everything that the wrapper can be told, resolved, checked and frozen. */
+/** The wrapper's options, resolved, checked and frozen. */
 export interface WrapperOptions {
   readonly nodeName: NodeName
   readonly stateDir: string
-  /** Where kube-proxy and other clients ask. @default 127.0.0.1:51006 */
+  /**
+   * Where kube-proxy and other clients connect.
+   * @default 127.0.0.1:51006
+   */
   readonly bindAddress: ListenAddress
   /** Plain HTTP, on loopback only. @default true */
   readonly insecure: boolean
@@ -22,7 +28,10 @@ export interface WrapperOptions {
   readonly keyFile: string | undefined
   /** Where `/metrics`, `/status`, `/healthz` and `/readyz` are. @default 127.0.0.1:51007 */
   readonly statusAddress: ListenAddress
-  /** Changes of a resource that a slow watcher may be behind. @default 8192 */
+  /**
+   * Changes of a resource that are remembered for slow watchers.
+   * @default 8192
+   */
   readonly notifyChannelSize: number
   readonly kubeconfig: string | undefined
   readonly masterUrl: string | undefined
@@ -31,13 +40,25 @@ export interface WrapperOptions {
   /** @default 'any' */
   readonly topologyKeysMode: 'any' | 'ordered'
   readonly autonomy: Autonomy
-  /** How long the last health counts after the agent fell silent. @default 300_000 */
+  /**
+   * How long the agent's last report of health is used after the agent fell silent.
+   * @default 300_000
+   */
   readonly healthLimitMs: number
-  /** How long a boot waits for the apiserver before it serves what the disk remembers. @default 3_000 */
+  /**
+   * How long a start waits for the apiserver before it serves the lists on disk.
+   * @default 3_000
+   */
   readonly bootWaitMs: number
-  /** A list is written to disk at most once in this period. @default 30_000 */
+  /**
+   * Least time between two writes of a list to disk.
+   * @default 30_000
+   */
   readonly savePeriodMs: number
-  /** Events that wait for the apiserver, and their bytes. @default 1_000 / 1 MiB */
+  /**
+   * Most Events that wait for the apiserver, and their bytes.
+   * @default 1_000 / 1 MiB
+   */
   readonly eventBuffer: number
   readonly eventBufferBytes: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Refusal } from '../../kube/server/status.js'
 
-/** What a caller is told who cannot be helped without the apiserver. */
+/** The 503 for requests that need the apiserver. */
 export const apiserverUnreachable = (reason: string): Refusal =>
   new Refusal(
     503,

@@ -3,7 +3,7 @@ import { badRequest } from '../../kube/server/status.js'
 import { parsePath, targetOf, type ApiPath, type Target } from '../serve/target.js'
 import { hasBody as carriesBody, refuseUnframed, type RawHeaders } from './headers.js'
 
-/** Subresources whose answer may begin late or never end: no limit of time holds for them. */
+/** Subresources whose response may begin late or never end: they have no time limit. */
 const LONG = ['log', 'exec', 'attach', 'portforward', 'proxy']
 const EVENTS = ['v1', 'events.k8s.io/v1', 'events.k8s.io/v1beta1']
 const SAFE = ['GET', 'HEAD', 'OPTIONS']
@@ -11,24 +11,24 @@ const SAFE = ['GET', 'HEAD', 'OPTIONS']
 const isTrue = (value: string | null): boolean =>
   value !== null && value !== '0' && value !== 'false'
 
-/** What a request that passes through asks for, as far as it matters on the way. */
+/** The parts of a passed-on request that matter to the proxy. */
 export interface PassedRequest {
   readonly query: URLSearchParams
   readonly hasBody: boolean
   readonly isLong: boolean
-  /** It tells an Event, which may wait until the apiserver is back. */
+  /** It creates an Event, which may wait until the apiserver is reachable. */
   readonly isEvent: boolean
-  /** It asks what would be written. */
+  /** It is a dry run. */
   readonly isDryRun: boolean
-  /** It changes nothing, and there is nothing to send again: it may be asked twice. */
+  /** It changes nothing and has no body: it may be sent twice. */
   readonly isRepeatable: boolean
-  /** What of ours a read names. */
+  /** The target in the store that a read names. */
   readonly read: Target | undefined
-  /** The one object of ours that a write names, itself or its status. */
+  /** The object in the store that a write names, itself or its status. */
   readonly written: Target | undefined
 }
 
-/** What no path of the API's resources is. */
+/** For paths outside the API's resources. */
 const NOTHING: ApiPath = {
   ...{ apiVersion: '', resource: '', isWatch: false },
   ...{ namespace: undefined, name: undefined, subresource: undefined },
@@ -45,7 +45,7 @@ const objectOf = (api: ApiPath): Target | undefined => {
 const isLong = (query: URLSearchParams, { isWatch, subresource = '' }: ApiPath): boolean =>
   isTrue(query.get('watch')) || isTrue(query.get('follow')) || isWatch || LONG.includes(subresource)
 
-/** What Node.js tells of a request of its server. */
+/** The head of a request, as Node.js gives it. */
 export interface RequestHead {
   readonly method: string
   readonly url: string
@@ -53,8 +53,8 @@ export interface RequestHead {
 }
 
 /**
- * Read the head of a request that passes through.
- * @throws Refusal 400 when it cannot be told where it ends, or whom it asks
+ * Parse the head of a request that is passed on.
+ * @throws Refusal 400 when its end or its target is ambiguous
  */
 export const readRequest = ({ method, url, rawHeaders }: RequestHead): PassedRequest => {
   refuseUnframed(rawHeaders)

@@ -3,7 +3,7 @@ import { sleep, type Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import { jitter, type Random } from '../../core/random.js'
 
-/** An Event that could not be told yet, with the caller's own headers. Held in memory only, never logged. */
+/** An Event that could not be delivered yet, with the caller's own headers. Kept in memory only, never logged. */
 export interface QueuedEvent {
   readonly url: string
   readonly headers: string[]
@@ -11,12 +11,12 @@ export interface QueuedEvent {
 }
 
 /**
- * How the apiserver took an Event. `unreachable`: it did not. `failed`: it says that it cannot now; that may be the
- * apiserver's trouble or this Event's own.
+ * The outcome of sending an Event. `unreachable`: there was no answer. `failed`: the apiserver says that it cannot
+ * now; the cause may be the apiserver or this Event.
  */
 export type SentEvent = 'sent' | 'refused' | 'failed' | 'unreachable'
 
-/** How much is held. */
+/** Limits of the queue. */
 export interface QueueOptions {
   readonly maxEvents: number
   readonly maxBytes: number
@@ -35,9 +35,9 @@ export interface QueueSeams {
 export interface QueueCounts {
   accepted: number
   sent: number
-  /** Not taken, since the queue was full: the caller was told so. */
+  /** Not accepted, because the queue was full: the caller got an error. */
   dropped: number
-  /** The apiserver did not want them: a token had ended, a namespace was gone, or it failed each time. */
+  /** Refused by the apiserver: a token had expired, a namespace was gone, or it failed each time. */
   refused: number
   /** Still waiting when we stopped. */
   lost: number
@@ -45,13 +45,13 @@ export interface QueueCounts {
 
 const FIRST_WAIT_MS = 1_000
 const LAST_WAIT_MS = 30_000
-/** As often as client-go tries. */
+/** As many attempts as client-go makes. */
 const MAX_FAILURES = 12
 
 interface Waiting {
   readonly event: QueuedEvent
   failures: number
-  /** Not before. */
+  /** `Clock.now` of the next attempt. */
   dueAt: number
 }
 
@@ -61,17 +61,20 @@ const sizeOf = ({ url, headers, body }: QueuedEvent): number =>
 const backoffMs = (times: number): number =>
   Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, times))
 
-/** Events in order of arrival, told when the apiserver is back. One that failed waits, and lets others go first. */
+/**
+ * Events in order of arrival, delivered when the apiserver is reachable again. One that failed waits, and others
+ * go first.
+ */
 export class EventQueue {
   readonly counts: QueueCounts = { accepted: 0, sent: 0, dropped: 0, refused: 0, lost: 0 }
   readonly #options: QueueOptions
   readonly #seams: QueueSeams
-  readonly #stopper = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #events: Waiting[] = []
   #bytes = 0
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
-  /** The apiserver is there, and all that wait have failed. */
+  /** The apiserver is reachable, and all Events that wait have failed before. */
   #isIdle = false
 
   constructor(options: QueueOptions, seams: QueueSeams) {
@@ -87,12 +90,12 @@ export class EventQueue {
     return this.#bytes
   }
 
-  /** @returns false when there is no room: nothing that was accepted is ever thrown out for it. */
+  /** @returns false when there is no room: accepted Events are never dropped for new ones */
   offer(event: QueuedEvent): boolean {
     const { maxEvents, maxBytes } = this.#options
     const bytes = sizeOf(event)
     if (
-      this.#stopper.signal.aborted ||
+      this.#stopping.signal.aborted ||
       this.length >= maxEvents ||
       this.#bytes + bytes > maxBytes
     ) {
@@ -110,14 +113,14 @@ export class EventQueue {
     return true
   }
 
-  /** The apiserver answers again: try at once. */
+  /** The apiserver answers again: send at once. */
   retry(): void {
     for (const waiting of this.#events) waiting.dueAt = 0
     this.#wake()
   }
 
   async stop(): Promise<void> {
-    this.#stopper.abort(new Error('stopped'))
+    this.#stopping.abort(new Error('stopped'))
     await this.#running
     this.counts.lost += this.length
     if (this.length > 0) this.#seams.log.warn('events are lost', { count: this.length })
@@ -125,13 +128,13 @@ export class EventQueue {
     this.#bytes = 0
   }
 
-  /** The oldest that may be tried; waits for it. */
+  /** Waits for the oldest Event that may be sent. */
   async #next(): Promise<Waiting | undefined> {
     const { clock } = this.#seams
     for (;;) {
       const now = clock.now()
       const next = this.#events.find(({ dueAt }) => dueAt <= now)
-      if (next !== undefined || this.length === 0 || this.#stopper.signal.aborted) return next
+      if (next !== undefined || this.length === 0 || this.#stopping.signal.aborted) return next
       this.#isIdle = true
       await this.#pause(Math.min(...this.#events.map(({ dueAt }) => dueAt)) - now, 0)
       this.#isIdle = false
@@ -140,7 +143,7 @@ export class EventQueue {
 
   async #drain(): Promise<void> {
     const { clock, log, send } = this.#seams
-    const { signal } = this.#stopper
+    const { signal } = this.#stopping
     let unreached = 0
     await this.#pause(FIRST_WAIT_MS)
     for (let next = await this.#next(); next !== undefined; next = await this.#next()) {
@@ -161,18 +164,18 @@ export class EventQueue {
       this.counts[outcome === 'failed' ? 'refused' : outcome]++
     }
     if (signal.aborted) return
-    log.info('all events are told', { ...this.counts })
+    log.info('all events are delivered', { ...this.counts })
   }
 
-  /** Until the time is over, or somebody says that it is worth trying. */
+  /** Waits for a time, or until `retry`. */
   async #pause(ms: number, spread = 0.2): Promise<void> {
     const { clock, random } = this.#seams
     const pause = new AbortController()
     const end = (): void => pause.abort()
     this.#wake = end
-    this.#stopper.signal.addEventListener('abort', end, { once: true })
-    if (this.#stopper.signal.aborted) end()
+    this.#stopping.signal.addEventListener('abort', end, { once: true })
+    if (this.#stopping.signal.aborted) end()
     await sleep(clock, jitter(random, ms, spread), pause.signal)
-    this.#stopper.signal.removeEventListener('abort', end)
+    this.#stopping.signal.removeEventListener('abort', end)
   }
 }

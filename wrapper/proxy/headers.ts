@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { badRequest } from '../../kube/server/status.js'
 
-/** As Node.js tells them: name, value, name, value. */
+/** As Node.js gives them: name, value, name, value. */
 export type RawHeaders = readonly string[]
 
-/** They are about one connection and end with it (RFC 9110, 7.6.1). */
+/** Headers of one connection, which are not passed on (RFC 9110, 7.6.1). */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -31,7 +31,7 @@ const namedByConnection = (raw: RawHeaders): ReadonlySet<string> =>
     ),
   )
 
-/** What may travel on: all headers in their order and spelling, but those of the connection and `dropped`. */
+/** Headers that are passed on: all in their order and spelling, but those of the connection and `dropped`. */
 export const endToEnd = (raw: RawHeaders, dropped: readonly string[] = []): string[] => {
   const named = namedByConnection(raw)
   const stays = (name: string): boolean =>
@@ -39,12 +39,13 @@ export const endToEnd = (raw: RawHeaders, dropped: readonly string[] = []): stri
   return pairsOf(raw).flatMap(([name, value]) => (stays(name.toLowerCase()) ? [name, value] : []))
 }
 
-/** Headers that belong to the message or say who asks; no connection may take them away. */
+/** Headers of the message or of the caller's identity; a Connection header must not remove them. */
 const OF_MESSAGE = /^(content-.*|transfer-encoding|host|authorization|impersonate-.*)$/
 
 /**
- * Refuse what another server may find another end of, or another meaning in: the rest of it would be a second request.
- * What Node.js itself refuses (two lengths, a length and chunks) does not come here. @throws Refusal 400
+ * Refuse a message whose end or meaning another server may see differently: the rest of it would be a second
+ * request. Node.js itself refuses two lengths, or a length with chunks.
+ * @throws Refusal 400
  */
 export const refuseUnframed = (raw: RawHeaders): void => {
   const taken = [...namedByConnection(raw)].find(name => OF_MESSAGE.test(name))
@@ -59,19 +60,19 @@ export const hasBody = (raw: RawHeaders): boolean =>
   valuesOf(raw, 'transfer-encoding').length > 0 ||
   valuesOf(raw, 'content-length').some(length => Number(length) !== 0)
 
-/** Headers of a request on its way to `host`. Who may be impersonated is up to the caller's own credentials. */
+/** Headers of a request to `host`. Impersonation headers stay: the caller's own credentials decide. */
 export const requestHeaders = (raw: RawHeaders, host: string): string[] => [
   ...['Host', host],
-  // `100 Continue` was said by us already.
+  // We have sent `100 Continue` already.
   ...endToEnd(raw, ['host', 'expect']),
   ...(valuesOf(raw, 'transfer-encoding').length > 0 ? ['Transfer-Encoding', 'chunked'] : []),
 ]
 
-/** Whether a request asks for another protocol that Kubernetes speaks; others are asked for in vain. */
+/** Whether a request asks to upgrade to a protocol that Kubernetes uses; other upgrades are not passed on. */
 export const asksForTunnel = (raw: RawHeaders): boolean =>
   valuesOf(raw, 'upgrade').some(value => /^(websocket|spdy\/3\.1)$/i.test(value.trim()))
 
-/** The same for a request that asks to speak another protocol. */
+/** The same for an upgrade request. */
 export const upgradeHeaders = (raw: RawHeaders, host: string): string[] => [
   ...requestHeaders(raw, host),
   ...['Connection', 'Upgrade', 'Upgrade', valuesOf(raw, 'upgrade').join(', ')],
@@ -85,7 +86,7 @@ export const withLength = (raw: RawHeaders, { length }: Buffer): string[] => [
   ...['Content-Length', String(length)],
 ]
 
-/** A head as it goes over the wire. @param first its first line */
+/** Headers as bytes on the wire. */
 export const headText = (first: string, headers: RawHeaders): string => {
   const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}`)
   return `${[first, ...lines].join('\r\n')}\r\n\r\n`

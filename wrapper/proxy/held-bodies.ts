@@ -6,11 +6,11 @@ import { Refusal, tooLarge } from '../../kube/server/status.js'
 import { ByteBudget, OverBudgetError, type ByteHold } from '../../net/byte-budget.js'
 import { readWhole } from '../../net/read-whole.js'
 
-/** Of all bodies that are held at a time. */
+/** For all buffered bodies together. */
 const TOTAL_BYTES = 12 << 20
-/** What kube-apiserver takes. */
+/** kube-apiserver's own limit. */
 const MAX_BODY_BYTES = 3 << 20
-/** What it answers about one object is not much longer. */
+/** Responses about one object are not much longer. */
 const MAX_ANSWER_BYTES = 8 << 20
 const BODY_MS = 30_000
 
@@ -23,7 +23,7 @@ const noRoom = (): Refusal =>
     details: { retryAfterSeconds: 1 },
   })
 
-/** Bodies that must be read whole: few, for a short time, and never more than fit. */
+/** Buffers bodies that must be read whole: few, for a short time, and within a total. */
 export class HeldBodies {
   readonly #clock: Clock
   readonly #budget = new ByteBudget({ total: TOTAL_BYTES, perSource: TOTAL_BYTES })
@@ -32,12 +32,12 @@ export class HeldBodies {
     this.#clock = clock
   }
 
-  /** What is held now. */
+  /** Bytes that are buffered now. */
   get bytes(): number {
     return this.#budget.held
   }
 
-  /** Count what `use` reads of a request and of its answer until that ends. */
+  /** Count what `use` buffers of a request and its response until it ends. */
   async during<T>(use: (hold: ByteHold) => Promise<T>): Promise<T> {
     const hold = this.#budget.open({ key: 'clients', isMember: false })
     try {
@@ -49,11 +49,14 @@ export class HeldBodies {
     }
   }
 
-  /** A client that takes too long is cut. @throws Refusal 413, OverBudgetError */
+  /**
+   * Read a request's body; a client that takes too long is disconnected.
+   * @throws Refusal 413, OverBudgetError
+   */
   async ofRequest(request: IncomingMessage, hold: ByteHold): Promise<Buffer> {
     const cut = (): void => void request.destroy(new TimeoutError(BODY_MS))
     const cancel = this.#clock.after(BODY_MS, cut)
-    // Who is refused must live to hear it; what still comes is dropped.
+    // A refused client must still get the answer: the rest of its body is read and dropped.
     const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
     try {
       return await readWhole(parts, MAX_BODY_BYTES, bodyTooLarge, hold)

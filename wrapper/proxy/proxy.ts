@@ -25,11 +25,11 @@ export interface ProxySeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** The way to upstream without any credentials of ours. */
+  /** The apiserver's address and TLS material, without our credentials. */
   readonly upstream: () => Promise<Material>
-  /** The object as we serve it now; undefined when we do not. */
+  /** The object as we serve it now; undefined when we do not serve it. */
   readonly recordOf: (target: Target) => Stored | undefined
-  /** Upstream is known to be away: nobody needs to wait long. */
+  /** Whether the apiserver is known to be unreachable: then requests need not wait long. */
   readonly isCut: () => boolean
 }
 
@@ -37,11 +37,11 @@ export interface ProxySeams {
 export interface ProxyCounts {
   passed: number
   upgraded: number
-  /** Answered 503 since upstream is away. */
+  /** Answered 503, because the apiserver could not be reached. */
   unreachable: number
 }
 
-/** kube-apiserver itself gives up after a minute. */
+/** Time limit for response headers; kube-apiserver itself gives up after a minute. */
 const ANSWER_MS = 70_000
 const CUT_ANSWER_MS = 5_000
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
@@ -54,14 +54,17 @@ const refuse = (response: ServerResponse, refusal: Refusal): void => {
   response.end(body)
 }
 
-/** Upstream has never heard of our versions: it would wait for them in silence. @throws Refusal 410 */
+/**
+ * The apiserver would wait in silence for a version of ours, which it never reaches.
+ * @throws Refusal 410
+ */
 const refuseOurVersion = ({ query, read }: PassedRequest): void => {
   const version = query.get('resourceVersion') ?? ''
   if (read !== undefined && isOurs(Number(version)))
     throw expired(`resource version ${version} is not one of the apiserver's`)
 }
 
-/** Send a body as it comes, as fast as upstream takes it. What it does not take is read to the end, and dropped. */
+/** Stream a body as fast as the apiserver reads it. What it does not read is drained and dropped. */
 const stream = (from: IncomingMessage, to: ClientRequest): void => {
   from.pipe(to)
   to.once('close', () => {
@@ -74,9 +77,9 @@ interface Passing {
   readonly asked: PassedRequest
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Undefined: there is none, or it streams. */
+  /** Undefined: there is none, or it is streamed. */
   readonly body: Buffer | undefined
-  /** Of the body. */
+  /** The budget that the body uses. */
   readonly hold?: ByteHold
 }
 
@@ -101,7 +104,7 @@ export class Proxy {
   /** Takes over a request whose body is unread. Never throws. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.#handle(request, response).catch((error: unknown) => {
-      // A client that left is told nothing.
+      // The client has disconnected.
       if (response.destroyed) return
       const refusal = error instanceof Refusal ? error : apiserverUnreachable(reasonOf(error))
       if (response.headersSent) response.destroy()
@@ -109,7 +112,7 @@ export class Proxy {
     })
   }
 
-  /** Takes over a request that asks for another protocol (exec, port-forward). Never throws. */
+  /** Handles an upgrade request (exec, port-forward). Never throws. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     this.counts.upgraded++
     const answerMs = this.#answerMs(true)
@@ -119,12 +122,12 @@ export class Proxy {
     })
   }
 
-  /** The apiserver answers again. */
+  /** Call when the apiserver is reachable again. */
   online(): void {
     this.events.retry()
   }
 
-  /** Connections that run are the listener's to end. */
+  /** Running requests are ended by the listener. */
   async stop(): Promise<void> {
     await this.events.stop()
     this.#pool.close()
@@ -151,9 +154,9 @@ export class Proxy {
 
   async #take(passing: Passing): Promise<void> {
     const { asked, response } = passing
-    // What came later must not overtake what waits.
+    // Events keep their order: later ones wait behind those that wait.
     if (asked.isEvent && this.events.length > 0) {
-      this.#queue(passing, 'others wait already')
+      this.#queue(passing, 'others are waiting already')
       return
     }
     try {
@@ -176,10 +179,11 @@ export class Proxy {
   async #pass(passing: Passing): Promise<void> {
     const answer = await this.#ask(passing)
     try {
-      if (answer.kind === 'upgrade') throw new Error('it speaks a protocol that nobody asked for')
+      if (answer.kind === 'upgrade')
+        throw new Error('it switched to a protocol that was not requested')
       await this.#tell(passing, answer.response)
     } catch (error) {
-      // What cannot be told must not stay open, unread.
+      // A response that cannot be passed on must not stay open, unread.
       answer.response.socket.destroy()
       throw error
     }
@@ -199,7 +203,8 @@ export class Proxy {
       return
     }
     response.writeHead(statusCode, statusMessage, headers)
-    // A watch may have nothing to say for a long time. `flushHeaders` would spell the bytes of headers anew, as UTF-8.
+    // Send the headers now: a watch may be silent for long. `flushHeaders` would encode the bytes of headers as
+    // UTF-8.
     response.write('', 'latin1')
     await new Promise<void>(resolve => pipeline(from, response, () => resolve()))
   }
@@ -222,7 +227,7 @@ export class Proxy {
       ...{ method, url, answerMs: this.#answerMs(asked.isLong), isPooled },
       headers: body === undefined ? headers : withLength(headers, body),
     })
-    // Whoever leaves takes its request along.
+    // When the client disconnects, its request is aborted.
     const leave = (): void => {
       if (!response.writableFinished) call.request.destroy()
     }
@@ -236,13 +241,13 @@ export class Proxy {
 
   #queue({ request, response, body = Buffer.alloc(0) }: Passing, reason: string): void {
     const { url = '/', rawHeaders } = request
-    // The Host comes with the upstream, whatever that is by then.
+    // The Host header is set when it is sent: the apiserver's address may have changed by then.
     const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
     if (!this.events.offer({ url, headers, body })) {
       this.counts.unreachable++
       throw apiserverUnreachable(`${reason}; no room for more events`)
     }
-    // What client-go expects of a create: the object, in the form that it was sent in.
+    // client-go expects the object of a create, in the encoding that it was sent in.
     response.writeHead(201, {
       'Content-Type': request.headers['content-type'] ?? 'application/json',
       'Content-Length': body.length,
@@ -256,7 +261,7 @@ export class Proxy {
       const all = [...['Host', host], ...headers, 'Content-Length', String(body.length)]
       const call = await this.#pool.open({
         ...{ method: 'POST', url, headers: all, answerMs: CUT_ANSWER_MS },
-        // An Event has a name of its own: told twice, the second is refused.
+        // An Event has a unique name: if it was sent twice, the second is refused.
         isPooled: true,
       })
       const abort = (): void => void call.request.destroy()
@@ -270,7 +275,7 @@ export class Proxy {
       if (statusCode === 429 || statusCode >= 500) return 'failed'
       return statusCode < 300 || statusCode === 409 ? 'sent' : 'refused'
     } catch {
-      // Why does not matter: it will be tried again. The error may quote headers.
+      // The reason does not matter: it is tried again. The error may quote headers and is not logged.
       return 'unreachable'
     }
   }

@@ -8,11 +8,11 @@ import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { endToEnd, headText, upgradeHeaders, type RawHeaders } from './headers.js'
 import type { UpstreamPool } from './upstream-call.js'
 
-/** A client that asks to speak another protocol. */
+/** An upgrade request of a client. */
 export interface Upgrading {
   readonly request: IncomingMessage
   readonly socket: Duplex
-  /** What it has sent already. */
+  /** Bytes that the client has sent after its headers. */
   readonly head: Buffer
 }
 
@@ -26,7 +26,7 @@ const refuse = (socket: Duplex, refusal: Refusal): void => {
   socket.end(answerHead(refusal.status, undefined, [...headers, ...length]) + body)
 }
 
-/** Both directions until either end is gone; then the other goes as well. */
+/** Pipe both directions until either end closes; then close the other. */
 const join = (a: Duplex, b: Duplex): void => {
   for (const [from, to] of [
     [a, b],
@@ -38,7 +38,10 @@ const join = (a: Duplex, b: Duplex): void => {
   }
 }
 
-/** Pass on an upgrade: what the other side agrees to is spoken from end to end. Rejects when it cannot be told. */
+/**
+ * Pass on an upgrade: after 101 both ends speak the new protocol to each other. Rejects when it cannot be passed
+ * on.
+ */
 export const tunnel = async (
   { request, socket, head }: Upgrading,
   pool: UpstreamPool,
@@ -69,7 +72,7 @@ export const tunnel = async (
     join(socket, answer.socket)
     return
   }
-  // No other protocol after all: an answer, and the end.
+  // No upgrade: pass on the response, and close.
   socket.write(
     answerHead(statusCode, statusMessage, [...endToEnd(rawHeaders), 'Connection', 'close']),
     'latin1',

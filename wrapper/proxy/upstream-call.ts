@@ -8,19 +8,22 @@ import { TimeoutError } from '../../core/errors.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { dropIdle, makeAgent, retire } from '../../kube/client/kept-agent.js'
 
-/** One request to upstream. */
+/** One request to the apiserver. */
 export interface UpstreamCall {
   readonly method: string
   readonly url: string
   /** Name, value, name, value. */
   readonly headers: string[]
-  /** For an answer to begin, once everything was sent; undefined: as long as upstream is there. */
+  /**
+   * Time limit for the response headers, once the request was sent; undefined: as long as the apiserver accepts
+   * connections.
+   */
   readonly answerMs: number | undefined
-  /** Use a connection of the pool: only for what may safely be sent twice, and has no body. */
+  /** Use a kept connection: only for requests without a body that may be sent twice. */
   readonly isPooled: boolean
 }
 
-/** What upstream answered. */
+/** The apiserver's response. */
 export type UpstreamAnswer =
   | { readonly kind: 'response'; readonly response: IncomingMessage }
   | {
@@ -35,17 +38,20 @@ export interface OpenCall {
   readonly request: ClientRequest
   /** Rejects with the system's error, or TimeoutError. */
   readonly answer: Promise<UpstreamAnswer>
-  /** It went out on a kept connection that has died: on a new one there may be an answer. */
+  /** It was sent on a kept connection that turned out to be closed: a new one may work. */
   wasStale(error: unknown): boolean
 }
 
 const CONNECT_MS = 5_000
-/** After so much silence the way may be gone: a kept connection is given up, else upstream must take a new one. */
+/**
+ * After so much silence the connection may be dead: a kept one is given up; with a new one, the apiserver must
+ * accept another connection.
+ */
 const SILENT_MS = 5_000
-/** A free connection that lies idle longer is closed by us, before a middlebox forgets it. */
+/** An idle connection is closed after this time, before a middlebox drops it. */
 const IDLE_MS = 30_000
 const MAX_FREE = 16
-/** Of an answer, all of them together. */
+/** Of all headers of a response together. */
 const MAX_HEADER_BYTES = 64 << 10
 
 /** A kept connection said nothing. */
@@ -63,25 +69,25 @@ const makeAgents = (tls: Material['tls']): Agents => ({
   fresh: makeAgent(tls, { keepAlive: false, maxSockets: Infinity }),
 })
 
-/** Connections to upstream on which nobody is but the callers themselves. */
+/** Connections to the apiserver that carry the callers' credentials, never ours. */
 export class UpstreamPool {
   readonly #clock: Clock
   readonly #upstream: () => Promise<Material>
   #agents: Agents | undefined
   #look: { readonly at: number; readonly found: Promise<boolean> } | undefined
 
-  /** @param upstream the way to upstream, without credentials */
+  /** @param upstream the apiserver's address and TLS material, without credentials */
   constructor(clock: Clock, upstream: () => Promise<Material>) {
     this.#clock = clock
     this.#upstream = upstream
   }
 
-  /** Where upstream is. Rejects with CredentialsError. */
+  /** The apiserver's address. Rejects with CredentialsError. */
   async server(): Promise<URL> {
     return (await this.#upstream()).server
   }
 
-  /** Begin a call; its body is still to be written. Rejects with CredentialsError. */
+  /** Begin a request; the caller writes its body. Rejects with CredentialsError. */
   async open(call: UpstreamCall): Promise<OpenCall> {
     const request = await this.#begin(call)
     const wasStale = (error: unknown): boolean => {
@@ -102,7 +108,7 @@ export class UpstreamPool {
       port: server.port,
       method: call.method,
       path: server.pathname.replace(/\/$/, '') + call.url,
-      // Kept as they came, repeated ones too.
+      // As they arrived, with repeated ones.
       headers: call.headers as unknown as http.OutgoingHttpHeaders,
       setHost: false,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -110,7 +116,7 @@ export class UpstreamPool {
     })
   }
 
-  /** Close what is idle; what runs goes on. */
+  /** Close idle connections; running requests continue. */
   close(): void {
     if (this.#agents === undefined) return
     this.#agents.kept.destroy()
@@ -125,7 +131,10 @@ export class UpstreamPool {
     return this.#agents
   }
 
-  /** Whether upstream takes a new connection, on which nothing is asked. One look serves all who ask in its time. */
+  /**
+   * Whether the apiserver accepts a new connection; no request is sent on it. One attempt serves all who ask
+   * meanwhile.
+   */
   #isThere(): Promise<boolean> {
     const now = this.#clock.now()
     if (this.#look === undefined || now - this.#look.at >= SILENT_MS)
@@ -178,7 +187,7 @@ export class UpstreamPool {
         if (hasAnswered) return
         cancels.push(clock.after(ms, () => void request.destroy(new TimeoutError(ms))))
       }
-      // Sending may take its time; after that the answer is due.
+      // The time limit begins when the request has been sent.
       if (answerMs === undefined) return
       if (request.writableFinished) due(answerMs)
       else request.once('finish', () => due(answerMs))
@@ -188,7 +197,7 @@ export class UpstreamPool {
       request.once('upgrade', (response, socket, head) =>
         resolve({ kind: 'upgrade', response, socket, head }),
       )
-      // Later errors reach the reader of the answer; unheard they would end the process.
+      // Later errors reach the reader of the response; without a listener they would end the process.
       request.on('error', reject)
       request.once('close', () => reject(new Error('the connection was closed')))
     })

@@ -9,25 +9,25 @@ import { hasOnlyKnownFields } from '../wire/known-fields.js'
 import { Sink } from '../wire/sink.js'
 import { WireError } from '../wire/wire-error.js'
 
-/** The version that stands in a body's place of another one; the same one leaves the body as it is. */
+/** Returns the version to write in place of a version; the same one leaves the body unchanged. */
 type Replace = (version: string) => string
 
-/** Where a body names the version that it is about. */
+/** Where a body holds a resourceVersion. */
 interface Field {
   readonly json: readonly [string, string]
-  /** Field numbers, of the envelope first. */
+  /** Protobuf field numbers, beginning with the envelope's. */
   readonly protobuf: readonly number[]
 }
 
-/** Of an object, whole or as a patch. */
+/** In an object or a merge patch. */
 const VERSION: Field = { json: ['metadata', 'resourceVersion'], protobuf: [2, 1, 6] }
-/** Of DeleteOptions. */
+/** In DeleteOptions. */
 const PRECONDITION: Field = { json: ['preconditions', 'resourceVersion'], protobuf: [2, 2, 2] }
 const PATCHED = `/${VERSION.json.join('/')}`
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
 const ENVELOPE = Buffer.from('k8s\0')
-/** YAML is taken apart at a megabyte a second. */
+/** YAML is parsed at about 1 MB/s. */
 const MAX_YAML_BYTES = 256 << 10
 
 interface Place {
@@ -41,7 +41,7 @@ type Path = readonly (string | number)[]
 const isSame = (a: Path, b: Path): boolean =>
   a.length === b.length && a.every((key, i) => key === b[i])
 
-/** The texts in JSON, keys apart, that stand at one of the paths. */
+/** The string values of JSON text at one of the paths. */
 const inJson = (json: string, paths: readonly Path[]): readonly Place[] => {
   const places: Place[] = []
   const at: (string | number)[] = []
@@ -71,7 +71,7 @@ const inYaml = (yaml: string, path: Path): readonly Place[] => {
   return [{ start, end, value: node.value }]
 }
 
-/** A JSON patch names the version in the values of operations, anything else in its field. */
+/** A JSON patch has the version in the values of its operations, everything else in its field. */
 const pathsIn = (body: unknown, { json }: Field): readonly Path[] =>
   Array.isArray(body)
     ? body.flatMap((each: { path?: unknown } | null, i) =>
@@ -90,7 +90,7 @@ const parsed = (text: string): unknown => {
 }
 
 const placesIn = (text: string, type: string, field: Field): readonly Place[] => {
-  // What is called YAML is JSON most often.
+  // Bodies sent as YAML are mostly JSON.
   const body = parsed(text)
   if (body !== undefined) return inJson(text, pathsIn(body, field))
   return isYaml(type) ? inYaml(text, field.json) : []
@@ -110,7 +110,10 @@ const inText = (body: Buffer, type: string, field: Field, replace: Replace): Buf
   return from === 0 ? body : Buffer.from(changed + text.slice(from), 'latin1')
 }
 
-/** The message with the text at a path of field numbers replaced; all other bytes as they are. @throws WireError */
+/**
+ * The message with the string at a path of field numbers replaced; all other bytes stay.
+ * @throws WireError
+ */
 const inMessage = (
   raw: Uint8Array,
   [field, ...deeper]: readonly number[],
@@ -133,7 +136,7 @@ const inBody = (body: Buffer, type: string, field: Field, replace: Replace): Buf
     const message = inMessage(body.subarray(ENVELOPE.length), field.protobuf, replace)
     return Buffer.concat([ENVELOPE, message])
   } catch (error) {
-    // Not for us to refuse: upstream says what is wrong with it.
+    // Passed on unchanged: the apiserver says what is wrong with it.
     if (error instanceof WireError) return body
     throw error
   }
@@ -149,13 +152,13 @@ const UNTOLD =
   'edge-health wrapper does not know all fields that the apiserver gives it, and leaves them out of JSON: writing that ' +
   `back ${INSTEAD}`
 
-/** @throws Refusal 409 when whoever read the object from us has not seen all of it */
+/** @throws Refusal 409 when clients do not see the whole object here */
 const refuseUnseen = ({ row, name = '' }: Target, record: Stored, isText: boolean): void => {
   if (!isUnaltered(record)) throw conflict(row, name, PRUNED)
   if (isText && !hasOnlyKnownFields(row.kind, record.raw)) throw conflict(row, name, UNTOLD)
 }
 
-/** A write, as far as it names a version. */
+/** The parts of a write that matter for its version. */
 export interface VersionedWrite {
   readonly method: string
   /** The Content-Type. */
@@ -164,10 +167,10 @@ export interface VersionedWrite {
 }
 
 /**
- * A write that names the version under which we serve its object now gets upstream's in its place. All else stays as it
- * is, other versions too: upstream knows what to say to them.
- * @param record what we serve of the object
- * @throws Refusal 409 when what we serve is not what upstream has
+ * Replace our version in a write of an object by the apiserver's. All other bytes stay, other versions too: the
+ * apiserver answers those.
+ * @param record the object as we serve it
+ * @throws Refusal 409 when we serve it altered
  */
 export const putVersionBack = (
   body: Buffer,
@@ -184,8 +187,8 @@ export const putVersionBack = (
 }
 
 /**
- * The answer to a dry run that leaves the object at its version tells the version that reads have: else `kubectl diff`
- * would see a difference in each object.
+ * In the answer to a dry run that does not change the object, put the version that reads return: otherwise
+ * `kubectl diff` would show a difference for each object.
  */
 export const showVersion = (body: Buffer, type: string, record: Stored | undefined): Buffer => {
   if (record === undefined || !isUnaltered(record) || !body.includes(record.upstream)) return body

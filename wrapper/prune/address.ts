@@ -5,7 +5,10 @@ const IPV4 = new RegExp(`^${BYTE}(\\.${BYTE}){3}$`)
 const GROUP = /^[0-9a-fA-F]{1,4}$/
 const GROUPS = 8
 
-/** How many 16-bit groups the text has; undefined when it is none. An IPv4 address at the end is two. */
+/**
+ * How many 16-bit groups the text has; undefined when it is not a sequence of them. An IPv4 address at the end
+ * counts as two.
+ */
 const countGroups = (text: string, mayEndInV4: boolean): number | undefined => {
   if (text === '') return 0
   const parts = text.split(':')
@@ -22,5 +25,5 @@ const isIPv6 = (text: string): boolean => {
   return before !== undefined && after !== undefined && before + after < GROUPS
 }
 
-/** Is this text an IP address, of either family and without a zone? */
+/** Whether the text is an IP address, without a zone index. */
 export const isAddress = (text: string): boolean => IPV4.test(text) || isIPv6(text)

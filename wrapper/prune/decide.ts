@@ -7,11 +7,11 @@ import type { ServiceRule } from './topology-keys.js'
 
 export type { NodeHealth, Surroundings } from './surroundings.js'
 
-/** A service as far as its endpoints depend on it. */
+/** What the endpoints of a service depend on. */
 export interface JudgedService {
   /** `namespace/name`. */
   readonly name: string
-  /** Undefined when no such Service is known: no topology then, and health all the same. */
+  /** Undefined when the Service is not known: health counts then, topology does not. */
   readonly rule: ServiceRule | undefined
 }
 
@@ -19,10 +19,10 @@ const KEPT: Fate = { keep: true, reason: 'kept' }
 const DEAD: Fate = { keep: false, reason: 'node-dead' }
 const LAST: Fate = { keep: true, reason: 'kept-last-of-port' }
 
-/** What health makes of an endpoint within the topology, before anybody asks what is left. */
+/** The fate of an endpoint within the topology by its node's health alone. */
 const byHealth = ({ node }: EndpointView, around: Surroundings): Fate => {
   if (node === undefined) return { keep: true, reason: 'kept-no-node' }
-  // A node that runs this is not dead, whatever an old view of it says.
+  // This node runs the wrapper, so it is not dead, even if an old report says so.
   if (node === around.self) return { keep: true, reason: 'kept-own-node' }
   switch (around.health(node)) {
     case 'normal':
@@ -35,11 +35,10 @@ const byHealth = ({ node }: EndpointView, around: Surroundings): Fate => {
 }
 
 /**
- * What becomes of the endpoints of one service and one address family, those of all its slices together: one fate per
- * endpoint, in the same order.
- *
- * Topology comes first and fails closed, then health, which fails open: it takes endpoints only where for each of their
- * ports one that is not dead, and that a proxy would use, is left within the topology.
+ * The fates of all endpoints of one service and one address family, over all its slices, in the same order.
+ * Topology comes first and fails closed. Health comes second and fails open: a dead node's endpoint is left out
+ * only if, for each of its ports, another endpoint within the topology remains that is not dead and that
+ * kube-proxy would use.
  */
 export const decide = (
   service: JudgedService,

@@ -16,7 +16,7 @@ export type KeepReason =
   | 'local-endpoint'
 
 export type CutReason =
-  /** Its node shares no key's value with this one. */
+  /** Its node has no topology value in common with this node. */
   | 'no-topology-match'
   /** The service asks for topology and its node is not in the list of nodes. */
   | 'node-not-listed'
@@ -27,7 +27,7 @@ export type CutReason =
   /** The object's annotations name an address of this node instead. */
   | 'replaced-by-local'
 
-/** What becomes of one endpoint, and why. */
+/** Whether an endpoint is kept, and why. */
 export type Fate =
   | { readonly keep: true; readonly reason: KeepReason }
   | { readonly keep: false; readonly reason: CutReason }

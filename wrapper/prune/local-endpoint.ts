@@ -2,7 +2,7 @@
 import type { LocalTarget } from '../wire/local-rewrite.js'
 import { isAddress } from './address.js'
 
-/** Whether an object is the apiserver's own and says where it is reached on this node. */
+/** Whether an object holds the apiserver's own endpoints and is annotated with an address of it on this node. */
 export type LocalEndpoint =
   | { readonly kind: 'none' }
   | ({ readonly kind: 'rewrite' } & LocalTarget)

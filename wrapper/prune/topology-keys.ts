@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isLabelKey } from '../../core/label.js'
 
-/** What a Service asks of topology. */
+/** The topology that a Service asks for. */
 export interface ServiceRule {
   /** Empty: no topology. */
   readonly keys: readonly string[]
-  /** What is wrong with the annotation as it is now; the keys are then the last good ones, or none if it is empty. */
+  /**
+   * What is wrong with the present annotation; `keys` are then the last valid ones, or none if the annotation is
+   * empty.
+   */
   readonly trouble?: string
 }
 
@@ -13,15 +16,15 @@ export interface ServiceRule {
 export const ANY_NODE = '*'
 
 /**
- * Stands in for keys that were never good: whoever wrote them wanted less than the whole cluster, and the node itself is
- * the only part that every such wish has in common.
+ * Used when no valid keys were ever seen: the author wanted less than the whole cluster, and the node itself is
+ * part of every such wish.
  */
 const OWN_NODE_ONLY: readonly string[] = ['kubernetes.io/hostname']
 
-/** As many as Kubernetes allowed in `spec.topologyKeys`. */
+/** Kubernetes' limit for `spec.topologyKeys`. */
 const MAX_KEYS = 16
 
-/** As SuperEdge reads it; but hardly what somebody wanted who wrote it. */
+/** SuperEdge reads it as no topology; its author hardly meant that. */
 const EMPTY = 'topologyKeys is empty: it asks for no topology'
 
 const readKeys = (text: string): readonly string[] | undefined => {
@@ -38,9 +41,10 @@ const readKeys = (text: string): readonly string[] | undefined => {
 }
 
 /**
- * The rule that the annotation `topologyKeys` asks for; no annotation, an empty list and an empty text ask for none, the
- * last of which is said to be odd. A text that is no list of at most 16 label keys keeps the last good rule and says so. If there never was a good one, only endpoints on the
- * node itself are left: a typing error must not send traffic through the whole cluster.
+ * Parse the annotation `topologyKeys`. Without it, and for an empty list or text, there is no topology; an empty
+ * text is reported. Text that is not a list of at most 16 label keys is reported, and the last valid rule stays.
+ * If there never was one, only endpoints on the node itself are kept: a typing error must not send traffic through
+ * the whole cluster.
  */
 export const parseTopologyKeys = (
   text: string | undefined,

@@ -12,13 +12,13 @@ const shares = (key: string, own: Labels | undefined, other: Labels | undefined)
   return value !== undefined && other?.get(key) === value
 }
 
-/** Endpoints that are in the topology whatever the labels say: those without a node, and the node's own. */
+/** Endpoints within the topology whatever the labels: those without a node, and those on this node. */
 const isAlwaysNear = ({ node }: EndpointView, { self }: Surroundings): boolean =>
   node === undefined || node === self
 
 /**
- * The key that counts for a port in the ordered mode: the first that finds an endpoint to send traffic to, or else the
- * first that finds any.
+ * The key that decides for a port in the ordered mode: the first that finds a usable endpoint, or else the first
+ * that finds any.
  */
 const firstKey = (
   keys: readonly string[],
@@ -41,7 +41,10 @@ const firstKey = (
   return first === undefined ? [] : [first]
 }
 
-/** The keys that count for endpoints with these ports. One key is enough, so in the mode `any` all of them do. */
+/**
+ * The keys that decide for endpoints with these ports. In the mode `any` all of them do, since one match is
+ * enough.
+ */
 const countingKeys = (
   keys: readonly string[],
   endpoints: readonly EndpointView[],
@@ -59,9 +62,9 @@ const whyFar = (node: string, own: Labels | undefined, around: Surroundings): Cu
 }
 
 /**
- * Why each endpoint is outside the topology; undefined for those within. What cannot be judged is outside: labels that are
- * not known yet must not open a service to the whole cluster. The node's own endpoints are within in any case, so that a
- * node without labels serves itself.
+ * Why each endpoint is outside the topology; undefined for those within. Nodes whose labels are not known are
+ * outside: that must not open a service to the whole cluster. This node's own endpoints are always within, so that
+ * a node without labels serves itself.
  */
 export const outsideTopology = (
   keys: readonly string[],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What an answer is written in; `pass`: the apiserver makes this form, or refuses it. */
+/** Encoding of a response; `pass`: the request is passed on, and the apiserver encodes or refuses it. */
 export type Encoding = 'json' | 'protobuf' | 'pass'
 
 interface Clause {
@@ -36,14 +36,14 @@ const parseClause = (text: string): Clause => {
 
 const isWild = ({ type }: Clause): boolean => type === WILD
 
-/** By quality; what is named goes before what is not, else in the order of the header. */
+/** The media types by quality, specific ones before wildcards, otherwise in the order of the header. */
 const clausesOf = (accept: string): readonly Clause[] =>
   accept
     .split(',')
     .map(parseClause)
     .sort((a, b) => b.quality - a.quality || Number(isWild(a)) - Number(isWild(b)))
 
-/** Undefined for what nobody makes. */
+/** Undefined for a media type that is not supported. */
 const choose = (clause: Clause): Encoding | undefined => {
   const form = clause.params.get('as')
   const type = isWild(clause) ? JSON_TYPE : clause.type
@@ -57,7 +57,7 @@ const choose = (clause: Clause): Encoding | undefined => {
   return type === YAML_TYPE ? 'pass' : undefined
 }
 
-/** Choose by the Accept header, as kube-apiserver does: it knows no refusal by `q=0`. */
+/** Choose by the Accept header, as kube-apiserver does: `q=0` refuses nothing. */
 export const negotiate = (accept = ''): Encoding => {
   if (accept.trim() === '') return 'json'
   for (const clause of clausesOf(accept)) {

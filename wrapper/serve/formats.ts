@@ -10,7 +10,7 @@ import { writeJson } from '../wire/to-json.js'
 import { asV1beta1 } from '../wire/v1beta1.js'
 import { JSON_TYPE, PROTOBUF_TYPE } from './accept.js'
 
-/** A list's own fields. */
+/** The fields of a list apart from its items. */
 export interface PageHead {
   readonly version: number
   /** Empty on the last page. */
@@ -18,14 +18,14 @@ export interface PageHead {
   readonly remaining: number | undefined
 }
 
-/** One kind of answer: an encoding, and the version of the API in which objects are told. */
+/** An encoding, and the API version in which objects are encoded. */
 export interface Format {
-  /** Equal for formats that give the same bytes. */
+  /** Equal for formats that produce the same bytes. */
   readonly id: string
   readonly type: string
   readonly streamType: string
   object(bytes: Uint8Array): Uint8Array
-  /** @param items gone through twice, rather than kept */
+  /** @param items is iterated twice, so that nothing is kept */
   list(head: PageHead, items: Iterable<Uint8Array>): Iterable<Uint8Array>
   event(type: string, bytes: Uint8Array): Uint8Array
   /** The last event of a watch. */
@@ -39,7 +39,7 @@ const jsonOf = (value: unknown): string => JSON.stringify(value)
 
 const isBeta = (apiVersion: string): boolean => apiVersion.endsWith('/v1beta1')
 
-/** JSON is about three times as long, but hardly longer where there is much text. */
+/** Estimated size: JSON is about three times as long, but hardly longer where there is much text. */
 const jsonCapacity = (bytes: number): number => Math.min(3 * bytes, bytes + (64 << 10)) + 256
 
 const jsonFormat = ({ kind }: Row, apiVersion: string): Format => {
@@ -101,21 +101,21 @@ const protobufFormat = ({ kind }: Row, apiVersion: string): Format => {
   }
 }
 
-/** May be gone through more than once, as what it is made of. */
+/** Can be iterated more than once, like its source. */
 const converted = (items: Iterable<Uint8Array>): Iterable<Uint8Array> => ({
   *[Symbol.iterator]() {
     for (const bytes of items) yield asV1beta1(bytes)
   },
 })
 
-/** The format of an answer about a resource. */
+/** The format for a resource. */
 export const makeFormat = (encoding: 'json' | 'protobuf', row: Row, apiVersion: string): Format =>
   encoding === 'json' ? jsonFormat(row, apiVersion) : protobufFormat(row, apiVersion)
 
-/** Marks the end of the state with which a watch began. */
+/** Annotation of the bookmark that ends the initial state of a watch. */
 export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
-/** The bytes of a bookmark's object: a version, and nothing else. */
+/** The object of a bookmark: a resourceVersion and nothing else. */
 export const bookmarkBytes = (row: Row, version: number, endsInitial: boolean): Uint8Array =>
   fromJson(row.kind, {
     metadata: {

@@ -6,11 +6,11 @@ import type { Format } from './formats.js'
 
 const MOST_BYTES = 4 * 1024 * 1024
 
-/** Events as bytes, each written once per format for all watchers that keep pace with each other. */
+/** Encoded events, each encoded once per format for all watches that keep up with each other. */
 export class Frames {
   readonly #frames = new Map<Change, Map<string, Uint8Array>>()
   #bytes = 0
-  /** How many were written, and not found. */
+  /** How many had to be encoded. */
   written = 0
 
   of({ type, record, version, change }: Seen, format: Format): Uint8Array {
@@ -23,7 +23,7 @@ export class Frames {
     return frame
   }
 
-  /** Nobody reads now. */
+  /** Called when no watch needs them any more. */
   forget(): void {
     this.#frames.clear()
     this.#bytes = 0

@@ -37,7 +37,7 @@ const stateAt = (
   throw expired('The provided resource version is too old.')
 }
 
-/** All that a list is about, as it was at one version. */
+/** The objects of a list, as they were at one version. */
 const stateOf = (
   table: Table,
   target: Target,
@@ -46,7 +46,7 @@ const stateOf = (
 ): { readonly version: number; readonly records: readonly Stored[] } => {
   const token = options.token === '' ? undefined : decodeToken(options.token)
   const wanted = token === undefined ? exactVersion(options) : token.version
-  // Version 0 in a token: go on with whatever is there now.
+  // Version 0 in a token continues with the present state.
   const isPast = wanted !== undefined && wanted > 0
   const version = isPast ? wanted : table.versions.newest
   const all = isPast ? stateAt(table, target, version, token) : present(table, target, chosen)
@@ -59,7 +59,7 @@ const select = (records: readonly Stored[], { selection }: Chosen): readonly Sto
     : records.filter(record => selection(record, () => readLabels(record.raw)))
 
 /**
- * A list, or a page of one: records alone, nothing is encoded yet.
+ * A list or a page of it; nothing is encoded yet.
  * @throws Refusal 400, 410
  */
 export const listPage = (
@@ -70,7 +70,7 @@ export const listPage = (
 ): Page => {
   const { version, records: all } = stateOf(table, target, chosen, options)
   const records = select(all, chosen)
-  // A cache has no reason to cut what it may answer from any state.
+  // With version 0 any state may be served, and kube-apiserver's cache does not page then either.
   const limit = options.version === 0 && options.match === '' ? 0 : options.limit
   if (limit === 0 || records.length <= limit)
     return { records, version, continue: '', remaining: undefined }
@@ -83,7 +83,7 @@ export const listPage = (
   }
 }
 
-/** The place behind a key. */
+/** The index after a key. */
 const after = (records: readonly Stored[], key: string): number => {
   const place = lowerBound(
     records.map(record => record.key),

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Table } from '../store/table.js'
 
-/** Something that writes what there is to write, a little at a time. */
+/** Sends events in small portions. */
 export interface Pumped {
   /** @returns whether there is more to do at once */
   turn(): boolean
 }
 
 /**
- * Gives the watchers of a table their turns when something changed: all of them keep pace, so that what is written for
- * one is still at hand for the next, and a burst does not keep others waiting.
+ * Gives the watches of a table their turns after a change: they advance together, so that bytes encoded for one
+ * can be reused for the next, and a burst for one does not delay the others.
  */
 export class Pump {
   readonly #all = new Set<Pumped>()
@@ -40,7 +40,7 @@ export class Pump {
     this.#ready.delete(one)
   }
 
-  /** It may have something to do. */
+  /** It may have something to send. */
   wake(one: Pumped): void {
     this.#ready.add(one)
     this.#schedule()

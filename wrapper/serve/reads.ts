@@ -33,15 +33,15 @@ import { keyOf, parseTarget, type Target } from './target.js'
 import { until } from './until.js'
 import { Watches } from './watches.js'
 
-/** Times of the answers; milliseconds. */
+/** Time limits of answers, in milliseconds. */
 export interface ReadsOptions {
   /**
-   * How long a request waits for a resource that is not there yet. After that it is answered 503.
+   * How long a request waits until its resource has been listed; then it is answered 503.
    * @default 10_000
    */
   readonly fillMs?: number
   /**
-   * How long a request waits for a version that was not served yet.
+   * How long a request waits for a version that is newer than the store's; then it is answered 504.
    * @default 3_000
    */
   readonly versionMs?: number
@@ -55,18 +55,18 @@ export interface ReadsSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Takes whatever is not answered from the store, with the body unread. */
+  /** Handles requests that are not answered from the store, with the body unread. */
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
-  /** Somebody asks for this resource: it may have to be followed from now on. Called for each request. */
+  /** Called for each request for this resource, which may have to be followed from now on. */
   readonly wanted?: (resource: Resource) => void
 }
 
-/** What was answered so far. */
+/** Numbers of requests, since the start. */
 export interface ReadCounts {
   gets: number
   lists: number
   watches: number
-  /** Requests that were refused with a Status of ours. */
+  /** Requests that we refused with a Status. */
   refused: number
   passed: number
 }
@@ -86,7 +86,7 @@ const subjectOf = ({ row: { group, resource, kind } }: Target): Subject => ({
   kind,
 })
 
-/** Refusals before a form was agreed on. */
+/** For refusals before an encoding was negotiated. */
 const PLAIN: Pick<Format, 'type' | 'refusal'> = {
   type: JSON_TYPE,
   refusal: refusal => Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`),
@@ -95,12 +95,15 @@ const PLAIN: Pick<Format, 'type' | 'refusal'> = {
 const INTERNAL = 'InternalError'
 const internal = (why = 'internal error'): Refusal => new Refusal(500, INTERNAL, why)
 
-/** What makes an answer of objects; one that no answer can be made of is named. @throws Refusal 500 */
+/**
+ * Encode objects; an object that cannot be encoded is named.
+ * @throws Refusal 500
+ */
 const tell = <T>({ row }: Target, key: string, work: () => T): T => {
   try {
     return work()
   } catch (error) {
-    throw internal(`${row.resource} ${key} cannot be told: ${reasonOf(error)}`)
+    throw internal(`${row.resource} ${key} cannot be encoded: ${reasonOf(error)}`)
   }
 }
 
@@ -109,11 +112,11 @@ const splitUrl = (url: string): readonly [path: string, query: string] => {
   return at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
 }
 
-/** Whether it may be answered from here: who reads as somebody else is judged by the apiserver. */
+/** Whether it may be answered from the store: requests with impersonation are authorized by the apiserver. */
 const mayAnswer = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !Object.keys(headers).some(name => name.startsWith('impersonate-'))
 
-/** A list that began at the apiserver goes on there. */
+/** A list with a continue token of the apiserver goes on there. */
 const goesOnUpstream = ({ name }: Target, query: URLSearchParams): boolean => {
   const text = query.get('continue') ?? ''
   if (text === '' || name !== undefined) return false
@@ -121,14 +124,14 @@ const goesOnUpstream = ({ name }: Target, query: URLSearchParams): boolean => {
   return token === undefined || (token.version !== 0 && !isOurs(token.version))
 }
 
-/** Aborts when the client is gone. */
+/** Aborts when the client disconnects. */
 const closeSignal = (response: ServerResponse): AbortSignal => {
-  const gone = new AbortController()
-  response.once('close', () => gone.abort())
-  return gone.signal
+  const disconnected = new AbortController()
+  response.once('close', () => disconnected.abort())
+  return disconnected.signal
 }
 
-/** Answers reads from the store. Everything else goes through. */
+/** Answers reads from the store, and passes everything else on. */
 export class Reads {
   readonly counts: ReadCounts = { gets: 0, lists: 0, watches: 0, refused: 0, passed: 0 }
   readonly watches: Watches
@@ -192,7 +195,7 @@ export class Reads {
     const { request, response, target, signal } = asked
     const { resource } = target.row
     this.#warn(asked)
-    // Whatever is wrong with the query is said at once.
+    // Parse errors of the query are answered before any wait.
     const answer = isWatch
       ? this.#watch(asked)
       : target.name === undefined
@@ -210,13 +213,16 @@ export class Reads {
     await answer()
   }
 
-  /** What upstream warns readers of, refused ones too. */
+  /** Pass on the apiserver's `Warning` header, with refusals too. */
   #warn({ response, target }: Asked): void {
     const { warning } = this.#seams.store.table(target.row.resource)
     if (warning !== undefined) response.setHeader('Warning', warning)
   }
 
-  /** Never a partial list: what is not there yet is waited for. @throws Refusal 503 */
+  /**
+   * Wait until the resource has been listed: a partial list is never served.
+   * @throws Refusal 503
+   */
   async #ready(resource: Resource, signal: AbortSignal): Promise<'filled' | 'absent'> {
     const { store, clock } = this.#seams
     const table = store.table(resource)
@@ -232,8 +238,9 @@ export class Reads {
   }
 
   /**
-   * Wait until what we hold is not older than `version`: ours, or upstream's, which the answers to writes and the
-   * reads that pass have. @throws Refusal 504
+   * Wait until the store is not older than `version`: one of ours, or one of the apiserver's, which answers to
+   * writes and reads that were passed on have.
+   * @throws Refusal 504
    */
   async #reached(version: number, { target, signal }: Asked): Promise<void> {
     const { store, clock } = this.#seams
@@ -267,7 +274,7 @@ export class Reads {
     const options = parseListOptions(query)
     return async () => {
       const { version = 0 } = options
-      // No list of ours is exactly one of upstream's.
+      // Our store is never known to be exactly at a version of the apiserver's.
       if (exactVersion(options) === undefined || isOurs(version))
         await this.#reached(version, asked)
       if (response.destroyed) return
@@ -302,7 +309,7 @@ export class Reads {
         this.watches.open({ target, chosen, options, format }, response)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        // From here on the real one speaks in events.
+        // From here on kube-apiserver reports errors as events of the watch.
         sendWhole(response, { code: 200, type: format.streamType }, format.error(error))
       }
     }

@@ -8,12 +8,12 @@ import type { Stored } from '../store/stored.js'
 import type { Row } from '../store/resources.js'
 import type { Target } from './target.js'
 
-/** What a list or a watch chooses. */
+/** The parsed selectors of a list or a watch. */
 export interface Chosen {
   readonly selection: Selection
-  /** The one key that may be chosen, where a selector names it. */
+  /** The only key that can match, where a field selector names it. */
   readonly key: string | undefined
-  /** Whether anything but the namespace chooses. */
+  /** Whether there is any selector. */
   readonly isSelective: boolean
 }
 

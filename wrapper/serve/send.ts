@@ -2,11 +2,11 @@
 import type { ServerResponse } from 'node:http'
 import { createGzip, type Gzip } from 'node:zlib'
 
-/** As kube-apiserver: smaller answers are not worth it. */
+/** As kube-apiserver: smaller responses are not compressed. */
 const GZIP_FROM = 128 * 1024
 const BATCH = 64 * 1024
 
-/** Many small pieces as a few larger ones. */
+/** Joins many small chunks into a few larger ones. */
 export const batches = function* (chunks: Iterable<Uint8Array>): Generator<Uint8Array, void> {
   let held: Uint8Array[] = []
   let size = 0
@@ -23,7 +23,7 @@ export const batches = function* (chunks: Iterable<Uint8Array>): Generator<Uint8
 
 type Sink = Pick<ServerResponse | Gzip, 'once' | 'off' | 'destroyed'>
 
-/** Resolves when there is room again, or nobody is left to write to. */
+/** Resolves when the sink can take more, or the client has disconnected. */
 const roomIn = (sink: Sink, response: ServerResponse): Promise<void> =>
   new Promise(resolve => {
     const go = (): void => {
@@ -38,7 +38,7 @@ const roomIn = (sink: Sink, response: ServerResponse): Promise<void> =>
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** Write all of it, as fast as the client reads; others get their turn after each piece. */
+/** Write all chunks, as fast as the client reads; other work gets its turn after each one. */
 const pour = async (
   pieces: Iterable<Uint8Array>,
   sink: ServerResponse | Gzip,
@@ -52,7 +52,7 @@ const pour = async (
   sink.end()
 }
 
-/** The head of an answer. */
+/** Status and headers of a response. */
 export interface Head {
   readonly code: number
   readonly type: string
@@ -65,7 +65,7 @@ const headersOf = ({ type, headers }: Head): Record<string, string> => ({
   ...headers,
 })
 
-/** Send a short answer. */
+/** Send a short response. */
 export const sendWhole = (response: ServerResponse, head: Head, body: Uint8Array): void => {
   response.writeHead(head.code, { ...headersOf(head), 'Content-Length': body.length })
   response.end(body)
@@ -73,7 +73,7 @@ export const sendWhole = (response: ServerResponse, head: Head, body: Uint8Array
 
 const compressed = (response: ServerResponse): Gzip => {
   const gzip = createGzip({ level: 1 })
-  // `pipe` leaves the source waiting for ever when its target goes.
+  // `pipe` does not end the source when its target closes.
   response.once('close', () => gzip.destroy())
   gzip.once('error', () => response.destroy())
   gzip.pipe(response)
@@ -81,8 +81,8 @@ const compressed = (response: ServerResponse): Gzip => {
 }
 
 /**
- * Send an answer of any length. Only what fits into one piece is ever whole in memory.
- * @param mayCompress whether the client takes gzip
+ * Send a response of any length; only one chunk at a time is in memory.
+ * @param mayCompress whether the client accepts gzip
  */
 export const sendChunks = async (
   response: ServerResponse,

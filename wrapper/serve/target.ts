@@ -4,9 +4,9 @@ import { ROWS, type Resource, type Row } from '../store/resources.js'
 /** What a path asks for. */
 export interface Target {
   readonly row: Row
-  /** As clients see it: `discovery.k8s.io/v1beta1`. */
+  /** The version in the path: `discovery.k8s.io/v1beta1`. */
   readonly apiVersion: string
-  /** Undefined: all of them, or none for what is cluster-wide. */
+  /** Undefined: all namespaces, or a cluster-scoped resource. */
   readonly namespace: string | undefined
   /** Undefined: a list or a watch. */
   readonly name: string | undefined
@@ -28,20 +28,20 @@ const decoded = (segments: readonly string[]): readonly string[] | undefined => 
   }
 }
 
-/** A path of the API, taken apart as kube-apiserver does it. */
+/** A parsed path of the API, as kube-apiserver parses it. */
 export interface ApiPath {
   readonly apiVersion: string
-  /** Undefined for what is cluster-wide, and for all namespaces; an empty one is all of them too. */
+  /** Undefined for cluster-scoped resources and for all namespaces; an empty one means all namespaces too. */
   readonly namespace: string | undefined
   readonly resource: string
   readonly name: string | undefined
-  /** `status`, `log`, `proxy` and such; what follows it is not told. */
+  /** `status`, `log`, `proxy` and such; segments after it are not parsed. */
   readonly subresource: string | undefined
-  /** The old form of a watch, `/api/v1/watch/…`. */
+  /** The deprecated path of a watch, `/api/v1/watch/…`. */
   readonly isWatch: boolean
 }
 
-/** What stands behind `namespaces/NAME` and is part of the Namespace itself. */
+/** Segments after `namespaces/NAME` that belong to the Namespace itself. */
 const OF_NAMESPACE = ['status', 'finalize']
 
 const inVersion = (apiVersion: string, all: readonly string[]): ApiPath => {
@@ -56,7 +56,10 @@ const inVersion = (apiVersion: string, all: readonly string[]): ApiPath => {
   return { apiVersion, namespace, resource, name, subresource, isWatch }
 }
 
-/** Take a path apart; undefined for what names no resource. @param path without its query */
+/**
+ * Parse a path; undefined when it names no resource.
+ * @param path without its query
+ */
 export const parsePath = (path: string): ApiPath | undefined => {
   const segments = decoded(path.replace(/^\//, '').replace(/\/+$/, '').split('/'))
   if (segments === undefined) return undefined
@@ -66,21 +69,24 @@ export const parsePath = (path: string): ApiPath | undefined => {
   return undefined
 }
 
-/** What of ours a path names, whatever its subresource; undefined for everything else. */
+/** The target in the store that a path names, with any subresource; undefined for everything else. */
 export const targetOf = (path: ApiPath): Target | undefined => {
   const { apiVersion, name, isWatch } = path
   const resource = SERVED.get(apiVersion)?.find(each => each === path.resource)
   if (resource === undefined || isWatch) return undefined
   const row = ROWS[resource]
   const namespace = path.namespace === '' ? undefined : path.namespace
-  // Namespaced objects by name need their namespace, others must not have one.
+  // A namespaced object's name needs a namespace, a cluster-scoped one must not have one.
   const fits = row.isNamespaced
     ? namespace !== undefined || name === undefined
     : path.namespace === undefined
   return fits ? { row, apiVersion, namespace, name } : undefined
 }
 
-/** What of ours a path names to be read; undefined for everything else. @param path without its query */
+/**
+ * The target in the store that a path reads; undefined for everything else.
+ * @param path without its query
+ */
 export const parseTarget = (path: string): Target | undefined => {
   const parsed = parsePath(path)
   return parsed === undefined || parsed.subresource !== undefined ? undefined : targetOf(parsed)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 
-/** How something is waited for. */
+/** What to wait for, and how long. */
 export interface Waiting {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly ms: number
-  /** Calls `wake` whenever it may have come true. Returns what ends that. */
+  /** Calls `wake` whenever the condition may have become true. Returns a function that ends this. */
   readonly subscribe: (wake: () => void) => () => void
 }
 
-/** Resolves when it is true, when the time is over, or when nobody waits any more. Never rejects. */
+/** Resolves when the condition is true, the time is over, or the signal aborts. Never rejects. */
 export const until = (
   isTrue: () => boolean,
   { clock, signal, ms, subscribe }: Waiting,

@@ -10,11 +10,11 @@ import { bookmarkBytes, type Format } from './formats.js'
 import type { Frames } from './frames.js'
 import type { Pump, Pumped } from './pump.js'
 
-/** A watch as it begins. */
+/** How a watch begins. */
 export interface Beginning {
-  /** What is shown first, as ADDED. */
+  /** Objects that are sent first, as ADDED. */
   readonly state: readonly Stored[]
-  /** Whether a bookmark says where the state ends. */
+  /** Whether a bookmark marks the end of the initial state. */
   readonly isMarked: boolean
   readonly reader: ChangeCursor
 }
@@ -25,7 +25,7 @@ export interface WatchPlan {
   readonly format: Format
   readonly bookmarks: boolean
   readonly bookmarkMs: number
-  /** Until the server ends it. */
+  /** Time until the server ends it. */
   readonly lastsMs: number
 }
 
@@ -34,27 +34,27 @@ export interface WatchSeams {
   readonly clock: Clock
   readonly pump: Pump
   readonly frames: Frames
-  /** Told once, when it is over. */
+  /** Called once, when the watch has ended. */
   readonly onEnd: (session: WatchSession) => void
-  /** Told before that when an object could not be told to the client. */
+  /** Called before `onEnd` when an object could not be encoded. */
   readonly onFailure: (trouble: string) => void
 }
 
-/** Events that one watcher writes before it is another's turn. */
+/** Events that one watch sends before the next one gets its turn. */
 const PER_TURN = 64
-/** Bytes that wait for a slow reader in our memory; the rest stays in the table's history. */
+/** Most bytes that wait in our memory for a slow client; further changes stay in the table's history. */
 const MOST_UNREAD = 128 * 1024
-/** For the last words to a client that does not read. */
+/** Time limit for sending the last event to a client that does not read. */
 const LAST_WORDS_MS = 5_000
 
-/** Whether a watcher's own words failed it: those of an object that no JSON can be made of, for example. */
+/** The error of an object that cannot be encoded, such as one that has no JSON form. */
 const untold = (key: string, error: unknown): Refusal =>
-  new Refusal(500, 'InternalError', `${key} cannot be told: ${reasonOf(error)}`)
+  new Refusal(500, 'InternalError', `${key} cannot be encoded: ${reasonOf(error)}`)
 
 const overtaken = (version: number): Refusal =>
   expired(`too old resource version: ${version} (the watch fell behind)`)
 
-/** One watch stream. It has no queue: what its client does not take in time is forgotten, and then it ends with a 410. */
+/** One watch. It has no queue: when changes are forgotten before its client has read them, it ends with a 410. */
 export class WatchSession implements Pumped {
   readonly #response: ServerResponse
   readonly #plan: WatchPlan
@@ -63,7 +63,7 @@ export class WatchSession implements Pumped {
   #state: readonly Stored[]
   readonly #cancels = new Set<() => void>()
   #shown = 0
-  /** The object that is being told. */
+  /** Key of the object that is being encoded. */
   #telling = ''
   #owesMark: boolean
   #owesBookmark = false
@@ -72,7 +72,7 @@ export class WatchSession implements Pumped {
   /** Whether the client was too slow. */
   wasOvertaken = false
 
-  /** Takes over the response, whose head is not sent yet. */
+  /** Takes over the response, before its headers are sent. */
   constructor(response: ServerResponse, begin: Beginning, plan: WatchPlan, seams: WatchSeams) {
     this.#response = response
     this.#reader = begin.reader
@@ -84,7 +84,7 @@ export class WatchSession implements Pumped {
       'Content-Type': plan.format.streamType,
       'Cache-Control': 'no-cache, private',
     })
-    // As `flushHeaders`, which would spell the bytes of the Warning anew, as UTF-8.
+    // Like `flushHeaders`, which would encode the bytes of the Warning header as UTF-8.
     response.write('', 'latin1')
     response.on('drain', () => seams.pump.wake(this))
     response.once('close', () => this.#release())
@@ -93,7 +93,7 @@ export class WatchSession implements Pumped {
     seams.pump.add(this)
   }
 
-  /** Never throws: what cannot be told ends this watch, and no other. */
+  /** Never throws: an object that cannot be encoded ends this watch and no other. */
   turn(): boolean {
     if (this.#isOver) return false
     try {
@@ -116,7 +116,7 @@ export class WatchSession implements Pumped {
     return true
   }
 
-  /** End the stream in good order. */
+  /** End the stream cleanly. */
   end(): void {
     if (this.#isOver) return
     this.#release()
@@ -145,7 +145,7 @@ export class WatchSession implements Pumped {
       this.events++
       return format.event('ADDED', servedBytes(record))
     }
-    // The state is told: it must not stay alive as long as the watch does.
+    // The initial state has been sent: do not keep it in memory as long as the watch lives.
     this.#state = []
     if (this.#owesMark) {
       this.#owesMark = false

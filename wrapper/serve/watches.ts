@@ -17,7 +17,7 @@ import type { Chosen } from './selection.js'
 import type { Target } from './target.js'
 import { WatchSession, type Beginning } from './watch.js'
 
-/** A watch as it was asked for. */
+/** The request for a watch. */
 export interface AskedWatch {
   readonly target: Target
   readonly chosen: Chosen
@@ -34,22 +34,25 @@ export interface WatchesSeams {
   readonly bookmarkMs: number
 }
 
-/** Half an hour to an hour, so that watchers do not come back together. */
+/** Default lifetime of a watch: half an hour to an hour, so that clients do not reconnect together. */
 const DEFAULT_SECONDS = 1_800
 
-/** How long a reader that keeps pace may take for a burst of changes. */
+/** How long a client that keeps up may take for a burst of changes. */
 const BURST_MS = 30_000
 
 interface Room {
   readonly table: Table
-  /** End what the room does by itself. */
+  /** Cancels the timers. */
   readonly stop: () => void
   readonly selectors: SelectorCache
   readonly frames: Frames
   readonly pump: Pump
 }
 
-/** Forget a burst of changes some time after it, when all who keep pace have read it. Returns what ends that. */
+/**
+ * Trim the history some time after a burst of changes, when clients that keep up have read it. Returns a function
+ * that ends this.
+ */
 const forgetBursts = (table: Table, clock: Clock): (() => void) => {
   const { history } = table
   let cancel: (() => void) | undefined
@@ -94,7 +97,7 @@ export class Watches {
   #events = 0
   /** Watches that were ended because their client was too slow. */
   overtaken = 0
-  /** Watches that were ended because an object could not be told. */
+  /** Watches that were ended because an object could not be encoded. */
   failed = 0
   #lastFailure = ''
 
@@ -110,14 +113,14 @@ export class Watches {
     return this.#rooms[resource].pump.size
   }
 
-  /** Events that were written, those of the states that watches began with among them. */
+  /** Events that were sent, including the initial state of watches. */
   get events(): number {
     let events = this.#events
     for (const session of this.#sessions) events += session.events
     return events
   }
 
-  /** Events that were encoded; the others were written for another watch already. */
+  /** Events that were encoded; the others reused the bytes of another watch. */
   get encoded(): number {
     return RESOURCES.reduce((sum, resource) => sum + this.#rooms[resource].frames.written, 0)
   }
@@ -142,7 +145,7 @@ export class Watches {
     this.#sessions.add(session)
   }
 
-  /** End all of them, in good order, and take no part in what comes. */
+  /** End all watches cleanly, and accept no new ones. */
   stop(): void {
     for (const session of [...this.#sessions]) session.end()
     for (const resource of RESOURCES) this.#rooms[resource].stop()
@@ -165,12 +168,12 @@ export class Watches {
     return { state, isMarked: sendsInitial === true && bookmarks, reader }
   }
 
-  /** Its client comes back at once, and fails again: that is no news. */
+  /** Logged once: the client reconnects at once, and fails again. */
   #failed(trouble: string): void {
     this.failed++
     if (trouble === this.#lastFailure) return
     this.#lastFailure = trouble
-    this.#seams.log.error('a watch is ended: an object cannot be told', { trouble })
+    this.#seams.log.error('a watch is ended: an object cannot be encoded', { error: trouble })
   }
 
   #ended(session: WatchSession): void {

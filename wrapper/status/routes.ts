@@ -6,7 +6,7 @@ import { METRICS_TYPE } from '../../net/metrics-text.js'
 import { wrapperMetricsText } from './metrics.js'
 import type { ServiceView, WrapperStatusView } from './status-view.js'
 
-/** What the listener for operators shows. None of them waits. */
+/** What the listener for operators shows. All of it is available at once. */
 export interface WrapperViews {
   status(): WrapperStatusView
   /** Undefined when neither the service nor any endpoint of it is known. @param service `namespace/name` */
@@ -67,7 +67,7 @@ const send = (response: ServerResponse, { status, type, text }: Answer): void =>
   response.end(body)
 }
 
-/** What operators may ask: `/healthz`, `/readyz`, `/status`, `/metrics`, `/explain`. */
+/** The routes for operators: */
 export const statusRoutes =
   (views: WrapperViews, log: Logger): RequestListener =>
   (request, response) => {

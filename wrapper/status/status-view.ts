@@ -8,9 +8,9 @@ export interface ResourceView {
   /** `none`: not known yet; `absent`: the apiserver does not have it; `disk`: from before this start. */
   readonly source: 'none' | 'absent' | 'disk' | 'api'
   readonly objects: number
-  /** No word of the apiserver about it now: what is served may be old. */
+  /** The apiserver cannot be asked about it now: what is served may be old. */
   readonly isStale: boolean
-  /** Since the apiserver's last word; of a list from disk, since it was written. */
+  /** Time since the apiserver last answered or sent an event; for a list from disk, since it was written. */
   readonly ageSeconds: number | null
   /** Full lists since the start. */
   readonly lists: number
@@ -18,7 +18,7 @@ export interface ResourceView {
   readonly trouble: string | null
 }
 
-/** The health that prunes. */
+/** The health of nodes, by the agent. */
 export interface HealthView {
   readonly state: 'off' | 'waiting' | 'fresh' | 'last-known' | 'expired'
   readonly source: 'none' | 'push' | 'poll'
@@ -35,12 +35,15 @@ export interface WrapperStatusView {
   readonly at: string
   readonly uptimeSeconds: number
   readonly node: string
-  /** That the cluster has no such Node: services with topology have no endpoints here then. */
+  /** Set when the cluster has no Node of this name: services with topology have no endpoints here then. */
   readonly nodeTrouble: string | null
   readonly ready: { readonly isReady: boolean; readonly reason: string }
   readonly resources: readonly ResourceView[]
   readonly health: HealthView
-  /** Services whose annotation `topologyKeys` cannot be read: the last good keys count, or none where it is empty. */
+  /**
+   * Services whose annotation `topologyKeys` cannot be read: the last valid keys are used, or none where it is
+   * empty.
+   */
   readonly malformed: readonly string[]
   readonly requests: {
     readonly gets: number
@@ -49,7 +52,7 @@ export interface WrapperStatusView {
     readonly refused: number
     readonly passed: number
     readonly upgraded: number
-    /** Answered 503 since the apiserver is away. */
+    /** Answered 503, because the apiserver could not be reached. */
     readonly unreachable: number
   }
   readonly watchEvents: {
@@ -57,7 +60,7 @@ export interface WrapperStatusView {
     readonly encoded: number
     /** Watches that were ended because their client was too slow. */
     readonly overtaken: number
-    /** Watches that were ended because an object could not be told. */
+    /** Watches that were ended because an object could not be encoded. */
     readonly failed: number
   }
   readonly events: {
@@ -73,7 +76,7 @@ export interface WrapperStatusView {
   readonly disk: { readonly writes: number; readonly trouble: string | null }
 }
 
-/** One endpoint and what became of it. */
+/** One endpoint and its fate. */
 export interface EndpointFate {
   /** `namespace/name` of the slice or the Endpoints object. */
   readonly object: string
@@ -92,7 +95,7 @@ export interface ServiceView {
   /** Whether the Service itself is known. */
   readonly isKnown: boolean
   readonly topologyKeys: readonly string[]
-  /** What is wrong with the annotation. */
+  /** The error in the annotation. */
   readonly topologyTrouble: string | null
   readonly health: HealthView
   readonly slices: readonly EndpointFate[]

@@ -9,7 +9,7 @@ import { RESOURCES, type Resource } from '../store/resources.js'
 import type { WrapperViews } from './routes.js'
 import type { EndpointFate, HealthView, ResourceView, WrapperStatusView } from './status-view.js'
 
-/** What the views read. */
+/** Sources of the views. */
 export interface Viewed {
   readonly clock: Clock
   readonly version: string
@@ -22,7 +22,7 @@ export interface Viewed {
   readonly connectionsEvicted: WrapperStatusView['connectionsEvicted']
 }
 
-/** API servers send a bookmark about each minute: longer silence is none of theirs. */
+/** API servers send a bookmark about once a minute: after a longer silence the resource is stale. */
 const STALE_MS = 120_000
 
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 100) / 10)
@@ -40,10 +40,10 @@ const healthOf = ({ health }: Viewed): HealthView => {
   }
 }
 
-/** Of a resource that nobody has asked upstream for. */
+/** The status of a resource that is not followed. */
 const NOT_WATCHING = { lists: 0, lastHeardAt: -Infinity, state: undefined, trouble: undefined }
 
-/** Where the objects that are served came from. */
+/** Where the served objects came from. */
 const sourceOf = (
   lists: number,
   isAbsent: boolean,
@@ -76,7 +76,7 @@ const resourceOf = (viewed: Viewed, resource: Resource): ResourceView => {
   }
 }
 
-/** What is wrong with the node that this wrapper takes itself to be on. */
+/** The error in the own node's name, if any. */
 const nodeTroubleOf = ({ server, node }: Viewed): string | null => {
   const nodes = server.store.table('nodes')
   if (nodes.state !== 'filled' || nodes.get(node) !== undefined) return null

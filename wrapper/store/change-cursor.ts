@@ -12,16 +12,16 @@ export type Selection = ((record: Stored, labels: () => Labels) => boolean) | un
 /** A change as one client sees it. */
 export interface Seen {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
-  /** What it shows: of a deletion, the last state. */
+  /** The object; after a deletion its last state. */
   readonly record: Stored
   readonly version: number
   readonly change: Change
 }
 
-/** Labels that were read lately: several readers ask for the same. */
+/** Decoded labels are kept for so many records: several cursors ask for the same ones. */
 const MOST_REMEMBERED = 256
 
-/** Says of records whether selections want them, reading each record's labels once for all readers that keep pace. */
+/** Tests records against selections, decoding the labels of each record once for all cursors that keep up. */
 export class SelectorCache {
   readonly #labels = new Map<Stored, Labels>()
 
@@ -29,7 +29,7 @@ export class SelectorCache {
     return selection === undefined || selection(record, () => this.#labelsOf(record))
   }
 
-  /** Nobody reads now: what was remembered may go. */
+  /** Drop the decoded labels; no cursor is reading. */
   forget(): void {
     this.#labels.clear()
   }
@@ -44,7 +44,7 @@ export class SelectorCache {
   }
 }
 
-/** Objects enter and leave a selection. */
+/** The change as a client with this selection sees it: objects enter and leave the selection. */
 const seenAs = (
   change: Change,
   selection: Selection,
@@ -52,7 +52,7 @@ const seenAs = (
 ): Seen | undefined => {
   const { before, after, version } = change
   const was = before !== undefined && selectors.wants(selection, before)
-  // The same bytes in another form: labels are not what pruning changes.
+  // The same bytes in another rendering, which does not change labels.
   const is =
     after !== undefined && (before?.raw === after.raw ? was : selectors.wants(selection, after))
   if (is) return { type: was ? 'MODIFIED' : 'ADDED', record: after, version, change }
@@ -60,8 +60,8 @@ const seenAs = (
 }
 
 /**
- * Reads the changes of a table from a place on, one after the other. Holds no queue: a reader that is too slow finds
- * that its place was forgotten, and nobody else notices it.
+ * Reads the changes of a table in order, from a place on. It has no queue: when its next change was dropped from
+ * the history it is lost, and nothing else is affected.
  */
 export class ChangeCursor {
   readonly #table: Table
@@ -70,7 +70,10 @@ export class ChangeCursor {
   #place: number
   #version: number
 
-  /** @param version everything up to it is known to the client. @param place of the next change */
+  /**
+   * @param version the client knows everything up to it
+   * @param place of the next change
+   */
   constructor(
     { table, selectors }: { readonly table: Table; readonly selectors: SelectorCache },
     selection: Selection,
@@ -83,23 +86,23 @@ export class ChangeCursor {
     this.#version = version
   }
 
-  /** How far this reader has come: a client that knows this version has missed nothing. */
+  /** A client that knows this version has missed nothing so far. */
   get version(): number {
     return this.#version
   }
 
-  /** What comes next was forgotten: the reader is of no more use. */
+  /** The next change was dropped from the history: the client must list again. */
   get isLost(): boolean {
     return this.#place < this.#table.history.start
   }
 
-  /** The next change that the selection sees; undefined when there is none for now. */
+  /** The next change within the selection; undefined when there is none for now. */
   next(): Seen | undefined {
     const { history, versions } = this.#table
     for (;;) {
       const change = history.at(this.#place)
       if (change === undefined) {
-        // A change of another resource counts too: this one has had none since.
+        // Also after changes of other resources: this one has had none since.
         if (!this.isLost) this.#version = versions.newest
         return undefined
       }

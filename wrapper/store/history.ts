@@ -1,40 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Stored } from './stored.js'
 
-/** One change of one resource, as it was served. */
+/** One change of one object, as it was served. */
 export interface Change {
   readonly version: number
-  /** What stands there since; undefined when the object went. */
+  /** The object after the change; undefined when it was deleted. */
   readonly after: Stored | undefined
-  /** What stood there until then; undefined when the object is new. */
+  /** The object before the change; undefined when it is new. */
   readonly before: Stored | undefined
 }
 
-/** How much past is kept. Whatever is more is forgotten, and who has not read it yet must list again. */
+/** How much history is kept. Older changes are dropped, and a client that has not read them must list again. */
 export interface HistoryLimits {
   readonly changes: number
-  /** Bytes that nothing but the past holds, after readers had their time. */
+  /** Bytes that only the history keeps in memory, once clients had time to read. */
   readonly bytes: number
 }
 
-/** What is there now: all of it may change at once, and that alone must not overtake a reader that keeps pace. */
+/**
+ * The size of the present state: all of it may change at once, and that alone must not outrun a client that keeps
+ * up.
+ */
 export interface Present {
   readonly objects: number
   readonly bytes: number
 }
 
-/** What a change keeps alive that the present does not. */
+/** Bytes that a change keeps in memory and the present state does not. */
 const heldBytes = ({ before, after }: Change): number =>
   before === undefined || before.raw === after?.raw ? 0 : before.raw.length
 
 /**
- * The last changes of one resource, in order. A place in it is a running number that never comes again, so that a
- * reader keeps nothing but the number of its next change.
+ * The last changes of one resource, in order. Each has a place, a running number that is never reused: a client's
+ * position is the place of its next change.
  */
 export class History {
   readonly #limits: HistoryLimits
   #changes: Change[] = []
-  /** Dropped from the front, but not yet cut off. */
+  /** Changes dropped from the front that are still in the array. */
   #gone = 0
   /** The place of `#changes[0]`. */
   #base = 0
@@ -55,7 +58,7 @@ export class History {
     return this.#base + this.#gone
   }
 
-  /** All changes after this version are known. */
+  /** All changes after this version are kept. */
   get floor(): number {
     return this.#floor
   }
@@ -82,12 +85,12 @@ export class History {
     return this.#bytes > this.#limits.bytes
   }
 
-  /** Forget what is too much, but nothing from `place` on: readers had no time for that yet. */
+  /** Drop what exceeds the limits, but nothing from `place` on: clients had no time to read that yet. */
   trim(place: number): void {
     while (this.isOverfull && this.start < place) this.#drop()
   }
 
-  /** Where a reader goes on that has seen everything up to `version`; undefined when that is forgotten. */
+  /** The place of the first change after `version`; undefined when changes since then were dropped. */
   placeAfter(version: number): number | undefined {
     if (version < this.#floor) return undefined
     let low = this.start
@@ -100,7 +103,7 @@ export class History {
     return low
   }
 
-  /** The past begins here: nothing was kept so far. */
+  /** The history begins at this version; it must be empty. */
   begin(floor: number): void {
     this.#floor = floor
   }
@@ -110,7 +113,7 @@ export class History {
     this.#bytes -= heldBytes(change)
     this.#floor = change.version
     this.#gone++
-    // Cutting the front off costs as much as the rest is long: not for each change.
+    // Removing from the front of an array costs time in proportion to the rest: not for each change.
     if (this.#gone < 1_024 && this.#gone < this.#changes.length) {
       this.#changes[this.#gone - 1] = FORGOTTEN
       return
@@ -121,5 +124,5 @@ export class History {
   }
 }
 
-/** Stands where a change was, so that its bytes can go at once. */
+/** Replaces a dropped change, so that its bytes can be freed at once. */
 const FORGOTTEN: Change = { version: 0, after: undefined, before: undefined }

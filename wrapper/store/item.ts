@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** An object as upstream has it. */
+/** An object as the apiserver has it. */
 export interface Item {
   /** `namespace/name`, or `name` of what is cluster-wide. */
   readonly key: string
-  /** Protobuf, in a buffer of its own. */
+  /** Protobuf, in a buffer that holds nothing else. */
   readonly raw: Uint8Array
   /** Upstream's resourceVersion. */
   readonly version: string
 }
 
-/** Where a list/watch of upstream, or the disk, puts what it knows of one resource. */
+/** Receives one resource's objects from a list/watch, or from disk. */
 export interface Upstream {
-  /** This is everything. */
+  /** These are all objects. */
   replace(items: readonly Item[]): void
   upsert(item: Item): void
   remove(key: string): void

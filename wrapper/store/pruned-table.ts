@@ -19,16 +19,16 @@ import {
   type EndpointObject,
 } from './views.js'
 
-/** What endpoints are judged by. */
+/** What decides which endpoints are left out. */
 export interface Judging {
   readonly around: Surroundings
-  /** Undefined for a service that is not known. */
+  /** Undefined for an unknown service. */
   ruleOf(service: string): ServiceRule | undefined
-  /** Whether `default/kubernetes` may be pointed at an address of this node. */
+  /** Whether `default/kubernetes` may be served with an address of this node. */
   readonly inCluster: boolean
 }
 
-/** One endpoint and what became of it, for people. */
+/** One endpoint and its fate, for `explain`. */
 export interface Explained {
   /** `namespace/name` of the slice or the Endpoints object. */
   readonly object: string
@@ -43,7 +43,7 @@ interface Part {
   readonly object: EndpointObject
 }
 
-/** Stands for the service of an object that names none: no service is called so. */
+/** The service of an object that names none: not a valid name of a service. */
 const ownGroup = (key: string): string => `:${key}`
 
 const nodesOf = (endpoints: readonly EndpointView[]): readonly string[] => [
@@ -53,14 +53,17 @@ const nodesOf = (endpoints: readonly EndpointView[]): readonly string[] => [
 const LOCAL: Fate = { keep: true, reason: 'local-endpoint' }
 const REPLACED: Fate = { keep: false, reason: 'replaced-by-local' }
 
-/** A table of slices or Endpoints that shows each of them without the endpoints that are judged useless here. */
+/**
+ * A table of slices or Endpoints that serves each of them without the endpoints that are not usable from this
+ * node.
+ */
 export class PrunedTable {
   readonly table: Table
   readonly groups = new ServiceIndex()
   readonly #of: EndpointKind
   readonly #judging: Judging
   readonly #log: Logger
-  /** What is wrong with the local endpoint of an object. */
+  /** Errors in the local-endpoint annotations of objects, by key. */
   readonly #troubles = new Map<string, string>()
   #isJudging = false
 
@@ -71,14 +74,14 @@ export class PrunedTable {
     this.#log = log
   }
 
-  /** What is judged by is known: judge everything, and begin to serve. */
+  /** Nodes, services and health are known: decide about all endpoints, and begin to serve. */
   begin(): void {
     this.#isJudging = true
     this.judge(this.groups.services)
     this.table.fill()
   }
 
-  /** Take several objects at once. */
+  /** Take changes of several objects at once. */
   apply(items: readonly Item[], gone: readonly string[]): void {
     const pending = new Map<string, Item>()
     const services = new Set<string>()
@@ -92,7 +95,7 @@ export class PrunedTable {
       const { key, raw } = item
       const object = this.#read(key, raw)
       const service = object.service ?? ownGroup(key)
-      // An object may change hands: what it leaves behind is judged anew too.
+      // An object may move to another service: the one that it leaves is judged again too.
       services.add(this.groups.serviceOf(key) ?? service).add(service)
       this.groups.set(key, { service, nodes: nodesOf(object.endpoints) })
       pending.set(key, item)
@@ -100,12 +103,12 @@ export class PrunedTable {
     this.#judge(services, pending)
   }
 
-  /** Judge services again, because something changed that they are judged by. */
+  /** Judge services again after a change of what decides about them. */
   judge(services: Iterable<string>): void {
     if (this.#isJudging) this.#judge(services, new Map())
   }
 
-  /** Each endpoint of a service with its fate, as things are now. */
+  /** Each endpoint of a service with its present fate. */
   explain(service: string): readonly Explained[] {
     const explained: Explained[] = []
     for (const parts of this.#families(service, new Map()))
@@ -166,7 +169,7 @@ export class PrunedTable {
     return this.#judging.inCluster ? localEndpointOf(service, raw) : { kind: 'none' }
   }
 
-  /** Once for each thing that is wrong, not each time that the object is judged. */
+  /** Logs each error once, not each time that the object is judged. */
   #complain(key: string, trouble: string | undefined): void {
     if (this.#troubles.get(key) === trouble) return
     if (trouble === undefined) {
@@ -175,10 +178,10 @@ export class PrunedTable {
     }
     this.#troubles.set(key, trouble)
     const object = `${this.#of.kind} ${key}`
-    this.#log.warn('the local endpoint is malformed; it is not used', { object, trouble })
+    this.#log.warn('the local endpoint is malformed; it is not used', { object, error: trouble })
   }
 
-  /** The fates of a family's endpoints, handed out to the objects that they came from. */
+  /** The fates of a family's endpoints, split by the objects that hold them. */
   #fates(service: string, parts: readonly Part[]): readonly (readonly [Part, readonly Fate[]])[] {
     const { around } = this.#judging
     const rule = this.#judging.ruleOf(service)

@@ -5,8 +5,8 @@ import { readService } from '../wire/service.js'
 import type { Row } from './resources.js'
 
 /**
- * Whether the store can use an object: what it reads of it later it can read, and it can be given a version.
- * Endpoints that cannot be read are served as they are. One broken object must not cost the others of its list.
+ * Check that the store can use an object: it can read the fields that it needs later, and set a version. Endpoints
+ * that cannot be read are served unchanged. One broken object must not cost the others of its list.
  * @throws WireError
  */
 export const checkReadable = ({ resource }: Row, raw: Uint8Array): void => {

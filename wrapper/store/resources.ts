@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Kind } from '../wire/kinds.js'
 
-/** What the wrapper keeps, by the name that the API gives it in paths. */
+/** The resources that the wrapper keeps, by their names in paths. */
 export type Resource = 'nodes' | 'services' | 'endpoints' | 'endpointslices' | 'servicecidrs'
 
 /** How the API serves a resource. */
@@ -12,9 +12,9 @@ export interface Row {
   /** The version that is kept. */
   readonly version: string
   readonly isNamespaced: boolean
-  /** Where upstream lists it. */
+  /** Path of the list at the apiserver. */
   readonly path: string
-  /** What field selectors may ask, beside name and namespace. */
+  /** Fields that selectors may name, apart from name and namespace. */
   readonly fields: readonly string[]
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** What belongs to an object of endpoints: its service, and the nodes that its endpoints run on. */
+/** The service of an EndpointSlice or Endpoints object, and the nodes of its endpoints. */
 export interface Member {
-  /** `namespace/name`, or something that no service is called. */
+  /** `namespace/name`, or a text that is not a service's name. */
   readonly service: string
   readonly nodes: readonly string[]
 }
@@ -20,13 +20,13 @@ const drop = (map: Map<string, Set<string>>, key: string, member: string): void 
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The index over slices (or Endpoints): by service, and by the nodes that carry their endpoints. */
+/** Indexes slices (or Endpoints) by service, and by the nodes of their endpoints. */
 export class ServiceIndex {
   readonly #members = new Map<string, Member>()
   readonly #byService = new Map<string, Set<string>>()
   readonly #byNode = new Map<string, Set<string>>()
 
-  /** Nodes that carry any endpoint. */
+  /** Nodes with any endpoint. */
   get nodes(): Iterable<string> {
     return this.#byNode.keys()
   }

@@ -13,10 +13,10 @@ import { Table } from './table.js'
 import type { Versions } from './versions.js'
 import { ENDPOINTS, SLICES } from './views.js'
 
-/** What the local agent says of nodes. */
+/** The health of nodes, by the local agent. */
 export interface Health {
   of(node: string): NodeHealth
-  /** False when its last word is too old to take anything away. */
+  /** False when its last report is too old to leave any endpoint out. */
   readonly isFresh: boolean
 }
 
@@ -25,12 +25,12 @@ export interface StoreOptions {
   /** The node that the wrapper runs on. */
   readonly self: string
   readonly keysMode: Surroundings['keysMode']
-  /** Whether `default/kubernetes` may be pointed at an address of this node. */
+  /** Whether `default/kubernetes` may be served with an address of this node. */
   readonly inCluster: boolean
   /**
-   * Per resource. Each resource may keep more changes than this: twice as many as it has objects. For a minute it
-   * may keep more bytes too: as many more as its objects have.
-   * @default 8 192 changes, 8 MiB that nothing else holds
+   * History per resource. A resource may keep more changes than this: twice as many as it has objects. For a
+   * minute it may keep more bytes too: as many more as its objects have.
+   * @default 8 192 changes, 8 MiB that nothing else references
    */
   readonly history?: HistoryLimits
 }
@@ -53,7 +53,7 @@ const sameLabels = (a: Labels | undefined, b: Labels | undefined): boolean => {
   return true
 }
 
-/** Everything that the wrapper serves. Its methods run to their end before anybody is told of what they changed. */
+/** All objects that the wrapper serves. Listeners are called after a method has finished all its changes. */
 export class Store {
   readonly versions: Versions
   readonly #options: StoreOptions
@@ -61,10 +61,10 @@ export class Store {
   readonly #log: Logger
   readonly #tables: Readonly<Record<Resource, Table>>
   readonly #pruned: readonly PrunedTable[]
-  /** Of services that name keys; others have the empty rule. */
+  /** Rules of services with topology keys; others have the empty rule. */
   readonly #rules = new Map<string, ServiceRule>()
   readonly #nodeLabels = new Map<string, Labels>()
-  /** The last known ones, whether this node is listed or not. */
+  /** The last known labels of this node, even if it does not exist now. */
   #selfLabels: Labels | undefined
   readonly #replaced = new Set<Resource>()
   #wasFresh: boolean
@@ -93,7 +93,7 @@ export class Store {
     return this.#tables[resource]
   }
 
-  /** Nodes that carry endpoints: the ones whose health matters here. */
+  /** Nodes with endpoints: those whose health matters here. */
   get carriers(): ReadonlySet<string> {
     return new Set(this.#pruned.flatMap(({ groups }) => [...groups.nodes]))
   }
@@ -104,12 +104,15 @@ export class Store {
     return new Map(malformed.map(([service, { keys }]) => [service, keys]))
   }
 
-  /** The keys that counted for a service in an earlier life, until the service itself says others that can be read. */
+  /**
+   * Load the last valid topology keys of a service from an earlier process; they are used until the service has
+   * valid ones.
+   */
   rememberKeys(service: string, annotation: string): void {
     this.#rules.set(service, parseTopologyKeys(annotation, undefined))
   }
 
-  /** Where upstream's state of a resource goes. */
+  /** The sink for the apiserver's state of a resource. */
   upstream(resource: Resource): Upstream {
     return {
       replace: items => {
@@ -123,13 +126,13 @@ export class Store {
     }
   }
 
-  /** Upstream does not serve this resource. */
+  /** The apiserver does not serve this resource. */
   absent(resource: Resource): void {
     this.#tables[resource].absent()
     this.#tables[resource].flush()
   }
 
-  /** The agent changed its mind about nodes, or about how fresh its word is. */
+  /** The agent's report about these nodes changed, or its freshness. */
   setHealth(changed: Iterable<string>): void {
     const { isFresh } = this.#health
     const nodes = new Set(changed)
@@ -221,7 +224,7 @@ export class Store {
     if (changed.size > 0) this.#judgeTopology(changed)
   }
 
-  /** Labels matter to services with topology alone; those of this node to all of them. */
+  /** A node's labels matter to services with topology; this node's own to all of those. */
   #judgeTopology(nodes: ReadonlySet<string>): void {
     for (const pruned of this.#pruned) {
       const services = new Set<string>()
@@ -248,7 +251,7 @@ export class Store {
     for (const pruned of this.#pruned) pruned.judge(touched)
   }
 
-  /** @returns whether the service's rule is another one now. */
+  /** @returns whether the service's rule has changed */
   #takeRule(key: string, raw: Uint8Array): boolean {
     const before = this.#rules.get(key)
     const rule = parseTopologyKeys(readService(raw).topologyKeys, before)
@@ -263,7 +266,7 @@ export class Store {
     return (before?.keys.join() ?? '') !== rule.keys.join()
   }
 
-  /** A resource is served once all that it is judged by is known: never a partial list. */
+  /** Begin to serve a resource once everything that decides about it is known: a partial list is never served. */
   #fill(): void {
     for (const resource of ['nodes', 'services', 'servicecidrs'] as const)
       if (this.#replaced.has(resource)) this.#tables[resource].fill()

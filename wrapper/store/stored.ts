@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import { withVersion } from '../wire/meta.js'
 
-/** How an object is shown: as it is, or with some of its endpoints left out. */
+/** How an object is served: unchanged, or without some of its endpoints. */
 export interface Rendering {
-  /** Two forms of the same object with the same mark give the same bytes. */
+  /** Renderings with the same mark produce the same bytes of the same object. */
   readonly mark: string
-  /** The very same bytes when there is nothing to leave out. */
+  /** Returns its argument when there is nothing to leave out. */
   apply(raw: Uint8Array): Uint8Array
 }
 
 export const AS_IS: Rendering = { mark: '', apply: raw => raw }
 
-/** One object as it stands at one served version. Never changed: what comes next is another record. */
+/** One object at one served version. Immutable: a change makes a new record. */
 export interface Stored {
   /** `namespace/name`, or `name` of what is cluster-wide. */
   readonly key: string
-  /** Upstream's own bytes. */
+  /** The apiserver's own bytes. */
   readonly raw: Uint8Array
-  /** Upstream's resourceVersion. */
+  /** The apiserver's resourceVersion. */
   readonly upstream: string
-  /** Ours. */
+  /** The resourceVersion that we serve. */
   readonly version: number
   readonly rendering: Rendering
 }
 
-/** What clients get of a record. A new buffer each time: kept ones would double what the store holds. */
+/** The bytes that clients get. A new buffer each time: keeping them would double the size of the store. */
 export const servedBytes = (record: Stored, version = record.version): Uint8Array =>
   withVersion(record.rendering.apply(record.raw), String(version))
 

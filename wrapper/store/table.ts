@@ -5,15 +5,15 @@ import { looksSame, type Rendering, type Stored } from './stored.js'
 import type { Row } from './resources.js'
 import type { Versions } from './versions.js'
 
-/** The objects of one resource as they are served, and how they came to be so. */
+/** The objects of one resource as they are served, and their history. */
 export class Table {
   readonly row: Row
   readonly versions: Versions
   readonly history: History
-  /** What upstream warns all readers of, as its `Warning` header says it. */
+  /** The apiserver's `Warning` header for this resource. */
   warning: string | undefined
   readonly #records = new Map<string, Stored>()
-  /** In the API's order, which is that of bytes. */
+  /** In the API's order, by bytes. */
   readonly #keys: string[] = []
   readonly #listeners = new Set<() => void>()
   readonly #reachListeners = new Set<() => void>()
@@ -33,7 +33,7 @@ export class Table {
     return this.#state
   }
 
-  /** How far upstream's writes are seen here, in its own count; 0 until it was heard in this life. */
+  /** The apiserver's resourceVersion up to which its writes are known; 0 until the first list of this process. */
   get upstreamVersion(): number {
     return this.#upstreamVersion
   }
@@ -52,7 +52,10 @@ export class Table {
     return this.#keys.slice(from, to).map(key => this.#records.get(key)!)
   }
 
-  /** As it was at a version, in order; undefined when that is forgotten, or still to come. */
+  /**
+   * The objects at a version, in order; undefined when its changes were dropped, or the version was not reached
+   * yet.
+   */
   listAt(version: number, namespace?: string): readonly Stored[] | undefined {
     const place = this.history.placeAfter(version)
     if (place === undefined || version > this.versions.newest) return undefined
@@ -70,7 +73,7 @@ export class Table {
       .filter(record => record !== undefined)
   }
 
-  /** Take what upstream holds. Nothing is served anew when a client would see no difference. */
+  /** Take an object from the apiserver. It gets a new version only if clients would see a difference. */
   put({ key, raw, version: upstream }: Item, rendering: Rendering): void {
     const before = this.#records.get(key)
     this.#bytes += raw.length - (before?.raw.length ?? 0)
@@ -84,7 +87,7 @@ export class Table {
     this.#changed(after.version, before, after)
   }
 
-  /** Show an object that is there in another rendering. */
+  /** Serve a known object in another rendering. */
   rerender(key: string, rendering: Rendering): void {
     const before = this.#records.get(key)
     if (before === undefined || before.rendering.mark === rendering.mark) return
@@ -101,7 +104,7 @@ export class Table {
     this.#changed(this.versions.next(), before, undefined)
   }
 
-  /** What is there is all there is: from now on it is served, and each change is remembered. */
+  /** The table is complete: begin to serve it, and to record changes. */
   fill(): void {
     if (this.#state === 'filled') return
     this.#state = 'filled'
@@ -109,14 +112,14 @@ export class Table {
     this.#isDirty = true
   }
 
-  /** Upstream does not serve it. It may do so later, after an upgrade. */
+  /** The apiserver does not serve the resource. It may do so later, after an upgrade. */
   absent(): void {
     if (this.#state !== 'empty') return
     this.#state = 'absent'
     this.#isDirty = true
   }
 
-  /** Upstream's state up to this version of its own is here, changed or not. */
+  /** The apiserver's state up to this version is known, changed or not. */
   reached(version: string): void {
     const number = Number(version)
     if (!Number.isSafeInteger(number) || number === this.#upstreamVersion) return
@@ -124,13 +127,16 @@ export class Table {
     for (const listener of this.#reachListeners) listener()
   }
 
-  /** Called when upstream's version has moved on, which most often changes nothing else. Returns what ends it. */
+  /**
+   * Called when the apiserver's version has moved on, usually without any change here. Returns a function that
+   * ends this.
+   */
   onReached(listener: () => void): () => void {
     this.#reachListeners.add(listener)
     return () => this.#reachListeners.delete(listener)
   }
 
-  /** Called after changes, once for all that came together. Returns what ends it. */
+  /** Called once after each batch of changes. Returns a function that ends this. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -8,21 +8,21 @@ import { cut, type Range } from '../wire/fields.js'
 import { readSlice } from '../wire/slice.js'
 import { AS_IS, type Rendering } from './stored.js'
 
-/** What pruning asks of one EndpointSlice or Endpoints object. */
+/** What pruning needs to know of one EndpointSlice or Endpoints object. */
 export interface EndpointObject {
   /** `namespace/name`; undefined when it names none. */
   readonly service: string | undefined
-  /** Endpoints of one family stand in for each other. */
+  /** Endpoints of one address family can replace each other. */
   readonly family: string
   readonly endpoints: readonly EndpointView[]
 }
 
-/** How one of the two kinds is read and cut. */
+/** How objects of one of the two kinds are read and pruned. */
 export interface EndpointKind {
   readonly kind: 'EndpointSlice' | 'Endpoints'
   /** @throws WireError */
   read(key: string, raw: Uint8Array): EndpointObject
-  /** What takes the endpoints of these places out of the bytes that they were read from. */
+  /** Returns a function that removes the endpoints at these places from the bytes that they were read from. */
   cutter(
     endpoints: readonly EndpointView[],
     places: readonly number[],
@@ -31,7 +31,7 @@ export interface EndpointKind {
 
 const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'))
 
-/** On its own, so that what is kept for long closes over the ranges alone, not over all endpoints. */
+/** A function of its own, so that its long-lived result references the ranges alone and not all endpoints. */
 const rangesOf = (
   endpoints: readonly EndpointView[],
   places: readonly number[],
@@ -51,7 +51,7 @@ export const SLICES: EndpointKind = {
       endpoints,
     }
   },
-  // The ranges are known: reading all endpoints again would cost more than all the rest.
+  // The ranges are known: decoding all endpoints again would cost more than all the rest.
   cutter: (endpoints, places) => {
     const ranges = rangesOf(endpoints, places)
     return raw => cut(raw, ranges)
@@ -65,7 +65,7 @@ export const ENDPOINTS: EndpointKind = {
     pruneEndpoints(raw, (_endpoint, place) => !places.includes(place)),
 }
 
-/** The rendering of an object without some of its endpoints, for the very bytes that these were read from. */
+/** The rendering of an object without some of its endpoints, for exactly the bytes that these were read from. */
 export const renderingWithout = (
   of: EndpointKind,
   endpoints: readonly EndpointView[],
@@ -79,11 +79,11 @@ const APISERVER = 'default/kubernetes'
 
 const NO_LOCAL: LocalEndpoint = { kind: 'none' }
 
-/** Where the apiserver's own endpoints are reached on this node, as the object's annotations say. */
+/** The address of the apiserver on this node, by the object's annotations. */
 export const localEndpointOf = (service: string, raw: Uint8Array): LocalEndpoint =>
   service === APISERVER ? readLocalEndpoint(service, readMeta(raw).annotations) : NO_LOCAL
 
-/** The rendering of an object that is shown as one address of this node. */
+/** The rendering of an object as one address of this node. */
 export const localRendering = ({ kind }: EndpointKind, local: LocalTarget): Rendering => ({
   mark: `@${local.address} ${local.port}`,
   apply: raw => localRewrite(kind, raw, local),

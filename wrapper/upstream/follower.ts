@@ -15,14 +15,14 @@ const USER_AGENT = 'edge-health-wrapper'
 /** What following upstream needs. */
 export interface FollowerSeams {
   readonly store: Store
-  /** Our own, never a caller's. */
+  /** The wrapper's own, never a caller's. */
   readonly credentials: Credentials
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
 }
 
-/** Fills the store from upstream, each resource by a list and a watch over kept connections. */
+/** Fills the store from the apiserver: a list and a watch for each resource. */
 export class Follower {
   readonly #seams: FollowerSeams
   readonly #client: KubeClient
@@ -36,7 +36,7 @@ export class Follower {
     this.#client = new KubeClient(seams.credentials, seams.clock, USER_AGENT)
   }
 
-  /** How each resource that is followed is doing. */
+  /** The status of each resource that is followed. */
   get status(): Readonly<Partial<Record<Resource, WatchStatus>>> {
     return Object.fromEntries(
       [...this.#watchings].map(([resource, watching]) => [resource, watching.status]),
@@ -71,7 +71,7 @@ export class Follower {
     return true
   }
 
-  /** End it all; resolves when the connections are gone. May be called twice. */
+  /** Stop all watches; resolves when their connections are closed. May be called twice. */
   async stop(): Promise<void> {
     this.#isStopped = true
     await Promise.all([...this.#watchings.values()].map(watching => watching.stop()))

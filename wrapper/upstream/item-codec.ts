@@ -59,7 +59,7 @@ export const itemOf = (
   checkReadable(row, bytes)
   const key = keyOf(namespace, name)
   const kept = known(key)
-  // A copy of its own: a part of a page would keep all of the page alive.
+  // A copy: a view into a page would keep the whole page in memory.
   const raw = kept !== undefined && Buffer.compare(kept, bytes) === 0 ? kept : ownCopy(bytes)
   return { key, raw, version }
 }
@@ -162,7 +162,7 @@ const keyOfObject = (object: RawObject): string => {
     const { name, namespace } = readMeta(object.raw)
     return keyOf(namespace, name)
   } catch {
-    // It is being complained of for a reason.
+    // Only used to log why the object cannot be read.
     return ''
   }
 }

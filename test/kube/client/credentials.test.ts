@@ -175,7 +175,7 @@ t.test(
     writeFileSync(join(folder, 'c.crt'), two.cert)
     await clock.advance(11_000)
     t.equal(await asWhom(), 'one')
-    t.match(log.lines.at(-1), { level: 'warn', fields: { trouble: /broken certificate/ } })
+    t.match(log.lines.at(-1), { level: 'warn', fields: { error: /broken certificate/ } })
     writeFileSync(join(folder, 'c.key'), two.key)
     await clock.advance(11_000)
     t.equal(await asWhom(), 'two')
@@ -208,7 +208,7 @@ t.test('a service account: its token is followed, and dropped over plain http', 
   rmSync(join(folder, 'token'))
   await clock.advance(10_000)
   t.equal(await saying(ok), 'Bearer second', 'a file that is missing for a moment is not missed')
-  t.match(log.lines.at(-1), { level: 'warn', fields: { trouble: /token/ } })
+  t.match(log.lines.at(-1), { level: 'warn', fields: { error: /token/ } })
   writeFileSync(join(folder, 'token'), 'third')
   await clock.advance(2_000)
   t.equal(await saying(refusal(401, 'Unauthorized'), ok), 'Bearer third', '401, then success')
@@ -304,7 +304,7 @@ t.test('exec plugins', async t => {
       'Bearer t3-x-ExecCredential',
       'the last good one, in case it still works',
     )
-    t.match(log.lines.at(-1), { level: 'warn', fields: { trouble: /no ticket/ } })
+    t.match(log.lines.at(-1), { level: 'warn', fields: { error: /no ticket/ } })
   })
   await t.test('a client certificate', async t => {
     const { saying } = plugged(t, {

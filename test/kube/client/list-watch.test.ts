@@ -305,7 +305,7 @@ t.test('a line that is cut off at the end of the watch: counted, logged, list ag
   t.same(sink.told, ['=a', '+b', '=c'])
   t.match(
     log.lines.find(line => line.level === 'warn'),
-    { message: 'watch trouble', fields: { what: 'nodes', brokenLines: 1, trouble: /cut off/ } },
+    { message: 'watch trouble', fields: { what: 'nodes', brokenLines: 1, error: /cut off/ } },
   )
 })
 
@@ -504,9 +504,9 @@ t.test('objects that are broken are left out, named and logged once', async t =>
   t.match(
     log.lines.filter(line => line.message === 'object left out').map(line => line.fields),
     [
-      { what: 'nodes', name: 'bad', reason: /Node: metadata\.resourceVersion must be string/ },
-      { name: '', reason: /Node must be Object/ },
-      { name: 'bad', reason: /metadata\.labels/ },
+      { what: 'nodes', name: 'bad', error: /Node: metadata\.resourceVersion must be string/ },
+      { name: '', error: /Node must be Object/ },
+      { name: 'bad', error: /metadata\.labels/ },
     ],
   )
 })

@@ -258,7 +258,7 @@ t.test('files that cannot be used are told and left alone', async t => {
   for (const resource of ['nodes', 'services', 'endpoints', 'servicecidrs'])
     t.equal(await bed.lists.load(resource), undefined, resource)
   t.match(
-    bed.log.lines.map(({ fields }) => fields['trouble'] ?? fields['reason']),
+    bed.log.lines.map(({ fields }) => fields['error']),
     [/a newer version/, /not a list of ours/, /EISDIR/, /larger than 5000 bytes/],
   )
   t.match(readFileSync(join(path, 'nodes.list'), 'utf8'), /from the future/)

@@ -59,14 +59,14 @@ t.test('FW1: who cannot be told of an object is told so, alone', async t => {
   await json.until(2)
   await json.ended
   t.strictSame(json.told, ['ADDED a', 'ERROR 500'])
-  t.match(json.events[1]!.object['message'], 'nodes bad cannot be told: fieldsV1 must be JSON')
+  t.match(json.events[1]!.object['message'], 'nodes bad cannot be encoded: fieldsV1 must be JSON')
   await other.until(2)
   t.strictSame(other.told, ['ADDED a', 'MODIFIED a'], 'another one misses nothing')
   t.equal(world.reads.watches.failed, 1)
   for (const path of ['/api/v1/nodes', '/api/v1/nodes/bad']) {
     const answer = await world.ask(path)
     t.equal(answer.status, 500, path)
-    t.match(answer.json['message'], 'nodes bad cannot be told')
+    t.match(answer.json['message'], 'nodes bad cannot be encoded')
   }
   const bytes = await world.ask('/api/v1/nodes', PROTOBUF)
   t.equal(bytes.status, 200, 'bytes can always be told')
