@@ -75,11 +75,14 @@ export class AuditLog {
   }
 }
 
-/** An agent's change of a Node, which the apiserver took. */
-export const isNodeWrite = ({ verb, resource, code }: Asked): boolean =>
-  /^nodes(\/|$)/.test(resource) && /^(patch|update|create|delete)$/.test(verb) && code < 300
-
 const isDryRun = ({ path }: Asked): boolean => /[?&]dryRun=All/.test(path)
+
+/** An agent's change of a Node, which the apiserver took. */
+export const isNodeWrite = (asked: Asked): boolean =>
+  /^nodes(\/|$)/.test(asked.resource) &&
+  /^(patch|update|create|delete)$/.test(asked.verb) &&
+  asked.code < 300 &&
+  !isDryRun(asked)
 
 /** The apiserver refused for want of rights, or a policy did; what was only tried does not count. */
 export const isForbidden = (asked: Asked): boolean =>
