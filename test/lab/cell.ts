@@ -106,6 +106,8 @@ export interface Cell {
   notes?(roles: Roles, lab: Lab): readonly string[]
   /** What connections met, since this moment of the monotonic clock. */
   lanes?(roles: Roles, lab: Lab, startedAt: number): readonly Lane[]
+  /** The same, by units of nodes. */
+  units?(roles: Roles, lab: Lab, startedAt: number): readonly UnitLane[]
 }
 
 /** How a claim came out. */
@@ -147,6 +149,18 @@ export interface Lane {
   readonly failed: readonly number[]
 }
 
+/** Where the connections of one node were answered; times in ms. */
+export interface UnitLane {
+  readonly title: string
+  readonly connections: readonly {
+    readonly at: number
+    /** The node's own, then. */
+    readonly unit: string
+    /** Of who answered; undefined when nobody did. */
+    readonly by: string | undefined
+  }[]
+}
+
 export interface Played {
   /** Size and profile of the zone. */
   readonly zone: string
@@ -161,6 +175,7 @@ export interface Played {
   /** Figures beside the claims. */
   readonly notes: readonly string[]
   readonly lanes?: readonly Lane[]
+  readonly units?: readonly UnitLane[]
   /** The last lines of those concerned, when it failed. */
   readonly logs: readonly string[]
 }

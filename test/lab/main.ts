@@ -120,9 +120,10 @@ const runInside = ({ flags, dir, binaries, informer, more }: Inside): Promise<nu
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
-const isOfCells = ({ command }: LabOptions): boolean => command === 'cells' || command === 'wrapper'
+const isOfCells = ({ command }: LabOptions): boolean =>
+  ['cells', 'wrapper', 'grids'].includes(command)
 const needsApiAlone = ({ command }: LabOptions): boolean =>
-  ['conformance', 'confine', 'informers', 'kubectl', 'fuzz'].includes(command)
+  ['confine', 'informers', 'kubectl', 'fuzz'].includes(command)
 
 /** What the chosen cells need beyond a control plane. */
 const programsOf = (options: LabOptions): readonly Program[] =>

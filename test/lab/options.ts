@@ -10,6 +10,7 @@ export interface LabOptions {
   readonly command:
     | 'cells'
     | 'wrapper'
+    | 'grids'
     | 'informers'
     | 'kubectl'
     | 'fuzz'
@@ -53,6 +54,7 @@ export class UsageError extends Error {}
 export const USAGE = `npm run lab [-- FLAGS]              the chaos cells
 npm run lab -- conformance          the rows of test/sandbox/conformance-rows.ts on a real apiserver and ours
 npm run lab -- wrapper              the cells with kube-proxy behind the wrapper, and one straight at the apiserver
+npm run lab -- grids                a ServiceGrid under kube-proxies behind the wrapper, on nodes of two units
 npm run lab -- informers            client-go through the wrapper and beside it, over 5 000 random changes
 npm run lab -- kubectl              kubectl through the wrapper and beside it, command by command
 npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
@@ -115,6 +117,7 @@ const parse = (args: readonly string[]) => {
 const COMMANDS = [
   'cells',
   'wrapper',
+  'grids',
   'informers',
   'kubectl',
   'fuzz',

@@ -103,6 +103,7 @@ class Play {
       stretches: this.#stretches,
       notes: [...(this.#cell.notes?.(this.#roles, this.#lab) ?? []), ...this.#patience.notes],
       lanes: this.#cell.lanes?.(this.#roles, this.#lab, this.#startedAt) ?? [],
+      units: this.#cell.units?.(this.#roles, this.#lab, this.#startedAt) ?? [],
       logs: ok ? [] : this.#logs(),
     }
   }

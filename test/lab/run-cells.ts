@@ -33,9 +33,12 @@ const refusal = (cell: Cell, { nodes, profile }: LabOptions): string | undefined
 export const chooseCells = (options: LabOptions): readonly Cell[] => {
   const isSpecial = (cell: Cell): boolean => cell.programs !== undefined
   const fits = (cell: Cell): boolean => refusal(cell, options) === undefined
-  const special = CELLS.filter(cell => isSpecial(cell) && fits(cell)).map(cell => cell.name)
-  const cells =
-    options.command === 'wrapper' && options.cells.length === 0 ? special : options.cells
+  const { command } = options
+  const special = CELLS.filter(
+    cell => isSpecial(cell) && cell.name.startsWith(`${command}-`) && fits(cell),
+  ).map(cell => cell.name)
+  const isOfOwn = ['wrapper', 'grids'].includes(command) && options.cells.length === 0
+  const cells = isOfOwn ? special : options.cells
   for (const name of cells) {
     const cell = CELLS.find(each => each.name === name)
     const known = CELLS.map(each => each.name).join(', ')

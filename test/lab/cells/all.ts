@@ -9,6 +9,7 @@ import { RESTARTS } from './restarts.js'
 import { ROGUE } from './rogue.js'
 import { VOUCHING } from './vouching.js'
 import { WRITES } from './writes.js'
+import { GRIDS } from '../grids/cells.js'
 import { WRAPPER } from '../wrapper/cells.js'
 
 /** All cells, in the order in which they are played. */
@@ -23,6 +24,7 @@ export const CELLS: readonly Cell[] = [
   ...MACHINE,
   ...ROGUE,
   ...WRAPPER,
+  ...GRIDS,
 ]
 
 /** Faults that this lab cannot bring about, and why. */

@@ -61,7 +61,6 @@ export type Plans = ReadonlyMap<string, ProxyPlan | undefined>
 export class ProxyZone {
   readonly #parts: ProxyZoneParts
   #nodes: readonly ProxyNode[] = []
-  #service = ''
   #tokens: Tokens | undefined
   #load: { readonly end: AbortController; readonly done: Promise<void> } | undefined
   /** When what happened. */
@@ -99,8 +98,8 @@ export class ProxyZone {
       if (death.name === name) death.until = Math.min(death.until, performance.now())
   }
 
-  /** Start all; the Pods of these nodes are the Service's backends. */
-  async open(plans: Plans, backends: readonly string[]): Promise<void> {
+  /** Start all; the Pods of these nodes are the backends of the Service, which has a port `http`. */
+  async open(plans: Plans, backends: readonly string[], service = 'web'): Promise<void> {
     await this.close()
     this.marks.clear()
     this.deaths.length = 0
@@ -108,9 +107,11 @@ export class ProxyZone {
     await this.#prepare()
     await this.#parts.plane.kubectl(['delete', 'events', '--all', '-n', 'default'])
     for (const name of backends) await this.offer(name)
+    const ip = ['get', 'service', service, '-o', 'jsonpath={.spec.clusterIP}']
+    const settings = this.#settings(service, await this.#parts.plane.kubectl(ip))
     this.#nodes = this.#parts.nodes
       .filter(({ name }) => plans.has(name))
-      .map(node => new ProxyNode(node, plans.get(node.name), this.#settings()))
+      .map(node => new ProxyNode(node, plans.get(node.name), settings))
     await Promise.all(this.#nodes.map(each => each.start(this.#filesOf(each.plan))))
   }
 
@@ -156,8 +157,6 @@ export class ProxyZone {
     if (this.#tokens !== undefined) return
     const { plane } = this.#parts
     await plane.kubectl(['apply', '-f', '-'], OBJECTS)
-    const ip = ['get', 'service', 'web', '-o', 'jsonpath={.spec.clusterIP}']
-    this.#service = `${await plane.kubectl(ip)}:80`
     const token = async (namespace: string, account: string): Promise<string> =>
       (await plane.kubectl(['-n', namespace, 'create', 'token', account, '--duration=24h'])).trim()
     this.#tokens = {
@@ -166,13 +165,13 @@ export class ProxyZone {
     }
   }
 
-  #settings(): ProxySettings {
+  #settings(service: string, address: string): ProxySettings {
     const { kubeProxy, script, onCrash, plane } = this.#parts
     return {
       ...{ kubeProxy, script, onCrash },
       serviceCidr: SERVICE_CIDR,
-      service: this.#service,
-      servicePort: 'default/web:http',
+      service: `${address}:80`,
+      servicePort: `default/${service}:http`,
       wrapperArgs: (node, { link }) =>
         wrapperArgs({
           ...(link === 'tls' ? { tlsDir: plane.dir } : {}),

@@ -75,14 +75,14 @@ export const cutCloud = (names: readonly string[]): Step =>
     lab.proxies.mark('cut')
   })
 
-export const dies = ({ dies: name }: Cast): Step =>
+export const dies = ({ dies: name }: Pick<Cast, 'dies'>): Step =>
   fault(`${name} loses its power`, async lab => {
     lab.proxies.bury(lab.node(name))
     await onBoth(link => lab.cable(name, link, false))
     await Promise.all([lab.node(name).kill(), lab.proxies.of(name).closeShop()])
   })
 
-export const returns = ({ dies: name }: Cast): Step =>
+export const returns = ({ dies: name }: Pick<Cast, 'dies'>): Step =>
   fault(`${name} has power again`, async lab => {
     // A Pod is ready before it is sent anything: a SYN from before the return would be refused by a shop still closed.
     await lab.proxies.of(name).openShop()
