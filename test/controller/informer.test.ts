@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { Informer, type InformerOptions } from '../../controller/informer.js'
 import { systemClock, type Clock } from '../../core/clock.js'
@@ -7,6 +9,7 @@ import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { WatchSink } from '../../kube/client/watching.js'
 import type { ResourceType } from '../../kube/client/resource.js'
+import { playInformer } from '../../testkit/kube/informer-scene.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import fc from '../../testkit/properties.js'
@@ -403,3 +406,31 @@ t.test(
     await informer.stop()
   },
 )
+
+t.test('the scene that the lab plays to a real apiserver', async t => {
+  const { api, token } = await testApi()
+  t.teardown(() => api.stop())
+  const forget = async (): Promise<void> => api.store.forgetHistory()
+  t.strictSame(await playInformer({ url: api.url, token, id: 'scene', forget }), [])
+})
+
+t.test('10 000 objects take as much memory as what is kept of them', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const one = bed({ indices: { value: view => [view.value] } })
+  const heap = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  one.informer.start()
+  const before = heap()
+  const load = 'l'.repeat(5_000)
+  for (let i = 0; i < 10_000; i++) {
+    const { metadata } = raw(`object-${i}`, i + 1)
+    one.upsert({ metadata, data: { value: `v${i % 10}` }, load: `${load}${i}` } as Raw)
+  }
+  const grown = heap() - before
+  t.equal(one.informer.status.objects, 10_000)
+  t.equal(one.informer.byIndex('value', 'v3').length, 1_000)
+  t.ok(grown < 20e6, `${(grown / 1e6).toFixed(1)} MB; whole they are 50`)
+})

@@ -7,6 +7,7 @@ import { startApi } from '../../sandbox/api/server.js'
 import { type Reason, REASONS } from '../sandbox/conformance-reasons.js'
 import { rows } from '../sandbox/conformance-rows.js'
 import { playScene, sceneNames, type SceneServer } from '../../testkit/kube/client-scenes.js'
+import { playInformer } from '../../testkit/kube/informer-scene.js'
 import { playTwoLeaders } from '../../testkit/kube/two-leaders.js'
 import { runRow, type Judged } from '../../testkit/kube/conformance.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
@@ -107,11 +108,15 @@ export const runConformance = async (
     const embedded = await runAll(judgedApi, signal)
     real.push(...(await playAll({ ...judgedPlane, ca: plane.ca }, signal)))
     embedded.push(...(await playAll(judgedApi, signal)))
+    const informed = { ...judgedPlane, ca: plane.ca, id: `i${Date.now()}` }
+    real.push([...(await playInformer(informed))])
+    embedded.push([...(await playInformer({ ...judgedApi, id: 'informed' }))])
     real.push([...(await playTwoLeaders({ ...judgedPlane, ca: plane.ca, id: `l${Date.now()}` }))])
     embedded.push([...(await playTwoLeaders({ ...judgedApi, id: 'leaders' }))])
     const names = [
       ...rows.map(([row]) => row),
       ...sceneNames.map(name => `client: ${name}`),
+      'an informer tells each change once, through an apiserver that forgets and starts anew',
       'two leaders, one of them stopped in its tracks, never write at the same time',
     ]
     const results = names.map((row, i) => ({ row, real: real[i]!, embedded: embedded[i]! }))
