@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Write } from '../../testkit/zone/fake-cluster.js'
+import { ExchangeGuards } from './guards/exchange.js'
 import { FactBook } from './guards/facts.js'
 import { LeaseGuards } from './guards/leases.js'
 import { MarkGuards } from './guards/marks.js'
@@ -18,6 +19,7 @@ export class Guards {
   readonly #facts: FactBook
   readonly #marks: MarkGuards
   readonly #leases: LeaseGuards
+  readonly #exchange: ExchangeGuards
   readonly #views: ViewGuards
   #seen = 0
 
@@ -26,6 +28,7 @@ export class Guards {
     this.#facts = new FactBook(zone)
     this.#marks = new MarkGuards(this.#facts, this.note)
     this.#leases = new LeaseGuards(this.#facts, this.note)
+    this.#exchange = new ExchangeGuards(this.#facts, this.note)
     this.#views = new ViewGuards(this.#facts, this.note)
   }
 
@@ -42,6 +45,7 @@ export class Guards {
     for (; this.#seen < writes.length; this.#seen++) this.#review(writes[this.#seen]!)
     this.#marks.look()
     this.#leases.look()
+    this.#exchange.look()
     this.#views.look()
     const found = 'a result in SuperEdge’s form was sent'
     this.note('timeless', outsider.results > 0 ? found : undefined)

@@ -43,13 +43,13 @@ export class MemoryNetwork {
   latencyMs: number
   jitterMs: number
   loss: number
-  /** Whoever listens on the wire: every body that is sent, requests and answers. */
+  /** Whoever listens on the wire: every body that is sent, requests and answers; these have a status. */
   onWire:
     | ((
         body: Uint8Array,
         route: Route,
         kind: 'request' | 'answer',
-        link: { readonly from: string; readonly to: string },
+        link: { readonly from: string; readonly to: string; readonly status?: number },
       ) => void)
     | undefined
   readonly traffic = new Map<string, Traffic>()
@@ -263,7 +263,7 @@ export class MemoryNetwork {
             const back = { from: to, to: from, isAlive: link.isAlive }
             const bytes = answer.body.length + ANSWER_OVERHEAD
             this.sentBy(to).messages++
-            this.onWire?.(answer.body, route, 'answer', back)
+            this.onWire?.(answer.body, route, 'answer', { ...back, status: answer.status })
             this.#carry({ ...back, bytes }, DATA_TIMEOUT_MS, () =>
               this.#whenAwake(from, () => done(answer)),
             )

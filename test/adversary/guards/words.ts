@@ -18,6 +18,7 @@ export const GUARDS = {
   'not-cut': 'no node is called cut off whose kubelet renews its Lease',
   patient: 'an apiserver that refuses is asked seldom',
   timeless: 'nothing that proves something for ever is sent unless an operator asked for it',
+  heard: 'what a member says to a member that it reaches is taken in',
   view: 'a node that everybody reaches is up in every local view',
   stream: 'the stream of changes tells what the document says',
   forgets: 'of a node that left and came back nothing is shown from before',

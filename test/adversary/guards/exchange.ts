@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Machine } from '../../../testkit/zone/world.js'
+import type { FactBook } from './facts.js'
+import type { Note } from './words.js'
+
+const HEARD_MS = 12_000
+const REQUESTS = 3
+
+/** One member's requests to another that were not taken in, since one was, or since there was a reason for it. */
+interface Refused {
+  readonly sinceAt: number
+  readonly count: number
+}
+
+/** Whether members take in what members say: looks at the answers on the wire. */
+export class ExchangeGuards {
+  readonly #facts: FactBook
+  readonly #note: Note
+  /** By the addresses of who asks and who answers. */
+  readonly #refused = new Map<string, Refused>()
+
+  constructor(facts: FactBook, note: Note) {
+    this.#facts = facts
+    this.#note = note
+    const { network } = facts.zone.world
+    const others = network.onWire
+    network.onWire = (body, route, kind, link) => {
+      others?.(body, route, kind, link)
+      if (kind === 'answer') this.#answered(`${link.to} ${link.from}`, link.status === 200)
+    }
+  }
+
+  look(): void {
+    const { machines } = this.#facts.zone.world
+    for (const asker of machines)
+      for (const other of machines) if (asker !== other) this.#review(asker, other)
+  }
+
+  #answered(pair: string, isTaken: boolean): void {
+    const { sinceAt, count } = this.#refused.get(pair) ?? { sinceAt: this.#facts.now, count: 0 }
+    if (isTaken) this.#refused.delete(pair)
+    else this.#refused.set(pair, { sinceAt, count: count + 1 })
+  }
+
+  /** Who is cut from the cloud may know the zone, or the key, of another time. */
+  #isAble(machine: Machine): boolean {
+    const facts = this.#facts.of(machine.name)
+    const { now } = this.#facts
+    const isAsBefore = now > Math.max(facts.begunAt, facts.returned.at, facts.linkCutAt)
+    return (
+      machine.isMember &&
+      isAsBefore &&
+      this.#facts.isTalking(machine) &&
+      !this.#facts.isMoved(machine)
+    )
+  }
+
+  #review(asker: Machine, other: Machine): void {
+    const facts = this.#facts
+    const pair = `${asker.address} ${other.address}`
+    if (!this.#isAble(asker) || !this.#isAble(other) || !facts.canReach(asker, other))
+      this.#refused.delete(pair)
+    const refused = this.#refused.get(pair)
+    if (refused === undefined) return
+    const ms = facts.now - refused.sinceAt
+    const found = `${other.name} has taken in nothing of ${asker.name} for ${ms} ms`
+    this.#note('heard', ms > HEARD_MS && refused.count >= REQUESTS ? found : undefined)
+  }
+}
