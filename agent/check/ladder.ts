@@ -41,6 +41,9 @@ export interface ClimbOptions {
   readonly onEnd: (end: ClimbEnd) => void
 }
 
+/** Made once: an error takes down the whole stack. */
+const ROUND_OVER = new Error('the round is over')
+
 /** What one ladder found. */
 export interface ClimbEnd {
   readonly result: ProbeResult
@@ -90,7 +93,7 @@ export class Ladder {
   stop(): void {
     this.#ended = true
     this.#cancelTimer()
-    for (const controller of this.#pending.values()) controller.abort()
+    for (const controller of this.#pending.values()) controller.abort(ROUND_OVER)
     this.#pending.clear()
   }
 

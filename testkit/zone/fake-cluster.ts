@@ -65,6 +65,17 @@ const renewTimeOf = (raw: Raw): string =>
 const taintKeysOf = (raw: Raw): string[] =>
   ((raw['spec'] as { taints?: { key: string }[] } | undefined)?.taints ?? []).map(({ key }) => key)
 
+const views = new WeakMap<Raw, NodeView>()
+
+/** An object is never changed once it is stored: all who watch it get the same view, which is parsed once. */
+const viewOf = (raw: Raw | undefined): NodeView => {
+  const known = raw && views.get(raw)
+  if (known !== undefined) return known
+  const view = parseNodeView(raw)
+  if (raw !== undefined) views.set(raw, view)
+  return view
+}
+
 interface Subscription {
   readonly client: string
   readonly matches: (kind: string, name: string) => boolean
@@ -141,7 +152,7 @@ export class FakeCluster {
   }
 
   node(name: string): NodeView {
-    return parseNodeView(this.#objects.get(`node/${name}`))
+    return viewOf(this.#objects.get(`node/${name}`))
   }
 
   lease(name: string): LeaseView {
@@ -351,7 +362,7 @@ export class FakeCluster {
           {
             kind: 'node',
             matches: matchOf(pick),
-            parse: parseNodeView,
+            parse: viewOf,
           },
           sink,
         ),
@@ -359,15 +370,15 @@ export class FakeCluster {
       watchSecret: (_, name, sink) => data('secret', name, sink),
       getNode: (name, signal) =>
         this.#call(caller, { what: `get ${name}`, signal }, () =>
-          parseNodeView(this.#read('node', name)),
+          viewOf(this.#read('node', name)),
         ),
       patchNode: (name, patch, signal, guard) =>
         this.#call(caller, { what: `patch ${name}`, signal, guard }, () =>
-          parseNodeView(this.#write(actor, name, 'spec', patch)),
+          viewOf(this.#write(actor, name, 'spec', patch)),
         ),
       patchNodeStatus: (name, patch, signal, guard) =>
         this.#call(caller, { what: `patch ${name}/status`, signal, guard }, () =>
-          parseNodeView(this.#write(actor, name, 'status', patch)),
+          viewOf(this.#write(actor, name, 'status', patch)),
         ),
       tryNodePatch: (name, patch, signal) =>
         this.#call(caller, { what: `try patch ${name}`, signal }, () => {
