@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { setMaxListeners } from 'node:events'
 import { makeAgent, type Agent } from '../../agent/agent.js'
+import type { Answer, Route } from '../../agent/commun/transport.js'
+import { PeerListener, type PeerListenerStatus } from '../../agent/http/peer-listener.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import type { Scheduler } from '../../agent/scheduler.js'
@@ -9,6 +11,7 @@ import { UNIT_CONFIG, ZONE_CONFIG } from '../../agent/node-list/zone-config.js'
 import { UNIT_LABEL_VALUE, ZONE_LABEL } from '../../agent/node-list/zone-rule.js'
 import { sleep, type Clock } from '../../core/clock.js'
 import type { HttpGet } from '../../core/dial.js'
+import type { Listener } from '../../net/listen.js'
 import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
 import { FakeClock, type Pace } from '../fake-clock.js'
@@ -42,6 +45,12 @@ const memoryFolder = (files: Map<StateName, string>): StateFolder => ({
 
 /** How a kubelet is: it answers, says that it is bad, does not answer, or is well and has no healthz port. */
 type Health = 'well' | 'sick' | 'silent' | 'portless'
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 
 /** The address of a container bridge, which every machine has for itself. */
 export const BRIDGE = '172.17.0.1'
@@ -269,10 +278,20 @@ export class World {
     })
     machine.agent = agent
     machine.process = clock
-    machine.unlisten = network.listen(address, (route, body, from) => {
+    const receive = (route: Route, body: Uint8Array, from: string): Answer => {
       const answer = agent.inbox.receive(route, body, from)
       return { status: answer.status, body: Buffer.from(answer.body) }
-    })
+    }
+    const open = async (at: string, signal: AbortSignal): Promise<Listener> => {
+      // What is no address of this machine is waited for, as bind() would.
+      if (at !== machine.address) await aborted(signal)
+      else machine.unlisten = network.listen(at, receive)
+      return { address: at, port: 0, renew: () => undefined, close: async () => undefined }
+    }
+    const onStatus = (status: PeerListenerStatus): void => agent.setPeerListener(status)
+    const peers = new PeerListener({ clock, log, open, onStatus })
+    agent.home.subscribe(() => peers.follow(agent.home.address ?? ''))
+    void peers.start(address)
     void agent.start()
   }
 

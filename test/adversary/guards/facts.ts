@@ -6,6 +6,8 @@ import type { Zone } from '../zone.js'
 
 /** All agents have had time to look at each other. */
 const UP_MS = 6_000
+/** An agent that is cut off from everybody has seen that all of them fell. */
+const SEEN_MS = 3_500
 const WITNESS_MS = 15_000
 /** A message that was longer under way is believed by nobody. */
 const UNDER_WAY_MS = 5_000
@@ -34,6 +36,10 @@ export interface Facts {
   readonly turnedAt: number[]
   /** By peer: the link between the two was not open. */
   readonly cutAt: Map<string, number>
+  /** It was cut off from some but not all, or from all but not for long enough to see that: a peer's fall may be the peer's. */
+  partlyCutAt: number
+  /** When it was cut off from all others; undefined while it is not. */
+  isolatedSince: number | undefined
   /** When its mark was put on; +Infinity without one. */
   markedAt: number
 }
@@ -50,6 +56,7 @@ const fresh = (now: number): Facts => ({
   ...{ majorityAt: now, memberAt: now, returned: { at: -Infinity, wall: -Infinity } },
   ...{ linkCutAt: now, linkBadAt: now, blindAt: now, begunAt: now, turnedAt: [] },
   ...{ cutAt: new Map<string, number>(), markedAt: Infinity },
+  ...{ partlyCutAt: -Infinity, isolatedSince: undefined },
 })
 
 /** What is true of each machine, which no agent knows: looked up in the world after each step. */
@@ -144,8 +151,21 @@ export class FactBook {
     this.#noteMajority(machine, facts, this.members.length === 2 ? 1 : quorum)
     if (machine.isMember) facts.memberAt = now
     if (!this.#canSee(machine)) facts.blindAt = now
-    for (const other of world.machines)
-      if (other !== machine && !this.canReach(machine, other)) facts.cutAt.set(other.name, now)
+    this.#noteCuts(machine, facts)
+  }
+
+  #noteCuts(machine: Machine, facts: Facts): void {
+    const { now } = this
+    const { machines } = this.zone.world
+    const lost = machines.filter(other => other !== machine && !this.canReach(machine, other))
+    for (const { name } of lost) facts.cutAt.set(name, now)
+    if (lost.length === machines.length - 1) {
+      facts.isolatedSince ??= now
+      return
+    }
+    const isBrief = facts.isolatedSince !== undefined && now - facts.isolatedSince < SEEN_MS
+    facts.isolatedSince = undefined
+    if (lost.length > 0 || isBrief) facts.partlyCutAt = now
   }
 
   #noteTrouble(machine: Machine, facts: Facts, isReached: boolean): void {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Agent } from '../../../agent/agent.js'
 import type { Machine } from '../../../testkit/zone/world.js'
 import type { FactBook, Facts } from './facts.js'
 import { Follower } from './follower.js'
 import type { Note } from './words.js'
 
 const VIEW_MS = 9_000
+/** A watch has told of a changed Node. */
+const TOLD_MS = 2_000
+/** For so long after a cut an agent's own vote is looked at. */
+const VOTE_MS = 15_000
 /** A watch has told of it, and `Date` has whole seconds. */
 const SHOWN_MS = 1_000
 
@@ -13,6 +18,8 @@ export class ViewGuards {
   readonly #facts: FactBook
   readonly #note: Note
   readonly #followers = new Map<string, Follower>()
+  /** When its Node named its own address, last. */
+  readonly #atHomeAt = new Map<string, number>()
   /** By viewer and node: which return was looked at. */
   readonly #returns = new Map<string, number>()
 
@@ -25,6 +32,7 @@ export class ViewGuards {
     for (const machine of this.#facts.zone.world.machines) {
       this.#reviewView(machine)
       this.#reviewMemory(machine)
+      this.#reviewListener(machine)
       this.#follow(machine)
     }
   }
@@ -46,6 +54,7 @@ export class ViewGuards {
       if (target === undefined || target.wasInTrouble) continue
       if (this.#isDoubtful(facts, target, name)) continue
       this.#note('view', isUp ? undefined : `${viewer} calls ${name} down`)
+      this.#reviewVote(viewer, agent, name)
     }
   }
 
@@ -54,6 +63,30 @@ export class ViewGuards {
     const isRecent = (at = -Infinity): boolean => this.#facts.now - at < VIEW_MS
     if (isRecent(viewer.cutAt.get(name))) return true
     return isRecent(viewer.begunAt) && [...target.cutAt.values()].some(isRecent)
+  }
+
+  /** Of one that was cut off from all others together, and from nobody alone, in a zone where most of them can fall. */
+  #reviewVote(viewer: string, agent: Agent, name: string): void {
+    const { partlyCutAt, begunAt, cutAt } = this.#facts.of(viewer)
+    const healedMs = this.#facts.now - (cutAt.get(name) ?? -Infinity)
+    if (this.#facts.zone.size < 4 || healedMs > VOTE_MS || partlyCutAt >= begunAt) return
+    const own = agent.views.node(name)?.voters.find(voter => voter.name === viewer)
+    const found = `${viewer} votes against ${name}, ${healedMs} ms after it was cut off itself`
+    this.#note('forgiven', own?.says === 'down' ? found : undefined)
+  }
+
+  /** Its Node may name an address that it does not have; who is cut from the cloud cannot know that. */
+  #reviewListener(machine: Machine): void {
+    const { name, agent, isMember } = machine
+    const { linkCutAt, begunAt } = this.#facts.of(name)
+    if (!this.#facts.isMoved(machine)) this.#atHomeAt.set(name, this.#facts.now)
+    const sinceAt = Math.max(linkCutAt, begunAt, this.#atHomeAt.get(name) ?? -Infinity)
+    if (agent === undefined || machine.isFrozen || !isMember) return
+    if (this.#facts.now < sinceAt + TOLD_MS) return
+    const { peerListener } = agent.views.zone()
+    const [wanted] = this.#facts.zone.world.cluster.node(name).internalIPs
+    const found = `${name} says nothing, and its Node says ${wanted}`
+    this.#note('found', peerListener.trouble === null ? found : undefined)
   }
 
   /** Who came back is a new member: what this agent wrote about it before is not shown. Looked at once for each return. */

@@ -19,6 +19,8 @@ export const GUARDS = {
   patient: 'an apiserver that refuses is asked seldom',
   timeless: 'nothing that proves something for ever is sent unless an operator asked for it',
   heard: 'what a member says to a member that it reaches is taken in',
+  found: 'an agent listens where its Node says that it is, or its readiness says that it does not',
+  forgiven: 'who was cut off itself does not hold that against its peers',
   view: 'a node that everybody reaches is up in every local view',
   stream: 'the stream of changes tells what the document says',
   forgets: 'of a node that left and came back nothing is shown from before',

@@ -7,6 +7,7 @@
 export const MUTANTS = [
   {
     fault: 'A1',
+    seeds: [12],
     what: 'whoever answers 404 is taken for a SuperEdge agent, and is sent results that prove something for ever',
     patches: [
       {
@@ -22,110 +23,8 @@ export const MUTANTS = [
     ],
   },
   {
-    fault: 'A4',
-    what: 'any heartbeat in its own name is followed, and blocks for ever',
-    patches: [
-      {
-        file: 'agent/commun/heartbeat.ts',
-        from: 'if (seen >= this.#value && seen < LEAP_MAX) this.#moveTo(seen + 1)',
-        to: 'if (seen >= this.#value) this.#moveTo(seen + 1)',
-      },
-      {
-        file: 'agent/commun/heartbeat.ts',
-        from: 'saved === undefined || saved > LEAP_MAX ? 1',
-        to: 'saved === undefined ? 1',
-      },
-      {
-        file: 'agent/commun/table.ts',
-        from: 'return isFirstHand && producedAt > expired && this.producedAt[origin]! <= expired',
-        to: 'return false',
-      },
-    ],
-  },
-  {
-    fault: 'A10',
-    what: 'a suspension goes unnoticed, and nothing is judged again before a write leaves',
-    patches: [
-      { file: 'agent/suspension.ts', from: '    this.#seams.onResume()\n', to: '' },
-      {
-        file: 'agent/writer/node-writer.ts',
-        from: "    judge()\n    return isWanted() ? undefined : 'it is not what is wanted any more'",
-        to: '    void judge\n    void isWanted\n    return undefined',
-      },
-    ],
-  },
-  {
-    fault: 'A12',
-    what: 'a disk leads a heartbeat beyond the maximum, which spoils the whole message',
-    patches: [
-      {
-        file: 'agent/commun/heartbeat.ts',
-        from: 'saved === undefined || saved > LEAP_MAX ? 1',
-        to: 'saved === undefined ? 1',
-      },
-      {
-        file: 'agent/commun/body.ts',
-        from: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'nothing'",
-        to: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'bad'",
-      },
-    ],
-  },
-  {
-    fault: 'A13',
-    what: 'a message held back for minutes is believed as new',
-    patches: [
-      {
-        file: 'agent/commun/session.ts',
-        from: "    if (delayMs > maxDelayMs) return { kind: 'late' }\n",
-        to: '',
-      },
-      {
-        file: 'agent/commun/inbox.ts',
-        from: 'x.take(message, peer, x.now - admission.delayMs)',
-        to: 'x.take(message, peer, x.now)',
-      },
-    ],
-  },
-  {
-    fault: 'A14',
-    what: 'a number that was used before is refused, and nothing more is said',
-    patches: [
-      {
-        file: 'agent/commun/inbox.ts',
-        from: "    if (admission.kind !== 'accepted') return",
-        to: "    if (admission.kind === 'replayed') return this.#refuse('replayed', peer)\n    if (admission.kind !== 'accepted') return",
-      },
-    ],
-  },
-  {
-    fault: 'A8',
-    what: "a renewal writes the voucher's own idea of the time",
-    patches: [
-      {
-        file: 'agent/writer/lease-renewer.ts',
-        from: '      serverTime: kube.serverTime(),',
-        to: '      serverTime: clock.wall(),',
-      },
-      {
-        file: 'plan/lease.ts',
-        from: 'const at = Math.floor(Math.min(last + Math.max(1, now - seen.changedAt), serverTime))',
-        to: 'const at = Math.max(last + 1, serverTime)',
-      },
-    ],
-  },
-  {
-    fault: 'A25',
-    what: "the apiserver's clock is no bound",
-    patches: [
-      {
-        file: 'agent/writer/lease-renewer.ts',
-        from: '      serverTime: kube.serverTime(),',
-        to: '      serverTime: 4e12,',
-      },
-    ],
-  },
-  {
     fault: 'A2',
+    seeds: [5],
     what: 'who is left alone in a zone writes, and takes the marks of others off',
     patches: [
       {
@@ -163,6 +62,28 @@ export const MUTANTS = [
     ],
   },
   {
+    fault: 'A4',
+    seeds: [21],
+    what: 'any heartbeat in its own name is followed, and blocks for ever',
+    patches: [
+      {
+        file: 'agent/commun/heartbeat.ts',
+        from: 'if (seen >= this.#value && seen < LEAP_MAX) this.#moveTo(seen + 1)',
+        to: 'if (seen >= this.#value) this.#moveTo(seen + 1)',
+      },
+      {
+        file: 'agent/commun/heartbeat.ts',
+        from: 'saved === undefined || saved > LEAP_MAX ? 1',
+        to: 'saved === undefined ? 1',
+      },
+      {
+        file: 'agent/commun/table.ts',
+        from: 'return isFirstHand && producedAt > expired && this.producedAt[origin]! <= expired',
+        to: 'return false',
+      },
+    ],
+  },
+  {
     fault: 'A6',
     what: 'whoever answers at the address is the node',
     patches: [
@@ -175,6 +96,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A7',
+    seeds: [14],
     what: 'an apiserver that refuses is asked again at once',
     patches: [
       {
@@ -190,7 +112,25 @@ export const MUTANTS = [
     ],
   },
   {
+    fault: 'A8',
+    seeds: [75],
+    what: "a renewal writes the voucher's own idea of the time",
+    patches: [
+      {
+        file: 'agent/writer/lease-renewer.ts',
+        from: '      serverTime: kube.serverTime(),',
+        to: '      serverTime: clock.wall(),',
+      },
+      {
+        file: 'plan/lease.ts',
+        from: 'const at = Math.floor(Math.min(last + Math.max(1, now - seen.changedAt), serverTime))',
+        to: 'const at = Math.max(last + 1, serverTime)',
+      },
+    ],
+  },
+  {
     fault: 'A9',
+    seeds: [5],
     what: 'the stream of changes hears nothing of the roster',
     patches: [
       {
@@ -201,7 +141,21 @@ export const MUTANTS = [
     ],
   },
   {
+    fault: 'A10',
+    seeds: [167],
+    what: 'a suspension goes unnoticed, and nothing is judged again before a write leaves',
+    patches: [
+      { file: 'agent/suspension.ts', from: '    this.#seams.onResume()\n', to: '' },
+      {
+        file: 'agent/writer/node-writer.ts',
+        from: "    judge()\n    return isWanted() ? undefined : 'it is not what is wanted any more'",
+        to: '    void judge\n    void isWanted\n    return undefined',
+      },
+    ],
+  },
+  {
     fault: 'A11',
+    seeds: [115],
     what: 'an unwell answer of /livez is a cut link, whatever the Lease says',
     patches: [
       {
@@ -222,7 +176,65 @@ export const MUTANTS = [
     ],
   },
   {
+    fault: 'A12',
+    seeds: [21],
+    what: 'a disk leads a heartbeat beyond the maximum, which spoils the whole message',
+    patches: [
+      {
+        file: 'agent/commun/heartbeat.ts',
+        from: 'saved === undefined || saved > LEAP_MAX ? 1',
+        to: 'saved === undefined ? 1',
+      },
+      {
+        file: 'agent/commun/body.ts',
+        from: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'nothing'",
+        to: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'bad'",
+      },
+    ],
+  },
+  {
+    fault: 'A13',
+    what: 'a message held back for minutes is believed as new',
+    patches: [
+      {
+        file: 'agent/commun/session.ts',
+        from: "    if (delayMs > maxDelayMs) return { kind: 'late' }\n",
+        to: '',
+      },
+      {
+        file: 'agent/commun/inbox.ts',
+        from: 'x.take(message, peer, x.now - admission.delayMs)',
+        to: 'x.take(message, peer, x.now)',
+      },
+    ],
+  },
+  {
+    fault: 'A14',
+    seeds: [11],
+    what: 'a number that was used before is refused, and nothing more is said',
+    patches: [
+      {
+        file: 'agent/commun/inbox.ts',
+        from: "    if (admission.kind !== 'accepted') return",
+        to: "    if (admission.kind === 'replayed') return this.#refuse('replayed', peer)\n    if (admission.kind !== 'accepted') return",
+      },
+    ],
+  },
+  {
+    fault: 'A15',
+    seeds: [24],
+    what: 'the listener for peers stays where it is',
+    patches: [
+      {
+        file: 'agent/http/peer-listener.ts',
+        from: '    this.#moving = this.#move(address, this.#want(address))\n',
+        to: '',
+      },
+    ],
+  },
+  {
     fault: 'A16',
+    seeds: [175],
     what: 'the marks of a link that comes and goes come and go',
     patches: [
       {
@@ -234,6 +246,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A17',
+    seeds: [362],
     what: "a node's own isolation is held against its peers",
     patches: [
       {
@@ -245,6 +258,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A18',
+    seeds: [10],
     what: 'a kubelet that has no healthz port is bad',
     patches: [
       {
@@ -256,6 +270,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A20',
+    seeds: [180],
     what: 'who is in other units too is a member here as well',
     patches: [
       {
@@ -272,6 +287,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A21',
+    seeds: [28],
     what: 'what was written about a node is kept when it leaves',
     patches: [
       {
@@ -288,6 +304,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A22',
+    seeds: [449],
     what: 'whatever an apiserver writes where seconds belong is waited for',
     patches: [
       {
@@ -299,12 +316,25 @@ export const MUTANTS = [
   },
   {
     fault: 'A24',
+    seeds: [128],
     what: 'the witness of two has one voice for a node whose own word does not come',
     patches: [
       {
         file: 'vote/majority.ts',
         from: 'up += voicesOfWitness(j, e, target)',
         to: 'up += Math.min(1, voicesOfWitness(j, e, target))',
+      },
+    ],
+  },
+  {
+    fault: 'A25',
+    seeds: [17],
+    what: "the apiserver's clock is no bound",
+    patches: [
+      {
+        file: 'agent/writer/lease-renewer.ts',
+        from: '      serverTime: kube.serverTime(),',
+        to: '      serverTime: 4e12,',
       },
     ],
   },
