@@ -369,9 +369,7 @@ export class FakeCluster {
       watchConfigMap: (_, name, sink) => data('configmap', name, sink),
       watchSecret: (_, name, sink) => data('secret', name, sink),
       getNode: (name, signal) =>
-        this.#call(caller, { what: `get ${name}`, signal }, () =>
-          viewOf(this.#read('node', name)),
-        ),
+        this.#call(caller, { what: `get ${name}`, signal }, () => viewOf(this.#read('node', name))),
       patchNode: (name, patch, signal, guard) =>
         this.#call(caller, { what: `patch ${name}`, signal, guard }, () =>
           viewOf(this.#write(actor, name, 'spec', patch)),
