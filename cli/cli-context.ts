@@ -20,10 +20,10 @@ export interface CliContext {
   readonly clock: Clock
 }
 
-/** What a command leaves behind. 0: done; 1: somebody is dead, or it failed; 2: bad usage; 3: no agent answers. */
+/** 0: done; 1: a node is dead, or the command failed; 2: bad usage; 3: no agent answers. */
 export type ExitCode = 0 | 1 | 2 | 3
 
-/** Ends a command with a line for people and an exit code. */
+/** Ends a command with a message and an exit code. */
 export class Exit extends Error {
   readonly exitCode: ExitCode
   constructor(exitCode: ExitCode, message: string) {
@@ -32,5 +32,5 @@ export class Exit extends Error {
   }
 }
 
-/** Runs as a command's action; the program keeps its exit code. */
+/** Runs a command's action; the program keeps its exit code. */
 export type Run = (work: () => Promise<ExitCode>) => Promise<void>

@@ -42,7 +42,7 @@ const collectScene = (name: string, before: readonly string[]): readonly string[
   return [...before, name]
 }
 
-/** A terminal is drawn on; files, pipes, CI and people who said NO_COLOR get plain lines. */
+/** A terminal shows a table that is redrawn; files, pipes, CI and NO_COLOR get plain lines. */
 const screenFor = (output: 'text' | 'json'): Screen => {
   const { env } = process
   const stream = output === 'json' ? process.stderr : process.stdout
@@ -56,7 +56,7 @@ const screenFor = (output: 'text' | 'json'): Screen => {
     : terminalScreen(stream, systemClock, colours)
 }
 
-/** What the nodes' processes see of our environment: nothing that could configure an agent. */
+/** The environment of the nodes' processes: nothing that could configure an agent. */
 const childEnvironment = (): Record<string, string> => {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'NODE_EXTRA_CA_CERTS', 'NODE_COMPILE_CACHE']
   return Object.fromEntries(
@@ -74,12 +74,12 @@ const signalled = (): AbortSignal => {
 }
 
 const exitCodeOf = (report: DemoReport, keep: boolean): number => {
-  // To end a demo that was to stay is no interruption.
+  // Ending a demo that was started with --keep is not an interruption.
   if (report.interrupted && !(keep && report.ok)) return 130
   return report.ok ? 0 : 1
 }
 
-/** In the fast profile everybody probes everybody each second: more nodes than this are no work for one machine. */
+/** In the fast profile all nodes probe each other each second: most nodes that one machine can run. */
 const MAX_FAST = 16
 
 const demo = async (flags: DemoFlags): Promise<void> => {

@@ -94,11 +94,11 @@ const voterRows = (node: NodeDetail): readonly (readonly string[])[] =>
     counts ? 'yes' : `no: ${why ?? 'not said'}`,
   ])
 
-/** Some sentences begin with the guard's name by themselves. */
+/** Some guards' texts already begin with the guard's name. */
 const guardText = ({ kind, text }: GuardView): string =>
   text.startsWith(`${kind.replaceAll('-', ' ')}:`) ? text : `${kind}: ${text}`
 
-/** The explanation for people: the first line says it, the rest shows why. */
+/** The explanation: the first line says it, the rest shows why. */
 export const explainText = (view: ExplainView, paint: Paint): string => {
   const { node, at } = view
   const title = `${node.name} (${node.address}) ${headline(node, view)}.`
@@ -119,7 +119,7 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     fact('verdict', `${node.verdict}, class ${node.class}, ${sinceText(node.since, at)}`),
     ...(node.pending === null
       ? []
-      : [fact('', `on its way to ${node.pending}, ${sinceText(node.pendingSince, at)}`)]),
+      : [fact('', `pending ${node.pending}, ${sinceText(node.pendingSince, at)}`)]),
     fact('here', `${here} (/localinfo of ${view.self.name})`),
     ...guards,
     fact('own probes', probeLine(node)),

@@ -3,17 +3,17 @@ import type { Command } from 'commander'
 import type { MakeAgent } from './agent.js'
 import type { Run, CliContext } from './cli-context.js'
 
-/** A command whose code is loaded only when it is called: the agent's memory is not spent on it. */
+/** A command whose code is loaded only when it is called, to save the agent's memory. */
 export interface LazyCommand {
   readonly name: string
   readonly description: string
-  /** Left out of the help: not for people to type. */
+  /** Not shown in the help. */
   readonly hidden?: boolean
-  /** Builds the command's own program; it gets all arguments behind the command's name. */
+  /** Registers the command; it gets all arguments after its name. */
   load(): Promise<{ register(program: Command, context: CliContext, run: Run): void }>
 }
 
-/** Commands beside the agent's own, by the name that is typed. */
+/** Commands that are loaded when they are called, by name. */
 export const lazyCommands: readonly LazyCommand[] = [
   {
     name: 'wrapper',

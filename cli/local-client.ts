@@ -6,18 +6,18 @@ import { EdgeHealthError, InvalidInputError, reasonOf } from '../core/errors.js'
 import { parseJson, parseWith } from '../core/parse.js'
 import { Exit, type CliContext } from './cli-context.js'
 
-/** A program of this node that tells about itself over HTTP. */
+/** A program on this node that shows its status over HTTP. */
 export interface LocalProgram {
   /** As its option and its environment variable have it: `agent`. */
   readonly name: string
   /** `an agent`. */
   readonly withArticle: string
-  /** What it listens on, in words. */
+  /** Its listener, for messages. */
   readonly listener: string
   readonly url: string
 }
 
-/** An answer as it came. */
+/** A response. */
 export interface LocalAnswer {
   readonly status: number
   readonly text: string
@@ -37,7 +37,10 @@ const readAll = async (response: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-/** Asks a program of this node. What cannot be had ends the command with exit code 3 and says where to look. */
+/**
+ * Queries a program on this node. When it does not answer, the command ends with exit code 3 and says where to
+ * look.
+ */
 export class LocalClient {
   readonly #program: LocalProgram
 
@@ -62,7 +65,7 @@ export class LocalClient {
     throw new InvalidInputError(`--${name}`, `must be an http:// URL such as ${url}`, text)
   }
 
-  /** What ends the command when it cannot be had. */
+  /** The error that ends the command when it does not answer. */
   unreachable(base: string, reason: string): Exit {
     const { name } = this.#program
     return new Exit(
@@ -73,7 +76,7 @@ export class LocalClient {
     )
   }
 
-  /** The head of an answer; its body is the caller's. */
+  /** Status and headers of a response; the caller reads the body. */
   open(base: string, path: string, signal: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const request = get(`${base}${path}`, { signal, agent: false, timeout: TIMEOUT_MS }, resolve)
@@ -82,7 +85,10 @@ export class LocalClient {
     })
   }
 
-  /** An answer of 200, or one that `isWanted` besides. @throws Exit 3 */
+  /**
+   * A response with status 200, or one that `isWanted` accepts.
+   * @throws Exit 3
+   */
   async fetch(
     base: string,
     path: string,
@@ -94,7 +100,10 @@ export class LocalClient {
     throw this.unreachable(base, `it says ${answer.status} ${answer.text.trim()}`)
   }
 
-  /** Enough is checked to tell the program from anything else on its port. @throws Exit 3 */
+  /**
+   * Check enough to tell the program from anything else on its port.
+   * @throws Exit 3
+   */
   parse(base: string, path: string, schema: GenericSchema, text: string): unknown {
     try {
       return parseWith(schema, path, parseJson(path, text))

@@ -11,7 +11,7 @@ for (const [name, number] of [
   ['SIGTERM', 15],
 ] as const) {
   process.on(name, () => {
-    // The second one does not ask.
+    // A second signal ends the process at once.
     if (stopping.signal.aborted) process.exit(128 + number)
     stopping.abort(name)
   })
@@ -28,8 +28,8 @@ const context = {
   clock: systemClock,
 }
 void runProgram(process.argv.slice(2), context, { lazyCommands, loadAgent }).then(code => {
-  // A command of its own (the demo) may have said worse already.
+  // A command (the demo) may have set another code already.
   if (code !== 0) process.exitCode = code
-  // Whatever still holds the process after its work is done gets a second.
+  // Handles that are still open one second after the command ended do not keep the process alive.
   setTimeout(() => process.exit(), 1_000).unref()
 })

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander'
 import type { Definition, OptionSet } from '../options/definition.js'
 import { foreignFlags, type OptionSources } from '../options/sources.js'
 
-/** `default 10s; fast 1s`: what an option is when nobody says. */
+/** `default 10s; fast 1s`: an option's defaults. */
 const defaultsText = ({ default: text, profiles = {}, env }: Definition<unknown>): string => {
   const first =
     text === undefined

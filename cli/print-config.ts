@@ -2,7 +2,7 @@
 import { stringify } from 'yaml'
 import { originText, type Described } from '../options/resolve.js'
 
-/** A program's options as they were understood. */
+/** A program's resolved options. */
 export interface ShownConfig {
   /** Undefined for a program without profiles. */
   readonly profile: string | undefined

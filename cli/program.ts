@@ -9,7 +9,7 @@ import { registerStatus } from './status.js'
 import { registerVersion } from './version.js'
 import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
-/** What is loaded only when it is called. */
+/** Parts that are loaded only when they are used. */
 export interface Parts {
   readonly lazyCommands: readonly LazyCommand[]
   readonly loadAgent: (() => Promise<MakeAgent>) | undefined
@@ -24,7 +24,7 @@ const REWORDED: readonly (readonly [RegExp, string])[] = [
   [/^missing required argument '(.*)'$/, 'argument <$1> must be given'],
 ]
 
-/** One line out of commander's, with the nearest name of the command's own options. */
+/** Commander's error as one line, with the nearest name of the command's own options. */
 const lineOf = (error: CommanderError, program: Command, argv: readonly string[]): string => {
   const text = error.message
     .replace(/^error: /, '')
@@ -56,7 +56,7 @@ const registerLazy = (program: Command, lazy: LazyCommand, context: CliContext, 
     .allowExcessArguments()
     .argument('[arguments...]')
     .action(async (given: readonly string[]) => {
-      // What stands behind a subcommand's name is the subcommand's.
+      // Everything after a subcommand's name belongs to the subcommand.
       const own = new Command('edge-health')
         .copyInheritedSettings(program)
         .enablePositionalOptions()
@@ -66,7 +66,7 @@ const registerLazy = (program: Command, lazy: LazyCommand, context: CliContext, 
       try {
         await own.parseAsync(argv, { from: 'user' })
       } catch (error) {
-        // Only its own program knows the names that may have been meant.
+        // Only the subcommand's own program knows which names may have been meant.
         if (!(error instanceof CommanderError) || error.exitCode === 0) throw error
         if (error.code === 'commander.help') throw error
         throw new Exit(2, lineOf(error, own, argv))
@@ -88,8 +88,8 @@ const exitOf = (
 
 /**
  * Run the command line.
- * @param argv without the interpreter and the script.
- * @returns the exit code; nothing of the process is touched.
+ * @param argv without the interpreter and the script
+ * @returns the exit code; the process is not ended
  */
 export const runProgram = async (
   argv: readonly string[],
@@ -109,7 +109,7 @@ export const runProgram = async (
     .configureOutput({
       writeOut: text => void context.stdout.write(text),
       writeErr: text => void context.stderr.write(text),
-      // The one line is written below, for every kind of error.
+      // The line is written below, for every kind of error.
       outputError: () => undefined,
       getOutHelpWidth: width,
       getErrHelpWidth: width,

@@ -32,7 +32,7 @@ export interface ProgramSeams {
 /** How a program is built out of its options. */
 export type MakeProgram<O> = (options: O, seams: ProgramSeams) => LongProgram
 
-/** What is run: by what name logs call it, with what. */
+/** The program's name for logs, and its options. */
 export interface ProgramRun<O> {
   readonly name: string
   readonly options: O

@@ -21,7 +21,7 @@ const classCounts = (nodes: readonly NodeStatus[]): string => {
   return [...counts].map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
-/** While keys are rotated, or members differ in them: how far it is. */
+/** While keys are rotated, or differ between members: how far the rotation is. */
 const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
   const others = nodes.filter(
     ({ peer }) => peer !== null && peer.keySet !== null && peer.keySet !== keys.set,
@@ -32,7 +32,7 @@ const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
   return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
 }
 
-/** Members that speak as SuperEdge's agents do. */
+/** Members that speak SuperEdge's protocol. */
 const replayLine = ({ nodes }: StatusView): readonly string[] => {
   const names = nodes.filter(node => node.peer?.dialect.startsWith('superedge')).map(n => n.name)
   return names.length === 0
@@ -80,9 +80,7 @@ const probeText = ({ isSelf, probe }: NodeStatus): string => {
 const noteOf = (node: NodeStatus, at: string): string => {
   const notes: string[] = []
   if (node.pending !== null)
-    notes.push(
-      `on its way to ${node.pending}, held by ${node.guards.map(({ kind }) => kind).join(', ')}`,
-    )
+    notes.push(`pending ${node.pending}, held by ${node.guards.map(({ kind }) => kind).join(', ')}`)
   if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
   if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')
@@ -122,7 +120,7 @@ export const statusText = (view: StatusView, paint: Paint): string => {
   ].join('')
 }
 
-/** 1 when somebody is dead, even if a guard keeps that from being written. */
+/** 1 when a node is dead, even if a guard keeps that from being written. */
 export const exitOf = (nodes: readonly Pick<NodeStatus, 'verdict' | 'pending'>[]): ExitCode =>
   nodes.some(looksDead) ? 1 : 0
 

@@ -10,24 +10,24 @@ import { ageText, clean, table, type Paint } from './format.js'
 
 const WORDS: Readonly<Record<string, string>> = {
   kept: 'shown',
-  'kept-own-node': 'shown: it runs on this node',
-  'kept-no-node': 'shown: it does not say where it runs',
-  'kept-unknown-node': 'shown: nobody has said how its node is',
-  'kept-stale-health': 'shown: its node was dead when the agent was last heard, too long ago',
-  'kept-last-of-port':
-    'shown although its node is dead: without such ones a port would have no endpoint',
+  'kept-own-node': 'kept: it runs on this node',
+  'kept-no-node': 'kept: it names no node',
+  'kept-unknown-node': "kept: its node's health is not known",
+  'kept-stale-health':
+    "kept: its node was dead in the agent's last report, which is too old to count",
+  'kept-last-of-port': 'kept although its node is dead: otherwise a port would have no endpoint',
   'no-topology-match': "left out: its node shares no topology key's value with this one",
   'node-not-listed': 'left out: the service asks for topology, and its node is not among the nodes',
   'own-node-not-listed':
     'left out: the service asks for topology, and this node itself is not among the nodes',
-  'local-endpoint': "shown: this node's way to the apiserver, from the annotations",
-  'replaced-by-local': "left out: the annotations name this node's own way to the apiserver",
-  'node-dead': 'left out: its node is dead, as this node sees it',
+  'local-endpoint': "kept: this node's address for the apiserver, from the annotations",
+  'replaced-by-local': 'left out: the annotations name an address of this node for the apiserver',
+  'node-dead': "left out: its node is dead, by this node's agent",
 }
 
 const healthText = (health: HealthView): string => {
   const { state, source, ageSeconds, dead, trouble } = health
-  if (state === 'off') return 'off: no endpoint goes for the health of its node'
+  if (state === 'off') return 'off: no endpoint is left out for the health of its node'
   const how = { none: '', push: ', pushed by the agent', poll: ', polled' }[source]
   const age = ageSeconds === null ? '' : `, heard ${ageText(ageSeconds)} ago`
   const nodes = dead.length === 0 ? 'nobody is dead' : `dead: ${dead.join(', ')}`
@@ -39,7 +39,7 @@ const keysText = ({ isKnown, topologyKeys, topologyTrouble }: ServiceView): stri
   const keys = topologyKeys.length === 0 ? 'none' : topologyKeys.join(', ')
   if (!isKnown) return 'the Service is not known'
   if (topologyTrouble === null) return keys
-  const why = topologyKeys.length === 0 ? '' : 'the last good ones: '
+  const why = topologyKeys.length === 0 ? '' : 'the last valid ones: '
   return `${keys} (${why}${topologyTrouble})`
 }
 
@@ -98,7 +98,7 @@ export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string
   return [
     `wrapper of ${clean(node)}: ${ready.isReady ? 'ready' : 'not ready'} (${clean(ready.reason)})\n`,
     `health     ${clean(healthText(health))}\n`,
-    `requests   ${requests.gets} gets, ${requests.lists} lists, ${requests.watches} watches; ${requests.passed} passed through, ${requests.unreachable} answered 503 since the apiserver is away\n`,
+    `requests   ${requests.gets} gets, ${requests.lists} lists, ${requests.watches} watches; ${requests.passed} passed through, ${requests.unreachable} answered 503 while the apiserver could not be reached\n`,
     ...waiting,
     ...malformed.map(
       name =>

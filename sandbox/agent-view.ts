@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { type Clock, withTimeout } from '../core/clock.js'
 import { parseJson, parseWith } from '../core/parse.js'
 
-// What the sandbox looks at of an agent's answers; everything else in them is the agent's business.
+// The fields of an agent's responses that the sandbox uses.
 const localinfoSchema = v.record(v.string(), v.looseObject({ Normal: v.boolean() }))
 
 const nodeSchema = v.looseObject({
@@ -56,7 +56,7 @@ const fetchText = (url: string, signal: AbortSignal): Promise<string> =>
     request.on('error', reject)
   })
 
-/** Undefined when the agent does not answer, or not what an agent answers: both are sights, not errors. */
+/** Undefined when the agent does not answer, or not as an agent does: an observation, not an error. */
 const look = async <T>(
   url: string,
   clock: Clock,

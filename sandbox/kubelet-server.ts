@@ -65,7 +65,10 @@ const BEARER = /^Bearer +(\S+)$/i
 const REVIEW_MS = 120_000
 const MAX_KEPT = 1_000
 
-/** A yes is believed for two minutes, as kubelets do, so the cut link shows late; a no is asked again. */
+/**
+ * A positive review is cached for two minutes, as kubelets do, so that a cut link shows late; a negative one is
+ * not.
+ */
 const rememberYes = (review: ReviewToken, clock: Clock): ReviewToken => {
   const until = new Map<string, number>()
   return async token => {
@@ -88,7 +91,7 @@ export const openKubeletPort = async (
   const isKnown = rememberYes(review, clock)
   const answerTo = async (request: IncomingMessage, answer: ServerResponse): Promise<void> => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1]
-    // A cluster that cannot be asked is a no, as in the real one.
+    // An unreachable cluster denies, as with a real kubelet.
     const isAllowed = token !== undefined && (await isKnown(token).catch(() => false))
     if (!isAllowed) say(answer, 401, 'Unauthorized')
     else if (request.url === '/healthz') say(answer, 200, 'ok')
@@ -100,12 +103,12 @@ export const openKubeletPort = async (
   )
 }
 
-/** A key and a certificate for this address, made now; the certificate signs itself. */
+/** A new key and a self-signed certificate for this address. */
 export const makeCertificate = async (
   nodeName: string,
   ip: string,
 ): Promise<{ readonly key: string; readonly cert: string }> => {
-  // Loaded here, so that no other program pays for it.
+  // Loaded here, so that no other program needs its memory.
   const { generate } = await import('selfsigned')
   const made = await generate([{ name: 'commonName', value: `system:node:${nodeName}` }], {
     keyType: 'ec',

@@ -32,15 +32,15 @@ const optionsSchema = v.strictObject({
   healthz: listenSchema,
   /** The authenticated port, with TLS. */
   secure: listenSchema,
-  /** What the Lease says of itself. Real ones say 40. */
+  /** `leaseDurationSeconds`. Real kubelets: 40. */
   leaseSeconds: v.number(),
-  /** The Lease is renewed, and the status compared with the API's, this often. Real ones do it each 10 s. */
+  /** How often the Lease is renewed, and the status compared with the API's. Real kubelets: 10 s. */
   renewMs: v.number(),
-  /** The status is posted this often although nothing changed. Real ones do it each 5 minutes. */
+  /** How often an unchanged status is posted. Real kubelets: 5 minutes. */
   statusMs: v.number(),
 })
 
-/** How a small kubelet plays its part. */
+/** Options of a small kubelet. */
 export type KubeletOptions = Readonly<v.InferOutput<typeof optionsSchema>>
 
 /** @throws InvalidInputError that names the field. */
@@ -130,7 +130,7 @@ class SmallKubelet implements Kubelet {
     ])
   }
 
-  /** Until it succeeds; the API may come up after the nodes. */
+  /** Try until it succeeds; the API may start after the nodes. */
   async #register(): Promise<void> {
     const { clock, log } = this.#seams
     for (let waitMs = MIN_BACKOFF_MS; ; waitMs = Math.min(MAX_BACKOFF_MS, waitMs * 2)) {
@@ -159,7 +159,7 @@ class SmallKubelet implements Kubelet {
     }
   }
 
-  /** The first round is at once, the next come in step; what fails is tried again in the next. */
+  /** The first round runs at once, the others in fixed steps; failures are tried again in the next round. */
   async #every(what: string, round: () => Promise<void>): Promise<void> {
     const { clock, log } = this.#seams
     const { signal } = this.#stopping
@@ -178,7 +178,7 @@ class SmallKubelet implements Kubelet {
     } while (await sleep(clock, this.#options.renewMs, signal))
   }
 
-  /** Others may have renewed it meanwhile: then read it again and put the own renewal on top. */
+  /** After a conflict (peers may have renewed it), read it again and renew that. */
   async #renew(): Promise<void> {
     const path = `${LEASES}/${this.#options.nodeName}`
     const { signal } = this.#stopping
@@ -226,7 +226,7 @@ class SmallKubelet implements Kubelet {
     }
   }
 
-  /** Compare with what the API holds: somebody may have called us Unknown while the link was cut. */
+  /** Compare with the API: the status may have been set to Unknown while the link was cut. */
   async #postIfNeeded(): Promise<void> {
     const { nodeName, address, statusMs } = this.#options
     const { clock } = this.#seams

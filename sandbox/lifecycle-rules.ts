@@ -17,17 +17,17 @@ export interface NodeHealth {
   /** `lastHeartbeatTime` of the Ready condition, when there was one. */
   readonly heartbeat: string | undefined
   readonly hadReady: boolean
-  /** The latest that was ever seen: a Lease that goes back, and grows from there, says nothing. */
+  /** The latest that was ever seen: a Lease whose time went back is not a heartbeat, even when it grows again. */
   readonly renewTime: string | undefined
 }
 
-/** What there is to see of a node at one moment. */
+/** What the API shows of a node at one moment. */
 interface NodeSignals {
   readonly ready: Condition | undefined
   readonly renewTime: string | undefined
 }
 
-/** Any change of the heartbeat in the status counts, but a Lease only when it was renewed to a later time. */
+/** Any change of the heartbeat in the status counts; a Lease counts only when it was renewed to a later time. */
 const isHeartbeat = (health: NodeHealth, signals: NodeSignals): boolean => {
   if ((signals.ready !== undefined) !== health.hadReady) return true
   if (signals.ready !== undefined && signals.ready.lastHeartbeatTime !== health.heartbeat)
@@ -38,7 +38,7 @@ const isHeartbeat = (health: NodeHealth, signals: NodeSignals): boolean => {
 const isLater = (renewTime: string | undefined, last: string | undefined): boolean =>
   renewTime !== undefined && (last === undefined || renewTime > last)
 
-/** Look at a node: what to remember from now on. */
+/** The new state of a node after looking at it. */
 export const observe = (
   health: NodeHealth | undefined,
   signals: NodeSignals,
@@ -107,7 +107,7 @@ const noScheduleKeys = (node: NodeObject): string[] => {
   return keys
 }
 
-/** The taints as the conditions want them: NoSchedule alone, others stay; undefined when they are right already. */
+/** The taints with the NoSchedule ones set by the conditions; undefined when nothing changes. */
 export const withNoSchedule = (node: NodeObject, wall: number): Taint[] | undefined => {
   const wanted = noScheduleKeys(node)
   const isStale = (taint: Taint): boolean =>
@@ -131,7 +131,7 @@ export const evictionKey = (node: NodeObject): string | undefined => {
   return status === 'Unknown' ? UNREACHABLE_TAINT : undefined
 }
 
-/** The taints with exactly one NoExecute of ours, or none; undefined when they are right already. */
+/** The taints with exactly one NoExecute taint of ours, or none; undefined when nothing changes. */
 export const withNoExecute = (
   node: NodeObject,
   key: string | undefined,

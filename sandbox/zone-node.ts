@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.js'
 import { Child, type Ended, type Program } from './child.js'
 import { kubeconfigText, ZONE_LABEL } from './zone-objects.js'
 
-/** How long the cluster's own parts wait, in ms. */
+/** Periods of the cluster's own components, in ms. */
 export interface ClusterPeriods {
   readonly monitorPeriodMs: number
   readonly graceMs: number
@@ -49,7 +49,7 @@ export const HEALTHZ_PORT = 10248
 export const SECURE_PORT = 10250
 export const NODE_PORTS: readonly number[] = [PEER_PORT, LOCAL_PORT, HEALTHZ_PORT, SECURE_PORT]
 
-/** V8 told to be small, as in the image: a zone on one machine is many agents. */
+/** V8 flags for a small heap, as in the image: a zone on one machine is many agents. */
 export const AGENT_FLAGS: readonly string[] = [
   '--max-semi-space-size=1',
   '--lite-mode',
@@ -60,7 +60,10 @@ const AGENT_ENV = { MALLOC_ARENA_MAX: '1' }
 
 const STATUS_MS = 300_000
 
-/** `agent`'s arguments: all agents share one machine, so each gets an address, and its local listener a port beside. */
+/**
+ * Arguments of `agent`: all agents share one machine, so each gets its own address, and its local listener another
+ * port.
+ */
 const agentArguments = (node: NodeIdentity, profile: Profile, vouch: Vouch): readonly string[] => [
   'agent',
   `--node-name=${node.name}`,
@@ -78,7 +81,7 @@ const agentArguments = (node: NodeIdentity, profile: Profile, vouch: Vouch): rea
 /** One node: its kubelet and its agent, each a process of its own. */
 export class ZoneNode {
   readonly identity: NodeIdentity
-  /** What was done to it last. */
+  /** Last action on its processes. */
   state: 'running' | 'killed' | 'frozen' = 'running'
   isCut = false
   readonly #settings: NodeSettings
@@ -122,7 +125,7 @@ export class ZoneNode {
     await writeFile(join(dir, 'kubeconfig'), kubeconfigText(server, name, agentToken), secret)
   }
 
-  /** Start it unless it runs: where only the agent was stopped, the kubelet goes on. */
+  /** Start it unless it runs: it keeps running when only the agent is stopped. */
   startKubelet(): void {
     if (this.#kubelet !== undefined && this.#kubelet.end === undefined) return
     this.#kubelet = this.#start('kubelet', [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ApiClient, Json } from './api-client.js'
 
-/** What an agent finds in the cluster: who is in its zone, and the key that the zone shares. */
+/** The objects that agents need: the zone's ConfigMap and the Secret with its shared key. */
 const zoneObjects = (key: string): readonly (readonly [path: string, object: Json])[] => {
   const inNamespace = (name: string): Json => ({ name, namespace: 'edge-system' })
   return [

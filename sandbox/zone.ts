@@ -25,13 +25,13 @@ export interface ZoneOptions {
   /** Interpreter and bundle that the nodes' processes run. */
   readonly command: string
   readonly script: string
-  /** All that the processes see of the environment. */
+  /** The environment of the processes. */
   readonly env: Readonly<Record<string, string>>
-  /** A folder of its own is made in here and removed at the end. */
+  /** A temporary folder is made in here, and removed at the end. */
   readonly tempDir: string
   /** Port of the embedded API; 0 takes a free one. */
   readonly apiPort: number
-  /** A process of ours ended and nobody here had ended it. */
+  /** Called when a process ended that was not stopped from here. */
   readonly onCrash: (ended: Ended) => void
 }
 
@@ -88,7 +88,7 @@ export class Zone {
     this.nodes = parts.nodes
     this.#clock = seams.clock
     this.#vouch = options.vouch
-    // Every question to an agent listens to it, and there are as many as nodes.
+    // Every request to an agent adds a listener.
     setMaxListeners(0, this.#abort.signal)
     const client = (name: string): ApiClient =>
       makeApiClient(
@@ -162,7 +162,7 @@ export class Zone {
     return this.api.store.get('nodes', undefined, name)
   }
 
-  /** From now on: what the agents write to Nodes. Call the answer to read what came so far. */
+  /** Record the agents' writes to Nodes from now on. Returns a function that reads what was recorded so far. */
   recordWrites(): () => readonly NodeWrite[] {
     const last = this.api.requests.at(-1)
     return () => {
@@ -203,7 +203,7 @@ export class Zone {
     )
   }
 
-  /** A few at a time: a hundred programs that start at once keep each other from starting. */
+  /** A few at a time: a hundred programs that start at once starve each other. */
   async #inBatches(
     start: (node: ZoneNode) => void,
     isUp: (node: ZoneNode) => Promise<boolean>,
@@ -212,7 +212,7 @@ export class Zone {
     for (let from = 0; from < nodes.length && !this.#abort.signal.aborted; from += START_BATCH) {
       const batch = nodes.slice(from, from + START_BATCH)
       for (const node of batch) start(node)
-      // The last ones are waited for by whoever wants to see them.
+      // The caller waits for the last ones, if it wants to.
       if (from + START_BATCH < nodes.length) await this.#untilUp(batch, isUp)
     }
   }

@@ -94,7 +94,7 @@ type Named = Omit<RecordedRequest, 'client' | 'path' | 'status'>
 const selectedName = (query: URLSearchParams): string =>
   /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 
-/** A request in the words of RBAC. */
+/** A request in RBAC's terms. */
 const named = (at: ResourcePath | undefined, given: Parts, verb: string): Named => {
   const { path, query } = given
   const nothing = { resource: '', group: '', subresource: '', namespace: '', name: '' }
@@ -108,7 +108,7 @@ const named = (at: ResourcePath | undefined, given: Parts, verb: string): Named 
 
 const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews'
 
-/** The server's side of HTTP: who asks, whether their link is up, and what becomes of the request. */
+/** The HTTP server: authentication, the state of the client's link, and the response. */
 export class Api {
   readonly store: Store
   readonly requests: RecordedRequest[] = []
@@ -150,7 +150,7 @@ export class Api {
     return link
   }
 
-  /** Never rejects: whatever goes wrong becomes an answer. */
+  /** Never rejects: every failure becomes a response. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts = split(request.url ?? '/')
     const token = bearer(request)
@@ -256,7 +256,7 @@ export class Api {
     return { code: refusal.status, text: `${JSON.stringify(statusBody(refusal))}\n` }
   }
 
-  /** What a stranger may see. */
+  /** What unauthenticated clients may read. */
   #anonymous(path: string): routes.Answer | undefined {
     return path.startsWith('/api') ? undefined : routes.answerPlain(path, this.#resources.rows)
   }
@@ -280,7 +280,7 @@ interface Given extends Parts {
   readonly link: Link
 }
 
-/** How a write is to be kept, and under whose name: the first word of `User-Agent` where the query has none. */
+/** dryRun and fieldManager of a write: the first word of `User-Agent` where the query has no manager. */
 const writerOf = (
   { headers }: IncomingMessage,
   query: URLSearchParams,

@@ -25,7 +25,7 @@ export interface Call extends ResourcePath {
   readonly manager?: string | undefined
 }
 
-/** What a write left behind. */
+/** The result of a write. */
 export interface Written {
   readonly object: KubeObject
   readonly created: boolean
@@ -58,7 +58,7 @@ export const apiTime = (clock: Clock): string =>
 
 const EMPTY = { apiVersion: '', kind: '', metadata: { name: '', uid: '' } } as KubeObject
 
-/** An object without the account of who owns its fields. */
+/** An object without its managedFields. */
 const bare = ({ metadata: { managedFields: _, ...metadata }, ...rest }: KubeObject): JsonMap => ({
   ...rest,
   metadata,
@@ -234,7 +234,7 @@ export class Objects {
     return call.dryRun ? object : this.#store.put(row.storage, object)
   }
 
-  /** Write down who owns which fields of a new state. */
+  /** Update the managedFields of a new state. */
   #account(call: Call, old: KubeObject | undefined, object: KubeObject, claim: Claim): void {
     const { row } = call
     if (row.owned === undefined) return
@@ -270,7 +270,7 @@ export class Objects {
     return this.#store.put(row.storage, object)
   }
 
-  /** The new state with everything that this request may not change taken from the old one. */
+  /** The new state, with the fields that this request must not change taken from the old one. */
   #kept(call: Call, old: KubeObject, next: KubeObject): KubeObject {
     const { row } = call
     const base = call.subresource === 'status' ? copyOf(old) : next

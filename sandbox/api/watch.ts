@@ -66,7 +66,7 @@ export const parseWatch = (
   }
 }
 
-/** What a watcher with this selector sees of a change: an object may enter and leave the selection. */
+/** The change as a watch with this selector sees it: an object may enter and leave the selection. */
 const seenAs = (
   match: Match,
   event: StoreEvent,
@@ -91,7 +91,7 @@ export interface WatchSeams {
   readonly bookmarkPeriodMs: number
 }
 
-/** One watch stream. It never makes the store wait: what its reader does not take is queued up to a limit. */
+/** One watch. It never blocks the store: what its client does not read is queued up to a limit. */
 export class Watcher {
   readonly #at: ResourcePath
   readonly #shape: Shape
@@ -101,7 +101,7 @@ export class Watcher {
   readonly #cleanups: (() => void)[] = []
   #queue: string[] = []
   #limit: number
-  /** What its reader knows from the beginning. */
+  /** The version that its client knows from the start. */
   #floor = 0
   #isFull = false
   #isEnding = false
@@ -136,7 +136,7 @@ export class Watcher {
     this.#open()
     if (start.kind === 'state') this.#pushState(start.marked)
     for (const event of past) this.#pushEvent(event)
-    // What was there before the watch does not count against its reader.
+    // The initial state does not count against the client's queue.
     this.#limit += this.#queue.length
     this.#pump()
     this.#floor = start.kind === 'after' ? start.version : store.version
@@ -160,7 +160,7 @@ export class Watcher {
     this.end()
   }
 
-  /** End the stream in good order. */
+  /** End the stream cleanly. */
   end(): void {
     this.#release()
     this.#isEnding = true
@@ -215,7 +215,7 @@ export class Watcher {
 
   #sendBookmark(): void {
     const { store, writer } = this.#seams
-    // Nothing new is nothing to say, least of all to a watcher from the future.
+    // No bookmark without news, least of all for a client that is ahead of us.
     if (store.version <= this.#floor) return
     this.#push('BOOKMARK', writer.bookmark(this.#at.row, store.version, this.#shape, false))
     this.#flush()

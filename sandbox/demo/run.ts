@@ -86,7 +86,7 @@ const claimPlaces = async (options: DemoOptions, platform: string): Promise<read
 const LINES_SHOWN = 8
 const AGENTS_SHOWN = 3
 
-/** Why a claim broke: what was seen, and what the agents concerned said last. */
+/** Why a claim failed: what was observed, and the last log lines of the agents concerned. */
 const explain = (
   zone: Zone,
   stage: ZoneStage,
@@ -112,7 +112,7 @@ const explain = (
   ]
 }
 
-/** What to type to reach the command line that runs now, wherever it is installed. */
+/** The command line that is running now, as the user can type it. */
 const commandOf = (script: string): string => {
   const near = relative(process.cwd(), script)
   return `node ${near.startsWith('..') ? script : near}`
@@ -146,7 +146,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-/** The demo's play and its account of it. */
+/** Plays the scenes and reports on them. */
 class Demo {
   readonly #options: DemoOptions
   readonly #seams: DemoSeams
@@ -192,13 +192,13 @@ class Demo {
     }
   }
 
-  /** What is dead after the last scene lives again, and the picture goes on. */
+  /** Restart what was killed in the last scene, and keep showing the zone. */
   async stay(): Promise<void> {
     const { clock, screen, signal } = this.#seams
     for (const node of this.#zone.nodes) if (node.state === 'killed') this.#zone.restart(node)
     for (const line of await hints(this.#zone, this.#options.script)) screen.line(line)
     const ended = aborted(signal)
-    // To ask all agents once a second would be more work for them than their own.
+    // Asking all agents each second would be more work for them than their own.
     if (!screen.hasPicture) await ended
     while (!signal.aborted) {
       const snapshot = await this.#stage.look()
@@ -239,8 +239,8 @@ const sceneReports = (
   })
 
 /**
- * Bring a zone up, play the scenes and tell how it went. Whatever happens, no process and no file is left.
- * @throws PlaceError when the addresses are not there, InvalidInputError for a bad address base.
+ * Start a zone, play the scenes and report. No process and no file is left in any case.
+ * @throws PlaceError when the addresses are missing, InvalidInputError for a bad address base
  */
 export const runDemo = async (options: DemoOptions, seams: DemoSeams): Promise<DemoReport> => {
   const { clock, screen, signal } = seams

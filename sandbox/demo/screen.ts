@@ -9,15 +9,15 @@ export interface Output {
   readonly rows?: number | undefined
 }
 
-/** Lines that stay, and a picture below them that is drawn over again. */
+/** Lines of text, and below them a picture that is redrawn in place. */
 export interface Screen {
   readonly paint: Paint
-  /** Whether pictures are shown; else nobody need look. */
+  /** Whether pictures are shown. */
   readonly hasPicture: boolean
   /** Draws the zone's state. */
   picture(draw: (room: { columns: number; rows: number }, paint: Paint) => readonly string[]): void
   line(text: string): void
-  /** The picture stays as it is, and the cursor below it. */
+  /** Leave the last picture, with the cursor below it. */
   end(): void
 }
 

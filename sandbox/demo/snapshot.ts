@@ -3,16 +3,16 @@ import { PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import type { AgentNode, AgentStatus, LocalInfo } from '../agent-view.js'
 import { conditionsOf, type NodeObject, readyOf, taintsOf } from '../node-object.js'
 
-/** What is to be seen of one node at one moment. */
+/** One node as observed at one moment. */
 export interface NodeSnapshot {
   readonly name: string
-  /** What was done to its processes. */
+  /** Last action on its processes. */
   readonly state: 'running' | 'killed' | 'frozen'
-  /** Its way to the API is cut. */
+  /** Its link to the API is cut. */
   readonly isCut: boolean
-  /** The Node as the API has it. */
+  /** The Node object. */
   readonly object: NodeObject | undefined
-  /** What its agent says, if it answers. */
+  /** Its agent's answers; undefined without one. */
   readonly localinfo: LocalInfo | undefined
   readonly status: AgentStatus | undefined
 }
@@ -25,17 +25,20 @@ export interface ZoneSnapshot {
 export const nodeOf = (snapshot: ZoneSnapshot, name: string): NodeSnapshot | undefined =>
   snapshot.nodes.find(node => node.name === name)
 
-/** Those who can be asked. */
+/** Nodes whose agents run. */
 export const liveNodes = (snapshot: ZoneSnapshot): readonly NodeSnapshot[] =>
   snapshot.nodes.filter(node => node.state === 'running')
 
-/** Everybody alive but the node itself calls it up (or down) in /localinfo; nobody's silence counts as either. */
+/**
+ * All running agents but the node's own call it up (or down) in /localinfo; an agent that does not answer counts
+ * as neither.
+ */
 export const othersSay = (snapshot: ZoneSnapshot, name: string, isUp: boolean): boolean => {
   const others = liveNodes(snapshot).filter(node => node.name !== name)
   return others.length > 0 && others.every(node => node.localinfo?.get(name) === isUp)
 }
 
-/** Every agent runs and calls every node up. */
+/** Every agent answers and calls every node up. */
 export const allSayUp = (snapshot: ZoneSnapshot): boolean =>
   snapshot.nodes.every(node =>
     snapshot.nodes.every(({ name }) => node.localinfo?.get(name) === true),
@@ -62,21 +65,21 @@ export const effectsOf = (snapshot: ZoneSnapshot, name: string, key: string): re
     .map(taint => taint.effect)
 }
 
-/** Ready, and without marks of ours or of the controller: as if nothing had happened. */
+/** Ready, and without taints or annotations of ours or of the controller. */
 export const isClean = (snapshot: ZoneSnapshot, name: string): boolean => {
   const object = nodeOf(snapshot, name)?.object
   if (object === undefined || !isReady(snapshot, name, 'True')) return false
   return taintsOf(object).length === 0 && !isAnnotated(snapshot, name)
 }
 
-/** Reason of the condition that the agents write. */
+/** Reason of the condition PeerHealth. */
 export const peerHealthReason = (snapshot: ZoneSnapshot, name: string): string => {
   const object = nodeOf(snapshot, name)?.object
   const conditions = object === undefined ? [] : conditionsOf(object)
   return conditions.find(condition => condition.type === PEER_HEALTH)?.reason ?? ''
 }
 
-/** What one agent's /status says of a node: asked of somebody alive, somebody else first. */
+/** What an agent's /status says of a node, preferably another node's agent. */
 export const statusOf = (snapshot: ZoneSnapshot, name: string): AgentNode | undefined => {
   const live = liveNodes(snapshot)
   const asked = [...live.filter(node => node.name !== name), ...live]

@@ -4,21 +4,21 @@ import type { NodeWrite } from '../zone.js'
 import type { Vouch } from '../zone-node.js'
 import type { ZoneSnapshot } from './snapshot.js'
 
-/** How long things may take before a claim counts as broken, in ms. */
+/** Time limits of claims, in ms. */
 export interface Limits {
-  /** All agents up and everybody known to be well. */
+  /** Until all agents are up and know that all nodes are healthy. */
   readonly startMs: number
-  /** A change shows in every /localinfo. */
+  /** Until a change shows in every /localinfo. */
   readonly seenMs: number
-  /** A change is written to the API. */
+  /** Until a change is written to the API. */
   readonly writtenMs: number
-  /** The control plane's own patience with a silent node, to the end of its next round. */
+  /** The control plane's grace period for a silent node, to the end of its next round. */
   readonly graceMs: number
-  /** How long "nothing more happens" is watched. */
+  /** How long "nothing more happens" is observed. */
   readonly quietMs: number
 }
 
-/** What scenes can do to the zone and see of it. */
+/** What scenes can do to the zone, and observe of it. */
 export interface Stage {
   readonly names: readonly string[]
   readonly limits: Limits
@@ -38,11 +38,11 @@ export interface Stage {
   flips(name: string): number
   /** Count writes and flips from here. */
   mark(): void
-  /** What went wrong with the processes themselves; undefined while all is well. */
+  /** Why a process failed; undefined while none has. */
   trouble(): string | undefined
 }
 
-/** What a claim may look at. */
+/** The inputs of a claim. */
 export interface Evidence {
   readonly snapshot: ZoneSnapshot
   readonly stage: Stage
@@ -67,28 +67,28 @@ export type Step =
       holds(evidence: Evidence): boolean
     }
 
-/** A story that proves something. */
+/** A scene: actions and claims. */
 export interface Scene {
   readonly name: string
   readonly proves: string
   /** The scene that must have been played just before. */
   readonly after?: string
-  /** Nodes that it happens to; their agents' last lines are shown when it fails. */
+  /** Nodes that it acts on; their agents' last log lines are shown when it fails. */
   targets(names: readonly string[]): readonly string[]
   steps(targets: readonly string[], names: readonly string[]): readonly Step[]
 }
 
-/** How one claim came out. */
+/** The outcome of one claim. */
 export interface ClaimResult {
   readonly scene: string
   readonly claim: string
   readonly ok: boolean
-  /** From the last act to the moment when it was true, or how long it stayed true, or when it broke. */
+  /** Time from the last action until it became true, how long it stayed true, or when it failed. */
   readonly ms: number
   readonly kind: 'becomes' | 'stays'
 }
 
-/** Hears what happens, for people. */
+/** Receives what happens, to display it. */
 export interface Audience {
   scene(scene: Scene): void
   act(what: string): void
@@ -119,7 +119,7 @@ const wait = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
 
 type Claim = Extract<Step, { claim: string }>
 
-/** What to make of one look: go on looking, or the claim is settled. */
+/** Judge one observation: undefined to go on observing, else the claim's result. */
 const settle = (
   step: Claim,
   isTrue: boolean,
@@ -136,8 +136,8 @@ const settle = (
 }
 
 /**
- * Play a scene; it ends with the first claim that does not hold. Rejects with the signal's reason when interrupted.
- * @returns every claim that was looked at.
+ * Play a scene up to the first claim that fails. Rejects with the signal's reason when interrupted.
+ * @returns every claim that was checked
  */
 export const play = async (
   scene: Scene,

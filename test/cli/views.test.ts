@@ -125,7 +125,7 @@ NODE    CLASS           FOR     HERE  PROBE  DOWN/UP/NEED  RECORD  NOTE
 node-1  healthy         52 min  up    self   0/4/3         0 s
 node-2  dead            23 s    down  down   3/0/3         31 s    connect ECONNREFUSED 10.0.0.2:10250; written by node-3 12 s ago
 node-3  cloud-link-cut  5 min   up    up     0/4/3         2 s     vouched for by node-1
-node-4  healthy         52 min  down  up     3/0/3         45 s    on its way to unhealthy, held by brake
+node-4  healthy         52 min  down  up     3/0/3         45 s    pending unhealthy, held by brake
 node-5  healthy         52 min  up    up     0/4/3         2 s
 `,
   )
@@ -211,7 +211,7 @@ t.test('explain: a node that the brake holds', t => {
     `node-4 (10.0.0.4) looks dead (3 down, 0 up, 3 needed), but the brake holds: 3 of 5 nodes look dead, at most 2 may be condemned at one time; nothing is written about any of them.
 
 verdict      healthy, class healthy, since 2026-01-01T09:08:00.000Z (52 min ago)
-             on its way to unhealthy, since 2026-01-01T09:59:20.000Z (40 s ago)
+             pending unhealthy, since 2026-01-01T09:59:20.000Z (40 s ago)
 here         down: services on this node avoid it (/localinfo of node-1)
 guards       brake: 3 nodes look dead, at most 2 may be condemned`,
   )

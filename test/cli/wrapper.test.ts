@@ -171,11 +171,11 @@ t.test('explain says what became of each endpoint, and why', async t => {
   const { code, out } = await run('wrapper explain web', { env })
   t.equal(code, 0)
   t.match(out, /^default\/web as a sees it$/m)
-  t.match(out, /^topology keys +zone \(the last good ones: topologyKeys must be a JSON list\)$/m)
+  t.match(out, /^topology keys +zone \(the last valid ones: topologyKeys must be a JSON list\)$/m)
   t.match(out, /^endpoints of its slices: 2 of 3 shown$/m)
   t.match(
     out,
-    /^10\.0\.0\.2 +b +default\/web-1 +left out: its node is dead, as this node sees it$/m,
+    /^10\.0\.0\.2 +b +default\/web-1 +left out: its node is dead, by this node's agent$/m,
   )
   t.match(out, /^10\.0\.0\.3 +– +default\/web-1 +kept-new$/m, 'a reason of another version')
   t.notMatch(out, /Endpoints object/, 'nothing is said of what is not there')

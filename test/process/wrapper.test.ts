@@ -176,7 +176,7 @@ t.test("kube-proxy's view of a zone of three", async t => {
     t.match(out, /^default\/web as edge-1 sees it\n/)
     t.match(out, /endpoints of its slices: 2 of 3 shown/)
     t.match(out, /10\.0\.0\.3 +edge-3 +default\/web-1 +left out: its node is dead/)
-    t.match(out, /10\.0\.0\.1 +edge-1 +default\/web-1 +shown/)
+    t.match(out, /10\.0\.0\.1 +edge-1 +default\/web-1 +kept/)
     const asked = startBundle(t, script, ['wrapper', 'explain', 'web', '--wrapper', status, '-o', 'json']) // prettier-ignore
     const view = JSON.parse((await asked.ended).out) as ServiceView
     t.strictSame(view.slices.map(({ reason }) => reason).sort(), [
