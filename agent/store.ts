@@ -3,8 +3,8 @@ import type { NodeView } from '../core/node.js'
 import type { Roster } from '../core/roster.js'
 import type { Judgement } from '../vote/judgement.js'
 import type { Vouching } from '../vote/vouch.js'
-import type { CloudLinkState } from './cloud-link.js'
-import type { RecordTable } from './commun/table.js'
+import type { CloudLinkState } from './stages/check/cloud-link.js'
+import type { RecordTable } from './records/table.js'
 import type { PeerListenerStatus } from './http/peer-listener.js'
 
 /** One section of the result store: one stage writes it, all read it. What is in it is frozen, unless it says so. */

@@ -172,7 +172,7 @@ const runWatch = async ({ folder, rest }) => {
   }
   const mirror = folder.startsWith('test/') ? folder : `test/${folder}`
   const source = mirror.slice('test/'.length)
-  // Tests of a folder may stand beside it: test/agent/commun-*.test.ts.
+  // Tests of a folder may stand beside it: test/kube/client-*.test.ts.
   const beside = existsSync(join(root, mirror)) ? mirror : join(mirror, '..')
   await watchFolders([source, beside, 'testkit'], again, { root, signal: ended.signal })
 }

@@ -2,7 +2,7 @@
 import { createTask, type ScheduledTask } from 'node-cron'
 import type { Clock } from '../../core/clock.js'
 import type { Random } from '../../core/random.js'
-import type { Scheduler } from '../scheduler.js'
+import type { Scheduler } from '../ports/scheduler.js'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

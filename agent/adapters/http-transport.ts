@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { Axios, getAdapter, isAxiosError, type AxiosResponse } from 'axios'
 import { PeerUnreachableError, reasonOf } from '../../core/errors.js'
-import type { Answer, Peer, Route, Transport } from '../commun/transport.js'
+import type { Answer, Peer, Route, Transport } from '../ports/transport.js'
 
 const MAX_ANSWER_BYTES = 1 << 20
 /** Longer than any exchange period, so that a quiet zone keeps its connections. */

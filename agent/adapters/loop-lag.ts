@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
-import type { LagLook, LoopLag } from '../check/loop-lag.js'
+import type { LagLook, LoopLag } from '../ports/loop-lag.js'
 
 /** A delay that starts right after a tick is seen this much too short. */
 const TICK_MS = 100

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Route } from '../commun/transport.js'
+import type { Route } from '../ports/transport.js'
 import type { NodeDetail, StatusView, ZoneStatus } from './status-view.js'
 
 /** What the own node may rely on: who is reachable. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Checker } from '../check/checker.js'
-import type { EngineStatus, PeerStatus } from '../commun/status.js'
+import type { Checker } from '../stages/check/checker.js'
+import type { EngineStatus, PeerStatus } from '../stages/exchange/status.js'
 import type {
   GuardView,
   NextWriteView,
@@ -14,9 +14,9 @@ import type {
 } from '../http/status-view.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ResultStore, ZoneState } from '../store.js'
-import { differs, wordingOf } from '../writer/desired-marks.js'
-import type { NextWrite } from '../writer/write-schedule.js'
-import type { Writer } from '../writer/writer.js'
+import { differs, wordingOf } from '../stages/write/desired-marks.js'
+import type { NextWrite } from '../stages/write/write-schedule.js'
+import type { Writer } from '../stages/write/writer.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG } from '../../vote/evidence.js'
 import { explanationOf, type Explanation } from '../../vote/explanation.js'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Answer, Route } from '../../agent/commun/transport.js'
+import type { Answer, Route } from '../../agent/ports/transport.js'
 import type { World } from '../../testkit/zone/world.js'
 
 /** A request that went over the wire. */

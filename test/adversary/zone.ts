@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { makeKeyRing } from '../../agent/commun/key-ring.js'
-import { LEAP_MAX, MAX_HEARTBEAT } from '../../agent/commun/heartbeat.js'
-import { open, seal, zoneHash, type Header } from '../../agent/commun/wire.js'
+import { makeKeyRing } from '../../agent/key-ring.js'
+import { LEAP_MAX, MAX_HEARTBEAT } from '../../agent/records/heartbeat.js'
+import { open, seal, zoneHash, type Header } from '../../agent/stages/exchange/wire.js'
 import { KubeStatusError } from '../../core/errors.js'
 import { parseRetryAfter } from '../../kube/client/retry-after.js'
 import { answerError } from '../../kube/client/status-error.js'

@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { makeHttpTransport } from '../../agent/adapters/http-transport.js'
-import type { Peer } from '../../agent/commun/transport.js'
+import type { Peer } from '../../agent/ports/transport.js'
 
 /** A server that shows what came over the socket and answers with `answer`. */
 const rawServer = async (

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { makeKeyKeeper } from '../../agent/keys.js'
+import { makeKeyKeeper } from '../../agent/stages/node-list/keys.js'
 import { openStateFolder, type StateFolder } from '../../agent/state-folder.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'

@@ -27,8 +27,12 @@ t.test('limits that docs/security.md names are those of the code', t => {
 
 /** What the page says, and the line of the code that makes it so. */
 const rows: [sentence: string, file: string, code: string][] = [
-  ['they are limited to 512 KiB', 'agent/commun/results.ts', 'Math.min(512 << 10,'],
-  ['At least 16 bytes', 'agent/commun/key-ring.ts', 'MIN_KEY_BYTES = 16\n'],
+  [
+    'they are limited to 512 KiB',
+    'agent/stages/exchange/superedge/superedge.ts',
+    'Math.min(512 << 10,',
+  ],
+  ['At least 16 bytes', 'agent/key-ring.ts', 'MIN_KEY_BYTES = 16\n'],
   ['stood still for more than 5 s', 'agent/suspension.ts', 'SUSPENDED_MS = 5_000\n'],
   ['3 MiB each', 'wrapper/proxy/held-bodies.ts', 'MAX_BODY_BYTES = 3 << 20\n'],
   ['12 MiB together', 'wrapper/proxy/held-bodies.ts', 'TOTAL_BYTES = 12 << 20\n'],

@@ -56,7 +56,7 @@ t.test('each guard, class and refusal of the code is explained', t => {
   const kinds = {
     guard: enumOf('guard', 'kind'),
     class: enumOf('node', 'class'),
-    refusal: unionOf('agent/commun/refusal.ts', 'Refusal'),
+    refusal: unionOf('agent/stages/exchange/refusal.ts', 'Refusal'),
   }
   for (const [what, values] of Object.entries(kinds)) {
     t.ok(values.length > 5, `${values.length} of ${what}`)

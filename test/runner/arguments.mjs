@@ -7,7 +7,7 @@ const STEPS = [...STATICS, 'tests', 'coverage']
 export const USAGE = `npm test                           every check; the last line is \`N passed, N failed\`
 npm test -- --fast                 the inner loop, at most 60 s on two quiet cores: types, format and lint of what changed
                                    since main, unit tests of core, vote, plugins, net and docs and of changed folders
-npm test -- --watch FOLDER         the tests of one folder, again after each change: --watch vote, --watch agent/commun
+npm test -- --watch FOLDER         the tests of one folder, again after each change: --watch vote, --watch agent/stages/vote
 npm test -- --only STEP            one step, may be repeated: ${STEPS.join(', ')},
                                    or statics: all steps before tests
 npm test -- --only tests FILE...   chosen test files; what is not an option of ours goes to tap

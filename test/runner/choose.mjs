@@ -9,12 +9,12 @@ const ALWAYS = ['test/core/', 'test/vote/', 'test/plugins/', 'test/net/', 'test/
 const TOO_SLOW = [
   ...['test/scenarios/', 'test/process/', 'test/adversary/', 'test/bench/', 'test/lab/'],
   ...['test/build.test.ts', 'test/every-file.test.ts', 'test/deploy/calls.test.ts'],
-  ...['test/agent/commun-engine.test.ts', 'test/kube/credentials.test.ts'],
+  ...['test/agent/stages/exchange/engine.test.ts', 'test/kube/credentials.test.ts'],
 ]
 
 const startsWithOneOf = (file, beginnings) => beginnings.some(start => file.startsWith(start))
 
-/** The tests of a folder of the source, or of test/: `agent/commun` has test/agent/commun/ and test/agent/commun-*.test.ts. */
+/** The tests of a folder of the source, or of test/: `kube/client` has test/kube/client/ and test/kube/client-*.test.ts. */
 export const testsOfFolder = (folder, tests) => {
   const mirror = folder.startsWith('test/') ? folder : `test/${folder}`
   return tests.filter(file =>

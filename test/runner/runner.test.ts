@@ -37,7 +37,7 @@ const asks: [line: string, want: Asked][] = [
   ['--only statics', { kind: 'all', steps: every.slice(0, 6), rest: [] }],
   ['--jobs=1 a.ts', { kind: 'all', steps: every, rest: ['--jobs=1', 'a.ts'] }],
   ['--fast', { kind: 'fast' }],
-  ['--watch ./agent/commun/', { kind: 'watch', folder: 'agent/commun', rest: [] }],
+  ['--watch ./agent/stages/', { kind: 'watch', folder: 'agent/stages', rest: [] }],
   ['--watch=vote --grep=x', { kind: 'watch', folder: 'vote', rest: ['--grep=x'] }],
   ['--only lint --help', { kind: 'help' }],
 ]
@@ -58,10 +58,10 @@ t.test('arguments', async t => {
 })
 
 const tests = [
-  'test/agent/commun-age.test.ts',
-  'test/agent/commun-engine.test.ts',
+  'test/agent/stages/exchange/age.test.ts',
+  'test/agent/stages/exchange/engine.test.ts',
   'test/agent/http.test.ts',
-  'test/agent/writer/writer.test.ts',
+  'test/agent/stages/write/writer.test.ts',
   'test/kube/client.test.ts',
   'test/kube/pages.test.ts',
   'test/scenarios/crash.test.ts',
@@ -78,10 +78,10 @@ const choices: [why: string, changed: string[], chosen: string[], leftOut: strin
     [],
   ],
   [
-    'tests that stand beside the mirrored folder; the slow ones are named',
-    ['agent/commun/wire.ts'],
-    ['test/agent/commun-age.test.ts'],
-    ['test/agent/commun-engine.test.ts'],
+    'of the tests of its folder the slow ones are named',
+    ['agent/stages/exchange/wire.ts'],
+    ['test/agent/stages/exchange/age.test.ts'],
+    ['test/agent/stages/exchange/engine.test.ts'],
   ],
   ['a test itself', ['test/agent/http.test.ts'], ['test/agent/http.test.ts'], []],
   ['a scenario is left to the whole run', [tests[6] ?? ''], [], [tests[6] ?? '']],

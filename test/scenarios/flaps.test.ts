@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { LinkFlaps } from '../../agent/writer/link-flaps.js'
+import { LinkFlaps } from '../../agent/stages/write/link-flaps.js'
 import { ControlPlane } from './control-plane.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { HEADER_BYTES, TYPE } from '../../agent/commun/wire.js'
+import { HEADER_BYTES, TYPE } from '../../agent/stages/exchange/wire.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { encodeResult, openResult, answerTo } from '../../agent/commun/superedge.js'
-import { makeKeyRing, type KeyRing } from '../../agent/commun/key-ring.js'
-import type { Dialect } from '../../agent/commun/peer-state.js'
+import {
+  encodeResult,
+  openResult,
+  answerTo,
+} from '../../agent/stages/exchange/superedge/result-body.js'
+import { makeKeyRing, type KeyRing } from '../../agent/key-ring.js'
+import type { Dialect } from '../../agent/stages/exchange/peer-state.js'
 import { sleep, type Clock } from '../../core/clock.js'
 import type { MemoryNetwork } from '../../testkit/zone/memory-network.js'
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import type { Route } from '../../agent/commun/transport.js'
+import type { Route } from '../../agent/ports/transport.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import { SuperEdgeAgent } from './superedge-agent.js'
 

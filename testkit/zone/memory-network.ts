@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Answer, Peer, Route, Transport } from '../../agent/commun/transport.js'
+import type { Answer, Peer, Route, Transport } from '../../agent/ports/transport.js'
 import type { Clock } from '../../core/clock.js'
 import type { Dial, HttpGet } from '../../core/dial.js'
 import { PeerUnreachableError } from '../../core/errors.js'

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { KeyRing } from '../../../agent/commun/key-ring.js'
-import { open, TYPE } from '../../../agent/commun/wire.js'
+import type { KeyRing } from '../../../agent/key-ring.js'
+import { open, TYPE } from '../../../agent/stages/exchange/wire.js'
 import { systemClock } from '../../../core/clock.js'
 import { systemRandom } from '../../../core/random.js'
 import type { WorldPeer } from './peer.js'

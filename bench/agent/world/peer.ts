@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Agent } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
-import { InboundSession, makeBoot } from '../../../agent/commun/session.js'
+import { InboundSession, makeBoot } from '../../../agent/stages/exchange/session.js'
 import { systemRandom } from '../../../core/random.js'
 import type { Member } from '../../../core/roster.js'
 

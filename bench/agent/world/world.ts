@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { makeKeyRing } from '../../../agent/commun/key-ring.js'
+import { makeKeyRing } from '../../../agent/key-ring.js'
 import type { Clock } from '../../../core/clock.js'
 import type { Logger } from '../../../core/log.js'
 import { systemRandom } from '../../../core/random.js'

@@ -16,7 +16,7 @@ export const MUTANTS = [
         to: "    default: 'on',",
       },
       {
-        file: 'agent/commun/courier.ts',
+        file: 'agent/stages/exchange/peer-client.ts',
         from: '    if (answer.status === 404 && peer.isSuperEdge) {',
         to: '    if (answer.status === 404) {\n      peer.isSuperEdge = true',
       },
@@ -28,22 +28,22 @@ export const MUTANTS = [
     what: 'who is left alone in a zone writes, and takes the marks of others off',
     patches: [
       {
-        file: 'agent/writer/write-authority.ts',
+        file: 'agent/stages/write/write-authority.ts',
         from: "    if (!isRegistered)\n      return denied('the apiserver has no Node of our name, so this node is no member')\n    if (state.table.size === 1) return denied('this zone has no other member')\n",
         to: '',
       },
       {
-        file: 'agent/writer/removed-members.ts',
+        file: 'agent/stages/write/removed-members.ts',
         from: 'return members.length > 0 && staying.length >= quorumOf(members.length)',
         to: 'return members.length > 0 && staying.length >= Math.min(1, quorumOf(1))',
       },
       {
-        file: 'agent/writer/removed-members.ts',
+        file: 'agent/stages/write/removed-members.ts',
         from: '    if (last.zone !== roster.zone) this.#left.clear()\n    else for',
         to: '    for',
       },
       {
-        file: 'agent/writer/cleaning.ts',
+        file: 'agent/stages/write/cleaning.ts',
         from: 'store.nodeList.current.isOfZone(node) ? NOTHING : planMarks',
         to: 'planMarks',
       },
@@ -55,7 +55,7 @@ export const MUTANTS = [
     what: 'a probe that could not be made counts as up',
     patches: [
       {
-        file: 'agent/commun/table.ts',
+        file: 'agent/records/table.ts',
         from: "    if (says === 'not-looked') {\n      this.#dropOwnVote(target)\n      return false\n    }\n    const isDown",
         to: '    const isDown',
       },
@@ -67,17 +67,17 @@ export const MUTANTS = [
     what: 'any heartbeat in its own name is followed, and blocks for ever',
     patches: [
       {
-        file: 'agent/commun/heartbeat.ts',
+        file: 'agent/records/heartbeat.ts',
         from: 'if (seen >= this.#value && seen < LEAP_MAX) this.#moveTo(seen + 1)',
         to: 'if (seen >= this.#value) this.#moveTo(seen + 1)',
       },
       {
-        file: 'agent/commun/heartbeat.ts',
+        file: 'agent/records/heartbeat.ts',
         from: 'saved === undefined || saved > LEAP_MAX ? 1',
         to: 'saved === undefined ? 1',
       },
       {
-        file: 'agent/commun/table.ts',
+        file: 'agent/records/table.ts',
         from: 'return isFirstHand && producedAt > expired && this.producedAt[origin]! <= expired',
         to: 'return false',
       },
@@ -88,7 +88,7 @@ export const MUTANTS = [
     what: 'whoever answers at the address is the node',
     patches: [
       {
-        file: 'agent/check/identity.ts',
+        file: 'agent/stages/check/identity.ts',
         from: "  if (signedBy === 'another' || signedBy === 'unasked') return 'not-looked'\n  if (signedBy === 'sharer' || signedBy === 'own') return speaks ? 'not-looked' : 'down'\n  return isShared && !(signedBy === 'itself' && speaks) ? 'not-looked' : 'up'",
         to: "  return signedBy === 'own' && isShared && speaks ? 'up' : 'up'",
       },
@@ -105,7 +105,7 @@ export const MUTANTS = [
         to: 'return Math.min(-Infinity, this.#askedUntil, this.#until)',
       },
       {
-        file: 'agent/writer/request-backoff.ts',
+        file: 'agent/stages/write/request-backoff.ts',
         from: 'own.until = Math.max(this.#clock.now() + asked, this.#api.readyAt) + own.backoff.waitMs()',
         to: 'own.until = this.#clock.now() + Math.min(0, asked)',
       },
@@ -117,7 +117,7 @@ export const MUTANTS = [
     what: "a renewal writes the voucher's own idea of the time",
     patches: [
       {
-        file: 'agent/writer/lease-renewer.ts',
+        file: 'agent/stages/write/lease-renewer.ts',
         from: '      serverTime: kube.serverTime(),',
         to: '      serverTime: clock.wall(),',
       },
@@ -147,7 +147,7 @@ export const MUTANTS = [
     patches: [
       { file: 'agent/suspension.ts', from: '    this.#seams.onResume()\n', to: '' },
       {
-        file: 'agent/writer/node-writer.ts',
+        file: 'agent/stages/write/node-writer.ts',
         from: "    judge()\n    return isWanted() ? undefined : 'it is not what is wanted any more'",
         to: '    void judge\n    void isWanted\n    return undefined',
       },
@@ -159,17 +159,17 @@ export const MUTANTS = [
     what: 'an unwell answer of /livez is a cut link, whatever the Lease says',
     patches: [
       {
-        file: 'agent/cloud-link.ts',
+        file: 'agent/stages/check/cloud-link.ts',
         from: 'if (!(error instanceof KubeStatusError)) throw error',
         to: 'throw error',
       },
       {
-        file: 'agent/writer/write-authority.ts',
+        file: 'agent/stages/write/write-authority.ts',
         from: "return isHeld === true ? 'healthy' : desired",
         to: 'return isHeld === true ? desired : desired',
       },
       {
-        file: 'agent/writer/write-authority.ts',
+        file: 'agent/stages/write/write-authority.ts',
         from: 'return this.#seams.isHeld(name) === undefined ? Infinity : this.noticedAt(state, index)',
         to: 'return this.noticedAt(state, index) + (name === undefined ? 1 : 0)',
       },
@@ -181,12 +181,12 @@ export const MUTANTS = [
     what: 'a disk leads a heartbeat beyond the maximum, which spoils the whole message',
     patches: [
       {
-        file: 'agent/commun/heartbeat.ts',
+        file: 'agent/records/heartbeat.ts',
         from: 'saved === undefined || saved > LEAP_MAX ? 1',
         to: 'saved === undefined ? 1',
       },
       {
-        file: 'agent/commun/body.ts',
+        file: 'agent/stages/exchange/body.ts',
         from: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'nothing'",
         to: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'bad'",
       },
@@ -197,12 +197,12 @@ export const MUTANTS = [
     what: 'a message held back for minutes is believed as new',
     patches: [
       {
-        file: 'agent/commun/session.ts',
+        file: 'agent/stages/exchange/session.ts',
         from: "    if (delayMs > maxDelayMs) return { kind: 'late' }\n",
         to: '',
       },
       {
-        file: 'agent/commun/inbox.ts',
+        file: 'agent/stages/exchange/inbox.ts',
         from: 'x.take(message, peer, x.now - admission.delayMs)',
         to: 'x.take(message, peer, x.now)',
       },
@@ -214,7 +214,7 @@ export const MUTANTS = [
     what: 'a number that was used before is refused, and nothing more is said',
     patches: [
       {
-        file: 'agent/commun/inbox.ts',
+        file: 'agent/stages/exchange/inbox.ts',
         from: "    if (admission.kind !== 'accepted') return",
         to: "    if (admission.kind === 'replayed') return this.#refuse('replayed', peer)\n    if (admission.kind !== 'accepted') return",
       },
@@ -238,7 +238,7 @@ export const MUTANTS = [
     what: 'the marks of a link that comes and goes come and go',
     patches: [
       {
-        file: 'agent/writer/link-flaps.ts',
+        file: 'agent/stages/write/link-flaps.ts',
         from: '!flaps.isWhole || flaps.cuts < 2) return -Infinity',
         to: '!flaps.isWhole || flaps.cuts > 0) return -Infinity',
       },
@@ -250,7 +250,7 @@ export const MUTANTS = [
     what: "a node's own isolation is held against its peers",
     patches: [
       {
-        file: 'agent/check/watch.ts',
+        file: 'agent/stages/check/probe-worker.ts',
         from: 'if (this.#state.isDown && this.#fellAt >= sinceAt) this.#flaps = this.#flapsBefore',
         to: 'if (this.#fellAt === sinceAt) this.#flaps = this.#flapsBefore',
       },
@@ -262,7 +262,7 @@ export const MUTANTS = [
     what: 'a kubelet that has no healthz port is bad',
     patches: [
       {
-        file: 'agent/check/self-report.ts',
+        file: 'agent/stages/check/self-report.ts',
         from: 'if (!isRefused || this.#wasWell) return found',
         to: 'if (!isRefused || this.#wasWell || isRefused) return found',
       },
@@ -274,12 +274,12 @@ export const MUTANTS = [
     what: 'who is in other units too is a member here as well',
     patches: [
       {
-        file: 'agent/node-list/zone-rule.ts',
+        file: 'agent/stages/node-list/zone-rule.ts',
         from: '    if (isInOtherUnit(node.labels, otherUnits)) inOtherUnits.push(node.name)\n    else if',
         to: '    if',
       },
       {
-        file: 'agent/node-list/zone-rule.ts',
+        file: 'agent/stages/node-list/zone-rule.ts',
         from: 'parseLabelSelector(rule.selector)(new Map(Object.entries(labels))) &&\n  !isInOtherUnit(labels, rule.otherUnits)',
         to: 'parseLabelSelector(rule.selector)(new Map(Object.entries(labels)))',
       },
@@ -332,7 +332,7 @@ export const MUTANTS = [
     what: "the apiserver's clock is no bound",
     patches: [
       {
-        file: 'agent/writer/lease-renewer.ts',
+        file: 'agent/stages/write/lease-renewer.ts',
         from: '      serverTime: kube.serverTime(),',
         to: '      serverTime: 4e12,',
       },

@@ -2,9 +2,9 @@
 // Sends again what was once said: as it was, or (who holds the key) signed anew in a session of its own.
 import { readFileSync } from 'node:fs'
 import { makeHttpTransport } from '../../../agent/adapters/http-transport.js'
-import { makeKeyRing, type KeyRing } from '../../../agent/commun/key-ring.js'
-import type { Route, Transport } from '../../../agent/commun/transport.js'
-import { open, seal, zoneHash, type Header } from '../../../agent/commun/wire.js'
+import { makeKeyRing, type KeyRing } from '../../../agent/key-ring.js'
+import type { Route, Transport } from '../../../agent/ports/transport.js'
+import { open, seal, zoneHash, type Header } from '../../../agent/stages/exchange/wire.js'
 import { sleep, systemClock } from '../../../core/clock.js'
 import type { Member } from '../../../core/roster.js'
 import { systemRandom } from '../../../core/random.js'

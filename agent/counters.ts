@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { RoundOutcome } from './stages/check/probe-worker.js'
+import type { Counts } from './http/views.js'
+import { keepOnly } from './keep-only.js'
+import type { VoteOutcome } from './stages/vote/vote.js'
+import type { WriteRecord } from './store.js'
+
+/** What happened since the start, for the metrics. */
+export class Tally {
+  #up = 0
+  #down = 0
+  #attempts = 0
+  #probeFlips = 0
+  #localFlips = 0
+  #verdictFlips = 0
+  #problems = 0
+  #suspensions = 0
+  readonly #connectionsEvicted = { peers: 0, local: 0 }
+  readonly #wasDown = new Set<string>()
+  readonly #writes = new Map<
+    string,
+    { kind: string; result: WriteRecord['result']; count: number }
+  >()
+
+  round({ target, isDown, attempts }: RoundOutcome): void {
+    if (isDown) this.#down++
+    else this.#up++
+    this.#attempts += attempts
+    if (isDown === this.#wasDown.has(target)) return
+    this.#probeFlips++
+    if (isDown) this.#wasDown.add(target)
+    else this.#wasDown.delete(target)
+  }
+
+  vote({ changes }: VoteOutcome): void {
+    this.#localFlips += changes.local.length
+    this.#verdictFlips += changes.verdict.length
+  }
+
+  write({ kind, result }: Pick<WriteRecord, 'kind' | 'result'>): void {
+    const key = `${kind} ${result}`
+    const row = this.#writes.get(key) ?? { kind, result, count: 0 }
+    row.count++
+    this.#writes.set(key, row)
+  }
+
+  suspended(): void {
+    this.#suspensions++
+  }
+
+  connectionEvicted(listener: keyof Counts['connectionsEvicted']): void {
+    this.#connectionsEvicted[listener]++
+  }
+
+  /** Forget who left. */
+  keepOnly(isKept: (node: string) => boolean): void {
+    keepOnly(this.#wasDown, isKept)
+  }
+
+  problem(): void {
+    this.#problems++
+  }
+
+  get rounds(): number {
+    return this.#up + this.#down
+  }
+
+  show(voidRounds: number): Omit<Counts, 'exchange' | 'watchLists'> {
+    return {
+      probeRounds: { up: this.#up, down: this.#down, void: voidRounds },
+      probeAttempts: this.#attempts,
+      flips: { probe: this.#probeFlips, local: this.#localFlips, verdict: this.#verdictFlips },
+      writes: [...this.#writes.values()].map(row => ({ ...row })),
+      configProblems: this.#problems,
+      suspensions: this.#suspensions,
+      connectionsEvicted: { ...this.#connectionsEvicted },
+    }
+  }
+}

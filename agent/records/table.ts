@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { id64 } from '../../core/ids.js'
+import type { Roster } from '../../core/roster.js'
+import { FLAG, type Evidence, type Vote } from '../../vote/evidence.js'
+import { eachBit, flipBit, isSet } from '../stages/exchange/bit-rows.js'
+import { LEAP_MAX, type Heartbeat } from './heartbeat.js'
+import { newDraft, type RecordDraft } from './record-draft.js'
+import type { Topology } from './topology.js'
+
+/** The bits that FLAG defines; the wire uses the two others. */
+export const FLAG_MASK = 0x3f
+
+/** An own record younger than this is sent as it is, unless something in it changed. */
+const BEAT_EVERY_MS = 250
+
+/** What a record did: nothing new; same word, newer; or another word. */
+export type Merged = 'old' | News
+
+/** What new evidence brings: a younger date alone, or another word. */
+export type News = 'fresher' | 'changed'
+
+export interface TableSeams {
+  readonly clock: Clock
+  readonly heartbeat: Heartbeat
+  /** How long a record counts. */
+  readonly recordTtlMs: number
+}
+
+/**
+ * What every member last said, as columns over the roster. A record is replaced only by one with a larger heartbeat
+ * and then as a whole, so the order and the number of deliveries do not matter. Freshness is the age of the
+ * information, wherever it travelled. A roster change is a new table that takes over what it can.
+ */
+export class RecordTable implements Evidence {
+  readonly roster: Roster
+  readonly topology: Topology
+  readonly size: number
+  readonly self: number
+  /** Equal where rows can be read by place: same members, same topology. */
+  readonly hash: bigint
+  readonly producedAt: Float64Array
+  readonly flags: Uint8Array
+  readonly cloudCutAt: Float64Array
+  readonly downVotes: Uint16Array
+  readonly failedRounds: Int16Array
+  /** Heartbeat of each member's newest record; 0 when nothing was ever heard. */
+  readonly hb: Uint32Array
+  /** 1 where what counts is a SuperEdge result; its heartbeat is 0, so it is passed on to nobody. */
+  readonly foreign: Uint8Array
+  /** How many bits each record has set; none of them without a down vote or a stand-in at work. */
+  readonly downCount: Uint16Array
+  /** How many members each record has not looked at, of those that its origin should watch. */
+  readonly unlookedCount: Uint16Array
+  /** Bytes of one row of `bits`, and of one of `unlooked`. */
+  readonly rowBytes: number
+  /** Row i is the i-th member's record, one bit per slot; behind them, the stand-ins' slots again: it is at work. */
+  readonly bits: Uint8Array
+  /** As `bits`: where a bit is set the record says neither up nor down. Stand-ins have none: they work or do not. */
+  readonly unlooked: Uint8Array
+  readonly #seams: TableSeams
+  /** Stand-ins at work, by target; most have none. */
+  readonly #standIns = new Map<number, Set<number>>()
+  /** Own down votes about members of no slot: they are nobody else's business. */
+  readonly #privateDown = new Set<number>()
+  #isOwnNew = true
+
+  constructor(roster: Roster, topology: Topology, seams: TableSeams, previous?: RecordTable) {
+    const size = roster.members.length
+    this.roster = roster
+    this.topology = topology
+    this.size = size
+    this.self = roster.self
+    this.hash = id64(`${roster.hash.toString(16)} ${topology.kind} ${topology.slots}`)
+    this.producedAt = new Float64Array(size).fill(-Infinity)
+    this.flags = new Uint8Array(size)
+    this.cloudCutAt = new Float64Array(size).fill(-Infinity)
+    this.downVotes = new Uint16Array(size)
+    this.failedRounds = new Int16Array(size).fill(-1)
+    this.hb = new Uint32Array(size)
+    this.foreign = new Uint8Array(size)
+    this.downCount = new Uint16Array(size)
+    this.rowBytes = (topology.slots + topology.standInSlots + 7) >> 3
+    this.bits = new Uint8Array(size * this.rowBytes)
+    this.unlooked = new Uint8Array(size * this.rowBytes)
+    this.unlookedCount = new Uint16Array(size)
+    this.#seams = seams
+    for (let origin = 0; origin < size; origin++)
+      for (const target of topology.targetsOf(origin)) this.#setUnlooked(origin, target, true)
+    if (previous !== undefined) this.#takeOver(previous)
+    this.foreign[this.self] = 0
+    this.beat()
+  }
+
+  observersOf(target: number): ArrayLike<number> {
+    const observers = this.topology.observersOf(target)
+    const standIns = this.#standIns.get(target)
+    return standIns === undefined ? observers : [...observers, ...standIns]
+  }
+
+  saysDown(observer: number, target: number): boolean {
+    const slot = this.#slotOf(observer, target)
+    if (slot >= 0) return this.#isSet(observer, slot)
+    return observer === this.self && this.#privateDown.has(target)
+  }
+
+  hasLooked(observer: number, target: number): boolean {
+    if (this.unlookedCount[observer] === 0) return true
+    const slot = this.topology.slotOf(observer, target)
+    return slot < 0 || !isSet(this.unlooked, observer * this.rowBytes, slot)
+  }
+
+  #slotOf(observer: number, target: number): number {
+    const slot = this.topology.slotOf(observer, target)
+    return slot >= 0 ? slot : this.topology.standInSlotOf(observer, target)
+  }
+
+  #isSet(origin: number, slot: number): boolean {
+    return isSet(this.bits, origin * this.rowBytes, slot)
+  }
+
+  /** A draft that fits this table's rows. */
+  makeDraft(): RecordDraft {
+    return newDraft(this.rowBytes)
+  }
+
+  /**
+   * What the own rounds say. About a member that we neither watch nor stand in for it is kept to ourselves.
+   * @returns whether the own vote turned to down, or from down to up.
+   */
+  setOwnVote(target: number, says: Vote, failedRounds: number): boolean {
+    const { self, topology } = this
+    if (target === self) return false
+    if (says === 'not-looked') {
+      this.#dropOwnVote(target)
+      return false
+    }
+    const isDown = says === 'down'
+    this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
+    const slot = topology.slotOf(self, target)
+    const standInSlot = slot < 0 ? topology.standInSlotOf(self, target) : -1
+    if (slot < 0 && standInSlot < 0) {
+      if (isDown) this.#privateDown.add(target)
+      else this.#privateDown.delete(target)
+      return false
+    }
+    // A round that confirms the vote makes the record newer all the same.
+    this.#isOwnNew = true
+    if (slot >= 0) this.#setUnlooked(self, target, false)
+    const workSlot = standInSlot + topology.standInSlots
+    if (standInSlot >= 0 && !this.#isSet(self, workSlot)) this.#flipWork(self, target, workSlot)
+    if (this.saysDown(self, target) === isDown) return false
+    this.#flip(self, target, Math.max(slot, standInSlot))
+    return true
+  }
+
+  /** Neither up nor down from now on. */
+  #dropOwnVote(target: number): void {
+    const { self } = this
+    const slot = this.topology.slotOf(self, target)
+    if (slot < 0) {
+      this.forgetOwnVote(target)
+      return
+    }
+    this.failedRounds[target] = -1
+    this.#isOwnNew = true
+    if (this.#isSet(self, slot)) this.#flip(self, target, slot)
+    this.#setUnlooked(self, target, true)
+  }
+
+  /** We no longer probe this member, whom we did not have to watch: what we knew of it is no vote any more. */
+  forgetOwnVote(target: number): void {
+    const { self } = this
+    if (this.topology.slotOf(self, target) >= 0) return
+    this.failedRounds[target] = -1
+    this.#privateDown.delete(target)
+    const slot = this.topology.standInSlotOf(self, target)
+    if (slot < 0 || !this.#isSet(self, slot + this.topology.standInSlots)) return
+    if (this.#isSet(self, slot)) this.#flip(self, target, slot)
+    this.#flipWork(self, target, slot + this.topology.standInSlots)
+    this.#isOwnNew = true
+  }
+
+  /**
+   * What the own record says of its own node.
+   * @param cloudCutAt `Clock.now` when the cloud link was cut; counts only with FLAG.cloudCut.
+   * @returns the flag bits that changed.
+   */
+  setOwnFlags(flags: number, cloudCutAt: number): number {
+    const bits = flags & FLAG_MASK
+    const cutAt = (bits & FLAG.cloudCut) === 0 ? -Infinity : cloudCutAt
+    const changed = this.flags[this.self]! ^ bits
+    if (changed === 0 && this.cloudCutAt[this.self] === cutAt) return 0
+    this.flags[this.self] = bits
+    this.cloudCutAt[this.self] = cutAt
+    this.#isOwnNew = true
+    return changed
+  }
+
+  /** The own record still holds: the next time it is sent it is made anew, however young it is. */
+  renew(): void {
+    this.#isOwnNew = true
+  }
+
+  /** What the others said is of an unknown age: it counts no more, until they speak again. */
+  forgetAges(): void {
+    const own = this.producedAt[this.self]!
+    this.producedAt.fill(-Infinity)
+    this.producedAt[this.self] = own
+    this.#isOwnNew = true
+  }
+
+  /** Make the own record as new as now; called before it is sent. */
+  beat(): void {
+    const now = this.#seams.clock.now()
+    if (!this.#isOwnNew && now - this.producedAt[this.self]! < BEAT_EVERY_MS) return
+    this.#isOwnNew = false
+    this.hb[this.self] = this.#seams.heartbeat.next()
+    this.producedAt[this.self] = now
+  }
+
+  /**
+   * Take a record in if it is newer than what we have. A record in the own name is refuted instead.
+   * @param isFirstHand its origin itself told us, just now.
+   */
+  merge(draft: RecordDraft, isFirstHand = false): Merged {
+    const { origin, hb } = draft
+    if (origin === this.self) {
+      this.#refute(draft)
+      return 'old'
+    }
+    if (!this.#isNews(draft, isFirstHand)) return 'old'
+    const flags = draft.flags & FLAG_MASK
+    const cutAt = (flags & FLAG.cloudCut) === 0 ? -Infinity : draft.cloudCutAt
+    const hasNewFlags = this.flags[origin] !== flags || this.hb[origin] === 0
+    this.hb[origin] = hb
+    this.producedAt[origin] = draft.producedAt
+    this.flags[origin] = flags
+    this.cloudCutAt[origin] = cutAt
+    this.foreign[origin] = 0
+    return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+  }
+
+  /**
+   * Let what a member says as a SuperEdge agent count, as said just now. It has no heartbeat: nobody else is told, and
+   * the first record of our own protocol takes its place.
+   */
+  setForeign(draft: RecordDraft): News {
+    const { origin } = draft
+    const flags = draft.flags & FLAG_MASK
+    const isFirst = this.foreign[origin] === 0
+    const hasNewFlags = isFirst || this.flags[origin] !== flags
+    this.foreign[origin] = 1
+    this.producedAt[origin] = this.#seams.clock.now()
+    this.flags[origin] = flags
+    return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+  }
+
+  /** What this member said as a SuperEdge agent counts no more. @returns whether there was anything. */
+  dropForeign(origin: number): boolean {
+    if (this.foreign[origin] === 0) return false
+    this.foreign[origin] = 0
+    this.producedAt[origin] = -Infinity
+    this.flags[origin] = 0
+    this.#setRow({ ...this.makeDraft(), origin })
+    return true
+  }
+
+  /**
+   * A larger heartbeat is news. A record that has expired blocks nobody, though: then its origin's own word counts
+   * whatever its number, and a number above LEAP_MAX is believed of a record that still counts only. So who forged a
+   * huge number is over with his last record. A word passed on never has this: a relay that stood still may take an
+   * old one for young.
+   */
+  #isNews({ origin, hb, producedAt }: RecordDraft, isFirstHand: boolean): boolean {
+    const expired = this.#seams.clock.now() - this.#seams.recordTtlMs
+    if (hb > this.hb[origin]!) return hb <= LEAP_MAX || producedAt > expired
+    return isFirstHand && producedAt > expired && this.producedAt[origin]! <= expired
+  }
+
+  /**
+   * Somebody shows a record in our name. If it is newer than ours, or as new with another content, it is from an
+   * earlier life or forged: the next own record must be above it. An equal one is our own echo.
+   */
+  #refute(draft: RecordDraft): void {
+    const mine = this.hb[this.self]!
+    if (draft.hb < mine) return
+    if (draft.hb === mine && !this.#isOwnNew && this.#isOwnEcho(draft)) return
+    this.#seams.heartbeat.refute(draft.hb)
+    this.#isOwnNew = true
+  }
+
+  #isOwnEcho(draft: RecordDraft): boolean {
+    if ((draft.flags & FLAG_MASK) !== this.flags[this.self]) return false
+    const start = this.self * this.rowBytes
+    for (let byte = 0; byte < this.rowBytes; byte++) {
+      if (this.bits[start + byte] !== (draft.anyDown ? draft.down[byte] : 0)) return false
+      if (this.unlooked[start + byte] !== (draft.anyUnlooked ? draft.unlooked[byte] : 0))
+        return false
+    }
+    return true
+  }
+
+  /** Replace a row; true when it differs. Bits that speak of nobody, or of the origin itself, are dropped. */
+  #setRow(draft: RecordDraft): boolean {
+    const { origin, anyDown, down, anyUnlooked, unlooked } = draft
+    const isPlain = !anyDown && !anyUnlooked
+    if (isPlain && this.downCount[origin] === 0 && this.unlookedCount[origin] === 0) return false
+    const start = origin * this.rowBytes
+    let isChanged = false
+    for (let byte = 0; byte < this.rowBytes; byte++) {
+      const blind = anyUnlooked ? unlooked[byte]! : 0
+      const lost = (anyDown ? down[byte]! : 0) & ~blind
+      eachBit(this.unlooked[start + byte]! ^ blind, byte, slot => {
+        if (this.#turnUnlooked(origin, slot)) isChanged = true
+      })
+      eachBit(this.bits[start + byte]! ^ lost, byte, slot => {
+        if (this.#flipAt(origin, slot)) isChanged = true
+      })
+    }
+    return isChanged
+  }
+
+  #setUnlooked(origin: number, target: number, on: boolean): void {
+    const slot = this.topology.slotOf(origin, target)
+    if (isSet(this.unlooked, origin * this.rowBytes, slot) !== on) this.#turnUnlooked(origin, slot)
+  }
+
+  #turnUnlooked(origin: number, slot: number): boolean {
+    const { slots, standInSlots } = this.topology
+    if (slot >= slots - standInSlots || this.topology.targetAt(origin, slot) < 0) return false
+    this.unlookedCount[origin]! += flipBit(this.unlooked, origin * this.rowBytes, slot)
+    return true
+  }
+
+  #flipAt(origin: number, slot: number): boolean {
+    const { slots, standInSlots } = this.topology
+    const isWork = slot >= slots
+    if (slot >= slots + standInSlots) return false
+    const target = this.topology.targetAt(origin, isWork ? slot - standInSlots : slot)
+    if (target < 0) return false
+    if (isWork) this.#flipWork(origin, target, slot)
+    else this.#flip(origin, target, slot)
+    return true
+  }
+
+  #flip(origin: number, target: number, slot: number): void {
+    this.downVotes[target]! += this.#flipBit(origin, slot)
+  }
+
+  /** A stand-in begins or ends its work. */
+  #flipWork(origin: number, target: number, slot: number): void {
+    const known = this.#standIns.get(target) ?? new Set<number>()
+    if (this.#flipBit(origin, slot) > 0) known.add(origin)
+    else known.delete(origin)
+    if (known.size > 0) this.#standIns.set(target, known)
+    else this.#standIns.delete(target)
+  }
+
+  #flipBit(origin: number, slot: number): 1 | -1 {
+    const step = flipBit(this.bits, origin * this.rowBytes, slot)
+    this.downCount[origin]! += step
+    return step
+  }
+
+  /** Carry over by name what the two rosters share; a vote about somebody who left is gone. */
+  #takeOver(previous: RecordTable): void {
+    const now = this.roster.members.map(member => previous.roster.indexOfId(member.id) ?? -1)
+    const newIndexOf = new Int32Array(previous.size).fill(-1)
+    now.forEach((old, index) => {
+      if (old >= 0) newIndexOf[old] = index
+    })
+    now.forEach((old, index) => {
+      if (old < 0) return
+      this.hb[index] = previous.hb[old]!
+      this.producedAt[index] = previous.producedAt[old]!
+      this.flags[index] = previous.flags[old]!
+      this.cloudCutAt[index] = previous.cloudCutAt[old]!
+      this.foreign[index] = previous.foreign[old]!
+      if (this.topology.slotOf(this.self, index) >= 0)
+        this.failedRounds[index] = previous.failedRounds[old]!
+      this.#takeOverRow(previous, old, newIndexOf)
+    })
+  }
+
+  /** A watch that is new with this roster is not looked at until its observer says otherwise. */
+  #takeOverRow(previous: RecordTable, old: number, newIndexOf: Int32Array): void {
+    const origin = newIndexOf[old]!
+    for (const oldTarget of previous.topology.targetsOf(old)) {
+      const target = newIndexOf[oldTarget]!
+      const slot = target < 0 ? -1 : this.topology.slotOf(origin, target)
+      if (slot < 0 || !previous.hasLooked(old, oldTarget)) continue
+      this.#setUnlooked(origin, target, false)
+      if (previous.saysDown(old, oldTarget)) this.#flip(origin, target, slot)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Judgement } from '../../../vote/judgement.js'
+import type { VoteOptions } from '../../../vote/options.js'
+import { STANDING, upsCountSince } from '../../../vote/tally.js'
+import type { RecordTable } from '../../records/table.js'
+
+/** With fewer observers than this whose word counts, a node's stand-ins begin to look. */
+const ENOUGH_OBSERVERS = 3
+/** They begin, and end, after so many windows. */
+const PATIENCE_WINDOWS = 2
+
+/** What the decision is made from, at one instant. */
+export interface StandInScene {
+  readonly table: RecordTable
+  readonly judgement: Judgement
+  readonly now: number
+  readonly o: VoteOptions
+}
+
+const countedObservers = (
+  target: number,
+  { table, judgement: j, now, o }: StandInScene,
+): number => {
+  const sinceAt = upsCountSince(j, target, { now, options: o })
+  let counted = 0
+  for (const observer of table.topology.observersOf(target)) {
+    if (j.standing[observer] !== STANDING.counts) continue
+    if (table.saysDown(observer, target) || table.producedAt[observer]! >= sinceAt) counted++
+  }
+  return counted
+}
+
+/**
+ * In a large zone a node's few observers can all be lost at once: dead, or on the other side of a cut. After a while
+ * the next in line probe it too, so that it does not go unwatched.
+ */
+export class StandIns {
+  /** Since when it has been the other way than we act by. Roster indices; a new roster is a new object. */
+  readonly #since = new Map<number, number>()
+  readonly #active = new Set<number>()
+
+  /** @returns whether `active` changed. */
+  review(scene: StandInScene): boolean {
+    const { table, now, o } = scene
+    let isChange = false
+    for (const target of table.topology.standInTargetsOf(table.self)) {
+      const isNeeded = countedObservers(target, scene) < ENOUGH_OBSERVERS
+      if (isNeeded === this.#active.has(target)) {
+        this.#since.delete(target)
+        continue
+      }
+      const since = this.#since.get(target) ?? now
+      this.#since.set(target, since)
+      if (now - since < PATIENCE_WINDOWS * o.reaffirmWindowMs) continue
+      this.#since.delete(target)
+      if (isNeeded) this.#active.add(target)
+      else this.#active.delete(target)
+      isChange = true
+    }
+    return isChange
+  }
+
+  /** Whom we stand in for. */
+  get active(): ReadonlySet<number> {
+    return this.#active
+  }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { CheckPlugin, Target } from '../../../core/check.js'
+import type { Clock } from '../../../core/clock.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { Logger } from '../../../core/log.js'
+import { shuffle, type Random } from '../../../core/random.js'
+import type { CheckOptions } from '../../options/agent-options.js'
+import type { LoopLag } from '../../ports/loop-lag.js'
+import {
+  Watch,
+  type Credit,
+  type RoundOutcome,
+  type TargetState,
+  type VoidRound,
+  type WatchContext,
+} from './probe-worker.js'
+
+/** The world as the checker sees it. */
+export interface CheckerSeams {
+  readonly plugins: readonly CheckPlugin[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Without it no round is void for delays of our own. */
+  readonly loopLag?: LoopLag | undefined
+  /** Each round that said something. */
+  readonly onRound: (outcome: RoundOutcome) => void
+  /** Each round that said nothing. */
+  readonly onVoid: (round: VoidRound) => void
+  /** What an answer from the target's address is worth. Default: it is the target's. */
+  readonly credit?: (target: Target) => Credit
+  /** Other observers of the target should look now: two attempts were missed, or it went down just now. */
+  readonly callForVotes: (target: NodeName) => void
+}
+
+/** Probes peers, each on its own timer. */
+export interface Checker {
+  /**
+   * From now on probe these. Those that stay keep their state; a changed address is a new target. The first rounds of
+   * new ones are spread over the next second.
+   */
+  setTargets(list: readonly Target[]): void
+  /** Give up the rounds that run and look at everybody anew, as with new targets; what was seen stays until then. */
+  restart(): void
+  /** Start a round now, unless one runs or the node is no target. */
+  probeNow(name: NodeName): void
+  /** Probe all targets now; at most once per check period. */
+  sweep(): void
+  /** Rounds that start from now on take this many times as long; 1 is normal, less is taken for 1. */
+  slowDown(factor: number): void
+  /** This node itself was cut off: the falls of the last rounds are not held against the targets. */
+  forgiveFalls(): void
+  /** Why probing cannot work at all at present, in words; undefined when it can. */
+  readonly trouble: string | undefined
+  /** Undefined for a node that is no target. */
+  stateOf(name: NodeName): TargetState | undefined
+  /** Abort everything; resolves when no probe is at work. May be called twice. */
+  stop(): Promise<void>
+}
+
+const FIRST_ROUNDS_MS = 1_000
+const SWEEP_LEAST = 2
+const SWEEP_SHARE = 0.2
+const SWEEP_TARGETS = 15
+/** Falls that belong to one isolation of this node lie within so many check periods. */
+const ISOLATION_PERIODS = 2
+
+const TARGETS_OWN: Credit = Object.freeze({ vote: 'up', reason: '' })
+
+class PeerChecker implements Checker {
+  readonly #periodMs: number
+  readonly #seams: CheckerSeams
+  readonly #context: WatchContext
+  readonly #left = new Set<Promise<void>>()
+  #watches = new Map<NodeName, Watch>()
+  #factor = 1
+  #sweptAt = -Infinity
+  #stopped = false
+
+  constructor(options: CheckOptions, seams: CheckerSeams) {
+    this.#periodMs = options.checkPeriodMs
+    this.#seams = seams
+    this.#context = {
+      ...seams,
+      options,
+      loopLag: seams.loopLag,
+      credit: seams.credit ?? (() => TARGETS_OWN),
+      factor: () => this.#factor,
+      onFall: () => {
+        this.#forgiveIfIsolated()
+        this.#sweepIfMany()
+      },
+      onLeft: work => this.#keep(work),
+    }
+  }
+
+  setTargets(list: readonly Target[]): void {
+    if (this.#stopped) return
+    const old = this.#watches
+    const next = new Map<NodeName, Watch>()
+    for (const target of list) {
+      const kept = old.get(target.name)
+      const isSame = kept?.target.address === target.address
+      next.set(target.name, isSame ? kept : new Watch(target, this.#context))
+    }
+    this.#watches = next
+    for (const [name, watch] of old) if (next.get(name) !== watch) watch.stop()
+    this.#startSpread([...next.values()].filter(watch => old.get(watch.target.name) !== watch))
+  }
+
+  restart(): void {
+    if (this.#stopped) return
+    const watches = [...this.#watches.values()]
+    for (const watch of watches) watch.reset()
+    this.#startSpread(watches)
+  }
+
+  forgiveFalls(): void {
+    const sinceAt = this.#seams.clock.now() - ISOLATION_PERIODS * this.#periodMs
+    for (const watch of this.#watches.values()) watch.forgiveFall(sinceAt)
+  }
+
+  probeNow(name: NodeName): void {
+    this.#watches.get(name)?.probeNow()
+  }
+
+  sweep(): void {
+    const now = this.#seams.clock.now()
+    if (now - this.#sweptAt < this.#periodMs) return
+    this.#sweptAt = now
+    for (const watch of this.#watches.values()) watch.probeNow()
+  }
+
+  slowDown(factor: number): void {
+    this.#factor = Math.max(1, factor)
+  }
+
+  stateOf(name: NodeName): TargetState | undefined {
+    return this.#watches.get(name)?.state
+  }
+
+  get trouble(): string | undefined {
+    const watches = [...this.#watches.values()]
+    const broken = this.#seams.plugins.flatMap(plugin => brokenWords(plugin, watches) ?? [])
+    if (broken.length > 0) return broken.join('; ')
+    const isBlind = watches.every(({ state }) => state.failedRounds < 0 && state.voidRounds > 0)
+    return watches.length > 0 && isBlind
+      ? `no node can be probed: ${watches[0]!.state.reason}`
+      : undefined
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const watch of this.#watches.values()) watch.stop()
+    while (this.#left.size > 0) await Promise.all(this.#left)
+  }
+
+  /** In random order, so that agents that start together do not all begin with the same node. */
+  #startSpread(added: readonly Watch[]): void {
+    const { random } = this.#seams
+    const step = Math.min(FIRST_ROUNDS_MS, this.#periodMs) / added.length
+    shuffle(random, added).forEach((watch, place) =>
+      watch.start(step * (place + random.below(1_000) / 1_000)),
+    )
+  }
+
+  /** When most of them are down it is more likely us. */
+  #forgiveIfIsolated(): void {
+    let down = 0
+    for (const { state } of this.#watches.values()) if (state.isDown) down++
+    if (down >= SWEEP_LEAST && 2 * down > this.#watches.size) this.forgiveFalls()
+  }
+
+  /** Several at once may be a cut in the network: then it matters soon who else is behind it. */
+  #sweepIfMany(): void {
+    let failing = 0
+    for (const { state } of this.#watches.values()) if (state.failedRounds > 0) failing++
+    const many = SWEEP_SHARE * Math.min(this.#watches.size, SWEEP_TARGETS)
+    if (failing >= SWEEP_LEAST && failing >= many) this.sweep()
+  }
+
+  #keep(work: Promise<void>): void {
+    this.#left.add(work)
+    void work.then(() => this.#left.delete(work))
+  }
+}
+
+/** A plugin that reaches nobody, and needs a repair here before it can. */
+const brokenWords = (plugin: CheckPlugin, watches: readonly Watch[]): string | undefined => {
+  const results = watches.flatMap(watch => watch.lastResults.get(plugin) ?? [])
+  const worst = results.find(result => result.kind === 'unknown' && result.needsRepair === true)
+  if (worst?.kind !== 'unknown' || results.some(({ kind }) => kind !== 'unknown')) return undefined
+  return `check plugin ${plugin.name} cannot run: ${worst.reason}`
+}
+
+/** A checker without targets; it starts with the first `setTargets`. */
+export const makeChecker = (options: CheckOptions, seams: CheckerSeams): Checker =>
+  new PeerChecker(options, seams)

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, withTimeout, type Clock } from '../../../core/clock.js'
+import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import type { Logger } from '../../../core/log.js'
+import { jitter, type Random } from '../../../core/random.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+
+/** Whether this node reaches the apiserver. */
+export interface CloudLinkState {
+  /** `unknown` until the first answer or the first run of failures. */
+  readonly state: 'unknown' | 'up' | 'cut'
+  /** Clock.now of the first failure, or of the first answer, that began this state. */
+  readonly since: number
+  /** The last failure in words; undefined while up. */
+  readonly trouble: string | undefined
+}
+
+export interface CloudLink {
+  readonly current: CloudLinkState
+  stop(): Promise<void>
+}
+
+interface CloudLinkSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** One round trip; rejects when the apiserver does not answer. */
+  readonly ping: (signal: AbortSignal) => Promise<void>
+  readonly onChange: (state: CloudLinkState) => void
+}
+
+type CloudLinkOptions = Pick<
+  AgentOptions,
+  'cloudCheckPeriodMs' | 'cloudCheckTimeoutMs' | 'cloudCheckFailures'
+>
+
+/**
+ * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same: then reading the node's
+ * own Lease decides, which is what the node's kubelet needs of it. That is a request like others: while the apiserver is
+ * to be left alone, what the last one came to stands. Rejects with whatever the apiserver said first.
+ */
+export const makeApiCheck = (
+  kube: Pick<KubeApi, 'ping' | 'getLease'>,
+  nodeName: string,
+  apiBackoff: ApiBackoff,
+): ((signal: AbortSignal) => Promise<void>) => {
+  let served = false
+  const readLease = async (signal: AbortSignal): Promise<void> => {
+    apiBackoff.left()
+    try {
+      await kube.getLease(nodeName, signal)
+      served = true
+      apiBackoff.succeeded()
+    } catch (error) {
+      served = error instanceof KubeStatusError && error.status < 500
+      apiBackoff.failed(error)
+    }
+  }
+  return async signal => {
+    try {
+      await kube.ping(signal)
+    } catch (error) {
+      if (!(error instanceof KubeStatusError)) throw error
+      if (apiBackoff.isReady) await readLease(signal)
+      if (!served) throw error
+    }
+  }
+}
+
+/**
+ * Ask the apiserver for a sign of life all the time. One answer is enough for `up`; `cut` takes
+ * `cloudCheckFailures` failures in a row, so that one lost packet starts no vouching.
+ */
+export const watchCloudLink = (options: CloudLinkOptions, seams: CloudLinkSeams): CloudLink => {
+  const { clock, random, log } = seams
+  const stopping = new AbortController()
+  let current: CloudLinkState = { state: 'unknown', since: clock.now(), trouble: undefined }
+  let failures = 0
+  let failingSince = 0
+
+  const turn = (next: CloudLinkState): void => {
+    const isChange = next.state !== current.state
+    current = next
+    if (!isChange) return
+    log[next.state === 'cut' ? 'warn' : 'info'](`cloud link is ${next.state}`, {
+      trouble: next.trouble,
+    })
+    seams.onChange(next)
+  }
+  const answered = (): void => {
+    failures = 0
+    if (current.state !== 'up') turn({ state: 'up', since: clock.now(), trouble: undefined })
+  }
+  const failed = (startedAt: number, error: unknown): void => {
+    if (failures++ === 0) failingSince = startedAt
+    if (failures < options.cloudCheckFailures) return
+    const since = current.state === 'cut' ? current.since : failingSince
+    turn({ state: 'cut', since, trouble: reasonOf(error) })
+  }
+  const check = async (): Promise<void> => {
+    const startedAt = clock.now()
+    try {
+      await withTimeout(clock, options.cloudCheckTimeoutMs, stopping.signal, seams.ping)
+      if (!stopping.signal.aborted) answered()
+    } catch (error) {
+      if (!stopping.signal.aborted) failed(startedAt, error)
+    }
+  }
+  const loop = async (): Promise<void> => {
+    do await check()
+    while (await sleep(clock, jitter(random, options.cloudCheckPeriodMs, 0.1), stopping.signal))
+  }
+  const done = loop()
+  return {
+    get current() {
+      return current
+    },
+    stop: () => {
+      stopping.abort()
+      return done
+    },
+  }
+}

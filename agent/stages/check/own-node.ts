@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import type { HttpGet } from '../../../core/dial.js'
+import type { Logger } from '../../../core/log.js'
+import type { Random } from '../../../core/random.js'
+import type { SelfReport } from '../../../plugins/seams.js'
+import { makeSelfReport, type SelfReporter } from './self-report.js'
+import { watchCloudLink, type CloudLink, type CloudLinkState } from './cloud-link.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+
+interface OwnNodeSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly http: HttpGet
+  /** One round trip; rejects when the apiserver does not answer. */
+  readonly ping: (signal: AbortSignal) => Promise<void>
+  readonly onLink: (state: CloudLinkState) => void
+  /** The kubelet says something else. */
+  readonly onKubelet: () => void
+}
+
+/** What this agent asks about its own node: whether it reaches the apiserver, and what its kubelet says. */
+export class OwnNode {
+  readonly #o: AgentOptions
+  readonly #seams: OwnNodeSeams
+  #cloudLink: CloudLink | undefined
+  #selfReport: SelfReporter | undefined
+
+  constructor(options: AgentOptions, seams: OwnNodeSeams) {
+    this.#o = options
+    this.#seams = seams
+  }
+
+  get kubelet(): SelfReport {
+    return this.#selfReport?.state ?? 'unknown'
+  }
+
+  /** In words: why it is unknown or bad; empty when it is well. */
+  get kubeletReason(): string {
+    return this.#selfReport?.reason ?? 'not asked yet'
+  }
+
+  /** Ask both, beginning with "not known yet". Called again, it forgets what it knew. @returns the link's first state. */
+  start(): CloudLinkState {
+    const { clock, random, log, http, ping, onLink, onKubelet } = this.#seams
+    void this.stop()
+    this.#cloudLink = watchCloudLink(this.#o, { clock, random, log, ping, onChange: onLink })
+    this.#selfReport = makeSelfReport(this.#o, { http, clock, log, onChange: onKubelet })
+    return this.#cloudLink.current
+  }
+
+  get isStarted(): boolean {
+    return this.#cloudLink !== undefined
+  }
+
+  /** May be called twice. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#selfReport?.stop(), this.#cloudLink?.stop()])
+  }
+}

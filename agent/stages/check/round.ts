@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { CheckPlugin, ProbeResult, Target } from '../../../core/check.js'
+import type { Clock } from '../../../core/clock.js'
+import { scoreOf } from '../../../plugins/score.js'
+import { attemptsFor, Ladder, type ClimbEnd } from './ladder.js'
+
+/** What is known of one target's link, as one plugin meets it. */
+export interface Link {
+  readonly plugin: CheckPlugin
+  /** Share of first attempts that are missed, as learned so far. */
+  loss: number
+}
+
+/** One round against one target; lengths of time in milliseconds. */
+export interface RoundOptions {
+  readonly target: Target
+  /** One per plugin, at least one. */
+  readonly links: readonly Link[]
+  readonly scoreLine: number
+  readonly spacingMs: number
+  readonly tailMs: number
+  readonly attemptsMin: number
+  readonly attemptsMax: number
+  readonly reuse: boolean
+  readonly clock: Clock
+  /** A link that loses little has missed two attempts: others should look too. Called at most once. */
+  readonly onSuspicion: () => void
+  /** Once, unless stopped before. */
+  readonly onEnd: (end: RoundEnd) => void
+}
+
+/** What one round found. */
+export interface RoundEnd {
+  /** `void`: the probes broke on our side; nothing is said about the node. */
+  readonly verdict: 'up' | 'down' | 'void'
+  /** As `scoreOf` counts, at the moment of the decision. */
+  readonly score: number
+  /** Which plugins failed, or could not be asked, and why; empty when all that answered is well. */
+  readonly reason: string
+  /** Attempts started, of all plugins. */
+  readonly attempts: number
+  /** For each link that answered: whether its first attempt was missed. */
+  readonly learned: ReadonlyMap<Link, boolean>
+  /** What each plugin found by then; where its ladder had not ended, what its last attempt found. */
+  readonly results: ReadonlyMap<CheckPlugin, ProbeResult>
+}
+
+/** Above this loss two missed attempts are nothing to talk about. */
+const QUIET_LOSS = 0.1
+
+/** All plugins climb beside each other; the round ends as soon as the score cannot fall on the other side any more. */
+export class Round {
+  readonly #o: RoundOptions
+  readonly #ladders: readonly Ladder[]
+  readonly #results = new Map<CheckPlugin, ProbeResult>()
+  readonly #learned = new Map<Link, boolean>()
+  #suspected = false
+
+  constructor(options: RoundOptions) {
+    this.#o = options
+    this.#ladders = options.links.map(link => this.#ladderOf(link))
+  }
+
+  start(): void {
+    for (const ladder of this.#ladders) ladder.start()
+  }
+
+  /** Abort everything; nothing is called back after this. */
+  stop(): void {
+    for (const ladder of this.#ladders) ladder.stop()
+  }
+
+  /** Resolves when no probe is at work any more; to be asked after the end. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#ladders.map(ladder => ladder.settled()))
+  }
+
+  #ladderOf(link: Link): Ladder {
+    const { target, attemptsMin, attemptsMax, spacingMs, tailMs, reuse, clock } = this.#o
+    const { plugin, loss } = link
+    return new Ladder({
+      plugin,
+      target,
+      attempts: attemptsFor(loss, attemptsMin, attemptsMax),
+      spacingMs,
+      tailMs,
+      reuse,
+      clock,
+      onMissed: missed => {
+        if (missed < 2 || loss >= QUIET_LOSS || this.#suspected) return
+        this.#suspected = true
+        this.#o.onSuspicion()
+      },
+      onEnd: end => this.#take(link, end),
+    })
+  }
+
+  #take(link: Link, { result, firstMissed }: ClimbEnd): void {
+    this.#results.set(link.plugin, result)
+    if (firstMissed !== undefined) this.#learned.set(link, firstMissed)
+    const plugins = this.#o.links.map(each => each.plugin)
+    const kinds = new Map([...this.#results].map(([plugin, each]) => [plugin, each.kind]))
+    const { score, verdict } = scoreOf(plugins, kinds, this.#o.scoreLine)
+    if (verdict === 'open') return
+    this.stop()
+    const attempts = this.#ladders.reduce((sum, ladder) => sum + ladder.attempts, 0)
+    this.#o.onEnd({
+      ...{ verdict, score, reason: this.#reason(), attempts },
+      learned: this.#learned,
+      results: this.#found(),
+    })
+  }
+
+  #found(): ReadonlyMap<CheckPlugin, ProbeResult> {
+    const found = new Map(this.#results)
+    this.#o.links.forEach(({ plugin }, index) => {
+      const { last } = this.#ladders[index]!
+      if (last !== undefined && !found.has(plugin)) found.set(plugin, last)
+    })
+    return found
+  }
+
+  #reason(): string {
+    const words: string[] = []
+    for (const [plugin, result] of this.#results) {
+      if (result.kind === 'failure') words.push(`${plugin.name}: ${result.reason}`)
+      if (result.kind === 'unknown') words.push(`${plugin.name}: unknown (${result.reason})`)
+    }
+    return words.join('; ')
+  }
+}

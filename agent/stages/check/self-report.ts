@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, withTimeout, type Clock } from '../../../core/clock.js'
+import type { ProbeResult } from '../../../core/check.js'
+import type { HttpGet } from '../../../core/dial.js'
+import type { Logger } from '../../../core/log.js'
+import { failure, REFUSED, resultOfError, SUCCESS, unknown } from '../../../plugins/outcome.js'
+import type { SelfReport } from '../../../plugins/seams.js'
+import type { CheckOptions } from '../../options/agent-options.js'
+
+/** The world as the self-report sees it. */
+export interface SelfReporterSeams {
+  readonly http: HttpGet
+  readonly clock: Clock
+  readonly log: Logger
+  readonly onChange: (state: SelfReport) => void
+}
+
+/** Asks the own kubelet how it is; the answer travels with the own record, so no token leaves the node. */
+export interface SelfReporter {
+  /** `unknown` until the kubelet answered, or was silent often enough. */
+  readonly state: SelfReport
+  /** The last failure in words; empty while the kubelet is well. */
+  readonly reason: string
+  /** Resolves when nothing runs. May be called twice. */
+  stop(): Promise<void>
+}
+
+const LONGEST_ASK_MS = 3_000
+
+/**
+ * Stricter than a peer's view, since others vouch on this word: only 2xx is well. A kubelet that answers but will not
+ * tell us (401, 403, 429) says neither.
+ */
+const resultOfStatus = (status: number): ProbeResult => {
+  if (status >= 200 && status < 300) return SUCCESS
+  const reason = `HTTP ${status}`
+  return [401, 403, 429].includes(status) ? unknown(reason) : failure(reason)
+}
+
+type Options = Pick<CheckOptions, 'selfReportUrl' | 'selfReportPeriodMs' | 'selfReportFailures'>
+
+class KubeletReporter implements SelfReporter {
+  readonly #o: Options
+  readonly #seams: SelfReporterSeams
+  readonly #stopping = new AbortController()
+  readonly #loop: Promise<void>
+  #state: SelfReport = 'unknown'
+  #reason = 'not asked yet'
+  #failures = 0
+  #unknowns = 0
+  #wasWell = false
+
+  constructor(options: Options, seams: SelfReporterSeams) {
+    this.#o = options
+    this.#seams = seams
+    this.#loop = this.#run()
+  }
+
+  get state(): SelfReport {
+    return this.#state
+  }
+
+  get reason(): string {
+    return this.#reason
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#loop
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#seams
+    const { selfReportPeriodMs: period } = this.#o
+    const { signal } = this.#stopping
+    let startedAt: number
+    do {
+      startedAt = clock.now()
+      const result = await this.#ask()
+      if (!signal.aborted) this.#take(result)
+    } while (await sleep(clock, Math.max(0, startedAt + period - clock.now()), signal))
+  }
+
+  #ask(): Promise<ProbeResult> {
+    const { http, clock } = this.#seams
+    const ms = Math.min(this.#o.selfReportPeriodMs, LONGEST_ASK_MS)
+    return withTimeout(clock, ms, this.#stopping.signal, async signal => {
+      try {
+        const { status } = await http.get({ url: this.#o.selfReportUrl, reuse: true, signal })
+        return resultOfStatus(status)
+      } catch (error) {
+        return resultOfError(error, signal)
+      }
+    })
+  }
+
+  #take(found: ProbeResult): void {
+    const result = this.#credited(found)
+    const limit = this.#o.selfReportFailures
+    this.#reason = result.kind === 'success' ? '' : result.reason
+    switch (result.kind) {
+      case 'success':
+        this.#failures = 0
+        this.#unknowns = 0
+        this.#wasWell = true
+        this.#move('well')
+        break
+      case 'failure':
+        this.#failures++
+        this.#unknowns = 0
+        if (this.#failures >= limit) this.#move('bad')
+        break
+      case 'unknown':
+        // A gap in our sight neither proves nor clears; only a long one makes us forget what we saw.
+        this.#unknowns++
+        if (this.#unknowns >= limit) {
+          this.#failures = 0
+          this.#move('unknown')
+        }
+        break
+    }
+  }
+
+  /**
+   * Where nobody listened since we began, the kubelet may have no such port (`healthzPort: 0`): that says nothing. Once it
+   * has answered, a port that is closed is a kubelet that is gone.
+   */
+  #credited(found: ProbeResult): ProbeResult {
+    const isRefused = found.kind === 'failure' && found.reason === REFUSED
+    if (!isRefused || this.#wasWell) return found
+    const reason = `${found.reason}, and it never answered (healthzPort: 0?)`
+    if (reason !== this.#reason) {
+      const { selfReportUrl: url } = this.#o
+      this.#seams.log.warn('own kubelet cannot be asked', { url, reason })
+    }
+    return unknown(reason)
+  }
+
+  #move(state: SelfReport): void {
+    if (state === this.#state) return
+    this.#state = state
+    const level = state === 'well' ? 'info' : 'warn'
+    this.#seams.log[level]('own kubelet', { state, reason: this.#reason })
+    this.#seams.onChange(state)
+  }
+}
+
+/** Starts asking at once. */
+export const makeSelfReport = (options: Options, seams: SelfReporterSeams): SelfReporter =>
+  new KubeletReporter(options, seams)

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+import { FLAG } from '../../../vote/evidence.js'
+import { MAX_HEARTBEAT } from '../../records/heartbeat.js'
+import {
+  copyRow,
+  eachSlot,
+  readRows,
+  ROWS_OVERHEAD,
+  setBit,
+  writeRows,
+  type RecordRows,
+  type Row,
+} from './bit-rows.js'
+import type { RecordDraft } from '../../records/record-draft.js'
+import { FLAG_MASK, type RecordTable } from '../../records/table.js'
+import { ByteReader, unzigzag, writeVarint, zigzag } from './varint.js'
+import { SPARSE, type Header } from './wire.js'
+
+/** Ages travel in quarters of a second, rounded up: information never looks younger for having been passed on. */
+const AGE_UNIT_MS = 250
+const AGE_UNKNOWN = 255
+/** Rows of the record's bits follow. */
+const WIRE_ROWS = 64
+/** Sparse: the sender's zone is a mesh, so that its rows speak of every member that the message names. */
+const SPEAKS_OF_ALL = 1
+const SPEAKS_OF_SOME = 0
+/** Without a meaning yet: 0. */
+const WIRE_RESERVED = 128
+/** A message names at most so many whom the receiver shall probe at once. */
+export const MAX_SUSPECTS = 64
+
+const HEAD_BYTES = 4 + 5 + MAX_SUSPECTS * 8
+/** Heartbeat, age, flags, cut seconds, and what rows need beside their bytes. */
+const ENTRY_BYTES = 5 + 1 + 1 + 5 + ROWS_OVERHEAD
+const CAP_BYTES = 1 << 20
+
+/** Members that a sparse message may name: ours and theirs may differ, but not without end. */
+const maxEntries = (size: number): number => 2 * size + 64
+
+/** The longest message that a zone of this size has use for; checked before anything else is. */
+export const maxMessageBytes = (size: number): number => {
+  const entries = maxEntries(size)
+  const rowBytes = (entries + 7) >> 3
+  return Math.min(CAP_BYTES, 96 + HEAD_BYTES + entries * (8 + ENTRY_BYTES + 2 * rowBytes))
+}
+
+/** What the sender says beside its records. */
+export interface BodyHead {
+  readonly keySetHash: number
+  /** Roster indices of the receiver; who is not in its roster is left out. */
+  readonly suspects: readonly number[]
+}
+
+export interface BodyOrder {
+  readonly sparse: boolean
+  readonly keySetHash: number
+  /** What heartbeats are relative to; the header carries it. */
+  readonly baseHb: number
+  /** Roster indices. */
+  readonly suspects: readonly number[]
+  /** Without records: acknowledgements and challenges. */
+  readonly isEmpty?: boolean
+}
+
+/**
+ * Writes a table's state and reads others' into it. Dense: one entry per member in roster order. Sparse: the same
+ * behind a list of the members' ids, and bits by place in that list, so it needs no common roster or topology.
+ *
+ * Entry: varint (zigzag(hb − baseHb) × 2 + 1 if a flag byte follows, else the entry before has the same flags), age,
+ * [flags], [seconds since cloudCutAt], [rows]. Nothing known about a member: the two bytes 0, 255. A row is its first
+ * byte, how many bytes (1 or more), the bytes. Rows: the down bits; or 1, 0, the bits of whom it has not looked at; or
+ * 2, 0, both.
+ */
+export class BodyCodec {
+  readonly #table: RecordTable
+  readonly #draft: RecordDraft
+  readonly #memberDown: Uint8Array
+  readonly #memberUnlooked: Uint8Array
+  #out = Buffer.allocUnsafe(1024)
+
+  constructor(table: RecordTable) {
+    this.#table = table
+    this.#draft = table.makeDraft()
+    this.#memberDown = new Uint8Array((table.size + 7) >> 3)
+    this.#memberUnlooked = new Uint8Array((table.size + 7) >> 3)
+  }
+
+  /** A copy of its own; ages are as of `now`. */
+  encode(order: BodyOrder, now: number): Buffer {
+    this.#makeRoom(order)
+    const { sparse, suspects } = order
+    const members = this.#table.roster.members
+    const out = this.#out
+    let at = out.writeUInt32LE(order.keySetHash, 0)
+    at = writeVarint(out, at, suspects.length)
+    for (const index of suspects) {
+      at = sparse ? out.writeBigUInt64LE(members[index]!.id, at) : writeVarint(out, at, index)
+    }
+    if (order.isEmpty === true) return Buffer.from(out.subarray(0, at))
+    if (sparse) {
+      out[at++] = this.#table.topology.kind === 'mesh' ? SPEAKS_OF_ALL : SPEAKS_OF_SOME
+      for (const member of members) at = out.writeBigUInt64LE(member.id, at)
+    }
+    return Buffer.from(out.subarray(0, this.#writeEntries(at, order, now)))
+  }
+
+  #makeRoom(order: BodyOrder): void {
+    const { downCount, unlookedCount, rowBytes, size } = this.#table
+    const row = Math.max(rowBytes, this.#memberDown.length)
+    let bytes = HEAD_BYTES + 1 + size * (ENTRY_BYTES + (order.sparse ? 8 : 0))
+    for (let i = 0; i < size; i++) {
+      if (downCount[i]! > 0) bytes += row
+      if (unlookedCount[i]! > 0) bytes += row
+    }
+    if (bytes > this.#out.length) this.#out = Buffer.allocUnsafe(2 * bytes)
+  }
+
+  #writeEntries(start: number, order: BodyOrder, now: number): number {
+    const { hb, producedAt, flags, cloudCutAt, size } = this.#table
+    const out = this.#out
+    let at = start
+    let lastFlags = 0
+    for (let i = 0; i < size; i++) {
+      const delta = hb[i] === 0 ? 0 : zigzag(hb[i]! - order.baseHb)
+      const age = ageOf(hb[i] === 0 ? -Infinity : producedAt[i]!, now)
+      if (delta === 0 && age === AGE_UNKNOWN) {
+        out[at++] = 0
+        out[at++] = AGE_UNKNOWN
+        continue
+      }
+      const rows = this.#rowsOf(i, order.sparse)
+      const wire = flags[i]! | (rows === undefined ? 0 : WIRE_ROWS)
+      at = writeVarint(out, at, delta * 2 + (wire === lastFlags ? 0 : 1))
+      out[at++] = age
+      if (wire !== lastFlags) out[at++] = wire
+      lastFlags = wire
+      if ((wire & FLAG.cloudCut) !== 0) at = writeVarint(out, at, secondsSince(cloudCutAt[i]!, now))
+      if (rows !== undefined) at = writeRows(out, at, rows)
+    }
+    return at
+  }
+
+  #rowsOf(origin: number, sparse: boolean): RecordRows<Uint8Array> | undefined {
+    const { downCount, unlookedCount } = this.#table
+    if (downCount[origin] === 0 && unlookedCount[origin] === 0) return undefined
+    const rows = { down: this.#downOf(origin, sparse), unlooked: this.#unlookedOf(origin, sparse) }
+    return rows.down === undefined && rows.unlooked === undefined ? undefined : rows
+  }
+
+  /** Whom the record calls down; undefined when nobody. */
+  #downOf(origin: number, sparse: boolean): Uint8Array | undefined {
+    const { bits, downCount, rowBytes } = this.#table
+    if (downCount[origin] === 0) return undefined
+    if (!sparse) return bits.subarray(origin * rowBytes, (origin + 1) * rowBytes)
+    return this.#byMember(origin, this.#memberDown, target => this.#table.saysDown(origin, target))
+  }
+
+  /** Whom the record has not looked at; undefined when nobody. */
+  #unlookedOf(origin: number, sparse: boolean): Uint8Array | undefined {
+    const { unlooked, unlookedCount, rowBytes } = this.#table
+    if (unlookedCount[origin] === 0) return undefined
+    if (!sparse) return unlooked.subarray(origin * rowBytes, (origin + 1) * rowBytes)
+    const isBlind = (target: number): boolean => !this.#table.hasLooked(origin, target)
+    return this.#byMember(origin, this.#memberUnlooked, isBlind)
+  }
+
+  /** Stand-ins' votes are left out: whose stand-in somebody is differs between rosters. */
+  #byMember(
+    origin: number,
+    row: Uint8Array,
+    holds: (target: number) => boolean,
+  ): Uint8Array | undefined {
+    row.fill(0)
+    let count = 0
+    for (const target of this.#table.topology.targetsOf(origin)) {
+      if (!holds(target)) continue
+      setBit(row, target)
+      count++
+    }
+    return count === 0 ? undefined : row
+  }
+
+  /** Whether the records can be read: named by id, or by a place that means the same here. */
+  canRead(header: Header): boolean {
+    return header.flags === SPARSE || header.membershipHash === this.#table.hash
+  }
+
+  /**
+   * Read a whole body, whose ages are as of `asOf`. The first pass without `take` proves that all of it is well-formed; only then is it worth a
+   * second pass that hands out each record (the same draft every time).
+   * @returns undefined when anything is wrong: a length that lies, a number too large, bytes left over.
+   */
+  read(
+    header: Header,
+    body: Buffer,
+    asOf: number,
+    take?: (draft: RecordDraft) => void,
+  ): BodyHead | undefined {
+    const { count } = header
+    const isSparse = header.flags === SPARSE
+    const { size } = this.#table
+    if (isSparse ? count > maxEntries(size) : count !== 0 && count !== size) return undefined
+    const reader = new ByteReader(body)
+    const head = this.#readHead(reader, body, isSparse)
+    if (head === undefined) return undefined
+    const scope = isSparse ? this.#readScope(reader, body, count) : undefined
+    if (isSparse && scope === undefined) return undefined
+    const entries: Entries = { reader, body, header, asOf, scope, lastFlags: 0, rows: NO_ROWS }
+    return this.#readEntries(entries, take) && reader.isAtEnd ? head : undefined
+  }
+
+  #readEntries(entries: Entries, take: ((draft: RecordDraft) => void) | undefined): boolean {
+    const { scope, header } = entries
+    const draft = this.#draft
+    for (let i = 0; i < header.count; i++) {
+      const kind = this.#readEntry(entries)
+      if (kind === 'bad') return false
+      if (take === undefined || kind === 'nothing') continue
+      draft.origin = scope === undefined ? i : scope.indices[i]!
+      if (draft.origin < 0) continue
+      if (scope === undefined) this.#setRows(entries)
+      else this.#setRowsByMember(entries, scope)
+      take(draft)
+    }
+    return true
+  }
+
+  #readHead(reader: ByteReader, body: Buffer, isSparse: boolean): BodyHead | undefined {
+    const start = reader.skip(4)
+    const count = start < 0 ? -1 : reader.varint()
+    if (count < 0 || count > MAX_SUSPECTS) return undefined
+    const suspects: number[] = []
+    for (let i = 0; i < count; i++) {
+      const at = isSparse ? reader.skip(8) : reader.varint()
+      if (at < 0) return undefined
+      const index = isSparse ? this.#table.roster.indexOfId(body.readBigUInt64LE(at)) : at
+      if (index !== undefined && index < this.#table.size) suspects.push(index)
+    }
+    return { keySetHash: body.readUInt32LE(0), suspects }
+  }
+
+  /** Acknowledgements and challenges name nobody, and end before. */
+  #readScope(reader: ByteReader, body: Buffer, count: number): Scope | undefined {
+    if (count === 0 && reader.isAtEnd) return NOBODY
+    const kind = reader.byte()
+    const start = reader.skip(8 * count)
+    if (kind < 0 || kind > SPEAKS_OF_ALL || start < 0) return undefined
+    const { size, roster } = this.#table
+    const indices = new Int32Array(count)
+    const isNamed = new Uint8Array(size)
+    for (let i = 0; i < count; i++) {
+      indices[i] = roster.indexOfId(body.readBigUInt64LE(start + 8 * i)) ?? -1
+      if (indices[i]! >= 0) isNamed[indices[i]!] = 1
+    }
+    return { indices, isNamed, speaksOfAll: kind === SPEAKS_OF_ALL }
+  }
+
+  #readEntry(entries: Entries): 'record' | 'nothing' | 'bad' {
+    const { reader, header, asOf } = entries
+    const draft = this.#draft
+    const number = reader.varint()
+    const age = reader.byte()
+    if (number < 0 || age < 0) return 'bad'
+    if (number === 0 && age === AGE_UNKNOWN) return 'nothing'
+    draft.hb = header.baseHb + unzigzag(Math.floor(number / 2))
+    draft.producedAt = age === AGE_UNKNOWN ? -Infinity : asOf - age * AGE_UNIT_MS
+    if (number % 2 === 1) entries.lastFlags = reader.byte()
+    const isValid = draft.hb >= 1 && entries.lastFlags >= 0
+    if (!isValid || !this.#readFlagged(entries)) return 'bad'
+    // Whoever passes such a record on must still be heard about the others.
+    return draft.hb <= MAX_HEARTBEAT ? 'record' : 'nothing'
+  }
+
+  /** The flags, and the fields that are there because of them. */
+  #readFlagged(entries: Entries): boolean {
+    const draft = this.#draft
+    const wire = entries.lastFlags
+    if ((wire & WIRE_RESERVED) !== 0) return false
+    draft.flags = wire & FLAG_MASK
+    draft.cloudCutAt = -Infinity
+    if ((wire & FLAG.cloudCut) !== 0) {
+      const seconds = entries.reader.varint()
+      if (seconds < 0) return false
+      draft.cloudCutAt = entries.asOf - seconds * 1000
+    }
+    entries.rows = NO_ROWS
+    if ((wire & WIRE_ROWS) === 0) return true
+    const rows = readRows(entries.reader, this.#rowLimit(entries))
+    if (rows !== undefined) entries.rows = rows
+    return rows !== undefined
+  }
+
+  #rowLimit({ scope }: Entries): number {
+    return scope === undefined ? this.#table.rowBytes : (scope.indices.length + 7) >> 3
+  }
+
+  /** Bring the entry's rows into the draft: places mean the same here. */
+  #setRows({ body, rows: { down, unlooked } }: Entries): void {
+    const draft = this.#draft
+    draft.anyDown = down !== undefined
+    draft.anyUnlooked = unlooked !== undefined
+    if (down !== undefined) copyRow(draft.down, body, down)
+    if (unlooked !== undefined) copyRow(draft.unlooked, body, unlooked)
+  }
+
+  /**
+   * The same from another roster: bits become slots of the origin as we see it. Who is not named there was not looked
+   * at. Where the sender's zone is rings the origin may not watch there whom we think it does, so what has no bit stays
+   * as we knew it, and nobody's silence becomes an "up".
+   */
+  #setRowsByMember({ body, rows: { down, unlooked } }: Entries, scope: Scope): void {
+    const draft = this.#draft
+    const { topology, rowBytes, unlooked: known } = this.#table
+    const { origin } = draft
+    draft.anyDown = down !== undefined
+    draft.down.fill(0)
+    if (scope.speaksOfAll) draft.unlooked.fill(0)
+    else draft.unlooked.set(known.subarray(origin * rowBytes, (origin + 1) * rowBytes))
+    for (const target of topology.targetsOf(origin))
+      if (scope.isNamed[target] === 0) setBit(draft.unlooked, topology.slotOf(origin, target))
+    const slotAt = (place: number): number => {
+      const target = scope.indices[place] ?? -1
+      return target < 0 ? -1 : topology.slotOf(origin, target)
+    }
+    eachSlot(body, down, place => {
+      const slot = slotAt(place)
+      if (slot < 0) return
+      setBit(draft.down, slot)
+      draft.unlooked[slot >> 3]! &= ~(1 << (slot & 7))
+    })
+    eachSlot(body, unlooked, place => {
+      const slot = slotAt(place)
+      if (slot >= 0) setBit(draft.unlooked, slot)
+    })
+    draft.anyUnlooked = draft.unlooked.some(byte => byte !== 0)
+  }
+}
+
+/** Where a pass through a body is. */
+interface Entries {
+  readonly reader: ByteReader
+  readonly body: Buffer
+  readonly header: Header
+  readonly asOf: number
+  /** Undefined for a dense message. */
+  readonly scope: Scope | undefined
+  lastFlags: number
+  /** Of the entry that was read last. */
+  rows: RecordRows<Row>
+}
+
+const NO_ROWS: RecordRows<Row> = { down: undefined, unlooked: undefined }
+
+/** Of whom a sparse message speaks. */
+interface Scope {
+  /** Own index of each member that it names, −1 for strangers. */
+  readonly indices: Int32Array
+  /** By own index: 1 when it names the member. */
+  readonly isNamed: Uint8Array
+  /** Its rows speak of every member that it names. */
+  readonly speaksOfAll: boolean
+}
+
+const NOBODY: Scope = {
+  indices: new Int32Array(0),
+  isNamed: new Uint8Array(0),
+  speaksOfAll: false,
+}
+
+const ageOf = (producedAt: number, now: number): number => {
+  const units = Math.ceil((now - producedAt) / AGE_UNIT_MS)
+  return units >= AGE_UNKNOWN ? AGE_UNKNOWN : Math.max(0, units)
+}
+
+const secondsSince = (at: number, now: number): number =>
+  Math.min(0xffff_ffff, Math.max(0, Math.round((now - at) / 1000)))

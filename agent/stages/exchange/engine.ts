@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Roster } from '../../../core/roster.js'
+import { FLAG, type Vote } from '../../../vote/evidence.js'
+import { maxMessageBytes } from './body.js'
+import { Courier } from './peer-client.js'
+import { Exchange, type EngineOptions, type EngineSeams } from './exchange.js'
+import { Gossip } from './gossip.js'
+import { Heartbeat } from '../../records/heartbeat.js'
+import { Inbox, refusalAnswer, type PeerAnswer } from './inbox.js'
+import type { KeyRing } from '../../key-ring.js'
+import { topologyFor } from '../../records/kring.js'
+import { Partners } from './partners.js'
+import { AT_ONCE, PER_SECOND } from './peer-state.js'
+import { Push } from './push.js'
+import { RateLimit } from './rate-limit.js'
+import { maxResultBytes, Results } from './superedge/superedge.js'
+import { statusOf, type EngineStatus } from './status.js'
+import type { RecordTable } from '../../records/table.js'
+import type { MakeTopology } from '../../records/topology.js'
+import type { Route } from '../../ports/transport.js'
+
+/** Changes of these are worth a push; the others travel with the next exchange. */
+const PUSHED_FLAGS = FLAG.selfSuspect | FLAG.kubeletBad | FLAG.leaving | FLAG.cloudCut
+
+/** What an engine begins with. */
+export interface EngineStart {
+  readonly roster: Roster
+  /** Without a key there is no exchange: `parseKeyRing` throws rather than let one begin. */
+  readonly keys: KeyRing
+  /** What `saveHeartbeat` was last given; undefined on a node without memory. */
+  readonly savedHeartbeat: number | undefined
+  /** @default mesh or rings, as the options say */
+  readonly topology?: MakeTopology | undefined
+}
+
+/** The peer exchange of one agent. Members are roster indices of the present roster. */
+export interface Engine {
+  /** What is known now; another object after `setRoster`. */
+  readonly table: RecordTable
+  /** All bodies sent so far, requests and answers. */
+  readonly bytesSent: number
+  /** Begin to exchange. `receive` works without it. */
+  start(): void
+  /** Goes on with what both rosters share. */
+  setRoster(roster: Roster): void
+  setKeys(keys: KeyRing): void
+  /** An own round ended. A flip is pushed; whoever called for this vote gets it in any case. @returns whether it flipped. */
+  setOwnVote(target: number, says: Vote, failedRounds: number): boolean
+  /** `setOwnVote` does this by itself; for a vote that was set in the table. */
+  pushFlip(target: number): void
+  /** A member that we had no duty to probe is not probed any more. */
+  forgetOwnVote(target: number): void
+  /** Call for votes: the other observers probe this member at once. */
+  suspect(target: number): void
+  /** While something is contested; a burst outlives its last cause by `burstMs`. */
+  setBurst(on: boolean): void
+  /** Something hangs on what most members say from now on: say it again ourselves, and ask several at once. */
+  askAround(): void
+  /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
+  setOwnFlags(flags: number, cloudCutAt: number): void
+  /**
+   * The id of who signed the last answer from this member's address, be it our own; `nobody` when it was asked and
+   * nobody signed, `unasked` while no request has ended, which this begins.
+   */
+  signerAt(target: number): bigint | 'nobody' | 'unasked'
+  /** The longest body worth reading on this route. */
+  maxBytes(route: Route): number
+  /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
+  receive(route: Route, body: Uint8Array, from: string): PeerAnswer
+  /**
+   * This agent was suspended: its process was stopped, or its machine was paused, or put back to an earlier image of its
+   * memory. What it heard of others is from before, and is no evidence of the present. Whatever waits to be read, and
+   * every answer to what was asked before, is challenged or refused instead of believed. To be called before anything
+   * that waits is handed to `receive`.
+   */
+  resumed(): void
+  /** Tell the others that this node leaves on purpose; resolves within `exchangeTimeoutMs`. */
+  leave(): Promise<void>
+  /** Ends all waits. May be called twice. */
+  stop(): Promise<void>
+  status(): EngineStatus
+}
+
+/** What is answered with a 404 need not be read. */
+const MAX_UNREAD_BYTES = 1 << 10
+
+/**
+ * Bytes whose signature is proved for one address, in a second and at once: 6 ms of CPU at most. It is far more than
+ * members send, since whoever sends from a member's address, without a key, uses up the same. Small messages come in
+ * while large ones wait, and more small ones than this is for cannot be received in a second.
+ */
+const PROVED_BYTES = 8 << 20
+/** A short message costs as much as this. */
+const LEAST_PROVED_BYTES = 256
+
+/** IPv4 addresses look like this on a socket that takes both families. */
+const MAPPED = '::ffff:'
+
+const addressOf = (from: string): string =>
+  from.startsWith(MAPPED) ? from.slice(MAPPED.length) : from
+
+/** Build the exchange; nothing is sent before `start`. */
+export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSeams): Engine => {
+  const heartbeat = new Heartbeat(seams.clock, start.savedHeartbeat, value =>
+    seams.saveHeartbeat(value),
+  )
+  const topology = start.topology ?? topologyFor(o)
+  const x = new Exchange({ o, seams, keys: start.keys, heartbeat, topology }, start.roster)
+  const courier = new Courier(x)
+  const partners = new Partners(x)
+  const gossip = new Gossip(x, courier, partners)
+  const push = new Push(x, courier)
+  x.onChange = () => push.votesCame()
+  const results = new Results(x)
+  const inbox = new Inbox(x, (target, caller) => push.called(target, caller))
+  const makeLimits = () => ({
+    proved: new RateLimit(x.table.size, PROVED_BYTES, PROVED_BYTES),
+    // SuperEdge's results are parsed before their signature is proved.
+    results: new RateLimit(x.table.size, PER_SECOND, AT_ONCE),
+  })
+  let limits = makeLimits()
+
+  const setOwnFlags = (flags: number, cloudCutAt: number): void => {
+    if ((x.table.setOwnFlags(flags, cloudCutAt) & PUSHED_FLAGS) !== 0) push.flags()
+  }
+  const isInTime = (route: Route, bytes: number, from: number | undefined): boolean =>
+    route === 'result'
+      ? limits.results.take(from, x.now)
+      : limits.proved.take(from, x.now, Math.max(LEAST_PROVED_BYTES, bytes))
+  const maxBytes = (route: Route): number =>
+    route !== 'result'
+      ? maxMessageBytes(x.table.size)
+      : o.superedgePeers === 'off'
+        ? MAX_UNREAD_BYTES
+        : maxResultBytes(x.table.size)
+
+  return {
+    get table() {
+      return x.table
+    },
+    get bytesSent() {
+      return x.bytesSent
+    },
+    start: () => {
+      gossip.start()
+      results.start()
+    },
+    setRoster: roster => {
+      x.setRoster(roster)
+      partners.reset()
+      push.reset()
+      limits = makeLimits()
+    },
+    setKeys: keys => {
+      x.keys = keys
+    },
+    setOwnVote: (target, says, failedRounds) => {
+      const flipped = x.table.setOwnVote(target, says, failedRounds)
+      results.probed(target)
+      const peer = x.peers[target]
+      // We reached it just now: the exchange need not wait for its back-off to end.
+      if (flipped && says === 'up' && peer !== undefined) peer.backoffUntil = -Infinity
+      if (flipped) push.flip(target)
+      else push.roundEnded(target)
+      return flipped
+    },
+    forgetOwnVote: target => x.table.forgetOwnVote(target),
+    pushFlip: target => push.flip(target),
+    suspect: target => push.suspect(target),
+    setBurst: on => gossip.setBurst(on),
+    askAround: () => {
+      x.table.renew()
+      gossip.askAround()
+    },
+    setOwnFlags,
+    signerAt: target => {
+      const peer = x.peers[target]
+      if (peer === undefined) return 'nobody'
+      if (peer.wasAsked) return peer.lastSigner ?? 'nobody'
+      peer.isAwaited = true
+      gossip.ask(peer)
+      return 'unasked'
+    },
+    maxBytes,
+    receive: (route, body, from) => {
+      const index = x.table.roster.indexOfAddress(addressOf(from))
+      x.messagesReceived++
+      const refusal =
+        body.length > maxBytes(route)
+          ? 'too-large'
+          : isInTime(route, body.length, index)
+            ? undefined
+            : 'too-fast'
+      if (refusal !== undefined) {
+        x.refuse(refusal, index === undefined ? undefined : x.peers[index])
+        return refusalAnswer(refusal)
+      }
+      x.bytesReceived += body.length
+      return route === 'result' ? results.receive(body, index) : inbox.receive(route, body)
+    },
+    resumed: () => x.resumed(),
+    leave: async () => {
+      const { flags, cloudCutAt, self } = x.table
+      x.table.setOwnFlags(flags[self]! | FLAG.leaving, cloudCutAt[self]!)
+      gossip.stop()
+      results.stop()
+      await push.announce()
+    },
+    stop: () => {
+      gossip.stop()
+      results.stop()
+      push.stop()
+      x.life.abort()
+      return Promise.resolve()
+    },
+    status: () => statusOf(x, gossip.isBurst),
+  }
+}

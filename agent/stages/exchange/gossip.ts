@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import { jitter } from '../../../core/random.js'
+import { Batch, type Courier } from './peer-client.js'
+import type { Exchange } from './exchange.js'
+import type { PeerState } from './peer-state.js'
+import type { Partners } from './partners.js'
+
+/** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
+const FIRST_WITHIN_MS = 1_000
+
+/** Asked at once when something hangs on what most members say now. */
+const ASKED = 8
+
+/** Anti-entropy: one push-pull with one partner per period, more often while something is contested. */
+export class Gossip {
+  readonly #x: Exchange
+  readonly #courier: Courier
+  readonly #partners: Partners
+  #cancel: (() => void) | undefined
+  #dueAt = Infinity
+  #isContested = false
+  #burstUntil = -Infinity
+
+  constructor(x: Exchange, courier: Courier, partners: Partners) {
+    this.#x = x
+    this.#courier = courier
+    this.#partners = partners
+  }
+
+  get isBurst(): boolean {
+    return this.#isContested || this.#x.now < this.#burstUntil
+  }
+
+  get #periodMs(): number {
+    const { exchangePeriodMs, ringExchangePeriodMs, burstPeriodMs } = this.#x.o
+    if (this.isBurst) return burstPeriodMs
+    return this.#x.table.topology.kind === 'mesh' ? exchangePeriodMs : ringExchangePeriodMs
+  }
+
+  start(): void {
+    if (this.#cancel !== undefined) return
+    const first = Math.min(FIRST_WITHIN_MS, this.#periodMs)
+    this.#schedule(this.#x.seams.random.below(Math.ceil(first) + 1))
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#dueAt = Infinity
+  }
+
+  /** Something is contested, or no longer; the burst outlives its last cause. */
+  setBurst(on: boolean): void {
+    const { burstMs, burstPeriodMs } = this.#x.o
+    if (on || this.#isContested) this.#burstUntil = this.#x.now + burstMs
+    this.#isContested = on
+    if (!on || this.#cancel === undefined) return
+    const wait = jitter(this.#x.seams.random, burstPeriodMs, 0.1)
+    if (this.#dueAt > this.#x.now + wait) this.#schedule(wait)
+  }
+
+  /** Ask several partners at the same time, instead of one after the other. */
+  askAround(): void {
+    if (this.#cancel === undefined) return
+    for (let asked = 0; asked < ASKED; asked++) {
+      const partner = this.#partners.pick()
+      if (partner === undefined) return
+      // It never rejects.
+      void this.#exchangeWith(partner)
+    }
+  }
+
+  /** Exchange with this one now, unless that is under way. */
+  ask(peer: PeerState): void {
+    // It never rejects.
+    if (!peer.isGossiping && this.#cancel !== undefined) void this.#exchangeWith(peer)
+  }
+
+  #schedule(ms: number): void {
+    this.#cancel?.()
+    this.#dueAt = this.#x.now + ms
+    this.#cancel = this.#x.seams.clock.after(ms, () => this.#round())
+  }
+
+  #round(): void {
+    this.#schedule(jitter(this.#x.seams.random, this.#periodMs, 0.1))
+    const partner = this.#partners.pick()
+    // A round may outlast the period; the next one then has another partner. It never rejects.
+    if (partner !== undefined) void this.#exchangeWith(partner)
+    else this.#speakAlone()
+  }
+
+  /** With nobody to talk to, in a zone of one above all, the own record must still not grow old. */
+  #speakAlone(): void {
+    this.#x.table.beat()
+    this.#x.seams.onEvidence('fresher')
+  }
+
+  async #exchangeWith(partner: PeerState): Promise<void> {
+    partner.isGossiping = true
+    await this.#courier.deliver(partner, new Batch(this.#x, 'gossip', []))
+    partner.isGossiping = false
+  }
+}

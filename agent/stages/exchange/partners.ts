@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import { shuffle } from '../../../core/random.js'
+import type { Exchange } from './exchange.js'
+import type { PeerState } from './peer-state.js'
+
+/** Out of 100 exchanges so many are with a neighbour, the others with anybody. */
+const NEIGHBOUR_PERCENT = 75
+/** A SuperEdge peer is asked again whether it speaks our protocol by now. */
+const UPGRADE_TRY_MS = 60_000
+
+/**
+ * Chooses the partner of the next exchange. Neighbours take turns in an order that is shuffled for every turn, so
+ * none waits long; who failed lately is left out, unless everybody did: an agent alone goes on trying.
+ */
+export class Partners {
+  readonly #x: Exchange
+  #turn: PeerState[] = []
+
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+
+  /** The roster changed. */
+  reset(): void {
+    this.#turn = []
+  }
+
+  pick(): PeerState | undefined {
+    const { random } = this.#x.seams
+    const neighbour = random.below(100) < NEIGHBOUR_PERCENT ? this.#nextNeighbour() : undefined
+    return neighbour ?? this.#anybody(true) ?? this.#anybody(false)
+  }
+
+  #nextNeighbour(): PeerState | undefined {
+    const x = this.#x
+    if (!this.#turn.some(peer => this.#isOpen(peer))) {
+      const neighbours = Array.from(x.table.topology.gossipNeighbours(x.self))
+      this.#turn = shuffle(
+        x.seams.random,
+        neighbours.flatMap(index => x.peers[index] ?? []),
+      )
+    }
+    const place = this.#turn.findIndex(peer => this.#isOpen(peer))
+    return place < 0 ? undefined : this.#turn.splice(place, 1)[0]
+  }
+
+  #anybody(onlyOpen: boolean): PeerState | undefined {
+    const candidates = this.#x.peers.filter(
+      peer =>
+        peer !== undefined &&
+        (onlyOpen ? this.#isOpen(peer) : !peer.isSuperEdge && !peer.isGossiping),
+    )
+    return candidates.length === 0
+      ? undefined
+      : candidates[this.#x.seams.random.below(candidates.length)]
+  }
+
+  #isOpen(peer: PeerState): boolean {
+    const now = this.#x.now
+    if (peer.isGossiping || peer.backoffUntil > now) return false
+    return !peer.isSuperEdge || now - peer.triedV1At >= UPGRADE_TRY_MS
+  }
+}

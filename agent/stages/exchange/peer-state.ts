@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { RosterMember } from '../../../core/roster.js'
+import type { NodeName } from '../../../core/ids.js'
+import { RateLimit } from './rate-limit.js'
+import { RefusalCounts } from './refusal.js'
+import { InboundSession } from './session.js'
+import type { Peer } from '../../ports/transport.js'
+
+/** How SuperEdge's agents write their results: before v0.8.2, and since. */
+export type Dialect = 'v0.6' | 'v0.9'
+
+/** How many of its requests are taken in, in a second and at once. */
+export const PER_SECOND = 20
+export const AT_ONCE = 40
+
+/** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */
+export class PeerState {
+  readonly id: bigint
+  readonly name: NodeName
+  /** Its place in the present roster. */
+  index: number
+  address: Peer
+
+  readonly inbound = new InboundSession()
+  /** Of requests that were signed for us just now: nobody else can make them, or repeat them, and so use this up. */
+  readonly requests = new RateLimit(0, PER_SECOND, AT_ONCE)
+  /** What it last showed us, for `destBoot`, and when that came in; 0 when nothing. */
+  destBoot = 0n
+  shownAt = -Infinity
+  /** Of our last request to it. */
+  seq: number
+  /** Its membership hash, by its own word; undefined until it said one. */
+  rosterHash: bigint | undefined
+
+  /** Results that it signed as a SuperEdge agent count now. */
+  isSuperEdge = false
+  /** In which form it signed the last of them; undefined when there was none. */
+  dialect: Dialect | undefined
+  /** It was last tried with /v1 while taken for a SuperEdge agent. */
+  triedV1At = -Infinity
+  /** A message of our own protocol, signed by it. */
+  spokeV1At = -Infinity
+
+  lastHeardAt = -Infinity
+  lastSentAt = -Infinity
+  /** Left out as a partner until then. */
+  backoffUntil = -Infinity
+  failures = 0
+  isGossiping = false
+  /** A request to its address ended, whichever way: an agent of the zone that is there has signed. */
+  wasAsked = false
+  /** Somebody wants to know who is there. */
+  isAwaited = false
+  /** Who signed the last answer to a request of ours that went to its address, be it we; undefined until somebody did. */
+  lastSigner: bigint | undefined
+  keyId: number | undefined
+  keySetHash: number | undefined
+  /** In words, why our last request to it failed; undefined while it does not. */
+  trouble: string | undefined
+  bytesSent = 0
+  bytesReceived = 0
+  readonly refusals = new RefusalCounts()
+
+  constructor(member: RosterMember, at: { index: number; port: number; seq: number }) {
+    this.id = member.id
+    this.name = member.name
+    this.index = at.index
+    this.seq = at.seq
+    this.address = { name: member.name, address: member.address, port: at.port }
+  }
+
+  /** The roster changed: another place, maybe another address; then what we knew of the way to it is void. */
+  moveTo(member: RosterMember, index: number): void {
+    this.index = index
+    if (member.address === this.address.address) return
+    this.address = { ...this.address, address: member.address }
+    this.backoffUntil = -Infinity
+    this.lastSigner = undefined
+    this.wasAsked = false
+  }
+
+  /** It spoke our protocol, rightly signed. */
+  heard(now: number): void {
+    this.lastHeardAt = now
+    this.spokeV1At = now
+    this.backoffUntil = -Infinity
+    this.isSuperEdge = false
+    this.dialect = undefined
+  }
+}

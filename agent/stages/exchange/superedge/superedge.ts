@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+import { withTimeout } from '../../../../core/clock.js'
+import { reasonOf } from '../../../../core/errors.js'
+import { jitter } from '../../../../core/random.js'
+import { FLAG } from '../../../../vote/evidence.js'
+import type { Exchange } from '../exchange.js'
+import type { PeerAnswer } from '../inbox.js'
+import type { Dialect, PeerState } from '../peer-state.js'
+import type { Refusal } from '../refusal.js'
+import { answerTo, encodeResult, openResult, receptionOf, type Reception } from './result-body.js'
+
+const plain = (status: number, text: string): PeerAnswer => ({
+  status,
+  body: Buffer.from(text),
+  contentType: 'text/plain; charset=utf-8',
+  nosniff: status >= 400,
+})
+
+const other = (dialect: Dialect): Dialect => (dialect === 'v0.6' ? 'v0.9' : 'v0.6')
+
+/** The longest `PUT /result` that is read: both addresses of every node, in the longer dialect. */
+export const maxResultBytes = (size: number): number => Math.min(512 << 10, 1024 + 256 * (size + 4))
+
+/** A result counts for so many periods after it came in: one may be lost, and its body does not tell when it was made. */
+const COUNTS_PERIODS = 2
+
+/**
+ * SuperEdge's agents, both ways, where an operator asked for them. Their results say neither when they were made nor for
+ * whom, so whoever recorded one can send it again. Therefore a result counts only as its sender's word (by the address
+ * in its signed part), if that member has never spoken our protocol, while our own probes reach it, for two periods
+ * after it came in, and with us alone: it is passed on to nobody. And only whose results count gets ours: who merely
+ * answers at an address gets nothing that is signed.
+ */
+export class Results {
+  readonly #x: Exchange
+  /** Whose results count, and what cancels their end. */
+  readonly #ends = new Map<PeerState, () => void>()
+  #cancel: (() => void) | undefined
+
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+
+  start(): void {
+    const { o, seams } = this.#x
+    if (o.superedgePeers === 'off' || this.#cancel !== undefined) return
+    seams.log.warn(
+      'results of SuperEdge agents are taken: whoever recorded one can send it again',
+      {
+        option: `--superedge-peers=${o.superedgePeers}`,
+      },
+    )
+    this.#cancel = this.#schedule()
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    for (const cancel of this.#ends.values()) cancel()
+    this.#ends.clear()
+  }
+
+  /** Our own probes found something new about this member. */
+  probed(target: number): void {
+    const peer = this.#x.peers[target]
+    if (peer?.isSuperEdge === true && !this.#isReached(target)) this.#end(peer)
+  }
+
+  #schedule(): () => void {
+    const { random, clock } = this.#x.seams
+    return clock.after(jitter(random, this.#x.o.superedgePeriodMs, 0.1), () => {
+      this.#cancel = this.#schedule()
+      this.#round()
+    })
+  }
+
+  /** Answer a `PUT /result` in the words of its dialect. */
+  receive(body: Uint8Array, from: number | undefined): PeerAnswer {
+    const x = this.#x
+    if (x.o.superedgePeers === 'off') return plain(404, '404 page not found\n')
+    const fixed = x.o.superedgePeers === 'v0.6' ? 'v0.6' : 'v0.9'
+    const known = from === undefined ? undefined : x.peers[from]?.dialect
+    const opened = openResult(body, x.keys, known ?? fixed)
+    const { status, text } = answerTo(opened)
+    const refusal = opened.ok
+      ? this.#take(opened.sourceIP, opened.isUp, { dialect: opened.dialect, bytes: body.length })
+      : opened.refusal
+    if (refusal !== undefined) x.refuse(refusal, from === undefined ? undefined : x.peers[from])
+    return plain(status, text)
+  }
+
+  #take(
+    sourceIP: string,
+    isUp: ReadonlyMap<string, boolean>,
+    how: { readonly dialect: Dialect; readonly bytes: number },
+  ): Refusal | undefined {
+    const x = this.#x
+    const { table, now } = x
+    const origin = table.roster.indexOfAddress(sourceIP)
+    if (origin === undefined) return 'unknown-sender'
+    const peer = x.peers[origin]
+    if (peer === undefined) return 'own-id'
+    if (peer.spokeV1At !== -Infinity || table.hb[origin] !== 0) return 'superseded'
+    if (!this.#isReached(origin)) return 'unreached'
+    if (peer.dialect !== how.dialect) {
+      x.seams.log.warn(
+        'a SuperEdge agent votes: whoever recorded its results can send them again',
+        {
+          peer: peer.name,
+          dialect: how.dialect,
+        },
+      )
+    }
+    peer.isSuperEdge = true
+    peer.dialect = how.dialect
+    peer.lastHeardAt = now
+    peer.bytesReceived += how.bytes
+    this.#ends.get(peer)?.()
+    const countsMs = COUNTS_PERIODS * x.o.superedgePeriodMs
+    this.#ends.set(
+      peer,
+      x.seams.clock.after(countsMs, () => this.#end(peer)),
+    )
+    this.#count(origin, isUp)
+    return undefined
+  }
+
+  /** Our last word about it is up, and not for want of a round. */
+  #isReached(target: number): boolean {
+    const { table } = this.#x
+    return table.failedRounds[target]! >= 0 && !table.saysDown(table.self, target)
+  }
+
+  /** Its result counts no more. */
+  #end(peer: PeerState): void {
+    const { table, peers, seams } = this.#x
+    this.#ends.get(peer)?.()
+    this.#ends.delete(peer)
+    peer.isSuperEdge = false
+    if (peers[peer.index] === peer && table.dropForeign(peer.index)) seams.onEvidence('changed')
+  }
+
+  #count(origin: number, isUp: ReadonlyMap<string, boolean>): void {
+    const { table, seams } = this.#x
+    const draft = table.makeDraft()
+    draft.origin = origin
+    // Who has no rows has not looked at anybody yet.
+    draft.flags = isUp.size === 0 ? FLAG.warming : 0
+    const { members } = table.roster
+    for (const target of table.topology.targetsOf(origin)) {
+      const slot = table.topology.slotOf(origin, target)
+      const isShared = table.roster.sharersOf(target).length > 0
+      const up = isShared ? undefined : isUp.get(members[target]!.address)
+      const row = up === undefined ? draft.unlooked : draft.down
+      if (up !== true) row[slot >> 3]! |= 1 << (slot & 7)
+      if (up === undefined) draft.anyUnlooked = true
+      if (up === false) draft.anyDown = true
+    }
+    seams.onEvidence(table.setForeign(draft))
+  }
+
+  /** Send our local view of all nodes to every SuperEdge agent whose results count; written and signed once per dialect. */
+  #round(): void {
+    const bodies = new Map<Dialect, Buffer>()
+    const bodyIn = (dialect: Dialect): Buffer => {
+      const known = bodies.get(dialect)
+      if (known !== undefined) return known
+      const body = this.#encode(dialect)
+      bodies.set(dialect, body)
+      return body
+    }
+    // Each ends by itself within its time limit and never rejects.
+    for (const peer of this.#x.peers) if (peer?.isSuperEdge === true) void this.#put(peer, bodyIn)
+  }
+
+  #encode(dialect: Dialect): Buffer {
+    const x = this.#x
+    const { members, self } = x.table.roster
+    const isUp = new Map<string, boolean>()
+    members.forEach((member, index) => {
+      isUp.set(member.address, index === self || x.seams.localUp(index))
+    })
+    return encodeResult(members[self]!.address, isUp, dialect, x.keys.primary.key)
+  }
+
+  async #put(peer: PeerState, bodyIn: (dialect: Dialect) => Buffer): Promise<void> {
+    const { o, life } = this.#x
+    for (let attempt = 0; attempt < o.superedgeAttempts && !life.signal.aborted; attempt++) {
+      if (await this.#attempt(peer, bodyIn)) return
+    }
+  }
+
+  /** @returns whether nothing would change if it were sent again. */
+  async #attempt(peer: PeerState, bodyIn: (dialect: Dialect) => Buffer): Promise<boolean> {
+    const { o } = this.#x
+    const fixed = o.superedgePeers === 'v0.6' || o.superedgePeers === 'v0.9'
+    const dialect = o.superedgePeers === 'v0.6' ? 'v0.6' : fixed ? 'v0.9' : (peer.dialect ?? 'v0.9')
+    let reception = await this.#send(peer, dialect, bodyIn(dialect))
+    if (reception === 'taken') peer.dialect = dialect
+    if (reception === 'other-dialect' && !fixed) {
+      peer.dialect = other(dialect)
+      reception = await this.#send(peer, peer.dialect, bodyIn(peer.dialect))
+    }
+    if (reception !== 'failed') this.#note(peer, reception)
+    return reception !== 'failed'
+  }
+
+  async #send(peer: PeerState, dialect: Dialect, body: Buffer): Promise<Reception> {
+    const x = this.#x
+    const { clock, transport } = x.seams
+    peer.lastSentAt = x.now
+    peer.bytesSent += body.length
+    x.bytesSent += body.length
+    x.messagesSent++
+    try {
+      const answer = await withTimeout(clock, x.o.exchangeTimeoutMs, x.life.signal, signal =>
+        transport.send(peer.address, 'result', body, signal),
+      )
+      peer.bytesReceived += answer.body.length
+      x.bytesReceived += answer.body.length
+      const text = Buffer.from(answer.body).toString('latin1', 0, 80)
+      const reception = receptionOf(dialect, { status: answer.status, text })
+      if (reception === 'failed') this.#note(peer, `answered ${answer.status}`)
+      return reception
+    } catch (error) {
+      if (!x.life.signal.aborted) this.#note(peer, reasonOf(error))
+      return 'failed'
+    }
+  }
+
+  #note(peer: PeerState, outcome: string): void {
+    if (outcome === 'taken') {
+      peer.trouble = undefined
+      return
+    }
+    peer.failures++
+    if (peer.trouble === undefined) {
+      this.#x.seams.log.warn('SuperEdge peer does not take our results', {
+        peer: peer.name,
+        reason: outcome,
+      })
+    }
+    peer.trouble = outcome
+  }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { id64 } from '../../../core/ids.js'
+import type { KeyRing, SignKey } from '../../key-ring.js'
+import type { Refusal } from './refusal.js'
+
+/** Bytes of the header and of the signature behind the body. */
+export const HEADER_BYTES = 64
+export const MAC_BYTES = 32
+
+/** 'EHP1' in little endian. */
+const MAGIC = 0x31504845
+const VERSION = 2
+
+/** What a message is. A request never passes for a reply, nor one route's request for the other's. */
+export const TYPE = {
+  /** Push-pull: my whole state, send me yours. */
+  gossip: 1,
+  /** Something changed, or votes are called for: my whole state, and whom to probe at once. */
+  vote: 2,
+  /** Reply with the whole state. */
+  state: 3,
+  /** Reply without. */
+  ack: 4,
+  /** Reply: not believed as it is; send it again. */
+  challenge: 5,
+} as const
+
+/** The one bit of `flags` in the header, the others are 0: members are named by id, since the rosters differ. */
+export const SPARSE = 1
+
+/** Everything that is signed beside the body; little endian at fixed places. */
+export interface Header {
+  readonly type: number
+  readonly flags: number
+  /** Of the sender's roster and topology: whoever has the same may read records by place. */
+  readonly membershipHash: bigint
+  readonly senderId: bigint
+  /** In a request the sender's incarnation; in a reply the number that the requester's next request must show. */
+  readonly senderBoot: bigint
+  /** Grows with every request to one peer; a reply repeats its request's. */
+  readonly senderSeq: number
+  readonly baseHb: number
+  /** In a request what the receiver last showed us (0: nothing yet), in a reply the requester's incarnation. */
+  readonly destBoot: bigint
+  /** Records in the body. */
+  readonly count: number
+  /**
+   * In a request for how many milliseconds its sender held `destBoot` when its body was true, rounded down; 0 in a reply.
+   */
+  readonly heldMs: number
+}
+
+export type Opened =
+  | {
+      readonly ok: true
+      readonly header: Header
+      readonly body: Buffer
+      readonly keyId: number
+    }
+  | { readonly ok: false; readonly refusal: Refusal }
+
+/** Binds a message to one cluster and one zone: agents that share a key must not hear each other across zones. */
+export const zoneHash = (clusterId: string, zone: string): bigint =>
+  id64(JSON.stringify(['edge-health', clusterId, zone]))
+
+const macOf = (key: KeyObject, signed: Uint8Array): Buffer =>
+  createHmac('sha256', key).update(signed).digest()
+
+/** Sign a header and a body into one message of its own memory: it may be sent while the body's buffer is reused. */
+export const seal = (header: Header, body: Uint8Array, zone: bigint, key: SignKey): Buffer => {
+  const end = HEADER_BYTES + body.length
+  const out = Buffer.allocUnsafe(end + MAC_BYTES)
+  out.writeUInt32LE(MAGIC, 0)
+  out[4] = VERSION
+  out[5] = header.type
+  out[6] = header.flags
+  out[7] = key.id
+  out.writeBigUInt64LE(zone, 8)
+  out.writeBigUInt64LE(header.membershipHash, 16)
+  out.writeBigUInt64LE(header.senderId, 24)
+  out.writeBigUInt64LE(header.senderBoot, 32)
+  out.writeUInt32LE(header.senderSeq, 40)
+  out.writeUInt32LE(header.baseHb, 44)
+  out.writeBigUInt64LE(header.destBoot, 48)
+  out.writeUInt32LE(header.count, 56)
+  out.writeUInt32LE(header.heldMs, 60)
+  out.set(body, HEADER_BYTES)
+  out.set(macOf(key.key, out.subarray(0, end)), end)
+  return out
+}
+
+const headerOf = (bytes: Buffer): Header => ({
+  type: bytes[5]!,
+  flags: bytes[6]!,
+  membershipHash: bytes.readBigUInt64LE(16),
+  senderId: bytes.readBigUInt64LE(24),
+  senderBoot: bytes.readBigUInt64LE(32),
+  senderSeq: bytes.readUInt32LE(40),
+  baseHb: bytes.readUInt32LE(44),
+  destBoot: bytes.readBigUInt64LE(48),
+  count: bytes.readUInt32LE(56),
+  heldMs: bytes.readUInt32LE(60),
+})
+
+const refused = (refusal: Refusal): Opened => ({ ok: false, refusal })
+
+/**
+ * Verify a message. Only what is needed to find the key is read before the signature is proved over the raw bytes.
+ * Never throws, whatever the bytes.
+ */
+export const open = (message: Uint8Array, zone: bigint, keys: KeyRing): Opened => {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  if (bytes.length < HEADER_BYTES + MAC_BYTES) return refused('malformed')
+  if (bytes.readUInt32LE(0) !== MAGIC) return refused('malformed')
+  if (bytes[4] !== VERSION) return refused('wrong-version')
+  const end = bytes.length - MAC_BYTES
+  if (bytes.readBigUInt64LE(8) !== zone) return refused('wrong-zone')
+  const keyId = bytes[7]!
+  const candidates = keys.keys.filter(key => key.id === keyId)
+  if (candidates.length === 0) return refused('unknown-key')
+  const signed = bytes.subarray(0, end)
+  const mac = bytes.subarray(end)
+  if (!candidates.some(key => timingSafeEqual(macOf(key.key, signed), mac))) {
+    return refused('bad-signature')
+  }
+  return { ok: true, header: headerOf(bytes), body: bytes.subarray(HEADER_BYTES, end), keyId }
+}

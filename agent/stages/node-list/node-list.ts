@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { InvalidInputError, reasonOf } from '../../../core/errors.js'
+import type { Logger } from '../../../core/log.js'
+import type { NodeView } from '../../../core/node.js'
+import { parseJson } from '../../../core/parse.js'
+import { isRosterOf, makeRoster, type Roster } from '../../../core/roster.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import { keepLastGood, type LastGood } from './last-good.js'
+import { parseRoster, rememberRoster, type RememberedRoster } from './remembered-roster.js'
+import {
+  parseRememberedZoneConfig,
+  parseUnits,
+  parseZones,
+  rememberZoneConfig,
+  UNIT_CONFIG,
+  ZONE_CONFIG,
+  type ZoneConfig,
+} from './zone-config.js'
+import { isOfZone, membersOf, zoneRuleOf, type ZoneRule, type Membership } from './zone-rule.js'
+import { watchZone, type Found, type ZoneWatch } from './zone-watch.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { StateFolder } from '../../state-folder.js'
+import type { ConfigProblem, NodeListResult, ResultStore } from '../../store.js'
+
+/** ConfigMap with SuperEdge's shared key. */
+export const HMAC_CONFIG = 'hmac-config'
+
+type NodeListOptions = Pick<
+  AgentOptions,
+  'nodeName' | 'nodeAddress' | 'namespace' | 'edgeSelector' | 'keySecret'
+>
+
+interface NodeListSeams {
+  readonly kube: KubeApi
+  readonly folder: StateFolder
+  readonly store: ResultStore
+  readonly clock: Clock
+  readonly log: Logger
+  /** The key material as the API has it now; called again when it changes. */
+  readonly onKeys: (secret: Found, hmacConfig: Found) => void
+  /** Told once for each broken ConfigMap version. */
+  readonly onProblem: (problem: ConfigProblem) => void
+}
+
+/** The stage that knows who is in the zone. */
+export interface NodeListStage {
+  /** Take what disk remembers, then watch. */
+  start(): Promise<void>
+  /** Compute the roster from what the watches hold; says in words what came out. */
+  round(): string
+  /** Full lists that the watches asked for so far. */
+  readonly lists: number
+  stop(): Promise<void>
+}
+
+/** Both ConfigMaps with their last good form; `undefined` inside stands for "does not exist". */
+interface Configs {
+  readonly zones: LastGood<ZoneConfig['zones'] | null>
+  readonly units: LastGood<ZoneConfig['units'] | null>
+}
+
+/**
+ * Offer what the watch found; false while nothing usable is known: a broken ConfigMap without a good predecessor
+ * must not turn into "everybody".
+ */
+const offerFound = <T>(
+  kept: LastGood<T | null>,
+  found: Found,
+  parse: (data: Readonly<Record<string, string>>) => T,
+): boolean => {
+  if (found === null) kept.offer('absent', () => null)
+  else if (found !== undefined) kept.offer(found.resourceVersion, () => parse(found.data))
+  return kept.value !== undefined
+}
+
+/** Which addresses belong to more than one member, in words; undefined when none does. */
+const sharedAddresses = (roster: Roster): string | undefined => {
+  const words = roster.members.flatMap(({ name, address }, index) => {
+    const others = roster.sharersOf(index)
+    return others.length === 0 || others.some(other => other < name)
+      ? []
+      : [`${[name, ...others].join(', ')} all have the InternalIP ${address}`]
+  })
+  return words.length === 0 ? undefined : words.sort().join('; ')
+}
+
+/** Why these nodes, and who was left out of them. */
+const whyWords = ({ why }: ZoneRule, { inOtherUnits }: Membership): string => {
+  const count = inOtherUnits.length
+  if (count === 0) return why
+  const names = inOtherUnits.slice(0, 5).join(', ') + (count > 5 ? ', …' : '')
+  return `${why}, but ${count} that are in other units too and so in a zone of their own (${names})`
+}
+
+/** *GetNodeList*: ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk. */
+export const makeNodeListStage = (
+  options: NodeListOptions,
+  seams: NodeListSeams,
+): NodeListStage => {
+  const { store, folder, clock, log } = seams
+  let watch: ZoneWatch | undefined
+  let configs: Configs | undefined
+  let rememberedConfig = ''
+
+  const publish = (change: Partial<NodeListResult>): void =>
+    store.nodeList.set(Object.freeze({ ...store.nodeList.current, ...change }))
+
+  const remember = (next: RememberedRoster): void => {
+    void folder.write('roster.json', rememberRoster(next))
+  }
+  const zoneConfig = (zones: ZoneWatch): ZoneConfig | undefined => {
+    if (configs === undefined) return undefined
+    const known = [
+      offerFound(configs.zones, zones.configMap(ZONE_CONFIG), parseZones),
+      offerFound(configs.units, zones.configMap(UNIT_CONFIG), parseUnits),
+    ]
+    if (known.includes(false)) return undefined
+    const config = {
+      zones: configs.zones.value ?? undefined,
+      units: configs.units.value ?? undefined,
+    }
+    const text = rememberZoneConfig(config)
+    if (text !== rememberedConfig) void folder.write('zone-config.json', text)
+    rememberedConfig = text
+    return config
+  }
+  const problems = (): ConfigProblem[] =>
+    [configs?.zones.problem, configs?.units.problem, shared].filter(each => each !== undefined)
+  let shared: ConfigProblem | undefined
+  /** Several Nodes with one address: what answers there tells of none of them, until one of them signs. */
+  const reviewShared = (roster: Roster, wall: number): void => {
+    const problem = sharedAddresses(roster)
+    if (problem === shared?.problem) return
+    shared =
+      problem === undefined ? undefined : { thing: 'Nodes of the zone', problem, since: wall }
+    if (shared !== undefined) seams.onProblem(shared)
+  }
+
+  const rosterOf = (
+    own: NodeView,
+    rule: ZoneRule,
+    nodes: Iterable<NodeView>,
+  ): [Roster, Membership] => {
+    const address = options.nodeAddress ?? own.internalIPs[0]
+    if (address === undefined)
+      throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
+    const otherUnits = rule.kind === 'selector' ? rule.otherUnits : []
+    const membership = membersOf({ name: own.name, address }, nodes, otherUnits)
+    const { members } = membership
+    const { roster: last } = store.nodeList.current
+    const isSame = last !== undefined && isRosterOf(last, rule.zone, own.name, members)
+    return [isSame ? last : makeRoster(rule.zone, own.name, members), membership]
+  }
+  const ownNow = (): NodeView | undefined => watch?.own ?? undefined
+  const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, NodeView>): string => {
+    const [roster, membership] = rosterOf(own, rule, nodes.values())
+    const why = whyWords(rule, membership)
+    const { roster: last, source } = store.nodeList.current
+    const listedAt = clock.wall()
+    reviewShared(roster, listedAt)
+    if (roster !== last || source !== 'api') {
+      remember({ roster, listedAt, rule: why })
+      log.info('roster', { zone: roster.zone, members: roster.members.length, rule: why })
+    }
+    publish({
+      roster,
+      source: 'api',
+      listedAt,
+      rule: why,
+      nodes: { get: name => (name === own.name ? ownNow() : nodes.get(name)) },
+      isOfZone: node => isOfZone(rule, node),
+      withoutAddress: membership.withoutAddress,
+      problems: problems(),
+    })
+    return `${roster.members.length} nodes: ${why}`
+  }
+  const round = (): string => {
+    if (watch === undefined) return 'starting'
+    seams.onKeys(watch.secret(options.keySecret), watch.configMap(HMAC_CONFIG))
+    const config = zoneConfig(watch)
+    const { own } = watch
+    publish({ problems: problems(), isRegistered: own !== null && own !== undefined })
+    if (own === null)
+      throw new InvalidInputError('own Node', 'must exist in the API', options.nodeName)
+    if (own === undefined || config === undefined) return waiting()
+    const rule = zoneRuleOf(own, config, options.edgeSelector)
+    watch.select(rule.kind === 'selector' ? rule.selector : undefined)
+    const nodes = rule.kind === 'selector' ? watch.nodes : new Map<string, NodeView>()
+    return nodes === undefined ? waiting() : take(own, rule, nodes)
+  }
+  const waiting = (): string => {
+    const { roster, source, problems: broken } = store.nodeList.current
+    if (broken.length > 0) throw new InvalidInputError('zone config', 'must be usable', broken)
+    return roster === undefined
+      ? 'waiting for the API'
+      : `waiting for the API; ${roster.members.length} nodes from ${source}`
+  }
+  /** A watch told something: compute at once; what it throws is the next scheduled round's to report. */
+  const onChange = (): void => {
+    try {
+      round()
+    } catch (error) {
+      log.debug('roster not computed', { error: reasonOf(error) })
+    }
+  }
+  const recall = async <T>(
+    name: 'roster.json' | 'zone-config.json',
+    parse: (text: string) => T,
+  ): Promise<T | undefined> => {
+    const text = await folder.read(name)
+    if (text === undefined) return undefined
+    try {
+      return parse(text)
+    } catch (error) {
+      log.warn('remembered state is not used', { name, error: reasonOf(error) })
+      return undefined
+    }
+  }
+  const keepConfigs = (first: ZoneConfig | undefined): Configs => {
+    const wall = (): number => clock.wall()
+    const thing = (name: string): string => `ConfigMap ${options.namespace}/${name}`
+    const remembered = <T>(value: T | undefined): T | null | undefined =>
+      first === undefined ? undefined : (value ?? null)
+    return {
+      zones: keepLastGood(thing(ZONE_CONFIG), remembered(first?.zones), seams.onProblem, wall),
+      units: keepLastGood(thing(UNIT_CONFIG), remembered(first?.units), seams.onProblem, wall),
+    }
+  }
+  return {
+    start: async () => {
+      const config = await recall('zone-config.json', text =>
+        parseRememberedZoneConfig(parseJson('remembered zone config', text)),
+      )
+      rememberedConfig = config === undefined ? '' : rememberZoneConfig(config)
+      configs = keepConfigs(config)
+      const last = await recall('roster.json', text => parseRoster(text, options.nodeName))
+      if (last !== undefined) publish({ ...last, source: 'disk' })
+      watch = watchZone(
+        seams.kube,
+        {
+          nodeName: options.nodeName,
+          namespace: options.namespace,
+          configMaps: [ZONE_CONFIG, UNIT_CONFIG, HMAC_CONFIG],
+          secret: options.keySecret,
+        },
+        onChange,
+      )
+    },
+    round,
+    get lists() {
+      return watch?.lists ?? 0
+    },
+    stop: async () => {
+      await watch?.stop()
+      await folder.settled()
+    },
+  }
+}

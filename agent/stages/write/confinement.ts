@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import type { Logger } from '../../../core/log.js'
+import { jitter, type Random } from '../../../core/random.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+
+/** Whether the cluster keeps the agents' account to what agents write. */
+export interface Confinement {
+  readonly state: 'yes' | 'no' | 'unknown'
+  /** How that is known, or why not, in words. */
+  readonly reason: string
+  /** When it was found out, by `Clock.now`; −Infinity before. */
+  readonly at: number
+}
+
+interface ConfinementSeams {
+  readonly kube: Pick<KubeApi, 'tryNodePatch'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** Agents of a cluster start together: the first time comes within this, and this share of it less or more. */
+const FIRST_MS = 30_000
+const FIRST_SHARE = 0.9
+/** After it could not be found out. */
+const SOON_MS = 600_000
+/** A policy that is taken away or put in place shows by then. */
+const AGAIN_MS = 4 * 3_600_000
+const SHARE = 0.25
+
+/** Agents write no label of the own Node; nothing reads this one. */
+const FORBIDDEN = { metadata: { labels: { 'edge-health/confinement-check': 'x' } } }
+
+/** A 403 by RBAC, or a 422 by the API's own rules, would have met the write that changes nothing, too. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof KubeStatusError && (error.status === 403 || error.status === 422)
+
+const unknown = (error: unknown): Omit<Confinement, 'at'> => ({
+  state: 'unknown',
+  reason: `could not be asked: ${reasonOf(error)}`,
+})
+
+/**
+ * Asks the apiserver by two dry runs, once it is reached and then every few hours: a patch of the own Node that changes
+ * nothing, which must be allowed, and one that no agent makes, which must not. What comes of it is shown and changes
+ * nothing that this agent does: only the cluster's operator can mend it. These requests count nowhere else.
+ */
+export class ConfinementCheck {
+  readonly #node: string
+  readonly #seams: ConfinementSeams
+  readonly #stopping = new AbortController()
+  #current: Confinement = { state: 'unknown', reason: 'not asked yet', at: -Infinity }
+  #dueAt: number | undefined
+  #running: Promise<void> | undefined
+
+  constructor(nodeName: string, seams: ConfinementSeams) {
+    this.#node = nodeName
+    this.#seams = seams
+  }
+
+  get current(): Confinement {
+    return this.#current
+  }
+
+  /** To be called every now and then while the apiserver may be asked, and has the own Node. */
+  review(): void {
+    const { clock, random } = this.#seams
+    const now = clock.now()
+    this.#dueAt ??= now + jitter(random, FIRST_MS, FIRST_SHARE)
+    if (now < this.#dueAt || this.#running !== undefined || this.#stopping.signal.aborted) return
+    this.#running = this.#look().finally(() => (this.#running = undefined))
+  }
+
+  stop(): Promise<void> {
+    this.#stopping.abort()
+    return this.#running ?? Promise.resolve()
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    const { clock, random, log } = this.#seams
+    const answer = await this.#ask()
+    if (this.#stopping.signal.aborted) return
+    const { state, reason } = answer
+    const isNews = state !== this.#current.state
+    this.#current = { ...answer, at: clock.now() }
+    this.#dueAt = clock.now() + jitter(random, state === 'unknown' ? SOON_MS : AGAIN_MS, SHARE)
+    if (isNews)
+      log[state === 'no' ? 'warn' : 'info']('confinement of the account', { state, reason })
+  }
+
+  async #ask(): Promise<Omit<Confinement, 'at'>> {
+    const { kube } = this.#seams
+    const { signal } = this.#stopping
+    try {
+      await kube.tryNodePatch(this.#node, { type: 'merge', body: {} }, signal)
+    } catch (error) {
+      return unknown(error)
+    }
+    try {
+      await kube.tryNodePatch(this.#node, { type: 'merge', body: FORBIDDEN }, signal)
+    } catch (error) {
+      if (!isRefusal(error)) return unknown(error)
+      return { state: 'yes', reason: 'the apiserver refuses a write that is not an agent’s job' }
+    }
+    return {
+      state: 'no',
+      reason: 'the apiserver would take a write that is not an agent’s job: no policy is in force',
+    }
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { reasonOf } from '../../../core/errors.js'
+import type { Logger } from '../../../core/log.js'
+import type { NodeView } from '../../../core/node.js'
+import { keepOnly } from '../../keep-only.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
+import { withLeftOut, vouchEndedEvent, type EventWords } from '../../../plan/messages.js'
+import type { VouchEnd } from '../../../vote/vouch.js'
+import { resultOf, type WriteRecorder } from './node-writer.js'
+import type { RequestBackoff } from './request-backoff.js'
+
+interface EventRecorderSeams {
+  readonly kube: KubeApi
+  readonly clock: Clock
+  readonly log: Logger
+  readonly record: WriteRecorder
+  readonly signal: AbortSignal
+  readonly backoff: RequestBackoff
+}
+
+/** Tells the cluster in words what was written and why. */
+export interface EventRecorder {
+  tell(node: Pick<NodeView, 'name' | 'uid'>, event: EventWords): Promise<void>
+  /** Vouching for the node ended; the Event follows with the write that takes its marks off. */
+  vouchEnded(node: string, why: VouchEnd): void
+  /** To be called after a write that brought `node` to `desired`; `before` is what it looked like. */
+  tellVouchEnd(node: NodeView, before: NodeView, desired: DesiredMarks): Promise<void>
+  /** Forget who left. */
+  keepOnly(isKept: (node: string) => boolean): void
+}
+
+/** So many Events about one node may come together, and then one in this time. */
+const AT_ONCE = 10
+const ONE_EACH_MS = 300_000
+
+/** Events about one node: how many may be told at `at`, and how many were left out since the last one. */
+interface Allowance {
+  tokens: number
+  at: number
+  leftOut: number
+}
+
+/**
+ * An Event is a courtesy: one that cannot be written is recorded, not repeated, and none is sent to an apiserver that
+ * asked us to wait. What is left out is counted, and said with the next one.
+ */
+export const makeEventRecorder = (
+  reportingInstance: string,
+  seams: EventRecorderSeams,
+): EventRecorder => {
+  const { kube, clock, log, record, signal, backoff } = seams
+  const ends = new Map<string, VouchEnd>()
+  const allowances = new Map<string, Allowance>()
+
+  const allowanceOf = (node: string): Allowance => {
+    const now = clock.now()
+    const last = allowances.get(node) ?? { tokens: AT_ONCE, at: now, leftOut: 0 }
+    const tokens = Math.min(AT_ONCE, last.tokens + (now - last.at) / ONE_EACH_MS)
+    const next = { tokens, at: now, leftOut: last.leftOut }
+    allowances.set(node, next)
+    return next
+  }
+  const tell: EventRecorder['tell'] = async ({ name, uid }, { note: words, ...event }) => {
+    const { reason: what } = event
+    const allowance = allowanceOf(name)
+    log.info('told the cluster', { node: name, reason: what, note: words })
+    if (allowance.tokens < 1 || backoff.readyAt() > clock.now()) {
+      allowance.leftOut++
+      return
+    }
+    allowance.tokens--
+    const note = withLeftOut(words, allowance.leftOut)
+    allowance.leftOut = 0
+    backoff.left()
+    try {
+      await kube.createEvent(
+        { ...event, note, node: name, nodeUid: uid, reportingInstance },
+        signal,
+      )
+      record({ node: name, kind: 'event', what, result: 'done', trouble: '' })
+    } catch (error) {
+      if (!signal.aborted) backoff.failed(error)
+      record({ node: name, kind: 'event', what, result: resultOf(error), trouble: reasonOf(error) })
+    }
+  }
+  return {
+    tell,
+    vouchEnded: (node, why) => ends.set(node, why),
+    tellVouchEnd: async (node, before, desired) => {
+      const why = ends.get(node.name)
+      if (desired === 'vouched' || why === undefined || !carriesCutMarks(before)) return
+      ends.delete(node.name)
+      await tell(node, vouchEndedEvent(why))
+    },
+    keepOnly: isKept => {
+      keepOnly(ends, isKept)
+      keepOnly(allowances, isKept)
+    },
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError, reasonOf, WithheldError } from '../../../core/errors.js'
+import type { NodeView } from '../../../core/node.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import type { WriteGuard } from '../../../kube/client/write.js'
+import { NOTHING, type NodePlan } from '../../../plan/patch.js'
+import type { WriteRecord, WriteResult } from '../../store.js'
+
+/** Read, plan, write: this often at most, so that a quarrel with another writer ends. */
+const MOST_WRITES = 4
+
+/** Tells what became of each write. */
+export type WriteRecorder = (write: Omit<WriteRecord, 'at'>) => void
+
+/** One node that is to be brought to what we want. */
+export interface Task {
+  readonly node: string
+  /** In words, for the record. */
+  readonly what: string
+  /** The next write by what is known at this moment; asked anew before every write. */
+  readonly plan: (node: NodeView) => NodePlan
+  /** Whether it is still wanted, by what was judged last, and still ours to do. */
+  readonly isWanted: () => boolean
+}
+
+/** How a task ended: `node` is the newest form of the Node that was seen. */
+export interface TaskEnd {
+  readonly node: NodeView | undefined
+  /** Writes that were done. */
+  readonly written: number
+  readonly result: WriteResult
+  /** The last error; undefined when the last request was taken. */
+  readonly error: unknown
+}
+
+/** Which result an error of the API is. */
+export const resultOf = (error: unknown): WriteResult => {
+  if (error instanceof WithheldError) return 'withheld'
+  if (!(error instanceof KubeStatusError)) return 'unreachable'
+  // A JSON patch whose test fails is 422, a stale resourceVersion 409: somebody else wrote.
+  return error.status === 409 || error.status === 422 ? 'conflict' : 'refused'
+}
+
+/** Keeps a write back that is not what is wanted at the moment in which it would leave. */
+export const guardOf =
+  (isWanted: () => boolean, judge: () => void): WriteGuard =>
+  () => {
+    judge()
+    return isWanted() ? undefined : 'it is not what is wanted any more'
+  }
+
+/**
+ * Bring one Node to what is wanted: read it as it is now, write the difference, and again until there is none. A
+ * conflict reads again. Never rejects.
+ */
+export const reconcileNode = async (
+  task: Task,
+  seams: {
+    readonly kube: KubeApi
+    readonly signal: AbortSignal
+    readonly record: WriteRecorder
+    /** Judge by what is known at this moment. */
+    readonly judge: () => void
+  },
+): Promise<TaskEnd> => {
+  const { kube, signal, record, judge } = seams
+  const guard = guardOf(task.isWanted, judge)
+  const { node: name, what } = task
+  let node: NodeView | undefined
+  let written = 0
+  let last: unknown
+  for (let tries = 0; tries < MOST_WRITES; tries++) {
+    let kind: WriteRecord['kind'] = 'status'
+    try {
+      node ??= await kube.getNode(name, signal)
+      const plan = task.isWanted() ? task.plan(node) : NOTHING
+      if (plan.kind === 'nothing') return { node, written, result: 'done', error: undefined }
+      kind = plan.kind
+      node = await (plan.kind === 'status'
+        ? kube.patchNodeStatus(name, plan.patch, signal, guard)
+        : kube.patchNode(name, plan.patch, signal, guard))
+      written++
+      record({ node: name, kind, what, result: 'done', trouble: '' })
+    } catch (error) {
+      const result = resultOf(error)
+      last = error
+      record({ node: name, kind, what, result, trouble: reasonOf(error) })
+      if (result !== 'conflict') return { node, written, result, error }
+      node = undefined
+    }
+  }
+  return { node, written, result: 'conflict', error: last }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { id64 } from '../../../core/ids.js'
+import { CLASSES } from '../../../vote/judgement.js'
+import type { DesiredMarks } from '../../../plan/node-plan.js'
+import { writerTurn, type WriterTurn } from '../../../vote/writer.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { ResultStore, ZoneState } from '../../store.js'
+import { desiredMarksFor } from './desired-marks.js'
+
+/** The check of the cloud link is jittered: it runs at the latest after so many periods. */
+const LINK_PERIODS = 1.1
+
+/** Whether this agent may write at all, with the zone's present state, or why not. */
+type Permission =
+  | { readonly kind: 'granted'; readonly state: ZoneState }
+  | { readonly kind: 'denied'; readonly why: string }
+
+const denied = (why: string): Permission => ({ kind: 'denied', why })
+
+interface WriteAuthoritySeams {
+  readonly store: ResultStore
+  readonly clock: Clock
+  /** Aborted when the agent stops; then it may write nothing. */
+  readonly signal: AbortSignal
+  /** Whether the node's own kubelet renews its Lease; undefined before the Lease was read. */
+  readonly isHeld: (node: string) => boolean | undefined
+}
+
+/**
+ * Whether, and what, this agent may write now, by the latest judgement. Asked before a request is made and again right
+ * before a patch is sent: in between this node may have left its zone, or lost its link or its majority.
+ */
+export class WriteAuthority {
+  readonly #o: AgentOptions
+  readonly #seams: WriteAuthoritySeams
+
+  constructor(options: AgentOptions, seams: WriteAuthoritySeams) {
+    this.#o = options
+    this.#seams = seams
+  }
+
+  /** Whether this agent may write at all. */
+  get permission(): Permission {
+    const { store, signal } = this.#seams
+    const state = store.zone.current
+    const { source, isRegistered } = store.nodeList.current
+    if (signal.aborted) return denied('this agent stops')
+    if (state === undefined) return denied('nothing is known yet')
+    if (store.cloudLink.current.state !== 'up') return denied('no link to the apiserver')
+    if (source !== 'api') return denied('the zone is not known from the apiserver yet')
+    if (!isRegistered)
+      return denied('the apiserver has no Node of our name, so this node is no member')
+    if (state.table.size === 1) return denied('this zone has no other member')
+    return { kind: 'granted', state }
+  }
+
+  /** Our rank among the writers for a node; undefined when this agent may not write about it. */
+  turn({ roster, judgement, table }: ZoneState, node: string): WriterTurn | undefined {
+    const target = { index: roster.indexOf(node) ?? -1, id: id64(node) }
+    const ids = roster.members.map(({ id }) => id)
+    const at = { ids, now: this.#seams.clock.now(), options: this.#o }
+    return writerTurn(judgement, table, target, at)
+  }
+
+  /** The marks that the member should have. A node whose kubelet renews its Lease is not marked as cut off. */
+  desired(state: ZoneState, index: number): DesiredMarks {
+    const desired = desiredMarksFor(state, index)
+    const isHeld = desired === 'vouched' && this.#seams.isHeld(state.roster.members[index]!.name)
+    return isHeld === true ? 'healthy' : desired
+  }
+
+  /** The same by name, now; `keep` where this agent may not write about it. */
+  desiredNow(name: string): DesiredMarks {
+    const place = this.#placeOf(name)
+    return place === undefined ? 'keep' : this.desired(...place)
+  }
+
+  /** Whether the zone vouches for the member now, and this agent may write about it. */
+  isVouchedNow(name: string): boolean {
+    const place = this.#placeOf(name)
+    return place !== undefined && desiredMarksFor(...place) === 'vouched'
+  }
+
+  /** The member's place in the zone, where this agent may write about it. */
+  #placeOf(name: string): [state: ZoneState, index: number] | undefined {
+    const { permission } = this
+    if (permission.kind === 'denied') return undefined
+    const { state } = permission
+    const index = state.roster.indexOf(name)
+    const isOurs = index !== undefined && this.turn(state, name) !== undefined
+    return isOurs ? [state, index] : undefined
+  }
+
+  /** After a cut of the whole zone agents notice one after the other that it is over; by then all have. +Infinity for a node that is not cut off. */
+  noticedAt({ judgement: j }: ZoneState, index: number): number {
+    if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
+    const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#o
+    return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
+  }
+
+  /** Until when it is too early to mark the node: not all agents have checked their links, or its Lease was not read yet. */
+  youngUntil(state: ZoneState, index: number): number {
+    const { name } = state.roster.members[index]!
+    return this.#seams.isHeld(name) === undefined ? Infinity : this.noticedAt(state, index)
+  }
+}

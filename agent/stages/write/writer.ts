@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
+import type { Clock } from '../../../core/clock.js'
+import type { Logger } from '../../../core/log.js'
+import type { NodeView } from '../../../core/node.js'
+import type { Random } from '../../../core/random.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import { majoritySpokeAt } from '../../../vote/majority.js'
+import { NOTHING } from '../../../plan/patch.js'
+import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
+import { eventFor, type EventWords } from '../../../plan/messages.js'
+import type { VouchEnd } from '../../../vote/vouch.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { ResultStore, ZoneState } from '../../store.js'
+import { Cleaning } from './cleaning.js'
+import { ConfinementCheck, type Confinement } from './confinement.js'
+import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
+import type { LeaseRenewer } from './lease-renewer.js'
+import { LinkFlaps } from './link-flaps.js'
+import { WriteAuthority } from './write-authority.js'
+import { NodeWork } from './node-work.js'
+import type { Task, WriteRecorder } from './node-writer.js'
+import { RequestBackoff } from './request-backoff.js'
+import { WriteSchedule, type NextWrite } from './write-schedule.js'
+import { Vouching } from './vouching.js'
+import {
+  differs,
+  planMarks,
+  planYoungVouch,
+  desiredMarksFor,
+  wordingOf,
+  wordsFor,
+} from './desired-marks.js'
+
+/** How often to look whether a majority has spoken. */
+const CONFIRM_MS = 500
+
+interface WriterSeams {
+  readonly kube: KubeApi
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly store: ResultStore
+  readonly record: WriteRecorder
+  readonly apiBackoff: ApiBackoff
+  /** Judge by what is known at this moment; whoever was suspended meanwhile is told first. */
+  readonly judge: () => void
+}
+
+/** Brings the cluster to what the zone decided, if it is this agent's turn. */
+export interface Writer extends Pick<LeaseRenewer, 'isOurs'> {
+  /** Look at everybody; start what is due. Says in words what there is to do. */
+  review(): string
+  /** Vouching for the node ended. */
+  vouchEnded(node: string, why: VouchEnd): void
+  nextWrite(node: string): NextWrite | undefined
+  /** Until when the marks of a node whose link comes and goes stay; −Infinity for no time. */
+  heldUntil(node: string): number
+  /** Whether the cluster keeps the agents' account to what agents write. */
+  readonly confinement: Confinement
+  /** How often the node's taint was put back, and when it is taken off next, in words. */
+  taintBackoff(node: string): string | undefined
+  /** This agent was suspended: give up what is under way, and forget whose turn it was. */
+  resumed(): void
+  stop(): Promise<void>
+}
+
+/** A level-triggered writer: it keeps no queue, so after an outage it writes what is true then, not what was. */
+class LevelWriter implements Writer {
+  readonly #o: AgentOptions
+  readonly #seams: WriterSeams
+  readonly #vouching: Vouching
+  readonly #cleaning: Cleaning
+  readonly #events: EventRecorder
+  readonly #stopping = new AbortController()
+  readonly #authority: WriteAuthority
+  readonly #schedule: WriteSchedule
+  readonly #backoff: RequestBackoff
+  readonly #flaps = new LinkFlaps()
+  readonly #work: NodeWork
+  readonly #confinement: ConfinementCheck
+  #cancelTimer: () => void = () => undefined
+
+  constructor(options: AgentOptions, seams: WriterSeams) {
+    this.#o = options
+    this.#seams = seams
+    const { signal } = this.#stopping
+    // Events about several nodes are told beside each other, and those are bounded by the zone's size.
+    setMaxListeners(0, signal)
+    const onEnd = (): void => void this.review()
+    const isHeld = (name: string): boolean | undefined => this.#vouching.leases.isHeld(name)
+    const authority = new WriteAuthority(options, { ...seams, signal, isHeld })
+    const schedule = new WriteSchedule(options)
+    const backoff = new RequestBackoff(seams)
+    const work = new NodeWork({ ...seams, backoff, onEnd })
+    this.#authority = authority
+    this.#schedule = schedule
+    this.#backoff = backoff
+    this.#work = work
+    this.#vouching = new Vouching(options, { ...seams, authority, backoff, work, onEnd })
+    this.#cleaning = new Cleaning(options, {
+      ...{ ...seams, authority, schedule, work },
+      wall: () => this.#wall(),
+      dueAt: (state, name) => this.#dueAt(state, name, { desired: 'left', notBefore: -Infinity }),
+    })
+    this.#confinement = new ConfinementCheck(options.nodeName, seams)
+    this.#events = makeEventRecorder(options.nodeName, { ...seams, signal, backoff })
+  }
+
+  get confinement(): Confinement {
+    return this.#confinement.current
+  }
+
+  isOurs(node: string, renewTime: string): boolean {
+    return this.#vouching.leases.isOurs(node, renewTime)
+  }
+
+  vouchEnded(node: string, why: VouchEnd): void {
+    this.#events.vouchEnded(node, why)
+    this.#vouching.leases.forget(node)
+  }
+
+  nextWrite(node: string): NextWrite | undefined {
+    const state = this.#seams.store.zone.current
+    return state && this.#schedule.next(node, () => this.#authority.turn(state, node)?.rank)
+  }
+
+  heldUntil(node: string): number {
+    return this.#flaps.heldUntil(node)
+  }
+
+  taintBackoff(node: string): string | undefined {
+    const state = this.#seams.store.zone.current
+    if (state === undefined) return undefined
+    return this.#vouching.taints.backoff(node, wordingOf(state, this.#seams.clock.now()))
+  }
+
+  review(): string {
+    this.#cancelTimer()
+    if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
+    const { store, clock } = this.#seams
+    if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
+    const isReached = store.cloudLink.current.state === 'up' && !this.#seams.apiBackoff.isFailing
+    if (isReached && store.nodeList.current.isRegistered) this.#confinement.review()
+    const permission = this.#authority.permission
+    if (permission.kind === 'denied') {
+      // The present truth is written later; what was wanted before does not matter then.
+      this.#schedule.clear()
+      if (store.cloudLink.current.state !== 'up') {
+        this.#backoff.linkLost()
+        this.#vouching.leases.linkLost()
+      }
+      return `nothing is written: ${permission.why}`
+    }
+    const { state } = permission
+    let nextAt = Infinity
+    for (let index = 0; index < state.table.size; index++)
+      nextAt = Math.min(nextAt, this.#reviewMember(state, index))
+    nextAt = Math.min(nextAt, this.#cleaning.review(state))
+    if (nextAt < Infinity)
+      this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
+    return this.#schedule.size === 0
+      ? 'all is written'
+      : `${this.#schedule.size} nodes to be written`
+  }
+
+  resumed(): void {
+    this.#work.giveUp()
+    this.#schedule.clear()
+    this.#vouching.leases.forgetAll()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#cancelTimer()
+    await this.#confinement.stop()
+    await this.#work.stop()
+    await this.#vouching.settled()
+  }
+
+  /** What is written as the present time: the apiserver's if it says it, since the own clock may be wrong. */
+  #wall(): number {
+    const { kube, clock } = this.#seams
+    return kube.serverTime() ?? clock.wall()
+  }
+
+  /** What is remembered of nodes goes with them. */
+  #noteRoster({ roster }: ZoneState): void {
+    if (!this.#cleaning.note(roster)) return
+    const isMember = (name: string): boolean => roster.indexOf(name) !== undefined
+    this.#schedule.keepOnly(isMember)
+    this.#backoff.keepOnly(isMember)
+    this.#flaps.keepOnly(isMember)
+    this.#work.keepOnly(isMember)
+    this.#vouching.taints.keepOnly(isMember)
+    this.#vouching.leases.keepOnly(isMember)
+    this.#events.keepOnly(name => isMember(name) || this.#cleaning.has(name))
+  }
+
+  /** Start what is due about one member; returns when to look again. */
+  #reviewMember(state: ZoneState, index: number): number {
+    const { name } = state.roster.members[index]!
+    const now = this.#seams.clock.now()
+    const node = this.#work.nodeOf(name)
+    const desired = this.#authority.desired(state, index)
+    const isVouched = desiredMarksFor(state, index) === 'vouched'
+    const youngUntil = desired === 'vouched' ? this.#authority.youngUntil(state, index) : -Infinity
+    const isYoung = now < youngUntil
+    const leaseAt = isVouched ? this.#vouching.review(state, name, node) : Infinity
+    const noticedAt = isVouched ? this.#authority.noticedAt(state, index) : -Infinity
+    const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
+    const heldUntil = this.#noteLink(state, index)
+    if (node === undefined || this.#work.running.has(name)) return vouchAt
+    if (!differs(node, desired, isYoung, this.#o)) {
+      this.#schedule.forget(name)
+      return vouchAt
+    }
+    const notBefore = carriesCutMarks(node) ? heldUntil : -Infinity
+    const dueAt = this.#dueAt(state, name, { desired, notBefore })
+    if (dueAt > now) return Math.min(vouchAt, dueAt)
+    this.#work.running.start(name, this.#bringMember(name, node, desired))
+    return vouchAt
+  }
+
+  /** When to write about the node, or to look again whether it is our turn; not later than now if it is. */
+  #dueAt(
+    state: ZoneState,
+    name: string,
+    { desired, notBefore }: { readonly desired: DesiredMarks; readonly notBefore: number },
+  ): number {
+    const { clock } = this.#seams
+    const now = clock.now()
+    const turn = this.#authority.turn(state, name)
+    const turnAt = this.#schedule.dueAt(name, desired, { turn, now })
+    if (turn === undefined) return Infinity
+    if (!this.#isConfirmed(state, name, desired)) return now + CONFIRM_MS
+    // What takes one request at a time is asked again when the one that runs has ended.
+    if (this.#backoff.isFailing && this.#work.running.size > 0) return Infinity
+    const dueAt = Math.max(turnAt, notBefore, this.#backoff.readyAt(name))
+    // Somebody before us may fall silent at any time.
+    return turnAt > now ? Math.min(dueAt, now + this.#o.writerStaggerMs / 2) : dueAt
+  }
+
+  /** Every agent counts the cuts of a link alike, whoever writes. @returns until when the marks of a whole one stay. */
+  #noteLink(state: ZoneState, index: number): number {
+    const { name } = state.roster.members[index]!
+    const now = this.#seams.clock.now()
+    // A Lease that its kubelet renews shows a link that is whole just now, whatever the node says of it.
+    const link = this.#authority.desired(state, index)
+    if (link === 'vouched') {
+      if (now >= this.#authority.noticedAt(state, index)) this.#flaps.cut(name, now)
+      else this.#flaps.broken(name)
+    }
+    return link === 'healthy' ? this.#flaps.whole(name, now) : -Infinity
+  }
+
+  /**
+   * Marks that we would take off may have been put on by a majority that we have just lost: it must have spoken since
+   * we saw the difference. A condemnation waited for the same before it became final.
+   */
+  #isConfirmed({ judgement, table }: ZoneState, name: string, desired: DesiredMarks): boolean {
+    if (desired === 'dead' || desired === 'kubelet-sick') return true
+    return majoritySpokeAt(judgement, table) > this.#schedule.since(name)
+  }
+
+  /**
+   * Write what is true at the moment of each write, not what was true when the turn came. Where something else is
+   * wanted by then, that has a turn of its own.
+   */
+  async #bringMember(name: string, before: NodeView, what: DesiredMarks): Promise<void> {
+    const { store, clock } = this.#seams
+    let event: EventWords | undefined
+    const plan: Task['plan'] = node => {
+      if (what === 'keep') return NOTHING
+      const state = store.zone.current!
+      const index = state.roster.indexOf(name)!
+      const at = { now: clock.now(), wall: this.#wall(), o: this.#o }
+      const { explanation, words } = wordsFor(state, index, what, at)
+      if (what === 'vouched' && at.now < this.#authority.youngUntil(state, index))
+        return planYoungVouch(node, words, this.#o)
+      event = eventFor(what, explanation, wordingOf(state, at.now))
+      return planMarks(node, what, words, this.#o)
+    }
+    const isWanted = (): boolean => what !== 'keep' && this.#authority.desiredNow(name) === what
+    const end = await this.#work.carryOut({ node: name, what, plan, isWanted })
+    if (end.written === 0 || event === undefined || end.node === undefined) return
+    await this.#events.tell(end.node, event)
+    await this.#events.tellVouchEnd(end.node, before, what)
+  }
+}
+
+export const makeWriter = (options: AgentOptions, seams: WriterSeams): Writer =>
+  new LevelWriter(options, seams)

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the own kubelet is, from a scripted healthz.
+import t from 'tap'
+import { makeSelfReport } from '../../../../agent/stages/check/self-report.js'
+import type { HttpRequest } from '../../../../core/dial.js'
+import { FakeClock, settle } from '../../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../../testkit/recording-log.js'
+
+type Scene = number | string
+
+const options = {
+  selfReportUrl: 'http://127.0.0.1:10248/healthz',
+  selfReportPeriodMs: 5_000,
+  selfReportFailures: 3,
+}
+
+/** A number is a status, `silence` never answers, other text is the code of an error. */
+const world = (first: Scene) => {
+  const clock = new FakeClock(0)
+  const asked: (HttpRequest & { at: number })[] = []
+  const changes: string[] = []
+  const log = recordingLog()
+  let scene = first
+  const reporter = makeSelfReport(options, {
+    clock,
+    log,
+    onChange: state => changes.push(state),
+    http: {
+      close: () => undefined,
+      get: request => {
+        asked.push({ ...request, at: clock.now() })
+        if (typeof scene === 'number') return Promise.resolve({ status: scene })
+        if (scene !== 'silence')
+          return Promise.reject(Object.assign(new Error(scene), { code: scene }))
+        return new Promise((_resolve, reject) =>
+          request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
+        )
+      },
+    },
+  })
+  const run = async (next: Scene, rounds: number): Promise<void> => {
+    scene = next
+    await clock.advance(rounds * 5_000)
+  }
+  return { clock, asked, changes, log, reporter, run }
+}
+
+t.test('well at once, and asked every period over a kept connection', async t => {
+  const w = world(200)
+  t.equal(w.reporter.state, 'unknown', 'never asked')
+  t.equal(w.reporter.reason, 'not asked yet')
+  await settle()
+  t.equal(w.reporter.state, 'well')
+  t.equal(w.reporter.reason, '')
+  await w.clock.advance(20_000)
+  t.strictSame(
+    w.asked.map(({ at, url, reuse }) => [at, url, reuse]),
+    [0, 5_000, 10_000, 15_000, 20_000].map(at => [at, options.selfReportUrl, true]),
+  )
+  t.strictSame(w.changes, ['well'])
+  await w.reporter.stop()
+  t.equal(w.clock.waiting, 0)
+})
+
+t.test('bad after three failures in a row, well after one success', async t => {
+  for (const [scene, reason] of [
+    ['ECONNREFUSED', 'connection refused'],
+    [500, 'HTTP 500'],
+    [404, 'HTTP 404'],
+    ['silence', 'no answer'],
+  ] as const) {
+    const w = world(200)
+    await settle()
+    await w.run(scene, 2)
+    t.equal(w.reporter.state, 'well', 'two are not enough')
+    await w.run(200, 1)
+    await w.run(scene, 2)
+    t.equal(w.reporter.state, 'well', 'not in a row')
+    await w.run(scene, 2)
+    t.equal(w.reporter.state, 'bad', String(scene))
+    t.equal(w.reporter.reason, reason)
+    await w.run(200, 2)
+    t.equal(w.reporter.state, 'well')
+    t.strictSame(w.changes, ['well', 'bad', 'well'])
+    t.match(w.log.lines[1], { level: 'warn', fields: { state: 'bad', reason } })
+    await w.reporter.stop()
+    t.equal(w.clock.waiting, 0)
+  }
+})
+
+t.test('FA18: a port that nobody ever opened says nothing; silence and errors do', async t => {
+  const w = world('ECONNREFUSED')
+  await w.clock.advance(120_000)
+  t.equal(w.reporter.state, 'unknown')
+  t.equal(w.reporter.reason, 'connection refused, and it never answered (healthzPort: 0?)')
+  await w.run(500, 3)
+  t.equal(w.reporter.state, 'bad', 'somebody listens, and is ill')
+  await w.reporter.stop()
+})
+
+t.test('a kubelet that never answered in time is bad after three failures', async t => {
+  const w = world(500)
+  await w.clock.advance(9_999)
+  t.equal(w.reporter.state, 'unknown')
+  await w.clock.advance(1)
+  t.equal(w.reporter.state, 'bad')
+  await w.reporter.stop()
+})
+
+t.test('what is neither is left alone, and in the end forgotten', async t => {
+  for (const scene of [401, 403, 429, 'EMFILE'] as const) {
+    const w = world(200)
+    await settle()
+    await w.run(scene, 2)
+    t.equal(w.reporter.state, 'well', String(scene))
+    await w.run(scene, 1)
+    t.equal(w.reporter.state, 'unknown')
+    await w.run(200, 1)
+    t.strictSame(w.changes, ['well', 'unknown', 'well'])
+    await w.reporter.stop()
+  }
+  const w = world(200)
+  await settle()
+  await w.run(500, 1)
+  await w.run('EMFILE', 1)
+  await w.run(500, 1)
+  await w.run('EMFILE', 1)
+  t.equal(w.reporter.state, 'well')
+  await w.run(500, 1)
+  t.equal(w.reporter.state, 'bad', 'a gap in our sight is no success')
+  await w.reporter.stop()
+})
+
+t.test('a kubelet that hangs is cut after three seconds and asked again in time', async t => {
+  const w = world('silence')
+  await w.clock.advance(2_999)
+  t.equal(w.asked[0]?.signal.aborted, false)
+  await w.clock.advance(1)
+  t.equal(w.asked[0]?.signal.aborted, true)
+  t.equal(w.reporter.reason, 'no answer')
+  await w.clock.advance(2_000)
+  t.equal(w.asked.length, 2)
+  await w.reporter.stop()
+})
+
+t.test('stop cuts what runs and says nothing more', async t => {
+  const w = world('silence')
+  await settle()
+  await w.reporter.stop()
+  await w.reporter.stop()
+  t.equal(w.asked[0]?.signal.aborted, true)
+  t.strictSame(w.changes, [])
+  t.equal(w.reporter.reason, 'not asked yet')
+  t.equal(w.clock.waiting, 0)
+})
