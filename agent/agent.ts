@@ -7,7 +7,7 @@ import type { KubeApi } from './ports/kube-api.js'
 import type { LoopLag } from './ports/loop-lag.js'
 import { ApiBackoff } from './api-backoff.js'
 import { makeApiCheck } from './stages/check/cloud-link.js'
-import { Tally } from './counters.js'
+import { AgentCounters } from './counters.js'
 import { makeDetector, type Detector, type ProbeSeams } from './detector.js'
 import { makeKeyKeeper, type KeyKeeper } from './stages/node-list/keys.js'
 import type { AgentOptions } from './options/agent-options.js'
@@ -84,7 +84,7 @@ class NodeAgent implements Agent {
   readonly #o: AgentOptions
   readonly #seams: AgentSeams
   readonly #store: ResultStore
-  readonly #tally = new Tally()
+  readonly #counters = new AgentCounters()
   readonly #suspension: SuspensionWatch
   readonly #stopping = new AbortController()
   readonly #changed = new Set<(what: 'local' | 'status') => void>()
@@ -168,7 +168,7 @@ class NodeAgent implements Agent {
       vote: makeStageRunner('vote', () => this.#voteRound(), seams),
     }
     this.views = makeViews(options, {
-      ...{ clock, store, tally: this.#tally, writer: this.#writer, version: seams.version },
+      ...{ clock, store, counters: this.#counters, writer: this.#writer, version: seams.version },
       keys: this.#keys,
       detector: () => this.#detector,
       ownKubelet: () => this.#ownNode.kubeletReason,
@@ -196,7 +196,7 @@ class NodeAgent implements Agent {
   }
 
   connectionEvicted(listener: keyof Counts['connectionsEvicted']): void {
-    this.#tally.connectionEvicted(listener)
+    this.#counters.connectionEvicted(listener)
   }
 
   readonly home: Home
@@ -236,7 +236,7 @@ class NodeAgent implements Agent {
   /** All that is known is from before a suspension: nothing of it may be acted upon. */
   #resumed(): void {
     if (this.#stopping.signal.aborted) return
-    this.#tally.suspended()
+    this.#counters.suspended()
     this.#writer.resumed()
     this.#witness.ask(undefined)
     this.#detector?.resumed()
@@ -294,7 +294,7 @@ class NodeAgent implements Agent {
       if (this.#detector.engine.table.roster === roster) return
       this.#detector.setRoster(roster)
       this.#store.writes.set(membersOnly(this.#store.writes.current, roster))
-      this.#tally.keepOnly(name => roster.indexOf(name) !== undefined)
+      this.#counters.keepOnly(name => roster.indexOf(name) !== undefined)
     }
     this.#turns.ask('changed')
     this.#tell('local')
@@ -314,7 +314,7 @@ class NodeAgent implements Agent {
         saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
         onEvidence: news => this.#turns.ask(news),
         onSuspended: () => this.#suspension.told('peers'),
-        onRound: outcome => this.#tally.round(outcome),
+        onRound: outcome => this.#counters.round(outcome),
         onVouchEnded: (node, why) => this.#writer.vouchEnded(node, why),
       },
     )
@@ -329,7 +329,7 @@ class NodeAgent implements Agent {
 
   #afterVote(outcome: VoteOutcome): void {
     const { state, changes, vouchEnded, vouchMoved } = outcome
-    this.#tally.vote(outcome)
+    this.#counters.vote(outcome)
     this.#detector?.afterVote(outcome)
     for (const { index, why } of vouchEnded)
       this.#writer.vouchEnded(state.roster.members[index]!.name, why)
@@ -354,7 +354,7 @@ class NodeAgent implements Agent {
   #record(write: Omit<WriteRecord, 'at'>): void {
     const { log, clock } = this.#seams
     const { node, kind, what, result, trouble } = write
-    this.#tally.write(write)
+    this.#counters.write(write)
     const level = result === 'done' ? 'info' : 'warn'
     if (kind !== 'lease' || result !== 'done')
       log[level]('write', { node, kind, what, result, trouble })
@@ -366,7 +366,7 @@ class NodeAgent implements Agent {
 
   #problem(problem: ConfigProblem): void {
     const { log, kube } = this.#seams
-    this.#tally.problem()
+    this.#counters.problem()
     log.error('config is refused, the last good one stays', {
       thing: problem.thing,
       reason: problem.problem,

@@ -6,7 +6,7 @@ import type { VoteOutcome } from './stages/vote/vote.js'
 import type { WriteRecord } from './store.js'
 
 /** What happened since the start, for the metrics. */
-export class Tally {
+export class AgentCounters {
   #up = 0
   #down = 0
   #attempts = 0

@@ -12,7 +12,7 @@ import { FLAG } from '../vote/evidence.js'
 import { makeJudgement, remapJudgement, type Judgement } from '../vote/judgement.js'
 import { VERDICT } from '../vote/quorum.js'
 import { Interest } from './stages/check/interest.js'
-import { StandIns } from './stages/check/backup-observers.js'
+import { BackupObservers } from './stages/check/backup-observers.js'
 import { makeVouching, remapVouching, type VouchEnd } from '../vote/vouch.js'
 import { makeChecker, type Checker } from './stages/check/checker.js'
 import type { LoopLag } from './ports/loop-lag.js'
@@ -108,7 +108,7 @@ class ZoneDetector implements Detector {
   /** Own rounds are still missing about somebody who was in the first roster. */
   #isWarming = true
   readonly #interest: Interest
-  #standIns = new StandIns()
+  #backups = new BackupObservers()
   /** Members that we probe though the topology does not ask for it, by name. */
   #extra: ReadonlySet<string> = new Set()
   /** What the members last said of their kubelets, to notice a change. */
@@ -163,7 +163,7 @@ class ZoneDetector implements Detector {
   setRoster(roster: Roster): void {
     const last = this.#state
     this.engine.setRoster(roster)
-    this.#standIns = new StandIns()
+    this.#backups = new BackupObservers()
     const oldIndexOf = Int32Array.from(
       roster.members,
       member => last.roster.indexOf(member.name) ?? -1,
@@ -241,7 +241,7 @@ class ZoneDetector implements Detector {
   /** Whom we stand in for, and who is of interest. */
   #extraOf({ roster }: RecordTable): readonly number[] {
     const asked = this.#interest.names.flatMap(name => roster.indexOf(name) ?? [])
-    return [...this.#standIns.active, ...asked]
+    return [...this.#backups.active, ...asked]
   }
 
   #reviewExtra(): void {
@@ -249,7 +249,7 @@ class ZoneDetector implements Detector {
     if (table.topology.kind === 'mesh') return
     const { judgement } = this.#state
     const scene = { table, judgement, now: this.#seams.clock.now(), o: this.#o }
-    const isChange = this.#standIns.review(scene)
+    const isChange = this.#backups.review(scene)
     if (this.#interest.expire() || isChange) this.#probe(table.roster)
   }
 

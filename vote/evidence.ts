@@ -39,7 +39,7 @@ export interface Evidence {
   readonly downVotes: Uint16Array
   /** Own rounds that failed in a row against each member; 0 after a success, −1 while there is no own vote. */
   readonly failedRounds: Int16Array
-  /** The members that probe `target`, stand-ins at work among them; never `target` itself. */
+  /** The members that probe `target`, backup observers at work among them; never `target` itself. */
   observersOf(target: number): ArrayLike<number>
   /** The newest record of `observer` says that `target` is down; it has looked then. */
   saysDown(observer: number, target: number): boolean

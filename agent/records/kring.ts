@@ -55,7 +55,7 @@ const invert = (
 /**
  * k rings: on each one a member watches the next that it does not watch yet, so everybody has k targets and about k
  * observers that no failure short of the whole zone's takes away together, and one member more or less moves some
- * 2k watches. The k members next in line are its stand-ins.
+ * 2k watches. The k members next in line are its backup observers.
  */
 export const kringTopology = (roster: Roster, k: number): Topology => {
   const size = roster.members.length
@@ -65,7 +65,7 @@ export const kringTopology = (roster: Roster, k: number): Topology => {
   takeSuccessors(rings, slots, columns, 0)
   takeSuccessors(rings, slots, columns, k)
   const observers = invert(slots, columns, { from: 0, to: k })
-  const standIns = invert(slots, columns, { from: k, to: columns })
+  const backups = invert(slots, columns, { from: k, to: columns })
   const neighbours: (Uint16Array | undefined)[] = []
 
   const listOf = (observer: number, from: number): Uint16Array => {
@@ -82,15 +82,15 @@ export const kringTopology = (roster: Roster, k: number): Topology => {
     kind: 'kring',
     size,
     slots: columns,
-    standInSlots: k,
+    backupSlots: k,
     observersOf: target => observers[target]!,
     targetsOf: observer => listOf(observer, 0),
-    standInsOf: target => standIns[target]!,
-    standInTargetsOf: observer => listOf(observer, k),
+    backupsOf: target => backups[target]!,
+    backupTargetsOf: observer => listOf(observer, k),
     gossipNeighbours: self =>
       (neighbours[self] ??= Uint16Array.from(new Set([...listOf(self, 0), ...observers[self]!]))),
     slotOf: (observer, target) => find(observer, target, 0),
-    standInSlotOf: (observer, target) => find(observer, target, k),
+    backupSlotOf: (observer, target) => find(observer, target, k),
     targetAt: (observer, slot) => {
       const target = slots[observer * columns + slot]!
       return target === NOBODY ? -1 : target

@@ -20,14 +20,14 @@ export const meshTopology = (size: number): Topology => {
     kind: 'mesh',
     size,
     slots: size,
-    standInSlots: 0,
+    backupSlots: 0,
     observersOf: othersOf,
     targetsOf: othersOf,
-    standInsOf: () => NONE,
-    standInTargetsOf: () => NONE,
+    backupsOf: () => NONE,
+    backupTargetsOf: () => NONE,
     gossipNeighbours: othersOf,
     slotOf: other,
-    standInSlotOf: () => -1,
+    backupSlotOf: () => -1,
     targetAt: other,
   }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG, type Evidence, type Vote } from '../../vote/evidence.js'
-import { eachBit, flipBit, isSet } from '../stages/exchange/bit-rows.js'
+import { eachBit, flipBit, isSet } from './bits.js'
 import { LEAP_MAX, type Heartbeat } from './heartbeat.js'
 import { newDraft, type RecordDraft } from './record-draft.js'
 import type { Topology } from './topology.js'
@@ -48,19 +48,19 @@ export class RecordTable implements Evidence {
   readonly hb: Uint32Array
   /** 1 where what counts is a SuperEdge result; its heartbeat is 0, so it is passed on to nobody. */
   readonly foreign: Uint8Array
-  /** How many bits each record has set; none of them without a down vote or a stand-in at work. */
+  /** How many bits each record has set; none of them without a down vote or a backup observer at work. */
   readonly downCount: Uint16Array
   /** How many members each record has not looked at, of those that its origin should watch. */
   readonly unlookedCount: Uint16Array
   /** Bytes of one row of `bits`, and of one of `unlooked`. */
   readonly rowBytes: number
-  /** Row i is the i-th member's record, one bit per slot; behind them, the stand-ins' slots again: it is at work. */
+  /** Row i is the i-th member's record, one bit per slot; behind them, the backup observers' slots again: it is at work. */
   readonly bits: Uint8Array
-  /** As `bits`: where a bit is set the record says neither up nor down. Stand-ins have none: they work or do not. */
+  /** As `bits`: where a bit is set the record says neither up nor down. Backup observers have none: they work or do not. */
   readonly unlooked: Uint8Array
   readonly #seams: TableSeams
-  /** Stand-ins at work, by target; most have none. */
-  readonly #standIns = new Map<number, Set<number>>()
+  /** Backup observers at work, by target; most have none. */
+  readonly #backups = new Map<number, Set<number>>()
   /** Own down votes about members of no slot: they are nobody else's business. */
   readonly #privateDown = new Set<number>()
   #isOwnNew = true
@@ -80,7 +80,7 @@ export class RecordTable implements Evidence {
     this.hb = new Uint32Array(size)
     this.foreign = new Uint8Array(size)
     this.downCount = new Uint16Array(size)
-    this.rowBytes = (topology.slots + topology.standInSlots + 7) >> 3
+    this.rowBytes = (topology.slots + topology.backupSlots + 7) >> 3
     this.bits = new Uint8Array(size * this.rowBytes)
     this.unlooked = new Uint8Array(size * this.rowBytes)
     this.unlookedCount = new Uint16Array(size)
@@ -94,8 +94,8 @@ export class RecordTable implements Evidence {
 
   observersOf(target: number): ArrayLike<number> {
     const observers = this.topology.observersOf(target)
-    const standIns = this.#standIns.get(target)
-    return standIns === undefined ? observers : [...observers, ...standIns]
+    const backups = this.#backups.get(target)
+    return backups === undefined ? observers : [...observers, ...backups]
   }
 
   saysDown(observer: number, target: number): boolean {
@@ -112,7 +112,7 @@ export class RecordTable implements Evidence {
 
   #slotOf(observer: number, target: number): number {
     const slot = this.topology.slotOf(observer, target)
-    return slot >= 0 ? slot : this.topology.standInSlotOf(observer, target)
+    return slot >= 0 ? slot : this.topology.backupSlotOf(observer, target)
   }
 
   #isSet(origin: number, slot: number): boolean {
@@ -138,8 +138,8 @@ export class RecordTable implements Evidence {
     const isDown = says === 'down'
     this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
     const slot = topology.slotOf(self, target)
-    const standInSlot = slot < 0 ? topology.standInSlotOf(self, target) : -1
-    if (slot < 0 && standInSlot < 0) {
+    const backupSlot = slot < 0 ? topology.backupSlotOf(self, target) : -1
+    if (slot < 0 && backupSlot < 0) {
       if (isDown) this.#privateDown.add(target)
       else this.#privateDown.delete(target)
       return false
@@ -147,10 +147,10 @@ export class RecordTable implements Evidence {
     // A round that confirms the vote makes the record newer all the same.
     this.#isOwnNew = true
     if (slot >= 0) this.#setUnlooked(self, target, false)
-    const workSlot = standInSlot + topology.standInSlots
-    if (standInSlot >= 0 && !this.#isSet(self, workSlot)) this.#flipWork(self, target, workSlot)
+    const workSlot = backupSlot + topology.backupSlots
+    if (backupSlot >= 0 && !this.#isSet(self, workSlot)) this.#flipWork(self, target, workSlot)
     if (this.saysDown(self, target) === isDown) return false
-    this.#flip(self, target, Math.max(slot, standInSlot))
+    this.#flip(self, target, Math.max(slot, backupSlot))
     return true
   }
 
@@ -174,10 +174,10 @@ export class RecordTable implements Evidence {
     if (this.topology.slotOf(self, target) >= 0) return
     this.failedRounds[target] = -1
     this.#privateDown.delete(target)
-    const slot = this.topology.standInSlotOf(self, target)
-    if (slot < 0 || !this.#isSet(self, slot + this.topology.standInSlots)) return
+    const slot = this.topology.backupSlotOf(self, target)
+    if (slot < 0 || !this.#isSet(self, slot + this.topology.backupSlots)) return
     if (this.#isSet(self, slot)) this.#flip(self, target, slot)
-    this.#flipWork(self, target, slot + this.topology.standInSlots)
+    this.#flipWork(self, target, slot + this.topology.backupSlots)
     this.#isOwnNew = true
   }
 
@@ -327,17 +327,17 @@ export class RecordTable implements Evidence {
   }
 
   #turnUnlooked(origin: number, slot: number): boolean {
-    const { slots, standInSlots } = this.topology
-    if (slot >= slots - standInSlots || this.topology.targetAt(origin, slot) < 0) return false
+    const { slots, backupSlots } = this.topology
+    if (slot >= slots - backupSlots || this.topology.targetAt(origin, slot) < 0) return false
     this.unlookedCount[origin]! += flipBit(this.unlooked, origin * this.rowBytes, slot)
     return true
   }
 
   #flipAt(origin: number, slot: number): boolean {
-    const { slots, standInSlots } = this.topology
+    const { slots, backupSlots } = this.topology
     const isWork = slot >= slots
-    if (slot >= slots + standInSlots) return false
-    const target = this.topology.targetAt(origin, isWork ? slot - standInSlots : slot)
+    if (slot >= slots + backupSlots) return false
+    const target = this.topology.targetAt(origin, isWork ? slot - backupSlots : slot)
     if (target < 0) return false
     if (isWork) this.#flipWork(origin, target, slot)
     else this.#flip(origin, target, slot)
@@ -348,13 +348,13 @@ export class RecordTable implements Evidence {
     this.downVotes[target]! += this.#flipBit(origin, slot)
   }
 
-  /** A stand-in begins or ends its work. */
+  /** A backup observer begins or ends its work. */
   #flipWork(origin: number, target: number, slot: number): void {
-    const known = this.#standIns.get(target) ?? new Set<number>()
+    const known = this.#backups.get(target) ?? new Set<number>()
     if (this.#flipBit(origin, slot) > 0) known.add(origin)
     else known.delete(origin)
-    if (known.size > 0) this.#standIns.set(target, known)
-    else this.#standIns.delete(target)
+    if (known.size > 0) this.#backups.set(target, known)
+    else this.#backups.delete(target)
   }
 
   #flipBit(origin: number, slot: number): 1 | -1 {

@@ -11,22 +11,22 @@ export interface Topology {
   readonly size: number
   /** Members that one record can speak of. */
   readonly slots: number
-  /** The last so many of them are those of stand-ins; each has a second bit that says that it is at work. */
-  readonly standInSlots: number
+  /** The last so many of them are those of backup observers; each has a second bit that says that it is at work. */
+  readonly backupSlots: number
   /** The members that probe `target`; never `target` itself. */
   observersOf(target: number): Uint16Array
   /** The members that `observer` probes. */
   targetsOf(observer: number): Uint16Array
   /** Who probes `target` too once too few of its observers are left; none of them is an observer. */
-  standInsOf(target: number): Uint16Array
+  backupsOf(target: number): Uint16Array
   /** The members that `observer` may have to stand in for. */
-  standInTargetsOf(observer: number): Uint16Array
+  backupTargetsOf(observer: number): Uint16Array
   /** With whom `self` exchanges most of the time. */
   gossipNeighbours(self: number): Uint16Array
   /** The slot in which `observer` speaks of `target`; −1 when it does not probe it. */
   slotOf(observer: number, target: number): number
-  /** The slot in which `observer` speaks of `target` as a stand-in; −1 when it is none. */
-  standInSlotOf(observer: number, target: number): number
+  /** The slot in which `observer` speaks of `target` as a backup observer; −1 when it is none. */
+  backupSlotOf(observer: number, target: number): number
   /** The member that this slot of `observer` speaks of; −1 when nobody. */
   targetAt(observer: number, slot: number): number
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import type { StageStatus } from '../../core/stage.js'
 import { brakeLimit } from '../../vote/verdicts.js'
 import { makeJudgement } from '../../vote/judgement.js'
-import type { Tally } from '../counters.js'
+import type { AgentCounters } from '../counters.js'
 import { showKeySet } from '../key-ring.js'
 import type { EngineStatus } from '../stages/exchange/status.js'
 import type { Detector } from '../detector.js'
@@ -22,7 +22,7 @@ import { timesOf } from './times.js'
 export interface ViewSeams extends Pick<Views, 'subscribe' | 'setVerbosity'> {
   readonly clock: Clock
   readonly store: ResultStore
-  readonly tally: Tally
+  readonly counters: AgentCounters
   readonly keys: Pick<KeyKeeper, 'ring' | 'problem'>
   readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil' | 'confinement'>
   readonly detector: () => Detector | undefined
@@ -38,7 +38,7 @@ type Parts = Readonly<{ o: AgentOptions; seams: ViewSeams; startedAt: number }>
 
 const checkStage = ({ seams }: Parts): StageStatus => {
   const detector = seams.detector()
-  const { rounds } = seams.tally
+  const { rounds } = seams.counters
   const stage = { name: 'check', rounds, lastAt: null } as const
   if (detector === undefined)
     return { ...stage, state: 'waiting', detail: 'waiting for zone and keys' }
@@ -195,7 +195,7 @@ const countsOf = ({ seams }: Parts): Counts => {
   const members = seams.store.zone.current?.roster.members ?? []
   const voids = members.map(({ name }) => detector?.checker.stateOf(name)?.voidRounds ?? 0)
   return {
-    ...seams.tally.show(voids.reduce((sum, count) => sum + count, 0)),
+    ...seams.counters.show(voids.reduce((sum, count) => sum + count, 0)),
     exchange: detector === undefined ? NO_EXCHANGE : exchangeOf(detector.engine.status()),
     watchLists: seams.watchLists(),
   }

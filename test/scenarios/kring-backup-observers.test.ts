@@ -19,7 +19,7 @@ for (const { loss, seed } of [
   { loss: 0.1, seed: 22 },
 ]) {
   const what = `N=48 on rings, ${100 * loss} % lost`
-  t.test(`${what}: a node that lost its observers is watched by stand-ins`, async t => {
+  t.test(`${what}: a node that lost its observers is watched by backup observers`, async t => {
     const flags = ['--mesh-max=16']
     await coreScenario(t, { what, size: 48, seed, loss, flags }, async zone => {
       const node = 5
@@ -31,8 +31,8 @@ for (const { loss, seed } of [
       await zone.run(40_000)
       t.same([...zone.marked].sort(), [...lost].sort(), 'the observers are written')
       const by = zone.live.find(n => n !== node)!
-      const [, standIns] = watchersOf(zone, by, node)
-      t.ok(standIns.length >= 3, `${standIns.length} stand in`)
+      const [, backups] = watchersOf(zone, by, node)
+      t.ok(backups.length >= 3, `${backups.length} stand in`)
       t.same(
         await zone.watch(5_000, (_, down) => !down.includes(node)),
         [],
@@ -47,7 +47,7 @@ for (const { loss, seed } of [
       zone.boot(node)
       await zone.run(60_000)
       t.equal(zone.marked.size, 0, 'all are back')
-      t.same(watchersOf(zone, by, node)[1], [], 'and the stand-ins have gone home')
+      t.same(watchersOf(zone, by, node)[1], [], 'and the backup observers have gone home')
       t.equal(zone.writes.length, 2 * (lost.length + 1), 'each written once, and cleared once')
     })
   })

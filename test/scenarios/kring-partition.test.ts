@@ -8,7 +8,7 @@ for (const { size, loss, seed, hideMs, flags } of [
   { size: 40, loss: 0.1, seed: 14, hideMs: 26_000, flags: ['--mesh-max=16'] },
 ]) {
   const what = `N=${size} on rings, 30/70, ${100 * loss} % lost`
-  t.test(`${what}: the minority writes nothing, stand-ins watch the lonely`, async t => {
+  t.test(`${what}: the minority writes nothing, backup observers watch the lonely`, async t => {
     await coreScenario(t, { what, size, seed, loss, flags }, async zone => {
       const few = zone.live.filter(n => n % 10 < 3)
       const many = zone.live.filter(n => n % 10 >= 3)

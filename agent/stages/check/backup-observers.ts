@@ -4,23 +4,20 @@ import type { VoteOptions } from '../../../vote/options.js'
 import { STANDING, upsCountSince } from '../../../vote/tally.js'
 import type { RecordTable } from '../../records/table.js'
 
-/** With fewer observers than this whose word counts, a node's stand-ins begin to look. */
+/** With fewer observers than this whose word counts, a node's backup observers begin to look. */
 const ENOUGH_OBSERVERS = 3
 /** They begin, and end, after so many windows. */
 const PATIENCE_WINDOWS = 2
 
 /** What the decision is made from, at one instant. */
-export interface StandInScene {
+export interface BackupScene {
   readonly table: RecordTable
   readonly judgement: Judgement
   readonly now: number
   readonly o: VoteOptions
 }
 
-const countedObservers = (
-  target: number,
-  { table, judgement: j, now, o }: StandInScene,
-): number => {
+const countedObservers = (target: number, { table, judgement: j, now, o }: BackupScene): number => {
   const sinceAt = upsCountSince(j, target, { now, options: o })
   let counted = 0
   for (const observer of table.topology.observersOf(target)) {
@@ -34,16 +31,16 @@ const countedObservers = (
  * In a large zone a node's few observers can all be lost at once: dead, or on the other side of a cut. After a while
  * the next in line probe it too, so that it does not go unwatched.
  */
-export class StandIns {
+export class BackupObservers {
   /** Since when it has been the other way than we act by. Roster indices; a new roster is a new object. */
   readonly #since = new Map<number, number>()
   readonly #active = new Set<number>()
 
   /** @returns whether `active` changed. */
-  review(scene: StandInScene): boolean {
+  review(scene: BackupScene): boolean {
     const { table, now, o } = scene
     let isChange = false
-    for (const target of table.topology.standInTargetsOf(table.self)) {
+    for (const target of table.topology.backupTargetsOf(table.self)) {
       const isNeeded = countedObservers(target, scene) < ENOUGH_OBSERVERS
       if (isNeeded === this.#active.has(target)) {
         this.#since.delete(target)

@@ -7,12 +7,12 @@ import { shuffle, type Random } from '../../../core/random.js'
 import type { CheckOptions } from '../../options/agent-options.js'
 import type { LoopLag } from '../../ports/loop-lag.js'
 import {
-  Watch,
+  ProbeWorker,
   type Credit,
   type RoundOutcome,
   type TargetState,
   type VoidRound,
-  type WatchContext,
+  type WorkerContext,
 } from './probe-worker.js'
 
 /** The world as the checker sees it. */
@@ -70,9 +70,9 @@ const TARGETS_OWN: Credit = Object.freeze({ vote: 'up', reason: '' })
 class PeerChecker implements Checker {
   readonly #periodMs: number
   readonly #seams: CheckerSeams
-  readonly #context: WatchContext
+  readonly #context: WorkerContext
   readonly #left = new Set<Promise<void>>()
-  #watches = new Map<NodeName, Watch>()
+  #workers = new Map<NodeName, ProbeWorker>()
   #factor = 1
   #sweptAt = -Infinity
   #stopped = false
@@ -96,39 +96,39 @@ class PeerChecker implements Checker {
 
   setTargets(list: readonly Target[]): void {
     if (this.#stopped) return
-    const old = this.#watches
-    const next = new Map<NodeName, Watch>()
+    const old = this.#workers
+    const next = new Map<NodeName, ProbeWorker>()
     for (const target of list) {
       const kept = old.get(target.name)
       const isSame = kept?.target.address === target.address
-      next.set(target.name, isSame ? kept : new Watch(target, this.#context))
+      next.set(target.name, isSame ? kept : new ProbeWorker(target, this.#context))
     }
-    this.#watches = next
-    for (const [name, watch] of old) if (next.get(name) !== watch) watch.stop()
-    this.#startSpread([...next.values()].filter(watch => old.get(watch.target.name) !== watch))
+    this.#workers = next
+    for (const [name, worker] of old) if (next.get(name) !== worker) worker.stop()
+    this.#startSpread([...next.values()].filter(worker => old.get(worker.target.name) !== worker))
   }
 
   restart(): void {
     if (this.#stopped) return
-    const watches = [...this.#watches.values()]
-    for (const watch of watches) watch.reset()
-    this.#startSpread(watches)
+    const workers = [...this.#workers.values()]
+    for (const worker of workers) worker.reset()
+    this.#startSpread(workers)
   }
 
   forgiveFalls(): void {
     const sinceAt = this.#seams.clock.now() - ISOLATION_PERIODS * this.#periodMs
-    for (const watch of this.#watches.values()) watch.forgiveFall(sinceAt)
+    for (const worker of this.#workers.values()) worker.forgiveFall(sinceAt)
   }
 
   probeNow(name: NodeName): void {
-    this.#watches.get(name)?.probeNow()
+    this.#workers.get(name)?.probeNow()
   }
 
   sweep(): void {
     const now = this.#seams.clock.now()
     if (now - this.#sweptAt < this.#periodMs) return
     this.#sweptAt = now
-    for (const watch of this.#watches.values()) watch.probeNow()
+    for (const worker of this.#workers.values()) worker.probeNow()
   }
 
   slowDown(factor: number): void {
@@ -136,46 +136,46 @@ class PeerChecker implements Checker {
   }
 
   stateOf(name: NodeName): TargetState | undefined {
-    return this.#watches.get(name)?.state
+    return this.#workers.get(name)?.state
   }
 
   get trouble(): string | undefined {
-    const watches = [...this.#watches.values()]
-    const broken = this.#seams.plugins.flatMap(plugin => brokenWords(plugin, watches) ?? [])
+    const workers = [...this.#workers.values()]
+    const broken = this.#seams.plugins.flatMap(plugin => brokenWords(plugin, workers) ?? [])
     if (broken.length > 0) return broken.join('; ')
-    const isBlind = watches.every(({ state }) => state.failedRounds < 0 && state.voidRounds > 0)
-    return watches.length > 0 && isBlind
-      ? `no node can be probed: ${watches[0]!.state.reason}`
+    const isBlind = workers.every(({ state }) => state.failedRounds < 0 && state.voidRounds > 0)
+    return workers.length > 0 && isBlind
+      ? `no node can be probed: ${workers[0]!.state.reason}`
       : undefined
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
-    for (const watch of this.#watches.values()) watch.stop()
+    for (const worker of this.#workers.values()) worker.stop()
     while (this.#left.size > 0) await Promise.all(this.#left)
   }
 
   /** In random order, so that agents that start together do not all begin with the same node. */
-  #startSpread(added: readonly Watch[]): void {
+  #startSpread(added: readonly ProbeWorker[]): void {
     const { random } = this.#seams
     const step = Math.min(FIRST_ROUNDS_MS, this.#periodMs) / added.length
-    shuffle(random, added).forEach((watch, place) =>
-      watch.start(step * (place + random.below(1_000) / 1_000)),
+    shuffle(random, added).forEach((worker, place) =>
+      worker.start(step * (place + random.below(1_000) / 1_000)),
     )
   }
 
   /** When most of them are down it is more likely us. */
   #forgiveIfIsolated(): void {
     let down = 0
-    for (const { state } of this.#watches.values()) if (state.isDown) down++
-    if (down >= SWEEP_LEAST && 2 * down > this.#watches.size) this.forgiveFalls()
+    for (const { state } of this.#workers.values()) if (state.isDown) down++
+    if (down >= SWEEP_LEAST && 2 * down > this.#workers.size) this.forgiveFalls()
   }
 
   /** Several at once may be a cut in the network: then it matters soon who else is behind it. */
   #sweepIfMany(): void {
     let failing = 0
-    for (const { state } of this.#watches.values()) if (state.failedRounds > 0) failing++
-    const many = SWEEP_SHARE * Math.min(this.#watches.size, SWEEP_TARGETS)
+    for (const { state } of this.#workers.values()) if (state.failedRounds > 0) failing++
+    const many = SWEEP_SHARE * Math.min(this.#workers.size, SWEEP_TARGETS)
     if (failing >= SWEEP_LEAST && failing >= many) this.sweep()
   }
 
@@ -186,8 +186,8 @@ class PeerChecker implements Checker {
 }
 
 /** A plugin that reaches nobody, and needs a repair here before it can. */
-const brokenWords = (plugin: CheckPlugin, watches: readonly Watch[]): string | undefined => {
-  const results = watches.flatMap(watch => watch.lastResults.get(plugin) ?? [])
+const brokenWords = (plugin: CheckPlugin, workers: readonly ProbeWorker[]): string | undefined => {
+  const results = workers.flatMap(worker => worker.lastResults.get(plugin) ?? [])
   const worst = results.find(result => result.kind === 'unknown' && result.needsRepair === true)
   if (worst?.kind !== 'unknown' || results.some(({ kind }) => kind !== 'unknown')) return undefined
   return `check plugin ${plugin.name} cannot run: ${worst.reason}`

@@ -60,8 +60,8 @@ export interface TargetState {
   readonly voidRounds: number
 }
 
-/** What a watch shares with the others. */
-export interface WatchContext {
+/** What a worker shares with the others. */
+export interface WorkerContext {
   readonly options: CheckOptions
   readonly plugins: readonly CheckPlugin[]
   readonly clock: Clock
@@ -90,10 +90,10 @@ const VOID_PERIODS = 2
 /** Every so many rounds even the first attempt opens a connection of its own. */
 const FRESH_EVERY = 6
 
-/** One target: its timer, its rounds, its state. Watches know nothing of each other, so none can hold up another. */
-export class Watch {
+/** One target: its timer, its rounds, its state. Workers know nothing of each other, so none can hold up another. */
+export class ProbeWorker {
   readonly target: Target
-  readonly #c: WatchContext
+  readonly #c: WorkerContext
   readonly #links: readonly Link[]
   #cancelTimer: () => void = () => undefined
   #round: Round | undefined
@@ -123,7 +123,7 @@ export class Watch {
     voidRounds: 0,
   }
 
-  constructor(target: Target, context: WatchContext) {
+  constructor(target: Target, context: WorkerContext) {
     this.target = target
     this.#c = context
     this.#links = context.plugins.map(plugin => ({ plugin, loss: FIRST_LOSS }))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG } from '../../../vote/evidence.js'
+import { setBit } from '../../records/bits.js'
 import { MAX_HEARTBEAT } from '../../records/heartbeat.js'
 import {
   copyRow,
   eachSlot,
   readRows,
   ROWS_OVERHEAD,
-  setBit,
   writeRows,
   type RecordRows,
   type Row,
@@ -164,7 +164,7 @@ export class BodyCodec {
     return this.#byMember(origin, this.#memberUnlooked, isBlind)
   }
 
-  /** Stand-ins' votes are left out: whose stand-in somebody is differs between rosters. */
+  /** Backup observers' votes are left out: whose backup observer somebody is differs between rosters. */
   #byMember(
     origin: number,
     row: Uint8Array,

@@ -2,7 +2,7 @@
 import type { Roster } from '../../../core/roster.js'
 import { FLAG, type Vote } from '../../../vote/evidence.js'
 import { maxMessageBytes } from './body.js'
-import { Courier } from './peer-client.js'
+import { PeerClient } from './peer-client.js'
 import { Exchange, type EngineOptions, type EngineSeams } from './exchange.js'
 import { Gossip } from './gossip.js'
 import { Heartbeat } from '../../records/heartbeat.js'
@@ -106,10 +106,10 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
   )
   const topology = start.topology ?? topologyFor(o)
   const x = new Exchange({ o, seams, keys: start.keys, heartbeat, topology }, start.roster)
-  const courier = new Courier(x)
+  const client = new PeerClient(x)
   const partners = new Partners(x)
-  const gossip = new Gossip(x, courier, partners)
-  const push = new Push(x, courier)
+  const gossip = new Gossip(x, client, partners)
+  const push = new Push(x, client)
   x.onChange = () => push.votesCame()
   const results = new Results(x)
   const inbox = new Inbox(x, (target, caller) => push.called(target, caller))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { jitter } from '../../../core/random.js'
-import { Batch, type Courier } from './peer-client.js'
+import { Batch, type PeerClient } from './peer-client.js'
 import type { Exchange } from './exchange.js'
 import type { PeerState } from './peer-state.js'
 import type { Partners } from './partners.js'
@@ -14,16 +14,16 @@ const ASKED = 8
 /** Anti-entropy: one push-pull with one partner per period, more often while something is contested. */
 export class Gossip {
   readonly #x: Exchange
-  readonly #courier: Courier
+  readonly #client: PeerClient
   readonly #partners: Partners
   #cancel: (() => void) | undefined
   #dueAt = Infinity
   #isContested = false
   #burstUntil = -Infinity
 
-  constructor(x: Exchange, courier: Courier, partners: Partners) {
+  constructor(x: Exchange, client: PeerClient, partners: Partners) {
     this.#x = x
-    this.#courier = courier
+    this.#client = client
     this.#partners = partners
   }
 
@@ -98,7 +98,7 @@ export class Gossip {
 
   async #exchangeWith(partner: PeerState): Promise<void> {
     partner.isGossiping = true
-    await this.#courier.deliver(partner, new Batch(this.#x, 'gossip', []))
+    await this.#client.deliver(partner, new Batch(this.#x, 'gossip', []))
     partner.isGossiping = false
   }
 }

@@ -93,7 +93,7 @@ export class Batch {
 type Step = 'done' | 'failed' | 'challenged' | 'other-roster'
 
 /** Carries our state to peers and takes in what they answer. Never rejects. */
-export class Courier {
+export class PeerClient {
   readonly #x: Exchange
 
   constructor(x: Exchange) {

@@ -3,7 +3,7 @@ import type { NodeName } from '../../../core/ids.js'
 import { shuffle } from '../../../core/random.js'
 import { keepOnly } from '../../keep-only.js'
 import { MAX_SUSPECTS } from './body.js'
-import { Batch, type Courier } from './peer-client.js'
+import { Batch, type PeerClient } from './peer-client.js'
 import type { Exchange } from './exchange.js'
 import type { PeerState } from './peer-state.js'
 import { Rumour } from './rumour.js'
@@ -45,7 +45,7 @@ const newLane = (): Lane => ({ isBusy: false, isWanted: false, suspects: new Set
 /** Event push: flips, flags and calls for votes go straight to whom they concern. */
 export class Push {
   readonly #x: Exchange
-  readonly #courier: Courier
+  readonly #client: PeerClient
   readonly #lanes = new Map<PeerState, Lane>()
   readonly #calls = new Map<NodeName, Calls>()
   /** What the next batch is about. */
@@ -56,9 +56,9 @@ export class Push {
   #toAll = false
   #cancel: (() => void) | undefined
 
-  constructor(x: Exchange, courier: Courier) {
+  constructor(x: Exchange, client: PeerClient) {
     this.#x = x
-    this.#courier = courier
+    this.#client = client
     this.#rumour = new Rumour(x)
   }
 
@@ -129,7 +129,7 @@ export class Push {
     this.stop()
     const batch = new Batch(this.#x, 'vote', [])
     const peers = this.#some(this.#observers([this.#x.self]), FANOUT)
-    await Promise.all(peers.map(peer => this.#courier.deliver(peer, batch)))
+    await Promise.all(peers.map(peer => this.#client.deliver(peer, batch)))
   }
 
   stop(): void {
@@ -244,7 +244,7 @@ export class Push {
   /** A push that fails is tried once more: under loss that is cheaper than waiting for the next exchange. */
   async #run(lane: Lane, peer: PeerState, first: Batch): Promise<void> {
     lane.isBusy = true
-    let wasTaken = await this.#courier.deliver(peer, first)
+    let wasTaken = await this.#client.deliver(peer, first)
     let suspects = first.suspects
     for (
       let isRetry = false;
@@ -258,7 +258,7 @@ export class Push {
       lane.isWanted = false
       lane.suspects.clear()
       const batch = new Batch(this.#x, 'vote', suspects, isRetry && first.isEmpty)
-      wasTaken = await this.#courier.deliver(peer, batch)
+      wasTaken = await this.#client.deliver(peer, batch)
     }
     lane.isBusy = false
   }

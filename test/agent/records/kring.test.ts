@@ -8,7 +8,7 @@ import { RecordTable } from '../../../agent/records/table.js'
 import type { Topology } from '../../../agent/records/topology.js'
 import { SPARSE, TYPE, type Header } from '../../../agent/stages/exchange/wire.js'
 import { Interest, MAX_INTEREST } from '../../../agent/stages/check/interest.js'
-import { StandIns } from '../../../agent/stages/check/backup-observers.js'
+import { BackupObservers } from '../../../agent/stages/check/backup-observers.js'
 import { makeJudgement } from '../../../vote/judgement.js'
 import { STANDING } from '../../../vote/tally.js'
 import { voteOptions } from '../../../testkit/zone/evidence.js'
@@ -48,10 +48,10 @@ t.test('rings: everybody watches k, and is watched by about k', t => {
         check(topology.observersOf(target).includes(node), `${node}>${target}: the way back`)
         check(topology.targetAt(node, topology.slotOf(node, target)) === target, 'slot')
       }
-      for (const target of topology.standInTargetsOf(node)) {
+      for (const target of topology.backupTargetsOf(node)) {
         check(topology.slotOf(node, target) < 0, `${node}>${target} watches already`)
-        check(topology.standInsOf(target).includes(node), `${node}>${target} stands in`)
-        check(topology.targetAt(node, topology.standInSlotOf(node, target)) === target, 'slot')
+        check(topology.backupsOf(target).includes(node), `${node}>${target} stands in`)
+        check(topology.targetAt(node, topology.backupSlotOf(node, target)) === target, 'slot')
       }
     }
     t.same(wrong, [], `N=${size}`)
@@ -150,10 +150,10 @@ t.test(
   },
 )
 
-t.test('stand-ins vote only while they are at work', async t => {
+t.test('backup observers vote only while they are at work', async t => {
   const from = tableOf(80, kring(80))
-  const [target = 0] = from.topology.standInTargetsOf(from.self)
-  const slot = from.topology.standInSlotOf(from.self, target)
+  const [target = 0] = from.topology.backupTargetsOf(from.self)
+  const slot = from.topology.backupSlotOf(from.self, target)
   t.ok(slot >= K)
   const plain = Array.from(from.observersOf(target))
   t.notOk(plain.includes(from.self))
@@ -194,29 +194,29 @@ t.test('stand-ins vote only while they are at work', async t => {
   await clock.advance(1_000)
   from.beat()
   send(true)
-  t.equal(to.downVotes[target], 0, 'between unequal rosters stand-ins are left out')
+  t.equal(to.downVotes[target], 0, 'between unequal rosters backup observers are left out')
 })
 
-t.test('stand-ins begin when fewer than three observers count, and not at once', t => {
+t.test('backup observers begin when fewer than three observers count, and not at once', t => {
   const table = tableOf(80, kring(80))
   const judgement = makeJudgement(80)
   const o = voteOptions()
-  const [target = 0] = table.topology.standInTargetsOf(table.self)
+  const [target = 0] = table.topology.backupTargetsOf(table.self)
   table.producedAt.fill(0)
   judgement.standing.fill(STANDING.counts)
-  const standIns = new StandIns()
-  const review = (now: number): boolean => standIns.review({ table, judgement, now, o })
+  const backups = new BackupObservers()
+  const review = (now: number): boolean => backups.review({ table, judgement, now, o })
   t.notOk(review(0))
   const observers = table.topology.observersOf(target)
   for (const observer of observers.subarray(2)) judgement.standing[observer] = STANDING.gone
   t.notOk(review(1_000))
   t.notOk(review(16_999))
   t.ok(review(17_000))
-  t.ok(standIns.active.has(target))
+  t.ok(backups.active.has(target))
   for (const observer of observers) judgement.standing[observer] = STANDING.counts
   t.notOk(review(18_000))
   t.ok(review(34_000), 'and end when they are back')
-  t.equal(standIns.active.size, 0)
+  t.equal(backups.active.size, 0)
   t.end()
 })
 

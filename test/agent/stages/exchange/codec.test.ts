@@ -263,7 +263,7 @@ const pairs = (size: number): Topology => ({
   ...meshTopology(size),
   kind: 'kring',
   slots: 2,
-  standInSlots: 0,
+  backupSlots: 0,
   targetsOf: o => Uint16Array.of((o + 1) % size, (o + 2) % size),
   observersOf: target => Uint16Array.of((target + size - 1) % size, (target + size - 2) % size),
   slotOf: (o, target) => [1, 2].indexOf((target - o + size) % size),
