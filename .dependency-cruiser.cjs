@@ -41,6 +41,33 @@ module.exports = {
     only('kube-server-never-sees-the-client', 'kube/server/', `${KUBE} core/`),
     only('options-see-core', 'options/', 'core/'),
     only('agent-looks-down', 'agent/', `net/ plugins/ vote/ plan/ options/ core/ ${CLIENT}`),
+    {
+      name: 'stages-meet-in-the-store',
+      severity: 'error',
+      from: { path: '^agent/stages/([^/]+)/' },
+      to: {
+        path: '^agent/stages/',
+        pathNot: ['^agent/stages/$1/', '^agent/stages/(stage|runner)[.]ts$'],
+      },
+    },
+    {
+      name: 'stages-see-nothing-above-them',
+      severity: 'error',
+      from: { path: '^agent/stages/' },
+      to: { path: '^agent/((agent|program|counters)[.]ts$|(adapters|http|views)/)' },
+    },
+    {
+      name: 'store-and-records-see-no-stage',
+      severity: 'error',
+      from: { path: '^agent/((store|results|turn-loop|key-ring)[.]ts$|(records|ports)/)' },
+      to: { path: '^agent/(stages|views|http|adapters)/' },
+    },
+    {
+      name: 'superedge-has-one-door',
+      severity: 'error',
+      from: { path: '^agent/', pathNot: '^agent/stages/exchange/superedge/' },
+      to: { path: '^agent/stages/exchange/superedge/', pathNot: '/superedge[.]ts$' },
+    },
     only('sandbox-looks-down', 'sandbox/', 'kube/ net/ core/'),
     only('wrapper-looks-down', 'wrapper/', 'kube/ net/ options/ core/'),
     only('wire-sees-core', 'wrapper/wire/', 'core/'),

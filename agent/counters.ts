@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { RoundOutcome } from './stages/check/probe-worker.js'
 import type { Counts } from './http/views.js'
 import { keepOnly } from './keep-only.js'
-import type { VoteOutcome } from './stages/vote/vote.js'
-import type { WriteRecord } from './store.js'
+import type { RoundOutcome, WriteRecord } from './results.js'
+import type { ResultStore } from './store.js'
 
 /** What happened since the start, for the metrics. */
 export class AgentCounters {
@@ -22,7 +21,21 @@ export class AgentCounters {
     { kind: string; result: WriteRecord['result']; count: number }
   >()
 
-  round({ target, isDown, attempts }: RoundOutcome): void {
+  /** Counts what happens in the store from now on. */
+  constructor(store: ResultStore) {
+    store.round.subscribe(outcome => this.#round(outcome))
+    store.vote.subscribe(({ changes }) => {
+      this.#localFlips += changes.local.length
+      this.#verdictFlips += changes.verdict.length
+    })
+    store.write.subscribe(write => this.#write(write))
+    store.configProblem.subscribe(() => this.#problems++)
+    store.records.subscribe(records =>
+      keepOnly(this.#wasDown, name => records?.roster.indexOf(name) !== undefined),
+    )
+  }
+
+  #round({ target, isDown, attempts }: RoundOutcome): void {
     if (isDown) this.#down++
     else this.#up++
     this.#attempts += attempts
@@ -32,12 +45,7 @@ export class AgentCounters {
     else this.#wasDown.delete(target)
   }
 
-  vote({ changes }: VoteOutcome): void {
-    this.#localFlips += changes.local.length
-    this.#verdictFlips += changes.verdict.length
-  }
-
-  write({ kind, result }: Pick<WriteRecord, 'kind' | 'result'>): void {
+  #write({ kind, result }: Pick<WriteRecord, 'kind' | 'result'>): void {
     const key = `${kind} ${result}`
     const row = this.#writes.get(key) ?? { kind, result, count: 0 }
     row.count++
@@ -50,19 +58,6 @@ export class AgentCounters {
 
   connectionEvicted(listener: keyof Counts['connectionsEvicted']): void {
     this.#connectionsEvicted[listener]++
-  }
-
-  /** Forget who left. */
-  keepOnly(isKept: (node: string) => boolean): void {
-    keepOnly(this.#wasDown, isKept)
-  }
-
-  problem(): void {
-    this.#problems++
-  }
-
-  get rounds(): number {
-    return this.#up + this.#down
   }
 
   show(voidRounds: number): Omit<Counts, 'exchange' | 'watchLists'> {

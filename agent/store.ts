@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { NodeView } from '../core/node.js'
+import type { NodeName } from '../core/ids.js'
 import type { Roster } from '../core/roster.js'
-import type { Judgement } from '../vote/judgement.js'
-import type { Vouching } from '../vote/vouch.js'
-import type { CloudLinkState } from './stages/check/cloud-link.js'
-import type { RecordTable } from './records/table.js'
-import type { PeerListenerStatus } from './http/peer-listener.js'
+import type { News } from './records/table.js'
+import type * as results from './results.js'
+
+type Reader<T> = (news: T) => void
+
+/** Something that happens in one stage and matters in another. Nothing of it is kept. */
+export class Signal<T> {
+  readonly #readers = new Set<Reader<T>>()
+
+  /** For the one stage in which it happens. Readers are told at once, in the order in which they came. */
+  tell(news: T): void {
+    for (const reader of this.#readers) reader(news)
+  }
+
+  /** Be told each time; the returned function ends it. */
+  subscribe(reader: Reader<T>): () => void {
+    this.#readers.add(reader)
+    return () => this.#readers.delete(reader)
+  }
+}
 
 /** One section of the result store: one stage writes it, all read it. What is in it is frozen, unless it says so. */
-export class Section<T> {
+export class Section<T> extends Signal<T> {
   #current: T
-  readonly #readers = new Set<(next: T) => void>()
 
   constructor(first: T) {
+    super()
     this.#current = first
   }
 
@@ -20,88 +35,55 @@ export class Section<T> {
     return this.#current
   }
 
-  /** For the section's one writer. Readers are told at once, in the order in which they came. */
+  /** For the section's one writer. Readers are told as of a signal. */
   set(next: T): void {
     this.#current = next
-    for (const reader of this.#readers) reader(next)
+    this.tell(next)
   }
-
-  /** Be told of each change; the returned function ends it. */
-  subscribe(reader: (next: T) => void): () => void {
-    this.#readers.add(reader)
-    return () => this.#readers.delete(reader)
-  }
-}
-
-/** A ConfigMap or Secret that could not be used; the last good one stays in force. */
-export interface ConfigProblem {
-  /** `ConfigMap edge-system/edge-health-config`, … */
-  readonly thing: string
-  readonly problem: string
-  /** Epoch ms. */
-  readonly since: number
-}
-
-/** What get-node-list found out. */
-export interface NodeListResult {
-  /** Undefined until the zone is known from the API or from disk. */
-  readonly roster: Roster | undefined
-  readonly source: 'none' | 'disk' | 'api'
-  /** Epoch ms at which the source gave it. */
-  readonly listedAt: number
-  /** In words: why these nodes. */
-  readonly rule: string
-  /**
-   * The members' Node objects as the watch has them now, by name; none while the roster is from disk. Not a copy: a
-   * thousand Nodes tell of themselves three times a second, and nothing that matters here has moved.
-   */
-  readonly nodes: Pick<ReadonlyMap<string, NodeView>, 'get'>
-  /** The API has a Node of our name at present. Who has none is no member, whatever roster it knew. */
-  readonly isRegistered: boolean
-  /** Whether a Node as it was just read belongs to the zone, by its own labels. */
-  readonly isOfZone: (node: NodeView) => boolean
-  /** Nodes of the zone that cannot take part: they have no InternalIP. */
-  readonly withoutAddress: readonly string[]
-  readonly problems: readonly ConfigProblem[]
-}
-
-/** How a write to the API ended; `withheld`: it was kept back, since it was not wanted any more. */
-export type WriteResult = 'done' | 'conflict' | 'refused' | 'unreachable' | 'withheld'
-
-/** One write to a Node, its Lease or an Event. */
-export interface WriteRecord {
-  readonly node: string
-  /** Epoch ms. */
-  readonly at: number
-  readonly kind: 'status' | 'taints' | 'ready' | 'lease' | 'event'
-  /** In words: what was to be brought about. */
-  readonly what: string
-  readonly result: WriteResult
-  /** Why it did not work; empty when it did. */
-  readonly trouble: string
-}
-
-/**
- * The votes of one roster and what follows from them, as columns. *Check* writes the own row of the table, *Commun*
- * the other rows, *Vote* judgement and vouching. A new roster is a new object.
- */
-export interface ZoneState {
-  readonly roster: Roster
-  readonly table: RecordTable
-  readonly judgement: Judgement
-  readonly vouching: Vouching
 }
 
 /** Where the stages meet; nothing else connects them. */
 export interface ResultStore {
-  readonly nodeList: Section<NodeListResult>
-  readonly cloudLink: Section<CloudLinkState>
-  /** Undefined until the roster is known. */
-  readonly zone: Section<ZoneState | undefined>
-  /** The newest write per node that is not a mere renewal. */
-  readonly writes: Section<ReadonlyMap<string, WriteRecord>>
+  // get-node-list
+  readonly nodeList: Section<results.NodeListResult>
+  readonly keys: Section<results.KeyResult>
+  /** Once for each broken version of an object. */
+  readonly configProblem: Signal<results.ConfigProblem>
+
+  // check
+  readonly ownNode: Section<results.OwnNodeResult>
+  readonly round: Signal<results.RoundOutcome>
+  readonly endedVote: Signal<results.EndedVote>
+  /** Other observers of the node should look now. */
+  readonly callForVotes: Signal<NodeName>
+  /** It has to be known which agent answers at the node's address. */
+  readonly whoIsThere: Signal<NodeName>
+
+  // commun
+  /** Undefined until zone and keys are known. */
+  readonly records: Section<results.ZoneRecords | undefined>
+  /** The records' votes have to be counted again, if what is new about them matters. Told often. */
+  readonly evidence: Signal<News>
+  /** This node should be probed now. */
+  readonly probeNow: Signal<NodeName>
+
+  // vote
+  /** Undefined until there are records. */
+  readonly zone: Section<results.ZoneState | undefined>
+  /** Each vote, whatever it moved. */
+  readonly vote: Signal<results.VoteOutcome>
+  readonly endedVouch: Signal<results.EndedVouch>
+
+  // write
+  readonly write: Signal<results.WriteRecord>
+  /** The newest write about each member, Events apart. */
+  readonly writes: Section<ReadonlyMap<string, results.WriteRecord>>
+  /** By node, the `renewTime` that this agent last wrote into its Lease in its place. */
+  readonly renewals: Section<ReadonlyMap<string, string>>
+
+  // the listener
   /** No trouble with it until somebody tells of one. */
-  readonly peerListener: Section<PeerListenerStatus>
+  readonly peerListener: Section<results.PeerListenerStatus>
 }
 
 /** The entries of those who are in the roster. */
@@ -113,7 +95,7 @@ export const membersOnly = <T>(
 
 /** An empty store. */
 export const makeResultStore = (now: number): ResultStore => ({
-  nodeList: new Section<NodeListResult>({
+  nodeList: new Section<results.NodeListResult>({
     roster: undefined,
     source: 'none',
     listedAt: 0,
@@ -124,8 +106,25 @@ export const makeResultStore = (now: number): ResultStore => ({
     withoutAddress: [],
     problems: [],
   }),
-  cloudLink: new Section<CloudLinkState>({ state: 'unknown', since: now, trouble: undefined }),
-  zone: new Section<ZoneState | undefined>(undefined),
-  writes: new Section<ReadonlyMap<string, WriteRecord>>(new Map()),
-  peerListener: new Section<PeerListenerStatus>({ address: '', trouble: null }),
+  keys: new Section<results.KeyResult>({ ring: undefined, problem: undefined }),
+  configProblem: new Signal(),
+  ownNode: new Section<results.OwnNodeResult>({
+    cloudLink: { state: 'unknown', since: now, trouble: undefined },
+    kubelet: 'unknown',
+    isWarming: true,
+  }),
+  round: new Signal(),
+  endedVote: new Signal(),
+  callForVotes: new Signal(),
+  whoIsThere: new Signal(),
+  records: new Section<results.ZoneRecords | undefined>(undefined),
+  evidence: new Signal(),
+  probeNow: new Signal(),
+  zone: new Section<results.ZoneState | undefined>(undefined),
+  vote: new Signal(),
+  endedVouch: new Signal(),
+  write: new Signal(),
+  writes: new Section<ReadonlyMap<string, results.WriteRecord>>(new Map()),
+  renewals: new Section<ReadonlyMap<string, string>>(new Map()),
+  peerListener: new Section<results.PeerListenerStatus>({ address: '', trouble: null }),
 })

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../core/clock.js'
+import type { ResultStore } from './store.js'
 
 /**
  * What may be asked of the next turn: to vote since a vote or the roster changed; to vote since records became younger;
@@ -7,28 +8,72 @@ import type { Clock } from '../core/clock.js'
  */
 export type TurnReason = 'changed' | 'fresher' | 'writes'
 
+interface TurnSeams {
+  readonly clock: Clock
+  readonly store: ResultStore
+  /** Looks whether this agent was suspended: every vote is one of an agent that is awake. */
+  readonly suspension: { look(): void }
+}
+
+/** What takes part in a turn, in this order. */
+interface Parts {
+  readonly vote: { vote(): void; refreshed(): void }
+  /** `review` says in words what there is to write. */
+  readonly write: { review(): string }
+}
+
 /**
- * Vote, then write: once for all that changed while the event loop was busy, and never inside what changed it. A peer
- * that sends a record has its answer before that record is counted.
+ * Vote, then write: once for all that changed in the store while the event loop was busy, and never inside what changed
+ * it. A peer that sends a record has its answer before that record is counted.
  */
 export class TurnLoop {
-  readonly #clock: Clock
-  readonly #run: (reasons: ReadonlySet<TurnReason>) => void
+  readonly #seams: TurnSeams
+  #parts: Parts | undefined
   #reasons = new Set<TurnReason>()
   #cancel: (() => void) | undefined
+  /** What was voted last moved something that may have to be written. */
+  #hasMoved = false
   #isStopped = false
 
-  /** @param run one turn; what it asks for itself is for the next one. */
-  constructor(clock: Clock, run: (reasons: ReadonlySet<TurnReason>) => void) {
-    this.#clock = clock
-    this.#run = run
+  constructor(seams: TurnSeams) {
+    this.#seams = seams
+  }
+
+  /** From now on what changes in the store brings about turns. */
+  start(vote: Parts['vote'], write: Parts['write']): void {
+    this.#parts = { vote, write }
+    const { store } = this.#seams
+    let { cloudLink } = store.ownNode.current
+    store.records.subscribe(() => this.ask('changed'))
+    store.evidence.subscribe(news => this.ask(news))
+    store.ownNode.subscribe(own => {
+      this.ask('changed')
+      if (own.cloudLink !== cloudLink) this.ask('writes')
+      cloudLink = own.cloudLink
+    })
+    store.vote.subscribe(({ changes, vouchMoved }) => {
+      if (changes.state || vouchMoved || changes.verdict.length > 0) this.#hasMoved = true
+    })
   }
 
   /** A turn is due, as soon as what runs now has ended. */
   ask(reason: TurnReason): void {
     if (this.#isStopped) return
     this.#reasons.add(reason)
-    this.#cancel ??= this.#clock.after(0, () => this.#turn())
+    this.#cancel ??= this.#seams.clock.after(0, () => this.#turn())
+  }
+
+  /** A whole turn at once. Says in words what there is to write. */
+  take(): string {
+    const { vote, write } = this.#started
+    this.#vote(() => vote.vote())
+    return write.review()
+  }
+
+  /** A write is about to leave: what was decided must be so at this moment. */
+  voteNow(): void {
+    const { vote } = this.#started
+    if (this.#vote(() => vote.vote())) this.ask('writes')
   }
 
   /** No turn begins after this. */
@@ -37,10 +82,28 @@ export class TurnLoop {
     this.#cancel?.()
   }
 
+  get #started(): Parts {
+    if (this.#parts === undefined) throw new Error('the turn loop was not started')
+    return this.#parts
+  }
+
+  /** @returns whether there may be something to write. */
+  #vote(act: () => void): boolean {
+    this.#seams.suspension.look()
+    this.#hasMoved = false
+    act()
+    return this.#hasMoved
+  }
+
   #turn(): void {
+    const { vote, write } = this.#started
     const reasons = this.#reasons
     this.#reasons = new Set()
     this.#cancel = undefined
-    this.#run(reasons)
+    const hasMoved = this.#vote(() => {
+      if (reasons.has('changed')) vote.vote()
+      else if (reasons.has('fresher')) vote.refreshed()
+    })
+    if (hasMoved || reasons.has('writes')) write.review()
   }
 }

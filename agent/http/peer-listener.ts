@@ -3,14 +3,7 @@ import { sleep, type Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Listener } from '../../net/listen.js'
-
-/** Where peers reach this agent. */
-export interface PeerListenerStatus {
-  /** The address that is listened on; empty: none yet. */
-  readonly address: string
-  /** Why peers cannot reach it where they look for it; null when they can. */
-  readonly trouble: string | null
-}
+import type { PeerListenerStatus } from '../results.js'
 
 interface PeerListenerSeams {
   readonly clock: Clock

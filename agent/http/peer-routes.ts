@@ -9,7 +9,7 @@ import { RateLimit } from '../stages/exchange/rate-limit.js'
 import type { Route } from '../ports/transport.js'
 import { PEER_BYTES } from './limits.js'
 import { finish, makeBareApp, sendText } from './plain.js'
-import type { PeerAnswer, PeerInbox } from './views.js'
+import type { PeerAnswer, PeerInbox } from '../ports/peer-inbox.js'
 
 /** What the peers' listener needs. */
 export interface PeerSeams {

@@ -2,7 +2,7 @@
 // The JSON of `/status`: what `status`, `explain` and the page read. All instants are ISO 8601 of the agent's wall
 // clock, all lengths of time are seconds; null says that there is nothing to tell.
 import type { StageStatus } from '../../core/stage.js'
-import type { PeerListenerStatus } from './peer-listener.js'
+import type { PeerListenerStatus } from '../results.js'
 
 /** The three answers, and what else may be said of a node. */
 export type NodeClassName =

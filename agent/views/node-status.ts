@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Checker } from '../stages/check/checker.js'
+import type { CheckStage } from '../stages/check/stage.js'
 import type { EngineStatus, PeerStatus } from '../stages/exchange/status.js'
 import type {
   GuardView,
@@ -13,7 +13,8 @@ import type {
   WriteView,
 } from '../http/status-view.js'
 import type { AgentOptions } from '../options/agent-options.js'
-import type { ResultStore, ZoneState } from '../store.js'
+import type { ZoneState } from '../results.js'
+import type { ResultStore } from '../store.js'
 import { differs, wordingOf } from '../stages/write/desired-marks.js'
 import type { NextWrite } from '../stages/write/write-schedule.js'
 import type { Writer } from '../stages/write/writer.js'
@@ -31,12 +32,10 @@ export interface NodeScene {
   readonly o: AgentOptions
   readonly state: ZoneState
   readonly store: ResultStore
-  readonly checker: Checker
+  readonly check: Pick<CheckStage, 'stateOf' | 'ownKubelet'>
   readonly engine: EngineStatus
   readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil'>
   readonly times: Times
-  /** What the own kubelet last answered, in words; empty when it is well. */
-  readonly ownKubelet: string
 }
 
 const MILLIONTHS = 1_000_000
@@ -44,8 +43,8 @@ const MILLIONTHS = 1_000_000
 /** A record is waited for this many exchange periods before its sender counts as silent. */
 const SILENT_PERIODS = 6
 
-const probeOf = ({ o, checker, times, state }: NodeScene, index: number): ProbeView | null => {
-  const probe = checker.stateOf(state.roster.members[index]!.name)
+const probeOf = ({ o, check, times, state }: NodeScene, index: number): ProbeView | null => {
+  const probe = check.stateOf(state.roster.members[index]!.name)
   if (probe === undefined) return null
   return {
     vote: probe.failedRounds < 0 ? 'not-looked' : probe.isDown ? 'down' : 'up',
@@ -127,7 +126,7 @@ const guardsOf = (
     text: describeGuard(guard, wording),
   }))
   const isHeldBack =
-    store.cloudLink.current.state === 'cut' &&
+    store.ownNode.current.cloudLink.state === 'cut' &&
     (next !== undefined || explanation.verdict === 'unhealthy')
   if (isHeldBack)
     guards.push({
@@ -168,7 +167,7 @@ const onItsWay = ({ o, state, store }: NodeScene, explanation: Explanation): Com
   const node = store.nodeList.current.nodes.get(name)
   if (node === undefined || !differs(node, desired, false, o)) return undefined
   const hold = explanation.guards.length === 1 ? explanation.guards[0] : undefined
-  const isLinkUp = store.cloudLink.current.state === 'up'
+  const isLinkUp = store.ownNode.current.cloudLink.state === 'up'
   return {
     what: desired,
     rank: writerRank(judgement, table, { index, id }, idsOf(roster)),
@@ -211,6 +210,7 @@ const explanationAt = ({ state, times, o }: NodeScene, index: number): Explanati
 
 const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
   const { state, times, writer } = scene
+  const { ownKubelet } = scene.check
   const { index } = explanation
   const { name, address } = state.roster.members[index]!
   const next = writer.nextWrite(name)
@@ -232,7 +232,7 @@ const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
     probe: probeOf(scene, index),
     recordAgeSeconds: times.age(state.table.producedAt[index]!),
     kubelet: kubeletOf(state.table.flags[index]!),
-    kubeletReason: explanation.isSelf && scene.ownKubelet !== '' ? scene.ownKubelet : null,
+    kubeletReason: explanation.isSelf && ownKubelet !== '' ? ownKubelet : null,
     cloudCutSince: times.iso(explanation.cloudCutAt),
     peer: explanation.isSelf ? null : peerOf(scene, index),
     vouch: vouchOf(scene, index),

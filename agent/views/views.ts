@@ -1,73 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
-import type { StageStatus } from '../../core/stage.js'
 import { brakeLimit } from '../../vote/verdicts.js'
 import { makeJudgement } from '../../vote/judgement.js'
 import type { AgentCounters } from '../counters.js'
 import { showKeySet } from '../key-ring.js'
 import type { EngineStatus } from '../stages/exchange/status.js'
-import type { Detector } from '../detector.js'
-import type { PeerListenerStatus } from '../http/peer-listener.js'
 import type { StatusView, ZoneStatus } from '../http/status-view.js'
 import type { Counts, Views } from '../http/views.js'
-import type { KeyKeeper } from '../stages/node-list/keys.js'
 import type { AgentOptions } from '../options/agent-options.js'
+import type { PeerListenerStatus } from '../results.js'
 import type { ResultStore } from '../store.js'
-import type { Writer } from '../stages/write/writer.js'
+import type { CheckStage } from '../stages/check/stage.js'
+import type { ExchangeStage } from '../stages/exchange/stage.js'
+import type { NodeListStage } from '../stages/node-list/stage.js'
+import type { VoteStage } from '../stages/vote/stage.js'
+import type { WriteStage } from '../stages/write/stage.js'
 import { makeLocalView } from './local-view.js'
 import { nodeDetailOf, nodeStatusOf, type NodeScene } from './node-status.js'
 import { timesOf } from './times.js'
 
 /** What the views look at; they change nothing. */
-export interface ViewSeams extends Pick<Views, 'subscribe' | 'setVerbosity'> {
+export interface ViewSeams extends Pick<Views, 'setVerbosity'> {
   readonly clock: Clock
   readonly store: ResultStore
   readonly counters: AgentCounters
-  readonly keys: Pick<KeyKeeper, 'ring' | 'problem'>
-  readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil' | 'confinement'>
-  readonly detector: () => Detector | undefined
-  /** What the own kubelet last answered, in words; empty when it is well. */
-  readonly ownKubelet: () => string
-  /** get-node-list and vote. */
-  readonly stages: () => readonly [StageStatus, StageStatus]
-  readonly watchLists: () => number
+  readonly nodeList: Pick<NodeListStage, 'status' | 'lists'>
+  readonly check: CheckStage
+  readonly exchange: Pick<ExchangeStage, 'status' | 'report'>
+  readonly vote: Pick<VoteStage, 'status'>
+  readonly write: WriteStage
   readonly version: string
 }
 
 type Parts = Readonly<{ o: AgentOptions; seams: ViewSeams; startedAt: number }>
-
-const checkStage = ({ seams }: Parts): StageStatus => {
-  const detector = seams.detector()
-  const { rounds } = seams.counters
-  const stage = { name: 'check', rounds, lastAt: null } as const
-  if (detector === undefined)
-    return { ...stage, state: 'waiting', detail: 'waiting for zone and keys' }
-  const { trouble } = detector.checker
-  if (trouble !== undefined) return { ...stage, state: 'failing', detail: trouble }
-  return { ...stage, state: 'ok', detail: `${rounds} rounds` }
-}
-
-const communStage = ({ seams }: Parts): StageStatus => {
-  const engine = seams.detector()?.engine.status()
-  if (engine === undefined)
-    return {
-      name: 'commun',
-      state: 'waiting',
-      rounds: 0,
-      lastAt: null,
-      detail: 'waiting for zone and keys',
-    }
-  const silent = engine.peers.filter(peer => peer.trouble !== null)
-  const detail = `${engine.peers.length - silent.length} of ${engine.peers.length} peers take our messages`
-  const isAlone = engine.peers.length > 0 && silent.length === engine.peers.length
-  return {
-    name: 'commun',
-    state: isAlone ? 'failing' : 'ok',
-    rounds: engine.messagesSent,
-    lastAt: null,
-    detail,
-  }
-}
 
 /** What is shown before there was a first vote. */
 const UNJUDGED = makeJudgement(0)
@@ -79,11 +44,12 @@ const rosterOf = ({ seams }: Parts, wall: number): ZoneStatus['roster'] => {
   return { source, ageSeconds, trouble: trouble === '' ? null : trouble }
 }
 
-const keysOf = ({ seams: { keys, detector } }: Parts): ZoneStatus['keys'] => {
+const keysOf = ({ seams: { store, exchange } }: Parts): ZoneStatus['keys'] => {
+  const keys = store.keys.current
   const kept = keys.ring?.keys.length ?? 0
   const state = kept === 0 ? 'missing' : kept > 1 ? 'rotating' : 'ok'
   const set = keys.ring === undefined ? null : showKeySet(keys.ring.setHash)
-  const peers = detector()?.engine.status().peers ?? []
+  const peers = exchange.report?.peers ?? []
   const sharing = peers.filter(({ keySetHash }) => keySetHash === set).length
   const trouble = keys.problem?.problem ?? null
   return { state, trouble, set, sharedBy: set === null ? 0 : sharing + 1 }
@@ -125,10 +91,10 @@ const peerListenerOf = ({ o, seams }: Parts): PeerListenerStatus => {
 const zoneOf = (parts: Parts): ZoneStatus => {
   const { o, seams, startedAt } = parts
   const { roster, rule } = seams.store.nodeList.current
-  const { state, since } = seams.store.cloudLink.current
+  const { state, since } = seams.store.ownNode.current.cloudLink
   const times = timesOf(seams.clock)
-  const { confinement } = seams.writer
-  const [nodeList, vote] = seams.stages()
+  const { nodeList, check, exchange, vote } = seams
+  const { confinement } = seams.write
   const members = roster?.members ?? []
   const address = members.find(({ name }) => name === o.nodeName)?.address ?? ''
   return {
@@ -140,7 +106,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),
     keys: keysOf(parts),
-    stages: [nodeList, checkStage(parts), communStage(parts), vote],
+    stages: [nodeList, check, exchange, vote].map(({ status }) => status),
     cloudLink: { state, since: times.iso(since) },
     confinement: { ...confinement, at: times.iso(confinement.at) },
     ...judgedOf(parts, members.length),
@@ -149,21 +115,11 @@ const zoneOf = (parts: Parts): ZoneStatus => {
 }
 
 const sceneOf = ({ o, seams }: Parts): NodeScene | undefined => {
-  const { store, writer } = seams
-  const detector = seams.detector()
+  const { store, check, exchange, write: writer } = seams
   const state = store.zone.current
-  if (detector === undefined || state === undefined) return undefined
-  const { checker } = detector
-  return {
-    o,
-    state,
-    store,
-    checker,
-    writer,
-    engine: detector.engine.status(),
-    times: timesOf(seams.clock),
-    ownKubelet: seams.ownKubelet(),
-  }
+  const engine = exchange.report
+  if (engine === undefined || state === undefined) return undefined
+  return { o, state, store, check, writer, engine, times: timesOf(seams.clock) }
 }
 
 const statusOf = (parts: Parts): StatusView => {
@@ -191,13 +147,14 @@ const NO_EXCHANGE: Counts['exchange'] = {
 }
 
 const countsOf = ({ seams }: Parts): Counts => {
-  const detector = seams.detector()
-  const members = seams.store.zone.current?.roster.members ?? []
-  const voids = members.map(({ name }) => detector?.checker.stateOf(name)?.voidRounds ?? 0)
+  const { store, check, exchange, counters, nodeList } = seams
+  const { report } = exchange
+  const members = store.zone.current?.roster.members ?? []
+  const voids = members.map(({ name }) => check.stateOf(name)?.voidRounds ?? 0)
   return {
-    ...seams.counters.show(voids.reduce((sum, count) => sum + count, 0)),
-    exchange: detector === undefined ? NO_EXCHANGE : exchangeOf(detector.engine.status()),
-    watchLists: seams.watchLists(),
+    ...counters.show(voids.reduce((sum, count) => sum + count, 0)),
+    exchange: report === undefined ? NO_EXCHANGE : exchangeOf(report),
+    watchLists: nodeList.lists,
   }
 }
 
@@ -205,14 +162,15 @@ const readinessOf = (parts: Parts): ReturnType<Views['readiness']> => {
   const { seams } = parts
   const { roster, source, problems } = seams.store.nodeList.current
   if (roster === undefined) {
-    const trouble = problems[0]?.problem ?? seams.stages()[0].detail
+    const trouble = problems[0]?.problem ?? seams.nodeList.status.detail
     return { isReady: false, reason: `the zone is not known yet: ${trouble}` }
   }
-  if (seams.keys.ring === undefined) {
-    const trouble = seams.keys.problem?.problem ?? 'not read yet'
+  const keys = seams.store.keys.current
+  if (keys.ring === undefined) {
+    const trouble = keys.problem?.problem ?? 'not read yet'
     return { isReady: false, reason: `no usable key: ${trouble}` }
   }
-  const trouble = seams.detector()?.checker.trouble
+  const { trouble } = seams.check
   if (trouble !== undefined) return { isReady: false, reason: trouble }
   const unreached = peerListenerOf(parts).trouble
   if (unreached !== null)
@@ -220,12 +178,28 @@ const readinessOf = (parts: Parts): ReturnType<Views['readiness']> => {
   return { isReady: true, reason: `${roster.members.length} nodes, from ${source}` }
 }
 
+/** Calls back after the local view, or anything else that is shown, changed. The returned function ends that. */
+const subscribe = (store: ResultStore, onChange: (what: 'local' | 'status') => void) => {
+  const ends = [
+    store.records.subscribe(() => onChange('local')),
+    store.vote.subscribe(({ changes, vouchMoved }) => {
+      if (changes.local.length > 0) onChange('local')
+      else if (changes.state || vouchMoved || changes.verdict.length > 0) onChange('status')
+    }),
+    store.writes.subscribe(() => onChange('status')),
+    store.peerListener.subscribe(() => onChange('status')),
+  ]
+  return () => {
+    for (const end of ends) end()
+  }
+}
+
 /** Everything that HTTP shows of one agent. */
 export const makeViews = (o: AgentOptions, seams: ViewSeams): Views => {
   const parts: Parts = { o, seams, startedAt: seams.clock.now() }
   return {
     localView: makeLocalView(seams.store),
-    setInterest: names => seams.detector()?.setInterest(names),
+    setInterest: names => seams.check.setInterest(names),
     status: () => statusOf(parts),
     zone: () => zoneOf(parts),
     node: name => {
@@ -235,7 +209,7 @@ export const makeViews = (o: AgentOptions, seams: ViewSeams): Views => {
     },
     counts: () => countsOf(parts),
     readiness: () => readinessOf(parts),
-    subscribe: onChange => seams.subscribe(onChange),
+    subscribe: onChange => subscribe(seams.store, onChange),
     setVerbosity: verbosity => seams.setVerbosity(verbosity),
   }
 }

@@ -24,7 +24,7 @@ const sentBy = (zone: CoreZone): { wire: number; body: number } => {
   let body = 0
   for (const n of zone.live) {
     wire += zone.network.sentBy(memberOf(n).address).bytes
-    body += zone.agents[n]!.detector.engine.bytesSent
+    body += zone.agents[n]!.exchange.report!.bytesSent
   }
   return { wire, body }
 }

@@ -13,11 +13,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { cronOf, makeCronScheduler } from '../../agent/adapters/cron-scheduler.js'
 import { ApiBackoff } from '../../agent/api-backoff.js'
-import {
-  makeApiCheck,
-  watchCloudLink,
-  type CloudLinkState,
-} from '../../agent/stages/check/cloud-link.js'
+import type { CloudLinkState } from '../../agent/results.js'
+import { makeApiCheck, watchCloudLink } from '../../agent/stages/check/cloud-link.js'
 import { makeStageRunner } from '../../agent/stages/runner.js'
 import { openStateFolder } from '../../agent/state-folder.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createConnection } from 'node:net'
 import t, { type Test } from 'tap'
-import { PeerListener, type PeerListenerStatus } from '../../agent/http/peer-listener.js'
+import { PeerListener } from '../../agent/http/peer-listener.js'
+import type { PeerListenerStatus } from '../../agent/results.js'
 import type { Listener } from '../../net/listen.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
 import { openListener } from '../../testkit/http/open-listener.js'

@@ -1,46 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { TurnLoop, type TurnReason } from '../../agent/turn-loop.js'
+import { makeResultStore, type ResultStore } from '../../agent/store.js'
+import { TurnLoop } from '../../agent/turn-loop.js'
+import type { Changes } from '../../vote/judge.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 
-t.test('a turn comes once for all that asked, and after them', async t => {
+type Act = 'look' | 'vote' | 'refreshed' | 'review'
+
+/** A loop, and what it had done so far. */
+const makeLoop = (onVote: () => void = () => undefined) => {
   const clock = new FakeClock()
-  const turns: TurnReason[][] = []
-  const loop = new TurnLoop(clock, reasons => turns.push([...reasons]))
-  loop.ask('fresher')
-  loop.ask('changed')
-  loop.ask('fresher')
-  t.strictSame(turns, [], 'nothing runs inside who asks')
+  const store = makeResultStore(clock.now())
+  const acts: Act[] = []
+  const note = (act: Act) => () => void acts.push(act)
+  const loop = new TurnLoop({ clock, store, suspension: { look: note('look') } })
+  const vote = () => {
+    acts.push('vote')
+    onVote()
+  }
+  const review = () => `${acts.push('review')} acts`
+  loop.start({ vote, refreshed: note('refreshed') }, { review })
+  return { clock, store, acts, loop }
+}
+
+/** A vote that moved somebody's state. */
+const moved = (store: ResultStore): void => {
+  const rest = { nextAt: Infinity, burst: false, steady: false }
+  const changes: Changes = { local: [], verdict: [], state: true, ...rest }
+  store.vote.tell({ state: store.zone.current!, changes, vouchMoved: false })
+}
+
+t.test('a turn comes once for all that changed, and after it', async t => {
+  const { clock, store, acts } = makeLoop()
+  store.evidence.tell('fresher')
+  store.evidence.tell('changed')
+  store.evidence.tell('fresher')
+  t.strictSame(acts, [], 'nothing runs inside what changes')
   await clock.advance(0)
-  t.strictSame(turns, [['fresher', 'changed']])
+  t.strictSame(acts, ['look', 'vote'])
   await clock.advance(1_000)
-  t.equal(turns.length, 1)
+  t.equal(acts.length, 2)
+  store.evidence.tell('fresher')
+  await clock.advance(0)
+  t.strictSame(acts.splice(0), ['look', 'vote', 'look', 'refreshed'])
+  const own = store.ownNode.current
+  store.ownNode.set({ ...own, kubelet: 'well' })
+  await clock.advance(0)
+  t.strictSame(acts.splice(0), ['look', 'vote'], 'the kubelet matters to the vote')
+  store.ownNode.set({ ...own, cloudLink: { ...own.cloudLink, state: 'up' } })
+  await clock.advance(0)
+  t.strictSame(acts, ['look', 'vote', 'review'], 'the link to who may write as well')
+})
+
+t.test('what a vote moved is written in the same turn', async t => {
+  const { clock, store, acts, loop } = makeLoop(() => moved(store))
+  store.evidence.tell('changed')
+  await clock.advance(1_000)
+  t.strictSame(acts.splice(0), ['look', 'vote', 'review'])
+  t.equal(loop.take(), '3 acts')
+  t.strictSame(acts.splice(0), ['look', 'vote', 'review'], 'once as well')
+  loop.voteNow()
+  t.strictSame(acts.splice(0), ['look', 'vote'], 'but never inside a write')
+  await clock.advance(1_000)
+  t.strictSame(acts, ['look', 'review'])
 })
 
 t.test('what a turn asks for is for the next one', async t => {
-  const clock = new FakeClock()
-  const turns: TurnReason[][] = []
-  const loop = new TurnLoop(clock, reasons => {
-    turns.push([...reasons])
-    if (turns.length === 1) loop.ask('writes')
-    t.ok(turns.length <= 2)
+  let votes = 0
+  const { clock, acts, loop } = makeLoop(() => {
+    if (++votes === 1) loop.ask('writes')
   })
   loop.ask('changed')
   await clock.advance(0)
-  t.strictSame(turns, [['changed'], ['writes']])
+  t.strictSame(acts, ['look', 'vote', 'look', 'review'])
 })
 
-t.test('no turn begins after the end', async t => {
-  const clock = new FakeClock()
-  let turns = 0
-  const loop = new TurnLoop(clock, () => turns++)
-  loop.ask('changed')
+t.test('no turn begins before the start, or after the end', async t => {
+  const { clock, store, acts, loop } = makeLoop()
+  store.evidence.tell('changed')
   loop.stop()
-  loop.ask('changed')
+  store.evidence.tell('changed')
   await clock.advance(1_000)
-  t.equal(turns, 0)
+  t.strictSame(acts, [])
   t.equal(clock.waiting, 0)
+  const suspension = { look: () => undefined }
+  t.throws(() => new TurnLoop({ clock, store, suspension }).take(), /was not started/)
 })
 
 t.test('a peer has its answer before its message is counted', async t => {

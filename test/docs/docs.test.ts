@@ -37,6 +37,21 @@ t.test('every link leads somewhere', t => {
   t.end()
 })
 
+t.test('every source file that a page names exists', t => {
+  const SOURCE =
+    /(?<![\w/.-])(?:core|vote|plan|plugins|net|kube|options|controller|agent|sandbox|wrapper|grids|cli|bench|test|testkit)\/[\w./-]*\.(?:ts|mjs|cjs)\b/g
+  const named = pages
+    .filter(page => page !== 'CHANGELOG.md')
+    .flatMap(page => [...read(page).matchAll(SOURCE)].map(([file]) => ({ page, file })))
+    // A name that its reader fills in.
+    .filter(({ file }) => !file.includes('NAME'))
+  t.ok(
+    named.some(({ page, file }) => page.endsWith('architecture.md') && file.endsWith('stage.ts')),
+  )
+  for (const { page, file } of named) t.ok(existsSync(join(root, file)), `${page}: ${file}`)
+  t.end()
+})
+
 t.test('the conventions fit on two pages', t => {
   t.ok(read('docs/conventions.md').split('\n').length < 120)
   t.end()

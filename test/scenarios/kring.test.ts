@@ -43,7 +43,7 @@ for (const { loss, seed } of [
       })!
       const others = zone.live.filter(n => n > 0)
       zone.network.cut(memberOf(0).address, memberOf(other).address)
-      const ask = (): void => zone.agents[0]!.detector.setInterest([memberOf(other).name, 'nobody'])
+      const ask = (): void => zone.agents[0]!.check.setInterest([memberOf(other).name, 'nobody'])
       t.same(
         await zone.watch(15_000, (_, down) => down.length === 0),
         [],

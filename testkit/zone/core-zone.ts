@@ -2,20 +2,21 @@
 import { makeKeyRing } from '../../agent/key-ring.js'
 import { topologyFor } from '../../agent/records/kring.js'
 import type { Topology } from '../../agent/records/topology.js'
-import { makeDetector, type Detector } from '../../agent/detector.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
-import { makeVoteStage, type VoteStage } from '../../agent/stages/vote/vote.js'
-import { makeResultStore, type ResultStore, type ZoneState } from '../../agent/store.js'
-import type { RoundOutcome } from '../../agent/stages/check/probe-worker.js'
-import { TurnLoop, type TurnReason } from '../../agent/turn-loop.js'
+import { ApiBackoff } from '../../agent/api-backoff.js'
+import type { RoundOutcome, ZoneState } from '../../agent/results.js'
+import { makeCheckStage, type CheckStage } from '../../agent/stages/check/stage.js'
+import { makeExchangeStage, type ExchangeStage } from '../../agent/stages/exchange/stage.js'
+import { makeVoteStage, type VoteStage } from '../../agent/stages/vote/stage.js'
+import { makeResultStore, type ResultStore } from '../../agent/store.js'
+import { TurnLoop } from '../../agent/turn-loop.js'
 import { desiredMarksFor } from '../../agent/stages/write/desired-marks.js'
 import { sleep } from '../../core/clock.js'
 import { parseNodeName, parseZoneName } from '../../core/ids.js'
 import { makeRoster, type Member, type Roster } from '../../core/roster.js'
 import type { Changes } from '../../vote/judge.js'
 import { majoritySpokeAt } from '../../vote/majority.js'
-import { NO_WITNESS } from '../../vote/witness.js'
 import { writeAt, writerRank } from '../../vote/writer.js'
 import { FakeClock, settleOnce } from '../fake-clock.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
@@ -61,11 +62,19 @@ export const memberOf = (n: number): Member => ({
   address: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`,
 })
 
+/** There is no Kubernetes here. */
+const nowhere = (): Promise<never> => Promise.reject(new Error('no apiserver'))
+const kube = { ping: nowhere, getLease: nowhere }
+const folder = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() }
+/** Nobody is suspended here. */
+const suspension = { look: () => undefined, told: () => undefined }
+
 /** One agent without HTTP and Kubernetes. */
 class CoreAgent {
   readonly n: number
   readonly store: ResultStore
-  readonly detector: Detector
+  readonly check: CheckStage
+  readonly exchange: ExchangeStage
   readonly #vote: VoteStage
   readonly #loop: TurnLoop
   readonly #zone: CoreZone
@@ -77,46 +86,38 @@ class CoreAgent {
   constructor(core: CoreZone, n: number, roster: Roster) {
     this.n = n
     this.#zone = core
-    const { clock, network, options } = core
-    this.store = makeResultStore(clock.now())
-    const own = { ...options, nodeName: memberOf(n).name }
+    const { clock, network } = core
+    const { name, address } = memberOf(n)
+    const options: AgentOptions = { ...core.options, nodeName: name, witness: 'none' }
+    const store = makeResultStore(clock.now())
+    this.store = store
     const random = core.makeRandom()
-    const { address } = memberOf(n)
-    this.#loop = new TurnLoop(clock, reasons => this.#turn(reasons))
-    this.#vote = makeVoteStage(own, {
-      store: this.store,
-      clock,
-      witness: () => NO_WITNESS,
-      onDue: () => this.#loop.ask('changed'),
-      onVote: outcome => {
-        this.detector.afterVote(outcome)
-        const { changes, state } = outcome
-        const isMove = changes.state || changes.verdict.length > 0 || changes.local.length > 0
-        if (isMove || changes.burst) core.watcher.vote?.(n, state, changes)
-        if (isMove) this.#reviewWrites(state)
+    this.#loop = new TurnLoop({ clock, store, suspension })
+    const seams = {
+      ...{ clock, random, log: silent, store, kube, folder, suspension, turns: this.#loop },
+      ...{ transport: network.transport(address), topology: core.topology },
+      apiBackoff: new ApiBackoff({ clock, random }),
+      probes: {
+        dial: network.dial(address),
+        http: network.httpGet(address, () => 200),
+        readFile: () => Promise.reject(new Error('no file')),
       },
+    }
+    this.exchange = makeExchangeStage(options, seams)
+    this.check = makeCheckStage(options, seams)
+    this.#vote = makeVoteStage(options, seams)
+    this.#loop.start(this.#vote, { review: () => '' })
+    store.round.subscribe(outcome => core.watcher.round?.(n, outcome))
+    store.vote.subscribe(({ changes, state }) => {
+      const isMove = changes.state || changes.verdict.length > 0 || changes.local.length > 0
+      if (isMove || changes.burst) core.watcher.vote?.(n, state, changes)
+      if (isMove) this.#reviewWrites(state)
     })
-    this.detector = makeDetector(
-      own,
-      { roster, keys: core.keys },
-      {
-        ...{ clock, random, log: silent, store: this.store, topology: core.topology },
-        transport: network.transport(address),
-        probes: {
-          dial: network.dial(address),
-          http: network.httpGet(address, () => 200),
-          readFile: () => Promise.reject(new Error('no file')),
-        },
-        savedHeartbeat: undefined,
-        saveHeartbeat: () => undefined,
-        onEvidence: news => this.#loop.ask(news),
-        onRound: outcome => core.watcher.round?.(n, outcome),
-        onVouchEnded: () => undefined,
-        onSuspended: () => undefined,
-      },
-    )
-    this.detector.setOwn({ kubelet: 'well', cloudCutAt: undefined })
-    void this.#rounds(random.below(own.votePeriodMs))
+    store.ownNode.set({ ...store.ownNode.current, kubelet: 'well' })
+    store.keys.set({ ring: core.keys, problem: undefined })
+    this.setRoster(roster)
+    void this.exchange.start()
+    void this.#rounds(random.below(options.votePeriodMs))
   }
 
   get state(): ZoneState {
@@ -127,17 +128,13 @@ class CoreAgent {
     let waitMs = firstMs
     while (await sleep(this.#zone.clock, waitMs, this.#stop.signal)) {
       waitMs = this.#zone.options.votePeriodMs
-      this.#vote.vote()
+      this.#loop.take()
     }
   }
 
-  #turn(reasons: ReadonlySet<TurnReason>): void {
-    if (reasons.has('changed')) this.#vote.vote()
-    else this.#vote.refreshed()
-  }
-
   setRoster(roster: Roster): void {
-    this.detector.setRoster(roster)
+    const { nodeList } = this.store
+    nodeList.set({ ...nodeList.current, roster })
   }
 
   /** The writer's rules without its API: whoever's turn it is marks what is not marked yet. */
@@ -182,13 +179,12 @@ class CoreAgent {
     return true
   }
 
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.isStopped = true
     this.#stop.abort()
     this.#loop.stop()
-    this.#vote.stop()
     for (const node of [...this.#turns.keys()]) this.#cancelTurn(node)
-    return this.detector.stop()
+    for (const stage of [this.#vote, this.check, this.exchange]) await stage.stop()
   }
 }
 
@@ -272,9 +268,10 @@ export class CoreZone {
     this.agents[n] = agent
     const { address } = memberOf(n)
     this.network.powerOn(address)
-    this.#unlisten[n] = this.network.listen(address, (route, body, from) =>
-      agent.detector.engine.receive(route, body, from),
-    )
+    this.#unlisten[n] = this.network.listen(address, (route, body, from) => {
+      const answer = agent.exchange.inbox.receive(route, body, from)
+      return { status: answer.status, body: Buffer.from(answer.body) }
+    })
   }
 
   bootAll(): void {

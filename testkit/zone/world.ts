@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { setMaxListeners } from 'node:events'
 import { makeAgent, type Agent } from '../../agent/agent.js'
-import type { Answer, Route } from '../../agent/commun/transport.js'
-import { PeerListener, type PeerListenerStatus } from '../../agent/http/peer-listener.js'
+import type { Answer, Route } from '../../agent/ports/transport.js'
+import { PeerListener } from '../../agent/http/peer-listener.js'
+import type { PeerListenerStatus } from '../../agent/results.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import type { Scheduler } from '../../agent/ports/scheduler.js'

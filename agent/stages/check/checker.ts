@@ -4,12 +4,12 @@ import type { Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import { shuffle, type Random } from '../../../core/random.js'
+import type { RoundOutcome } from '../../results.js'
 import type { CheckOptions } from '../../options/agent-options.js'
 import type { LoopLag } from '../../ports/loop-lag.js'
 import {
   ProbeWorker,
   type Credit,
-  type RoundOutcome,
   type TargetState,
   type VoidRound,
   type WorkerContext,

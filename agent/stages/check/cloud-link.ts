@@ -6,16 +6,7 @@ import { jitter, type Random } from '../../../core/random.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-
-/** Whether this node reaches the apiserver. */
-export interface CloudLinkState {
-  /** `unknown` until the first answer or the first run of failures. */
-  readonly state: 'unknown' | 'up' | 'cut'
-  /** Clock.now of the first failure, or of the first answer, that began this state. */
-  readonly since: number
-  /** The last failure in words; undefined while up. */
-  readonly trouble: string | undefined
-}
+import type { CloudLinkState } from '../../results.js'
 
 export interface CloudLink {
   readonly current: CloudLinkState

@@ -5,7 +5,8 @@ import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
 import type { SelfReport } from '../../../plugins/seams.js'
 import { makeSelfReport, type SelfReporter } from './self-report.js'
-import { watchCloudLink, type CloudLink, type CloudLinkState } from './cloud-link.js'
+import type { CloudLinkState } from '../../results.js'
+import { watchCloudLink, type CloudLink } from './cloud-link.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 
 interface OwnNodeSeams {
@@ -17,7 +18,7 @@ interface OwnNodeSeams {
   readonly ping: (signal: AbortSignal) => Promise<void>
   readonly onLink: (state: CloudLinkState) => void
   /** The kubelet says something else. */
-  readonly onKubelet: () => void
+  readonly onKubelet: (state: SelfReport) => void
 }
 
 /** What this agent asks about its own node: whether it reaches the apiserver, and what its kubelet says. */
@@ -30,10 +31,6 @@ export class OwnNode {
   constructor(options: AgentOptions, seams: OwnNodeSeams) {
     this.#o = options
     this.#seams = seams
-  }
-
-  get kubelet(): SelfReport {
-    return this.#selfReport?.state ?? 'unknown'
   }
 
   /** In words: why it is unknown or bad; empty when it is well. */

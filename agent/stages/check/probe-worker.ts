@@ -5,28 +5,12 @@ import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { CheckOptions } from '../../options/agent-options.js'
+import type { RoundOutcome } from '../../results.js'
 import type { Vote } from '../../../vote/evidence.js'
 import { holdMs, NO_FLAPS, withFall, type Flaps } from './damping.js'
 import { FIRST_LOSS, learnLoss } from './ladder.js'
 import type { LagLook, LoopLag } from '../../ports/loop-lag.js'
 import { Round, type Link, type RoundEnd } from './round.js'
-
-/** What one round said. */
-export interface RoundOutcome {
-  readonly target: NodeName
-  /** After this round; still true while a node that answers again is held down for flapping. */
-  readonly isDown: boolean
-  /** Rounds that failed in a row; 0 after a success. */
-  readonly failedRounds: number
-  /** 100 × weights of what succeeded or is unknown, in millionths: 100_000_000 is the score 100. */
-  readonly score: number
-  /** In words; empty when all is well. */
-  readonly reason: string
-  readonly startedAt: number
-  readonly endedAt: number
-  /** Attempts started, of all plugins. */
-  readonly attempts: number
-}
 
 /** A round that says nothing about its target: the probes could not be made. */
 export interface VoidRound {

@@ -60,9 +60,11 @@ export interface Engine {
   setOwnFlags(flags: number, cloudCutAt: number): void
   /**
    * The id of who signed the last answer from this member's address, be it our own; `nobody` when it was asked and
-   * nobody signed, `unasked` while no request has ended, which this begins.
+   * nobody signed, `unasked` while no request has ended.
    */
   signerAt(target: number): bigint | 'nobody' | 'unasked'
+  /** Ask at this member's address, unless that was done; `onSuspect` tells when the answer is there. */
+  identify(target: number): void
   /** The longest body worth reading on this route. */
   maxBytes(route: Route): number
   /** Take in what `from` (an IP address) sent. Synchronous, never throws, whatever the bytes. */
@@ -176,10 +178,13 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
     signerAt: target => {
       const peer = x.peers[target]
       if (peer === undefined) return 'nobody'
-      if (peer.wasAsked) return peer.lastSigner ?? 'nobody'
+      return peer.wasAsked ? (peer.lastSigner ?? 'nobody') : 'unasked'
+    },
+    identify: target => {
+      const peer = x.peers[target]
+      if (peer === undefined || peer.wasAsked) return
       peer.isAwaited = true
       gossip.ask(peer)
-      return 'unasked'
     },
     maxBytes,
     receive: (route, body, from) => {

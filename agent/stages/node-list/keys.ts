@@ -8,7 +8,7 @@ import { parseKeyRing, type KeyData, type KeyRing } from '../../key-ring.js'
 import { keepLastGood, type LastGood } from './last-good.js'
 import type { Found } from './zone-watch.js'
 import type { StateFolder } from '../../state-folder.js'
-import type { ConfigProblem } from '../../store.js'
+import type { ConfigProblem } from '../../results.js'
 
 /** The zone's keys, from the API or from disk. */
 export interface KeyKeeper {
@@ -25,7 +25,6 @@ interface KeySeams {
   readonly folder: StateFolder
   readonly clock: Clock
   readonly log: Logger
-  readonly onRing: (ring: KeyRing) => void
   readonly onProblem: (problem: ConfigProblem) => void
 }
 
@@ -76,7 +75,6 @@ export const makeKeyKeeper = (
     const ring = kept.value!
     if (ring.setHash !== before || ring.primary.id !== primaryBefore) {
       log.info('key ring', { keys: ring.keys.length, primary: ring.primary.id })
-      seams.onRing(ring)
     }
     return true
   }
@@ -98,7 +96,6 @@ export const makeKeyKeeper = (
         )
         const ring = parseKeyRing({ secret, hmacConfig }, rules)
         kept = keepLastGood(thing, ring, seams.onProblem, () => clock.wall())
-        seams.onRing(ring)
       } catch (error) {
         log.warn('remembered keys are not used', { reason: ruleOf(error) })
       }

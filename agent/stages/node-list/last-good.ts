@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { reasonOf } from '../../../core/errors.js'
-import type { ConfigProblem } from '../../store.js'
+import type { ConfigProblem } from '../../results.js'
 
 /** A value from outside whose last good form stays in force when a new one is broken. */
 export interface LastGood<T> {

@@ -15,7 +15,7 @@ import { VERDICTS } from '../../../vote/quorum.js'
 import { messageFor, type Wording } from '../../../plan/messages.js'
 import { isVouched } from '../../../vote/vouch.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { ZoneState } from '../../store.js'
+import type { ZoneState } from '../../results.js'
 
 /** The instant of a decision: by `Clock.now`, and as it is written. */
 export interface Instant {

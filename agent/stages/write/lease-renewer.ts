@@ -8,7 +8,8 @@ import type { KubeApi } from '../../ports/kube-api.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
 import { lengthMsOf, leaseStep, type LeaseMemory } from '../../../plan/lease.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { WriteResult } from '../../store.js'
+import type { WriteResult } from '../../results.js'
+import type { ResultStore } from '../../store.js'
 import { resultOf, type WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
 
@@ -29,8 +30,6 @@ export interface LeaseRenewer {
   linkLost(): void
   /** What was seen of all Leases is from before a suspension. */
   forgetAll(): void
-  /** Whether we wrote this renewal in the node's place. */
-  isOurs(node: string, renewTime: string): boolean
   /** Forget who left the zone. */
   keepOnly(isKept: (node: string) => boolean): void
 }
@@ -71,13 +70,13 @@ export const makeLeaseRenewer = (
     readonly random: Random
     readonly record: WriteRecorder
     readonly apiBackoff: ApiBackoff
+    /** What was written of each node's Lease, for whoever reads it. */
+    readonly renewals: ResultStore['renewals']
   },
 ): LeaseRenewer => {
-  const { kube, clock, record } = seams
+  const { kube, clock, record, renewals } = seams
   const backoff = new RequestBackoff(seams)
   const kept = new Map<string, Kept>()
-  /** Outlives the vouching: the witness must not take our renewal for the node's own sign of life. */
-  const ours = new Map<string, string>()
 
   const tell = (node: string, result: WriteResult, trouble: string): void =>
     record({ node, kind: 'lease', what: 'renew the Lease in its place', result, trouble })
@@ -101,7 +100,9 @@ export const makeLeaseRenewer = (
     if (step.write === undefined) return seen
     kept.set(node, seen)
     await kube.patchLease(node, step.write.patch, signal, guard)
-    ours.set(node, step.write.whenDone.renewTime ?? '')
+    // Outlives the vouching: nobody may take our renewal for the node's own sign of life.
+    const renewTime = step.write.whenDone.renewTime ?? ''
+    renewals.set(new Map(renewals.current).set(node, renewTime))
     tell(node, 'done', '')
     return { ...seen, memory: step.write.whenDone, endsAt: clock.now() + lengthMs }
   }
@@ -154,11 +155,10 @@ export const makeLeaseRenewer = (
     forget: node => kept.delete(node),
     linkLost: () => backoff.linkLost(),
     forgetAll: () => kept.clear(),
-    isOurs: (node, renewTime) => ours.get(node) === renewTime,
     keepOnly: isKept => {
       backoff.keepOnly(isKept)
       keepOnly(kept, isKept)
-      keepOnly(ours, isKept)
+      renewals.set(new Map([...renewals.current].filter(([node]) => isKept(node))))
     },
   }
 }

@@ -4,7 +4,7 @@ import type { NodeView } from '../../../core/node.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
 import { NOTHING, type NodePlan } from '../../../plan/patch.js'
-import type { WriteRecord, WriteResult } from '../../store.js'
+import type { WriteRecord, WriteResult } from '../../results.js'
 
 /** Read, plan, write: this often at most, so that a quarrel with another writer ends. */
 const MOST_WRITES = 4

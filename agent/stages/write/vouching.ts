@@ -6,7 +6,8 @@ import type { Random } from '../../../core/random.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { ZoneState } from '../../store.js'
+import type { ZoneState } from '../../results.js'
+import type { ResultStore } from '../../store.js'
 import { makeLeaseRenewer, type LeaseRenewer } from './lease-renewer.js'
 import type { WriteAuthority } from './write-authority.js'
 import type { NodeWork } from './node-work.js'
@@ -26,6 +27,7 @@ interface VouchingSeams {
   readonly log: Logger
   readonly record: WriteRecorder
   readonly apiBackoff: ApiBackoff
+  readonly renewals: ResultStore['renewals']
   /** Judge by what is known at this moment. */
   readonly judge: () => void
   readonly authority: WriteAuthority

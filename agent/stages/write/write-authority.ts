@@ -5,7 +5,8 @@ import { CLASSES } from '../../../vote/judgement.js'
 import type { DesiredMarks } from '../../../plan/node-plan.js'
 import { writerTurn, type WriterTurn } from '../../../vote/writer.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { ResultStore, ZoneState } from '../../store.js'
+import type { ZoneState } from '../../results.js'
+import type { ResultStore } from '../../store.js'
 import { desiredMarksFor } from './desired-marks.js'
 
 /** The check of the cloud link is jittered: it runs at the latest after so many periods. */
@@ -47,7 +48,7 @@ export class WriteAuthority {
     const { source, isRegistered } = store.nodeList.current
     if (signal.aborted) return denied('this agent stops')
     if (state === undefined) return denied('nothing is known yet')
-    if (store.cloudLink.current.state !== 'up') return denied('no link to the apiserver')
+    if (store.ownNode.current.cloudLink.state !== 'up') return denied('no link to the apiserver')
     if (source !== 'api') return denied('the zone is not known from the apiserver yet')
     if (!isRegistered)
       return denied('the apiserver has no Node of our name, so this node is no member')

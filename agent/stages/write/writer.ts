@@ -12,11 +12,11 @@ import { eventFor, type EventWords } from '../../../plan/messages.js'
 import type { VouchEnd } from '../../../vote/vouch.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { ResultStore, ZoneState } from '../../store.js'
+import type { ZoneState } from '../../results.js'
+import type { ResultStore } from '../../store.js'
 import { Cleaning } from './cleaning.js'
 import { ConfinementCheck, type Confinement } from './confinement.js'
 import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
-import type { LeaseRenewer } from './lease-renewer.js'
 import { LinkFlaps } from './link-flaps.js'
 import { WriteAuthority } from './write-authority.js'
 import { NodeWork } from './node-work.js'
@@ -49,7 +49,7 @@ interface WriterSeams {
 }
 
 /** Brings the cluster to what the zone decided, if it is this agent's turn. */
-export interface Writer extends Pick<LeaseRenewer, 'isOurs'> {
+export interface Writer {
   /** Look at everybody; start what is due. Says in words what there is to do. */
   review(): string
   /** Vouching for the node ended. */
@@ -98,7 +98,14 @@ class LevelWriter implements Writer {
     this.#schedule = schedule
     this.#backoff = backoff
     this.#work = work
-    this.#vouching = new Vouching(options, { ...seams, authority, backoff, work, onEnd })
+    this.#vouching = new Vouching(options, {
+      ...seams,
+      renewals: seams.store.renewals,
+      authority,
+      backoff,
+      work,
+      onEnd,
+    })
     this.#cleaning = new Cleaning(options, {
       ...{ ...seams, authority, schedule, work },
       wall: () => this.#wall(),
@@ -110,10 +117,6 @@ class LevelWriter implements Writer {
 
   get confinement(): Confinement {
     return this.#confinement.current
-  }
-
-  isOurs(node: string, renewTime: string): boolean {
-    return this.#vouching.leases.isOurs(node, renewTime)
   }
 
   vouchEnded(node: string, why: VouchEnd): void {
@@ -141,13 +144,14 @@ class LevelWriter implements Writer {
     if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
     if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
-    const isReached = store.cloudLink.current.state === 'up' && !this.#seams.apiBackoff.isFailing
+    const isReached =
+      store.ownNode.current.cloudLink.state === 'up' && !this.#seams.apiBackoff.isFailing
     if (isReached && store.nodeList.current.isRegistered) this.#confinement.review()
     const permission = this.#authority.permission
     if (permission.kind === 'denied') {
       // The present truth is written later; what was wanted before does not matter then.
       this.#schedule.clear()
-      if (store.cloudLink.current.state !== 'up') {
+      if (store.ownNode.current.cloudLink.state !== 'up') {
         this.#backoff.linkLost()
         this.#vouching.leases.linkLost()
       }

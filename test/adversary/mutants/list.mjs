@@ -134,9 +134,9 @@ export const MUTANTS = [
     what: 'the stream of changes hears nothing of the roster',
     patches: [
       {
-        file: 'agent/agent.ts',
-        from: "    this.#turns.ask('changed')\n    this.#tell('local')\n",
-        to: "    this.#turns.ask('changed')\n",
+        file: 'agent/views/views.ts',
+        from: "    store.records.subscribe(() => onChange('local')),\n",
+        to: '',
       },
     ],
   },
@@ -291,14 +291,14 @@ export const MUTANTS = [
     what: 'what was written about a node is kept when it leaves',
     patches: [
       {
-        file: 'agent/agent.ts',
-        from: '      this.#store.writes.set(membersOnly(this.#store.writes.current, roster))\n',
-        to: '',
+        file: 'agent/stages/write/stage.ts',
+        from: '    store.writes.set(membersOnly(store.writes.current, records?.roster)),\n',
+        to: '    void records,\n',
       },
       {
-        file: 'agent/agent.ts',
-        from: 'this.#store.writes.set(membersOnly(next, this.#store.nodeList.current.roster))',
-        to: 'this.#store.writes.set(next)',
+        file: 'agent/stages/write/stage.ts',
+        from: 'store.writes.set(membersOnly(next, store.nodeList.current.roster))',
+        to: 'store.writes.set(next)',
       },
     ],
   },

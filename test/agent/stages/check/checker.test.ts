@@ -2,7 +2,8 @@
 // Many targets over virtual time: timers, call for votes, damping, sweep, void rounds, changes of the roster.
 import t, { type Test } from 'tap'
 import { makeChecker, type Checker } from '../../../../agent/stages/check/checker.js'
-import type { RoundOutcome, VoidRound } from '../../../../agent/stages/check/probe-worker.js'
+import type { RoundOutcome } from '../../../../agent/results.js'
+import type { VoidRound } from '../../../../agent/stages/check/probe-worker.js'
 import type { CheckOptions } from '../../../../agent/options/agent-options.js'
 import type { Target } from '../../../../core/check.js'
 import { parseNodeName } from '../../../../core/ids.js'

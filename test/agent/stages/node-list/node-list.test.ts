@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseNodeName } from '../../../../core/ids.js'
 import {
-  makeNodeListStage,
-  type NodeListStage,
-} from '../../../../agent/stages/node-list/node-list.js'
+  makeRosterKeeper,
+  type RosterKeeper,
+} from '../../../../agent/stages/node-list/roster-keeper.js'
 import { openStateFolder } from '../../../../agent/state-folder.js'
-import { makeResultStore, type ConfigProblem, type ResultStore } from '../../../../agent/store.js'
+import type { ConfigProblem } from '../../../../agent/results.js'
+import { makeResultStore, type ResultStore } from '../../../../agent/store.js'
 import type { Found } from '../../../../agent/stages/node-list/zone-watch.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
 import { FakeWatches, nodeView } from '../../fake-watches.js'
@@ -20,7 +21,7 @@ const UNIT = 'nodeunits.superedge.io'
 
 interface World {
   readonly kube: FakeWatches
-  readonly stage: NodeListStage
+  readonly stage: RosterKeeper
   readonly store: ResultStore
   readonly problems: ConfigProblem[]
   readonly keys: [Found, Found][]
@@ -40,7 +41,7 @@ const makeWorld = async (
   const kube = new FakeWatches()
   const problems: ConfigProblem[] = []
   const keys: [Found, Found][] = []
-  const stage = makeNodeListStage(
+  const stage = makeRosterKeeper(
     {
       nodeName: parseNodeName('n1'),
       nodeAddress: change.nodeAddress,

@@ -7,7 +7,7 @@ import { makeEventRecorder } from '../../../../agent/stages/write/event-recorder
 import { makeLeaseRenewer } from '../../../../agent/stages/write/lease-renewer.js'
 import { RequestBackoff } from '../../../../agent/stages/write/request-backoff.js'
 import { makeTaintRemover } from '../../../../agent/stages/write/taint-remover.js'
-import { membersOnly } from '../../../../agent/store.js'
+import { makeResultStore, membersOnly } from '../../../../agent/store.js'
 import { KubeStatusError, KubeUnreachableError } from '../../../../core/errors.js'
 import { parseNodeName, parseZoneName } from '../../../../core/ids.js'
 import { makeRoster, type Roster } from '../../../../core/roster.js'
@@ -145,7 +145,9 @@ t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t 
   const options = { vouch: 'lease', vouchRenewPeriodMs: 10_000, writerStaggerMs: 2_000 } as const
   const random = seededRandom(1)
   const apiBackoff = new ApiBackoff({ clock, random })
-  const seams = { kube: cluster.api('n0'), clock, random, apiBackoff, record: () => undefined }
+  const { renewals } = makeResultStore(clock.now())
+  const kube = cluster.api('n0')
+  const seams = { kube, clock, random, apiBackoff, renewals, record: () => undefined }
   const leases = makeLeaseRenewer(options, seams)
   // The first call tells the apiserver's time.
   const { signal } = new AbortController()
@@ -156,9 +158,9 @@ t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t 
   await clock.advance(1_000)
   await look
   const renewed = cluster.lease('n4').renewTime ?? ''
-  t.ok(leases.isOurs('n4', renewed))
+  t.strictSame([...renewals.current], [['n4', renewed]])
   leases.keepOnly(() => false)
-  t.notOk(leases.isOurs('n4', renewed))
+  t.equal(renewals.current.size, 0)
   t.equal(leases.dueAt('n4'), -Infinity)
 
   const kept = membersOnly(new Map(['n0', 'n4'].map(name => [name, name])), rosterOf('a', 0, 1))

@@ -21,7 +21,8 @@ import { isOfZone, membersOf, zoneRuleOf, type ZoneRule, type Membership } from 
 import { watchZone, type Found, type ZoneWatch } from './zone-watch.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { StateFolder } from '../../state-folder.js'
-import type { ConfigProblem, NodeListResult, ResultStore } from '../../store.js'
+import type { ConfigProblem, NodeListResult } from '../../results.js'
+import type { ResultStore } from '../../store.js'
 
 /** ConfigMap with SuperEdge's shared key. */
 export const HMAC_CONFIG = 'hmac-config'
@@ -31,7 +32,7 @@ type NodeListOptions = Pick<
   'nodeName' | 'nodeAddress' | 'namespace' | 'edgeSelector' | 'keySecret'
 >
 
-interface NodeListSeams {
+interface RosterKeeperSeams {
   readonly kube: KubeApi
   readonly folder: StateFolder
   readonly store: ResultStore
@@ -43,8 +44,8 @@ interface NodeListSeams {
   readonly onProblem: (problem: ConfigProblem) => void
 }
 
-/** The stage that knows who is in the zone. */
-export interface NodeListStage {
+/** Knows who is in the zone. */
+export interface RosterKeeper {
   /** Take what disk remembers, then watch. */
   start(): Promise<void>
   /** Compute the roster from what the watches hold; says in words what came out. */
@@ -93,11 +94,11 @@ const whyWords = ({ why }: ZoneRule, { inOtherUnits }: Membership): string => {
   return `${why}, but ${count} that are in other units too and so in a zone of their own (${names})`
 }
 
-/** *GetNodeList*: ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk. */
-export const makeNodeListStage = (
+/** ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk. */
+export const makeRosterKeeper = (
   options: NodeListOptions,
-  seams: NodeListSeams,
-): NodeListStage => {
+  seams: RosterKeeperSeams,
+): RosterKeeper => {
   const { store, folder, clock, log } = seams
   let watch: ZoneWatch | undefined
   let configs: Configs | undefined

@@ -2,8 +2,9 @@
 import t from 'tap'
 import type { RecordTable } from '../../../../agent/records/table.js'
 import { resolveAgentOptions } from '../../../../agent/options/resolve.js'
-import { makeVoteStage } from '../../../../agent/stages/vote/vote.js'
-import { makeResultStore, type ZoneState } from '../../../../agent/store.js'
+import type { ZoneState } from '../../../../agent/results.js'
+import { makeVoter } from '../../../../agent/stages/vote/voter.js'
+import { makeResultStore } from '../../../../agent/store.js'
 import { parseNodeName, parseZoneName } from '../../../../core/ids.js'
 import { makeRoster } from '../../../../core/roster.js'
 import { makeJudgement } from '../../../../vote/judgement.js'
@@ -33,12 +34,12 @@ t.test('younger records are judged unless the zone is whole', async t => {
     vouching: makeVouching(SIZE),
   })
   let votes = 0
-  const stage = makeVoteStage(options, {
+  store.vote.subscribe(() => votes++)
+  const voter = makeVoter(options, {
     store,
     clock,
     witness: () => NO_WITNESS,
-    onDue: () => stage.vote(),
-    onVote: () => votes++,
+    onDue: () => voter.vote(),
   })
   const votesOf = (act: () => void): number => {
     const before = votes
@@ -50,39 +51,39 @@ t.test('younger records are judged unless the zone is whole', async t => {
     for (let i = 0; i < 10; i++) {
       await clock.advance(2_000)
       e.hear(range(SIZE), clock.now())
-      stage.vote()
+      voter.vote()
     }
   }
   store.zone.set(stateOf(e))
   t.equal(
-    votesOf(() => stage.refreshed()),
+    votesOf(() => voter.refreshed()),
     1,
     'nothing was judged yet',
   )
   await passQuietly()
   t.equal(
-    votesOf(() => stage.refreshed()),
+    votesOf(() => voter.refreshed()),
     0,
     'whole',
   )
   t.equal(
-    votesOf(() => stage.vote()),
+    votesOf(() => voter.vote()),
     1,
     'the schedule votes all the same',
   )
   store.zone.set(stateOf(e))
   t.equal(
-    votesOf(() => stage.refreshed()),
+    votesOf(() => voter.refreshed()),
     1,
     'another roster',
   )
   await passQuietly()
   e.say([1], [2], true, clock.now())
-  stage.vote()
+  voter.vote()
   t.equal(
-    votesOf(() => stage.refreshed()),
+    votesOf(() => voter.refreshed()),
     1,
     'one says that another is down',
   )
-  stage.stop()
+  voter.stop()
 })

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stages tell each other. Instants are of `Clock.now` unless they say otherwise.
+import type { NodeName } from '../core/ids.js'
+import type { NodeView } from '../core/node.js'
+import type { Roster } from '../core/roster.js'
+import type { SelfReport } from '../plugins/seams.js'
+import type { Changes } from '../vote/judge.js'
+import type { Judgement } from '../vote/judgement.js'
+import type { Vouching, VouchEnd } from '../vote/vouch.js'
+import type { KeyRing } from './key-ring.js'
+import type { RecordTable } from './records/table.js'
+
+/** A ConfigMap or Secret that could not be used; the last good one stays in force. */
+export interface ConfigProblem {
+  /** `ConfigMap edge-system/edge-health-config`, … */
+  readonly thing: string
+  readonly problem: string
+  /** Epoch ms. */
+  readonly since: number
+}
+
+/** Who is in the zone. */
+export interface NodeListResult {
+  /** Undefined until the zone is known from the API or from disk. */
+  readonly roster: Roster | undefined
+  readonly source: 'none' | 'disk' | 'api'
+  /** Epoch ms at which the source gave it. */
+  readonly listedAt: number
+  /** In words: why these nodes. */
+  readonly rule: string
+  /**
+   * The members' Node objects as the watch has them now, by name; none while the roster is from disk. Not a copy: a
+   * thousand Nodes tell of themselves three times a second, and nothing that matters here has moved.
+   */
+  readonly nodes: Pick<ReadonlyMap<string, NodeView>, 'get'>
+  /** The API has a Node of our name at present. Who has none is no member, whatever roster it knew. */
+  readonly isRegistered: boolean
+  /** Whether a Node as it was just read belongs to the zone, by its own labels. */
+  readonly isOfZone: (node: NodeView) => boolean
+  /** Nodes of the zone that cannot take part: they have no InternalIP. */
+  readonly withoutAddress: readonly string[]
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** The zone's keys. */
+export interface KeyResult {
+  /** Undefined until there were good ones: nothing is exchanged then. */
+  readonly ring: KeyRing | undefined
+  /** Why the present ones are not used; the last good ones stay in force. */
+  readonly problem: ConfigProblem | undefined
+}
+
+/** Whether this node reaches the apiserver. */
+export interface CloudLinkState {
+  /** `unknown` until the first answer or the first run of failures. */
+  readonly state: 'unknown' | 'up' | 'cut'
+  /** The first failure, or the first answer, that began this state. */
+  readonly since: number
+  /** The last failure in words; undefined while up. */
+  readonly trouble: string | undefined
+}
+
+/** What this agent found out about its own node. */
+export interface OwnNodeResult {
+  readonly cloudLink: CloudLinkState
+  readonly kubelet: SelfReport
+  /** There was no round yet about somebody who was in the first roster. */
+  readonly isWarming: boolean
+}
+
+/** A round of probes that said something of its target. */
+export interface RoundOutcome {
+  readonly target: NodeName
+  /** After this round; still true while a node that answers again is held down for flapping. */
+  readonly isDown: boolean
+  /** Rounds that failed in a row; 0 after a success. */
+  readonly failedRounds: number
+  /** 100 × weights of what succeeded or is unknown, in millionths: 100_000_000 is the score 100. */
+  readonly score: number
+  /** In words; empty when all is well. */
+  readonly reason: string
+  readonly startedAt: number
+  readonly endedAt: number
+  /** Attempts started, of all plugins. */
+  readonly attempts: number
+}
+
+/** An own vote that stands no longer. */
+export interface EndedVote {
+  readonly target: NodeName
+  /** `not-looked`: it cannot be probed at present; `not-probed`: it need not be probed any more. */
+  readonly why: 'not-looked' | 'not-probed'
+}
+
+/** What the members of one roster last said, as columns. Another roster is another object. */
+export interface ZoneRecords {
+  readonly roster: Roster
+  readonly table: RecordTable
+  /**
+   * The id of who signed the last answer from this member's address, be it our own; `nobody` when it was asked and
+   * nobody signed, `unasked` while no request has ended.
+   */
+  readonly signerAt: (target: number) => bigint | 'nobody' | 'unasked'
+}
+
+/** The records of one roster and what the votes in them came to, as columns. */
+export interface ZoneState extends Pick<ZoneRecords, 'roster' | 'table'> {
+  readonly judgement: Judgement
+  readonly vouching: Vouching
+}
+
+/** What one vote moved. */
+export interface VoteOutcome {
+  readonly state: ZoneState
+  readonly changes: Changes
+  /** Vouching began or ended for somebody. */
+  readonly vouchMoved: boolean
+}
+
+/** The zone vouches for a node no longer. */
+export interface EndedVouch {
+  readonly node: string
+  readonly why: VouchEnd
+}
+
+/** How a write to the API ended; `withheld`: it was kept back, since it was not wanted any more. */
+export type WriteResult = 'done' | 'conflict' | 'refused' | 'unreachable' | 'withheld'
+
+/** One write to a Node, its Lease or an Event. */
+export interface WriteRecord {
+  readonly node: string
+  /** Epoch ms. */
+  readonly at: number
+  readonly kind: 'status' | 'taints' | 'ready' | 'lease' | 'event'
+  /** In words: what was to be brought about. */
+  readonly what: string
+  readonly result: WriteResult
+  /** Why it did not work; empty when it did. */
+  readonly trouble: string
+}
+
+/** Where peers reach this agent. */
+export interface PeerListenerStatus {
+  /** The address that is listened on; empty: none yet. */
+  readonly address: string
+  /** Why peers cannot reach it where they look for it; null when they can. */
+  readonly trouble: string | null
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Target } from '../../../core/check.js'
+import type { Clock } from '../../../core/clock.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { Logger } from '../../../core/log.js'
+import type { Random } from '../../../core/random.js'
+import type { StageStatus } from '../../../core/stage.js'
+import { makePlugins } from '../../../plugins/registry.js'
+import type { PluginSeams, SelfReport } from '../../../plugins/seams.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import type { LoopLag } from '../../ports/loop-lag.js'
+import type { News } from '../../records/table.js'
+import type { OwnNodeResult, VoteOutcome, ZoneRecords } from '../../results.js'
+import type { ResultStore } from '../../store.js'
+import type { ShownStage } from '../stage.js'
+import { makeChecker, type Checker } from './checker.js'
+import { makeApiCheck } from './cloud-link.js'
+import { creditOf } from './credit.js'
+import { KubeletReports, reportOf } from './kubelet-reports.js'
+import { OwnNode } from './own-node.js'
+import type { Credit, TargetState, VoidRound } from './probe-worker.js'
+import { Targets } from './targets.js'
+
+/** The ways to a node. */
+export interface ProbeSeams extends Omit<PluginSeams, 'selfReport'> {
+  /** Whether a connection to this address would end on our own machine. @default never */
+  readonly isOwnAddress?: (address: string) => boolean
+}
+
+interface CheckSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly store: ResultStore
+  readonly kube: Pick<KubeApi, 'ping' | 'getLease'>
+  readonly apiBackoff: ApiBackoff
+  readonly probes: ProbeSeams
+  readonly loopLag?: LoopLag | undefined
+}
+
+/** The stage that probes the peers, and asks the own node how it is. */
+export interface CheckStage extends ShownStage {
+  /** Why probing cannot work at all at present, in words; undefined when it can. */
+  readonly trouble: string | undefined
+  /** What the own kubelet last answered, in words; empty when it is well. */
+  readonly ownKubelet: string
+  /** Undefined for a node that is not probed. */
+  stateOf(node: NodeName): TargetState | undefined
+  /** Somebody on this node depends on these nodes: probe them too, for a while. Unknown names are no harm. */
+  setInterest(names: readonly string[]): void
+}
+
+/** While an agent suspects itself its probes get this much more time. */
+const DOUBT_FACTOR = 2
+
+class ZoneCheck implements CheckStage {
+  readonly #o: AgentOptions
+  readonly #seams: CheckSeams
+  readonly #checker: Checker
+  readonly #ownNode: OwnNode
+  readonly #targets: Targets
+  #kubelets: KubeletReports | undefined
+  #rounds = 0
+
+  constructor(options: AgentOptions, seams: CheckSeams) {
+    this.#o = options
+    this.#seams = seams
+    const { store, clock, random, log, probes, loopLag, kube, apiBackoff } = seams
+    this.#targets = new Targets(clock, options)
+    const selfReport = (name: NodeName): SelfReport => this.#reportOf(name)
+    this.#checker = makeChecker(options, {
+      plugins: makePlugins(options.plugins, { ...probes, selfReport }, options.scoreLine),
+      ...{ clock, random, log, loopLag },
+      onRound: outcome => {
+        this.#rounds++
+        store.round.tell(outcome)
+        this.#reviewWarming()
+      },
+      onVoid: round => this.#takeVoid(round),
+      credit: target => this.#creditOf(target),
+      callForVotes: name => store.callForVotes.tell(name),
+    })
+    this.#ownNode = new OwnNode(options, {
+      ...{ clock, random, log, http: probes.http },
+      ping: makeApiCheck(kube, options.nodeName, apiBackoff),
+      onLink: cloudLink => {
+        apiBackoff.linkChanged()
+        this.#publish({ cloudLink })
+      },
+      onKubelet: kubelet => this.#publish({ kubelet }),
+    })
+    store.records.subscribe(records => this.#takeRecords(records))
+    store.evidence.subscribe(news => this.#takeEvidence(news))
+    store.probeNow.subscribe(name => this.#checker.probeNow(name))
+    store.vote.subscribe(outcome => this.#afterVote(outcome))
+  }
+
+  get status(): StageStatus {
+    const stage = { name: 'check', rounds: this.#rounds, lastAt: null } as const
+    if (this.#seams.store.records.current === undefined)
+      return { ...stage, state: 'waiting', detail: 'waiting for zone and keys' }
+    const { trouble } = this.#checker
+    if (trouble !== undefined) return { ...stage, state: 'failing', detail: trouble }
+    return { ...stage, state: 'ok', detail: `${this.#rounds} rounds` }
+  }
+
+  get trouble(): string | undefined {
+    return this.#checker.trouble
+  }
+
+  get ownKubelet(): string {
+    return this.#ownNode.kubeletReason
+  }
+
+  stateOf(node: NodeName): TargetState | undefined {
+    return this.#checker.stateOf(node)
+  }
+
+  setInterest(names: readonly string[]): void {
+    const table = this.#seams.store.records.current?.table
+    if (this.#targets.ask(names) && table?.topology.kind === 'kring') this.#probe()
+  }
+
+  start(): Promise<void> {
+    this.#ownNode.start()
+    return Promise.resolve()
+  }
+
+  resumed(): void {
+    this.#checker.restart()
+    this.#publish({ isWarming: true, kubelet: 'unknown' })
+    if (this.#ownNode.isStarted) this.#publish({ cloudLink: this.#ownNode.start() })
+  }
+
+  async stop(): Promise<void> {
+    await this.#checker.stop()
+    await this.#ownNode.stop()
+  }
+
+  #publish(change: Partial<OwnNodeResult>): void {
+    const { ownNode } = this.#seams.store
+    ownNode.set(Object.freeze({ ...ownNode.current, ...change }))
+  }
+
+  #takeRecords(records: ZoneRecords | undefined): void {
+    if (records === undefined) return
+    this.#kubelets = new KubeletReports(records.table)
+    this.#targets.reset()
+    this.#probe()
+  }
+
+  /** Whose kubelet changed is probed at once: its word is part of the score. */
+  #takeEvidence(news: News): void {
+    if (news !== 'changed') return
+    for (const name of this.#kubelets?.changed() ?? []) this.#checker.probeNow(name)
+  }
+
+  #afterVote({ state }: VoteOutcome): void {
+    const { selfSuspect } = state.judgement
+    this.#checker.slowDown(selfSuspect ? DOUBT_FACTOR : 1)
+    if (selfSuspect) this.#checker.forgiveFalls()
+    if (this.#targets.review(state)) this.#probe()
+  }
+
+  #probe(): void {
+    const { records, endedVote } = this.#seams.store
+    const { targets, ended } = this.#targets.list(records.current!.table)
+    this.#checker.setTargets(targets)
+    for (const target of ended) endedVote.tell({ target, why: 'not-probed' })
+    this.#reviewWarming()
+  }
+
+  /** We could not look: what we said before stands for a while, and then nothing. */
+  #takeVoid({ target, voteStands }: VoidRound): void {
+    if (!voteStands) this.#seams.store.endedVote.tell({ target, why: 'not-looked' })
+    this.#reviewWarming()
+  }
+
+  /** Warm once there was a round about everybody, be it one that said nothing; who joins later does not cool us down again. */
+  #reviewWarming(): void {
+    const { records, ownNode } = this.#seams.store
+    if (!ownNode.current.isWarming) return
+    const { roster, topology } = records.current!.table
+    const isWarming = topology.targetsOf(roster.self).some(index => {
+      const state = this.#checker.stateOf(roster.members[index]!.name)
+      return state === undefined || state.rounds + state.voidRounds === 0
+    })
+    if (!isWarming) this.#publish({ isWarming })
+  }
+
+  /** Who said nothing since then is silent. */
+  get #silentSince(): number {
+    return this.#seams.clock.now() - this.#o.recordTtlMs
+  }
+
+  #creditOf(target: Target): Credit {
+    const { store, probes } = this.#seams
+    const records = store.records.current!
+    const index = records.roster.indexOf(target.name)
+    if (index !== undefined && records.signerAt(index) === 'unasked')
+      store.whoIsThere.tell(target.name)
+    const isOwnAddress = (address: string): boolean => probes.isOwnAddress?.(address) === true
+    return creditOf(target, { records, sinceAt: this.#silentSince, isOwnAddress })
+  }
+
+  #reportOf(name: string): SelfReport {
+    const table = this.#seams.store.records.current?.table
+    return table === undefined ? 'unknown' : reportOf(table, name, this.#silentSince)
+  }
+}
+
+/** *Check*: probes → rounds and own node in the store. */
+export const makeCheckStage = (options: AgentOptions, seams: CheckSeams): CheckStage =>
+  new ZoneCheck(options, seams)

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { RosterMember } from '../../../core/roster.js'
+import type { VoteOptions } from '../../../vote/options.js'
+import type { RecordTable } from '../../records/table.js'
+import type { ZoneState } from '../../results.js'
+import { BackupObservers } from './backup-observers.js'
+import { Interest } from './interest.js'
+
+/** Whom this node probes: whom the topology asks for, whom it backs up, and whom somebody on this node depends on. */
+export class Targets {
+  readonly #clock: Clock
+  readonly #o: VoteOptions
+  readonly #interest: Interest
+  #backups = new BackupObservers()
+  /** Members that are probed though the topology does not ask for it. */
+  #extra: ReadonlySet<NodeName> = new Set()
+
+  constructor(clock: Clock, options: VoteOptions) {
+    this.#clock = clock
+    this.#o = options
+    this.#interest = new Interest(clock)
+  }
+
+  /** Another roster: its backup observers are found anew. */
+  reset(): void {
+    this.#backups = new BackupObservers()
+  }
+
+  /** Somebody on this node depends on these. @returns whether there may be other targets now. */
+  ask(names: readonly string[]): boolean {
+    return this.#interest.ask(names)
+  }
+
+  /** There was a vote. @returns whether there may be other targets now. */
+  review({ table, judgement }: ZoneState): boolean {
+    if (table.topology.kind === 'mesh') return false
+    const scene = { table, judgement, now: this.#clock.now(), o: this.#o }
+    const isChange = this.#backups.review(scene)
+    return this.#interest.expire() || isChange
+  }
+
+  /** Everybody to probe, and those whom the topology never asked for and nobody asks for any more. */
+  list({ roster, topology }: RecordTable): {
+    readonly targets: readonly RosterMember[]
+    readonly ended: readonly NodeName[]
+  } {
+    const { members, self } = roster
+    const indices = new Set<number>(topology.targetsOf(self))
+    const asked = this.#interest.names.flatMap(name => roster.indexOf(name) ?? [])
+    const extra = new Set<NodeName>()
+    for (const index of [...this.#backups.active, ...asked]) {
+      if (index === self || indices.has(index)) continue
+      indices.add(index)
+      extra.add(members[index]!.name)
+    }
+    const ended = [...this.#extra].filter(name => !extra.has(name))
+    this.#extra = extra
+    return { targets: Array.from(indices, index => members[index]!), ended }
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import type { Logger } from '../../../core/log.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import type { ConfigProblem } from '../../results.js'
+import type { StateFolder } from '../../state-folder.js'
+import type { ResultStore } from '../../store.js'
+import { makeStageRunner } from '../runner.js'
+import type { ScheduledStage } from '../stage.js'
+import { makeKeyKeeper } from './keys.js'
+import { makeRosterKeeper } from './roster-keeper.js'
+
+interface NodeListSeams {
+  readonly kube: KubeApi
+  readonly folder: StateFolder
+  readonly store: ResultStore
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Where peers look for this agent. */
+export interface Home {
+  /** The address of the own Node, or `--node-address`; undefined until the zone is known. */
+  readonly address: string | undefined
+  /** Calls back after the roster changed. The returned function ends that. */
+  subscribe(onChange: () => void): () => void
+}
+
+/** The stage that knows who is in the zone, and the zone's keys. */
+export interface NodeListStage extends ScheduledStage {
+  readonly home: Home
+  /** Full lists that the watches asked for so far. */
+  readonly lists: number
+}
+
+/** *GetNodeList*: Nodes, ConfigMaps and keys of the API, and before those what disk remembers, go into the store. */
+export const makeNodeListStage = (options: AgentOptions, seams: NodeListSeams): NodeListStage => {
+  const { store, log } = seams
+  const onProblem = (problem: ConfigProblem): void => {
+    const { thing, problem: reason } = problem
+    log.error('config is refused, the last good one stays', { thing, reason })
+    store.configProblem.tell(problem)
+  }
+  const keys = makeKeyKeeper(options, { ...seams, onProblem })
+  const publishKeys = (): void => {
+    const { ring, problem } = keys
+    const last = store.keys.current
+    if (ring !== last.ring || problem !== last.problem) store.keys.set({ ring, problem })
+  }
+  const roster = makeRosterKeeper(options, {
+    ...{ ...seams, onProblem },
+    onKeys: (secret, hmacConfig) => {
+      keys.offer(secret, hmacConfig)
+      publishKeys()
+    },
+  })
+  const runner = makeStageRunner('get-node-list', () => roster.round(), seams)
+  const { nodeList } = store
+  return {
+    get status() {
+      return runner.status
+    },
+    get lists() {
+      return roster.lists
+    },
+    home: {
+      get address() {
+        const { roster: now } = nodeList.current
+        return options.nodeAddress ?? now?.members[now.self]?.address
+      },
+      subscribe: onChange => nodeList.subscribe(onChange),
+    },
+    start: async () => {
+      await keys.recall()
+      publishKeys()
+      await roster.start()
+    },
+    round: () => runner.run(),
+    // A watch that stood still goes on, or lists anew, by itself.
+    resumed: () => undefined,
+    stop: () => roster.stop(),
+  }
+}

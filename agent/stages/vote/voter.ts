@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { judge } from '../../../vote/judge.js'
+import { reviewVouching } from '../../../vote/vouch.js'
+import type { WitnessAnswer } from '../../../vote/witness.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { ZoneState } from '../../results.js'
+import type { ResultStore } from '../../store.js'
+
+interface VoterSeams {
+  readonly store: ResultStore
+  readonly clock: Clock
+  readonly witness: () => WitnessAnswer
+  /** The time has come at which time alone changes something. */
+  readonly onDue: () => void
+}
+
+/** Decides; what it decides is written by another stage. */
+export interface Voter {
+  /** Decide by what is known now. */
+  vote(): void
+  /** Records became younger and say what they said before. A steady zone has no use for another vote then. */
+  refreshed(): void
+  /** How the zone stands, in words. */
+  describe(): string
+  stop(): void
+}
+
+const describe = ({ judgement: j, table }: ZoneState): string => {
+  const down = j.localUp.reduce((sum, up) => sum + 1 - up, 0)
+  const voice = j.voice === 'full' ? '' : `; this agent decides nothing: ${j.voice}`
+  const brake = j.brake ? '; the brake holds' : ''
+  return `${table.size} nodes, ${down} down from here, ${j.dead} condemned${brake}${voice}`
+}
+
+/** The table's votes → local view, verdicts, vouching. */
+export const makeVoter = (options: AgentOptions, seams: VoterSeams): Voter => {
+  const { store, clock } = seams
+  let cancel: () => void = () => undefined
+  let isStopped = false
+  /** Of which zone the last vote found that all is well. */
+  let steady: ZoneState | undefined
+
+  const vote = (): void => {
+    const state = store.zone.current
+    if (state === undefined || isStopped) return
+    cancel()
+    const { judgement, table, vouching, roster } = state
+    const now = clock.now()
+    const context = { witness: seams.witness() }
+    const changes = judge(judgement, table, now, { o: options, context })
+    steady = changes.steady ? state : undefined
+    const vouch = reviewVouching(vouching, judgement, table, { now, options })
+    const nextAt = Math.min(changes.nextAt, vouch.nextAt)
+    if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), seams.onDue)
+    for (const { index, why } of vouch.ended)
+      store.endedVouch.tell({ node: roster.members[index]!.name, why })
+    store.vote.tell({ state, changes, vouchMoved: vouch.begun.length + vouch.ended.length > 0 })
+  }
+  return {
+    vote,
+    refreshed: () => {
+      if (steady === undefined || steady !== store.zone.current) vote()
+    },
+    describe: () => {
+      const state = store.zone.current
+      return state === undefined ? 'nothing to vote on yet' : describe(state)
+    },
+    stop: () => {
+      isStopped = true
+      cancel()
+    },
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import { reasonOf } from '../../../core/errors.js'
+import type { Logger } from '../../../core/log.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import type { ConfigProblem } from '../../results.js'
+import type { ResultStore } from '../../store.js'
+
+interface ConfigEventSeams {
+  readonly kube: Pick<KubeApi, 'createEvent'>
+  readonly log: Logger
+  readonly store: ResultStore
+  readonly apiBackoff: ApiBackoff
+}
+
+/** Tells the cluster, at the own Node, of a ConfigMap or Secret that is not used. None is told to an apiserver that fails. */
+export class ConfigEvents {
+  readonly #nodeName: string
+  readonly #seams: ConfigEventSeams
+  readonly #stopping = new AbortController()
+
+  constructor(nodeName: string, seams: ConfigEventSeams) {
+    this.#nodeName = nodeName
+    this.#seams = seams
+  }
+
+  tell({ thing, problem }: ConfigProblem): void {
+    const { kube, log, store, apiBackoff } = this.#seams
+    if (!apiBackoff.isReady) return
+    apiBackoff.left()
+    const node = this.#nodeName
+    const own = store.nodeList.current.nodes.get(node)
+    const event = {
+      ...{ node, nodeUid: own?.uid ?? '', reportingInstance: node },
+      ...({ type: 'Warning', reason: 'ConfigRefused', action: 'Reload' } as const),
+      note: `${thing} is not used, the last good one stays: ${problem}`,
+    }
+    kube.createEvent(event, this.#stopping.signal).catch((error: unknown) => {
+      apiBackoff.failed(error)
+      log.debug('event not created', { reason: reasonOf(error) })
+    })
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+  }
+}

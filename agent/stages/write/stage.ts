@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import type { Logger } from '../../../core/log.js'
+import type { Random } from '../../../core/random.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import { membersOnly, type ResultStore } from '../../store.js'
+import type { TurnLoop } from '../../turn-loop.js'
+import type { Stage } from '../stage.js'
+import { ConfigEvents } from './config-events.js'
+import type { WriteRecorder } from './node-writer.js'
+import { makeWriter, type Writer } from './writer.js'
+
+interface WriteSeams {
+  readonly kube: KubeApi
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly store: ResultStore
+  readonly apiBackoff: ApiBackoff
+  readonly turns: TurnLoop
+}
+
+/** The stage that brings the cluster to what the zone decided. */
+export interface WriteStage
+  extends
+    Stage,
+    Pick<Writer, 'review' | 'nextWrite' | 'taintBackoff' | 'heldUntil' | 'confinement'> {}
+
+/** Each write is counted and logged, and the newest about each member is kept. */
+const makeRecorder =
+  ({ store, log, clock }: WriteSeams): WriteRecorder =>
+  outcome => {
+    const write = { ...outcome, at: clock.wall() }
+    const { node, kind, what, result, trouble } = write
+    store.write.tell(write)
+    const level = result === 'done' ? 'info' : 'warn'
+    if (kind !== 'lease' || result !== 'done')
+      log[level]('write', { node, kind, what, result, trouble })
+    if (kind === 'event') return
+    const next = new Map(store.writes.current).set(node, write)
+    store.writes.set(membersOnly(next, store.nodeList.current.roster))
+  }
+
+/** *Write*: verdicts → Nodes, Leases and Events of the API, where it is this agent's turn. */
+export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteStage => {
+  const { store, turns } = seams
+  const writer = makeWriter(options, {
+    ...seams,
+    record: makeRecorder(seams),
+    judge: () => turns.voteNow(),
+  })
+  const configEvents = new ConfigEvents(options.nodeName, seams)
+  store.configProblem.subscribe(problem => configEvents.tell(problem))
+  store.endedVouch.subscribe(({ node, why }) => writer.vouchEnded(node, why))
+  store.records.subscribe(records =>
+    store.writes.set(membersOnly(store.writes.current, records?.roster)),
+  )
+  return {
+    start: () => Promise.resolve(),
+    review: () => writer.review(),
+    nextWrite: node => writer.nextWrite(node),
+    taintBackoff: node => writer.taintBackoff(node),
+    heldUntil: node => writer.heldUntil(node),
+    get confinement() {
+      return writer.confinement
+    },
+    resumed: () => writer.resumed(),
+    stop: () => {
+      configEvents.stop()
+      return writer.stop()
+    },
+  }
+}
