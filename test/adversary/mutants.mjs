@@ -137,20 +137,19 @@ console.log(
   `${'fault'.padEnd(7)}${'sequences'.padStart(10)}${'seed'.padStart(7)}  ${'guard'.padEnd(16)}what was taken out`,
 )
 let found = 0
+const tell = ({ fault, what, outOfReach }, { played, seed = '', guard = 'not found' }) => {
+  const why = outOfReach === undefined ? '' : `; out of reach: ${outOfReach}`
+  const counts = `${fault.padEnd(7)}${String(played).padStart(10)}${seed.padStart(7)}`
+  console.log(`${counts}  ${guard.padEnd(16)}${what}${why}`)
+}
 const queue = [...ready]
 const worker = async () => {
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const { fault, what } = next.mutant
-    const { played, seed = '', guard } = await search(next, unchanged)
-    if (guard !== undefined) found++
-    const shown = [
-      fault.padEnd(7),
-      String(played).padStart(10),
-      seed.padStart(7),
-      '  ',
-      (guard ?? 'not found').padEnd(16),
-    ]
-    console.log(`${shown.join('')}${what}`)
+    const { mutant } = next
+    const isPlayed = mutant.outOfReach === undefined
+    const result = isPlayed ? await search(next, unchanged) : { played: 0, guard: 'not played' }
+    if (isPlayed && result.guard !== undefined) found++
+    tell(mutant, result)
   }
 }
 await Promise.all(Array.from({ length: Number(values.jobs) }, worker))

@@ -2,7 +2,8 @@
 
 /**
  * What each repair came to, taken out again: `from` must stand at one place of the file. The numbers are those that the
- * tests' titles begin with (`FA1: …`). `seeds` found it before and are played first.
+ * tests' titles begin with (`FA1: …`). `seeds` found it before and are played
+ * first; `outOfReach` says why none can, and nothing is played.
  */
 export const MUTANTS = [
   {
@@ -52,6 +53,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A3',
+    seeds: [226],
     what: 'a probe that could not be made counts as up',
     patches: [
       {
@@ -84,7 +86,25 @@ export const MUTANTS = [
     ],
   },
   {
+    fault: 'A5',
+    what: 'strangers make members leave when connections run out',
+    outOfReach: 'virtual time has messages, no connections',
+    patches: [
+      {
+        file: 'net/connection-limiter.ts',
+        from: '    if (!isMember && present > strangers) return largestOf(others)\n',
+        to: '',
+      },
+      {
+        file: 'net/connection-limiter.ts',
+        from: '    if (present > 0) return largestOf(others)\n',
+        to: '',
+      },
+    ],
+  },
+  {
     fault: 'A6',
+    seeds: [226],
     what: 'whoever answers at the address is the node',
     patches: [
       {
@@ -311,6 +331,19 @@ export const MUTANTS = [
         file: 'kube/client/retry-after.ts',
         from: "typeof seconds === 'number' && !Number.isNaN(seconds) ? bounded(seconds * 1_000) : undefined",
         to: 'seconds === undefined ? undefined : Number(seconds) * 1_000',
+      },
+    ],
+  },
+  {
+    fault: 'A23',
+    what: 'bodies of strangers may take the memory of members',
+    outOfReach:
+      'it takes 350 nodes, or bodies that are sent slowly; zones here have seven and whole messages',
+    patches: [
+      {
+        file: 'net/byte-budget.ts',
+        from: 'const limit = isMember ? total : total - reserved',
+        to: 'const limit = isMember ? total : total + reserved',
       },
     ],
   },
