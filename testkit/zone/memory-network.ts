@@ -43,13 +43,18 @@ export class MemoryNetwork {
   latencyMs: number
   jitterMs: number
   loss: number
-  /** Whoever listens on the wire: every body that is sent, requests and answers; these have a status. */
+  /** Whoever listens on the wire: every body that is sent, requests and answers. */
   onWire:
     | ((
         body: Uint8Array,
         route: Route,
         kind: 'request' | 'answer',
-        link: { readonly from: string; readonly to: string; readonly status?: number },
+        link: {
+          readonly from: string
+          readonly to: string
+          /** Of an answer, with the time at which its request was sent. */
+          readonly answer?: { readonly status: number; readonly askedAt: number }
+        },
       ) => void)
     | undefined
   readonly traffic = new Map<string, Traffic>()
@@ -250,6 +255,7 @@ export class MemoryNetwork {
         )
       const ask = (): void => {
         this.onWire?.(body, route, 'request', { from, to })
+        const askedAt = this.#clock.now()
         this.sentBy(from).messages++
         this.#carry({ ...link, bytes: body.length + REQUEST_OVERHEAD }, DATA_TIMEOUT_MS, () => {
           this.#onPath(link, () => {
@@ -263,7 +269,8 @@ export class MemoryNetwork {
             const back = { from: to, to: from, isAlive: link.isAlive }
             const bytes = answer.body.length + ANSWER_OVERHEAD
             this.sentBy(to).messages++
-            this.onWire?.(answer.body, route, 'answer', { ...back, status: answer.status })
+            const { status } = answer
+            this.onWire?.(answer.body, route, 'answer', { ...back, answer: { status, askedAt } })
             this.#carry({ ...back, bytes }, DATA_TIMEOUT_MS, () =>
               this.#whenAwake(from, () => done(answer)),
             )

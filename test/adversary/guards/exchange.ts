@@ -5,6 +5,8 @@ import type { Note } from './words.js'
 
 const HEARD_MS = 12_000
 const REQUESTS = 3
+/** Twice the time limit of an exchange, and what a packet needs. */
+const LATE_MS = 2_500
 
 /** One member's requests to another that were not taken in, since one was, or since there was a reason for it. */
 interface Refused {
@@ -26,7 +28,10 @@ export class ExchangeGuards {
     const others = network.onWire
     network.onWire = (body, route, kind, link) => {
       others?.(body, route, kind, link)
-      if (kind === 'answer') this.#answered(`${link.to} ${link.from}`, link.status === 200)
+      const { answer, from, to } = link
+      if (kind !== 'answer' || answer === undefined) return
+      this.#answered(`${to} ${from}`, answer.status === 200)
+      this.#reviewAge(from, answer)
     }
   }
 
@@ -40,6 +45,17 @@ export class ExchangeGuards {
     const { sinceAt, count } = this.#refused.get(pair) ?? { sinceAt: this.#facts.now, count: 0 }
     if (isTaken) this.#refused.delete(pair)
     else this.#refused.set(pair, { sinceAt, count: count + 1 })
+  }
+
+  /** Whoever stood still meanwhile, and all its clocks, cannot know how long that was. */
+  #reviewAge(answerer: string, { status, askedAt }: { status: number; askedAt: number }): void {
+    const { zone, now } = this.#facts
+    const lateMs = now - askedAt
+    const machine = zone.world.machines.find(({ address }) => address === answerer)
+    if (lateMs <= LATE_MS || machine?.agent === undefined) return
+    if (this.#facts.of(machine.name).unsoundAt > askedAt) return
+    const found = `${machine.name} takes in what was under way for ${lateMs} ms`
+    this.#note('late', status === 200 ? found : undefined)
   }
 
   /** Who is cut from the cloud may know the zone, or the key, of another time. */

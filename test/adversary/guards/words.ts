@@ -18,6 +18,7 @@ export const GUARDS = {
   'not-cut': 'no node is called cut off whose kubelet renews its Lease',
   patient: 'an apiserver that refuses is asked seldom',
   timeless: 'nothing that proves something for ever is sent unless an operator asked for it',
+  late: 'nothing is taken in that was under way for seconds',
   heard: 'what a member says to a member that it reaches is taken in',
   found: 'an agent listens where its Node says that it is, or its readiness says that it does not',
   forgiven: 'who was cut off itself does not hold that against its peers',

@@ -214,6 +214,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A13',
+    seeds: [1],
     what: 'a message held back for minutes is believed as new',
     patches: [
       {
