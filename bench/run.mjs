@@ -10,6 +10,8 @@ const COMMANDS = {
   agent: 'what one agent costs: CPU, memory and bytes of a real process in a played zone',
   partitions: 'zones that are cut in two: who hides whom, and that a minority writes nothing',
   soak: 'whether an agent grows: memory and handles over an hour of churn',
+  grids:
+    'what the controller of grids promises, against a real apiserver: requests, time, CPU, memory',
   wrapper: 'what the wrapper promises: time, CPU, memory, lists, lost events',
   scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',
   wire: 'what the bytes of 150000 endpoints cost the wrapper',

@@ -16,6 +16,7 @@ import { suggestion } from '../options/nearest.js'
 import { clean, outputOption, type Format } from './format.js'
 import { readObjects } from './grid-files.js'
 import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
+import { registerGridsCluster } from './grids-cluster.js'
 import { registerGridsRun } from './grids-run.js'
 
 interface RenderFlags {
@@ -138,6 +139,7 @@ export const registerGrids = (program: Command, context: CliContext, run: Run): 
     // What stands behind a subcommand is the subcommand's.
     .enablePositionalOptions()
   registerGridsRun(command, context, run)
+  registerGridsCluster(command, context, run)
   command
     .command('render')
     .description('print what grids make of nodes, without a cluster')

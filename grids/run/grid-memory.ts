@@ -29,7 +29,16 @@ export class GridMemory {
   /** Revisions and template keys that the apiserver would take. */
   readonly checked = new Set<string>()
   /** The status that was written last; undefined: none yet. */
-  told: { readonly status: Json; readonly version: string; readonly at: number } | undefined
+  told:
+    | {
+        readonly status: Json
+        readonly version: string
+        /** Clock.now */
+        readonly at: number
+        /** How many before it told of nothing but other counts, one soon after the other. */
+        readonly inRow: number
+      }
+    | undefined
   /** What Events told already. */
   readonly said = new Map<string, string>()
   readonly #refused = new Map<string, RefusedChild>()

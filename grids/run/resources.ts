@@ -28,6 +28,7 @@ export const childKinds = Object.keys(CHILD_RESOURCES) as readonly ChildKind[]
 /** What a write leaves behind, as far as it is looked at. */
 export interface Written {
   readonly uid: string
+  /** '' of what a dry run would have made. */
   readonly resourceVersion: string
   /** Who wrote fields of it that are no status. */
   readonly managers: readonly string[]
@@ -35,8 +36,8 @@ export interface Written {
 
 const written = v.object({
   metadata: v.object({
-    uid: v.string(),
-    resourceVersion: v.string(),
+    uid: v.nullish(v.string(), ''),
+    resourceVersion: v.nullish(v.string(), ''),
     managedFields: v.nullish(
       v.array(
         v.object({ manager: v.optional(v.string(), ''), subresource: v.optional(v.string(), '') }),

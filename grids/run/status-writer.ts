@@ -23,6 +23,20 @@ export interface StatusWriterSeams {
 
 /** At most one status of a grid in this time. */
 const EACH_MS = 1_000
+/** Of a change that goes on, such as a rollout, every next count waits longer, up to this. */
+const MOST_MS = 5_000
+
+interface Conditions extends Json {
+  readonly conditions?: readonly {
+    readonly type?: string
+    readonly status?: string
+    readonly reason?: string
+  }[]
+}
+
+/** What people and programs wait for; the rest are counts. */
+const newsOf = ({ conditions = [] }: Conditions): string =>
+  conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`).join()
 
 /** What became of a status. */
 export type Told =
@@ -34,6 +48,19 @@ export type Told =
       readonly reason: string
       readonly retryAfterMs: number | undefined
     }
+
+/** How long a status must wait, and how many of the same kind it will be in a row. */
+const paceOf = (
+  { told }: GridMemory,
+  now: number,
+  isCount: boolean,
+): { readonly waitMs: number; readonly inRow: number } => {
+  if (told === undefined) return { waitMs: 0, inRow: 0 }
+  const everyMs = isCount ? Math.min(MOST_MS, EACH_MS * 2 ** told.inRow) : EACH_MS
+  const passedMs = now - told.at
+  const goesOn = isCount && passedMs < 2 * MOST_MS
+  return { waitMs: everyMs - passedMs, inRow: goesOn ? Math.min(10, told.inRow + 1) : 0 }
+}
 
 /** Writes how grids stand: once a second and grid at most, and only what is news. */
 export class StatusWriter {
@@ -52,10 +79,11 @@ export class StatusWriter {
   ): Promise<Told> {
     const { clock, counters, tables } = this.#seams
     const at = `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
-    const status = next(this.#previous(record, memory), at)
+    const previous = this.#previous(record, memory)
+    const status = next(previous, at)
     if (status === undefined) return { kind: 'told' }
-    const waitMs = (memory.told?.at ?? -Infinity) + EACH_MS - clock.now()
-    if (waitMs > 0) return { kind: 'wait', ms: waitMs }
+    const pace = paceOf(memory, clock.now(), newsOf(previous) === newsOf(status))
+    if (pace.waitMs > 0) return { kind: 'wait', ms: pace.waitMs }
     const patch = {
       type: 'json',
       operations: [
@@ -68,7 +96,8 @@ export class StatusWriter {
       const write = { patch, guard, fieldManager: MANAGER }
       const type = statusOf(writtenType(GRID_RESOURCES[kind]))
       const answer = await this.#seams.client.patch(type, { namespace, name }, write, signal)
-      memory.told = { status, version: answer.resourceVersion, at: clock.now() }
+      const { resourceVersion: version } = answer
+      memory.told = { status, version, at: clock.now(), inRow: pace.inRow }
       counters.statuses.add('done')
       return { kind: 'told' }
     } catch (error) {

@@ -9,6 +9,7 @@ import { runConformance } from './conformance.js'
 import { binariesIn } from '../../testkit/control-plane/programs.js'
 import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane/control-plane.js'
 import type { Played } from './cell.js'
+import { runGridRows } from './grid-rows.js'
 import { runNames } from './names/names.js'
 import { openLab } from './open-lab.js'
 import { type Figure, figuresOf } from './figures.js'
@@ -159,6 +160,8 @@ const main = async (): Promise<boolean> => {
       return withApi(plane => runConfine(plane, { ...options, say }, stop.signal))
     case 'kubectl':
       return withApi(plane => runKubectl({ plane, say, script, signal: stop.signal }))
+    case 'grid-rows':
+      return withApi(plane => runGridRows(plane, say, stop.signal))
     case 'fuzz': {
       const { seed, requests } = options
       const { signal } = stop

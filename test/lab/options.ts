@@ -14,6 +14,7 @@ export interface LabOptions {
     | 'informers'
     | 'kubectl'
     | 'fuzz'
+    | 'grid-rows'
     | 'superedge'
     | 'conformance'
     | 'names'
@@ -58,6 +59,7 @@ npm run lab -- grids                a ServiceGrid under kube-proxies behind the 
 npm run lab -- informers            client-go through the wrapper and beside it, over 5 000 random changes
 npm run lab -- kubectl              kubectl through the wrapper and beside it, command by command
 npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
+npm run lab -- grid-rows            what SuperEdge's controller of grids was seen to do, row by row, and what ours does
 npm run lab -- superedge --agent PATH  a zone of our agents and of SuperEdge's, v0.9.0, built by you at PATH
 npm run lab -- names                SuperEdge's objects beside ours, and the moves that docs/operations.md tells
 npm run lab -- confine              allowed and refused writes of our accounts' tokens, with the policies of deploy/
@@ -121,6 +123,7 @@ const COMMANDS = [
   'informers',
   'kubectl',
   'fuzz',
+  'grid-rows',
   'superedge',
   'conformance',
   'names',

@@ -185,8 +185,9 @@ export class GridStage {
   #leading: Promise<void> | undefined
   #client: ResourceClient | undefined
 
-  constructor(server: Pick<SceneServer, 'url' | 'token' | 'ca'>, id: string) {
-    this.#server = server
+  /** @param account who the controller is to the server; undefined: the administrator */
+  constructor(server: Pick<SceneServer, 'url' | 'token' | 'ca'>, id: string, account?: string) {
+    this.#server = { ...server, token: account ?? server.token }
     this.id = id
     this.namespace = id
     this.key = `site-${id}`

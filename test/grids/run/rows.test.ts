@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of what SuperEdge's controller was seen to do, on the embedded API; "npm run lab -- grids" has a real one.
+// Every row of what SuperEdge's controller was seen to do, on the embedded API; "npm run lab -- grid-rows" has a real one.
 import t from 'tap'
+import { systemClock } from '../../../core/clock.js'
+import { startGarbageCollector } from '../../../sandbox/garbage-collector.js'
 import { testApi } from '../../../testkit/kube/api-client.js'
 import { gridRows, playGridRow } from '../../../testkit/kube/grid-rows.js'
 import { clientOf, GridStage, installCrds } from '../../../testkit/kube/grid-stage.js'
@@ -11,7 +13,9 @@ t.test('what is done to grids', async t => {
   const { api, token } = await testApi()
   const server = { url: api.url, token }
   const admin = clientOf(server, 'kubectl')
+  const collector = startGarbageCollector(api.store, systemClock)
   t.teardown(async () => {
+    await collector.stop()
     await admin.close()
     await api.stop()
   })

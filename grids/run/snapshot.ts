@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster as it is now, in one look, for those who ask and do not write.
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { metadataOf, type ResourceName } from '../../kube/client/resource.js'
+import { decideGrid, type Decision } from '../model/decide.js'
+import { parseLiveChild, type LiveChild } from '../model/live.js'
+import { nameKey, type NameHolder } from '../model/name.js'
+import { planGrids, type GridPlan } from '../model/plan.js'
+import { SERVICE_SUFFIX } from '../model/render.js'
+import { UNIT_LABEL } from '../model/words.js'
+import { makeGridReader, type GridRecord } from './grid-record.js'
+import { CHILD_RESOURCES, childKinds, GRID_RESOURCES, gridKinds, NODES } from './resources.js'
+
+/** A grid, what it wants, and what would be done about it. */
+export interface Judged {
+  readonly record: GridRecord
+  /** Undefined for a grid that is invalid or goes away. */
+  readonly plan: GridPlan | undefined
+  readonly decision: Decision | undefined
+}
+
+const withKind =
+  <T>(resource: ResourceName, kind: string, parse: (raw: unknown) => T) =>
+  (raw: unknown): T =>
+    parse({
+      apiVersion: `${resource.group === '' ? '' : `${resource.group}/`}${resource.version}`,
+      ...(raw as object),
+      kind,
+    })
+
+const listAll = async <T>(
+  client: Pick<ResourceClient, 'list'>,
+  resource: ResourceName,
+  parse: (raw: unknown) => T,
+  signal: AbortSignal,
+): Promise<readonly T[]> => {
+  const items: T[] = []
+  for (let continueAt = ''; ;) {
+    const page = await client.list({ ...resource, parse }, { limit: 500, continueAt }, signal)
+    items.push(...page.items)
+    if (page.next === '') return items
+    continueAt = page.next
+  }
+}
+
+const isOf = (
+  record: GridRecord,
+  { controller, namespace, name, kind }: LiveChild,
+  plan: GridPlan,
+) =>
+  controller?.uid === record.uid ||
+  (namespace === record.namespace &&
+    plan.children.some(child => child.kind === kind && child.name === name))
+
+/** All grids of the cluster, as the controller would judge them at this moment. */
+export const takeSnapshot = async (
+  client: Pick<ResourceClient, 'list'>,
+  { now, graceMs }: { readonly now: number; readonly graceMs: number },
+  signal: AbortSignal,
+): Promise<readonly Judged[]> => {
+  const [nodes, grids, lives] = await Promise.all([
+    listAll(client, NODES, metadataOf(NODES).parse, signal),
+    Promise.all(
+      gridKinds.map(kind => listAll(client, GRID_RESOURCES[kind], makeGridReader(kind), signal)),
+    ),
+    Promise.all(
+      childKinds.map(kind => {
+        const resource = CHILD_RESOURCES[kind]
+        return listAll(client, resource, withKind(resource, kind, parseLiveChild), signal)
+      }),
+    ),
+  ])
+  const records = grids.flat()
+  const children = lives.flat()
+  const byUid = new Map(records.map(record => [record.uid, record]))
+  const held = new Map<string, NameHolder>()
+  for (const { controller, kind, namespace, name, labels } of children) {
+    const owner = byUid.get(controller?.uid ?? '')
+    if (owner === undefined) continue
+    const suffix = labels[UNIT_LABEL] ?? (owner.kind === 'ServiceGrid' ? SERVICE_SUFFIX : undefined)
+    held.set(nameKey(kind, namespace, name), { gridUid: owner.uid, suffix })
+  }
+  const valid = records.flatMap(({ reading }) => (reading.ok ? [reading.grid] : []))
+  const plans = new Map(planGrids(valid, nodes, held).map(plan => [plan.grid.uid, plan]))
+  return records.map(record => {
+    const plan = plans.get(record.uid)
+    if (plan === undefined) return { record, plan, decision: undefined }
+    const own = children.filter(live => isOf(record, live, plan))
+    return { record, plan, decision: decideGrid({ plan, lives: own, now, graceMs }) }
+  })
+}
