@@ -16,6 +16,7 @@ export interface NodeCondition {
   readonly reason?: string | undefined
   readonly message?: string | undefined
   readonly lastTransitionTime?: string | undefined
+  readonly lastHeartbeatTime?: string | undefined
 }
 
 /** A Kubernetes Node, cut down to what the agent uses. Frozen. */

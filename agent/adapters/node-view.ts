@@ -21,6 +21,7 @@ const conditionSchema = v.object({
   reason: v.optional(v.string()),
   message: v.optional(v.string()),
   lastTransitionTime: v.nullish(v.string()),
+  lastHeartbeatTime: v.nullish(v.string()),
 })
 
 const nodeSchema = v.object({
@@ -72,6 +73,10 @@ const conditionOf = (raw: v.InferOutput<typeof conditionSchema>): NodeCondition 
     ...(raw.message === undefined ? {} : { message: raw.message }),
     ...(typeof raw.lastTransitionTime === 'string'
       ? { lastTransitionTime: raw.lastTransitionTime }
+      : {}),
+    // A kubelet's heartbeat moves all the time; nobody looks at it.
+    ...(raw.type === PEER_HEALTH && typeof raw.lastHeartbeatTime === 'string'
+      ? { lastHeartbeatTime: raw.lastHeartbeatTime }
       : {}),
   })
 

@@ -175,7 +175,8 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: duration('500ms', '20s'),
     default: '10s',
     profiles: { fast: '5s' },
-    summary: "how often a vouched node's Lease is renewed",
+    summary:
+      "how often a vouched node's Lease is renewed; with --vouch=taint, its condition PeerHealth",
     relation: "well below the control plane's node-monitor-grace-period (40 s or 50 s)",
   },
   witnessTarget: {

@@ -46,6 +46,7 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['zones', 'beside-superedge'],
   ['without-policies'],
   ['vouch-taint'],
+  ['vouch-taint', 'keep'],
   ['zones', 'fast', 'vouch-taint'],
   ['renamed'],
   ['zones', 'fast', 'renamed'],

@@ -91,6 +91,8 @@ export interface Cell {
   readonly shows: string
   /** Programs beyond those of a control plane; a cell that needs such is played only when it is asked for. */
   readonly programs?: readonly Program[]
+  /** Kubernetes must be this new for it, as in `1.36`; such a cell is played only when it is asked for. */
+  readonly since?: string
   /** A zone must have this many nodes for it. */
   readonly least: number
   /** And no more than this. */

@@ -8,7 +8,7 @@ import type { Profile } from './options.js'
 import { CLOUD_HUB, peerAddress, watchAddress } from './places.js'
 import { CpuGroup } from './slow-cpu.js'
 
-export type Vouch = 'lease' | 'off'
+export type Vouch = 'lease' | 'taint' | 'off'
 
 const LOCAL_PORT = 51005
 const STATE = '/var/lib/edge-health'

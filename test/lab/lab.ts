@@ -2,6 +2,7 @@
 // A real zone under a real control plane, and what can be done to it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpus } from 'node:os'
+import { join } from 'node:path'
 import { sleep, systemClock } from '../../core/clock.js'
 import { conditionsOf, type NodeObject } from '../../sandbox/node-object.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
@@ -15,6 +16,7 @@ import {
 import type { LabNode, Vouch } from './lab-node.js'
 import { type Link, type Namespace, type Rule, ruleArguments, setCable } from './network.js'
 import { createAgentPod, daemonTemplate, type Keys } from './objects.js'
+import { writeKustomization } from './names/installed.js'
 import type { Observer } from './observer.js'
 import type { LabOptions } from './options.js'
 import { Props } from './props.js'
@@ -52,6 +54,8 @@ export class Lab {
   warmSince = 0
   readonly #kubeletTokens: ReadonlyMap<string, string>
   #accounts: AccountTokens | undefined
+  /** Components beside deploy/base. */
+  #deployed: readonly string[] = []
   #burners: readonly ChildProcess[] = []
 
   constructor(settings: LabOptions, parts: Whole) {
@@ -200,6 +204,22 @@ export class Lab {
     )
   }
 
+  /** Apply deploy/base with these components; agents hear of their own options by `restartAgents`. */
+  async deployWith(components: readonly string[]): Promise<void> {
+    this.#deployed = components
+    const folder = writeKustomization(join(this.plane.dir, 'deployed'), components)
+    await this.plane.kubectl(['apply', '-k', folder])
+  }
+
+  /** deploy/base alone again. */
+  async #deployBase(): Promise<void> {
+    if (this.#deployed.length === 0) return
+    if (this.#deployed.includes('keep'))
+      await this.plane.kubectl(['delete', '-k', 'deploy/components/keep'])
+    await this.plane.kubectl(['apply', '-k', 'deploy/base'])
+    this.#deployed = []
+  }
+
   /** All agents at once, as after a change of the DaemonSet. */
   async restartAgents(vouch: Vouch): Promise<void> {
     await Promise.all(this.nodes.map(node => node.stopAgent()))
@@ -218,6 +238,7 @@ export class Lab {
     this.plane.thawServer()
     await this.foes.stop()
     await this.load(false)
+    await this.#deployBase()
     await this.proxies.close()
     await this.props.clear()
     await this.mendNetwork()

@@ -32,6 +32,7 @@ const refusal = (cell: Cell, { nodes, profile }: LabOptions): string | undefined
 /** The cells that were asked for. @throws UsageError for an unknown name, or a zone that does not fit it. */
 export const chooseCells = (options: LabOptions): readonly Cell[] => {
   const isSpecial = (cell: Cell): boolean => cell.programs !== undefined
+  const isUsual = (cell: Cell): boolean => !isSpecial(cell) && cell.since === undefined
   const fits = (cell: Cell): boolean => refusal(cell, options) === undefined
   const { command } = options
   const special = CELLS.filter(
@@ -47,7 +48,7 @@ export const chooseCells = (options: LabOptions): readonly Cell[] => {
     if (why !== undefined) throw new UsageError(why)
   }
   return CELLS.filter(
-    cell => fits(cell) && (cells.length === 0 ? !isSpecial(cell) : cells.includes(cell.name)),
+    cell => fits(cell) && (cells.length === 0 ? isUsual(cell) : cells.includes(cell.name)),
   )
 }
 

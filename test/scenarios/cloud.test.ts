@@ -28,6 +28,12 @@ const renewals = (world: World, node: string, since: number): string[] =>
     .filter(write => write.kind === 'lease' && write.node === node && write.at >= since)
     .map(({ by }) => by)
 
+/** When agents wrote the node's status. */
+const statusWrites = (world: World, name: string, since: number): number[] =>
+  world.cluster.writes
+    .filter(({ kind, node, at }) => kind === 'status' && node === name && at >= since)
+    .map(({ at }) => at)
+
 const eventsAbout = (world: World, node: string): string[] =>
   world.cluster.events.filter(event => event.node === node).map(({ reason }) => reason)
 
@@ -133,6 +139,13 @@ t.test('D18: --vouch=taint backs off when the control plane puts the taint back'
     t.ok(removals >= 3 && removals <= 14, `${removals} writes of taints in ten minutes`)
     t.ok((control.evictions.get('n0') ?? 0) <= 14, 'and no more taints by the control plane')
     t.strictSame(renewals(world, 'n0', cutAt + 1_000), [])
+    const beats = statusWrites(world, 'n0', cutAt + 60_000)
+    const gaps = beats.slice(1).map((at, place) => at - beats[place]!)
+    t.ok(beats.length > 40, `its peers say again that they vouch: ${beats.length} times`)
+    t.ok(
+      gaps.every(gap => gap < 15_000),
+      `three times at least in half a minute: ${Math.max(...gaps)} ms`,
+    )
     const words = world.machines.map(({ agent }) => agent?.views.node('n0')?.vouch.reason)
     t.ok(
       words.some(text => text?.includes('put')),

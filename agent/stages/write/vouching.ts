@@ -4,6 +4,7 @@ import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import type { Random } from '../../../core/random.js'
 import type { KubeApi } from '../../ports/kube-api.js'
+import { heartbeatStep } from '../../../plan/heartbeat.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
@@ -11,7 +12,7 @@ import type { ResultStore } from '../../store.js'
 import { makeLeaseRenewer, type LeaseRenewer } from './lease-renewer.js'
 import type { WriteAuthority } from './write-authority.js'
 import type { NodeWork } from './node-work.js'
-import { guardOf, type WriteRecorder } from './node-writer.js'
+import { guardOf, type Task, type WriteRecorder } from './node-writer.js'
 import type { RequestBackoff } from './request-backoff.js'
 import { Running } from './running.js'
 import { makeTaintRemover, type TaintRemover } from './taint-remover.js'
@@ -58,7 +59,8 @@ export class Vouching {
     if (rank === undefined) return Infinity
     const lookAt = this.#reviewLease(name, rank)
     if (this.#o.vouch !== 'taint' || this.leases.isHeld(name) !== false) return lookAt
-    return Math.min(lookAt, this.#reviewTaint(state, node, rank))
+    const markAt = this.#reviewHeartbeat(node, rank)
+    return Math.min(lookAt, markAt, this.#reviewTaint(state, node, rank))
   }
 
   /** Resolves when no Lease is looked at any more; to be asked after `work` has stopped. */
@@ -73,6 +75,29 @@ export class Vouching {
     if (dueAt > clock.now()) return dueAt
     const guard = guardOf(() => authority.isVouchedNow(name), judge)
     this.#renewing.start(name, this.leases.look(name, rank, { signal: work.signal, guard }))
+    return Infinity
+  }
+
+  /** Where no Lease is renewed, the age of the node's condition says whether anybody still vouches. */
+  #reviewHeartbeat(node: NodeView | undefined, rank: number): number {
+    const { clock, kube, authority, backoff, work } = this.#seams
+    const serverTime = kube.serverTime()
+    if (node === undefined || serverTime === undefined || work.running.has(node.name))
+      return Infinity
+    const { name } = node
+    const now = clock.now()
+    const everyMs = this.#o.vouchRenewPeriodMs
+    const waitMs = everyMs + rank * this.#o.writerStaggerMs
+    const { dueInMs } = heartbeatStep(node, { serverTime, everyMs: waitMs })
+    const readyAt = Math.max(now + dueInMs, backoff.readyAt(name))
+    if (readyAt > now) return readyAt
+    const again: Task['plan'] = fresh => {
+      const at = { serverTime: kube.serverTime() ?? serverTime, everyMs }
+      return heartbeatStep(fresh, at).plan
+    }
+    const isWanted = (): boolean => authority.desiredNow(name) === 'vouched'
+    const what = 'say again that its peers vouch for it'
+    work.running.start(name, work.carryOut({ node: name, what, plan: again, isWanted }))
     return Infinity
   }
 

@@ -3,6 +3,7 @@
 import type { Cell } from '../cell.js'
 import { CLOUD } from './cloud.js'
 import { DEATHS, TIMED } from './deaths.js'
+import { KEEPING } from './keeping.js'
 import { LINKS } from './links.js'
 import { MACHINE } from './machine.js'
 import { RESTARTS } from './restarts.js'
@@ -18,6 +19,7 @@ export const CELLS: readonly Cell[] = [
   ...DEATHS,
   ...WRITES,
   ...VOUCHING,
+  ...KEEPING,
   ...CLOUD,
   ...LINKS,
   ...RESTARTS,
