@@ -25,9 +25,3 @@ export const ownerReference = ({ apiVersion, kind, name, uid }: Owner): OwnerRef
 export const controllerOf = <O extends { readonly controller?: boolean | null | undefined }>(
   owners: readonly O[],
 ): O | undefined => owners.find(({ controller }) => controller === true)
-
-/** Whether the object of this uid controls it: a name alone may be that of a later object. */
-export const isControlledBy = (
-  owners: readonly Pick<OwnerReference, 'uid' | 'controller'>[],
-  uid: string,
-): boolean => controllerOf(owners)?.uid === uid

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import { freeze } from '../../core/json.js'
+import { controllerOf } from '../../core/owner.js'
 import { parseWith } from '../../core/parse.js'
 import type { ChildKind, Grid, Json } from './grid.js'
 import { objectText } from './parse.js'
@@ -80,7 +81,7 @@ const schema = v.looseObject({
 export const parseLiveChild = (raw: unknown): LiveChild => {
   const object = parseWith(schema, objectText(raw), raw)
   const { metadata, spec, status } = object
-  const controller = metadata.ownerReferences.find(owner => owner.controller)
+  const controller = controllerOf(metadata.ownerReferences)
   return freeze({
     kind: object.kind,
     namespace: metadata.namespace,

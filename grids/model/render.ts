@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { OWN_PREFIX } from '../../core/marks.js'
+import { ownerReference } from '../../core/owner.js'
 import type { Naming } from './name.js'
 import {
   childKindOf,
@@ -74,11 +75,7 @@ const keyAnnotation = (source: UnitSource): Readonly<Record<string, string>> =>
 const owners = ({ kind, name, uid }: Grid): Json =>
   uid === undefined
     ? {}
-    : {
-        ownerReferences: [
-          { apiVersion: GRID_API, kind, name, uid, controller: true, blockOwnerDeletion: true },
-        ],
-      }
+    : { ownerReferences: [ownerReference({ apiVersion: GRID_API, kind, name, uid })] }
 
 /** None is nothing to own. */
 const annotationsOf = (annotations: Json): Json =>

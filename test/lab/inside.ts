@@ -10,6 +10,7 @@ import { binariesIn } from '../../testkit/control-plane/programs.js'
 import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane/control-plane.js'
 import type { Played } from './cell.js'
 import { runGridRows } from './grid-rows.js'
+import { runTakeover } from './grids/takeover.js'
 import { runNames } from './names/names.js'
 import { openLab } from './open-lab.js'
 import { type Figure, figuresOf } from './figures.js'
@@ -158,6 +159,8 @@ const main = async (): Promise<boolean> => {
       return withApi(plane => runNames(plane, say, stop.signal))
     case 'confine':
       return withApi(plane => runConfine(plane, { ...options, say }, stop.signal))
+    case 'takeover':
+      return withApi(plane => runTakeover({ plane, script }, say, stop.signal))
     case 'kubectl':
       return withApi(plane => runKubectl({ plane, say, script, signal: stop.signal }))
     case 'grid-rows':

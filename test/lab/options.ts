@@ -11,6 +11,7 @@ export interface LabOptions {
     | 'cells'
     | 'wrapper'
     | 'grids'
+    | 'takeover'
     | 'informers'
     | 'kubectl'
     | 'fuzz'
@@ -56,6 +57,7 @@ export const USAGE = `npm run lab [-- FLAGS]              the chaos cells
 npm run lab -- conformance          the rows of test/sandbox/conformance-rows.ts on a real apiserver and ours
 npm run lab -- wrapper              the cells with kube-proxy behind the wrapper, and one straight at the apiserver
 npm run lab -- grids                a ServiceGrid under kube-proxies behind the wrapper, on nodes of two units
+npm run lab -- takeover             ours takes over the children of SuperEdge's controller: the very same objects
 npm run lab -- informers            client-go through the wrapper and beside it, over 5 000 random changes
 npm run lab -- kubectl              kubectl through the wrapper and beside it, command by command
 npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
@@ -120,6 +122,7 @@ const COMMANDS = [
   'cells',
   'wrapper',
   'grids',
+  'takeover',
   'informers',
   'kubectl',
   'fuzz',

@@ -3,7 +3,7 @@
 import type { Report, Run } from './account.js'
 import { type Claim, isBroken, type Played, type Stretch } from './cell.js'
 import type { Figure } from './figures.js'
-import { drawUnits } from './grids/unit-picture.js'
+import { drawPicture } from './grids/unit-picture.js'
 import { drawTraffic } from './traffic-picture.js'
 
 const escape = (text: string): string => text.replaceAll(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
@@ -110,6 +110,10 @@ const wordFor = (one: Claim): string => {
   return 'held'
 }
 
+/** Nothing for a cell without units. */
+const drawnUnits = ({ units = [], moments, ms }: Played): string =>
+  units.length === 0 ? '' : drawPicture(units, moments, ms)
+
 const drawCell = (played: Played): string => {
   const rows = played.claims.map(
     one =>
@@ -123,11 +127,7 @@ const drawCell = (played: Played): string => {
   return (
     `<details ${played.ok ? '' : 'open'}><summary class="${played.ok ? 'ok' : 'bad'}"><b>${escape(played.cell)}</b> ` +
     `${escape(played.shows)} <i>${escape(played.zone)}, seed ${played.seed}</i></summary>${drawTimeline(played)}${drawTraffic(played.lanes ?? [], played.ms)}` +
-    drawUnits(
-      played.units ?? [],
-      played.moments.map(moment => ({ ...moment, text: escape(moment.text) })),
-      played.ms,
-    ) +
+    drawnUnits(played) +
     `<table>${rows.join('')}</table><ul>${notes}</ul><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${logs}</details>`
   )
 }

@@ -4,13 +4,17 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Report } from './account.js'
 import { figuresOf } from './figures.js'
+import { drawPicture } from './grids/unit-picture.js'
 import { drawReport } from './report-page.js'
 
-/** Write `index.html` and `report.json` into the folder. */
+/** Write `index.html`, `report.json`, and a picture for each cell with units into the folder. */
 export const writeReport = (folder: string, account: Omit<Report, 'figures'>): void => {
   const report: Report = { ...account, figures: figuresOf(account.cells) }
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'index.html'), drawReport(report))
+  for (const { cell, seed, units = [], moments, ms } of report.cells)
+    if (units.length > 0)
+      writeFileSync(join(folder, `${cell}-${seed}.svg`), drawPicture(units, moments, ms))
   writeFileSync(join(folder, 'report.json'), `${JSON.stringify(report, undefined, 1)}\n`)
 }
 

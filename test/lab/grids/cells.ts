@@ -158,14 +158,17 @@ const scene = (
 const titleOf = (cast: Cast, lab: Lab, node: ProxyNode): string =>
   `${unitAt(cast, lab, node.name, 0)}${node.name === cast.moves ? ', then north' : ''}: ${describe(node.plan!)}`
 
+/** From the first customer on: before, kernels know nothing yet. */
 const lanesOf = (cast: Cast, lab: Lab, startedAt: number): readonly UnitLane[] =>
   lab.proxies.proxied.map(node => ({
     title: titleOf(cast, lab, node),
-    connections: node.connections.map(({ begunAt, by }) => ({
-      at: Math.round(begunAt - startedAt),
-      unit: unitAt(cast, lab, node.name, begunAt),
-      by: by === undefined ? undefined : unitAt(cast, lab, by, begunAt),
-    })),
+    connections: node.connections
+      .filter(({ begunAt }) => begunAt >= (lab.proxies.marks.get('open') ?? Infinity))
+      .map(({ begunAt, by }) => ({
+        at: Math.round(begunAt - startedAt),
+        unit: unitAt(cast, lab, node.name, begunAt),
+        by: by === undefined ? undefined : unitAt(cast, lab, by, begunAt),
+      })),
   }))
 
 /** How many connections of each node were answered inside its unit, outside, and not at all. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import type { UnitLane } from '../cell.js'
-import { drawUnits } from './unit-picture.js'
+import { drawPicture } from './unit-picture.js'
 
 const lane: UnitLane = {
   title: 'north, wrapper',
@@ -14,18 +14,20 @@ const lane: UnitLane = {
   ],
 }
 
-t.equal(drawUnits([], [], 10_000), '', 'a cell without units has no such picture')
-
 t.test('connections are counted by where they were answered, each half second', async t => {
   const moments = [
-    { at: 5_000, kind: 'fault', text: 'the cloud is cut' },
+    { at: 5_000, kind: 'fault', text: 'the cloud <is> cut' },
     { at: 6_000, kind: 'claim', text: 'not drawn' },
   ] as const
-  const svg = drawUnits([lane], moments, 10_000)
+  const svg = drawPicture([lane], moments, 10_000)
   t.match(svg, '3 inside, 1 outside, 1 failed')
   t.match(svg, '0.0 s: 2 answered in its own unit, 1 answered in another unit, 0 not answered')
   t.match(svg, '0.5 s: 1 answered in its own unit, 0 answered in another unit, 1 not answered')
-  t.equal(svg.match(/<rect/g)?.length, 4)
-  t.match(svg, '5.0 s: the cloud is cut')
+  t.equal(
+    svg.match(/<title>\d\.\d s: \d answered/g)?.length,
+    4,
+    'a bar for each fate of each half second',
+  )
+  t.match(svg, '1: 5.0 s: the cloud &lt;is> cut')
   t.notMatch(svg, 'not drawn')
 })

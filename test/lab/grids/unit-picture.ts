@@ -23,6 +23,9 @@ const fateOf = ({ unit, by }: UnitLane['connections'][number]): Fate => {
   return by === unit ? 'own' : 'other'
 }
 
+const escape = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
 
 /** How many met which fate in each half second. */
@@ -44,7 +47,7 @@ const drawLane = (lane: UnitLane, y: number, x: (at: number) => number): string 
   )
   const most = Math.max(1, ...[...steps.values()].map(({ own, other, none }) => own + other + none))
   const parts = [
-    `<text x="4" y="${y + 14}">${lane.title}</text>`,
+    `<text x="4" y="${y + 14}">${escape(lane.title)}</text>`,
     `<text x="4" y="${y + 30}" class="axis">${totals[0]} inside, ${totals[1]} outside, ${totals[2]} failed</text>`,
   ]
   const width = Math.max(0.8, x(STEP_MS) - x(0) - 0.3)
@@ -64,28 +67,33 @@ const drawLane = (lane: UnitLane, y: number, x: (at: number) => number): string 
   return parts.join('')
 }
 
-/** The lanes with their key; nothing when there are none. Titles and texts are taken as they are: no markup in them. */
-export const drawUnits = (
+/** A picture that stands by itself: the lanes, what was done and when, and the key. */
+export const drawPicture = (
   lanes: readonly UnitLane[],
   moments: readonly Pick<Moment, 'at' | 'kind' | 'text'>[],
   endMs: number,
 ): string => {
-  if (lanes.length === 0) return ''
   const x = (at: number): number =>
     LEFT + (Math.min(endMs, Math.max(0, at)) / Math.max(1, endMs)) * (WIDTH - LEFT - 10)
   const height = lanes.length * LANE
-  const lines = moments
-    .filter(({ kind }) => kind === 'fault')
-    .map(
-      ({ at, text }) =>
-        `<line x1="${x(at).toFixed(1)}" x2="${x(at).toFixed(1)}" y1="0" y2="${height}" stroke="#36c" stroke-dasharray="3 3">` +
-        `<title>${seconds(at)} s: ${text}</title></line>`,
+  const done = moments.filter(({ kind }) => kind === 'fault')
+  const lines = done.map(({ at, text }, i) => {
+    const [left, what] = [x(at).toFixed(1), `${seconds(at)} s: ${escape(text)}`]
+    return (
+      `<line x1="${left}" x2="${left}" y1="0" y2="${height}" stroke="#36c" stroke-dasharray="3 3"><title>${what}</title></line>` +
+      `<text x="${left}" y="${height + 12}" text-anchor="middle" fill="#36c">${i + 1}</text>` +
+      `<text x="4" y="${height + 44 + i * 14}" class="axis">${i + 1}: ${what}</text>`
     )
+  })
+  const key = FATES.map(
+    (fate, i) =>
+      `<rect x="${LEFT + i * 200}" y="${height + 18}" width="10" height="10" fill="${COLOURS[fate]}"/>` +
+      `<text x="${LEFT + i * 200 + 14}" y="${height + 27}">${TEXTS[fate]}</text>`,
+  )
   const rows = lanes.map((lane, row) => drawLane(lane, row * LANE, x))
-  const key = FATES.map(fate => `<span style="background:${COLOURS[fate]}"></span>${TEXTS[fate]}`)
+  const whole = height + 44 + done.length * 14
   return (
-    `<p class="key">${key.join('')}, per half second</p>` +
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height + 4}" role="img" font-family="sans-serif" font-size="12">` +
-    `${rows.join('')}${lines.join('')}</svg>`
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${whole}" role="img" font-family="sans-serif" font-size="11">` +
+    `<rect width="${WIDTH}" height="${whole}" fill="#fff"/>${rows.join('')}${lines.join('')}${key.join('')}</svg>`
   )
 }
