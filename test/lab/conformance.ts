@@ -8,6 +8,7 @@ import { type Reason, REASONS } from '../sandbox/conformance-reasons.js'
 import { rows } from '../sandbox/conformance-rows.js'
 import { playScene, sceneNames, type SceneServer } from '../../testkit/kube/client-scenes.js'
 import { playInformer } from '../../testkit/kube/informer-scene.js'
+import { playRecorder } from '../../testkit/kube/recorder-scene.js'
 import { playTwoLeaders } from '../../testkit/kube/two-leaders.js'
 import { runRow, type Judged } from '../../testkit/kube/conformance.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
@@ -111,12 +112,16 @@ export const runConformance = async (
     const informed = { ...judgedPlane, ca: plane.ca, id: `i${Date.now()}` }
     real.push([...(await playInformer(informed))])
     embedded.push([...(await playInformer({ ...judgedApi, id: 'informed' }))])
+    const told = { ...judgedPlane, ca: plane.ca, id: `e${Date.now()}` }
+    real.push([...(await playRecorder(told))])
+    embedded.push([...(await playRecorder({ ...judgedApi, id: 'told' }))])
     real.push([...(await playTwoLeaders({ ...judgedPlane, ca: plane.ca, id: `l${Date.now()}` }))])
     embedded.push([...(await playTwoLeaders({ ...judgedApi, id: 'leaders' }))])
     const names = [
       ...rows.map(([row]) => row),
       ...sceneNames.map(name => `client: ${name}`),
       'an informer tells each change once, through an apiserver that forgets and starts anew',
+      'Events have counts and bounds, and what has changed is not deleted',
       'two leaders, one of them stopped in its tracks, never write at the same time',
     ]
     const results = names.map((row, i) => ({ row, real: real[i]!, embedded: embedded[i]! }))

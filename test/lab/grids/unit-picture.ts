@@ -6,7 +6,7 @@ const WIDTH = 920
 const LEFT = 240
 const LANE = 46
 const HEIGHT = 34
-const STEP_MS = 500
+const STEP_MS = 1_000
 
 const COLOURS = { own: '#5aa469', other: '#e0a030', none: '#222' } as const
 const TEXTS = {
@@ -28,7 +28,7 @@ const escape = (text: string): string =>
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
 
-/** How many met which fate in each half second. */
+/** How many met which fate in each second. */
 const inSteps = ({ connections }: UnitLane): ReadonlyMap<number, Record<Fate, number>> => {
   const steps = new Map<number, Record<Fate, number>>()
   for (const connection of connections) {
@@ -52,17 +52,19 @@ const drawLane = (lane: UnitLane, y: number, x: (at: number) => number): string 
   ]
   const width = Math.max(0.8, x(STEP_MS) - x(0) - 0.3)
   for (const [step, counts] of steps) {
-    let bottom = y + HEIGHT
     const told = FATES.map(fate => `${counts[fate]} ${TEXTS[fate]}`).join(', ')
+    parts.push(`<g><title>${seconds(step * STEP_MS)} s: ${told}</title>`)
+    let bottom = y + HEIGHT
     for (const fate of FATES) {
       const height = (counts[fate] / most) * (HEIGHT - 4)
       bottom -= height
       if (height > 0)
         parts.push(
           `<rect x="${x(step * STEP_MS).toFixed(1)}" y="${bottom.toFixed(1)}" width="${width.toFixed(1)}" ` +
-            `height="${height.toFixed(1)}" fill="${COLOURS[fate]}"><title>${seconds(step * STEP_MS)} s: ${told}</title></rect>`,
+            `height="${height.toFixed(1)}" fill="${COLOURS[fate]}"/>`,
         )
     }
+    parts.push('</g>')
   }
   return parts.join('')
 }
