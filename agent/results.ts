@@ -131,7 +131,7 @@ export interface WriteRecord {
   readonly node: string
   /** Epoch ms. */
   readonly at: number
-  readonly kind: 'status' | 'taints' | 'ready' | 'lease' | 'event'
+  readonly kind: 'status' | 'taints' | 'lease' | 'event'
   /** In words: what was to be brought about. */
   readonly what: string
   readonly result: WriteResult

@@ -9,8 +9,8 @@ export interface StageStatus {
   readonly state: 'waiting' | 'ok' | 'failing'
   /** Rounds begun since start. */
   readonly rounds: number
-  /** Epoch ms of the last round's end; null before the first. */
-  readonly lastAt: number | null
+  /** ISO 8601 of the last round's end; null before the first, and for a stage without rounds of its own. */
+  readonly lastAt: string | null
   /** In words: what the last round did, or why it failed. */
   readonly detail: string
 }

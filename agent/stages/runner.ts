@@ -34,7 +34,7 @@ export const makeStageRunner = (
       seams.log.warn('stage fails', { stage: name, detail })
     if (state === 'ok' && status.state === 'failing')
       seams.log.info('stage works again', { stage: name })
-    status = { ...status, state, detail, lastAt: seams.clock.wall() }
+    status = { ...status, state, detail, lastAt: new Date(seams.clock.wall()).toISOString() }
   }
   const once = async (): Promise<void> => {
     status = { ...status, rounds: status.rounds + 1 }

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Roster } from '../../../core/roster.js'
 import { FLAG, type Vote } from '../../../vote/evidence.js'
+import { setMaxListeners } from 'node:events'
 import { maxMessageBytes } from './body.js'
 import { PeerClient } from './peer-client.js'
-import { Exchange, type EngineOptions, type EngineSeams } from './exchange.js'
+import type { EngineOptions, EngineSeams, ExchangeContext } from './context.js'
 import { Gossip } from './gossip.js'
 import { Heartbeat } from '../../records/heartbeat.js'
 import { Inbox, refusalAnswer, type PeerAnswer } from './inbox.js'
 import type { KeyRing } from '../../key-ring.js'
 import { topologyFor } from '../../records/kring.js'
+import { Membership } from './membership.js'
 import { Partners } from './partners.js'
 import { AT_ONCE, PER_SECOND } from './peer-state.js'
 import { Push } from './push.js'
 import { RateLimit } from './rate-limit.js'
-import { maxResultBytes, Results } from './superedge/superedge.js'
+import { SuperEdgeExchange } from './superedge/superedge.js'
+import { Traffic } from './traffic.js'
 import { statusOf, type EngineStatus } from './status.js'
-import type { RecordTable } from '../../records/table.js'
+import type { News, RecordTable } from '../../records/table.js'
 import type { MakeTopology } from '../../records/topology.js'
 import type { Route } from '../../ports/transport.js'
 
@@ -46,8 +49,6 @@ export interface Engine {
   setKeys(keys: KeyRing): void
   /** An own round ended. A flip is pushed; whoever called for this vote gets it in any case. @returns whether it flipped. */
   setOwnVote(target: number, says: Vote, failedRounds: number): boolean
-  /** `setOwnVote` does this by itself; for a vote that was set in the table. */
-  pushFlip(target: number): void
   /** A member that we had no duty to probe is not probed any more. */
   forgetOwnVote(target: number): void
   /** Call for votes: the other observers probe this member at once. */
@@ -83,9 +84,6 @@ export interface Engine {
   status(): EngineStatus
 }
 
-/** What is answered with a 404 need not be read. */
-const MAX_UNREAD_BYTES = 1 << 10
-
 /**
  * Bytes whose signature is proved for one address, in a second and at once: 6 ms of CPU at most. It is far more than
  * members send, since whoever sends from a member's address, without a key, uses up the same. Small messages come in
@@ -102,94 +100,107 @@ const addressOf = (from: string): string =>
   from.startsWith(MAPPED) ? from.slice(MAPPED.length) : from
 
 /** Build the exchange; nothing is sent before `start`. */
-export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSeams): Engine => {
+export const makeEngine = (
+  options: EngineOptions,
+  start: EngineStart,
+  seams: EngineSeams,
+): Engine => {
   const heartbeat = new Heartbeat(seams.clock, start.savedHeartbeat, value =>
     seams.saveHeartbeat(value),
   )
-  const topology = start.topology ?? topologyFor(o)
-  const x = new Exchange({ o, seams, keys: start.keys, heartbeat, topology }, start.roster)
-  const client = new PeerClient(x)
-  const partners = new Partners(x)
-  const gossip = new Gossip(x, client, partners)
-  const push = new Push(x, client)
-  x.onChange = () => push.votesCame()
-  const results = new Results(x)
-  const inbox = new Inbox(x, (target, caller) => push.called(target, caller))
+  const makeTopology = start.topology ?? topologyFor(options)
+  const onNews = (news: News): void => {
+    if (news === 'changed') push.votesCame()
+    seams.onEvidence(news)
+  }
+  const membership = new Membership({ ...start, options, seams, heartbeat, makeTopology, onNews })
+  const traffic = new Traffic(seams.log)
+  const stopping = new AbortController()
+  const { signal } = stopping
+  // One listener per request under way, and those are bounded by the number of peers.
+  setMaxListeners(0, signal)
+  const context: ExchangeContext = {
+    ...{ options, seams, membership, traffic, signal },
+    get now() {
+      return seams.clock.now()
+    },
+  }
+  const client = new PeerClient(context)
+  const partners = new Partners(context)
+  const gossip = new Gossip(context, client, partners)
+  const push = new Push(context, client)
+  const superedge = new SuperEdgeExchange(context)
+  const inbox = new Inbox(context, (target, caller) => push.called(target, caller))
   const makeLimits = () => ({
-    proved: new RateLimit(x.table.size, PROVED_BYTES, PROVED_BYTES),
+    proved: new RateLimit(membership.table.size, PROVED_BYTES, PROVED_BYTES),
     // SuperEdge's results are parsed before their signature is proved.
-    results: new RateLimit(x.table.size, PER_SECOND, AT_ONCE),
+    results: new RateLimit(membership.table.size, PER_SECOND, AT_ONCE),
   })
   let limits = makeLimits()
 
   const setOwnFlags = (flags: number, cloudCutAt: number): void => {
-    if ((x.table.setOwnFlags(flags, cloudCutAt) & PUSHED_FLAGS) !== 0) push.flags()
+    if ((membership.table.setOwnFlags(flags, cloudCutAt) & PUSHED_FLAGS) !== 0) push.flags()
   }
   const isInTime = (route: Route, bytes: number, from: number | undefined): boolean =>
     route === 'result'
-      ? limits.results.take(from, x.now)
-      : limits.proved.take(from, x.now, Math.max(LEAST_PROVED_BYTES, bytes))
+      ? limits.results.take(from, seams.clock.now())
+      : limits.proved.take(from, seams.clock.now(), Math.max(LEAST_PROVED_BYTES, bytes))
   const maxBytes = (route: Route): number =>
-    route !== 'result'
-      ? maxMessageBytes(x.table.size)
-      : o.superedgePeers === 'off'
-        ? MAX_UNREAD_BYTES
-        : maxResultBytes(x.table.size)
+    route === 'result' ? superedge.maxBytes : maxMessageBytes(membership.table.size)
 
   return {
     get table() {
-      return x.table
+      return membership.table
     },
     get bytesSent() {
-      return x.bytesSent
+      return traffic.bytesSent
     },
     start: () => {
       gossip.start()
-      results.start()
+      superedge.start()
     },
     setRoster: roster => {
-      x.setRoster(roster)
+      membership.setRoster(roster)
       partners.reset()
       push.reset()
       limits = makeLimits()
     },
     setKeys: keys => {
-      x.keys = keys
+      membership.setKeys(keys)
     },
     setOwnVote: (target, says, failedRounds) => {
-      const flipped = x.table.setOwnVote(target, says, failedRounds)
-      results.probed(target)
-      const peer = x.peers[target]
+      const flipped = membership.table.setOwnVote(target, says, failedRounds)
+      superedge.probed(target)
+      const peer = membership.peers[target]
       // We reached it just now: the exchange need not wait for its back-off to end.
       if (flipped && says === 'up' && peer !== undefined) peer.backoffUntil = -Infinity
       if (flipped) push.flip(target)
       else push.roundEnded(target)
       return flipped
     },
-    forgetOwnVote: target => x.table.forgetOwnVote(target),
-    pushFlip: target => push.flip(target),
+    forgetOwnVote: target => membership.table.forgetOwnVote(target),
     suspect: target => push.suspect(target),
     setBurst: on => gossip.setBurst(on),
     askAround: () => {
-      x.table.renew()
+      membership.table.renew()
       gossip.askAround()
     },
     setOwnFlags,
     signerAt: target => {
-      const peer = x.peers[target]
+      const peer = membership.peers[target]
       if (peer === undefined) return 'nobody'
       return peer.wasAsked ? (peer.lastSigner ?? 'nobody') : 'unasked'
     },
     identify: target => {
-      const peer = x.peers[target]
+      const peer = membership.peers[target]
       if (peer === undefined || peer.wasAsked) return
       peer.isAwaited = true
       gossip.ask(peer)
     },
     maxBytes,
     receive: (route, body, from) => {
-      const index = x.table.roster.indexOfAddress(addressOf(from))
-      x.messagesReceived++
+      const index = membership.table.roster.indexOfAddress(addressOf(from))
+      traffic.requestCame()
       const refusal =
         body.length > maxBytes(route)
           ? 'too-large'
@@ -197,27 +208,27 @@ export const makeEngine = (o: EngineOptions, start: EngineStart, seams: EngineSe
             ? undefined
             : 'too-fast'
       if (refusal !== undefined) {
-        x.refuse(refusal, index === undefined ? undefined : x.peers[index])
+        traffic.refuse(refusal, index === undefined ? undefined : membership.peers[index])
         return refusalAnswer(refusal)
       }
-      x.bytesReceived += body.length
-      return route === 'result' ? results.receive(body, index) : inbox.receive(route, body)
+      traffic.received(body.length)
+      return route === 'result' ? superedge.receive(body, index) : inbox.receive(route, body)
     },
-    resumed: () => x.resumed(),
+    resumed: () => membership.resumed(),
     leave: async () => {
-      const { flags, cloudCutAt, self } = x.table
-      x.table.setOwnFlags(flags[self]! | FLAG.leaving, cloudCutAt[self]!)
+      const { flags, cloudCutAt, self } = membership.table
+      membership.table.setOwnFlags(flags[self]! | FLAG.leaving, cloudCutAt[self]!)
       gossip.stop()
-      results.stop()
+      superedge.stop()
       await push.announce()
     },
     stop: () => {
       gossip.stop()
-      results.stop()
+      superedge.stop()
       push.stop()
-      x.life.abort()
+      stopping.abort()
       return Promise.resolve()
     },
-    status: () => statusOf(x, gossip.isBurst),
+    status: () => statusOf(context, gossip.isBurst),
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { jitter } from '../../../core/random.js'
 import { Batch, type PeerClient } from './peer-client.js'
-import type { Exchange } from './exchange.js'
+import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 import type { Partners } from './partners.js'
 
@@ -13,7 +13,7 @@ const ASKED = 8
 
 /** Anti-entropy: one push-pull with one partner per period, more often while something is contested. */
 export class Gossip {
-  readonly #x: Exchange
+  readonly #context: ExchangeContext
   readonly #client: PeerClient
   readonly #partners: Partners
   #cancel: (() => void) | undefined
@@ -21,26 +21,28 @@ export class Gossip {
   #isContested = false
   #burstUntil = -Infinity
 
-  constructor(x: Exchange, client: PeerClient, partners: Partners) {
-    this.#x = x
+  constructor(context: ExchangeContext, client: PeerClient, partners: Partners) {
+    this.#context = context
     this.#client = client
     this.#partners = partners
   }
 
   get isBurst(): boolean {
-    return this.#isContested || this.#x.now < this.#burstUntil
+    return this.#isContested || this.#context.now < this.#burstUntil
   }
 
   get #periodMs(): number {
-    const { exchangePeriodMs, ringExchangePeriodMs, burstPeriodMs } = this.#x.o
+    const { exchangePeriodMs, ringExchangePeriodMs, burstPeriodMs } = this.#context.options
     if (this.isBurst) return burstPeriodMs
-    return this.#x.table.topology.kind === 'mesh' ? exchangePeriodMs : ringExchangePeriodMs
+    return this.#context.membership.table.topology.kind === 'mesh'
+      ? exchangePeriodMs
+      : ringExchangePeriodMs
   }
 
   start(): void {
     if (this.#cancel !== undefined) return
     const first = Math.min(FIRST_WITHIN_MS, this.#periodMs)
-    this.#schedule(this.#x.seams.random.below(Math.ceil(first) + 1))
+    this.#schedule(this.#context.seams.random.below(Math.ceil(first) + 1))
   }
 
   stop(): void {
@@ -51,12 +53,12 @@ export class Gossip {
 
   /** Something is contested, or no longer; the burst outlives its last cause. */
   setBurst(on: boolean): void {
-    const { burstMs, burstPeriodMs } = this.#x.o
-    if (on || this.#isContested) this.#burstUntil = this.#x.now + burstMs
+    const { burstMs, burstPeriodMs } = this.#context.options
+    if (on || this.#isContested) this.#burstUntil = this.#context.now + burstMs
     this.#isContested = on
     if (!on || this.#cancel === undefined) return
-    const wait = jitter(this.#x.seams.random, burstPeriodMs, 0.1)
-    if (this.#dueAt > this.#x.now + wait) this.#schedule(wait)
+    const wait = jitter(this.#context.seams.random, burstPeriodMs, 0.1)
+    if (this.#dueAt > this.#context.now + wait) this.#schedule(wait)
   }
 
   /** Ask several partners at the same time, instead of one after the other. */
@@ -78,12 +80,12 @@ export class Gossip {
 
   #schedule(ms: number): void {
     this.#cancel?.()
-    this.#dueAt = this.#x.now + ms
-    this.#cancel = this.#x.seams.clock.after(ms, () => this.#round())
+    this.#dueAt = this.#context.now + ms
+    this.#cancel = this.#context.seams.clock.after(ms, () => this.#round())
   }
 
   #round(): void {
-    this.#schedule(jitter(this.#x.seams.random, this.#periodMs, 0.1))
+    this.#schedule(jitter(this.#context.seams.random, this.#periodMs, 0.1))
     const partner = this.#partners.pick()
     // A round may outlast the period; the next one then has another partner. It never rejects.
     if (partner !== undefined) void this.#exchangeWith(partner)
@@ -92,13 +94,13 @@ export class Gossip {
 
   /** With nobody to talk to, in a zone of one above all, the own record must still not grow old. */
   #speakAlone(): void {
-    this.#x.table.beat()
-    this.#x.seams.onEvidence('fresher')
+    this.#context.membership.table.beat()
+    this.#context.seams.onEvidence('fresher')
   }
 
   async #exchangeWith(partner: PeerState): Promise<void> {
     partner.isGossiping = true
-    await this.#client.deliver(partner, new Batch(this.#x, 'gossip', []))
+    await this.#client.deliver(partner, new Batch(this.#context, 'gossip', []))
     partner.isGossiping = false
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Exchange, Message } from './exchange.js'
+import type { ExchangeContext } from './context.js'
+import type { Message } from './membership.js'
 import type { PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Admission } from './session.js'
@@ -21,6 +22,11 @@ type Challenged = Exclude<Admission['kind'], 'accepted'>
 
 /** What the two clocks may differ by beyond their drift. */
 const SUSPENDED_MS = 5_000
+/**
+ * How long a request may have been under way, in time limits: its sender gives up after one, and waited for the number
+ * that it shows for at most another.
+ */
+const DELAY_LIMITS = 2
 
 type ReplyType = typeof TYPE.state | typeof TYPE.ack | typeof TYPE.challenge
 
@@ -41,24 +47,24 @@ export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
 
 /** The receiving side of /v1: believes a message only after signature, sender and session agree. */
 export class Inbox {
-  readonly #x: Exchange
+  readonly #context: ExchangeContext
   readonly #onCall: OnCall
 
-  constructor(x: Exchange, onCall: OnCall) {
-    this.#x = x
+  constructor(context: ExchangeContext, onCall: OnCall) {
+    this.#context = context
     this.#onCall = onCall
   }
 
   receive(route: Extract<Route, 'gossip' | 'vote'>, bytes: Uint8Array): PeerAnswer {
-    const x = this.#x
-    const message = open(bytes, x.zone, x.keys)
+    const { membership } = this.#context
+    const message = open(bytes, membership.zone, membership.keys)
     if (!message.ok) return this.#refuse(message.refusal)
     const { header } = message
     if (header.type !== TYPE[route] || (header.flags | SPARSE) !== SPARSE) {
       return this.#refuse('malformed')
     }
-    if (header.senderId === x.table.roster.members[x.self]!.id) return this.#ownReturned(header)
-    const peer = x.peerById(header.senderId)
+    if (header.senderId === membership.ownId) return this.#ownReturned(header)
+    const peer = membership.peerById(header.senderId)
     if (peer === undefined) return this.#refuse('unknown-sender')
     return this.#fromMember(route, message, bytes.length, peer)
   }
@@ -69,17 +75,18 @@ export class Inbox {
     length: number,
     peer: PeerState,
   ): PeerAnswer {
-    const x = this.#x
+    const { membership, options, seams, now } = this.#context
     const { header } = message
-    const admission = peer.inbound.admit(header, x.now, x.maxDelayMs)
+    const maxDelayMs = DELAY_LIMITS * options.exchangeTimeoutMs
+    const admission = peer.inbound.admit(header, now, maxDelayMs)
     // Signed, and for a number that we showed: nobody else can say so, and nobody can repeat it once it is acted upon.
-    if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) x.seams.onSuspended()
+    if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) seams.onSuspended()
     if (admission.kind !== 'accepted') return this.#challenge(peer, header, admission.kind)
-    if (!peer.requests.take(undefined, x.now)) return this.#refuse('too-fast', peer)
+    if (!peer.requests.take(undefined, now)) return this.#refuse('too-fast', peer)
     peer.bytesReceived += length
-    const suspects = x.take(message, peer, x.now - admission.delayMs)
+    const suspects = membership.take(message, peer, now - admission.delayMs)
     if (suspects === undefined) return this.#refuse('malformed', peer)
-    peer.heard(x.now)
+    peer.heard(now)
     for (const target of suspects) this.#onCall(target, peer)
     const wantsState = route === 'gossip' || (suspects.length > 0 && header.count > 0)
     return this.#reply(peer, header, wantsState ? TYPE.state : TYPE.ack)
@@ -90,44 +97,40 @@ export class Inbox {
    * there passes requests on. Our signature tells us that it is not the peer who answers. Nothing of it is taken in.
    */
   #ownReturned(request: Header): PeerAnswer {
-    const x = this.#x
-    if (request.senderBoot !== x.boot) return this.#refuse('own-id')
-    x.refuse('own-id')
+    const { membership, traffic } = this.#context
+    if (request.senderBoot !== membership.boot) return this.#refuse('own-id')
+    traffic.refuse('own-id')
     return this.#sealed(request, TYPE.challenge, 0n)
   }
 
   #challenge(peer: PeerState, request: Header, why: Challenged): PeerAnswer {
     // A restart on either side is nothing to warn of.
-    this.#x.refuse(why, why === 'challenged' ? undefined : peer)
+    this.#context.traffic.refuse(why, why === 'challenged' ? undefined : peer)
     return this.#reply(peer, request, TYPE.challenge)
   }
 
   #reply(peer: PeerState, request: Header, type: ReplyType): PeerAnswer {
-    const x = this.#x
+    const { seams, now } = this.#context
     const shown =
-      type === TYPE.challenge
-        ? peer.inbound.challenge(x.seams.random, x.now)
-        : peer.inbound.next(x.now)
-    const answer = this.#sealed(request, type, shown)
-    peer.bytesSent += answer.body.length
-    return answer
+      type === TYPE.challenge ? peer.inbound.challenge(seams.random, now) : peer.inbound.next(now)
+    return this.#sealed(request, type, shown, peer)
   }
 
   /** Bound to the request by its sender's boot id and number: it answers nothing else, and nobody else. */
-  #sealed(request: Header, type: ReplyType, shown: bigint): PeerAnswer {
-    const x = this.#x
-    const { table } = x
+  #sealed(request: Header, type: ReplyType, shown: bigint, peer?: PeerState): PeerAnswer {
+    const { membership, traffic, now } = this.#context
+    const { table, keys } = membership
     const isEmpty = type !== TYPE.state
     const sparse = request.membershipHash !== table.hash
     if (!isEmpty) table.beat()
     const baseHb = table.hb[table.self]!
-    const order = { sparse, suspects: [], keySetHash: x.keys.setHash, baseHb, isEmpty }
-    const body = x.codec.encode(order, x.now)
+    const order = { sparse, suspects: [], keySetHash: keys.setHash, baseHb, isEmpty }
+    const body = membership.codec.encode(order, now)
     const header: Header = {
       type,
       flags: sparse ? SPARSE : 0,
       membershipHash: table.hash,
-      senderId: table.roster.members[x.self]!.id,
+      senderId: membership.ownId,
       senderBoot: shown,
       senderSeq: request.senderSeq,
       baseHb,
@@ -135,14 +138,13 @@ export class Inbox {
       count: isEmpty ? 0 : table.size,
       heldMs: 0,
     }
-    const bytes = seal(header, body, x.zone, x.keys.primary)
-    x.bytesSent += bytes.length
-    x.messagesSent++
+    const bytes = seal(header, body, membership.zone, keys.primary)
+    traffic.sent(bytes.length, peer)
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
   }
 
   #refuse(refusal: Refusal, peer?: PeerState): PeerAnswer {
-    this.#x.refuse(refusal, peer)
+    this.#context.traffic.refuse(refusal, peer)
     return refusalAnswer(refusal)
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { shuffle } from '../../../core/random.js'
-import type { Exchange } from './exchange.js'
+import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 
 /** Out of 100 exchanges so many are with a neighbour, the others with anybody. */
@@ -13,11 +13,11 @@ const UPGRADE_TRY_MS = 60_000
  * none waits long; who failed lately is left out, unless everybody did: an agent alone goes on trying.
  */
 export class Partners {
-  readonly #x: Exchange
+  readonly #context: ExchangeContext
   #turn: PeerState[] = []
 
-  constructor(x: Exchange) {
-    this.#x = x
+  constructor(context: ExchangeContext) {
+    this.#context = context
   }
 
   /** The roster changed. */
@@ -26,18 +26,19 @@ export class Partners {
   }
 
   pick(): PeerState | undefined {
-    const { random } = this.#x.seams
+    const { random } = this.#context.seams
     const neighbour = random.below(100) < NEIGHBOUR_PERCENT ? this.#nextNeighbour() : undefined
     return neighbour ?? this.#anybody(true) ?? this.#anybody(false)
   }
 
   #nextNeighbour(): PeerState | undefined {
-    const x = this.#x
     if (!this.#turn.some(peer => this.#isOpen(peer))) {
-      const neighbours = Array.from(x.table.topology.gossipNeighbours(x.self))
+      const { membership, seams } = this.#context
+      const { table, peers, self } = membership
+      const neighbours = Array.from(table.topology.gossipNeighbours(self))
       this.#turn = shuffle(
-        x.seams.random,
-        neighbours.flatMap(index => x.peers[index] ?? []),
+        seams.random,
+        neighbours.flatMap(index => peers[index] ?? []),
       )
     }
     const place = this.#turn.findIndex(peer => this.#isOpen(peer))
@@ -45,18 +46,18 @@ export class Partners {
   }
 
   #anybody(onlyOpen: boolean): PeerState | undefined {
-    const candidates = this.#x.peers.filter(
+    const candidates = this.#context.membership.peers.filter(
       peer =>
         peer !== undefined &&
         (onlyOpen ? this.#isOpen(peer) : !peer.isSuperEdge && !peer.isGossiping),
     )
     return candidates.length === 0
       ? undefined
-      : candidates[this.#x.seams.random.below(candidates.length)]
+      : candidates[this.#context.seams.random.below(candidates.length)]
   }
 
   #isOpen(peer: PeerState): boolean {
-    const now = this.#x.now
+    const now = this.#context.now
     if (peer.isGossiping || peer.backoffUntil > now) return false
     return !peer.isSuperEdge || now - peer.triedV1At >= UPGRADE_TRY_MS
   }

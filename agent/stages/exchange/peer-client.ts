@@ -2,7 +2,8 @@
 import { withTimeout } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
-import type { Exchange, Message } from './exchange.js'
+import type { ExchangeContext } from './context.js'
+import type { Message } from './membership.js'
 import type { PeerState } from './peer-state.js'
 import type { Refusal } from './refusal.js'
 import type { Answer, Peer, Route } from '../../ports/transport.js'
@@ -25,7 +26,7 @@ export class Batch {
   readonly isEmpty: boolean
   /** What a receiver must have to read the dense form. */
   readonly hash: bigint
-  readonly #x: Exchange
+  readonly #context: ExchangeContext
   readonly #baseHb: number
   readonly #count: number
   readonly #encode: (sparse: boolean) => Body
@@ -34,14 +35,15 @@ export class Batch {
 
   /** @param isEmpty leave the records out: nothing is new, and no state is wanted in return. */
   constructor(
-    x: Exchange,
+    context: ExchangeContext,
     route: Extract<Route, 'gossip' | 'vote'>,
     suspects: readonly NodeName[],
     isEmpty = false,
   ) {
-    const { table, codec } = x
+    const { membership } = context
+    const { table, codec, keys } = membership
     table.beat()
-    this.#x = x
+    this.#context = context
     this.route = route
     this.suspects = suspects
     this.isEmpty = isEmpty
@@ -53,29 +55,29 @@ export class Batch {
       const index = table.roster.indexOf(name)
       if (index !== undefined) indices.push(index)
     }
-    const order = { suspects: indices, keySetHash: x.keys.setHash, baseHb: this.#baseHb, isEmpty }
+    const order = { suspects: indices, keySetHash: keys.setHash, baseHb: this.#baseHb, isEmpty }
     this.#encode = sparse => {
-      const asOf = x.now
+      const asOf = context.now
       return { asOf, bytes: codec.encode({ ...order, sparse }, asOf) }
     }
   }
 
   seal(peer: PeerState, seq: number, sparse: boolean): Buffer {
-    const x = this.#x
+    const { membership } = this.#context
     const { bytes, asOf } = this.#bodyFor(peer, sparse)
     const header: Header = {
       type: TYPE[this.route],
       flags: sparse ? SPARSE : 0,
       membershipHash: this.hash,
-      senderId: x.table.roster.members[x.self]!.id,
-      senderBoot: x.boot,
+      senderId: membership.ownId,
+      senderBoot: membership.boot,
       senderSeq: seq,
       baseHb: this.#baseHb,
       destBoot: peer.destBoot,
       count: this.#count,
       heldMs: peer.destBoot === 0n ? 0 : Math.min(MAX_HELD_MS, Math.floor(asOf - peer.shownAt)),
     }
-    return seal(header, bytes, x.zone, x.keys.primary)
+    return seal(header, bytes, membership.zone, membership.keys.primary)
   }
 
   /** Written anew when its ages are from before the number that goes with it: they count from then. */
@@ -94,23 +96,23 @@ type Step = 'done' | 'failed' | 'challenged' | 'other-roster'
 
 /** Carries our state to peers and takes in what they answer. Never rejects. */
 export class PeerClient {
-  readonly #x: Exchange
+  readonly #context: ExchangeContext
 
-  constructor(x: Exchange) {
-    this.#x = x
+  constructor(context: ExchangeContext) {
+    this.#context = context
   }
 
   /** @returns whether the peer took the message. */
   async deliver(peer: PeerState, batch: Batch): Promise<boolean> {
-    const x = this.#x
-    const { clock } = x.seams
+    const context = this.#context
+    const { clock } = context.seams
     const { address } = peer
     try {
-      return await withTimeout(clock, x.o.exchangeTimeoutMs, x.life.signal, signal =>
+      return await withTimeout(clock, context.options.exchangeTimeoutMs, context.signal, signal =>
         this.#deliver(peer, batch, signal),
       )
     } catch (error) {
-      if (!x.life.signal.aborted) this.#failed(peer, reasonOf(error))
+      if (!context.signal.aborted) this.#failed(peer, reasonOf(error))
       return false
     } finally {
       this.#asked(peer, address)
@@ -133,18 +135,15 @@ export class PeerClient {
   }
 
   async #once(peer: PeerState, batch: Batch, signal: AbortSignal): Promise<Step> {
-    const x = this.#x
-    const seq = x.nextSeq(peer)
+    const { membership, traffic, seams, now } = this.#context
+    const seq = membership.nextSeq(peer)
     const isSparse = peer.rosterHash !== undefined && peer.rosterHash !== batch.hash
     const bytes = batch.seal(peer, seq, isSparse)
-    const sentAt = x.now
+    const sentAt = now
     peer.lastSentAt = sentAt
-    peer.bytesSent += bytes.length
-    x.bytesSent += bytes.length
-    x.messagesSent++
-    const answer = await x.seams.transport.send(peer.address, batch.route, bytes, signal)
-    peer.bytesReceived += answer.body.length
-    x.bytesReceived += answer.body.length
+    traffic.sent(bytes.length, peer)
+    const answer = await seams.transport.send(peer.address, batch.route, bytes, signal)
+    traffic.received(answer.body.length, peer)
     if (answer.status !== 200 && answer.status !== 409) return this.#denied(peer, answer)
     const message = this.#openReply(peer, answer, seq)
     if (message === undefined) return 'failed'
@@ -154,7 +153,7 @@ export class PeerClient {
   /** Nobody signed this: it says why this request failed, and nothing about who is there. */
   #denied(peer: PeerState, answer: Answer): Step {
     if (answer.status === 404 && peer.isSuperEdge) {
-      peer.triedV1At = this.#x.now
+      peer.triedV1At = this.#context.now
       return 'failed'
     }
     const said = Buffer.from(answer.body)
@@ -166,37 +165,38 @@ export class PeerClient {
 
   /** A reply counts only if this peer signed it for this very request. */
   #openReply(peer: PeerState, answer: Answer, seq: number): Message | undefined {
-    const x = this.#x
-    const opened = open(answer.body, x.zone, x.keys)
+    const context = this.#context
+    const opened = open(answer.body, context.membership.zone, context.membership.keys)
     if (opened.ok) this.#noteSigner(peer, opened, seq)
     const refusal = opened.ok ? this.#wrongReply(peer, opened, answer.status, seq) : opened.refusal
     if (refusal === undefined && opened.ok) return opened
-    if (refusal !== undefined) x.refuse(refusal, peer)
+    if (refusal !== undefined) context.traffic.refuse(refusal, peer)
     this.#failed(peer, `reply refused: ${refusal}`)
     return undefined
   }
 
   /** A round that had to wait until it was known who is there can be made now. */
   #asked(peer: PeerState, address: Peer): void {
-    if (peer.address !== address || this.#x.life.signal.aborted) return
+    if (peer.address !== address || this.#context.signal.aborted) return
     peer.wasAsked = true
-    if (peer.isAwaited) this.#x.seams.onSuspect(peer.name)
+    if (peer.isAwaited) this.#context.seams.onSuspect(peer.name)
     peer.isAwaited = false
   }
 
   /** Whoever signed an answer to this very request is the one that is there. */
   #noteSigner(peer: PeerState, { header }: Message, seq: number): void {
-    if (header.destBoot !== this.#x.boot || header.senderSeq !== seq) return
+    if (header.destBoot !== this.#context.membership.boot || header.senderSeq !== seq) return
     const isNews = (peer.lastSigner ?? peer.id) !== header.senderId
     peer.lastSigner = header.senderId
-    if (isNews) this.#x.seams.onSuspect(peer.name)
+    if (isNews) this.#context.seams.onSuspect(peer.name)
   }
 
   #wrongReply(peer: PeerState, reply: Message, status: number, seq: number): Refusal | undefined {
     const { type, senderId, destBoot, senderSeq } = reply.header
     const isRightType =
       status === 409 ? type === TYPE.challenge : type === TYPE.state || type === TYPE.ack
-    const isOurs = senderId === peer.id && destBoot === this.#x.boot && senderSeq === seq
+    const isOurs =
+      senderId === peer.id && destBoot === this.#context.membership.boot && senderSeq === seq
     return isRightType && isOurs ? undefined : 'wrong-reply'
   }
 
@@ -205,29 +205,32 @@ export class PeerClient {
     reply: Message,
     { sentAt, denseHash }: { readonly sentAt: number; readonly denseHash: bigint | undefined },
   ): Step {
-    const x = this.#x
+    const context = this.#context
     // It was made after our request, however long it took to get here.
-    if (x.take(reply, peer, sentAt) === undefined) {
-      x.refuse('malformed', peer)
+    if (context.membership.take(reply, peer, sentAt) === undefined) {
+      context.traffic.refuse('malformed', peer)
       this.#failed(peer, 'reply refused: malformed')
       return 'failed'
     }
     peer.destBoot = reply.header.senderBoot
-    peer.shownAt = x.now
+    peer.shownAt = context.now
     if (reply.header.type === TYPE.challenge) return 'challenged'
-    peer.heard(x.now)
+    peer.heard(context.now)
     peer.trouble = undefined
     const wasUnread = denseHash !== undefined && reply.header.membershipHash !== denseHash
     return wasUnread ? 'other-roster' : 'done'
   }
 
   #failed(peer: PeerState, trouble: string): void {
-    const x = this.#x
+    const context = this.#context
     peer.failures++
-    peer.backoffUntil = x.now + x.o.partnerBackoffMs
-    if (peer.isSuperEdge) peer.triedV1At = x.now
+    peer.backoffUntil = context.now + context.options.partnerBackoffMs
+    if (peer.isSuperEdge) peer.triedV1At = context.now
     if (peer.trouble === undefined) {
-      x.seams.log.info('peer does not take our messages', { peer: peer.name, reason: trouble })
+      context.seams.log.info('peer does not take our messages', {
+        peer: peer.name,
+        reason: trouble,
+      })
     }
     peer.trouble = trouble
   }

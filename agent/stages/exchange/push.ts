@@ -4,7 +4,7 @@ import { shuffle } from '../../../core/random.js'
 import { keepOnly } from '../../keep-only.js'
 import { MAX_SUSPECTS } from './body.js'
 import { Batch, type PeerClient } from './peer-client.js'
-import type { Exchange } from './exchange.js'
+import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 import { Rumour } from './rumour.js'
 
@@ -44,7 +44,7 @@ const newLane = (): Lane => ({ isBusy: false, isWanted: false, suspects: new Set
 
 /** Event push: flips, flags and calls for votes go straight to whom they concern. */
 export class Push {
-  readonly #x: Exchange
+  readonly #context: ExchangeContext
   readonly #client: PeerClient
   readonly #lanes = new Map<PeerState, Lane>()
   readonly #calls = new Map<NodeName, Calls>()
@@ -56,10 +56,10 @@ export class Push {
   #toAll = false
   #cancel: (() => void) | undefined
 
-  constructor(x: Exchange, client: PeerClient) {
-    this.#x = x
+  constructor(context: ExchangeContext, client: PeerClient) {
+    this.#context = context
     this.#client = client
-    this.#rumour = new Rumour(x)
+    this.#rumour = new Rumour(context)
   }
 
   /** The own vote on this member flipped. */
@@ -84,7 +84,7 @@ export class Push {
   /** Ask the other observers to probe this member now, unless we or enough others did so lately. */
   suspect(target: number): void {
     const calls = this.#callsOn(this.#nameOf(target))
-    const now = this.#x.now
+    const now = this.#context.now
     let recent = 0
     for (const at of calls.heard.values()) if (now - at < CALL_QUIET_MS) recent++
     if (recent >= CALLS_ENOUGH || now - calls.calledAt < CALL_EVERY_MS) return
@@ -95,16 +95,16 @@ export class Push {
 
   /** A member called for our vote. */
   called(target: number, caller: PeerState): void {
-    const { topology, self } = this.#x.table
+    const { topology, self } = this.#context.membership.table
     if (target === self || topology.slotOf(self, target) < 0) return
     const name = this.#nameOf(target)
     const calls = this.#callsOn(name)
-    const now = this.#x.now
+    const now = this.#context.now
     if (calls.heard.size < MAX_CALLERS || calls.heard.has(caller)) calls.heard.set(caller, now)
     if (calls.owed.size < MAX_CALLERS) calls.owed.add(caller)
     if (now - calls.probedAt < PROBE_EVERY_MS) return
     calls.probedAt = now
-    this.#x.seams.onSuspect(name)
+    this.#context.seams.onSuspect(name)
   }
 
   /**
@@ -127,8 +127,8 @@ export class Push {
   /** Tell everybody now; resolves when each has it or has failed. */
   async announce(): Promise<void> {
     this.stop()
-    const batch = new Batch(this.#x, 'vote', [])
-    const peers = this.#some(this.#observers([this.#x.self]), FANOUT)
+    const batch = new Batch(this.#context, 'vote', [])
+    const peers = this.#some(this.#observers([this.#context.membership.self]), FANOUT)
     await Promise.all(peers.map(peer => this.#client.deliver(peer, batch)))
   }
 
@@ -138,7 +138,7 @@ export class Push {
   }
 
   #nameOf(index: number): NodeName {
-    return this.#x.table.roster.members[index]!.name
+    return this.#context.membership.table.roster.members[index]!.name
   }
 
   #callsOn(name: NodeName): Calls {
@@ -155,13 +155,13 @@ export class Push {
   }
 
   #isMember(peer: PeerState): boolean {
-    return this.#x.peers[peer.index] === peer
+    return this.#context.membership.peers[peer.index] === peer
   }
 
   #answer(target: number): boolean {
     const owed = this.#calls.get(this.#nameOf(target))?.owed
     if (owed === undefined || owed.size === 0) return false
-    const { table } = this.#x
+    const { table } = this.#context.membership
     const isDown = table.saysDown(table.self, target)
     const before = this.#callers.size
     for (const caller of owed)
@@ -170,21 +170,21 @@ export class Push {
     return this.#callers.size > before
   }
 
-  #arm(waitMs = this.#x.o.pushBatchMs): void {
-    if (this.#x.life.signal.aborted) return
-    this.#cancel ??= this.#x.seams.clock.after(waitMs, () => this.#flush())
+  #arm(waitMs = this.#context.options.pushBatchMs): void {
+    if (this.#context.signal.aborted) return
+    this.#cancel ??= this.#context.seams.clock.after(waitMs, () => this.#flush())
   }
 
   #flush(): void {
     this.#cancel = undefined
-    const { roster, self } = this.#x.table
+    const { roster, self } = this.#context.membership.table
     const indicesOf = (names: Iterable<NodeName>): number[] =>
       [...names].flatMap(name => roster.indexOf(name) ?? [])
     const about = indicesOf(this.#flipped)
     if (this.#toAll) about.push(self)
     const suspects = [...this.#suspects].slice(0, MAX_SUSPECTS)
     const called = this.#some(this.#observers(indicesOf(suspects)), FANOUT)
-    // Two attempts that were missed are nothing that anybody has to know: only what comes of it is.
+    // A call for votes is not news: records go with it only after a vote changed.
     const isMere =
       this.#callers.size + about.length === 0 && !this.#saysDownAny(indicesOf(suspects))
     const told = new Set([
@@ -203,13 +203,13 @@ export class Push {
   }
 
   #saysDownAny(targets: readonly number[]): boolean {
-    const { table } = this.#x
+    const { table } = this.#context.membership
     return targets.some(target => table.saysDown(table.self, target))
   }
 
   /** The other observers of these members that are worth a message. */
   #observers(about: readonly number[]): PeerState[] {
-    const { table, peers } = this.#x
+    const { table, peers } = this.#context.membership
     const found = new Set<PeerState>()
     for (const target of about) {
       for (const observer of table.topology.observersOf(target)) {
@@ -222,7 +222,9 @@ export class Push {
   }
 
   #some(peers: readonly PeerState[], limit: number): readonly PeerState[] {
-    return peers.length <= limit ? peers : shuffle(this.#x.seams.random, peers).slice(0, limit)
+    return peers.length <= limit
+      ? peers
+      : shuffle(this.#context.seams.random, peers).slice(0, limit)
   }
 
   #send(peers: Iterable<PeerState>, suspects: readonly NodeName[], isEmpty: boolean): void {
@@ -235,7 +237,7 @@ export class Push {
         for (const name of suspects) lane.suspects.add(name)
         continue
       }
-      batch ??= new Batch(this.#x, 'vote', suspects, isEmpty)
+      batch ??= new Batch(this.#context, 'vote', suspects, isEmpty)
       // Never rejects.
       void this.#run(lane, peer, batch)
     }
@@ -257,20 +259,21 @@ export class Push {
       )
       lane.isWanted = false
       lane.suspects.clear()
-      const batch = new Batch(this.#x, 'vote', suspects, isRetry && first.isEmpty)
+      const batch = new Batch(this.#context, 'vote', suspects, isRetry && first.isEmpty)
       wasTaken = await this.#client.deliver(peer, batch)
     }
     lane.isBusy = false
   }
 
   #isWorthIt(peer: PeerState): boolean {
-    const isGone = this.#x.life.signal.aborted || peer.isSuperEdge || !this.#isMember(peer)
+    const isGone = this.#context.signal.aborted || peer.isSuperEdge || !this.#isMember(peer)
     return !isGone && !this.#isLost(peer)
   }
 
   /** We see it down, and it did not answer lately either. */
   #isLost(peer: PeerState): boolean {
-    const { table, now } = this.#x
-    return peer.backoffUntil > now && table.saysDown(table.self, peer.index)
+    const { membership, now } = this.#context
+    const { table, self } = membership
+    return peer.backoffUntil > now && table.saysDown(self, peer.index)
   }
 }

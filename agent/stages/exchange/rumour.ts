@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Exchange } from './exchange.js'
+import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 import { RateLimit } from './rate-limit.js'
 
@@ -24,26 +24,26 @@ const INDEPENDENT = 2
  * Single votes are not: under loss they would keep the whole zone talking.
  */
 export class Rumour {
-  readonly #x: Exchange
+  readonly #context: ExchangeContext
   readonly #limit = new RateLimit(0, PER_SECOND, AT_ONCE)
   #agreed: Uint8Array
   #rounds = 0
 
-  constructor(x: Exchange) {
-    this.#x = x
-    this.#agreed = this.#review(new Uint8Array(x.table.size))
+  constructor(context: ExchangeContext) {
+    this.#context = context
+    this.#agreed = this.#review(new Uint8Array(context.membership.table.size))
     this.#rounds = 0
   }
 
   /** The roster changed: what is known now is no news. */
   reset(): void {
-    this.#agreed = this.#review(new Uint8Array(this.#x.table.size))
+    this.#agreed = this.#review(new Uint8Array(this.#context.membership.table.size))
     this.#rounds = 0
   }
 
   /** Votes came in. @returns whether there is something to tell. */
   hear(): boolean {
-    if (this.#x.table.topology.kind === 'mesh') return false
+    if (this.#context.membership.table.topology.kind === 'mesh') return false
     this.#review(this.#agreed)
     return this.isNews
   }
@@ -54,7 +54,8 @@ export class Rumour {
 
   /** Whom to tell now; nobody when that would be too much talk, and there is still news. */
   listeners(): readonly PeerState[] {
-    const { peers, now, seams } = this.#x
+    const { membership, now, seams } = this.#context
+    const { peers } = membership
     if (!this.isNews || !this.#limit.take(undefined, now)) return []
     this.#rounds--
     const found = new Set<PeerState>()
@@ -68,7 +69,7 @@ export class Rumour {
 
   /** Bring `agreed` up to date; a difference is news. */
   #review(agreed: Uint8Array): Uint8Array {
-    const { table } = this.#x
+    const { table } = this.#context.membership
     for (let target = 0; target < table.size; target++) {
       const down = table.downVotes[target]!
       let level = 0

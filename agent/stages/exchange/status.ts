@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Exchange } from './exchange.js'
+import type { ExchangeContext } from './context.js'
 import { showKeySet } from '../../key-ring.js'
 import type { Dialect, PeerState } from './peer-state.js'
 import type { Refusal } from './refusal.js'
@@ -48,14 +48,14 @@ const speaks = (peer: PeerState): PeerStatus['speaks'] => {
   return peer.spokeV1At === -Infinity ? 'unknown' : 'v1'
 }
 
-const peerStatus = (peer: PeerState, x: Exchange): PeerStatus => ({
+const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): PeerStatus => ({
   name: peer.name,
   address: peer.address.address,
   speaks: speaks(peer),
-  isSameRoster: peer.rosterHash === undefined ? null : peer.rosterHash === x.table.hash,
+  isSameRoster: peer.rosterHash === undefined ? null : peer.rosterHash === membership.table.hash,
   lastHeardAt: when(peer.lastHeardAt),
   lastSentAt: when(peer.lastSentAt),
-  backoffUntil: peer.backoffUntil > x.now ? peer.backoffUntil : null,
+  backoffUntil: peer.backoffUntil > now ? peer.backoffUntil : null,
   keyId: peer.keyId ?? null,
   keySetHash: peer.keySetHash === undefined ? null : showKeySet(peer.keySetHash),
   failures: peer.failures,
@@ -66,16 +66,21 @@ const peerStatus = (peer: PeerState, x: Exchange): PeerStatus => ({
 })
 
 /** A copy of how things are. */
-export const statusOf = (x: Exchange, isBurst: boolean): EngineStatus => ({
-  topology: x.table.topology.kind,
-  heartbeat: x.heartbeat,
-  isBurst,
-  keyId: x.keys.primary.id,
-  keySetHash: showKeySet(x.keys.setHash),
-  refusals: x.refusals.show(),
-  messagesSent: x.messagesSent,
-  messagesReceived: x.messagesReceived,
-  bytesSent: x.bytesSent,
-  bytesReceived: x.bytesReceived,
-  peers: x.peers.flatMap(peer => (peer === undefined ? [] : [peerStatus(peer, x)])),
-})
+export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStatus => {
+  const { membership, traffic } = context
+  return {
+    topology: membership.table.topology.kind,
+    heartbeat: membership.heartbeat,
+    isBurst,
+    keyId: membership.keys.primary.id,
+    keySetHash: showKeySet(membership.keys.setHash),
+    refusals: traffic.refusals.show(),
+    messagesSent: traffic.messagesSent,
+    messagesReceived: traffic.messagesReceived,
+    bytesSent: traffic.bytesSent,
+    bytesReceived: traffic.bytesReceived,
+    peers: membership.peers.flatMap(peer =>
+      peer === undefined ? [] : [peerStatus(peer, context)],
+    ),
+  }
+}

@@ -224,8 +224,8 @@ export const MUTANTS = [
       },
       {
         file: 'agent/stages/exchange/inbox.ts',
-        from: 'x.take(message, peer, x.now - admission.delayMs)',
-        to: 'x.take(message, peer, x.now)',
+        from: 'membership.take(message, peer, now - admission.delayMs)',
+        to: 'membership.take(message, peer, now)',
       },
     ],
   },

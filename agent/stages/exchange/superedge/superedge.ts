@@ -3,7 +3,7 @@ import { withTimeout } from '../../../../core/clock.js'
 import { reasonOf } from '../../../../core/errors.js'
 import { jitter } from '../../../../core/random.js'
 import { FLAG } from '../../../../vote/evidence.js'
-import type { Exchange } from '../exchange.js'
+import type { ExchangeContext } from '../context.js'
 import type { PeerAnswer } from '../inbox.js'
 import type { Dialect, PeerState } from '../peer-state.js'
 import type { Refusal } from '../refusal.js'
@@ -18,8 +18,11 @@ const plain = (status: number, text: string): PeerAnswer => ({
 
 const other = (dialect: Dialect): Dialect => (dialect === 'v0.6' ? 'v0.9' : 'v0.6')
 
-/** The longest `PUT /result` that is read: both addresses of every node, in the longer dialect. */
-export const maxResultBytes = (size: number): number => Math.min(512 << 10, 1024 + 256 * (size + 4))
+/** What is answered with a 404 need not be read. */
+const MAX_UNREAD_BYTES = 1 << 10
+
+/** Both addresses of every node, in the longer dialect. */
+const maxResultBytes = (size: number): number => Math.min(512 << 10, 1024 + 256 * (size + 4))
 
 /** A result counts for so many periods after it came in: one may be lost, and its body does not tell when it was made. */
 const COUNTS_PERIODS = 2
@@ -31,23 +34,23 @@ const COUNTS_PERIODS = 2
  * after it came in, and with us alone: it is passed on to nobody. And only whose results count gets ours: who merely
  * answers at an address gets nothing that is signed.
  */
-export class Results {
-  readonly #x: Exchange
+export class SuperEdgeExchange {
+  readonly #context: ExchangeContext
   /** Whose results count, and what cancels their end. */
   readonly #ends = new Map<PeerState, () => void>()
   #cancel: (() => void) | undefined
 
-  constructor(x: Exchange) {
-    this.#x = x
+  constructor(context: ExchangeContext) {
+    this.#context = context
   }
 
   start(): void {
-    const { o, seams } = this.#x
-    if (o.superedgePeers === 'off' || this.#cancel !== undefined) return
+    const { options, seams } = this.#context
+    if (options.superedgePeers === 'off' || this.#cancel !== undefined) return
     seams.log.warn(
       'results of SuperEdge agents are taken: whoever recorded one can send it again',
       {
-        option: `--superedge-peers=${o.superedgePeers}`,
+        option: `--superedge-peers=${options.superedgePeers}`,
       },
     )
     this.#cancel = this.#schedule()
@@ -62,30 +65,39 @@ export class Results {
 
   /** Our own probes found something new about this member. */
   probed(target: number): void {
-    const peer = this.#x.peers[target]
+    const peer = this.#context.membership.peers[target]
     if (peer?.isSuperEdge === true && !this.#isReached(target)) this.#end(peer)
   }
 
   #schedule(): () => void {
-    const { random, clock } = this.#x.seams
-    return clock.after(jitter(random, this.#x.o.superedgePeriodMs, 0.1), () => {
+    const { random, clock } = this.#context.seams
+    return clock.after(jitter(random, this.#context.options.superedgePeriodMs, 0.1), () => {
       this.#cancel = this.#schedule()
       this.#round()
     })
   }
 
+  /** The longest `PUT /result` worth reading. */
+  get maxBytes(): number {
+    const { options, membership } = this.#context
+    return options.superedgePeers === 'off'
+      ? MAX_UNREAD_BYTES
+      : maxResultBytes(membership.table.size)
+  }
+
   /** Answer a `PUT /result` in the words of its dialect. */
   receive(body: Uint8Array, from: number | undefined): PeerAnswer {
-    const x = this.#x
-    if (x.o.superedgePeers === 'off') return plain(404, '404 page not found\n')
-    const fixed = x.o.superedgePeers === 'v0.6' ? 'v0.6' : 'v0.9'
-    const known = from === undefined ? undefined : x.peers[from]?.dialect
-    const opened = openResult(body, x.keys, known ?? fixed)
+    const { options, membership, traffic } = this.#context
+    if (options.superedgePeers === 'off') return plain(404, '404 page not found\n')
+    const fixed = options.superedgePeers === 'v0.6' ? 'v0.6' : 'v0.9'
+    const known = from === undefined ? undefined : membership.peers[from]?.dialect
+    const opened = openResult(body, membership.keys, known ?? fixed)
     const { status, text } = answerTo(opened)
     const refusal = opened.ok
       ? this.#take(opened.sourceIP, opened.isUp, { dialect: opened.dialect, bytes: body.length })
       : opened.refusal
-    if (refusal !== undefined) x.refuse(refusal, from === undefined ? undefined : x.peers[from])
+    if (refusal !== undefined)
+      traffic.refuse(refusal, from === undefined ? undefined : membership.peers[from])
     return plain(status, text)
   }
 
@@ -94,32 +106,29 @@ export class Results {
     isUp: ReadonlyMap<string, boolean>,
     how: { readonly dialect: Dialect; readonly bytes: number },
   ): Refusal | undefined {
-    const x = this.#x
-    const { table, now } = x
+    const { options, membership, seams, now } = this.#context
+    const { table } = membership
     const origin = table.roster.indexOfAddress(sourceIP)
     if (origin === undefined) return 'unknown-sender'
-    const peer = x.peers[origin]
+    const peer = membership.peers[origin]
     if (peer === undefined) return 'own-id'
     if (peer.spokeV1At !== -Infinity || table.hb[origin] !== 0) return 'superseded'
     if (!this.#isReached(origin)) return 'unreached'
     if (peer.dialect !== how.dialect) {
-      x.seams.log.warn(
-        'a SuperEdge agent votes: whoever recorded its results can send them again',
-        {
-          peer: peer.name,
-          dialect: how.dialect,
-        },
-      )
+      seams.log.warn('a SuperEdge agent votes: whoever recorded its results can send them again', {
+        peer: peer.name,
+        dialect: how.dialect,
+      })
     }
     peer.isSuperEdge = true
     peer.dialect = how.dialect
     peer.lastHeardAt = now
     peer.bytesReceived += how.bytes
     this.#ends.get(peer)?.()
-    const countsMs = COUNTS_PERIODS * x.o.superedgePeriodMs
+    const countsMs = COUNTS_PERIODS * options.superedgePeriodMs
     this.#ends.set(
       peer,
-      x.seams.clock.after(countsMs, () => this.#end(peer)),
+      seams.clock.after(countsMs, () => this.#end(peer)),
     )
     this.#count(origin, isUp)
     return undefined
@@ -127,13 +136,14 @@ export class Results {
 
   /** Our last word about it is up, and not for want of a round. */
   #isReached(target: number): boolean {
-    const { table } = this.#x
+    const { table } = this.#context.membership
     return table.failedRounds[target]! >= 0 && !table.saysDown(table.self, target)
   }
 
   /** Its result counts no more. */
   #end(peer: PeerState): void {
-    const { table, peers, seams } = this.#x
+    const { membership, seams } = this.#context
+    const { table, peers } = membership
     this.#ends.get(peer)?.()
     this.#ends.delete(peer)
     peer.isSuperEdge = false
@@ -141,7 +151,8 @@ export class Results {
   }
 
   #count(origin: number, isUp: ReadonlyMap<string, boolean>): void {
-    const { table, seams } = this.#x
+    const { membership, seams } = this.#context
+    const { table } = membership
     const draft = table.makeDraft()
     draft.origin = origin
     // Who has no rows has not looked at anybody yet.
@@ -170,31 +181,33 @@ export class Results {
       return body
     }
     // Each ends by itself within its time limit and never rejects.
-    for (const peer of this.#x.peers) if (peer?.isSuperEdge === true) void this.#put(peer, bodyIn)
+    for (const peer of this.#context.membership.peers)
+      if (peer?.isSuperEdge === true) void this.#put(peer, bodyIn)
   }
 
   #encode(dialect: Dialect): Buffer {
-    const x = this.#x
-    const { members, self } = x.table.roster
+    const { membership, seams } = this.#context
+    const { members, self } = membership.table.roster
     const isUp = new Map<string, boolean>()
     members.forEach((member, index) => {
-      isUp.set(member.address, index === self || x.seams.localUp(index))
+      isUp.set(member.address, index === self || seams.localUp(index))
     })
-    return encodeResult(members[self]!.address, isUp, dialect, x.keys.primary.key)
+    return encodeResult(members[self]!.address, isUp, dialect, membership.keys.primary.key)
   }
 
   async #put(peer: PeerState, bodyIn: (dialect: Dialect) => Buffer): Promise<void> {
-    const { o, life } = this.#x
-    for (let attempt = 0; attempt < o.superedgeAttempts && !life.signal.aborted; attempt++) {
+    const { options, signal } = this.#context
+    for (let attempt = 0; attempt < options.superedgeAttempts && !signal.aborted; attempt++) {
       if (await this.#attempt(peer, bodyIn)) return
     }
   }
 
   /** @returns whether nothing would change if it were sent again. */
   async #attempt(peer: PeerState, bodyIn: (dialect: Dialect) => Buffer): Promise<boolean> {
-    const { o } = this.#x
-    const fixed = o.superedgePeers === 'v0.6' || o.superedgePeers === 'v0.9'
-    const dialect = o.superedgePeers === 'v0.6' ? 'v0.6' : fixed ? 'v0.9' : (peer.dialect ?? 'v0.9')
+    const { options } = this.#context
+    const fixed = options.superedgePeers === 'v0.6' || options.superedgePeers === 'v0.9'
+    const dialect =
+      options.superedgePeers === 'v0.6' ? 'v0.6' : fixed ? 'v0.9' : (peer.dialect ?? 'v0.9')
     let reception = await this.#send(peer, dialect, bodyIn(dialect))
     if (reception === 'taken') peer.dialect = dialect
     if (reception === 'other-dialect' && !fixed) {
@@ -206,24 +219,21 @@ export class Results {
   }
 
   async #send(peer: PeerState, dialect: Dialect, body: Buffer): Promise<Reception> {
-    const x = this.#x
-    const { clock, transport } = x.seams
-    peer.lastSentAt = x.now
-    peer.bytesSent += body.length
-    x.bytesSent += body.length
-    x.messagesSent++
+    const { options, traffic, seams, signal, now } = this.#context
+    const { clock, transport } = seams
+    peer.lastSentAt = now
+    traffic.sent(body.length, peer)
     try {
-      const answer = await withTimeout(clock, x.o.exchangeTimeoutMs, x.life.signal, signal =>
+      const answer = await withTimeout(clock, options.exchangeTimeoutMs, signal, signal =>
         transport.send(peer.address, 'result', body, signal),
       )
-      peer.bytesReceived += answer.body.length
-      x.bytesReceived += answer.body.length
+      traffic.received(answer.body.length, peer)
       const text = Buffer.from(answer.body).toString('latin1', 0, 80)
       const reception = receptionOf(dialect, { status: answer.status, text })
       if (reception === 'failed') this.#note(peer, `answered ${answer.status}`)
       return reception
     } catch (error) {
-      if (!x.life.signal.aborted) this.#note(peer, reasonOf(error))
+      if (!signal.aborted) this.#note(peer, reasonOf(error))
       return 'failed'
     }
   }
@@ -235,7 +245,7 @@ export class Results {
     }
     peer.failures++
     if (peer.trouble === undefined) {
-      this.#x.seams.log.warn('SuperEdge peer does not take our results', {
+      this.#context.seams.log.warn('SuperEdge peer does not take our results', {
         peer: peer.name,
         reason: outcome,
       })
