@@ -57,7 +57,7 @@ export interface ClimbEnd {
  * the whole time to come back, so that a restart of a second or two is no death.
  */
 export class Ladder {
-  readonly #o: ClimbOptions
+  readonly #options: ClimbOptions
   readonly #pending = new Map<number, AbortController>()
   readonly #settled: Promise<unknown>[] = []
   #cancelTimer: () => void = () => undefined
@@ -71,7 +71,7 @@ export class Ladder {
   #ended = false
 
   constructor(options: ClimbOptions) {
-    this.#o = options
+    this.#options = options
   }
 
   /** Attempts started so far. */
@@ -103,7 +103,7 @@ export class Ladder {
   }
 
   #step(): void {
-    const { clock, attempts, spacingMs, tailMs, onMissed } = this.#o
+    const { clock, attempts, spacingMs, tailMs, onMissed } = this.#options
     this.#attempt()
     if (this.#started < attempts) this.#cancelTimer = clock.after(spacingMs, () => this.#step())
     else this.#cancelTimer = clock.after(tailMs, () => this.#giveUp())
@@ -120,7 +120,7 @@ export class Ladder {
     const index = this.#started++
     const controller = new AbortController()
     this.#pending.set(index, controller)
-    const { plugin, target, reuse } = this.#o
+    const { plugin, target, reuse } = this.#options
     const attempt = { signal: controller.signal, reuse: reuse && index === 0 }
     this.#settled.push(
       ask(plugin, target, attempt).then(result => {
@@ -147,8 +147,8 @@ export class Ladder {
         if (index === 0) this.#firstUnknown = true
         break
     }
-    if (this.#started === this.#o.attempts && this.#pending.size === 0) this.#giveUp()
-    else if (result.kind === 'failure') this.#o.onMissed(this.#missed())
+    if (this.#started === this.#options.attempts && this.#pending.size === 0) this.#giveUp()
+    else if (result.kind === 'failure') this.#options.onMissed(this.#missed())
   }
 
   #giveUp(): void {
@@ -163,7 +163,7 @@ export class Ladder {
 
   #end(end: ClimbEnd): void {
     this.stop()
-    this.#o.onEnd(end)
+    this.#options.onEnd(end)
   }
 }
 

@@ -23,13 +23,13 @@ interface OwnNodeSeams {
 
 /** What this agent asks about its own node: whether it reaches the apiserver, and what its kubelet says. */
 export class OwnNode {
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #seams: OwnNodeSeams
   #cloudLink: CloudLink | undefined
   #selfReport: SelfReporter | undefined
 
   constructor(options: AgentOptions, seams: OwnNodeSeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
   }
 
@@ -42,8 +42,8 @@ export class OwnNode {
   start(): CloudLinkState {
     const { clock, random, log, http, ping, onLink, onKubelet } = this.#seams
     void this.stop()
-    this.#cloudLink = watchCloudLink(this.#o, { clock, random, log, ping, onChange: onLink })
-    this.#selfReport = makeSelfReport(this.#o, { http, clock, log, onChange: onKubelet })
+    this.#cloudLink = watchCloudLink(this.#options, { clock, random, log, ping, onChange: onLink })
+    this.#selfReport = makeSelfReport(this.#options, { http, clock, log, onChange: onKubelet })
     return this.#cloudLink.current
   }
 

@@ -77,7 +77,7 @@ const FRESH_EVERY = 6
 /** One target: its timer, its rounds, its state. Workers know nothing of each other, so none can hold up another. */
 export class ProbeWorker {
   readonly target: Target
-  readonly #c: WorkerContext
+  readonly #context: WorkerContext
   readonly #links: readonly Link[]
   #cancelTimer: () => void = () => undefined
   #round: Round | undefined
@@ -109,7 +109,7 @@ export class ProbeWorker {
 
   constructor(target: Target, context: WorkerContext) {
     this.target = target
-    this.#c = context
+    this.#context = context
     this.#links = context.plugins.map(plugin => ({ plugin, loss: FIRST_LOSS }))
   }
 
@@ -135,8 +135,8 @@ export class ProbeWorker {
   /** Start a round now, unless one runs. The regular rounds keep their times. */
   probeNow(): void {
     if (this.#stopped || this.#round !== undefined) return
-    const { options, clock, loopLag } = this.#c
-    const factor = this.#c.factor()
+    const { options, clock, loopLag } = this.#context
+    const factor = this.#context.factor()
     const tailMs = options.attemptTailMs * factor
     const startedAt = clock.now()
     const lag = loopLag?.look()
@@ -152,7 +152,7 @@ export class ProbeWorker {
       reuse: ++this.#begun % FRESH_EVERY !== 0,
       clock,
       onSuspicion: () => {
-        if (!this.#state.isDown && !isLate()) this.#c.callForVotes(this.target.name)
+        if (!this.#state.isDown && !isLate()) this.#context.callForVotes(this.target.name)
       },
       onEnd: end => this.#take(round, end, { startedAt, isLate: isLate() }),
     })
@@ -179,29 +179,29 @@ export class ProbeWorker {
     if (this.#round === undefined) return
     this.#lag?.end()
     this.#round.stop()
-    this.#c.onLeft(this.#round.settled())
+    this.#context.onLeft(this.#round.settled())
     this.#round = undefined
   }
 
   #arm(ms: number): void {
     this.#cancelTimer()
-    this.#cancelTimer = this.#c.clock.after(ms, () => {
-      this.#arm(this.#period(this.#c.options.checkPeriodMs))
+    this.#cancelTimer = this.#context.clock.after(ms, () => {
+      this.#arm(this.#period(this.#context.options.checkPeriodMs))
       this.#isDue = true
       this.probeNow()
     })
   }
 
   #period(ms: number): number {
-    return jitter(this.#c.random, ms, PERIOD_JITTER)
+    return jitter(this.#context.random, ms, PERIOD_JITTER)
   }
 
   #take(round: Round, found: RoundEnd, when: { startedAt: number; isLate: boolean }): void {
     this.#round = undefined
     this.#lag?.end()
-    this.#c.onLeft(round.settled())
+    this.#context.onLeft(round.settled())
     const before = this.#state
-    const now = this.#c.clock.now()
+    const now = this.#context.clock.now()
     const end = found.verdict === 'up' ? this.#credited(found) : found
     // An answer is an answer, however late we were; only silence may be our own doing.
     const isOurs = when.isLate && end.verdict !== 'up'
@@ -224,7 +224,7 @@ export class ProbeWorker {
 
   /** What somebody else answered is not the target's. */
   #credited(found: RoundEnd): RoundEnd {
-    const { vote, reason } = this.#c.credit(this.target)
+    const { vote, reason } = this.#context.credit(this.target)
     if (vote === 'up') return found
     return { ...found, verdict: vote === 'down' ? 'down' : 'void', reason }
   }
@@ -235,14 +235,15 @@ export class ProbeWorker {
     const before = this.#state
     const hadVote = before.failedRounds >= 0
     this.#voids++
-    const isOld = now - this.#saidAt >= VOID_PERIODS * this.#c.options.checkPeriodMs
+    const isOld = now - this.#saidAt >= VOID_PERIODS * this.#context.options.checkPeriodMs
     const voteStands = hadVote && mayStand && !(isOld && this.#voids >= VOID_ROUNDS)
     const none = { isDown: false, failedRounds: -1, heldUntil: -Infinity }
     const kept = { ...before, ...(voteStands ? {} : none) }
     this.#state = { ...kept, lastRoundAt: now, reason, voidRounds: before.voidRounds + 1 }
-    this.#c.log.debug('round is void', { peer: name, reason })
-    if (hadVote && !voteStands) this.#c.log.warn('peer cannot be probed', { peer: name, reason })
-    this.#c.onVoid({ target: name, reason, voteStands })
+    this.#context.log.debug('round is void', { peer: name, reason })
+    if (hadVote && !voteStands)
+      this.#context.log.warn('peer cannot be probed', { peer: name, reason })
+    this.#context.onVoid({ target: name, reason, voteStands })
   }
 
   #learn(end: RoundEnd): void {
@@ -277,7 +278,7 @@ export class ProbeWorker {
 
   /** Rounds outside the timer leave it alone, so that the peers' phases stay spread. */
   #planNext(startedAt: number, before: TargetState, isSoon: boolean): void {
-    const { options, clock, random, factor } = this.#c
+    const { options, clock, random, factor } = this.#context
     const now = clock.now()
     const wasDue = this.#isDue
     this.#isDue = false
@@ -295,11 +296,20 @@ export class ProbeWorker {
     const { isDown, failedRounds, score, reason, lastRoundAt: endedAt } = this.#state
     const { name: target } = this.target
     const fell = isDown && !before.isDown
-    if (fell) this.#c.log.info('peer is down', { peer: target, reason })
-    else if (before.isDown && !isDown) this.#c.log.info('peer is up again', { peer: target })
-    this.#c.onRound({ target, isDown, failedRounds, score, reason, startedAt, endedAt, attempts })
+    if (fell) this.#context.log.info('peer is down', { peer: target, reason })
+    else if (before.isDown && !isDown) this.#context.log.info('peer is up again', { peer: target })
+    this.#context.onRound({
+      target,
+      isDown,
+      failedRounds,
+      score,
+      reason,
+      startedAt,
+      endedAt,
+      attempts,
+    })
     if (!fell || this.#stopped) return
-    this.#c.callForVotes(target)
-    this.#c.onFall()
+    this.#context.callForVotes(target)
+    this.#context.onFall()
   }
 }

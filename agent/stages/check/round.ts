@@ -50,14 +50,14 @@ const QUIET_LOSS = 0.1
 
 /** All plugins climb beside each other; the round ends as soon as the score cannot fall on the other side any more. */
 export class Round {
-  readonly #o: RoundOptions
+  readonly #options: RoundOptions
   readonly #ladders: readonly Ladder[]
   readonly #results = new Map<CheckPlugin, ProbeResult>()
   readonly #learned = new Map<Link, boolean>()
   #suspected = false
 
   constructor(options: RoundOptions) {
-    this.#o = options
+    this.#options = options
     this.#ladders = options.links.map(link => this.#ladderOf(link))
   }
 
@@ -76,7 +76,7 @@ export class Round {
   }
 
   #ladderOf(link: Link): Ladder {
-    const { target, attemptsMin, attemptsMax, spacingMs, tailMs, reuse, clock } = this.#o
+    const { target, attemptsMin, attemptsMax, spacingMs, tailMs, reuse, clock } = this.#options
     const { plugin, loss } = link
     return new Ladder({
       plugin,
@@ -89,7 +89,7 @@ export class Round {
       onMissed: missed => {
         if (missed < 2 || loss >= QUIET_LOSS || this.#suspected) return
         this.#suspected = true
-        this.#o.onSuspicion()
+        this.#options.onSuspicion()
       },
       onEnd: end => this.#take(link, end),
     })
@@ -98,13 +98,13 @@ export class Round {
   #take(link: Link, { result, firstMissed }: ClimbEnd): void {
     this.#results.set(link.plugin, result)
     if (firstMissed !== undefined) this.#learned.set(link, firstMissed)
-    const plugins = this.#o.links.map(each => each.plugin)
+    const plugins = this.#options.links.map(each => each.plugin)
     const kinds = new Map([...this.#results].map(([plugin, each]) => [plugin, each.kind]))
-    const { score, verdict } = scoreOf(plugins, kinds, this.#o.scoreLine)
+    const { score, verdict } = scoreOf(plugins, kinds, this.#options.scoreLine)
     if (verdict === 'open') return
     this.stop()
     const attempts = this.#ladders.reduce((sum, ladder) => sum + ladder.attempts, 0)
-    this.#o.onEnd({
+    this.#options.onEnd({
       ...{ verdict, score, reason: this.#reason(), attempts },
       learned: this.#learned,
       results: this.#found(),
@@ -113,7 +113,7 @@ export class Round {
 
   #found(): ReadonlyMap<CheckPlugin, ProbeResult> {
     const found = new Map(this.#results)
-    this.#o.links.forEach(({ plugin }, index) => {
+    this.#options.links.forEach(({ plugin }, index) => {
       const { last } = this.#ladders[index]!
       if (last !== undefined && !found.has(plugin)) found.set(plugin, last)
     })

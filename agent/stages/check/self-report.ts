@@ -40,7 +40,7 @@ const resultOfStatus = (status: number): ProbeResult => {
 type Options = Pick<CheckOptions, 'selfReportUrl' | 'selfReportPeriodMs' | 'selfReportFailures'>
 
 class KubeletReporter implements SelfReporter {
-  readonly #o: Options
+  readonly #options: Options
   readonly #seams: SelfReporterSeams
   readonly #stopping = new AbortController()
   readonly #loop: Promise<void>
@@ -51,7 +51,7 @@ class KubeletReporter implements SelfReporter {
   #wasWell = false
 
   constructor(options: Options, seams: SelfReporterSeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
     this.#loop = this.#run()
   }
@@ -71,7 +71,7 @@ class KubeletReporter implements SelfReporter {
 
   async #run(): Promise<void> {
     const { clock } = this.#seams
-    const { selfReportPeriodMs: period } = this.#o
+    const { selfReportPeriodMs: period } = this.#options
     const { signal } = this.#stopping
     let startedAt: number
     do {
@@ -83,10 +83,10 @@ class KubeletReporter implements SelfReporter {
 
   #ask(): Promise<ProbeResult> {
     const { http, clock } = this.#seams
-    const ms = Math.min(this.#o.selfReportPeriodMs, LONGEST_ASK_MS)
+    const ms = Math.min(this.#options.selfReportPeriodMs, LONGEST_ASK_MS)
     return withTimeout(clock, ms, this.#stopping.signal, async signal => {
       try {
-        const { status } = await http.get({ url: this.#o.selfReportUrl, reuse: true, signal })
+        const { status } = await http.get({ url: this.#options.selfReportUrl, reuse: true, signal })
         return resultOfStatus(status)
       } catch (error) {
         return resultOfError(error, signal)
@@ -96,7 +96,7 @@ class KubeletReporter implements SelfReporter {
 
   #take(found: ProbeResult): void {
     const result = this.#credited(found)
-    const limit = this.#o.selfReportFailures
+    const limit = this.#options.selfReportFailures
     this.#reason = result.kind === 'success' ? '' : result.reason
     switch (result.kind) {
       case 'success':
@@ -130,7 +130,7 @@ class KubeletReporter implements SelfReporter {
     if (!isRefused || this.#wasWell) return found
     const reason = `${found.reason}, and it never answered (healthzPort: 0?)`
     if (reason !== this.#reason) {
-      const { selfReportUrl: url } = this.#o
+      const { selfReportUrl: url } = this.#options
       this.#seams.log.warn('own kubelet cannot be asked', { url, reason })
     }
     return unknown(reason)

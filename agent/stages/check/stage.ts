@@ -56,7 +56,7 @@ export interface CheckStage extends ShownStage {
 const DOUBT_FACTOR = 2
 
 class ZoneCheck implements CheckStage {
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #seams: CheckSeams
   readonly #checker: Checker
   readonly #ownNode: OwnNode
@@ -65,7 +65,7 @@ class ZoneCheck implements CheckStage {
   #rounds = 0
 
   constructor(options: AgentOptions, seams: CheckSeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
     const { store, clock, random, log, probes, loopLag, kube, apiBackoff } = seams
     this.#targets = new Targets(clock, options)
@@ -192,7 +192,7 @@ class ZoneCheck implements CheckStage {
 
   /** Who said nothing since then is silent. */
   get #silentSince(): number {
-    return this.#seams.clock.now() - this.#o.recordTtlMs
+    return this.#seams.clock.now() - this.#options.recordTtlMs
   }
 
   #creditOf(target: Target): Credit {

@@ -11,7 +11,7 @@ import { Interest } from './interest.js'
 /** Whom this node probes: whom the topology asks for, whom it backs up, and whom somebody on this node depends on. */
 export class Targets {
   readonly #clock: Clock
-  readonly #o: VoteOptions
+  readonly #options: VoteOptions
   readonly #interest: Interest
   #backups = new BackupObservers()
   /** Members that are probed though the topology does not ask for it. */
@@ -19,7 +19,7 @@ export class Targets {
 
   constructor(clock: Clock, options: VoteOptions) {
     this.#clock = clock
-    this.#o = options
+    this.#options = options
     this.#interest = new Interest(clock)
   }
 
@@ -36,7 +36,7 @@ export class Targets {
   /** There was a vote. @returns whether there may be other targets now. */
   review({ table, judgement }: ZoneState): boolean {
     if (table.topology.kind === 'mesh') return false
-    const scene = { table, judgement, now: this.#clock.now(), o: this.#o }
+    const scene = { table, judgement, now: this.#clock.now(), o: this.#options }
     const isChange = this.#backups.review(scene)
     return this.#interest.expire() || isChange
   }

@@ -49,7 +49,7 @@ const KUBELET_FLAG: Readonly<Record<SelfReport, number>> = {
 }
 
 class ZoneExchange implements ExchangeStage {
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #seams: ExchangeSeams
   readonly #majorityCall: MajorityCall
   #engine: Engine | undefined
@@ -58,7 +58,7 @@ class ZoneExchange implements ExchangeStage {
   #stopping: Promise<void> | undefined
 
   constructor(options: AgentOptions, seams: ExchangeSeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
     this.#majorityCall = new MajorityCall(options, {
       ...{ clock: seams.clock, store: seams.store },
@@ -154,7 +154,7 @@ class ZoneExchange implements ExchangeStage {
   #makeEngine(start: Pick<Parameters<typeof makeEngine>[1], 'roster' | 'keys'>): Engine {
     const { clock, random, log, transport, store, folder, suspension, topology } = this.#seams
     return makeEngine(
-      this.#o,
+      this.#options,
       { ...start, savedHeartbeat: this.#savedHeartbeat, topology },
       {
         ...{ clock, random, log, transport },

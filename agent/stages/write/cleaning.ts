@@ -29,12 +29,12 @@ const isGone = (error: unknown): boolean => error instanceof KubeStatusError && 
 
 /** Takes our marks off members that left. */
 export class Cleaning {
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #seams: CleaningSeams
   readonly #removed = new RemovedMembers()
 
   constructor(options: AgentOptions, seams: CleaningSeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
   }
 
@@ -81,7 +81,9 @@ export class Cleaning {
     }
     // The list that it is missing from may be what is wrong.
     const plan: Task['plan'] = node =>
-      store.nodeList.current.isOfZone(node) ? NOTHING : planMarks(node, 'left', words, this.#o)
+      store.nodeList.current.isOfZone(node)
+        ? NOTHING
+        : planMarks(node, 'left', words, this.#options)
     const end = await work.carryOut({ node: name, what: 'take our marks off', plan, isWanted })
     // A Node that is gone from the API is refused with 404: there is nothing left to clean.
     if (end.result === 'done' || isGone(end.error)) this.#forget(name)

@@ -41,12 +41,12 @@ interface VouchingSeams {
 export class Vouching {
   readonly leases: LeaseRenewer
   readonly taints: TaintRemover
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #seams: VouchingSeams
   readonly #renewing: Running
 
   constructor(options: AgentOptions, seams: VouchingSeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
     this.leases = makeLeaseRenewer(options, seams)
     this.taints = makeTaintRemover(seams)
@@ -58,7 +58,7 @@ export class Vouching {
     const rank = this.#seams.authority.turn(state, name)?.rank
     if (rank === undefined) return Infinity
     const lookAt = this.#reviewLease(name, rank)
-    if (this.#o.vouch !== 'taint' || this.leases.isHeld(name) !== false) return lookAt
+    if (this.#options.vouch !== 'taint' || this.leases.isHeld(name) !== false) return lookAt
     const markAt = this.#reviewHeartbeat(node, rank)
     return Math.min(lookAt, markAt, this.#reviewTaint(state, node, rank))
   }
@@ -86,8 +86,8 @@ export class Vouching {
       return Infinity
     const { name } = node
     const now = clock.now()
-    const everyMs = this.#o.vouchRenewPeriodMs
-    const waitMs = everyMs + rank * this.#o.writerStaggerMs
+    const everyMs = this.#options.vouchRenewPeriodMs
+    const waitMs = everyMs + rank * this.#options.writerStaggerMs
     const { dueInMs } = heartbeatStep(node, { serverTime, everyMs: waitMs })
     const readyAt = Math.max(now + dueInMs, backoff.readyAt(name))
     if (readyAt > now) return readyAt

@@ -33,11 +33,11 @@ interface WriteAuthoritySeams {
  * before a patch is sent: in between this node may have left its zone, or lost its link or its majority.
  */
 export class WriteAuthority {
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #seams: WriteAuthoritySeams
 
   constructor(options: AgentOptions, seams: WriteAuthoritySeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
   }
 
@@ -60,7 +60,7 @@ export class WriteAuthority {
   turn({ roster, judgement, table }: ZoneState, node: string): WriterTurn | undefined {
     const target = { index: roster.indexOf(node) ?? -1, id: id64(node) }
     const ids = roster.members.map(({ id }) => id)
-    const at = { ids, now: this.#seams.clock.now(), options: this.#o }
+    const at = { ids, now: this.#seams.clock.now(), options: this.#options }
     return writerTurn(judgement, table, target, at)
   }
 
@@ -96,7 +96,7 @@ export class WriteAuthority {
   /** After a cut of the whole zone agents notice one after the other that it is over; by then all have. +Infinity for a node that is not cut off. */
   noticedAt({ judgement: j }: ZoneState, index: number): number {
     if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
-    const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#o
+    const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#options
     return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
   }
 

@@ -21,11 +21,11 @@ export interface NextWrite {
 
 /** Whose turn a write is, and when: rank 0 at once, the others when those before them are silent, or much later. */
 export class WriteSchedule {
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #pending = new Map<string, Pending>()
 
   constructor(options: AgentOptions) {
-    this.#o = options
+    this.#options = options
   }
 
   /** Nodes that differ from what is wanted. */
@@ -44,7 +44,7 @@ export class WriteSchedule {
       pending = { desired, since: now }
       this.#pending.set(node, pending)
     }
-    return turn === undefined ? Infinity : writeAt(pending.since, turn, this.#o)
+    return turn === undefined ? Infinity : writeAt(pending.since, turn, this.#options)
   }
 
   /** Since when the difference is known; +Infinity when there is none. */

@@ -68,7 +68,7 @@ export interface Writer {
 
 /** A level-triggered writer: it keeps no queue, so after an outage it writes what is true then, not what was. */
 class LevelWriter implements Writer {
-  readonly #o: AgentOptions
+  readonly #options: AgentOptions
   readonly #seams: WriterSeams
   readonly #vouching: Vouching
   readonly #cleaning: Cleaning
@@ -83,7 +83,7 @@ class LevelWriter implements Writer {
   #cancelTimer: () => void = () => undefined
 
   constructor(options: AgentOptions, seams: WriterSeams) {
-    this.#o = options
+    this.#options = options
     this.#seams = seams
     const { signal } = this.#stopping
     // Events about several nodes are told beside each other, and those are bounded by the zone's size.
@@ -216,7 +216,7 @@ class LevelWriter implements Writer {
     const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
     const heldUntil = this.#noteLink(state, index)
     if (node === undefined || this.#work.running.has(name)) return vouchAt
-    if (!differs(node, desired, isYoung, this.#o)) {
+    if (!differs(node, desired, isYoung, this.#options)) {
       this.#schedule.forget(name)
       return vouchAt
     }
@@ -243,7 +243,7 @@ class LevelWriter implements Writer {
     if (this.#backoff.isFailing && this.#work.running.size > 0) return Infinity
     const dueAt = Math.max(turnAt, notBefore, this.#backoff.readyAt(name))
     // Somebody before us may fall silent at any time.
-    return turnAt > now ? Math.min(dueAt, now + this.#o.writerStaggerMs / 2) : dueAt
+    return turnAt > now ? Math.min(dueAt, now + this.#options.writerStaggerMs / 2) : dueAt
   }
 
   /** Every agent counts the cuts of a link alike, whoever writes. @returns until when the marks of a whole one stay. */
@@ -279,12 +279,12 @@ class LevelWriter implements Writer {
       if (what === 'keep') return NOTHING
       const state = store.zone.current!
       const index = state.roster.indexOf(name)!
-      const at = { now: clock.now(), wall: this.#wall(), o: this.#o }
+      const at = { now: clock.now(), wall: this.#wall(), o: this.#options }
       const { explanation, words } = wordsFor(state, index, what, at)
       if (what === 'vouched' && at.now < this.#authority.youngUntil(state, index))
-        return planYoungVouch(node, words, this.#o)
+        return planYoungVouch(node, words, this.#options)
       event = eventFor(what, explanation, wordingOf(state, at.now))
-      return planMarks(node, what, words, this.#o)
+      return planMarks(node, what, words, this.#options)
     }
     const isWanted = (): boolean => what !== 'keep' && this.#authority.desiredNow(name) === what
     const end = await this.#work.carryOut({ node: name, what, plan, isWanted })

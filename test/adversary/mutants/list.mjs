@@ -45,7 +45,7 @@ export const MUTANTS = [
       },
       {
         file: 'agent/stages/write/cleaning.ts',
-        from: 'store.nodeList.current.isOfZone(node) ? NOTHING : planMarks',
+        from: 'store.nodeList.current.isOfZone(node)\n        ? NOTHING\n        : planMarks',
         to: 'planMarks',
       },
       { file: 'vote/writer.ts', from: '  e.size > 1 &&\n', to: '' },
