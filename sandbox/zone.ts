@@ -59,7 +59,7 @@ const START_LIMIT_MS = 10_000
 const START_LOOK_MS = 100
 
 const writeOf = (request: RecordedRequest): NodeWrite | undefined => {
-  const isWrite = WRITES.includes(request.verb) && request.status < 300
+  const isWrite = WRITES.includes(request.verb) && request.status < 300 && !request.isDryRun
   if (!isWrite || request.resource !== 'nodes' || !request.client.startsWith('agent:'))
     return undefined
   return { node: request.name, by: request.client.slice('agent:'.length), path: request.path }

@@ -54,6 +54,8 @@ export interface RecordedRequest {
   /** '' when no single object is named. */
   readonly name: string
   readonly path: string
+  /** Nothing was kept of it. */
+  readonly isDryRun: boolean
   /** The HTTP status of the answer. */
   readonly status: number
 }
@@ -88,7 +90,7 @@ const split = (url: string): Parts => {
     : { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) }
 }
 
-type Named = Omit<RecordedRequest, 'client' | 'path' | 'status'>
+type Named = Omit<RecordedRequest, 'client' | 'path' | 'isDryRun' | 'status'>
 
 /** The authorizer takes a list or watch of one name for a question about that name. */
 const selectedName = (query: URLSearchParams): string =>
@@ -262,11 +264,12 @@ export class Api {
   }
 
   #record(given: Given, verb: string, status: number): void {
-    const { link, path } = given
+    const { link, path, query } = given
     if (this.requests.length >= MAX_RECORDED) this.requests.splice(0, MAX_RECORDED / 10)
     this.requests.push({
       client: link.client,
       path,
+      isDryRun: isDryRunOf(query),
       status,
       ...named(parsePath(path, this.#resources), given, verb),
     })
@@ -280,11 +283,13 @@ interface Given extends Parts {
   readonly link: Link
 }
 
+const isDryRunOf = (query: URLSearchParams): boolean => query.get('dryRun') === 'All'
+
 /** dryRun and fieldManager of a write: the first word of `User-Agent` where the query has no manager. */
 const writerOf = (
   { headers }: IncomingMessage,
   query: URLSearchParams,
 ): Pick<Call, 'dryRun' | 'manager'> => ({
-  dryRun: query.get('dryRun') === 'All',
+  dryRun: isDryRunOf(query),
   manager: query.get('fieldManager') ?? headers['user-agent']?.split('/')[0],
 })
