@@ -10,8 +10,23 @@ const refused: readonly (readonly [why: string, args: readonly string[], rule: R
   ['Pods that bear it for ever', ['--toleration', '3601'], /--toleration must be .* got 3601/],
   ['an unknown word', ['play'], /one of cells, .* got play/],
   ['a merge of nothing', ['merge', '--report', 'x'], /merge takes folders/],
-  ['no agent of SuperEdge', ['superedge'], /superedge takes --agent/],
-  ['a mixed zone of three', ['superedge', '--agent', 'x', '--nodes', '3'], /from 4 to 50, got 3/],
+  ['no agent of SuperEdge', ['superedge'], /superedge needs --agent PATH/],
+  [
+    'an agent that is not there',
+    ['superedge', '--agent', '/none'],
+    /--agent must be a program \(ENOENT.*\), got \/none/,
+  ],
+  ['an agent that is a folder', ['superedge', '--agent', '/tmp'], /\(not a file\), got \/tmp/],
+  [
+    'an agent for nobody',
+    ['cells', '--agent', '/none'],
+    /--agent goes with superedge, not with cells/,
+  ],
+  [
+    'a mixed zone of three',
+    ['superedge', '--agent', process.execPath, '--nodes', '3'],
+    /from 4 to 50, got 3/,
+  ],
   ['a merge to nowhere', ['merge', 'a', 'b'], /and --report/],
 ]
 for (const [why, args, rule] of refused)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { accessSync, constants, statSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { reasonOf } from '../../core/errors.js'
 import { type Program, programs } from '../../testkit/control-plane/programs.js'
 import { MANY_NODES, MOST_NODES } from './places.js'
 
@@ -155,6 +157,22 @@ const programsOf = (names: readonly string[]): readonly Program[] =>
     throw new UsageError(`build takes ${programs.join(', ')}, got ${name}`)
   })
 
+/** SuperEdge's program is asked for where it is needed, and must be there before a zone is built around it. */
+const checkAgent = (command: string, path: string | undefined): void => {
+  if (command !== 'superedge') {
+    if (path !== undefined) throw new UsageError(`--agent goes with superedge, not with ${command}`)
+    return
+  }
+  if (path === undefined)
+    throw new UsageError("superedge needs --agent PATH, SuperEdge's edge-health v0.9.0")
+  try {
+    if (!statSync(path).isFile()) throw new Error('not a file')
+    accessSync(path, constants.X_OK)
+  } catch (error) {
+    throw new UsageError(`--agent must be a program (${reasonOf(error)}), got ${path}`)
+  }
+}
+
 /** @throws UsageError that names the flag. */
 export const parseLabOptions = (args: readonly string[]): LabOptions => {
   const { values, positionals } = parse(args)
@@ -167,8 +185,7 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
     throw new UsageError(`--profile must be fast or default, got ${profile}`)
   if (command === 'merge' && (more.length === 0 || values.report === undefined))
     throw new UsageError('merge takes folders of reports, and --report for the new one')
-  if ((command === 'superedge') !== (values.agent !== undefined))
-    throw new UsageError('superedge takes --agent, and nothing else does')
+  checkAgent(command, values.agent)
   const nodes = whole('--nodes', values.nodes, command === 'superedge' ? 4 : 2, MOST_NODES)
   if (nodes > MANY_NODES && profile === 'fast')
     throw new UsageError(

@@ -13,6 +13,21 @@ npm test -- --only STEP            one step, may be repeated: ${STEPS.join(', ')
 npm test -- --only tests FILE...   chosen test files; what is not an option of ours goes to tap
 npm test -- --help                 this text`
 
+const OWN = ['--fast', '--watch', '--only', '--help']
+
+/** Whether one letter added, removed or replaced, or two neighbours swapped, makes `b` of `a`. */
+const isSlip = (a, b) => {
+  let start = 0
+  while (start < a.length && a[start] === b[start]) start++
+  const [restA, restB] = [a.slice(start), b.slice(start)]
+  return [
+    restA.slice(1) === restB,
+    restA === restB.slice(1),
+    restA.slice(1) === restB.slice(1),
+    restA.slice(2) === restB.slice(2) && restA[0] === restB[1] && restA[1] === restB[0],
+  ].some(Boolean)
+}
+
 /**
  * Arguments → what to do: `help`, `all` (with the wanted steps, and what goes to tap), `fast`, `watch` (with its folder);
  * or `error`, with a text.
@@ -30,6 +45,10 @@ export const parseArguments = list => {
     else if (name === '--only') only.push(given ?? list[++i] ?? '')
     else if (name === '--watch') folder = given ?? list[++i] ?? ''
     else rest.push(list[i])
+  }
+  for (const argument of rest) {
+    const meant = OWN.find(name => isSlip(argument.split('=', 1)[0], name))
+    if (meant !== undefined) return error(`no option ${argument} (did you mean ${meant}?)`)
   }
   const known = ['statics', ...STEPS]
   const unknown = only.find(name => !known.includes(name))

@@ -47,6 +47,9 @@ const refused: [line: string, text: RegExp][] = [
   ['--watch', /^--watch needs a folder/],
   ['--fast --only lint', /exclude each other/],
   ['--fast --watch vote', /exclude each other/],
+  ['--fst', /^no option --fst \(did you mean --fast\?\)$/],
+  ['--wacth=vote', /^no option --wacth=vote \(did you mean --watch\?\)$/],
+  ['--only tests --helpp', /did you mean --help/],
   ['--fast a.test.ts', /^--fast chooses the tests itself, got 'a.test.ts'$/],
 ]
 const words = (line: string) => line.split(' ').filter(word => word !== '')
