@@ -322,8 +322,9 @@ export class FakeCluster {
     this.#store(kind, { ...this.#read(kind, name), ...change })
   }
 
+  /** The object itself, not a copy: do not change it. */
   raw(kind: 'node' | 'lease', name: string): Raw {
-    return structuredClone(this.#read(kind, name))
+    return this.#read(kind, name)
   }
 
   /** The client's process is gone, and its watches with it. */
