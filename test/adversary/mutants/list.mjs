@@ -308,7 +308,7 @@ export const MUTANTS = [
   },
   {
     fault: 'A21',
-    seeds: [28],
+    seeds: [27],
     what: 'what was written about a node is kept when it leaves',
     patches: [
       {
