@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures in virtual time, the
-// embedded API beside a real kube-apiserver, SuperEdge's objects beside ours, and a few faults in a real zone. The last
+// What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures and more of the adversary in virtual
+// time, the embedded API beside a real kube-apiserver, SuperEdge's objects beside ours, and a few faults in a real zone. The last
 // line adds all of them up.
 //
 // The control plane's programs are compiled meanwhile, at the lowest priority and only while nothing runs that measures
@@ -24,6 +24,9 @@ const CELLS = [
   ...['dies-vouched', 'zone-cut', 'partition', 'one-way-pair'],
 ]
 
+/** The sequences after those that `npm test` plays. */
+const ATTACKS = ['--seed', '501', '--sequences', '1000', '--jobs', '2']
+
 /** Programs that the lab needs → Debian's packages. */
 const TOOLS = { ip: 'iproute2', iptables: 'iptables', unshare: 'util-linux', mount: 'mount' }
 
@@ -40,7 +43,7 @@ const isThere = program =>
     }
   })
 
-const PARTS = ['statics', 'bench', 'tests', 'conformance', 'names', 'confine', 'cells']
+const PARTS = ['statics', 'bench', 'adversary', 'tests', 'conformance', 'names', 'confine', 'cells']
 const { values } = parseArgs({ options: { only: { type: 'string', multiple: true } } })
 const unknown = values.only?.find(name => !PARTS.includes(name))
 if (unknown !== undefined) {
@@ -127,6 +130,7 @@ if (needsControlPlane) installTools()
 const built = needsControlPlane ? buildControlPlane() : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
 await part('bench', ['bench/run.mjs', 'scale', '--quick'], 15)
+await part('adversary', ['test/adversary/run.mjs', ...ATTACKS], 30)
 if (built !== undefined) {
   const from = performance.now()
   const code = await built

@@ -52,17 +52,23 @@ export class ViewGuards {
       const target = this.#facts.find(name)
       // Who was in trouble before may be held down a while: it flaps.
       if (target === undefined || target.wasInTrouble) continue
-      if (this.#isDoubtful(facts, target, name)) continue
+      if (this.#isDoubtful(viewer, target, name)) continue
       this.#note('view', isUp ? undefined : `${viewer} calls ${name} down`)
       this.#reviewVote(viewer, agent, name)
     }
   }
 
-  /** The link is, or was, broken; or that of another one, and this agent began just now: it has the others' word alone. */
-  #isDoubtful(viewer: Facts, target: Facts, name: string): boolean {
+  /** The link is, or was, broken; or this agent began just now, and has the word of others alone: one is cut off, or blind. */
+  #isDoubtful(viewer: string, target: Facts, name: string): boolean {
+    const { cutAt, begunAt } = this.#facts.of(viewer)
     const isRecent = (at = -Infinity): boolean => this.#facts.now - at < VIEW_MS
-    if (isRecent(viewer.cutAt.get(name))) return true
-    return isRecent(viewer.begunAt) && [...target.cutAt.values()].some(isRecent)
+    if (isRecent(cutAt.get(name))) return true
+    const isMisled = (): boolean =>
+      [...target.cutAt.values()].some(isRecent) ||
+      this.#facts.members.some(
+        other => other.name !== viewer && isRecent(this.#facts.of(other.name).blindAt),
+      )
+    return isRecent(begunAt) && isMisled()
   }
 
   /** Of one that was cut off from all others together, and from nobody alone, in a zone where most of them can fall. */
