@@ -3,6 +3,8 @@ import type { Clock } from '../../../core/clock.js'
 import { KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
+import type { KubePatch } from '../../../kube/client/write.js'
+import type { ApiBackoff } from '../../api-backoff.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 
 /** Whether the cluster keeps the agents' account to what agents write. */
@@ -16,6 +18,7 @@ export interface Confinement {
 
 interface ConfinementSeams {
   readonly kube: Pick<KubeApi, 'tryNodePatch'>
+  readonly apiBackoff: ApiBackoff
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -45,7 +48,7 @@ const unknown = (error: unknown): Omit<Confinement, 'at'> => ({
 /**
  * Asks the apiserver by two dry runs, once it is reached and then every few hours: a patch of the own Node that changes
  * nothing, which must be allowed, and one that no agent makes, which must not. What comes of it is shown and changes
- * nothing that this agent does: only the cluster's operator can mend it. These requests count nowhere else.
+ * nothing that this agent does: only the cluster's operator can mend it.
  */
 export class ConfinementCheck {
   readonly #node: string
@@ -66,10 +69,11 @@ export class ConfinementCheck {
 
   /** To be called every now and then while the apiserver may be asked, and has the own Node. */
   review(): void {
-    const { clock, random } = this.#seams
+    const { clock, random, apiBackoff } = this.#seams
     const now = clock.now()
     this.#dueAt ??= now + jitter(random, FIRST_MS, FIRST_SHARE)
     if (now < this.#dueAt || this.#running !== undefined || this.#stopping.signal.aborted) return
+    if (!apiBackoff.isReady) return
     this.#running = this.#look().finally(() => (this.#running = undefined))
   }
 
@@ -91,16 +95,27 @@ export class ConfinementCheck {
       log[state === 'no' ? 'warn' : 'info']('confinement of the account', { state, reason })
   }
 
-  async #ask(): Promise<Omit<Confinement, 'at'>> {
-    const { kube } = this.#seams
-    const { signal } = this.#stopping
+  /** Whoever is refused waits with all that this agent asks of the apiserver. */
+  async #try(patch: KubePatch): Promise<void> {
+    const { kube, apiBackoff } = this.#seams
+    apiBackoff.left()
     try {
-      await kube.tryNodePatch(this.#node, { type: 'merge', body: {} }, signal)
+      await kube.tryNodePatch(this.#node, patch, this.#stopping.signal)
+      apiBackoff.succeeded()
+    } catch (error) {
+      apiBackoff.failed(error)
+      throw error
+    }
+  }
+
+  async #ask(): Promise<Omit<Confinement, 'at'>> {
+    try {
+      await this.#try({ type: 'merge', body: {} })
     } catch (error) {
       return unknown(error)
     }
     try {
-      await kube.tryNodePatch(this.#node, { type: 'merge', body: FORBIDDEN }, signal)
+      await this.#try({ type: 'merge', body: FORBIDDEN })
     } catch (error) {
       if (!isRefusal(error)) return unknown(error)
       return { state: 'yes', reason: 'the apiserver refuses a write that is not an agent’s job' }

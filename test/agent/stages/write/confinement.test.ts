@@ -2,6 +2,7 @@
 import t from 'tap'
 import { KubeStatusError, KubeUnreachableError } from '../../../../core/errors.js'
 import type { KubePatch } from '../../../../kube/client/write.js'
+import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { ConfinementCheck } from '../../../../agent/stages/write/confinement.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../../testkit/recording-log.js'
@@ -27,7 +28,9 @@ const bed = (onNothing: Error | undefined, onForbidden: Error | undefined) => {
       if (error !== undefined) throw error
     },
   }
-  const check = new ConfinementCheck('n1', { kube, clock, random: seededRandom(1), log })
+  const random = seededRandom(1)
+  const apiBackoff = new ApiBackoff({ clock, random })
+  const check = new ConfinementCheck('n1', { kube, clock, random, log, apiBackoff })
   /** As the votes' rounds do. */
   const run = async (ms: number): Promise<void> => {
     for (const end = clock.now() + ms; clock.now() < end;) {
@@ -35,7 +38,7 @@ const bed = (onNothing: Error | undefined, onForbidden: Error | undefined) => {
       await clock.advance(10_000)
     }
   }
-  return { check, clock, log, asked, answers, run }
+  return { check, clock, log, asked, answers, run, apiBackoff }
 }
 
 t.test('what the answers to the two writes say', async t => {
@@ -59,6 +62,28 @@ t.test('what the answers to the two writes say', async t => {
     await check.stop()
   }
 })
+
+t.test(
+  'FA7: who is refused waits with all that the agent asks, and asks when nothing else waits',
+  async t => {
+    const error = new KubeStatusError('patch n1', {
+      ...{ status: 429, reason: '', message: '', retryAfterMs: 90_000 },
+    })
+    const { check, run, asked, apiBackoff } = bed(error, undefined)
+    await run(60_000)
+    t.equal(asked.length, 1)
+    t.ok(apiBackoff.readyAt >= asked[0]!.at + 90_000, 'nobody asks sooner')
+    await check.stop()
+
+    const other = bed(undefined, refused(403))
+    other.apiBackoff.failed(error)
+    await other.run(80_000)
+    t.equal(other.asked.length, 0, 'it waits for what was asked of others')
+    await other.run(60_000)
+    t.equal(other.asked.length, 2)
+    await other.check.stop()
+  },
+)
 
 t.test('it asks within a minute, then every few hours, sooner while it does not know', async t => {
   const { check, run, asked, answers, log } = bed(undefined, refused(403))
