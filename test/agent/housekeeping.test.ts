@@ -187,7 +187,12 @@ t.test('a stage keeps its books', async t => {
   )
   t.match(runner.status, { state: 'waiting', rounds: 0, lastAt: null })
   await Promise.all([runner.run(), runner.run()])
-  t.match(runner.status, { state: 'ok', rounds: 1, lastAt: new Date(clock.wall()).toISOString(), detail: 'did it' })
+  t.match(runner.status, {
+    state: 'ok',
+    rounds: 1,
+    lastAt: new Date(clock.wall()).toISOString(),
+    detail: 'did it',
+  })
   outcome = 'no API'
   await runner.run()
   await runner.run()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { makeEngine, type Engine, type EngineStart } from '../../agent/stages/exchange/engine.js'
-import type { EngineOptions } from '../../agent/stages/exchange/context.js'
+import type { EngineOptions } from '../../agent/stages/exchange/seams.js'
 import { makeKeyRing, type KeyRing } from '../../agent/key-ring.js'
 import { parseNodeName, parseZoneName, type NodeName } from '../../core/ids.js'
 import { makeRoster, type Member, type Roster } from '../../core/roster.js'

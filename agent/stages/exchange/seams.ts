@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { Logger } from '../../../core/log.js'
+import type { Random } from '../../../core/random.js'
+import type { ExchangeOptions } from '../../options/agent-options.js'
+import type { Transport } from '../../ports/transport.js'
+import type { News } from '../../records/table.js'
+
+/** What the exchange is told; times in milliseconds. */
+export interface EngineOptions extends ExchangeOptions {
+  /** Where all agents of the zone listen for peers. */
+  readonly port: number
+  /** How long a record counts. */
+  readonly recordTtlMs: number
+}
+
+/** The world as the exchange sees it. */
+export interface EngineSeams {
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Records came in: judge again, if what is new about them matters. May be called often. */
+  onEvidence(news: News): void
+  /** Another observer calls for votes: probe this node now, and report the round with `setOwnVote`. */
+  onSuspect(target: NodeName): void
+  /**
+   * More time went by for a peer than for us: this machine stood still, or was put back to an older state, while its
+   * own clocks show nothing. Answered with `resumed`, or ignored.
+   */
+  onSuspended(): void
+  /** Keep this number for the next start; called at most every 30 s. */
+  saveHeartbeat(heartbeat: number): void
+  /** The local view, as SuperEdge peers are told it. */
+  localUp(target: number): boolean
+}
