@@ -95,7 +95,7 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
   ])
     known.add(name)
   known.add('optimize-for-size')
-  for (const page of pages.filter(page => !/^docs\/(wrapper-)?options\.md$/.test(page))) {
+  for (const page of pages.filter(page => !/^docs\/(wrapper-|grids-)?options\.md$/.test(page))) {
     // Inline code only: blocks show other programs' commands.
     const text = read(page).replace(/```[\s\S]*?```/g, '')
     for (const [, code = ''] of text.matchAll(/`([^`\n]*)`/g)) {
@@ -112,14 +112,16 @@ t.test('every metric that a page names exists', t => {
   const shared = source('net', 'metrics-text.ts')
   const agent = shared + source('agent', 'http', 'metrics.ts')
   const wrapper = shared + source('wrapper', 'status', 'metrics.ts')
+  const grids = shared + source('grids', 'run', 'metrics.ts')
   const names = new Set<string>()
   for (const page of pages) {
     for (const [name] of read(page).matchAll(/edge_health_[a-z_]+/g)) names.add(name)
   }
   t.ok(names.size > 10)
   for (const name of names) {
-    const short = name.replace(/^edge_health_(wrapper_|node_)?/, '').replace(/_total$/, '')
-    const program = name.startsWith('edge_health_wrapper_') ? wrapper : agent
+    const short = name.replace(/^edge_health_(wrapper_|grids_|node_)?/, '').replace(/_total$/, '')
+    const [, of] = /^edge_health_(wrapper|grids)_/.exec(name) ?? []
+    const program = of === 'wrapper' ? wrapper : of === 'grids' ? grids : agent
     t.ok(program.includes(`'${short}'`), name)
   }
   t.end()
