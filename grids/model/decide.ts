@@ -57,6 +57,10 @@ export interface Facts {
   /** Epoch ms. */
   readonly now: number
   readonly graceMs: number
+  /** Units whose children went a moment ago. @default none */
+  readonly removed?: ReadonlySet<string> | undefined
+  /** What the grid's word was about when it was first understood. */
+  readonly agreed?: ReadonlyMap<string, number> | undefined
   /** @default the model's own */
   readonly readings?: Readings
 }
@@ -80,6 +84,10 @@ export interface Decision {
   readonly states: readonly ChildState[]
   readonly failures: readonly UnitFailure[]
   readonly hold: Hold | undefined
+  /** Units that are gone and have children. */
+  readonly gone: readonly string[]
+  /** What the grid's word is about; undefined when it confirms nothing of what is gone. */
+  readonly agreed: ReadonlyMap<string, number> | undefined
   /** Epoch ms when to decide anew though nothing changes. */
   readonly nextAt: number | undefined
 }
@@ -207,8 +215,7 @@ export const decideGrid = (facts: Facts): Decision => {
     present: units,
     gone: new Map([...gone].map(([unit, lives]) => [unit, sinceOf(lives)])),
     confirmed: grid.annotations[CONFIRM_ANNOTATION],
-    now,
-    graceMs,
+    ...{ now, graceMs, removed: facts.removed, agreed: facts.agreed },
   })
   return {
     operations: [
@@ -221,6 +228,8 @@ export const decideGrid = (facts: Facts): Decision => {
     states: judged.flatMap(({ state }) => state ?? []),
     failures: [...plan.failures, ...judged.flatMap(({ failure }) => failure ?? [])],
     hold: guarded.hold,
+    gone: [...gone.keys()],
+    agreed: guarded.agreed,
     nextAt: guarded.nextAt,
   }
 }

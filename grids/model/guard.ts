@@ -10,12 +10,19 @@ export interface GuardQuestion {
   readonly present: readonly string[]
   /** Units that no node forms but that have children: since when, as far as that was written down. */
   readonly gone: ReadonlyMap<string, number | undefined>
+  /** Units whose children went a moment ago, and that are neither present nor gone: step by step is at once, too. */
+  readonly removed?: ReadonlySet<string> | undefined
   /** What the grid's annotation confirms; a hold's token. */
   readonly confirmed: string | undefined
+  /** What that word was about when it was first understood: some of these may have gone since. */
+  readonly agreed?: Removal | undefined
   readonly now: number
   /** How long a unit must be gone before its children go. */
   readonly graceMs: number
 }
+
+/** Since when units are gone, epoch ms. */
+type Removal = ReadonlyMap<string, number>
 
 /** Nothing is deleted until somebody confirms it, or units come back. */
 export interface Hold {
@@ -24,7 +31,7 @@ export interface Hold {
   readonly units: readonly string[]
   /** Of how many. */
   readonly total: number
-  /** Names exactly these units: a word about them says nothing about others. */
+  /** Names exactly these units, gone at this time: a word about them says nothing about others, or about another time. */
   readonly token: string
 }
 
@@ -34,40 +41,58 @@ export interface GuardAnswer {
   /** The other units that are gone: since when, to be written down where it was not. */
   readonly waiting: ReadonlyMap<string, number>
   readonly hold: Hold | undefined
+  /** What the grid's word is about; undefined when it confirms nothing of what is gone. */
+  readonly agreed: Removal | undefined
   /** When to ask again; undefined where only a change can change the answer. */
   readonly nextAt: number | undefined
 }
 
-/** The word that confirms that exactly these units may go. */
-export const holdToken = (units: readonly string[]): string =>
-  (id64([...units].sort().join('\0')) >> 32n).toString(16).padStart(8, '0')
+/** The word that confirms that exactly these units, gone since then, may go. */
+export const holdToken = (gone: Removal): string =>
+  (id64([...gone].sort().join('\0')) >> 32n).toString(16).padStart(8, '0')
 
-const holdOf = ({ present, gone, confirmed }: GuardQuestion): Hold | undefined => {
+const agreedOf = ({ confirmed, agreed }: GuardQuestion, gone: Removal): Removal | undefined => {
+  if (confirmed === undefined || gone.size === 0) return undefined
+  if (confirmed === holdToken(gone)) return gone
+  const isCovered = [...gone].every(([unit, at]) => agreed?.get(unit) === at)
+  return isCovered && agreed !== undefined && confirmed === holdToken(agreed) ? agreed : undefined
+}
+
+const holdOf = (
+  { present, removed = new Set() }: GuardQuestion,
+  gone: Removal,
+): Hold | undefined => {
   const units = [...gone.keys()].sort()
-  const total = new Set([...present, ...units]).size
-  if (units.length === 0 || units.length <= total * MAX_GONE_SHARE) return undefined
-  const token = holdToken(units)
-  if (confirmed === token) return undefined
-  return { reason: present.length === 0 ? 'AllUnitsGone' : 'TooManyUnitsGone', units, total, token }
+  const left = new Set([...units, ...removed].filter(unit => !present.includes(unit)))
+  const total = left.size + present.length
+  if (units.length === 0 || left.size <= total * MAX_GONE_SHARE) return undefined
+  const reason = present.length === 0 ? 'AllUnitsGone' : 'TooManyUnitsGone'
+  return { reason, units, total, token: holdToken(gone) }
 }
 
 /**
  * Which units' children may go? A unit that is gone is waited for, since a Node that registers anew, or a label that is
  * taken off and put back, looks the same. When all units or more than 40 % of them are gone it is more likely that somebody
- * erred, and nothing goes without a word. A time that was written down and lies ahead counts as now: clocks differ.
+ * erred, and nothing goes without a word; then they go together. A time that was written down and lies ahead counts as now:
+ * clocks differ.
  */
 export const guardUnits = (question: GuardQuestion): GuardAnswer => {
-  const { gone, now, graceMs } = question
-  const hold = holdOf(question)
-  const since = new Map([...gone].map(([unit, at = now]) => [unit, Math.min(at, now)]))
-  const isDue = (unit: string): boolean => hold === undefined && since.get(unit)! + graceMs <= now
+  const { now, graceMs } = question
+  const marks = new Map([...question.gone].map(([unit, at = now]) => [unit, at]))
+  const agreed = agreedOf(question, marks)
+  const hold = agreed === undefined ? holdOf(question, marks) : undefined
+  const since = new Map([...marks].map(([unit, at]) => [unit, Math.min(at, now)]))
+  const last = Math.max(...since.values())
+  const dueAt = (unit: string): number => (agreed === undefined ? since.get(unit)! : last) + graceMs
+  const isDue = (unit: string): boolean => hold === undefined && dueAt(unit) <= now
   const remove = [...since.keys()].filter(isDue).sort()
   const waiting = new Map([...since].filter(([unit]) => !isDue(unit)))
-  const nextAt = Math.min(...[...waiting.values()].map(at => at + graceMs))
+  const nextAt = Math.min(...[...waiting.keys()].map(dueAt))
   return {
     remove,
     waiting,
     hold,
+    agreed,
     nextAt: hold === undefined && waiting.size > 0 ? nextAt : undefined,
   }
 }

@@ -27,7 +27,10 @@ export interface NameWish {
 /** Whose child has a name now. */
 export interface NameHolder {
   readonly gridUid: string
-  /** What stood behind the grid's name; undefined where the child does not say, as SuperEdge's do. */
+  /**
+   * What stood behind the grid's name; undefined where the child does not say, as SuperEdge's do. Its label may lie: it
+   * counts where it goes with the name.
+   */
   readonly suffix: string | undefined
 }
 
@@ -91,11 +94,9 @@ export const assignNames = (
     [plainName(wish) ?? [], hashedName(wish)].flat()
   const isOwn = (wish: NameWish, name: string): boolean => {
     const holder = held.get(keyOf(wish, name))
-    return (
-      holder !== undefined &&
-      holder.gridUid === wish.grid.uid &&
-      (holder.suffix ?? wish.suffix) === wish.suffix
-    )
+    if (holder === undefined || holder.gridUid !== wish.grid.uid) return false
+    const { suffix = wish.suffix } = holder
+    return suffix === wish.suffix || !candidates({ ...wish, suffix }).includes(name)
   }
   for (const wish of wishes) {
     const own = candidates(wish).find(name => isOwn(wish, name))

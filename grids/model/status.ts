@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { sameJson } from '../../core/json.js'
+import { isMap, sameJson } from '../../core/json.js'
 import type { Grid, Json } from './grid.js'
 import type { Hold } from './guard.js'
 import type { Rollout } from './rollout.js'
@@ -192,6 +192,17 @@ export const nextStatus = (
     ...failuresOf(question),
     ...kind,
   })
+}
+
+/** Whether a status says that a removal is held; what is no status says nothing. */
+export const saysHeld = (status: Json): boolean => {
+  const { conditions } = status
+  return (
+    Array.isArray(conditions) &&
+    (conditions as readonly unknown[]).some(
+      each => isMap(each) && each['type'] === 'Held' && each['status'] === 'True',
+    )
+  )
 }
 
 /** The status of a grid that cannot be understood: what is known of its children stays. */

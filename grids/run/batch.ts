@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError, reasonOf } from '../../core/errors.js'
 import { groupBy } from '../../core/group-by.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import type { ApplyOperation, Operation } from '../model/decide.js'
 import type { UnitFailure } from '../model/status.js'
+import { UNIT_LABEL } from '../model/words.js'
 import type { Counters } from './counters.js'
 import type { Executor, Order, Outcome } from './executor.js'
 import type { GridMemory } from './grid-memory.js'
@@ -21,10 +23,15 @@ interface BatchSeams {
   readonly counters: Counters
   /** The units that nodes form now. */
   readonly unitsNow: () => readonly string[]
+  /** The same, asked of the server. Rejects as ResourceClient.list does. */
+  readonly readUnits: (signal: AbortSignal) => Promise<ReadonlySet<string>>
 }
 
 /** Operations of one grid that wait for a lane. */
 const AT_ONCE = 16
+
+/** So many in a row that the server fails about, and it fails about all. */
+const MANY_FAILURES = 3
 
 type Unavailable = Outcome & { readonly kind: 'unavailable' }
 
@@ -39,6 +46,7 @@ export class Batch {
   /** Nobody can write now: the rest was left. */
   unavailable: Unavailable | undefined
   #isWithheld = false
+  #failuresInARow = 0
 
   constructor(what: BatchFor, seams: BatchSeams) {
     this.#for = what
@@ -46,7 +54,32 @@ export class Batch {
   }
 
   async run(operations: readonly Operation[]): Promise<void> {
-    const left = (await this.#checked(operations)).values()
+    const all = await this.#checked(operations)
+    const isOfGone = (operation: Operation): boolean =>
+      operation.kind === 'delete' && operation.why === 'unit-gone'
+    await this.#carryOutAll(all.filter(operation => !isOfGone(operation)))
+    await this.#carryOutAll(await this.#stillGone(all.filter(isOfGone)))
+  }
+
+  /** What we see of Nodes may be old: before anything of a unit is deleted the server itself is asked. */
+  async #stillGone(operations: readonly Operation[]): Promise<readonly Operation[]> {
+    if (operations.length === 0 || this.#hasEnded) return []
+    const { signal } = this.#for
+    try {
+      const units = await this.#seams.readUnits(signal)
+      const left = operations.filter(operation => !units.has(unitOf(operation) ?? ''))
+      this.stale += operations.length - left.length
+      return left
+    } catch (error) {
+      const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
+      const message = `Nodes could not be asked for: ${reasonOf(error)}`
+      if (!signal.aborted) this.unavailable = { kind: 'unavailable', message, retryAfterMs }
+      return []
+    }
+  }
+
+  async #carryOutAll(operations: readonly Operation[]): Promise<void> {
+    const left = operations.values()
     const work = async (): Promise<void> => {
       for (const operation of left) {
         if (this.#hasEnded) return
@@ -69,10 +102,10 @@ export class Batch {
     const refused = new Set<Operation>()
     for (const [key, group] of byTemplate) {
       if (key === undefined || group.length === 1) continue
-      const id = `${record.revision} ${key}`
-      if (memory.checked.has(id)) continue
+      const checked = memory.checked(record.revision)
+      if (checked.has(key)) continue
       const refusal = await this.#check(group as readonly ApplyOperation[])
-      if (refusal === undefined && !this.#hasEnded) memory.checked.add(id)
+      if (refusal === undefined && !this.#hasEnded) checked.add(key)
       if (refusal === undefined) continue
       for (const operation of group as readonly ApplyOperation[]) {
         refused.add(operation)
@@ -86,12 +119,12 @@ export class Batch {
   async #check(
     group: readonly ApplyOperation[],
   ): Promise<(Outcome & { readonly kind: 'refused' }) | undefined> {
-    for (const operation of group) {
+    for (const operation of group.slice(0, MANY_FAILURES)) {
       const order = { ...this.#orderOf(operation), isDryRun: true }
       const outcome = await this.#try(operation, order)
       this.#seams.counters.writes.add(`dry-run ${outcome.kind}`)
       if (outcome.kind === 'refused' && outcome.reason === 'Refused') return outcome
-      if (outcome.kind === 'unavailable') this.unavailable = outcome
+      if (outcome.kind === 'unavailable' && !this.#isItsOwn(outcome)) this.unavailable = outcome
       if (outcome.kind === 'withheld') this.#isWithheld = true
       if (outcome.kind === 'done' || this.#hasEnded) return undefined
     }
@@ -106,12 +139,13 @@ export class Batch {
     switch (outcome.kind) {
       case 'done':
         this.done.push(operation)
-        if (operation.kind === 'apply') this.#applied(operation)
+        this.#failuresInARow = 0
+        if (operation.kind === 'apply') this.#applied(operation, outcome.version)
+        else memory.done(operation)
         if (outcome.version !== undefined) memory.wrote(kindOf(operation), outcome.version)
         return
       case 'refused':
-        if (operation.kind === 'apply') this.#refuse(operation, outcome)
-        else this.#failed(operation, outcome.message)
+        this.#refuse(operation, outcome)
         return
       case 'stale':
         this.stale++
@@ -121,8 +155,15 @@ export class Batch {
         this.#isWithheld ||= this.#for.guard() !== undefined
         return
       case 'unavailable':
-        this.unavailable ??= outcome
+        if (this.#isItsOwn(outcome))
+          this.#refuse(operation, { reason: 'ServerError', message: outcome.message })
+        else this.unavailable ??= outcome
     }
+  }
+
+  /** A server that fails about one child stops no other. */
+  #isItsOwn({ isPerhapsItsOwn = false }: Unavailable): boolean {
+    return isPerhapsItsOwn && ++this.#failuresInARow < MANY_FAILURES
   }
 
   /** Nothing is sent, and no connection asked for, when it is known to be in vain. */
@@ -140,29 +181,35 @@ export class Batch {
   /** A unit that is there again keeps its children, and one that went gets none. */
   #unitTrouble(operation: Operation): string | undefined {
     if (operation.kind === 'mark') return undefined
-    const unit = operation.kind === 'apply' ? operation.child.unit : operation.unit
+    const unit = unitOf(operation)
     if (unit === undefined) return undefined
     const isThere = this.#seams.unitsNow().includes(unit)
     if (isThere === (operation.kind === 'apply')) return undefined
     return isThere ? 'its unit has nodes again' : 'its unit has no nodes any more'
   }
 
-  #applied({ child, drift, target }: ApplyOperation): void {
-    this.#for.memory.accepted(child)
+  #applied(operation: ApplyOperation, version: string | undefined): void {
+    const { drift, target } = operation
+    this.#for.memory.applied(operation, version)
     const cause = target.kind === 'new' ? 'missing' : (drift?.cause ?? 'taken-over')
     this.#seams.counters.drift.add(cause)
   }
 
-  #refuse({ child }: ApplyOperation, outcome: Outcome & { readonly kind: 'refused' }): void {
-    const failure = { unit: child.unit, reason: outcome.reason, message: outcome.message }
+  #refuse(operation: Operation, { reason, message }: Omit<UnitFailure, 'unit'>): void {
+    const failure = { unit: unitOf(operation), reason, message }
     this.failures.push(failure)
-    this.#for.memory.refused(child, failure)
+    this.#for.memory.refused(operation, failure)
   }
+}
 
-  #failed(operation: Operation, message: string): void {
-    const unit = operation.kind === 'delete' ? operation.unit : undefined
-    this.failures.push({ unit, reason: 'Refused', message })
-    this.stale++
+const unitOf = (operation: Operation): string | undefined => {
+  switch (operation.kind) {
+    case 'apply':
+      return operation.child.unit
+    case 'delete':
+      return operation.unit
+    case 'mark':
+      return operation.live.labels[UNIT_LABEL]
   }
 }
 

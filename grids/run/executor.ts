@@ -39,6 +39,8 @@ export type Outcome =
       readonly kind: 'unavailable'
       readonly message: string
       readonly retryAfterMs: number | undefined
+      /** It may be about this object alone, as a webhook that fails is. */
+      readonly isPerhapsItsOwn?: boolean
     }
 
 export interface ExecutorSeams {
@@ -78,7 +80,10 @@ const statusOutcome = (error: KubeStatusError): Outcome => {
     }
   if (status === 409) return { kind: 'stale', message }
   if (status === 401 || status === 408 || status === 429 || status >= 500)
-    return { kind: 'unavailable', message: reasonOf(error), retryAfterMs }
+    return {
+      ...{ kind: 'unavailable', message: reasonOf(error), retryAfterMs },
+      isPerhapsItsOwn: status === 500 && retryAfterMs === undefined,
+    }
   return { kind: 'refused', reason: 'Refused', message }
 }
 

@@ -1,22 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
+import { id64 } from '../../core/ids.js'
 import type { ChildKind, Json } from '../model/grid.js'
+import type { ApplyOperation, Operation } from '../model/decide.js'
 import type { Child } from '../model/render.js'
 import type { UnitFailure } from '../model/status.js'
+import { Departures } from './departures.js'
 
-/** The apiserver's no to one child, which is not asked about anew too often. */
-interface RefusedChild {
-  readonly child: Child
+/** What cannot be done for one child, and is not tried anew too often. */
+interface Trouble {
+  /** What was wanted; of another child, or of another object, nothing is known. */
+  readonly wants: Child | string
   readonly failure: UnitFailure
   readonly count: number
   /** Clock.now */
   readonly retryAt: number
 }
 
+/** How often the same was applied to a child. */
+interface Applied {
+  /** A hash of it. */
+  readonly wants: bigint
+  readonly count: number
+  /** Clock.now of the last time. */
+  readonly at: number
+}
+
 const FIRST_RETRY_MS = 5_000
 const LAST_RETRY_MS = 300_000
 /** A write that cannot be seen for so long is not waited for: the server lost versions, or the watch is cut. */
 const PATIENCE_MS = 15_000
+
+/** The same is applied to a child so often without a thought; then it is told, and done ever more rarely. */
+const FREE_APPLIES = 5
+/** Who left it alone for so long does not fight. */
+const PEACE_MS = 600_000
+const FIRST_STALE_MS = 1_000
+const LAST_STALE_MS = 60_000
+
+const waitMs = (first: number, last: number, count: number): number =>
+  Math.min(last, first * 2 ** Math.min(count - 1, 10))
+
+const subjectOf = (
+  operation: Operation,
+): { readonly key: string; readonly wants: Child | string } => {
+  if (operation.kind === 'apply') {
+    const { child } = operation
+    return { key: `apply ${child.kind} ${child.name}`, wants: child }
+  }
+  const { kind, live } = operation
+  return { key: `${kind} ${live.kind} ${live.name}`, wants: live.uid }
+}
+
+const contested = ({ child, drift }: ApplyOperation): UnitFailure => {
+  const { kind, name, unit } = child
+  const what =
+    drift === undefined
+      ? 'is deleted again and again'
+      : `does not stay as it is applied (${drift.path === '' ? drift.cause : drift.path}): somebody else writes it, or the apiserver or a webhook does not keep it`
+  return {
+    ...{ unit, reason: 'Contested' },
+    message: `${kind} ${name} ${what}; it is tried again ever more rarely`,
+  }
+}
 
 /** The greater of two versions; they are numbers that grow, though the API long promised nothing of it. */
 const later = (a: string | undefined, b: string): string =>
@@ -26,8 +72,9 @@ const later = (a: string | undefined, b: string): string =>
 export class GridMemory {
   readonly #clock: Clock
   readonly uid: string
-  /** Revisions and template keys that the apiserver would take. */
-  readonly checked = new Set<string>()
+  readonly departures: Departures
+  /** Keys of templates that the apiserver would take, of one revision. */
+  #checked: { readonly revision: string; readonly keys: Set<string> } | undefined
   /** The status that was written last; undefined: none yet. */
   told:
     | {
@@ -41,18 +88,35 @@ export class GridMemory {
     | undefined
   /** What Events told already. */
   readonly said = new Map<string, string>()
-  readonly #refused = new Map<string, RefusedChild>()
+  readonly #troubles = new Map<string, Trouble>()
+  readonly #applied = new Map<string, Applied>()
+  #stale = 0
   readonly #versions = new Map<ChildKind, string>()
   #writtenAt = -Infinity
 
   constructor(clock: Clock, uid: string) {
     this.#clock = clock
     this.uid = uid
+    this.departures = new Departures(clock)
+  }
+
+  /** Keys of templates that the apiserver would take. */
+  checked(revision: string): Set<string> {
+    if (this.#checked?.revision !== revision) this.#checked = { revision, keys: new Set() }
+    return this.#checked.keys
   }
 
   wrote(kind: ChildKind, version: string): void {
     this.#versions.set(kind, later(this.#versions.get(kind), version))
     this.#writtenAt = this.#clock.now()
+  }
+
+  /** Forget what is of no use any more: children that went, peace that lasts. */
+  tidy(): void {
+    const now = this.#clock.now()
+    for (const [key, { at }] of this.#applied) if (now - at >= PEACE_MS) this.#applied.delete(key)
+    for (const [key, { retryAt }] of this.#troubles)
+      if (now - retryAt >= PEACE_MS) this.#troubles.delete(key)
   }
 
   /** Whether all that was written can be seen, or has been waited for long enough. */
@@ -63,31 +127,68 @@ export class GridMemory {
     return this.#versions.size === 0
   }
 
-  refused(child: Child, failure: UnitFailure): void {
+  refused(operation: Operation, failure: UnitFailure): void {
+    const { key, wants } = subjectOf(operation)
+    const known = this.#troubles.get(key)
+    const count = (known?.wants === wants ? known.count : 0) + 1
+    this.#remember(operation, failure, count)
+  }
+
+  /**
+   * What was applied, and which version it left behind. What is to be applied again and again is somebody else's too, or is
+   * not kept; an apply that changed nothing will change nothing the next time.
+   */
+  applied(operation: ApplyOperation, version: string | undefined): void {
+    const { child, target, takeover } = operation
     const key = `${child.kind} ${child.name}`
-    const known = this.#refused.get(key)
-    const count = (known?.child === child ? known.count : 0) + 1
-    const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 10))
-    this.#refused.set(key, { child, failure, count, retryAt: this.#clock.now() + wait })
-  }
-
-  accepted({ kind, name }: Child): void {
-    this.#refused.delete(`${kind} ${name}`)
-  }
-
-  /** Why this very child need not be tried yet. */
-  refusalOf(child: Child): UnitFailure | undefined {
-    const known = this.#refused.get(`${child.kind} ${child.name}`)
-    return known?.child === child && known.retryAt > this.#clock.now() ? known.failure : undefined
-  }
-
-  /** In how many milliseconds the first of these that were refused may be tried again. */
-  retryMs(children: readonly Child[]): number | undefined {
     const now = this.#clock.now()
-    const times = children.flatMap(child => {
-      const known = this.#refused.get(`${child.kind} ${child.name}`)
-      return known?.child === child && known.retryAt > now ? known.retryAt - now : []
+    const wants = id64(JSON.stringify(child.object))
+    const known = this.#applied.get(key)
+    const last = known?.wants === wants ? known : undefined
+    const before = last !== undefined && now - last.at < PEACE_MS ? last.count : 0
+    const isInVain =
+      target.kind === 'ours' && takeover === undefined && target.live.resourceVersion === version
+    const count = Math.max(before + 1, isInVain ? FREE_APPLIES : 0)
+    this.#applied.set(key, { wants, count, at: now })
+    if (count < FREE_APPLIES) this.done(operation)
+    else this.#remember(operation, contested(operation), count - FREE_APPLIES + 1)
+  }
+
+  done(operation: Operation): void {
+    this.#troubles.delete(subjectOf(operation).key)
+  }
+
+  /** Why this very thing need not be tried yet. */
+  troubleOf(operation: Operation): UnitFailure | undefined {
+    return this.#troubleOf(operation)?.failure
+  }
+
+  /** In how many milliseconds the first of these that failed may be tried again. */
+  retryMs(operations: readonly Operation[]): number | undefined {
+    const now = this.#clock.now()
+    const times = operations.flatMap(operation => {
+      const trouble = this.#troubleOf(operation)
+      return trouble === undefined ? [] : trouble.retryAt - now
     })
     return times.length === 0 ? undefined : Math.min(...times)
+  }
+
+  /** How long to wait after a look whose operations, so many, were about other objects by now. */
+  staleMs(count: number): number | undefined {
+    this.#stale = count === 0 ? 0 : this.#stale + 1
+    return count === 0 ? undefined : waitMs(FIRST_STALE_MS, LAST_STALE_MS, this.#stale)
+  }
+
+  #remember(operation: Operation, failure: UnitFailure, count: number): void {
+    const { key, wants } = subjectOf(operation)
+    const retryAt = this.#clock.now() + waitMs(FIRST_RETRY_MS, LAST_RETRY_MS, count)
+    this.#troubles.set(key, { wants, failure, count, retryAt })
+  }
+
+  #troubleOf(operation: Operation): Trouble | undefined {
+    const { key, wants } = subjectOf(operation)
+    const known = this.#troubles.get(key)
+    const isSame = known?.wants === wants
+    return isSame && known.retryAt > this.#clock.now() ? known : undefined
   }
 }

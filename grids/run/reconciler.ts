@@ -10,7 +10,13 @@ import type { ChildKind, Grid } from '../model/grid.js'
 import { nameKey } from '../model/name.js'
 import type { GridPlan } from '../model/plan.js'
 import type { Rollout } from '../model/rollout.js'
-import { invalidStatus, nextStatus, type ChildState, type UnitFailure } from '../model/status.js'
+import {
+  invalidStatus,
+  nextStatus,
+  saysHeld,
+  type ChildState,
+  type UnitFailure,
+} from '../model/status.js'
 import { Batch } from './batch.js'
 import type { Counters } from './counters.js'
 import { Executor } from './executor.js'
@@ -18,12 +24,13 @@ import { GridMemory } from './grid-memory.js'
 import type { GridRecord } from './grid-record.js'
 import type { Lanes } from './lanes.js'
 import { Planner } from './planner.js'
+import { readUnits } from './read-units.js'
 import { StatusWriter, type Told } from './status-writer.js'
 import type { Tables } from './tables.js'
 import { Teller } from './teller.js'
 
 export interface ReconcilerSeams {
-  readonly client: Pick<ResourceClient, 'apply' | 'patch' | 'delete'>
+  readonly client: Pick<ResourceClient, 'apply' | 'patch' | 'delete' | 'list' | 'serverTime'>
   readonly clock: Clock
   readonly log: Logger
   readonly tables: Tables
@@ -116,23 +123,32 @@ export class Reconciler {
   }
 
   async #valid(pass: Pass, grid: Grid): Promise<WorkResult> {
-    const { tables, clock } = this.#seams
+    const { tables } = this.#seams
     const { record, memory } = pass
+    memory.tidy()
     const plan = this.#planner.planOf(record, grid)
     const promised = tables.want(record, plan)
+    const { graceMs } = this.#options
+    const { departures } = memory
+    const { removed, agreed } = departures
     const decision = decideGrid({
-      ...{ plan, lives: tables.livesFor(plan), now: clock.wall() },
-      ...{ graceMs: this.#options.graceMs, readings: this.#planner.readings },
+      ...{ plan, lives: tables.livesFor(plan), now: this.#now() },
+      ...{ graceMs, removed, agreed, readings: this.#planner.readings },
     })
-    const { operations, failures } = this.#withheld(pass, decision, promised)
-    const stands = { plan, decision, states: decision.states, failures }
+    departures.look(decision, graceMs, saysHeld(record.status))
+    const { operations, failures, waitMs } = this.#withheld(pass, decision, promised)
+    const stands = { plan, decision, states: decision.states, failures, waitMs }
     if (operations.length > MANY) await this.#tell(pass, stands)
     const batch = new Batch(pass, {
       executor: this.#executor,
       counters: this.#seams.counters,
       unitsNow: () => tables.unitsOf(grid.source),
+      readUnits: signal => readUnits(this.#seams.client, grid.source, signal),
     })
     await batch.run(operations)
+    for (const operation of batch.done)
+      if (operation.kind === 'delete' && operation.unit !== undefined && !decision.agreed)
+        departures.went(operation.unit)
     this.#teller.done(record, batch.done)
     const after = {
       ...stands,
@@ -147,25 +163,30 @@ export class Reconciler {
     return this.#resultOf(pass, after, batch, told)
   }
 
-  /** What need not be tried: names that are promised to others, and what the apiserver refused a moment ago. */
+  /** Epoch ms by the server's clock, which all processes that ever led have in common. */
+  #now(): number {
+    const { client, clock } = this.#seams
+    return client.serverTime() ?? clock.wall()
+  }
+
+  /** What need not be tried, or not yet: names that are promised to others, what failed a moment ago, units gone for a moment. */
   #withheld(
     { memory, record }: Pass,
-    { operations, failures }: Decision,
+    decision: Decision,
     promised: ReadonlySet<string>,
-  ): { readonly operations: readonly Operation[]; readonly failures: readonly UnitFailure[] } {
+  ): Pick<Stands, 'failures' | 'waitMs'> & { readonly operations: readonly Operation[] } {
     const more: UnitFailure[] = []
-    const left = operations.filter(operation => {
-      if (operation.kind !== 'apply') return true
-      const { child } = operation
-      const { kind, name, unit } = child
-      const isPromised = promised.has(nameKey(kind, record.namespace, name))
-      const failure = isPromised
-        ? { unit, reason: 'NameTaken', message: `${kind} ${name} is another grid's child` }
-        : memory.refusalOf(child)
+    const waits: number[] = []
+    const left = decision.operations.filter(operation => {
+      const failure = promiseTrouble(record, operation, promised) ?? memory.troubleOf(operation)
       if (failure !== undefined) more.push(failure)
-      return failure === undefined
+      const isOfGone = operation.kind === 'delete' && operation.why === 'unit-gone'
+      const waitMs = isOfGone ? memory.departures.leftMs(operation.unit!, decision) : 0
+      if (waitMs > 0) waits.push(waitMs)
+      return failure === undefined && waitMs === 0
     })
-    return { operations: left, failures: [...failures, ...more] }
+    const waitMs = waits.length === 0 ? undefined : Math.min(...waits)
+    return { operations: left, failures: [...decision.failures, ...more], waitMs }
   }
 
   async #invalid(pass: Pass, trouble: string): Promise<WorkResult> {
@@ -193,8 +214,8 @@ export class Reconciler {
     })
   }
 
-  #resultOf({ memory }: Pass, { plan, decision }: Stands, batch: Batch, told: Told): WorkResult {
-    const { tables, clock } = this.#seams
+  #resultOf({ memory }: Pass, { decision, waitMs }: Stands, batch: Batch, told: Told): WorkResult {
+    const { tables } = this.#seams
     const { unavailable } = batch
     if (unavailable !== undefined)
       return {
@@ -207,10 +228,11 @@ export class Reconciler {
     const isSettled = memory.isSettled((kind, version) => tables.hasReached(kind, version))
     const waits = [
       ofStatus.againMs,
-      memory.retryMs(plan.children),
-      decision.nextAt === undefined ? undefined : Math.max(0, decision.nextAt - clock.wall()),
-      isSettled && batch.stale === 0 && batch.done.length === 0 ? undefined : SEEN_MS,
-      batch.stale > 0 ? 1_000 : undefined,
+      memory.retryMs(decision.operations),
+      waitMs,
+      decision.nextAt === undefined ? undefined : Math.max(0, decision.nextAt - this.#now()),
+      isSettled && batch.done.length === 0 ? undefined : SEEN_MS,
+      memory.staleMs(batch.stale),
     ].filter(ms => ms !== undefined)
     return { kind: 'done', ...(waits.length === 0 ? {} : { againMs: Math.min(...waits) }) }
   }
@@ -243,6 +265,20 @@ interface Stands {
   readonly decision: Decision
   readonly states: readonly ChildState[]
   readonly failures: readonly UnitFailure[]
+  /** Until something may go that may not go yet. */
+  readonly waitMs: number | undefined
+}
+
+const promiseTrouble = (
+  { namespace }: GridRecord,
+  operation: Operation,
+  promised: ReadonlySet<string>,
+): UnitFailure | undefined => {
+  if (operation.kind !== 'apply') return undefined
+  const { kind, name, unit } = operation.child
+  return promised.has(nameKey(kind, namespace, name))
+    ? { unit, reason: 'NameTaken', message: `${kind} ${name} is another grid's child` }
+    : undefined
 }
 
 /** What its controller says of a child that it has not seen. */

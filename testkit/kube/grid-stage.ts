@@ -165,7 +165,11 @@ export const recorded = (client: ResourceClient, writes: SeenWrite[]): ResourceC
 interface StartOptions {
   readonly graceMs?: number
   readonly clock?: Clock
+  /** What stands between the controller and the server. */
+  readonly between?: (client: ResourceClient) => ResourceClient
 }
+
+const unchanged = (client: ResourceClient): ResourceClient => client
 
 /** One play on a server: a namespace and a node label of its own, so that plays do not see each other. */
 export class GridStage {
@@ -209,10 +213,11 @@ export class GridStage {
   }
 
   /** Begin to lead, with everything listed. */
-  async start({ graceMs = 300_000, clock = systemClock }: StartOptions = {}): Promise<void> {
+  async start(options: StartOptions = {}): Promise<void> {
+    const { graceMs = 300_000, clock = systemClock, between = unchanged } = options
     this.#client = clientOf(this.#server, 'edge-health-grids')
     const { events, counters } = this
-    const client = recorded(this.#client, this.writes)
+    const client = between(recorded(this.#client, this.writes))
     this.#abort = new AbortController()
     const { signal } = this.#abort
     this.#controller = new GridsController(

@@ -131,12 +131,11 @@ t.test('units that go', t => {
     texts(held),
     ['east', 'north', 'south'].map(unit => `mark web-${unit} ${NOW}`),
   )
-  const token = held.hold!.token
+  const overdue = [east, north, south].map(child => marked(child, 6))
+  const { token } = decide(planOne(deploymentGrid('web'), []), overdue).hold!
+  t.not(token, held.hold!.token, 'a word for each time')
   const annotations = { 'edge-health/confirm-removal': token }
-  const confirmed = decide(
-    planOne(deploymentGrid('web', {}, { annotations }), []),
-    [east, north, south].map(child => marked(child, 6)),
-  )
+  const confirmed = decide(planOne(deploymentGrid('web', {}, { annotations }), []), overdue)
   t.equal(texts(confirmed).length, 3)
   t.ok(texts(confirmed).every(text => text.startsWith('delete ')))
   t.end()

@@ -38,19 +38,28 @@ t.test('grace', t => {
   for (const [claim, since, remove, waiting, nextAt] of rows)
     t.strictSame(
       guardUnits(question(units(9), { x: since })),
-      { remove, waiting: new Map(Object.entries(waiting)), hold: undefined, nextAt },
+      {
+        remove,
+        waiting: new Map(Object.entries(waiting)),
+        hold: undefined,
+        agreed: undefined,
+        nextAt,
+      },
       claim,
     )
   t.strictSame(guardUnits(question(units(9), {})), {
     remove: [],
     waiting: new Map(),
     hold: undefined,
+    agreed: undefined,
     nextAt: undefined,
   })
   t.end()
 })
 
 const over = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 0]))
+const at = (gone: Readonly<Record<string, number | undefined>>): ReadonlyMap<string, number> =>
+  new Map(Object.entries(gone).map(([unit, since = NOW]) => [unit, since]))
 
 t.test('many at once are held', t => {
   const rows: [claim: string, present: number, gone: number, reason: string | undefined][] = [
@@ -75,16 +84,26 @@ t.test('many at once are held', t => {
       [[], undefined],
       'nothing goes, even what is overdue',
     )
-    t.match(answer.hold, { units: names, total: present + gone, token: holdToken(names) })
+    t.match(answer.hold, { units: names, total: present + gone, token: holdToken(at(over(names))) })
     t.equal(answer.waiting.size, gone)
   }
   t.end()
 })
 
+t.test('step by step is at once, too', t => {
+  const ask = (present: number, removed: readonly string[]) =>
+    guardUnits(question(units(present), over(['x']), { removed: new Set(removed) })).hold
+  t.equal(ask(5, []), undefined)
+  t.match(ask(5, ['y', 'z', 'v']), { reason: 'TooManyUnitsGone', units: ['x'], total: 9 })
+  t.equal(ask(5, ['u0', 'u1', 'u2']), undefined, 'those that are back do not count')
+  t.end()
+})
+
 t.test('a word lets exactly these units go', t => {
-  const confirmed = holdToken(['b', 'a'])
+  const both = at(over(['b', 'a']))
+  const confirmed = holdToken(both)
   t.match(confirmed, /^[0-9a-f]{8}$/)
-  t.equal(holdToken(['a', 'b']), confirmed, 'in any order')
+  t.equal(holdToken(at(over(['a', 'b']))), confirmed, 'in any order')
   t.strictSame(guardUnits(question([], over(['a', 'b']), { confirmed })).remove, ['a', 'b'])
   t.match(
     guardUnits(question([], over(['a', 'b', 'c']), { confirmed })),
@@ -95,8 +114,22 @@ t.test('a word lets exactly these units go', t => {
     remove: [],
     hold: { reason: 'AllUnitsGone' },
   })
-  const young = guardUnits(question([], { a: NOW, b: 0 }, { confirmed }))
-  t.strictSame([young.remove, [...young.waiting.keys()]], [['b'], ['a']], 'each after its grace')
+  t.match(
+    guardUnits(question([], { a: 0, b: 1 }, { confirmed })),
+    { remove: [], hold: { reason: 'AllUnitsGone' } },
+    'nor the same at another time',
+  )
+  const left = guardUnits(question([], over(['a']), { confirmed, agreed: both }))
+  t.strictSame([left.remove, left.hold], [['a'], undefined], 'what is left of them, too')
+  const other = guardUnits(question([], { a: 1 }, { confirmed, agreed: both }))
+  t.equal(other.hold?.reason, 'AllUnitsGone', 'not what came back meanwhile')
+  const late = { a: NOW - 1_000, b: 0 }
+  const young = guardUnits(question([], late, { confirmed: holdToken(at(late)) }))
+  t.strictSame(
+    [young.remove, [...young.waiting.keys()], young.nextAt],
+    [[], ['a', 'b'], NOW - 1_000 + GRACE],
+    'all together, after the grace of the last',
+  )
   t.end()
 })
 
@@ -117,7 +150,7 @@ t.test(
         const left = Object.fromEntries(
           Object.entries(gone).filter(([unit]) => !present.includes(unit)),
         )
-        const confirmed = isConfirmed ? holdToken(Object.keys(left)) : undefined
+        const confirmed = isConfirmed ? holdToken(at(left)) : undefined
         const { remove, waiting, hold } = guardUnits(question(present, left, { confirmed }))
         const share = Object.keys(left).length / (Object.keys(left).length + present.length)
         return (

@@ -7,6 +7,7 @@ import {
   nameKey,
   plainName,
   type NameHolder,
+  type NameWish,
 } from '../../../grids/model/name.js'
 import { parseGrid } from '../../../grids/model/parse.js'
 import { planGrids } from '../../../grids/model/plan.js'
@@ -122,6 +123,9 @@ t.test('who has a name keeps it', t => {
     { kind: 'Deployment', grid: grids[0]!, suffix: 'b-c' },
     { kind: 'Deployment', grid: grids[1]!, suffix: 'c' },
   ] as const
+  const odd = { ...ab, suffix: 'C_C' }
+  const twin = { ...ab, suffix: hashedName(odd).slice('a-b-'.length) }
+  t.equal(plainName(twin), hashedName(odd))
   const key = nameKey('Deployment', 'default', 'a-b-c')
   const heldBy = (gridUid: string, suffix: string | undefined): ReadonlyMap<string, NameHolder> =>
     new Map([[key, { gridUid, suffix }]])
@@ -129,13 +133,21 @@ t.test('who has a name keeps it', t => {
   const hashed = hashedName(a)
   const rows: [
     claim: string,
-    wishes: readonly (typeof a | typeof ab)[],
+    wishes: readonly NameWish[],
     held: ReadonlyMap<string, NameHolder>,
     want: readonly string[],
   ][] = [
     ['the younger grid had it first', [a, ab], heldBy(ofAb, 'c'), [hashed, 'a-b-c']],
     ['as SuperEdge, which names no unit', [a, ab], heldBy(ofAb, undefined), [hashed, 'a-b-c']],
-    ['another unit of the same grid has it', [ab], heldBy(ofAb, 'd'), [hashedName(ab)]],
+    ['a label that does not go with the name lies', [ab], heldBy(ofAb, 'd'), ['a-b-c']],
+    [
+      'another unit of the same grid has it, whose name has a hash',
+      [twin],
+      new Map([
+        [nameKey('Deployment', 'default', plainName(twin)!), { gridUid: ofAb, suffix: 'C_C' }],
+      ]),
+      [hashedName(twin)],
+    ],
     [
       'a hashed name stays when the plain one is free again',
       [a],

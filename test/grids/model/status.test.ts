@@ -9,6 +9,7 @@ import {
   nextStatus,
   type ChildState,
   type StatusQuestion,
+  saysHeld,
 } from '../../../grids/model/status.js'
 import {
   deploymentGrid,
@@ -96,7 +97,12 @@ t.test('a grid that is well', t => {
 
 t.test('conditions', t => {
   const fails = { unit: 'north', reason: 'TemplateMissing', message: 'template "x" is not there' }
-  const hold = { reason: 'AllUnitsGone', units: ['a'], total: 1, token: holdToken(['a']) } as const
+  const hold = {
+    reason: 'AllUnitsGone',
+    units: ['a'],
+    total: 1,
+    token: holdToken(new Map([['a', 0]])),
+  } as const
   const rows: [
     claim: string,
     more: Partial<StatusQuestion>,
@@ -309,5 +315,24 @@ t.test('how far a StatefulSet has come', t => {
     isUpdated: false,
     isReady: false,
   })
+  t.end()
+})
+
+t.test('whether a status says that something is held', t => {
+  const rows: [conditions: unknown, want: boolean][] = [
+    [
+      [
+        { type: 'Ready', status: 'True' },
+        { type: 'Held', status: 'True' },
+      ],
+      true,
+    ],
+    [[{ type: 'Held', status: 'False' }], false],
+    [[{ type: 'Ready', status: 'True' }, 7, null], false],
+    ['Held', false],
+    [undefined, false],
+  ]
+  for (const [conditions, want] of rows)
+    t.equal(saysHeld({ conditions }), want, JSON.stringify(conditions))
   t.end()
 })

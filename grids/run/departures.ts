@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import type { Decision } from '../model/decide.js'
+
+/** A unit that this process sees gone for the first time is looked at for so long, whatever is written on its children. */
+const WATCHED_MS = 60_000
+/** What went in this time counts as gone at once with what goes next. */
+const AT_ONCE_MS = 3_600_000
+
+type Gone = Pick<Decision, 'gone' | 'hold' | 'agreed'>
+
+/**
+ * What this process itself has seen of a grid's units that are gone. What is written on children may be of another time, when
+ * nobody looked, or another clock's. After a hold that ended without a word the grace begins anew: its nodes are coming back, one
+ * after the other.
+ */
+export class Departures {
+  readonly #clock: Clock
+  /** Clock.now from which on children of a unit may go. */
+  readonly #notBefore = new Map<string, number>()
+  readonly #removed = new Map<string, number>()
+  #agreed: Decision['agreed']
+  #isHeld: boolean | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Units whose children went a moment ago. */
+  get removed(): ReadonlySet<string> {
+    const now = this.#clock.now()
+    for (const [unit, at] of this.#removed) if (now - at > AT_ONCE_MS) this.#removed.delete(unit)
+    return new Set(this.#removed.keys())
+  }
+
+  /** What the grid's word was about when it was first understood. */
+  get agreed(): Decision['agreed'] {
+    return this.#agreed
+  }
+
+  /** @param saysHeld what the grid's status says, which another process may have written */
+  look({ gone, hold, agreed }: Gone, graceMs: number, saysHeld: boolean): void {
+    const now = this.#clock.now()
+    const isHeldOrWas = hold !== undefined || (this.#isHeld ?? saysHeld)
+    this.#isHeld = hold !== undefined
+    if (agreed !== undefined) this.#agreed = agreed
+    for (const unit of this.#notBefore.keys())
+      if (!gone.includes(unit)) this.#notBefore.delete(unit)
+    for (const unit of gone)
+      if (isHeldOrWas) this.#notBefore.set(unit, now + graceMs)
+      else if (!this.#notBefore.has(unit))
+        this.#notBefore.set(unit, now + Math.min(graceMs, WATCHED_MS))
+  }
+
+  /** How long children of a unit must stay yet. */
+  leftMs(unit: string, { agreed }: Gone): number {
+    if (agreed !== undefined) return 0
+    return Math.max(0, (this.#notBefore.get(unit) ?? Infinity) - this.#clock.now())
+  }
+
+  went(unit: string): void {
+    this.#removed.set(unit, this.#clock.now())
+    this.#notBefore.delete(unit)
+  }
+}
