@@ -7,7 +7,8 @@ import { changesOf, type FieldChange } from '../grids/model/difference.js'
 import type { Decision, Operation } from '../grids/model/decide.js'
 import type { GridKind } from '../grids/model/grid.js'
 import type { Child } from '../grids/model/render.js'
-import type { ChildState } from '../grids/model/status.js'
+import type { Hold } from '../grids/model/guard.js'
+import { heldMessage, type ChildState } from '../grids/model/status.js'
 import { GONE_ANNOTATION } from '../grids/model/words.js'
 import { gridKinds, GRID_RESOURCES } from '../grids/run/resources.js'
 import { takeSnapshot, type Judged } from '../grids/run/snapshot.js'
@@ -18,6 +19,10 @@ import { duration } from '../options/kinds.js'
 import { Exit, type CliContext, type ExitCode, type Run } from './cli-context.js'
 import { clean, outputOption, paintFor, table, type Format, type Paint } from './format.js'
 import { makeLogger } from './logger.js'
+
+interface HoldView extends Omit<Hold, 'token'> {
+  readonly message: string | undefined
+}
 
 interface ClusterFlags {
   readonly namespace: string
@@ -165,13 +170,31 @@ const operationView = (operation: Operation): Readonly<Record<string, unknown>> 
     : {}),
 })
 
-const planView = ({ record, decision }: Judged): Readonly<Record<string, unknown>> => ({
-  grid: record.key,
-  invalid: record.reading.ok ? undefined : record.reading.trouble,
-  operations: decision?.operations.map(operationView) ?? [],
-  failures: decision?.failures ?? [],
-  hold: decision?.hold,
-})
+/** Units that are held; `message` is the controller's, which alone knows the word that lets them go. */
+const holdView = ({ record, decision }: Judged): HoldView | undefined => {
+  if (decision?.hold === undefined) return undefined
+  const { reason, units, total } = decision.hold
+  const message = heldMessage(record.status)
+  return { reason, units, total, message }
+}
+
+const heldText = (judged: Judged): string => {
+  const hold = holdView(judged)
+  if (hold === undefined) return ''
+  const unsaid = `${hold.units.length} of ${hold.total} units have no node; condition Held will say how to let them go`
+  return `${clean(`held: ${hold.message ?? unsaid}`)}\n`
+}
+
+const planView = (judged: Judged): Readonly<Record<string, unknown>> => {
+  const { record, decision } = judged
+  return {
+    grid: record.key,
+    invalid: record.reading.ok ? undefined : record.reading.trouble,
+    operations: decision?.operations.map(operationView) ?? [],
+    failures: decision?.failures ?? [],
+    hold: holdView(judged),
+  }
+}
 
 const planText = (judged: Judged, paint: Paint): string => {
   const { record, decision } = judged
@@ -291,12 +314,8 @@ const explainText = (judged: Judged, paint: Paint): string => {
     source.by === 'label-value'
       ? `values of the node label ${source.key}`
       : `NodeUnits${source.names === undefined ? '' : ` ${source.names.join(', ')}`}`
-  const held =
-    decision.hold === undefined
-      ? ''
-      : `held: ${decision.hold.units.length} of ${decision.hold.total} units have no node; edge-health/confirm-removal: "${decision.hold.token}" lets them go\n`
   const rows = unitsView(judged).map(({ unit, wanted, found, why }) => [unit, wanted, found, why])
-  return `${title}: ${plan.units.length} units, ${clean(by)}\n${held}${table([['UNIT', 'WANTED', 'FOUND', 'WHY, OR WHAT IS DONE'], ...rows], paint)}`
+  return `${title}: ${plan.units.length} units, ${clean(by)}\n${heldText(judged)}${table([['UNIT', 'WANTED', 'FOUND', 'WHY, OR WHAT IS DONE'], ...rows], paint)}`
 }
 
 const runExplain = async (
@@ -310,7 +329,7 @@ const runExplain = async (
     grid: judged.record.key,
     invalid: judged.record.reading.ok ? undefined : judged.record.reading.trouble,
     units: unitsView(judged),
-    hold: judged.decision?.hold,
+    hold: holdView(judged),
   }))
   context.stdout.write(
     flags.output === 'json'

@@ -194,15 +194,13 @@ export const nextStatus = (
   })
 }
 
-/** Whether a status says that a removal is held; what is no status says nothing. */
-export const saysHeld = (status: Json): boolean => {
-  const { conditions } = status
-  return (
-    Array.isArray(conditions) &&
-    (conditions as readonly unknown[]).some(
-      each => isMap(each) && each['type'] === 'Held' && each['status'] === 'True',
-    )
+/** What a status says of units that are held; undefined when none are. */
+export const heldMessage = ({ conditions }: Json): string | undefined => {
+  if (!Array.isArray(conditions)) return undefined
+  const held = (conditions as readonly unknown[]).find(
+    each => isMap(each) && each['type'] === 'Held' && each['status'] === 'True',
   )
+  return isMap(held) ? String(held['message']) : undefined
 }
 
 /** The status of a grid that cannot be understood: what is known of its children stays. */

@@ -11,9 +11,9 @@ import { nameKey } from '../model/name.js'
 import type { GridPlan } from '../model/plan.js'
 import type { Rollout } from '../model/rollout.js'
 import {
+  heldMessage,
   invalidStatus,
   nextStatus,
-  saysHeld,
   type ChildState,
   type UnitFailure,
 } from '../model/status.js'
@@ -135,7 +135,7 @@ export class Reconciler {
       ...{ plan, lives: tables.livesFor(plan), now: this.#now() },
       ...{ graceMs, removed, agreed, readings: this.#planner.readings },
     })
-    departures.look(decision, graceMs, saysHeld(record.status))
+    departures.look(decision, graceMs, heldMessage(record.status) !== undefined)
     const { operations, failures, waitMs } = this.#withheld(pass, decision, promised)
     const stands = { plan, decision, states: decision.states, failures, waitMs }
     if (operations.length > MANY) await this.#tell(pass, stands)

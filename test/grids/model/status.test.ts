@@ -9,7 +9,7 @@ import {
   nextStatus,
   type ChildState,
   type StatusQuestion,
-  saysHeld,
+  heldMessage,
 } from '../../../grids/model/status.js'
 import {
   deploymentGrid,
@@ -318,21 +318,21 @@ t.test('how far a StatefulSet has come', t => {
   t.end()
 })
 
-t.test('whether a status says that something is held', t => {
-  const rows: [conditions: unknown, want: boolean][] = [
+t.test('what a status says of units that are held', t => {
+  const rows: [conditions: unknown, want: string | undefined][] = [
     [
       [
         { type: 'Ready', status: 'True' },
-        { type: 'Held', status: 'True' },
+        { type: 'Held', status: 'True', message: '3 of 5' },
       ],
-      true,
+      '3 of 5',
     ],
-    [[{ type: 'Held', status: 'False' }], false],
-    [[{ type: 'Ready', status: 'True' }, 7, null], false],
-    ['Held', false],
-    [undefined, false],
+    [[{ type: 'Held', status: 'False' }], undefined],
+    [[{ type: 'Ready', status: 'True' }, 7, null], undefined],
+    ['Held', undefined],
+    [undefined, undefined],
   ]
   for (const [conditions, want] of rows)
-    t.equal(saysHeld({ conditions }), want, JSON.stringify(conditions))
+    t.equal(heldMessage({ conditions }), want, JSON.stringify(conditions))
   t.end()
 })
