@@ -80,6 +80,20 @@ t.test(
       ...first!,
       times: { ...first!.times, all: [60_000], written: [60_000], wrong: 1 },
     }
+    const writing = (profile: 'default' | 'fast', size: number, ms: number) =>
+      claimsOf(
+        { ...plan, profile },
+        {
+          ...{ quiet: [], partition: [] },
+          crash: [{ ...first!, size, times: { ...first!.times, written: [ms] } }],
+        },
+      )
+        .filter(({ text }) => text.includes('written after'))
+        .map(({ isSo }) => isSo)
+    t.same(writing('default', 100, 13_500), [false], 'the bar')
+    t.same(writing('default', 300, 13_500), [true], 'known to be late')
+    t.same(writing('default', 300, 15_500), [false], 'later than known')
+    t.same(writing('fast', 300, 13_500), [false])
     const [calm] = rows.quiet
     const noisy = {
       ...calm!,
