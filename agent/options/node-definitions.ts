@@ -4,7 +4,6 @@ import {
   boolean,
   duration,
   integer,
-  nodeName,
   objectName,
   oneOf,
   optional,
@@ -13,6 +12,12 @@ import {
   selector,
   url,
 } from '../../options/kinds.js'
+import {
+  kubeconfigOption,
+  logLevelOption,
+  masterUrlOption,
+  nodeNameOption,
+} from '../../options/shared-definitions.js'
 import type { PlanOptions } from '../../plan/options.js'
 import type { VoteOptions } from '../../vote/options.js'
 import type { AgentOptions, CheckOptions, ExchangeOptions } from './agent-options.js'
@@ -25,15 +30,7 @@ type NodeOptions = Omit<
 
 /** Who we are, where we listen, and how Kubernetes is reached. */
 export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
-  nodeName: {
-    flag: 'node-name',
-    group: 'Node',
-    kind: nodeName,
-    default: undefined,
-    summary: 'name of the own Node',
-    aliases: [{ name: 'hostname' }],
-    env: 'NODE_NAME',
-  },
+  nodeName: nodeNameOption,
   nodeAddress: {
     flag: 'node-address',
     group: 'Node',
@@ -98,21 +95,8 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     default: 'edge-system',
     summary: 'where the ConfigMaps and the Secret live',
   },
-  kubeconfig: {
-    flag: 'kubeconfig',
-    group: 'Kubernetes',
-    kind: optional(path),
-    default: '',
-    summary: 'path of a kubeconfig; none tries in-cluster credentials',
-  },
-  masterUrl: {
-    flag: 'master-url',
-    group: 'Kubernetes',
-    kind: optional(url('https', 'http')),
-    default: '',
-    summary: 'replaces the server of the kubeconfig',
-    aliases: [{ name: 'masterurl' }],
-  },
+  kubeconfig: kubeconfigOption,
+  masterUrl: { ...masterUrlOption, aliases: [{ name: 'masterurl' }] },
   keySecret: {
     flag: 'key-secret',
     group: 'Kubernetes',
@@ -188,10 +172,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     relation: 'given if and only if --witness is target',
   },
   logLevel: {
-    flag: 'log-level',
-    group: 'Log',
-    kind: oneOf('debug', 'info', 'warn', 'error'),
-    default: 'info',
-    summary: 'least important lines that are logged; changeable at run time by PUT /debug/flags/v',
+    ...logLevelOption,
+    summary: 'least severe level that is logged; changeable at run time by PUT /debug/flags/v',
   },
 }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
-import {
-  duration,
-  integer,
-  listenAddress,
-  objectName,
-  oneOf,
-  optional,
-  path,
-  text,
-  url,
-} from '../../options/kinds.js'
+import { duration, integer, objectName, optional, text } from '../../options/kinds.js'
 import { klogFlags } from '../../options/klog.js'
+import {
+  kubeconfigOption,
+  logLevelOption,
+  masterUrlOption,
+  statusAddressOption,
+} from '../../options/shared-definitions.js'
 import type { GridsOptions } from './grids-options.js'
 
 type Group = 'Kubernetes' | 'Guards' | 'Leader' | 'Listening' | 'Log'
@@ -24,21 +20,8 @@ interface GridsDefinition<T> extends Definition<T> {
 export const gridsDefinitions: {
   readonly [K in keyof GridsOptions]-?: GridsDefinition<GridsOptions[K]>
 } = {
-  kubeconfig: {
-    flag: 'kubeconfig',
-    group: 'Kubernetes',
-    kind: optional(path),
-    default: '',
-    summary: 'path of a kubeconfig; none tries in-cluster credentials',
-  },
-  masterUrl: {
-    flag: 'master-url',
-    group: 'Kubernetes',
-    kind: optional(url('https', 'http')),
-    default: '',
-    summary: 'replaces the server of the kubeconfig',
-    aliases: [{ name: 'master' }],
-  },
+  kubeconfig: kubeconfigOption,
+  masterUrl: { ...masterUrlOption, aliases: [{ name: 'master' }] },
   writesAtOnce: {
     flag: 'writes-at-once',
     group: 'Kubernetes',
@@ -78,20 +61,8 @@ export const gridsDefinitions: {
     summary: "how this process calls itself in the Lease and in Events; none is the machine's name",
     env: 'POD_NAME',
   },
-  statusAddress: {
-    flag: 'status-address',
-    group: 'Listening',
-    kind: listenAddress,
-    default: '127.0.0.1:51008',
-    summary: 'where /metrics, /status, /healthz and /readyz are',
-  },
-  logLevel: {
-    flag: 'log-level',
-    group: 'Log',
-    kind: oneOf('debug', 'info', 'warn', 'error'),
-    default: 'info',
-    summary: 'least important lines that are logged',
-  },
+  statusAddress: { ...statusAddressOption, default: '127.0.0.1:51008' },
+  logLevel: logLevelOption,
 }
 
 /** In the order of help and reference. */

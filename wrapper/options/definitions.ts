@@ -5,13 +5,18 @@ import {
   duration,
   integer,
   listenAddress,
-  nodeName,
   oneOf,
   optional,
   path,
-  url,
 } from '../../options/kinds.js'
 import { klogFlags } from '../../options/klog.js'
+import {
+  kubeconfigOption,
+  logLevelOption,
+  masterUrlOption,
+  nodeNameOption,
+  statusAddressOption,
+} from '../../options/shared-definitions.js'
 import { AUTONOMY, autonomy } from './own-kinds.js'
 import type { WrapperOptions } from './wrapper-options.js'
 
@@ -25,15 +30,7 @@ interface WrapperDefinition<T> extends Definition<T> {
 export const wrapperDefinitions: {
   readonly [K in keyof WrapperOptions]-?: WrapperDefinition<WrapperOptions[K]>
 } = {
-  nodeName: {
-    flag: 'node-name',
-    group: 'Node',
-    kind: nodeName,
-    default: undefined,
-    summary: 'name of the own Node',
-    aliases: [{ name: 'hostname' }],
-    env: 'NODE_NAME',
-  },
+  nodeName: nodeNameOption,
   stateDir: {
     flag: 'state-dir',
     group: 'Node',
@@ -82,11 +79,8 @@ export const wrapperDefinitions: {
     relation: 'with --insecure=false only',
   },
   statusAddress: {
-    flag: 'status-address',
-    group: 'Listening',
-    kind: listenAddress,
+    ...statusAddressOption,
     default: '127.0.0.1:51007',
-    summary: 'where /metrics, /status, /healthz and /readyz are',
     relation: 'must differ from --bind-address',
   },
   notifyChannelSize: {
@@ -97,20 +91,8 @@ export const wrapperDefinitions: {
     summary:
       'changes of a resource that are remembered; a watch that is further behind is ended with 410, and its client lists again',
   },
-  kubeconfig: {
-    flag: 'kubeconfig',
-    group: 'Kubernetes',
-    kind: optional(path),
-    default: '',
-    summary: 'path of a kubeconfig; none tries in-cluster credentials',
-  },
-  masterUrl: {
-    flag: 'master-url',
-    group: 'Kubernetes',
-    kind: optional(url('https', 'http')),
-    default: '',
-    summary: 'replaces the server of the kubeconfig',
-  },
+  kubeconfig: kubeconfigOption,
+  masterUrl: masterUrlOption,
   wrapperInCluster: {
     flag: 'wrapper-in-cluster',
     group: 'Pruning',
@@ -171,13 +153,7 @@ export const wrapperDefinitions: {
     default: '1048576',
     summary: 'most bytes of these Events',
   },
-  logLevel: {
-    flag: 'log-level',
-    group: 'Log',
-    kind: oneOf('debug', 'info', 'warn', 'error'),
-    default: 'info',
-    summary: 'least severe lines that are logged',
-  },
+  logLevel: logLevelOption,
 }
 
 /** In the order of help and reference. */

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that more than one program has: what is the same in all of them.
+import { listenAddress, nodeName, oneOf, optional, path, url } from './kinds.js'
+
+export const nodeNameOption = {
+  flag: 'node-name',
+  group: 'Node',
+  kind: nodeName,
+  default: undefined,
+  summary: 'name of the own Node',
+  aliases: [{ name: 'hostname' }],
+  env: 'NODE_NAME',
+} as const
+
+export const kubeconfigOption = {
+  flag: 'kubeconfig',
+  group: 'Kubernetes',
+  kind: optional(path),
+  default: '',
+  summary: 'path of a kubeconfig; none tries in-cluster credentials',
+} as const
+
+export const masterUrlOption = {
+  flag: 'master-url',
+  group: 'Kubernetes',
+  kind: optional(url('https', 'http')),
+  default: '',
+  summary: 'replaces the server of the kubeconfig',
+} as const
+
+/** Each program has a port of its own. */
+export const statusAddressOption = {
+  flag: 'status-address',
+  group: 'Listening',
+  kind: listenAddress,
+  summary: 'where /metrics, /status, /healthz and /readyz are',
+} as const
+
+export const logLevelOption = {
+  flag: 'log-level',
+  group: 'Log',
+  kind: oneOf('debug', 'info', 'warn', 'error'),
+  default: 'info',
+  summary: 'least severe level that is logged',
+} as const
