@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bars of grids: the bundle as a process, against a real apiserver.
-import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { gridRowsOf } from './grids/measure.js'
-import { drawTable } from './wrapper/table.js'
+import { buildBundle, finish, isIsolated, runIsolated } from './wrapper/isolated.js'
 
 const HELP = `usage: npm run bench -- grids [options]
 What the controller of grids promises, measured on the bundle against a real kube-apiserver without other controllers. Needs Linux,
@@ -61,30 +59,9 @@ const size = {
   idleMs: 1_000 * whole('idle', values.idle, values.quick ? 10 : 60),
 }
 
-const INSIDE = 'BENCH_INSIDE'
-const NAMESPACES = ['--net', '--pid', '--fork', '--mount-proc', '--kill-child']
-
-/** The apiserver listens on a fixed port: in a network of its own it is in nobody's way. */
-const runIsolated = (): number => {
-  const asUser = ['--user', '--map-root-user']
-  const flags = [[], asUser]
-    .map(more => [...more, ...NAMESPACES])
-    .find(all => spawnSync('unshare', [...all, 'true']).status === 0)
-  if (flags === undefined) return refuse('needs network namespaces: run it as root')
-  const script = 'ip link set lo up && exec "$@"'
-  const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
-  const { status } = spawnSync('unshare', [...flags, 'sh', '-c', script, 'sh', ...again], {
-    stdio: 'inherit',
-    env: { ...process.env, [INSIDE]: 'yes' },
-  })
-  return status ?? 1
+if (!isIsolated) {
+  buildBundle()
+  const ended = runIsolated([], ['--user', '--map-root-user'])
+  process.exit(ended ?? refuse('needs network namespaces: run it as root'))
 }
-
-if (process.env[INSIDE] !== 'yes') {
-  const { status } = spawnSync(process.execPath, ['build.mjs', '--quiet'], { stdio: 'inherit' })
-  process.exit(status === 0 ? runIsolated() : 1)
-}
-const rows = await gridRowsOf(size, say)
-if (values.output === 'json') process.stdout.write(`${JSON.stringify(rows, undefined, 1)}\n`)
-else process.stdout.write(`${drawTable(rows)}\n`)
-process.exit(rows.some(({ isMet }) => isMet === false) ? 1 : 0)
+finish(await gridRowsOf(size, say), values.output)

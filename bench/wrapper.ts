@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrapper's bars: the bundle under the image's flags, in front of an apiserver that is played, or of a real one.
-import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { largeRows, latencyRows, smallMemoryRows } from './wrapper/flips.js'
+import { buildBundle, finish, isIsolated, runIsolated } from './wrapper/isolated.js'
 import { listRows } from './wrapper/lists.js'
 import { lossRows } from './wrapper/losses.js'
-import { drawTable, type Row } from './wrapper/table.js'
+import type { Row } from './wrapper/table.js'
 
 const HELP = `usage: npm run bench -- wrapper [options]
 What the wrapper promises, measured on the bundle under the flags of its DaemonSet. Needs Linux; the list beside a real
@@ -63,26 +62,9 @@ const whole = (name: string, text: string): number =>
 const changes = whole('changes', values.changes)
 const seed = whole('seed', values.seed)
 
-const INSIDE = 'BENCH_INSIDE'
-
-/** The lab's programs listen on fixed ports: in a network of their own they are in nobody's way. */
-const runIsolated = (): number | undefined => {
-  const namespaces = ['--net', '--pid', '--fork', '--mount-proc', '--kill-child']
-  if (spawnSync('unshare', [...namespaces, 'true']).status !== 0) return undefined
-  const script = 'ip link set lo up && exec "$@"'
-  const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
-  const { status } = spawnSync('unshare', [...namespaces, 'sh', '-c', script, 'sh', ...again], {
-    stdio: 'inherit',
-    env: { ...process.env, [INSIDE]: 'yes' },
-  })
-  return status ?? 1
-}
-
-const isInside = process.env[INSIDE] === 'yes'
-if (!isInside) {
-  const { status } = spawnSync(process.execPath, ['build.mjs', '--quiet'], { stdio: 'inherit' })
-  if (status !== 0) process.exit(1)
-  const ended = only.includes('list') ? runIsolated() : undefined
+if (!isIsolated) {
+  buildBundle()
+  const ended = only.includes('list') ? runIsolated([]) : undefined
   if (ended !== undefined) process.exit(ended)
 }
 
@@ -90,7 +72,7 @@ const MEASURES: Readonly<Record<Part, () => Promise<readonly Row[]>>> = {
   latency: latencyRows,
   flip: largeRows,
   memory: smallMemoryRows,
-  list: () => listRows(isInside, say),
+  list: () => listRows(isIsolated, say),
   loss: () => lossRows({ changes, seed, isStraight: values.straight }, say),
 }
 
@@ -99,6 +81,4 @@ for (const part of PARTS.filter(name => only.includes(name))) {
   say(`${part} …`)
   rows.push(...(await MEASURES[part]()))
 }
-if (values.output === 'json') process.stdout.write(`${JSON.stringify(rows, undefined, 1)}\n`)
-else process.stdout.write(`${drawTable(rows)}\n`)
-process.exit(rows.some(({ isMet }) => isMet === false) ? 1 : 0)
+finish(rows, values.output)

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lab's programs listen on fixed ports: in a network of their own they are in nobody's way.
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { drawTable, type Row } from './table.js'
+
+const INSIDE = 'BENCH_INSIDE'
+const NAMESPACES = ['--net', '--pid', '--fork', '--mount-proc', '--kill-child']
+
+/** Whether this is the process that `runIsolated` started. */
+export const isIsolated = process.env[INSIDE] === 'yes'
+
+/** Build the bundle that is measured. Ends the process with 1 when that fails. */
+export const buildBundle = (): void => {
+  const { status } = spawnSync(process.execPath, ['build.mjs', '--quiet'], { stdio: 'inherit' })
+  if (status !== 0) process.exit(1)
+}
+
+/**
+ * Run this bench again with the same arguments, in namespaces of its own.
+ * @param ways Further flags of `unshare`: the first that works here is taken
+ * @returns its exit code; undefined when this machine allows no namespaces
+ */
+export const runIsolated = (...ways: readonly (readonly string[])[]): number | undefined => {
+  const flags = ways
+    .map(more => [...more, ...NAMESPACES])
+    .find(all => spawnSync('unshare', [...all, 'true']).status === 0)
+  if (flags === undefined) return undefined
+  const script = 'ip link set lo up && exec "$@"'
+  const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
+  const { status } = spawnSync('unshare', [...flags, 'sh', '-c', script, 'sh', ...again], {
+    stdio: 'inherit',
+    env: { ...process.env, [INSIDE]: 'yes' },
+  })
+  return status ?? 1
+}
+
+/** Print the rows, as JSON or as a table, and end the process: with 1 when a bar is missed. */
+export const finish = (rows: readonly Row[], output: string): never => {
+  const text = output === 'json' ? JSON.stringify(rows, undefined, 1) : drawTable(rows)
+  process.stdout.write(`${text}\n`)
+  process.exit(rows.some(({ isMet }) => isMet === false) ? 1 : 0)
+}
