@@ -6,7 +6,10 @@ import { isMap } from '../../core/json.js'
 import { parseWith } from '../../core/parse.js'
 import { parseMetadata } from '../../kube/client/resource.js'
 import { GRID_API, gridText, type Grid, type GridKind, type Json } from '../model/grid.js'
+import type { NameHolder } from '../model/name.js'
 import { parseGrid } from '../model/parse.js'
+import { SERVICE_SUFFIX } from '../model/render.js'
+import { UNIT_LABEL } from '../model/words.js'
 
 /** A grid of the API, whether it can be understood or not. */
 export interface GridRecord {
@@ -52,3 +55,12 @@ export const makeGridReader =
       reading: read(isMap(raw) ? { ...raw, apiVersion: GRID_API, kind } : raw),
     }
   }
+
+/** What a child of this grid with these labels says of its name. */
+export const nameHolderOf = (
+  { uid, kind }: Pick<GridRecord, 'uid' | 'kind'>,
+  labels: Readonly<Record<string, string>>,
+): NameHolder => ({
+  gridUid: uid,
+  suffix: labels[UNIT_LABEL] ?? (kind === 'ServiceGrid' ? SERVICE_SUFFIX : undefined),
+})

@@ -6,7 +6,7 @@ import { parseLiveChild, type LiveChild, type ManagedFields } from '../model/liv
 import { rolloutOf, type Rollout } from '../model/rollout.js'
 import { takeoverPatch } from '../model/takeover.js'
 import { GRID_LABEL, GONE_ANNOTATION, MANAGER, SUPEREDGE_MANAGER } from '../model/words.js'
-import { gridKinds } from './resources.js'
+import { apiVersionOf, gridKinds } from './resources.js'
 
 const NOTHING: Json = Object.freeze({})
 const KINDS: ReadonlySet<string> = new Set(gridKinds)
@@ -114,10 +114,8 @@ export class PackedChild implements LiveChild {
 const NO_TEXTS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Packs what lists and watches bring; items of lists do not say what they are. @throws InvalidInputError */
-export const makePacker = (
-  kind: ChildKind,
-  apiVersion: string,
-): ((raw: unknown) => PackedChild) => {
+export const makePacker = (kind: ChildKind): ((raw: unknown) => PackedChild) => {
+  const apiVersion = apiVersionOf(kind)
   const slot: Slot = { packed: undefined, live: undefined }
   return raw =>
     new PackedChild(parseLiveChild(isMap(raw) ? { ...raw, apiVersion, kind } : raw), slot)

@@ -92,8 +92,7 @@ class Program implements GridsProgram {
     const identity = options.identity ?? hostname()
     const { leaseNamespace: namespace, leaseName: name } = options
     this.#election = new LeaderElection({ ...world, client }, { namespace, name, identity })
-    const guard = (): string | undefined =>
-      this.#election.mayWrite() ? undefined : 'this process does not lead any more'
+    const { guard } = this.#election
     this.#events = new EventRecorder(
       { ...world, client },
       { reportingController: 'edge-health/grids', reportingInstance: identity, guard },

@@ -20,6 +20,12 @@ export const CHILD_RESOURCES: Readonly<Record<ChildKind, ResourceName>> = {
   StatefulSet: { group: 'apps', version: 'v1', resource: 'statefulsets' },
 }
 
+/** `apps/v1`: as an object's `apiVersion` has it. */
+export const apiVersionOf = (kind: ChildKind): string => {
+  const { group, version } = CHILD_RESOURCES[kind]
+  return group === '' ? version : `${group}/${version}`
+}
+
 export const NODES: ResourceName = { group: '', version: 'v1', resource: 'nodes' }
 
 export const gridKinds = Object.keys(GRID_RESOURCES) as readonly GridKind[]

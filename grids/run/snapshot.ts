@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster as it is now, in one look, for those who ask and do not write.
+import { isMap } from '../../core/json.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
-import { metadataOf, type ResourceName } from '../../kube/client/resource.js'
+import { metadataOf, type ResourceType } from '../../kube/client/resource.js'
 import { decideGrid, type Decision } from '../model/decide.js'
+import type { ChildKind } from '../model/grid.js'
 import { parseLiveChild, type LiveChild } from '../model/live.js'
 import { nameKey, type NameHolder } from '../model/name.js'
 import { planGrids, type GridPlan } from '../model/plan.js'
-import { SERVICE_SUFFIX } from '../model/render.js'
-import { UNIT_LABEL } from '../model/words.js'
-import { makeGridReader, type GridRecord } from './grid-record.js'
-import { CHILD_RESOURCES, childKinds, GRID_RESOURCES, gridKinds, NODES } from './resources.js'
+import { makeGridReader, nameHolderOf, type GridRecord } from './grid-record.js'
+import { listPages } from './list-pages.js'
+import {
+  apiVersionOf,
+  CHILD_RESOURCES,
+  childKinds,
+  GRID_RESOURCES,
+  gridKinds,
+  NODES,
+} from './resources.js'
 
 /** A grid, what it wants, and what would be done about it. */
 export interface Judged {
@@ -19,28 +27,20 @@ export interface Judged {
   readonly decision: Decision | undefined
 }
 
-const withKind =
-  <T>(resource: ResourceName, kind: string, parse: (raw: unknown) => T) =>
-  (raw: unknown): T =>
-    parse({
-      apiVersion: `${resource.group === '' ? '' : `${resource.group}/`}${resource.version}`,
-      ...(raw as object),
-      kind,
-    })
+/** Items of lists do not say what they are. */
+const childType = (kind: ChildKind): ResourceType<LiveChild> => ({
+  ...CHILD_RESOURCES[kind],
+  parse: raw => parseLiveChild(isMap(raw) ? { ...raw, apiVersion: apiVersionOf(kind), kind } : raw),
+})
 
 const listAll = async <T>(
   client: Pick<ResourceClient, 'list'>,
-  resource: ResourceName,
-  parse: (raw: unknown) => T,
+  type: ResourceType<T>,
   signal: AbortSignal,
 ): Promise<readonly T[]> => {
   const items: T[] = []
-  for (let continueAt = ''; ;) {
-    const page = await client.list({ ...resource, parse }, { limit: 500, continueAt }, signal)
-    items.push(...page.items)
-    if (page.next === '') return items
-    continueAt = page.next
-  }
+  for await (const page of listPages(client, type, {}, signal)) items.push(...page)
+  return items
 }
 
 const isOf = (
@@ -59,16 +59,13 @@ export const takeSnapshot = async (
   signal: AbortSignal,
 ): Promise<readonly Judged[]> => {
   const [nodes, grids, lives] = await Promise.all([
-    listAll(client, NODES, metadataOf(NODES).parse, signal),
+    listAll(client, metadataOf(NODES), signal),
     Promise.all(
-      gridKinds.map(kind => listAll(client, GRID_RESOURCES[kind], makeGridReader(kind), signal)),
+      gridKinds.map(kind =>
+        listAll(client, { ...GRID_RESOURCES[kind], parse: makeGridReader(kind) }, signal),
+      ),
     ),
-    Promise.all(
-      childKinds.map(kind => {
-        const resource = CHILD_RESOURCES[kind]
-        return listAll(client, resource, withKind(resource, kind, parseLiveChild), signal)
-      }),
-    ),
+    Promise.all(childKinds.map(kind => listAll(client, childType(kind), signal))),
   ])
   const records = grids.flat()
   const children = lives.flat()
@@ -76,9 +73,7 @@ export const takeSnapshot = async (
   const held = new Map<string, NameHolder>()
   for (const { controller, kind, namespace, name, labels } of children) {
     const owner = byUid.get(controller?.uid ?? '')
-    if (owner === undefined) continue
-    const suffix = labels[UNIT_LABEL] ?? (owner.kind === 'ServiceGrid' ? SERVICE_SUFFIX : undefined)
-    held.set(nameKey(kind, namespace, name), { gridUid: owner.uid, suffix })
+    if (owner !== undefined) held.set(nameKey(kind, namespace, name), nameHolderOf(owner, labels))
   }
   const valid = records.flatMap(({ reading }) => (reading.ok ? [reading.grid] : []))
   const plans = new Map(planGrids(valid, nodes, held).map(plan => [plan.grid.uid, plan]))

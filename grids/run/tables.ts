@@ -8,10 +8,8 @@ import type { ChildKind, Grid, GridKind, UnitSource } from '../model/grid.js'
 import type { LiveChild } from '../model/live.js'
 import { nameKey, type NameHolder } from '../model/name.js'
 import { areRivals, type GridPlan, type Placed } from '../model/plan.js'
-import { SERVICE_SUFFIX } from '../model/render.js'
 import { unitsOfNode } from '../model/units.js'
-import { UNIT_LABEL } from '../model/words.js'
-import { makeGridReader, type GridRecord } from './grid-record.js'
+import { makeGridReader, nameHolderOf, type GridRecord } from './grid-record.js'
 import { makePacker, type PackedChild } from './packed-child.js'
 import { CHILD_RESOURCES, childKinds, GRID_RESOURCES, gridKinds, NODES } from './resources.js'
 
@@ -158,14 +156,10 @@ export class Tables {
   /** Names that living children of these grids have, or were promised. */
   heldBy(grids: readonly Grid[]): ReadonlyMap<string, NameHolder> {
     const held = new Map<string, NameHolder>()
-    for (const { uid = '' } of grids)
+    for (const { uid = '', kind: gridKind } of grids)
       for (const kind of childKinds)
-        for (const { namespace, name, labels } of this.#children[kind].byIndex('owner', uid)) {
-          const suffix =
-            labels[UNIT_LABEL] ??
-            (this.#byUid.get(uid)?.kind === 'ServiceGrid' ? SERVICE_SUFFIX : undefined)
-          held.set(nameKey(kind, namespace, name), { gridUid: uid, suffix })
-        }
+        for (const { namespace, name, labels } of this.#children[kind].byIndex('owner', uid))
+          held.set(nameKey(kind, namespace, name), nameHolderOf({ uid, kind: gridKind }, labels))
     return held
   }
 
@@ -211,12 +205,9 @@ export class Tables {
 
   #childInformer(kind: ChildKind): Informer<PackedChild> {
     const { client, log } = this.#seams
-    const resource = CHILD_RESOURCES[kind]
-    const apiVersion =
-      resource.group === '' ? resource.version : `${resource.group}/${resource.version}`
     return new Informer<PackedChild>({
-      ...{ client, log, resource, form: 'full' },
-      project: makePacker(kind, apiVersion),
+      ...{ client, log, resource: CHILD_RESOURCES[kind], form: 'full' },
+      project: makePacker(kind),
       indices: { owner: ({ controller }) => (controller === undefined ? [] : [controller.uid]) },
       onChange: (_key, before, after) => this.#childChanged(kind, before, after),
     })
