@@ -31,23 +31,30 @@ export const jsonAnswer = (value: object): Answer => ({
   ...{ status: 200, type: 'application/json; charset=utf-8', text: `${JSON.stringify(value)}\n` },
 })
 
-const answer = (views: OperatorViews, { method, url = '/' }: IncomingMessage): Answer => {
-  if (method !== 'GET' && method !== 'HEAD') return plainAnswer(405, 'only GET')
-  const [path = '', query = ''] = url.split('?', 2)
+const readiness = ({ isReady, reason }: ReturnType<OperatorViews['ready']>): Answer =>
+  plainAnswer(isReady ? 200 : 503, reason)
+
+const metricsAnswer = (text: string): Answer => ({ status: 200, type: METRICS_TYPE, text })
+
+const answer = (views: OperatorViews, path: string, query: string): Answer => {
   switch (path) {
     case '/healthz':
       return plainAnswer(200, 'ok')
-    case '/readyz': {
-      const { isReady, reason } = views.ready()
-      return plainAnswer(isReady ? 200 : 503, reason)
-    }
+    case '/readyz':
+      return readiness(views.ready())
     case '/status':
       return jsonAnswer(views.status())
     case '/metrics':
-      return { status: 200, type: METRICS_TYPE, text: views.metrics() }
+      return metricsAnswer(views.metrics())
   }
   const further = new Map(Object.entries(views.more ?? {})).get(path)
   return further?.(new URLSearchParams(query)) ?? plainAnswer(404, '404 page not found')
+}
+
+const answerTo = (views: OperatorViews, { method, url = '/' }: IncomingMessage): Answer => {
+  if (method !== 'GET' && method !== 'HEAD') return plainAnswer(405, 'only GET')
+  const [path = '', query = ''] = url.split('?', 2)
+  return answer(views, path, query)
 }
 
 const send = (response: ServerResponse, { status, type, text }: Answer): void => {
@@ -66,7 +73,7 @@ export const operatorRoutes =
   (views: OperatorViews, log: Logger): RequestListener =>
   (request, response) => {
     try {
-      send(response, answer(views, request))
+      send(response, answerTo(views, request))
     } catch (error) {
       log.error('bug: a view failed', { error: reasonOf(error) })
       send(response, plainAnswer(500, 'internal error'))
