@@ -19,6 +19,16 @@ export type Patched =
 /** Ends a patch inside this file. */
 class Failed extends Error {}
 
+/** What the apiserver lets the copies of one patch add, in bytes: a few lines that copy what they copied would else fill memory. */
+const MOST_COPIED = 3 * 1_048_576
+
+/** In words; undefined for a bug. */
+const troubleOf = (error: unknown): string | undefined => {
+  if (error instanceof Failed) return error.message
+  // Many moves can nest what each alone is shallow: the stack ended.
+  return error instanceof RangeError ? 'the document becomes too deep' : undefined
+}
+
 /** What Go reads as a number: a sign and leading zeros may stand there. */
 const INDEX = /^[+-]?\d+$/
 
@@ -70,6 +80,7 @@ const replace = (parent: unknown, key: string, value: unknown): void => {
 /** A document that operations change in place. */
 class Draft {
   #root: unknown
+  #copied = 0
 
   constructor(root: unknown) {
     this.#root = root
@@ -97,7 +108,7 @@ class Draft {
         break
       }
       case 'copy':
-        add(...this.#place(path), structuredClone(this.#valueAt(from) ?? null))
+        add(...this.#place(path), this.#copyOf(this.#valueAt(from) ?? null))
         break
       case 'test':
         // The apiserver takes a missing key for null.
@@ -117,6 +128,16 @@ class Draft {
     if (!isMap(value) && !Array.isArray(value))
       throw new Failed('a document must be a map or a list')
     this.#root = value
+  }
+
+  #copyOf(value: unknown): unknown {
+    const text = JSON.stringify(value)
+    this.#copied += Buffer.byteLength(text)
+    if (this.#copied > MOST_COPIED)
+      throw new Failed(
+        `copies would add ${this.#copied} bytes, and may add ${MOST_COPIED} in one patch`,
+      )
+    return JSON.parse(text)
   }
 
   #valueAt(pointer: unknown): unknown {
@@ -142,8 +163,9 @@ export const applyJsonPatch = (target: unknown, operations: readonly PatchOperat
     try {
       draft.carryOut(operation)
     } catch (error) {
-      if (!(error instanceof Failed)) throw error
-      return { ok: false, at, trouble: error.message }
+      const trouble = troubleOf(error)
+      if (trouble === undefined) throw error
+      return { ok: false, at, trouble }
     }
   }
   return { ok: true, value: draft.root }

@@ -3,7 +3,13 @@ import { InvalidInputError } from '../../core/errors.js'
 import { isMap, setKey, type JsonMap } from '../../core/json.js'
 
 /** Deeper than any object of the API; a YAML file may refer to itself. */
-const MAX_DEPTH = 64
+export const MAX_DEPTH = 64
+
+/** Whether a value has more levels than any object of the API. */
+export const isTooDeep = (value: unknown, depth = 0): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (depth > MAX_DEPTH || Object.values(value).some(inner => isTooDeep(inner, depth + 1)))
 
 /**
  * A copy without members that are null, which to the API are the same as members that are not there.

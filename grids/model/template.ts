@@ -2,6 +2,7 @@
 import { applyJsonPatch } from '../../core/json-patch.js'
 import { isMap, setKey, type JsonMap } from '../../core/json.js'
 import type { Json, WorkloadGrid } from './grid.js'
+import { isTooDeep, MAX_DEPTH } from './nulls.js'
 import { templateTrouble } from './schema.js'
 
 /** The template of one unit; where it has none, that is the unit's trouble alone. */
@@ -42,6 +43,8 @@ const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTempl
       const { op, path } = filled[patched.at]!
       return failed(at, `${op} ${path}: ${patched.trouble}`)
     }
+    if (isTooDeep(patched.value))
+      return failed(at, `the template must be at most ${MAX_DEPTH} levels deep`)
     const trouble = templateTrouble(template, patched.value)
     if (trouble !== undefined) return failed(at, trouble)
     now = patched.value as Json

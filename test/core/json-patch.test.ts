@@ -86,3 +86,34 @@ t.test('a bug is an exception', t => {
   t.throws(() => applyJsonPatch({}, [operation({ op: 'add', path: '/a', value: () => 1 })]))
   t.end()
 })
+
+t.test('copies may add 3 MiB in one patch, as the apiserver lets them', t => {
+  const text = 'x'.repeat(1_048_576 - 2)
+  const copies = (count: number): PatchOperation[] =>
+    Array.from({ length: count }, (_, at) =>
+      operation({ op: 'copy', from: '/a', path: `/copy${at}` }),
+    )
+  t.match(applyJsonPatch({ a: text }, copies(3)), { ok: true }, 'three times 1 MiB')
+  t.strictSame(applyJsonPatch({ a: text }, copies(4)), {
+    ...{ ok: false, at: 3 },
+    trouble: 'copies would add 4194304 bytes, and may add 3145728 in one patch',
+  })
+  const doublings = Array.from({ length: 40 }, () =>
+    operation({ op: 'copy', from: '/a', path: '/a/-' }),
+  )
+  t.match(applyJsonPatch({ a: ['x'] }, doublings), { ok: false, trouble: /^copies would add/ })
+  t.end()
+})
+
+t.test('what becomes too deep for the stack is an error like any other', t => {
+  const moves = Array.from({ length: 20_000 }, (_, at) => [
+    operation({ op: 'add', path: `/${at % 2}`, value: {} }),
+    operation({ op: 'move', from: `/${1 - (at % 2)}`, path: `/${at % 2}/a` }),
+  ]).flat()
+  const copy = operation({ op: 'copy', from: '/1', path: '/c' })
+  t.strictSame(applyJsonPatch({ 1: {} }, [...moves, copy]), {
+    ...{ ok: false, at: moves.length },
+    trouble: 'the document becomes too deep',
+  })
+  t.end()
+})

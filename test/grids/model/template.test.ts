@@ -143,3 +143,30 @@ t.test('an override that cannot be carried out stops its units alone, and says w
   }
   t.end()
 })
+
+t.test(
+  'an override whose copies or moves would fill memory or the stack stops its units alone',
+  t => {
+    const copies = Array.from({ length: 40 }, () => ({
+      ...{ op: 'copy', from: '/template/metadata', path: '/template/metadata/annotations' },
+    }))
+    const twice = copies.flatMap(copy => [
+      copy,
+      { op: 'copy', from: '/template/metadata', path: '/template/metadata/more' },
+    ])
+    const deep = Array.from({ length: 70 }, (_, at) => [
+      { op: 'add', path: `/x${at}`, value: {} },
+      { op: 'move', from: at === 0 ? '/replicas' : `/x${at - 1}`, path: `/x${at}/a` },
+    ]).flat()
+    const rows: [patches: object[], message: RegExp][] = [
+      [twice, /spec\.overrides\[0\]: copy .*: copies would add \d+ bytes, and may add 3145728/],
+      [deep, /spec\.overrides\[0\]: the template must be at most 64 levels deep/],
+    ]
+    for (const [patches, message] of rows) {
+      const some = grid({ overrides: [{ units: ['north'], patches }] })
+      t.match(templateOf(some, 'north'), { ok: false, reason: 'OverrideFailed', message })
+      t.ok(templateOf(some, 'south').ok)
+    }
+    t.end()
+  },
+)
