@@ -2,7 +2,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.js'
-import { Child, type Ended, type Program } from './child.js'
+import type { Child, Ended } from './child.js'
+import { NodeProcesses, startChild } from './node-processes.js'
 import { kubeconfigText, ZONE_LABEL } from './zone-objects.js'
 
 /** Periods of the cluster's own components, in ms. */
@@ -79,16 +80,12 @@ const agentArguments = (node: NodeIdentity, profile: Profile, vouch: Vouch): rea
 ]
 
 /** One node: its kubelet and its agent, each a process of its own. */
-export class ZoneNode {
+export class ZoneNode extends NodeProcesses {
   readonly identity: NodeIdentity
-  /** Last action on its processes. */
-  state: 'running' | 'killed' | 'frozen' = 'running'
-  isCut = false
   readonly #settings: NodeSettings
-  #kubelet: Child | undefined
-  #agent: Child | undefined
 
   constructor(identity: NodeIdentity, settings: NodeSettings) {
+    super()
     this.identity = identity
     this.#settings = settings
   }
@@ -127,8 +124,8 @@ export class ZoneNode {
 
   /** Start it unless it runs: it keeps running when only the agent is stopped. */
   startKubelet(): void {
-    if (this.#kubelet !== undefined && this.#kubelet.end === undefined) return
-    this.#kubelet = this.#start('kubelet', [
+    if (this.kubelet !== undefined && this.kubelet.end === undefined) return
+    this.kubelet = this.#start('kubelet', [
       'sandbox-kubelet',
       `--config=${join(this.identity.dir, 'kubelet.json')}`,
     ])
@@ -136,62 +133,38 @@ export class ZoneNode {
 
   startAgent(vouch: Vouch): void {
     const args = agentArguments(this.identity, this.#settings.profile, vouch)
-    this.#agent = this.#start('agent', args, AGENT_FLAGS)
+    this.agent = this.#start('agent', args, AGENT_FLAGS)
     this.state = 'running'
-  }
-
-  async kill(): Promise<void> {
-    this.state = 'killed'
-    await Promise.all([this.#agent?.kill(), this.#kubelet?.kill()])
-  }
-
-  freeze(): void {
-    this.state = 'frozen'
-    this.#agent?.freeze()
-    this.#kubelet?.freeze()
-  }
-
-  thaw(): void {
-    this.state = 'running'
-    this.#agent?.thaw()
-    this.#kubelet?.thaw()
   }
 
   async stopAgent(): Promise<void> {
-    await this.#agent?.stop(this.#settings.clock)
+    await this.endAgent(this.#settings.clock)
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.stopAgent(), this.#kubelet?.stop(this.#settings.clock)])
+    await Promise.all([this.stopAgent(), this.kubelet?.stop(this.#settings.clock)])
   }
 
   /** How its agent ended; undefined while it runs. */
   get agentEnd(): Ended | undefined {
-    return this.#agent?.end
-  }
-
-  /** The last lines of its agent. */
-  agentLines(count: number): readonly string[] {
-    return this.#agent?.lastLines(count) ?? []
+    return this.agent?.end
   }
 
   /** Process ids, agent first. */
   get pids(): readonly number[] {
-    return [this.#agent?.pid, this.#kubelet?.pid].filter(pid => pid !== undefined)
+    return [this.agent?.pid, this.kubelet?.pid].filter(pid => pid !== undefined)
   }
 
   #start(what: string, args: readonly string[], flags: readonly string[] = []): Child {
     const { command, script, env, onCrash } = this.#settings
-    const program: Program = {
-      title: `${what} ${this.name}`,
-      command,
-      args: [...flags, script, ...args],
-      env: { ...AGENT_ENV, ...env },
-    }
-    const child = new Child(program)
-    void child.ended.then(ended => {
-      if (ended.isCrash) onCrash(ended)
-    })
-    return child
+    return startChild(
+      {
+        title: `${what} ${this.name}`,
+        command,
+        args: [...flags, script, ...args],
+        env: { ...AGENT_ENV, ...env },
+      },
+      onCrash,
+    )
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
-import { Child, type Ended } from '../../sandbox/child.js'
+import type { Child, Ended } from '../../sandbox/child.js'
+import { NodeProcesses, startChild } from '../../sandbox/node-processes.js'
 import { API_PORT } from '../../testkit/control-plane/control-plane.js'
 import type { Namespace } from './network.js'
 import type { Profile } from './options.js'
@@ -40,13 +41,10 @@ export interface LabIdentity {
 }
 
 /** One node: a namespace with a kubelet and an agent. */
-export class LabNode {
+export class LabNode extends NodeProcesses {
   readonly name: string
   readonly index: number
   readonly space: Namespace
-  /** What was done to it last. */
-  state: 'running' | 'killed' | 'frozen' = 'running'
-  isCut = false
   vouch: Vouch = 'lease'
   /** Of its agent, from its next start on, beside those of the DaemonSet. */
   moreArgs: readonly string[] = []
@@ -55,10 +53,9 @@ export class LabNode {
   readonly #settings: NodeSettings
   readonly #cpu: CpuGroup
   #isSick = false
-  #kubelet: Child | undefined
-  #agent: Child | undefined
 
   constructor({ name, index, space }: LabIdentity, settings: NodeSettings) {
+    super()
     this.name = name
     this.index = index
     this.space = space
@@ -107,7 +104,7 @@ export class LabNode {
   startKubelet(): void {
     this.#isSick = false
     const args = ['sandbox-kubelet', '--config=/run/kubelet.json']
-    this.#kubelet = this.#start('kubelet', this.#own(args), {})
+    this.kubelet = this.#start('kubelet', this.#own(args), {})
   }
 
   /** As the DaemonSet says; only the local listener moves to where the observer can ask. */
@@ -118,7 +115,7 @@ export class LabNode {
       `--vouch=${this.vouch}`,
       ...this.moreArgs,
     ]
-    this.#agent = this.#start('agent', this.#own([...this.#settings.args, ...own]), {
+    this.agent = this.#start('agent', this.#own([...this.#settings.args, ...own]), {
       NODE_NAME: this.name,
       NODE_IP: this.address,
       KUBERNETES_SERVICE_HOST: CLOUD_HUB,
@@ -130,14 +127,14 @@ export class LabNode {
 
   /** Somebody else's agent in place of ours. */
   startOther(command: readonly string[], env: Readonly<Record<string, string>>): void {
-    this.#agent = this.#start('other agent', command, env)
+    this.agent = this.#start('other agent', command, env)
     this.state = 'running'
   }
 
   /** The agent's wall clock steps to so far from the machine's. It must have a clock of its own. */
   async stepWall(offsetMs: number): Promise<void> {
     await this.space.run('sh', ['-c', `cat >${WALL_OFFSET}`], String(offsetMs))
-    process.kill(this.#agent!.pid!, 'SIGUSR2')
+    process.kill(this.agent!.pid!, 'SIGUSR2')
   }
 
   /** Not a byte more fits into the agent's folder; or it does again. */
@@ -149,19 +146,14 @@ export class LabNode {
   /** The agent shares so much of one core among its threads; undefined takes the limit away. */
   async throttle(percent: number | undefined): Promise<void> {
     if (percent === undefined) this.#cpu.release()
-    else this.#cpu.limit(this.#agent!.pid!, percent)
+    else this.#cpu.limit(this.agent!.pid!, percent)
     return Promise.resolve()
   }
 
   /** The agent alone stands still, and is asked all the same. */
   freezeAgent(isFrozen: boolean): void {
-    if (isFrozen) this.#agent?.freeze()
-    else this.#agent?.thaw()
-  }
-
-  async kill(): Promise<void> {
-    this.state = 'killed'
-    await Promise.all([this.#agent?.kill(), this.#kubelet?.kill()])
+    if (isFrozen) this.agent?.freeze()
+    else this.agent?.thaw()
   }
 
   revive(): void {
@@ -169,24 +161,12 @@ export class LabNode {
     this.startAgent()
   }
 
-  freeze(): void {
-    this.state = 'frozen'
-    this.#agent?.freeze()
-    this.#kubelet?.freeze()
-  }
-
-  thaw(): void {
-    this.state = 'running'
-    this.#agent?.thaw()
-    this.#kubelet?.thaw()
-  }
-
   async stopAgent(): Promise<void> {
-    await this.#agent?.stop(systemClock)
+    await this.endAgent(systemClock)
   }
 
   async killAgent(): Promise<void> {
-    await this.#agent?.kill()
+    await this.agent?.kill()
   }
 
   /** The kubelet says 500, or 200 again, where its own node asks. */
@@ -198,13 +178,8 @@ export class LabNode {
     await this.space.run(process.execPath, ['-e', ask])
   }
 
-  /** The last lines of its agent. */
-  agentLines(count: number): readonly string[] {
-    return this.#agent?.lastLines(count) ?? []
-  }
-
   async stop(): Promise<void> {
-    await Promise.all([this.#agent?.kill(), this.#kubelet?.kill()])
+    await Promise.all([this.agent?.kill(), this.kubelet?.kill()])
     this.#cpu.release()
     this.space.close()
   }
@@ -220,15 +195,14 @@ export class LabNode {
   ): Child {
     const { onCrash } = this.#settings
     const [first = '', ...rest] = this.space.inside(program, args)
-    const child = new Child({
-      title: `${what} ${this.name}`,
-      command: first,
-      args: rest,
-      env: { PATH: process.env['PATH'] ?? '', ...more },
-    })
-    void child.ended.then(ended => {
-      if (ended.isCrash) onCrash(ended, child.lastLines(10))
-    })
-    return child
+    return startChild(
+      {
+        title: `${what} ${this.name}`,
+        command: first,
+        args: rest,
+        env: { PATH: process.env['PATH'] ?? '', ...more },
+      },
+      onCrash,
+    )
   }
 }
