@@ -228,7 +228,7 @@ export class Informer<View> {
     else this.#leftOut.set(key, trouble)
     if (trouble === undefined || trouble === known) return
     const what = resourceText(this.#options.resource)
-    this.#options.log.warn('object left out', { what, name: key, reason: trouble })
+    this.#options.log.warn('object left out', { what, name: key, error: trouble })
   }
 
   #tell(key: string, before: View | undefined, after: View | undefined): void {

@@ -186,7 +186,7 @@ export class LeaderElection {
     const outcome = outcomeOf(lead, term.signal).finally(stop)
     await this.#keep(term.signal)
     const isLost = !term.signal.aborted
-    if (isLost) log.warn('leads no more', { ...facts, trouble: this.#trouble })
+    if (isLost) log.warn('leads no more', { ...facts, error: this.#trouble })
     stop()
     const ended = await outcome
     signal.removeEventListener('abort', stop)

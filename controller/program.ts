@@ -65,7 +65,7 @@ const allSynced = async (
   if (signal.aborted) end()
   while (await sleep(clock, SYNC_PATIENCE_MS, ready.signal))
     for (const [what, { status }] of Object.entries(informers))
-      if (!status.isSynced) log.warn('not listed yet', { what, trouble: status.trouble })
+      if (!status.isSynced) log.warn('not listed yet', { what, error: status.trouble })
   signal.removeEventListener('abort', end)
 }
 

@@ -72,7 +72,7 @@ export class GridsController {
       ...{ clock, random },
       onFailure: (grid, reason, failures, nextMs) =>
         log[failures === 1 ? 'warn' : 'debug']('grid failed', {
-          ...{ grid, reason, failures, nextMs: Math.round(nextMs) },
+          ...{ grid, error: reason, failures, nextMs: Math.round(nextMs) },
         }),
     })
     this.#queue = queue
@@ -102,7 +102,7 @@ export class GridsController {
     while (!signal.aborted) {
       const result = await reconciler.reconcile(key, signal)
       if (result.kind === 'failed') {
-        this.#seams.log.warn('grid failed', { grid: key, reason: result.reason })
+        this.#seams.log.warn('grid failed', { grid: key, error: result.reason })
         return false
       }
       if (result.againMs === undefined || result.againMs > SOON_MS) return true

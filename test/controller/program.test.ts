@@ -100,7 +100,7 @@ t.test('what cannot be listed is told of; a stop before that begins no work', as
   const { clock, seen, stop, run, logged } = bed({ 'synced grids': 1e9 })
   const running = run()
   await clock.advance(61_000)
-  t.strictSame(logged().slice(0, 1), ['not listed yet {"what":"nodes","trouble":"no answer"}'])
+  t.strictSame(logged().slice(0, 1), ['not listed yet {"what":"nodes","error":"no answer"}'])
   t.equal(logged().length, 4)
   stop.abort()
   await clock.advance(10)

@@ -258,7 +258,7 @@ export class Store {
     if (rule.trouble !== undefined && rule.trouble !== before?.trouble)
       this.#log.warn('topology keys of a service are malformed', {
         service: key,
-        trouble: rule.trouble,
+        error: rule.trouble,
         used: rule.keys,
       })
     if (rule.keys.length === 0 && rule.trouble === undefined) this.#rules.delete(key)

@@ -97,7 +97,7 @@ export const makeKeyKeeper = (
         const ring = parseKeyRing({ secret, hmacConfig }, rules)
         kept = keepLastGood(thing, ring, seams.onProblem, () => clock.wall())
       } catch (error) {
-        log.warn('remembered keys are not used', { reason: ruleOf(error) })
+        log.warn('remembered keys are not used', { error: ruleOf(error) })
       }
     },
     offer: (secret, hmacConfig) => {

@@ -37,7 +37,7 @@ export class ConfigEvents {
     }
     kube.createEvent(event, this.#stopping.signal).catch((error: unknown) => {
       apiBackoff.failed(error)
-      log.debug('event not created', { reason: reasonOf(error) })
+      log.debug('event not created', { error: reasonOf(error) })
     })
   }
 
