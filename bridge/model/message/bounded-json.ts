@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError } from '../../../core/errors.js'
+
+/** The hub takes no longer frame; in characters, of which there are no more than bytes. */
+export const MAX_FRAME_LENGTH = 16 * 1024 * 1024
+/** Deeper than any object of the API. */
+const MAX_DEPTH = 64
+/** A short text of `[[[…` or `{},{},…` would else become a hundred times its size in memory. */
+const MAX_VALUES = 500_000
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPENERS: ReadonlySet<number> = new Set([0x5b, 0x7b])
+const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d])
+
+/** Where the text that begins at `start` ends; the text's length where it does not. */
+const endOfText = (json: string, start: number): number => {
+  let at = start + 1
+  while (at < json.length && json.charCodeAt(at) !== QUOTE)
+    at += json.charCodeAt(at) === BACKSLASH ? 2 : 1
+  return at
+}
+
+const checkShape = (thing: string, json: string): void => {
+  let depth = 0
+  let values = 1
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) at = endOfText(json, at)
+    else if (code === COMMA) values++
+    else if (CLOSERS.has(code)) depth--
+    else if (OPENERS.has(code)) {
+      depth++
+      values++
+    }
+    if (depth > MAX_DEPTH)
+      throw new InvalidInputError(thing, `must be at most ${MAX_DEPTH} levels deep`, depth)
+    if (values > MAX_VALUES)
+      throw new InvalidInputError(thing, `must have at most ${MAX_VALUES} values`, values)
+  }
+}
+
+/**
+ * Parse JSON of which nobody knows who wrote it. Nothing of the text is quoted in an error: it may hold what is no
+ * reader's business.
+ * @throws InvalidInputError that names the thing: too long, too deep, too many values, or no JSON.
+ */
+export const parseBoundedJson = (thing: string, json: string): unknown => {
+  if (json.length > MAX_FRAME_LENGTH)
+    throw new InvalidInputError(
+      thing,
+      `must be at most ${MAX_FRAME_LENGTH} characters long`,
+      json.length,
+    )
+  checkShape(thing, json)
+  try {
+    return JSON.parse(json) as unknown
+  } catch {
+    throw new InvalidInputError(thing, 'must be JSON', `text of ${json.length} characters`)
+  }
+}
