@@ -135,7 +135,10 @@ const controlOf = ({ operation, parentId, ...message }: Message): Upstream | und
   if (operation === 'ping' || operation === 'config') return { kind: 'control' }
   if (operation !== 'response' && operation !== 'error') return undefined
   if (parentId === undefined)
-    return { kind: 'ignored', reason: `a ${operation} to nothing, about ${message.resource}` }
+    return {
+      kind: 'ignored',
+      reason: `${operation} that answers nothing, about ${message.resource}`,
+    }
   return { kind: operation === 'response' ? 'ack' : 'failed', of: parentId }
 }
 
