@@ -10,11 +10,11 @@ import { findBinaries } from '../../testkit/control-plane/binaries.js'
 import { servingPair } from '../../testkit/control-plane/certificates.js'
 import { MissingError } from '../../testkit/control-plane/go-build.js'
 import { API, CONTROL_PLANE, type Program } from '../../testkit/control-plane/programs.js'
+import { buildGoProgram } from '../../testkit/go-program.js'
 import { type LabOptions, parseLabOptions, USAGE, UsageError } from './options.js'
 import { CLOUD_HUB } from './places.js'
 import { mergeReports } from './report.js'
 import { chooseCells } from './run-cells.js'
-import { buildInformer } from './wrapper/build-informer.js'
 
 const TOOLS: Readonly<Record<string, string>> = {
   unshare: 'util-linux',
@@ -141,7 +141,8 @@ const runVersion = async (
   kubernetes: string | undefined,
 ): Promise<number> => {
   const binaries = await binariesFor(options, kubernetes)
-  const informer = options.command === 'informers' ? buildInformer(process.env) : ''
+  const informer =
+    options.command === 'informers' ? buildGoProgram('test/lab/informer', process.env) : ''
   const { report } = options
   const isOneOfMany = options.kubernetes.length > 1 && kubernetes !== undefined
   const more = isOneOfMany && report !== undefined ? ['--report', join(report, kubernetes)] : []

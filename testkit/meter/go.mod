@@ -1,0 +1,3 @@
+module edge-health/testkit/meter
+
+go 1.24
