@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Agent as HttpAgent, type ClientRequest } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+import http, { Agent as HttpAgent, type ClientRequest, type IncomingMessage } from 'node:http'
+import https, { Agent as HttpsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
-import { Axios, getAdapter, isAxiosError, isCancel, type AxiosResponse } from 'axios'
 import type { Clock } from '../../core/clock.js'
 import type { HttpGet, HttpRequest } from '../../core/dial.js'
 
@@ -23,39 +22,39 @@ const destroy = ({ kept, fresh }: Agents): void => {
   fresh.destroy()
 }
 
-const KEEP = { keepAlive: true, maxFreeSockets: 512, timeout: IDLE_CLOSE_MS }
+// Closed before a TCP keepalive would be due: Node.js sends one each second otherwise.
+const KEEP = {
+  keepAlive: true,
+  keepAliveMsecs: 2 * IDLE_CLOSE_MS,
+  maxFreeSockets: 512,
+  timeout: IDLE_CLOSE_MS,
+}
 
 const httpsAgents = (ca: string | undefined): Agents => {
   const trust = ca === 'insecure' ? { rejectUnauthorized: false } : ca === undefined ? {} : { ca }
   return { kept: new HttpsAgent({ ...KEEP, ...trust }), fresh: new HttpsAgent(trust) }
 }
 
-/** A kept connection that the server closed while it lay idle; this says nothing about the server. */
-const wasStale = (error: unknown): boolean =>
-  isAxiosError(error) &&
-  (error.code === 'ECONNRESET' || error.code === 'EPIPE') &&
-  (error.request as ClientRequest | undefined)?.reusedSocket === true
+/** How a request failed. */
+class FailedGet extends Error {
+  /** On a kept connection that the server closed while it lay idle; this says nothing about the server. */
+  readonly wasStale: boolean
 
-/** axios wraps the system's error; what it was called for is inside. */
-const inner = (error: unknown): unknown =>
-  isAxiosError(error) && error.cause instanceof Error ? error.cause : error
+  constructor(cause: NodeJS.ErrnoException, { reusedSocket }: ClientRequest) {
+    super(cause.message, { cause })
+    this.wasStale = reusedSocket && (cause.code === 'ECONNRESET' || cause.code === 'EPIPE')
+  }
+}
 
-/** GET over axios, with its surprises off: no proxy, no redirects, no decompression, no unlimited body. */
-class AxiosGet implements HttpGet {
+/**
+ * GET as plugins need it, on Node.js' own client: no proxy, no redirects, no decompression, no unlimited body, and no
+ * header that says nothing (probes are most of what a node sends, and some links are paid for by the byte).
+ */
+class PlainGet implements HttpGet {
   readonly #clock: Clock
   readonly #plain: Agents = { kept: new HttpAgent(KEEP), fresh: new HttpAgent() }
   readonly #tls = new Map<string | undefined, Agents>()
   readonly #bodies = new Set<Readable>()
-  // Without axios' defaults, which nothing here needs and each request would merge anew.
-  readonly #client = new Axios({
-    adapter: getAdapter('http'),
-    proxy: false,
-    maxRedirects: 0,
-    decompress: false,
-    responseType: 'stream',
-    validateStatus: () => true,
-    headers: { 'User-Agent': 'edge-health', Accept: '*/*' },
-  })
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -67,10 +66,11 @@ class AxiosGet implements HttpGet {
     try {
       return await this.#once(request)
     } catch (error) {
-      // `reason` of a signal is the caller's to choose; axios says ERR_CANCELED whatever it is.
-      if (isCancel(error) || signal.aborted) throw signal.reason
-      if (request.reuse && wasStale(error)) return this.get({ ...request, reuse: false })
-      throw inner(error)
+      // `reason` of a signal is the caller's to choose; Node.js says ABORT_ERR whatever it is.
+      if (signal.aborted) throw signal.reason
+      if (!(error instanceof FailedGet)) throw error
+      if (error.wasStale) return this.get({ ...request, reuse: false })
+      throw error.cause
     }
   }
 
@@ -81,18 +81,21 @@ class AxiosGet implements HttpGet {
     this.#tls.clear()
   }
 
-  async #once({ url, headers, ca, reuse, signal }: HttpRequest): Promise<{ status: number }> {
+  #once({ url, headers = {}, ca, reuse, signal }: HttpRequest): Promise<{ status: number }> {
     const tls = this.#trusting(url, ca)
-    const response = await this.#client.request<Readable, AxiosResponse<Readable>>({
-      method: 'get',
-      url,
-      signal,
-      httpAgent: reuse ? this.#plain.kept : this.#plain.fresh,
-      ...(tls === undefined ? {} : { httpsAgent: reuse ? tls.kept : tls.fresh }),
-      ...(headers === undefined ? {} : { headers: { ...headers } }),
+    const { kept, fresh } = tls ?? this.#plain
+    const options = { headers, signal, agent: reuse ? kept : fresh }
+    const request = (tls === undefined ? http : https).request(url, options)
+    // Kept connections are HTTP/1.1's default; Node.js says so all the same.
+    if (reuse) request.removeHeader('connection')
+    return new Promise((resolve, reject) => {
+      request.once('error', error => reject(new FailedGet(error, request)))
+      request.once('response', (response: IncomingMessage) => {
+        this.#drain(response)
+        resolve({ status: response.statusCode! })
+      })
+      request.end()
     })
-    this.#drain(response.data)
-    return { status: response.status }
   }
 
   #trusting(url: string, ca: string | undefined): Agents | undefined {
@@ -127,4 +130,4 @@ class AxiosGet implements HttpGet {
 }
 
 /** An `HttpGet` for this process; `close` gives up its kept connections. */
-export const makeHttpGet = (clock: Clock): HttpGet => new AxiosGet(clock)
+export const makeHttpGet = (clock: Clock): HttpGet => new PlainGet(clock)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Agent } from 'node:http'
+import http, { Agent } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { Axios, getAdapter, isAxiosError, type AxiosResponse } from 'axios'
 import { PeerUnreachableError, reasonOf } from '../../core/errors.js'
 import type { Answer, Peer, Route, Transport } from '../ports/transport.js'
 
 const MAX_ANSWER_BYTES = 1 << 20
-/** Longer than any exchange period, so that a quiet zone keeps its connections. */
-const IDLE_MS = 120_000
+/** Longer than any exchange period, so that a quiet zone keeps its connections; shorter than a peer's listener waits. */
+const IDLE_MS = 110_000
 
 const REQUESTS: Record<Route, { readonly method: string; readonly path: string }> = {
   gossip: { method: 'POST', path: '/v1/gossip' },
@@ -26,11 +26,21 @@ const bareHeaders = {
   'User-Agent': false,
 } as const
 
+/** As Node.js sends requests, but for what HTTP/1.1 takes for granted: connections are kept. */
+const bareTransport = {
+  request: (...args: Parameters<typeof http.request>) => {
+    const request = http.request(...args)
+    request.removeHeader('connection')
+    return request
+  },
+}
+
 /** Without axios' defaults, which nothing here needs and each request would merge anew. */
 const makeClient = (agent: Agent): Axios =>
   new Axios({
     adapter: getAdapter('http'),
     httpAgent: agent,
+    transport: bareTransport,
     proxy: false,
     maxRedirects: 0,
     maxContentLength: MAX_ANSWER_BYTES,
@@ -48,7 +58,14 @@ const isStaleConnection = (error: unknown): boolean =>
 
 /** Peers over HTTP/1.1 with kept connections. Ignores proxies from the environment: a peer is next door. */
 export const makeHttpTransport = (): Transport => {
-  const agent = new Agent({ keepAlive: true, maxSockets: 4, maxFreeSockets: 256, timeout: IDLE_MS })
+  const agent = new Agent({
+    keepAlive: true,
+    // Closed before a TCP keepalive would be due: Node.js sends one each second otherwise.
+    keepAliveMsecs: 2 * IDLE_MS,
+    maxSockets: 4,
+    maxFreeSockets: 256,
+    timeout: IDLE_MS,
+  })
   const client = makeClient(agent)
 
   const once = (

@@ -37,14 +37,15 @@ const SIGNS_PER_SECOND = 5
 const SIGNS_AT_ONCE = 20
 const MEMBERS = 0
 
+/** Messages of our own protocol go without a header that says nothing: their receiver knows what they are. */
 const sendAnswer = (response: Response, { status, body, headers = {} }: PeerAnswer): void => {
   const isText = typeof body === 'string'
   const bytes = isText ? Buffer.from(body) : body
   response.statusCode = status
-  response.setHeader(
-    'Content-Type',
-    isText ? 'text/plain; charset=utf-8' : 'application/octet-stream',
-  )
+  if (isText) response.setHeader('Content-Type', 'text/plain; charset=utf-8')
+  // Kept connections are HTTP/1.1's default; Node.js says so all the same, and for how long.
+  else if (response.shouldKeepAlive && response.req.httpVersion === '1.1')
+    response.removeHeader('Connection')
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   response.setHeader('Content-Length', bytes.length)
   response.end(bytes)

@@ -6,8 +6,10 @@ import {
   KubeStatusError,
   KubeUnreachableError,
   reasonOf,
+  TimeoutError,
   WithheldError,
 } from '../../core/errors.js'
+import { HalfOpenCheck } from './half-open.js'
 import { RequestLifetime } from './request-lifetime.js'
 import type { TypedBody } from './codec.js'
 import { parseExactJson } from './exact-json.js'
@@ -19,6 +21,7 @@ import {
   readBody,
   type OpenResponse,
   type KubeCall,
+  type Sender,
 } from './open-response.js'
 import { parseRetryAfter } from './retry-after.js'
 import { onSilence } from './silence.js'
@@ -35,6 +38,8 @@ export interface CallLimits {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
+/** A server that wants to know who asks for `/livez` is asked without credentials again after so long. */
+const ANONYMOUS_AGAIN_MS = 3_600_000
 
 /**
  * Whether sending it twice has the effect of sending it once. Not so for a patch with a resourceVersion: if the
@@ -76,6 +81,9 @@ export class KubeClient {
   readonly #clock: Clock
   readonly #userAgent: string
   readonly #lifetimes = new Set<RequestLifetime>()
+  readonly #halfOpen: HalfOpenCheck
+  /** Until when credentials go with every request. */
+  #namedUntil = -Infinity
   #kept: KeptAgent | undefined
   #isClosed = false
   /** The newest `Date` header of a successful response, and when it arrived. */
@@ -89,6 +97,7 @@ export class KubeClient {
     this.#credentials = credentials
     this.#clock = clock
     this.#userAgent = userAgent
+    this.#halfOpen = new HalfOpenCheck(clock)
   }
 
   /**
@@ -131,7 +140,12 @@ export class KubeClient {
     try {
       const answer = await this.#accepted(call, lifetime.signal)
       lifetime.clearDeadline()
-      return { ...answer, end: () => answer.end().finally(() => lifetime.end()) }
+      const ended = this.#halfOpen.opened(answer.response.socket)
+      const end = (): void => {
+        ended()
+        lifetime.end()
+      }
+      return { ...answer, end: () => answer.end().finally(end) }
     } catch (error) {
       lifetime.end()
       throw this.#translate(call, error, lifetime)
@@ -144,6 +158,7 @@ export class KubeClient {
     const ends = [...this.#lifetimes].map(lifetime => lifetime.ended)
     for (const lifetime of this.#lifetimes) lifetime.close()
     await Promise.all(ends)
+    this.#halfOpen.end()
     this.#kept?.agent.destroy()
   }
 
@@ -198,11 +213,13 @@ export class KubeClient {
 
   /** Convert to the errors that callers are promised. */
   #translate(call: KubeCall, error: unknown, lifetime: RequestLifetime): unknown {
-    if (lifetime.cutBy === 'caller') return lifetime.signal.reason as unknown
-    const cause = lifetime.cutBy === undefined ? error : (lifetime.signal.reason as unknown)
-    if (isOwnWord(cause)) return cause
+    const { cutBy } = lifetime
+    const cause = cutBy === undefined ? error : (lifetime.signal.reason as unknown)
+    const isTooLate = cutBy === 'deadline' || (cutBy === 'caller' && cause instanceof TimeoutError)
     // When the peer of one kept connection vanished without closing it, the other idle ones are probably dead too.
-    if (lifetime.cutBy === 'deadline' && this.#kept !== undefined) dropIdle(this.#kept.agent)
+    if (isTooLate && this.#kept !== undefined) dropIdle(this.#kept.agent)
+    if (isTooLate || (cutBy === undefined && !isOwnWord(cause))) this.#halfOpen.unanswered()
+    if (cutBy === 'caller' || isOwnWord(cause)) return cause
     return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
   }
 
@@ -225,17 +242,29 @@ export class KubeClient {
     }
   }
 
+  /** Send without credentials; a server that wants to know who asks is told for a while. */
+  async #unnamed(call: KubeCall, used: Material, signal: AbortSignal): Promise<OpenResponse> {
+    const answer = await this.#send(call, used, signal)
+    const { statusCode: status = 0 } = answer.response
+    if (status !== 401 && status !== 403) return answer
+    await answer.end()
+    this.#namedUntil = this.#clock.now() + ANONYMOUS_AGAIN_MS
+    return this.#believed(call, signal)
+  }
+
   /** Send; after a 401, send again if the credentials have changed meanwhile. */
   async #believed(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
     const used = await orAborted(this.#credentials.material(), signal)
-    const answer = await this.#send(call, used, signal)
+    const isAnonymous = call.isAnonymous === true && this.#clock.now() >= this.#namedUntil
+    if (isAnonymous) return this.#unnamed(call, used, signal)
+    const answer = await this.#send({ ...call, isAnonymous: false }, used, signal)
     if (answer.response.statusCode !== 401) return answer
     this.#credentials.refused()
     try {
       const next = await orAborted(this.#credentials.material(), signal)
       if (sameMaterial(used, next)) return answer
       await answer.end()
-      return await this.#send(call, next, signal)
+      return await this.#send({ ...call, isAnonymous: false }, next, signal)
     } catch (error) {
       await answer.end()
       throw error
@@ -247,7 +276,7 @@ export class KubeClient {
     const agent = this.#agentFor(material)
     const sender = { material, agent, userAgent: this.#userAgent }
     try {
-      return await openResponse(call, sender, signal)
+      return await this.#opened(call, sender, signal)
     } catch (error) {
       if (!(error instanceof NoAnswerError)) throw error
       if (!error.wasStale) throw error.cause
@@ -255,10 +284,16 @@ export class KubeClient {
       if (!mayBeRepeated(call)) throw error.cause
     }
     try {
-      return await openResponse(call, sender, signal)
+      return await this.#opened(call, sender, signal)
     } catch (error) {
       throw error instanceof NoAnswerError ? error.cause : error
     }
+  }
+
+  async #opened(call: KubeCall, sender: Sender, signal: AbortSignal): Promise<OpenResponse> {
+    const answer = await openResponse(call, sender, signal)
+    this.#halfOpen.answered()
+    return answer
   }
 
   #agentFor({ tls }: Material): http.Agent {

@@ -218,7 +218,7 @@ class HttpResourceClient implements ResourceClient {
   }
 
   async ping(signal: AbortSignal): Promise<void> {
-    const call = { method: 'GET', path: '/livez' } as const
+    const call = { method: 'GET', path: '/livez', isAnonymous: true } as const
     const status = await this.#client.status(call, this.#limits.timeoutMs, signal)
     if (status >= 500)
       throw new KubeStatusError('GET /livez', { status, reason: '', message: 'not alive' })

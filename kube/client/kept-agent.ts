@@ -6,6 +6,12 @@ import type { TlsMaterial } from './tls-material.js'
 /** For all watches and calls together: HTTP/1.1 carries one of them per connection. */
 const MAX_SOCKETS = 32
 
+/**
+ * A TCP keepalive goes out after so long without a byte, so that a NAT between us and the server remembers a silent
+ * watch and a server that vanished is noticed. Node.js' default is a second, at 104 bytes each.
+ */
+export const KEEPALIVE_MS = 90_000
+
 /** The agent in use, and what its connections are made with. */
 export interface KeptAgent {
   readonly tls: TlsMaterial | undefined
@@ -20,7 +26,7 @@ export const makeAgent = (
   tls: TlsMaterial | undefined,
   more: http.AgentOptions = {},
 ): http.Agent => {
-  const kept = { keepAlive: true, maxSockets: MAX_SOCKETS, ...more }
+  const kept = { keepAlive: true, keepAliveMsecs: KEEPALIVE_MS, maxSockets: MAX_SOCKETS, ...more }
   if (tls === undefined) return new http.Agent(kept)
   const { secureContext, rejectUnauthorized, servername } = tls
   const name = servername === undefined ? {} : { servername }

@@ -18,6 +18,8 @@ export interface KubeCall {
   readonly accept?: string
   /** Ask for gzip; for answers that may be large. */
   readonly compressed?: boolean
+  /** Without credentials, and without a word that the server does not need. */
+  readonly isAnonymous?: boolean
   readonly guard?: WriteGuard | undefined
 }
 
@@ -44,24 +46,27 @@ export class NoAnswerError extends Error {
 }
 
 /** Who sends a call, and over which connections. */
-interface Sender {
+export interface Sender {
   readonly material: Material
   readonly userAgent: string
   readonly agent: http.Agent
 }
 
-const headersOf = (call: KubeCall, sender: Sender): Record<string, string | number> => ({
-  accept: call.accept ?? 'application/json',
-  'user-agent': sender.userAgent,
-  ...(call.compressed === true ? { 'accept-encoding': 'gzip' } : {}),
-  ...(call.body === undefined
+const headersOf = (call: KubeCall, sender: Sender): Record<string, string | number> =>
+  call.isAnonymous === true
     ? {}
     : {
-        'content-type': call.body.type,
-        'content-length': Buffer.byteLength(call.body.text),
-      }),
-  ...sender.material.headers,
-})
+        accept: call.accept ?? 'application/json',
+        'user-agent': sender.userAgent,
+        ...(call.compressed === true ? { 'accept-encoding': 'gzip' } : {}),
+        ...(call.body === undefined
+          ? {}
+          : {
+              'content-type': call.body.type,
+              'content-length': Buffer.byteLength(call.body.text),
+            }),
+        ...sender.material.headers,
+      }
 
 const startRequest = (call: KubeCall, sender: Sender): ClientRequest => {
   const { server } = sender.material
@@ -75,6 +80,8 @@ const startRequest = (call: KubeCall, sender: Sender): ClientRequest => {
     headers: headersOf(call, sender),
     agent: sender.agent,
   })
+  // Kept connections are HTTP/1.1's default; Node.js says so all the same.
+  request.removeHeader('connection')
   return request
 }
 
@@ -153,8 +160,6 @@ export const openResponse = async (
   // Errors after the headers reach the reader of the body; without a listener they would also be uncaught.
   request.on('error', () => undefined)
   response.on('error', () => undefined)
-  // A watch may be silent for a minute: TCP keepalive finds a dead peer.
-  response.socket.setKeepAlive(true, 30_000)
   return {
     response,
     body: bodyOf(response),

@@ -155,15 +155,14 @@ export class Api {
   /** Never rejects: every failure becomes a response. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts = split(request.url ?? '/')
-    const token = bearer(request)
-    const client = token === undefined ? this.#options.anonymous : this.#tokens.get(token)
-    if (client === undefined) {
-      const plain = token === undefined ? this.#anonymous(parts.path) : undefined
+    const link = this.#linkOf(request, parts.path)
+    if (link === undefined) {
+      const isOpen = bearer(request) === undefined && !this.#isAnyCut()
+      const plain = isOpen ? this.#anonymous(parts.path) : undefined
       request.resume()
       send(response, plain ?? this.#refused(unauthorized()))
       return
     }
-    const link = this.link(client)
     link.adopt(request.socket)
     if (link.state === 'refused') {
       request.socket.resetAndDestroy()
@@ -183,6 +182,24 @@ export class Api {
 
   endWatches(): void {
     for (const watcher of this.#watchers) watcher.end()
+  }
+
+  /** Whose way the request came: by its token, or by who used the connection before. Undefined: nobody known. */
+  #linkOf(request: IncomingMessage, path: string): Link | undefined {
+    const token = bearer(request)
+    if (token !== undefined) {
+      const client = this.#tokens.get(token)
+      return client === undefined ? undefined : this.link(client)
+    }
+    for (const link of this.#links.values()) if (link.has(request.socket)) return link
+    const { anonymous } = this.#options
+    // A cut link must cut signs of life too: its client has to say who it is.
+    const isWithheld = routes.isHealth(path) && this.#isAnyCut()
+    return anonymous === undefined || isWithheld ? undefined : this.link(anonymous)
+  }
+
+  #isAnyCut(): boolean {
+    return [...this.#links.values()].some(({ state }) => state !== 'up')
   }
 
   #handle(given: Given): void {

@@ -26,6 +26,11 @@ export class Link {
     socket.once('close', () => this.#sockets.delete(socket))
   }
 
+  /** Whether this connection is the client's. */
+  has(socket: Socket): boolean {
+    return this.#sockets.has(socket)
+  }
+
   /** Refused: open connections are reset at once. Silent: nothing more is sent, nothing is answered. */
   cut(how: Cut): void {
     this.#state = how

@@ -89,9 +89,12 @@ const deleteOptions = (asked: Asked): DeleteOptions => {
 
 const HEALTH = new Set(['/livez', '/readyz', '/healthz'])
 
+/** Whether the path asks whether the server is well. */
+export const isHealth = (path: string): boolean => HEALTH.has(path)
+
 /** Answers that need no object. Undefined when the path is none of theirs. */
 export const answerPlain = (path: string, rows: readonly Row[]): Answer | undefined => {
-  if (HEALTH.has(path)) return { code: 200, text: 'ok', type: 'text/plain; charset=utf-8' }
+  if (isHealth(path)) return { code: 200, text: 'ok', type: 'text/plain; charset=utf-8' }
   if (path === '/version') return json(200, VERSION)
   const found = discover(path, rows)
   return found === undefined ? undefined : json(200, found)

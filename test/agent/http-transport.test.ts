@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { makeHttpTransport } from '../../agent/adapters/http-transport.js'
+import { keepaliveTimers } from '../../testkit/http/tcp-timers.js'
 import type { Peer } from '../../agent/ports/transport.js'
 
 /** A server that shows what came over the socket and answers with `answer`. */
@@ -45,11 +46,12 @@ t.test(
     await transport.send(peer, 'result', body, forever)
     t.equal(
       seen[0],
-      `POST /v1/gossip HTTP/1.1\r\nContent-Length: 4\r\nHost: 127.0.0.1:${peer.port}\r\nConnection: keep-alive\r\n\r\n\x00\xff\n\r`,
+      `POST /v1/gossip HTTP/1.1\r\nContent-Length: 4\r\nHost: 127.0.0.1:${peer.port}\r\n\r\n\x00\xff\n\r`,
     )
     t.match(seen[1], /^POST \/v1\/vote /)
     t.match(seen[2], /^PUT \/result /)
     t.equal(connections(), 1)
+    for (const ms of keepaliveTimers(peer.port)) t.ok(ms > 110_000, 'FA19: and send no keepalive')
   },
 )
 

@@ -68,16 +68,12 @@ t.test('peers: the exchange gets exact bytes and its answer goes back as it is',
   const body = Buffer.from([0, 1, 2, 255])
   const gossip = await ask(world.port, '/v1/gossip', { method: 'POST', body })
   t.equal(gossip.status, 409)
-  t.match(gossip.headers, {
-    'x-boot': '7',
-    'content-length': '3',
-    'content-type': 'application/octet-stream',
-  })
+  const kept = Object.entries(gossip.headers).filter(([name]) => name !== 'connection')
+  t.same(Object.fromEntries(kept), { 'x-boot': '7', 'content-length': '3' }, 'nothing for nothing')
   t.strictSame(Buffer.from(world.received[0]!.body), body, 'without a content type')
   t.match(world.received[0], { route: 'gossip', from: '127.0.0.1' })
   await ask(world.port, '/v1/vote', { method: 'POST', body: 'x' })
   t.equal(world.received[1]!.route, 'vote')
-  for (const name of ['date', 'x-powered-by', 'etag']) t.notHas(gossip.headers, name)
 })
 
 t.test('peers: /result takes any method, with or without a body', async t => {

@@ -76,6 +76,22 @@ t.test('a refused link resets what is open and what comes, for its client alone'
   t.equal((await world.ask(`GET ${NODES}`)).status, 200)
 })
 
+t.test(
+  'while a link is cut, a sign of life needs a token: it is whose link that counts',
+  async t => {
+    const world = await testApi()
+    t.teardown(() => world.api.stop())
+    const other = { authorization: `Bearer ${world.api.addClient('other')}` }
+    const stranger = async (): Promise<number> => (await fetch(`${world.api.url}/livez`)).status
+    t.equal(await stranger(), 200)
+    world.api.cutLink('tester', 'refused')
+    t.equal(await stranger(), 401)
+    t.equal((await world.ask('GET /livez', undefined, other)).status, 200)
+    world.api.healLink('tester')
+    t.equal(await stranger(), 200)
+  },
+)
+
 t.test('a silent link answers nothing until it heals', async t => {
   const world = await testApi()
   t.teardown(() => world.api.stop())

@@ -14,8 +14,10 @@ import { systemClock, withTimeout, type Clock } from '../../../core/clock.js'
 import type { HttpGet, HttpRequest } from '../../../core/dial.js'
 import { parseNodeName } from '../../../core/ids.js'
 import { makePlugins, parsePluginSpec } from '../../../plugins/registry.js'
+import { keepaliveTimers } from '../../../testkit/http/tcp-timers.js'
 import { certificateFor, type ServerCertificate } from '../../../testkit/certificates.js'
 
+const onLinux = process.platform === 'linux' ? {} : { skip: 'Linux alone tells its timers' }
 const never = (): AbortSignal => new AbortController().signal
 
 const listen = async (t: Test, server: Server, host = '127.0.0.1'): Promise<number> => {
@@ -121,6 +123,15 @@ t.test('get: C18 kept connections are used again, others are not, none is left',
   t.equal(open.size, 0)
 })
 
+t.test('FA19: a kept connection to a kubelet sends no keepalive', onLinux, async t => {
+  const { port, connections } = await serve(t, (_request, response) => response.end('ok'))
+  const http = getter(t)
+  for (let i = 0; i < 3; i++) await ask(http, `http://127.0.0.1:${port}/`, { reuse: true })
+  t.equal(connections(), 1)
+  for (const ms of keepaliveTimers(port)) t.ok(ms > 60_000, 'it is closed before one is due')
+  t.equal(keepaliveTimers(port).length, 1)
+})
+
 t.test('get: a kept connection that the server has closed is not held against it', async t => {
   const { port, open, connections } = await serve(t, (_request, response) => response.end('ok'))
   const http = getter(t)
@@ -128,7 +139,7 @@ t.test('get: a kept connection that the server has closed is not held against it
   await ask(http, url, { reuse: true })
   await until(() => open.size === 1)
   // Reset without a word, so that our side learns of it only by writing.
-  for (const socket of open) socket.on('data', () => socket.resetAndDestroy())
+  for (const socket of open) socket.prependListener('data', () => socket.resetAndDestroy())
   t.strictSame(await ask(http, url, { reuse: true }), { status: 200 })
   t.equal(connections(), 2)
 })
@@ -164,7 +175,7 @@ t.test('get: headers are sent, a proxy of the environment is ignored', async t =
     response.end()
   })
   await ask(getter(t), `http://127.0.0.1:${port}/`, { headers: { authorization: 'Bearer x' } })
-  t.strictSame(seen, ['Bearer x', 'edge-health'])
+  t.strictSame(seen, ['Bearer x', undefined], 'and none that says nothing')
   t.equal(proxied, 0)
 })
 
