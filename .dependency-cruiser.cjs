@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: core ← vote, plan (which sees vote's types), plugins, net, options, kube (which sees net), controller (which sees kube) ← agent, sandbox, wrapper, grids, bridge ← cli ← testkit ← test, bench. Imports go down only; each package has one owner folder.
+// Floors: core ← vote, plan (which sees vote's types), plugins, net, options, kube (which sees net), controller (which sees kube) ← agent, sandbox, wrapper, grids, admission, bridge ← cli ← testkit ← test, bench. Imports go down only; each package has one owner folder.
 /** Files in `folder` may import files in it and in `others` (paths, separated by spaces), and nothing else of ours. */
 const only = (name, folder, others = '') => ({
   name,
@@ -14,7 +14,7 @@ const only = (name, folder, others = '') => ({
 const KUBE = 'kube/[^/]+$'
 const CLIENT = `kube/client/ ${KUBE}`
 const PRODUCT =
-  'cli/ agent/ sandbox/ wrapper/ grids/ bridge/ controller/ kube/ net/ plugins/ vote/ plan/ options/ core/'
+  'cli/ agent/ sandbox/ wrapper/ grids/ admission/ bridge/ controller/ kube/ net/ plugins/ vote/ plan/ options/ core/'
 const behind = (pkg, where) => ({
   name: `${pkg.replaceAll('/', '-')}-has-one-owner`,
   severity: 'error',
@@ -83,6 +83,14 @@ module.exports = {
     },
     only('bridge-looks-down', 'bridge/', `controller/ net/ options/ core/ ${CLIENT}`),
     only('bridge-model-sees-core', 'bridge/model/', 'core/'),
+    only('admission-looks-down', 'admission/', `controller/ net/ options/ core/ ${CLIENT}`),
+    only('admission-model-sees-core', 'admission/model/', 'core/'),
+    {
+      name: 'admission-model-is-pure',
+      severity: 'error',
+      from: { path: '^admission/model/' },
+      to: { dependencyTypes: ['core', 'npm'], pathNot: '^(node:)?buffer$' },
+    },
     only('cli-never-sees-tests', 'cli/', PRODUCT),
     only('testkit-never-sees-tests', 'testkit/', PRODUCT),
     only('bench-never-sees-tests', 'bench/', `testkit/ ${PRODUCT}`),

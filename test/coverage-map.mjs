@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage is demanded where rules and limits live: core, vote, plan, plugins, net, and what of the wrapper, grids and the bridge is pure. A test answers for the file
+// Coverage is demanded where rules and limits live: core, vote, plan, plugins, net, and what of the programs is pure. A test answers for the file
 // that it mirrors (test/vote/quorum.test.ts → vote/quorum.ts); test/every-file.test.ts answers for all of them, so that
 // none can hide.
 import { readdirSync } from 'node:fs'
@@ -15,6 +15,7 @@ const folders = [
   'wrapper/prune',
   'grids/model',
   'bridge/model',
+  'admission/model',
 ]
 const everyFile = () =>
   folders.flatMap(folder =>

@@ -39,7 +39,7 @@ t.test('every link leads somewhere', t => {
 
 t.test('every source file that a page names exists', t => {
   const SOURCE =
-    /(?<![\w/.-])(?:core|vote|plan|plugins|net|kube|options|controller|agent|sandbox|wrapper|grids|cli|bench|test|testkit)\/[\w./-]*\.(?:ts|mjs|cjs)\b/g
+    /(?<![\w/.-])(?:core|vote|plan|plugins|net|kube|options|controller|agent|sandbox|wrapper|grids|admission|cli|bench|test|testkit)\/[\w./-]*\.(?:ts|mjs|cjs)\b/g
   const named = pages
     .filter(page => page !== 'CHANGELOG.md')
     .flatMap(page => [...read(page).matchAll(SOURCE)].map(([file]) => ({ page, file })))

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMap, type JsonMap } from '../../core/json.js'
+import { replaceList, unchanged, type Decision, type Unchanged } from './decision.js'
+import { whyNotKept, type Knowledge } from './nodes.js'
+import { listAt, mapsAt, textAt } from './read.js'
+import type { Review } from './review.js'
+
+/** A Pod's address, by the Pod and not by the address, which the next Pod may have; undefined when it is no Pod's. */
+export const podOf = (address: unknown): string | undefined => {
+  const uid = textAt(address, 'targetRef', 'uid')
+  return textAt(address, 'targetRef', 'kind') === 'Pod' && uid !== '' ? uid : undefined
+}
+
+/** Of addresses that are not ready any more: whether each is to be ready again. Remembers why not. */
+export class Keeper {
+  readonly #knowledge: Knowledge
+  readonly #wereReady: ReadonlySet<string | undefined>
+  #why: Unchanged | undefined
+  #count = 0
+
+  /** `wereReady`: the Pods behind addresses that are ready as stored. */
+  constructor(knowledge: Knowledge, wereReady: readonly (string | undefined)[]) {
+    this.#knowledge = knowledge
+    this.#wereReady = new Set(wereReady)
+  }
+
+  /** What was ready and is on a kept node stays ready; nothing becomes ready that was not. */
+  keeps(address: unknown): boolean {
+    const pod = podOf(address)
+    const node = textAt(address, 'nodeName')
+    if (pod === undefined || node === '' || !this.#wereReady.has(pod)) return false
+    const why = whyNotKept(node, this.#knowledge)
+    this.#why ??= why
+    if (why === undefined) this.#count++
+    return why === undefined
+  }
+
+  /** The decision, once all were looked at. */
+  decide(path: string, before: readonly unknown[], after: readonly unknown[]): Decision {
+    return this.#count > 0 ? replaceList(path, before, after) : unchanged(this.#why ?? 'harmless')
+  }
+}
+
+const withKept = (subset: JsonMap, keeper: Keeper): JsonMap => {
+  const unready = listAt(subset, 'notReadyAddresses') ?? []
+  const kept = unready.filter(address => keeper.keeps(address))
+  if (kept.length === 0) return subset
+  const left = unready.filter(address => !kept.includes(address))
+  const others = Object.entries(subset).filter(([key]) => key !== 'notReadyAddresses')
+  return {
+    ...Object.fromEntries(others),
+    addresses: [...(listAt(subset, 'addresses') ?? []), ...kept],
+    ...(left.length === 0 ? {} : { notReadyAddresses: left }),
+  }
+}
+
+/** Addresses of Pods on kept nodes stay among the ready ones of core Endpoints. */
+export const decideEndpoints = (
+  { object, oldObject }: Pick<Review, 'object' | 'oldObject'>,
+  knowledge: Knowledge,
+): Decision => {
+  const subsets = listAt(object, 'subsets') ?? []
+  const ready = mapsAt(oldObject, 'subsets').flatMap(subset => mapsAt(subset, 'addresses'))
+  const keeper = new Keeper(knowledge, ready.map(podOf))
+  const after = subsets.map(subset => (isMap(subset) ? withKept(subset, keeper) : subset))
+  return keeper.decide('/subsets', subsets, after)
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Unchanged } from './decision.js'
+import { whyNotKept, type Knowledge } from './nodes.js'
+import type { NodeFacts } from './standing.js'
+
+/** What would become of the writes about one node, and why. */
+export interface NodeExplained {
+  readonly name: string
+  readonly isKept: boolean
+  /** In words. */
+  readonly why: string
+  /** Null when it is not known. */
+  readonly node: NodeFacts | null
+  /** How old the peers' word is, in whole seconds; null without one, or without a clock. */
+  readonly wordSeconds: number | null
+}
+
+const WORDS: Readonly<Record<Unchanged, string>> = {
+  heard: 'the control plane hears it: its Ready is not Unknown',
+  marked: 'its peers call it dead: it carries nodeunhealth',
+  'not-vouched': 'its peers do not vouch for it: PeerHealth is not True CloudLinkCut',
+  'word-not-fresh': "its peers' word is too old, ahead of the apiserver's clock, or undated",
+  'no-time': "the apiserver's time is not known yet",
+  'not-ours': 'the write is about something else',
+  'other-writer': 'the write is not by the controller',
+  harmless: 'the write takes nothing away',
+  'node-not-known': 'there is no Node of this name',
+  'table-not-ready': 'the Nodes are not listed yet, or their watch is broken',
+}
+
+/** How the node of this name stands now. */
+export const explainNode = (name: string, knowledge: Knowledge): NodeExplained => {
+  const found = knowledge.find(name)
+  const node = found.kind === 'known' ? found.node : null
+  const why = whyNotKept(name, knowledge)
+  const { vouchedAt } = node ?? {}
+  const { now } = knowledge
+  return {
+    ...{ name, node, isKept: why === undefined },
+    why: why === undefined ? 'Ready is Unknown, and it is kept' : WORDS[why],
+    wordSeconds:
+      vouchedAt === undefined || now === undefined ? null : Math.round((now - vouchedAt) / 1_000),
+  }
+}

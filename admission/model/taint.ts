@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+import { UNREACHABLE_TAINT } from '../../core/marks.js'
+import { replaceList, unchanged, type Decision } from './decision.js'
+import type { Knowledge } from './nodes.js'
+import { listAt, textAt } from './read.js'
+import type { Review } from './review.js'
+import { judgeNode, nodeFacts } from './standing.js'
+
+const evicts = (taint: unknown): boolean =>
+  textAt(taint, 'key') === UNREACHABLE_TAINT && textAt(taint, 'effect') === 'NoExecute'
+
+/**
+ * The control plane's `unreachable:NoExecute` is left out of a Node that is kept, whether it comes with this write or stood
+ * there before. The Node says itself how it stands, so no table is looked at.
+ */
+export const decideTaint = (
+  { object }: Pick<Review, 'object'>,
+  { rules, now }: Pick<Knowledge, 'rules' | 'now'>,
+): Decision => {
+  const taints = listAt(object, 'spec', 'taints') ?? []
+  if (!taints.some(evicts)) return unchanged('harmless')
+  const standing = judgeNode(nodeFacts(object), rules, now)
+  if (!standing.kept) return unchanged(standing.why)
+  return replaceList(
+    '/spec/taints',
+    taints,
+    taints.filter(taint => !evicts(taint)),
+  )
+}
