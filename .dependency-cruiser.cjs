@@ -110,6 +110,7 @@ module.exports = {
     behind('node-cron', '^agent/adapters/'),
     behind('express', '^agent/http/'),
     behind('@kubernetes/client-node', '^kube/client/'),
+    behind('ws', '^bridge/hub/'),
     behind('pino', '^cli/'),
     behind('commander', '^cli/'),
   ],
