@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { buildSync } from 'esbuild'
+import type { Pair } from './certificates.js'
+import type { EdgeEvent, EdgeTimes } from './edge-part.js'
+import type { EdgeView } from './edge.js'
+
+/** What a process of edges is told. */
+export interface EdgesConfig {
+  /** `wss://host:port` */
+  readonly url: string
+  /** Signs their certificates. */
+  readonly authority: Pair
+  readonly nodes: readonly string[]
+  /** Each edge's store is a file there. @default in memory */
+  readonly folder?: string
+  readonly times?: Partial<EdgeTimes>
+  /** From one edge's start to the next, ms. @default 0 */
+  readonly staggerMs?: number
+}
+
+/** A process of simulated edges. */
+export interface EdgeProcess {
+  /** What befell its edges so far. */
+  readonly events: readonly (EdgeEvent & { readonly node: string })[]
+  /** Its edges as they are now. */
+  view(): Promise<Readonly<Record<string, EdgeView>>>
+  /** Kill the edges; resolves when the process has ended. */
+  close(): Promise<void>
+}
+
+/** Start a process of simulated edges; whoever starts it closes it. */
+export const startEdges = (config: EdgesConfig): EdgeProcess => {
+  const dir = mkdtempSync(join(tmpdir(), 'edge-health-edges-'))
+  const script = join(dir, 'edges.mjs')
+  buildSync({
+    ...{ entryPoints: ['testkit/edge/main.ts'], outfile: script, bundle: true },
+    ...{ platform: 'node', target: 'node20.19', format: 'esm', logLevel: 'warning' },
+    banner: {
+      js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
+    },
+  })
+  const child = spawn(process.execPath, [script], {
+    env: { PATH: process.env['PATH'] ?? '', EDGES: JSON.stringify(config) },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
+  const events: (EdgeEvent & { readonly node: string })[] = []
+  const asked: ((views: Record<string, EdgeView>) => void)[] = []
+  createInterface({ input: child.stdout }).on('line', line => {
+    const told = JSON.parse(line) as
+      { readonly views: Record<string, EdgeView> } | (EdgeEvent & { readonly node: string })
+    if ('views' in told) asked.shift()?.(told.views)
+    else events.push(told)
+  })
+  return {
+    events,
+    view: () =>
+      new Promise(resolve => {
+        asked.push(resolve)
+        child.stdin.write('view\n')
+      }),
+    close: async () => {
+      child.stdin.end()
+      await ended
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
