@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one agent costs: the shipped file with the image's flags on one core, and a world on another that plays the
-// other nodes, their kubelets and the apiserver at their true rates.
+// other nodes and their kubelets at their true rates, before a real apiserver. Bytes are counted at the interface.
+import { spawnSync } from 'node:child_process'
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { cutPackets } from '../testkit/meter/meter.js'
+import { TRAFFIC_HEAD, trafficRows } from '../testkit/meter/traffic.js'
 import { inColumns } from './scale/figures.js'
+import { isIsolated, runIsolated } from './wrapper/isolated.js'
 import { buildBundle, bundle, imageFlags } from './agent/agent-process.js'
 import { measureCost, type Cost } from './agent/cost.js'
+import { figuresOf } from './agent/link.js'
 import { AS_WORLD } from './agent/world-process.js'
 import { runWorld } from './agent/world/main.js'
 
@@ -20,10 +25,16 @@ const HELP = `usage: npm run bench -- agent [options]
   --flags="--a --b"     these flags instead
   --script FILE         default: dist/edge-health.cjs
   --agent-core 1, --world-core 0
+  --apiserver real      or played: without TLS and without root, and nothing is counted at the interface
   --block 90            addresses are 127.BLOCK.x.y
   --option NAME=VALUE   an option of the agent; may be repeated
   --log FILE            where the agent's own output goes
   -o, --output json
+Kubelets report Nodes with 50 images every 5 minutes and renew Leases every 10 s. A real apiserver needs root, Go, iproute2
+and the lab's programs (KUBEBUILDER_ASSETS, or they are built). Bytes at the interface are whole IP packets: TLS, headers,
+acknowledgements, keepalives. They are not decrypted: "watch" is what the other side sends later than 2 s after a request,
+"keepalive" TCP's probes and HTTP/2's PINGs with their answers, "ack" other empty segments, "handshake" TCP and TLS from
+opening to the first request, and closing.
 A run is invalid, and the exit code 1, when the world used more than 70 % of its core, or when others that are not
 nice used more than a fifth of the agent's.
 `
@@ -42,6 +53,7 @@ const { values } = parseArgs({
     script: { type: 'string', default: bundle },
     'agent-core': { type: 'string', default: '1' },
     'world-core': { type: 'string', default: '0' },
+    apiserver: { type: 'string', default: 'real' },
     block: { type: 'string', default: '90' },
     option: { type: 'string', multiple: true, default: [] },
     log: { type: 'string' },
@@ -58,6 +70,12 @@ const flagsOf = (): readonly string[] => {
 
 const one = (value: number, digits = 1): string => value.toFixed(digits)
 
+const linkCells = ({ link }: Cost): readonly string[] => {
+  if (link === undefined) return ['-', '-']
+  const { sentToZonePerSecond, cloudMegabytesADay } = figuresOf(link)
+  return [one(sentToZonePerSecond, 0), one(cloudMegabytesADay)]
+}
+
 const row = (cost: Cost): readonly string[] => [
   String(cost.nodes),
   one(cost.cpuMsPerSecond, 2),
@@ -67,6 +85,7 @@ const row = (cost: Cost): readonly string[] => [
   one(cost.peakMiB),
   one(cost.exchange.sentBytesPerSecond, 0),
   one(cost.exchange.receivedBytesPerSecond, 0),
+  ...linkCells(cost),
   one(cost.probesPerSecond, 2),
   one(cost.wakeupsPerSecond),
   one(cost.readyMs / 1_000, 2),
@@ -76,13 +95,39 @@ const row = (cost: Cost): readonly string[] => [
 
 const HEAD = [
   ...['N', 'CPU ms/s', 'RSS MiB', 'PSS', 'anon', 'peak', 'sent B/s', 'got B/s'],
+  ...['zone B/s', 'cloud MB/day'],
   ...['probes/s', 'wakes/s', 'ready s', 'missed', 'valid'],
 ]
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+/** Columns of bytes: what the exchange sent, without TCP and IP; what left for the zone and all of the cloud link, with them. */
+const tellTraffic = ({ nodes, link }: Cost): string =>
+  link === undefined
+    ? ''
+    : `\nN=${nodes}, at the interface:\n${inColumns(TRAFFIC_HEAD, trafficRows(link.entries, link.seconds))}\n`
 
 const main = async (): Promise<void> => {
   if (values.help) {
     process.stdout.write(HELP)
     return
+  }
+  const isReal = values.apiserver === 'real'
+  if (!isReal && values.apiserver !== 'played')
+    throw new RangeError(`--apiserver must be real or played, got ${values.apiserver}`)
+  if (isReal && !isIsolated) {
+    const ended = runIsolated([])
+    if (ended === undefined)
+      throw new Error(
+        'a real apiserver needs network namespaces: run it as root, or with --apiserver=played',
+      )
+    process.exitCode = ended
+    return
+  }
+  if (isReal) {
+    cutPackets('lo')
+    // What it starts shares the world's core, but the agent.
+    spawnSync('taskset', ['-apc', values['world-core'], String(process.pid)])
   }
   if (values.script === bundle) buildBundle()
   const costs: Cost[] = []
@@ -101,6 +146,7 @@ const main = async (): Promise<void> => {
       log: values.log,
       options: values.option.map(option => `--${option}`),
       bench: fileURLToPath(import.meta.url),
+      ...{ isReal, say },
     })
     costs.push(cost)
     process.stderr.write(`${JSON.stringify(cost)}\n`)
@@ -110,7 +156,7 @@ const main = async (): Promise<void> => {
     const version = costs[0]?.version ?? ''
     process.stdout.write(
       `profile ${values.profile}, ${values.minutes} min, Node ${version}, flags ${flagsOf().join(' ') || 'none'}, load ${loadavg()[0]!.toFixed(1)}\n` +
-        `${inColumns(HEAD, costs.map(row))}\n`,
+        `${inColumns(HEAD, costs.map(row))}\n${costs.map(tellTraffic).join('')}`,
     )
   }
   for (const { nodes, faults } of costs)

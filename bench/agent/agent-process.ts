@@ -43,6 +43,11 @@ export interface AgentOrder {
   readonly log: string | undefined
 }
 
+/** A stage with the way to its apiserver. */
+export interface ReadyStage extends Stage {
+  readonly kubeconfig: string
+}
+
 export const bundle = join(root, 'dist', 'edge-health.cjs')
 
 /** The shipped file from the sources as they are now. @throws Error with what the build said. */
@@ -110,7 +115,7 @@ export class AgentProcess {
   }
 
   /** @param inside a wrapper command, to run it in a cgroup. */
-  start(stage: Stage, inside: readonly string[] = []): void {
+  start(stage: ReadyStage, inside: readonly string[] = []): void {
     mkdirSync(join(this.folder, 'state'), { recursive: true, mode: 0o700 })
     writeFileSync(join(this.folder, 'kubeconfig'), stage.kubeconfig, { mode: 0o600 })
     this.#spawn(this.#arguments(stage), false, inside)
@@ -131,7 +136,7 @@ export class AgentProcess {
     rmSync(this.folder, { recursive: true, force: true })
   }
 
-  #arguments(stage: Stage | undefined): readonly string[] {
+  #arguments(stage: ReadyStage | undefined): readonly string[] {
     const { name, address, profile, more } = this.#order
     return [
       ...[`--node-name=${name}`, `--node-address=${address}`, `--port=${PEER_PORT}`],

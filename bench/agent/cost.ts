@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
+import type { Member } from '../../core/roster.js'
+import type { Entry } from '../../testkit/meter/ledger.js'
+import { buildMeter, Meter } from '../../testkit/meter/meter.js'
+import { between } from '../../testkit/meter/traffic.js'
 import { castOf } from './world/cast.js'
-import type { WorldCount, WorldOrder } from './world/world.js'
+import { KEY, type WorldCount, type WorldOrder } from './world/world.js'
 import { AgentProcess, read } from './agent-process.js'
 import { makeCgroup, type Cgroup } from './cgroup.js'
+import { apiAddress, sidesOf, type LinkTraffic } from './link.js'
 import { coreMs, cpuMs, memoryOf, waitedMs, wakeups, type Memory } from './proc.js'
+import { openRealApi, type RealApi } from './real-api.js'
 import { WorldProcess } from './world-process.js'
 
 export interface CostOrder {
@@ -21,8 +27,11 @@ export interface CostOrder {
   /** A file for what the agent says. */
   readonly log: string | undefined
   readonly options: readonly string[]
+  /** Whether the apiserver is a real one, and what passes the interface is counted: in a network of the bench's own. */
+  readonly isReal: boolean
   /** The bench's own file, to run the world with. */
   readonly bench: string
+  readonly say: (line: string) => void
 }
 
 /** What one run measured; rates are of the time behind the settling, memory is at its end. */
@@ -38,6 +47,8 @@ export interface Cost extends Memory {
   readonly wakeupsPerSecond: number
   readonly exchange: Traffic
   readonly probe: Traffic
+  /** At the interface; undefined when it was not counted. */
+  readonly link: LinkTraffic | undefined
   readonly probesPerSecond: number
   readonly longestGapMs: number
   readonly missedRounds: number
@@ -100,13 +111,16 @@ interface Reading {
   readonly worldCpu: number
   readonly core: { readonly busy: number; readonly nice: number }
   readonly world: WorldCount
+  readonly link: readonly Entry[] | undefined
 }
 
-const readAll = async (
-  agent: AgentProcess,
-  world: WorldProcess,
-  core: number,
-): Promise<Reading> => {
+interface Bed {
+  readonly agent: AgentProcess
+  readonly world: WorldProcess
+  readonly meter: Meter | undefined
+}
+
+const readAll = async ({ agent, world, meter }: Bed, core: number): Promise<Reading> => {
   const counts = await world.call('count')
   return {
     at: performance.now(),
@@ -116,6 +130,7 @@ const readAll = async (
     worldCpu: cpuMs(world.pid),
     core: coreMs(core),
     world: counts,
+    link: meter?.entries,
   }
 }
 
@@ -145,6 +160,8 @@ const rates = (from: Reading, to: Reading) => {
     waitedMsPerSecond: (to.waited - from.waited) / seconds,
     wakeupsPerSecond: (to.wakeups - from.wakeups) / seconds,
     exchange: traffic(messages, from.world.exchangeWire, to.world.exchangeWire, seconds),
+    link:
+      to.link === undefined ? undefined : { seconds, entries: between(from.link ?? [], to.link) },
     probe: traffic(probes, from.world.probeWire, to.world.probeWire, seconds),
     probesPerSecond: probes / seconds,
     longestGapMs: to.world.probes.longestGapMs,
@@ -182,52 +199,76 @@ const validity = (cost: ReturnType<typeof rates>): readonly string[] => {
   return faults
 }
 
+const agentOf = (order: CostOrder, me: Member): AgentProcess =>
+  new AgentProcess({
+    ...{ node: order.node, script: order.script, core: order.agentCore, log: order.log },
+    ...{ profile: order.profile, name: me.name, address: me.address, more: order.options },
+    flags: () => order.flags,
+  })
+
+/** What is true of a run that can be wrong with it. */
+const faultsOf = async (
+  { agent, meter }: Bed,
+  order: CostOrder,
+  cost: ReturnType<typeof rates> & { readonly readyMs: number },
+): Promise<readonly string[]> => {
+  const faults = [...validity(cost), ...(await quietFaults(agent, order.nodes))]
+  if (cost.missedRounds > 0)
+    faults.push(
+      `${cost.missedRounds} probe rounds came late, ${cost.longestGapMs.toFixed(0)} ms apart`,
+    )
+  if (order.isInCgroup && cost.readyMs > CGROUP_READY_MS)
+    faults.push(
+      `ready after ${(cost.readyMs / 1_000).toFixed(1)} s, the bar is ${CGROUP_READY_MS / 1_000} s`,
+    )
+  return [...faults, ...((await meter?.close())?.faults ?? [])]
+}
+
 /** Play the agent in its world for so long. */
 export const measureCost = async (order: CostOrder): Promise<Cost> => {
   const me = castOf(order.nodes, order.block).members[0]!
-  const world = new WorldProcess(order.bench, order.worldCore)
-  const agent = new AgentProcess({
-    node: order.node,
-    flags: () => order.flags,
-    script: order.script,
-    core: order.agentCore,
-    profile: order.profile,
-    name: me.name,
-    address: me.address,
-    more: order.options,
-    log: order.log,
-  })
+  const api = order.isReal ? await openRealApi(apiAddress(order.block), KEY, order.say) : undefined
+  const meter = order.isReal
+    ? await Meter.open(buildMeter(process.env), 'lo', sidesOf(me, order.block))
+    : undefined
+  const bed = { agent: agentOf(order, me), world: new WorldProcess(order.bench, order.worldCore) }
   let cgroup: Cgroup | undefined
   try {
-    const stage = await world.call('begin', worldOrder(order.nodes, order.profile, order.block))
-    await agent.warmCache()
     cgroup = order.isInCgroup ? makeCgroup() : undefined
-    agent.start(stage, cgroup?.command)
-    const readyMs = await agent.ready(READY_LIMIT_MS)
-    if (readyMs === undefined) throw new Error(`the agent did not become ready: ${agent.said}`)
-    await world.call('play')
-    await wait(Math.min(60_000, order.minutes * 12_000))
-    await world.call('forgetGaps')
-    const from = await readAll(agent, world, order.agentCore)
-    const startCpuMs = from.cpu
-    await wait(order.minutes * 60_000 - Math.min(60_000, order.minutes * 12_000))
-    const to = await readAll(agent, world, order.agentCore)
-    const memory = memoryOf(agent.pid)
-    const cost = rates(from, to)
-    const faults = [...validity(cost), ...(await quietFaults(agent, order.nodes))]
-    if (cost.missedRounds > 0)
-      faults.push(
-        `${cost.missedRounds} probe rounds came late, ${cost.longestGapMs.toFixed(0)} ms apart`,
-      )
-    if (order.isInCgroup && readyMs > CGROUP_READY_MS)
-      faults.push(
-        `ready after ${(readyMs / 1_000).toFixed(1)} s, the bar is ${CGROUP_READY_MS / 1_000} s`,
-      )
-    const version = spawnSync(order.node, ['--version'], { encoding: 'utf8' }).stdout.trim()
-    return { nodes: order.nodes, version, readyMs, startCpuMs, ...cost, ...memory, faults }
+    return await play(order, { ...bed, meter }, me, { api, cgroup })
   } finally {
-    await agent.stop()
+    await bed.agent.stop()
     cgroup?.remove()
-    await world.end()
+    await bed.world.end()
+    await meter?.close()
+    await api?.stop()
   }
+}
+
+const play = async (
+  order: CostOrder,
+  bed: Bed,
+  me: Member,
+  { api, cgroup }: { readonly api: RealApi | undefined; readonly cgroup: Cgroup | undefined },
+): Promise<Cost> => {
+  const { agent, world } = bed
+  const played = worldOrder(order.nodes, order.profile, order.block)
+  const stage = await world.call('begin', { ...played, apiserver: api?.access })
+  const kubeconfig = stage.kubeconfig ?? (await api!.kubeconfigOf(me.name))
+  await agent.warmCache()
+  agent.start({ ...stage, kubeconfig }, cgroup?.command)
+  const readyMs = await agent.ready(READY_LIMIT_MS)
+  if (readyMs === undefined) throw new Error(`the agent did not become ready: ${agent.said}`)
+  await world.call('play')
+  const settlingMs = Math.min(60_000, order.minutes * 12_000)
+  await wait(settlingMs)
+  await world.call('forgetGaps')
+  const from = await readAll(bed, order.agentCore)
+  await wait(order.minutes * 60_000 - settlingMs)
+  const to = await readAll(bed, order.agentCore)
+  const memory = memoryOf(agent.pid)
+  const cost = { ...rates(from, to), readyMs }
+  const faults = await faultsOf(bed, order, cost)
+  const version = spawnSync(order.node, ['--version'], { encoding: 'utf8' }).stdout.trim()
+  return { nodes: order.nodes, version, startCpuMs: from.cpu, ...cost, ...memory, faults }
 }

@@ -48,13 +48,20 @@ export interface BenchPlane {
   stop(): Promise<void>
 }
 
-/** @throws MissingError where its programs are neither there nor can be built */
-export const openPlane = async (say: (line: string) => void): Promise<BenchPlane> => {
+/**
+ * @param addresses further ones by which it is asked, beside 127.0.0.1
+ * @throws MissingError where its programs are neither there nor can be built
+ */
+export const openPlane = async (
+  say: (line: string) => void,
+  addresses: readonly string[] = [],
+): Promise<BenchPlane> => {
   const wanted = { folder: 'testkit/control-plane', kubernetes: undefined, programs: API }
   const binaries = binariesIn(await findBinaries(wanted, process.env, say))
   const dir = mkdtempSync(join(tmpdir(), 'edge-health-bench-'))
   const plane = await makeControlPlane({
-    ...{ binaries, dir, serving: await servingPair(['127.0.0.1']), users: [], graceMs: undefined },
+    ...{ binaries, dir, users: [], graceMs: undefined },
+    serving: await servingPair(['127.0.0.1', ...addresses]),
     onCrash: ({ title }, lines) => {
       say([`${title} ended by itself`, ...lines].join('\n  '))
       process.exit(1)

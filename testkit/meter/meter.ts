@@ -73,7 +73,7 @@ export class Meter {
     return this.#ledger.entries
   }
 
-  /** Count what came until now, and end. */
+  /** Count what came until now, and end. May be called twice. */
   async close(): Promise<Reading> {
     this.#child.stdin?.end()
     await this.#ended

@@ -3,18 +3,22 @@ import type { Clock } from '../../../core/clock.js'
 import type { Logger } from '../../../core/log.js'
 import type { Member } from '../../../core/roster.js'
 import { makeApiClient, type ApiClient, type Json } from '../../../sandbox/api-client.js'
+import type { FixedAccess } from '../../../kube/client/fixed-credentials.js'
 import { startApi, type ApiServer } from '../../../sandbox/api/server.js'
-import { apiTime, NODES } from '../../../sandbox/node-object.js'
+import { apiMicroTime, apiTime, LEASES, NODES } from '../../../sandbox/node-object.js'
 import { createZoneObjects, kubeconfigText, ZONE_LABEL } from '../../../sandbox/zone-objects.js'
 import { ZONE } from './cast.js'
 
-/** Kubelets post their status this often although nothing changed. */
+/** Kubelets post their status this often although nothing changed, and renew their Leases. */
 const STATUS_MS = 300_000
+const LEASE_MS = 10_000
+/** Requests at a time while a cluster is filled. */
+const WIDTH = 8
 const AGENT = 'agent'
 const ZONE_CONFIG = '/api/v1/namespaces/edge-system/configmaps/edge-health-zone-config'
 
-/** Most of a real Node is the list of its images; together some 5 KB. */
-const images = Array.from({ length: 30 }, (_, i) => ({
+/** Most of a real Node is the list of its images: kubelets report 50 of them. */
+const images = Array.from({ length: 50 }, (_, i) => ({
   names: [
     `registry.example.com/team-${i}/component-${i}@sha256:${String(i).padStart(64, '0')}`,
     `registry.example.com/team-${i}/component-${i}:v1.${i}.0`,
@@ -40,45 +44,51 @@ const statusOf = ({ name, address }: Member, at: string): Json => ({
   images,
 })
 
-/** The apiserver: the embedded one, with Nodes as large as real ones and kubelets that post their status. */
+/** An apiserver with Nodes as large as real ones, and kubelets that post their status and renew their Leases. */
 export class Cluster {
-  readonly #api: ApiServer
+  /** Undefined: the apiserver is outside. */
+  readonly #api: ApiServer | undefined
   readonly #clock: Clock
   readonly #client: ApiClient
   readonly #end = new AbortController()
-  #cancel: () => void = () => undefined
+  readonly #cancels: (() => void)[] = []
   #reloads = 0
 
-  static async make(seams: { readonly clock: Clock; readonly log: Logger }): Promise<Cluster> {
+  /** @param outside an apiserver that has all but the Nodes; without it an embedded one is played */
+  static async make(
+    seams: { readonly clock: Clock; readonly log: Logger },
+    outside?: FixedAccess,
+  ): Promise<Cluster> {
+    if (outside !== undefined) return new Cluster(undefined, outside, seams.clock)
     const api = await startApi({ host: '127.0.0.1', port: 0, ...seams })
-    return new Cluster(api, seams.clock)
+    return new Cluster(api, { server: api.url, token: api.addClient('admin') }, seams.clock)
   }
 
-  private constructor(api: ApiServer, clock: Clock) {
+  private constructor(api: ApiServer | undefined, access: FixedAccess, clock: Clock) {
     this.#api = api
     this.#clock = clock
-    this.#client = makeApiClient({ server: api.url, token: api.addClient('admin') }, clock)
+    this.#client = makeApiClient(access, clock)
   }
 
-  get kubeconfig(): string {
-    return kubeconfigText(this.#api.url, AGENT, this.#api.addClient(AGENT))
+  /** Undefined where the apiserver is outside. */
+  get kubeconfig(): string | undefined {
+    const api = this.#api
+    return api === undefined ? undefined : kubeconfigText(api.url, AGENT, api.addClient(AGENT))
   }
 
-  get requests(): number {
-    return this.#api.requests.filter(({ client }) => client === AGENT).length
-  }
-
-  /** Create everything, then post statuses at the true rate. */
+  /** Create everything, then post statuses and renew Leases at the true rate. */
   async fill(members: readonly Member[], key: string): Promise<void> {
-    await createZoneObjects(this.#client, key, this.#end.signal)
-    for (const member of members) await this.add(member)
-    let next = 0
-    const post = (): void => {
-      this.#cancel = this.#clock.after(STATUS_MS / members.length, post)
-      const member = members[next++ % members.length]
-      if (member !== undefined) void this.#post(member).catch(() => undefined)
+    if (this.#api !== undefined) await createZoneObjects(this.#client, key, this.#end.signal)
+    const waiting = [...members]
+    const worker = async (): Promise<void> => {
+      for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+        await this.add(one)
+        await this.#lease(one)
+      }
     }
-    post()
+    await Promise.all(Array.from({ length: WIDTH }, worker))
+    this.#inTurn(members, STATUS_MS, member => this.#post(member))
+    this.#inTurn(members, LEASE_MS, member => this.#renew(member))
   }
 
   async add(member: Member): Promise<void> {
@@ -110,15 +120,51 @@ export class Cluster {
 
   /** Every connection of the agent is reset; the next ones work. */
   breakWatches(): void {
-    this.#api.cutLink(AGENT, 'refused')
-    this.#api.healLink(AGENT)
+    this.#api?.cutLink(AGENT, 'refused')
+    this.#api?.healLink(AGENT)
   }
 
   async stop(): Promise<void> {
-    this.#cancel()
+    for (const cancel of this.#cancels) cancel()
     this.#end.abort()
     await this.#client.close()
-    await this.#api.stop()
+    await this.#api?.stop()
+  }
+
+  /** Each member once a period, one after the other. */
+  #inTurn(
+    members: readonly Member[],
+    periodMs: number,
+    act: (member: Member) => Promise<void>,
+  ): void {
+    const place = this.#cancels.length
+    let next = 0
+    const turn = (): void => {
+      this.#cancels[place] = this.#clock.after(periodMs / members.length, turn)
+      const member = members[next++ % members.length]
+      if (member !== undefined) void act(member).catch(() => undefined)
+    }
+    turn()
+  }
+
+  async #lease({ name }: Member): Promise<void> {
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace: 'kube-node-lease' },
+      spec: this.#leaseSpec(name),
+    }
+    await this.#client.post(LEASES, lease, this.#end.signal)
+  }
+
+  async #renew({ name }: Member): Promise<void> {
+    const patch = { spec: this.#leaseSpec(name) }
+    await this.#client.patch(`${LEASES}/${name}`, 'merge', patch, this.#end.signal)
+  }
+
+  #leaseSpec(name: string): Json {
+    const renewTime = apiMicroTime(this.#clock.wall())
+    return { holderIdentity: name, leaseDurationSeconds: 40, renewTime }
   }
 
   async #relabel(name: string, value: string | null): Promise<void> {

@@ -4,6 +4,7 @@ import type { Clock } from '../../../core/clock.js'
 import type { Logger } from '../../../core/log.js'
 import { systemRandom } from '../../../core/random.js'
 import type { Member } from '../../../core/roster.js'
+import type { FixedAccess } from '../../../kube/client/fixed-credentials.js'
 import { castOf, KUBELET_PORT, LOCAL_PORT, PEER_PORT } from './cast.js'
 import { Cluster } from './cluster.js'
 import { WorldExchange, type ExchangeCount } from './exchange.js'
@@ -20,11 +21,14 @@ export interface WorldOrder {
   readonly checkPeriodMs: number
   readonly exchangePeriodMs: number
   readonly topology: TopologyOptions
+  /** A real apiserver to write Nodes to, which has the key of the zone; one is played without it. */
+  readonly apiserver?: FixedAccess | undefined
 }
 
 /** What an agent needs to take part. */
 export interface Stage {
-  readonly kubeconfig: string
+  /** Undefined where the apiserver is not the world's. */
+  readonly kubeconfig: string | undefined
   readonly selfReportUrl: string
 }
 
@@ -37,7 +41,8 @@ export interface WorldCount {
   readonly kubeletProbes: { readonly answered: number; readonly failed: number }
 }
 
-const KEY = 'the key of a zone that is measured'
+/** The zone's key. */
+export const KEY = 'the key of a zone that is measured'
 /** Three of four exchanges are with a neighbour. */
 const NEIGHBOUR_PERCENT = 75
 
@@ -67,7 +72,7 @@ export class World {
       members,
       peers,
       kubelets,
-      cluster: await Cluster.make(seams),
+      cluster: await Cluster.make(seams, order.apiserver),
     })
   }
 
