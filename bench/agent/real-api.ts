@@ -5,7 +5,7 @@ import type { FixedAccess } from '../../kube/client/fixed-credentials.js'
 import { createZoneObjects } from '../../sandbox/zone-objects.js'
 import { API_PORT } from '../../testkit/control-plane/control-plane.js'
 import { kubeconfig } from '../../testkit/control-plane/kubeconfig.js'
-import { createAgentPod, daemonTemplate } from '../../test/lab/objects.js'
+import { createAgentPod, daemonTemplate } from '../../testkit/deploy/agent-pod.js'
 import { openPlane } from '../grids/plane.js'
 
 /** The agent's apiserver. */

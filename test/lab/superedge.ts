@@ -8,7 +8,7 @@ import { kubeconfig } from '../../testkit/control-plane/kubeconfig.js'
 import { API_PORT } from '../../testkit/control-plane/control-plane.js'
 import type { Lab } from './lab.js'
 import type { LabNode } from './lab-node.js'
-import { agentPod } from './objects.js'
+import { agentPod } from '../../testkit/deploy/agent-pod.js'
 import { FairTime } from './slowness.js'
 
 /** What docs/operations.md says for the time in which a zone holds both. */
