@@ -48,16 +48,19 @@ const ownWord = (node: NodeDetail, at: string): string => {
       ? 'no trouble with its cloud link'
       : `cloud link cut ${sinceText(node.cloudCutSince, at)}`
   const why = node.kubeletReason === null ? '' : ` (${node.kubeletReason})`
-  return `${ageText(node.recordAgeSeconds)} old; kubelet ${node.kubelet}${why}, ${cloud}`
+  return `it said ${ageText(node.recordAgeSeconds)} ago: kubelet ${node.kubelet}${why}, ${cloud}`
 }
 
-const peerLine = ({ peer }: NodeDetail, ownSet: string | null): string => {
+const peerLine = (node: NodeDetail, ownSet: string | null): string => {
+  const { peer } = node
   if (peer === null) return 'this is the own node'
   const trouble = peer.trouble === null ? '' : `: ${peer.trouble}`
   const isOther = peer.keySet !== null && peer.keySet !== ownSet
   const keys = isOther ? `, has key set ${peer.keySet}, we have ${ownSet ?? 'none'}` : ''
   const replay = peer.dialect.startsWith('superedge') ? ' (can be replayed)' : ''
-  return `${peer.state}, speaks ${peer.dialect}${replay}, last heard ${ageText(peer.lastHeardSeconds)} ago${keys}${trouble}`
+  // What worked until now says nothing of a node that most peers cannot reach.
+  const state = peer.state === 'ok' && looksDead(node) ? 'worked until it fell silent' : peer.state
+  return `${state}, speaks ${peer.dialect}${replay}, last heard ${ageText(peer.lastHeardSeconds)} ago${keys}${trouble}`
 }
 
 const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string => {

@@ -41,7 +41,7 @@ export const addOptions = (command: Command, set: OptionSet): OptionSources['fla
     const names = Object.keys(set.profiles).join(', ')
     declare('profile', '<name>', `${names} (${profiles.join('; ')})`)
   }
-  declare('config', '<path>', 'YAML file with one key for each option, without dashes')
+  declare('config', '<path>', 'YAML file with one key for each option, without the leading --')
   for (const definition of set.definitions) {
     const { flag, kind, summary, group } = definition
     const isBoolean = kind.name === 'true|false'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
-import type { NodeStatus, StatusView } from '../agent/http/status-view.js'
+import type { GuardKind, NodeStatus, StatusView } from '../agent/http/status-view.js'
 import { agentOption, fetchStatus, parseAgentUrl, watchStatus } from './agent-client.js'
 import {
   ageText,
@@ -15,9 +15,15 @@ import {
 import type { ExitCode, Run, CliContext } from './cli-context.js'
 import { classColour, looksDead } from './headline.js'
 
+/** Most peers cannot reach it, and a guard still keeps that from being final. */
+const isPending = (node: NodeStatus): boolean => looksDead(node) && node.verdict !== 'unhealthy'
+
 const classCounts = (nodes: readonly NodeStatus[]): string => {
   const counts = new Map<string, number>()
-  for (const { class: name } of nodes) counts.set(name, (counts.get(name) ?? 0) + 1)
+  for (const node of nodes) {
+    const name = isPending(node) ? 'pending dead' : node.class
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
   return [...counts].map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
@@ -77,10 +83,16 @@ const probeText = ({ isSelf, probe }: NodeStatus): string => {
   return probe.vote
 }
 
+const WAITS: Partial<Readonly<Record<GuardKind, string>>> = { hold: 'waits for --write-hold' }
+
+/** What keeps a pending verdict from being final, in a few words. */
+const waitsFor = ({ guards }: NodeStatus): string =>
+  guards.map(({ kind }) => WAITS[kind] ?? `held by ${kind}`).join(', ')
+
 const noteOf = (node: NodeStatus, at: string): string => {
   const notes: string[] = []
   if (node.pending !== null)
-    notes.push(`pending ${node.pending}, held by ${node.guards.map(({ kind }) => kind).join(', ')}`)
+    notes.push(`pending ${node.pending === 'unhealthy' ? 'dead' : node.pending}: ${waitsFor(node)}`)
   if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
   if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')
@@ -124,7 +136,10 @@ export const statusText = (view: StatusView, paint: Paint): string => {
 export const exitOf = (nodes: readonly Pick<NodeStatus, 'verdict' | 'pending'>[]): ExitCode =>
   nodes.some(looksDead) ? 1 : 0
 
-const CLEAR = '\u001b[H\u001b[2J\u001b[3J'
+/** The alternate screen: what the terminal showed before comes back afterwards. */
+const OPEN_SCREEN = '\u001b[?1049h'
+const CLOSE_SCREEN = '\u001b[?1049l'
+const CLEAR = '\u001b[H\u001b[2J'
 
 interface StatusFlags {
   readonly agent: string
@@ -144,12 +159,20 @@ const runStatus = async (flags: StatusFlags, context: CliContext): Promise<ExitC
     print(view)
     return exitOf(view.nodes)
   }
+  const hasScreen = flags.output === 'text' && stdout.isTTY === true
   let last: StatusView | undefined
-  for await (const view of watchStatus(base, context)) {
-    if (flags.output === 'text' && stdout.isTTY === true) stdout.write(CLEAR)
-    else if (flags.output === 'text' && last !== undefined) stdout.write('\n')
-    print(view)
-    last = view
+  try {
+    for await (const view of watchStatus(base, context)) {
+      if (hasScreen) stdout.write((last === undefined ? OPEN_SCREEN : '') + CLEAR)
+      else if (flags.output === 'text' && last !== undefined) stdout.write('\n')
+      print(view)
+      last = view
+    }
+  } finally {
+    if (hasScreen && last !== undefined) {
+      stdout.write(CLOSE_SCREEN)
+      print(last)
+    }
   }
   return exitOf(last?.nodes ?? [])
 }

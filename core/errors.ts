@@ -40,13 +40,13 @@ export const show = (value: unknown): string => {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }
 
-/** Something from outside broke a rule: names the thing, the rule and the value. */
+/** Something from outside broke a rule: names the thing, the rule and the value; undefined is shown as nothing. */
 export class InvalidInputError extends EdgeHealthError {
   readonly thing: string
   readonly rule: string
   readonly value: unknown
   constructor(thing: string, rule: string, value: unknown, options?: ErrorOptions) {
-    super('INVALID_INPUT', `${thing} ${rule}, got ${show(value)}`, options)
+    super('INVALID_INPUT', `${thing} ${rule}, got ${value === undefined ? 'nothing' : show(value)}`, options)
     this.thing = thing
     this.rule = rule
     this.value = value

@@ -81,7 +81,7 @@ const pick = (
   if (definition.default !== undefined)
     return { text: definition.default, origin: { source: 'default' } }
   const also = definition.env === undefined ? '' : `, or ${definition.env} in the environment`
-  throw new InvalidInputError(`--${definition.flag}`, `must be given${also}`, null)
+  throw new InvalidInputError(`--${definition.flag}`, `must be given${also}`, undefined)
 }
 
 /** What the sources give, before a value was read. */

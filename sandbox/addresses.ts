@@ -14,7 +14,7 @@ export const addressesFrom = (base: string, count: number): string[] => {
   const isGood = bytes?.every(byte => byte <= 255) === true
   if (!isGood || last === undefined || last < 1 || last + count > 255)
     throw new InvalidInputError(
-      'address base',
+      '--address-base',
       `must be 127.x.y.z with room for ${count} addresses up to 127.x.y.254`,
       base,
     )

@@ -53,6 +53,7 @@ export const NODE_PORTS: readonly number[] = [PEER_PORT, LOCAL_PORT, HEALTHZ_POR
 /** V8 flags for a small heap, as in the image: a zone on one machine is many agents. */
 export const AGENT_FLAGS: readonly string[] = [
   '--max-semi-space-size=1',
+  '--no-expose-wasm',
   '--lite-mode',
   '--v8-pool-size=1',
 ]

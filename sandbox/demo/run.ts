@@ -120,20 +120,23 @@ const commandOf = (script: string): string => {
 
 const hints = async (zone: Zone, script: string): Promise<readonly string[]> => {
   const path = await zone.writeKubeconfig()
-  const node = zone.nodes[0]!
+  const node = zone.nodes.find(({ state }) => state === 'running') ?? zone.nodes[0]!
+  const dead = zone.nodes.find(({ state }) => state === 'killed')
   const { address } = node.identity
   const command = commandOf(script)
   return [
     'The zone stays up. Try:',
-    `  curl ${node.localUrl}/localinfo`,
+    `  ${node.localUrl}/    (a page for a browser)`,
+    `  curl ${node.localUrl}/localinfo    (and /status, /metrics, /healthz, /readyz)`,
     `  ${command} status --agent ${node.localUrl}`,
-    `  ${command} explain ${zone.nodes.at(-1)!.name} --agent ${node.localUrl}`,
+    `  ${command} explain ${(dead ?? zone.nodes.at(-1)!).name} --agent ${node.localUrl}`,
     `  curl http://${address}:${HEALTHZ_PORT}/healthz; curl -k https://${address}:${SECURE_PORT}/healthz`,
     `  curl -X POST http://${address}:${HEALTHZ_PORT}/sandbox/sick    (and /sandbox/well)`,
     `  kubectl --kubeconfig ${path} get nodes`,
     `  kubectl --kubeconfig ${path} describe node ${node.name}`,
     `  kubectl --kubeconfig ${path} get events -A`,
     ...zone.nodes
+      .filter(({ state }) => state === 'running')
       .slice(-1)
       .map(last => `  kill -STOP ${last.pids.join(' ')}    (and -CONT: ${last.name})`),
     'Ctrl-C ends it.',
@@ -192,10 +195,9 @@ class Demo {
     }
   }
 
-  /** Restart what was killed in the last scene, and keep showing the zone. */
+  /** Keep showing the zone as the last scene left it: who is dead stays dead, so that it can be looked at. */
   async stay(): Promise<void> {
     const { clock, screen, signal } = this.#seams
-    for (const node of this.#zone.nodes) if (node.state === 'killed') this.#zone.restart(node)
     for (const line of await hints(this.#zone, this.#options.script)) screen.line(line)
     const ended = aborted(signal)
     // Asking all agents each second would be more work for them than their own.

@@ -65,6 +65,12 @@ const verdictCells = (
   return [verdict, votes, opinion.cloudCutSince === null ? 'up' : 'cut']
 }
 
+/** A node that does not run has no link, whatever its peers last heard of it. */
+const cloudLinkCell = (node: NodeSnapshot, heard: string): string => {
+  if (node.state !== 'running') return '-'
+  return node.isCut && heard === '-' ? 'cut' : heard
+}
+
 const rowOf = (snapshot: ZoneSnapshot, node: NodeSnapshot): readonly string[] => {
   const [verdict, votes, link] = verdictCells(snapshot, node.name)
   const { object } = node
@@ -79,7 +85,7 @@ const rowOf = (snapshot: ZoneSnapshot, node: NodeSnapshot): readonly string[] =>
     localinfoCell(snapshot, node.name),
     verdict,
     votes,
-    node.isCut && link === '-' ? 'cut' : link,
+    cloudLinkCell(node, link),
     (object === undefined ? undefined : readyOf(object)?.status) ?? '-',
     writerCell(snapshot, node.name),
     [...marks, ...taints].join(' ') || '-',
@@ -110,22 +116,47 @@ interface Room {
   readonly rows: number
 }
 
+/** How many columns, from the first one on, have room. */
+const columnsThatFit = (widths: readonly number[], room: number): number => {
+  let used = -2
+  const tooWide = widths.findIndex(width => (used += width + 2) > room)
+  return tooWide === -1 ? widths.length : Math.max(1, tooWide)
+}
+
+/** A second line with what stands in the columns that have no room. */
+const restOf = (row: readonly string[], columns: number): readonly string[] => {
+  const rest = row.flatMap((cell, column) =>
+    column < columns || cell === '-' ? [] : [`${HEADER[column]!.toLowerCase()} ${cell}`],
+  )
+  return rest.length === 0 ? [] : [`  ${rest.join(', ')}`]
+}
+
+/** How many of the rows fit, each of which has a line or two. */
+const rowsThatFit = (drawn: readonly (readonly string[])[], fits: number): number => {
+  let used = 0
+  const tooMany = drawn.findIndex(lines => (used += lines.length) > fits)
+  return tooMany === -1 ? drawn.length : Math.max(1, tooMany)
+}
+
 /** The zone as a table, a line per node; when there is no room for all, those with nothing to tell are counted. */
 export const drawZone = (snapshot: ZoneSnapshot, room: Room, paint: Paint): readonly string[] => {
   const rows = snapshot.nodes.map(node => rowOf(snapshot, node))
   const loud = rows.filter(row => !isQuiet(row))
   const fits = Math.max(1, room.rows - 2)
-  const shown = rows.length <= fits ? rows : loud.slice(0, fits)
-  const widths = widthsOf([HEADER, ...shown])
+  const all = rows.length <= fits ? rows : loud.slice(0, fits)
+  const widths = widthsOf([HEADER, ...all])
+  const columns = columnsThatFit(widths, room.columns)
   const cut = (text: string): string => text.slice(0, room.columns)
-  const lines = shown.map(row => {
+  const drawn = all.map(row => {
     const colour = colourOf(row)
-    const text = cut(lineOf(row, widths))
-    return colour === undefined ? text : paint(colour, text)
+    const texts = [lineOf(row.slice(0, columns), widths), ...restOf(row, columns)].map(cut)
+    return texts.map(text => (colour === undefined ? text : paint(colour, text)))
   })
+  const shown = drawn.slice(0, rowsThatFit(drawn, fits))
+  const lines = shown.flat()
   const hidden = rows.length - shown.length
   return [
-    paint('bold', cut(lineOf(HEADER, widths))),
+    paint('bold', cut(lineOf(HEADER.slice(0, columns), widths))),
     ...lines,
     ...(hidden > 0 ? [paint('dim', `… and ${hidden} more`)] : []),
   ]

@@ -349,7 +349,7 @@ t.test('D2: a bad value is refused with option, rule and value', t => {
     t.notMatch(got, /\n/, `${why}: one line`)
   }
   t.throws(() => resolveAgentOptions({ flags: [], env: {} }), {
-    message: '--node-name must be given, or NODE_NAME in the environment, got null',
+    message: '--node-name must be given, or NODE_NAME in the environment, got nothing',
   })
   t.end()
 })

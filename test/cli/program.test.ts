@@ -21,7 +21,7 @@ t.test('D2: bad usage is exit 2 and one line with option, rule and value', async
     ['agent --node-name a --port x', '--port must be a port from 1 to 65535, got "x"'],
     ['agent --node-name a --port', '--port must have a value, <port>, got nothing'],
     ['agent --node-name a b', "too many arguments for 'agent'. Expected 0 arguments but got 1."],
-    ['agent', '--node-name must be given, or NODE_NAME in the environment, got null'],
+    ['agent', '--node-name must be given, or NODE_NAME in the environment, got nothing'],
     [
       'agent --config /none --node-name a',
       '--config must be a readable file (no such file), got "/none"',

@@ -117,7 +117,7 @@ t.test('status for people', t => {
   t.equal(
     statusText(view, plain),
     `zone shanghai: 5 nodes (zone label), seen from node-1, cloud link up for 52 min
-3 healthy, 1 dead, 1 cloud-link-cut; disruption partial
+2 healthy, 1 dead, 1 cloud-link-cut, 1 pending dead; disruption partial
 ! the roster comes from disk and is 7 min old
 ! the brake holds: 3 of 5 nodes look dead, at most 2 may be condemned at one time
 
@@ -125,7 +125,7 @@ NODE    CLASS           FOR     HERE  PROBE  DOWN/UP/NEED  RECORD  NOTE
 node-1  healthy         52 min  up    self   0/4/3         0 s
 node-2  dead            23 s    down  down   3/0/3         31 s    connect ECONNREFUSED 10.0.0.2:10250; written by node-3 12 s ago
 node-3  cloud-link-cut  5 min   up    up     0/4/3         2 s     vouched for by node-1
-node-4  healthy         52 min  down  up     3/0/3         45 s    pending unhealthy, held by brake
+node-4  healthy         52 min  down  up     3/0/3         45 s    pending dead: held by brake
 node-5  healthy         52 min  up    up     0/4/3         2 s
 `,
   )
@@ -142,6 +142,12 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
     statusText(statusFixture({ 1: portless }), plain),
     /\nnode-1 .* kubelet unknown: connection refused, and it never answered \(healthzPort: 0\?\)\n/,
     'FA18: why nothing is said of the own kubelet',
+  )
+  const held = { guards: [{ kind: 'hold', text: 'held for another 3 s' }] } as const
+  t.match(
+    statusText(statusFixture({ 4: { ...heldNode, ...held } }), plain),
+    /\n4 healthy, 1 pending dead; [^]* pending dead: waits for --write-hold\n/,
+    'the counts agree with exit code 1',
   )
   t.match(statusText({ ...statusFixture(), nodes: [] }, plain), /\nno nodes; disruption normal\n$/)
   t.end()
@@ -306,6 +312,19 @@ t.test('status --watch shows each change until the signal', async t => {
   t.match(out, /3 healthy|5 healthy/)
   t.match(out, /node-2 {2}dead/)
   t.notOk(out.includes(ESCAPE), 'no screen control where there is no terminal')
+})
+
+t.test('status --watch on a terminal leaves what it showed before as it was', async t => {
+  const { url } = await serve(t)
+  const stop = new AbortController()
+  const { out } = await run(['status', '--watch', '--agent', url], {
+    ...{ isTTY: true, signal: stop.signal },
+    onOut: all => all.includes('node-5') && stop.abort(),
+  })
+  t.ok(out.startsWith(`${ESCAPE}[?1049h`), 'it has a screen of its own')
+  t.notOk(out.includes(`${ESCAPE}[3J`), 'and clears no scrollback')
+  const [, after = ''] = out.split(`${ESCAPE}[?1049l`)
+  t.match(after, /^zone shanghai: 5 nodes/, 'the last view stays, below what was there')
 })
 
 t.test('an agent that cannot be reached is exit 3 and says how to look', async t => {

@@ -27,7 +27,7 @@ const run = (line: string, more: Parameters<typeof runCli>[1] = {}): Promise<Ran
 
 t.test('bad usage is exit 2 and one line with option, rule and value', async t => {
   const rows: [line: string, error: string][] = [
-    ['wrapper', '--node-name must be given, or NODE_NAME in the environment, got null'],
+    ['wrapper', '--node-name must be given, or NODE_NAME in the environment, got nothing'],
     [
       'wrapper --node-name=a --bind-address=0.0.0.0:51006',
       '--bind-address must be loopback while --insecure is true, got "0.0.0.0:51006"',

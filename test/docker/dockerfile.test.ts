@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { findTool } from '../../testkit/tools.js'
 import { AGENT_FLAGS } from '../../sandbox/zone-node.js'
 import { shippedFlags } from '../../testkit/bundle.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
@@ -47,7 +49,7 @@ t.test('every instruction is one', t => {
 
 t.test('the Node that runs is the Node that built', t => {
   t.strictSame(texts(head, 'ARG'), ['NODE_TAG=24-slim'])
-  t.strictSame(texts(build, 'FROM'), ['node:${NODE_TAG} AS build'])
+  t.strictSame(texts(build, 'FROM'), ['--platform=$BUILDPLATFORM node:${NODE_TAG} AS build'])
   t.strictSame(texts(runtime, 'FROM'), ['node:${NODE_TAG} AS runtime'])
   t.strictSame(texts(image, 'FROM'), ['scratch'])
   t.end()
@@ -92,6 +94,16 @@ t.test('image and manifests agree', t => {
   const { version } = JSON.parse(read('package.json')) as { version: string }
   t.match(text, `"image":"edge-health:${version}"`)
   t.match(text, '"runAsUser":65532')
+  t.end()
+})
+
+const hadolint = findTool('hadolint')
+t.test('hadolint has nothing to say', { skip: hadolint.missing }, t => {
+  const { status, stdout } = spawnSync(hadolint.path, ['--no-color', 'docker/Dockerfile'], {
+    ...{ cwd: root, encoding: 'utf8' },
+  })
+  t.equal(stdout, '')
+  t.equal(status, 0)
   t.end()
 })
 

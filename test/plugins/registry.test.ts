@@ -103,7 +103,7 @@ t.test('C4, D3: what is refused, with option, key, rule and value', t => {
         /^--ping-plugin: weight must be a decimal number/,
       ],
     ),
-    ['http', 'weight=1', '--http-plugin: url must be given, got undefined'],
+    ['http', 'weight=1', '--http-plugin: url must be given, got nothing'],
     ['http', 'url=http://a/', /^--http-plugin: url must contain \{address\} or \{name\}/],
     ['http', 'url=http://{address}/{x}', /^--http-plugin: url must have no places other than/],
     [

@@ -348,7 +348,7 @@ t.test('the picture', async t => {
   t.strictSame(drawZone(snapshot, room, noColours), [
     'NODE    PROCESS  /LOCALINFO  VERDICT                 VOTES                 CLOUD LINK  READY    WRITER          TAINTS',
     'edge-1  running  3 up        healthy                 4 up 0 down, needs 3  up          True     -               -',
-    'edge-2  killed   3 down      unhealthy dead          0 up 3 down, needs 3  up          Unknown  edge-1          nodeunhealth=yes',
+    'edge-2  killed   3 down      unhealthy dead          0 up 3 down, needs 3  -           Unknown  edge-1          nodeunhealth=yes',
     'edge-3  running  3 up        healthy cloud-link-cut  4 up 0 down, needs 3  cut         True     edge-1 vouches  edge-health/cloud-link-cut:NoSchedule',
     'edge-4  running  3 up        healthy                 4 up 0 down, needs 3  up          True     -               -',
   ])
@@ -357,6 +357,18 @@ t.test('the picture', async t => {
     drawZone(snapshot, { columns: 30, rows: 20 }, noColours).every(line => line.length <= 30),
     'no line is wider than the terminal',
   )
+  t.strictSame(
+    drawZone(snapshot, { columns: 80, rows: 20 }, noColours).slice(1, 4),
+    [
+      'edge-1  running  3 up        healthy                 4 up 0 down, needs 3',
+      '  cloud link up, ready True',
+      'edge-2  killed   3 down      unhealthy dead          0 up 3 down, needs 3',
+    ],
+    'what has no room stands below',
+  )
+  const low = drawZone(snapshot, { columns: 80, rows: 5 }, noColours)
+  t.ok(low.length <= 5, `${low.length} lines`)
+  t.equal(low.at(-1), '… and 3 more')
   const many = fakeZone(50)
   many.nodes.get('edge-44')!.state = 'frozen'
   const few = drawZone(snapshotOf(many.nodes), { columns: 200, rows: 12 }, noColours)

@@ -102,7 +102,7 @@ t.test('each error names the grid, the rule and the value', t => {
     [
       'no metadata',
       { apiVersion: 'superedge.io/v1', kind: 'ServiceGrid', spec: {} },
-      /default\/\(without a name\): metadata must be given, got undefined/,
+      /default\/\(without a name\): metadata must be given, got nothing/,
     ],
     [
       'a name that is none',
