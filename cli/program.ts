@@ -6,7 +6,7 @@ import { registerAgent, type MakeAgent } from './agent.js'
 import { registerExplain } from './explain.js'
 import type { LazyCommand } from './lazy-commands.js'
 import { registerStatus } from './status.js'
-import { registerVersion } from './version.js'
+import { registerVersion, version } from './version.js'
 import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
 /** Parts that are loaded only when they are used. */
@@ -103,6 +103,7 @@ export const runProgram = async (
   const width = (): number => context.stdout.columns ?? 100
   const program = new Command('edge-health')
     .description('Edge nodes judge each other: a cut cloud link is not a dead node.')
+    .version(version, '--version', 'print the version number alone')
     .exitOverride()
     // Defaults and choices stand in the descriptions, in our words.
     .configureHelp({ optionDescription: option => option.description })

@@ -89,10 +89,13 @@ const WAITS: Partial<Readonly<Record<GuardKind, string>>> = { hold: 'waits for -
 const waitsFor = ({ guards }: NodeStatus): string =>
   guards.map(({ kind }) => WAITS[kind] ?? `held by ${kind}`).join(', ')
 
+const pendingNotes = (node: NodeStatus): readonly string[] =>
+  node.pending === null
+    ? []
+    : [`pending ${node.pending === 'unhealthy' ? 'dead' : node.pending}: ${waitsFor(node)}`]
+
 const noteOf = (node: NodeStatus, at: string): string => {
-  const notes: string[] = []
-  if (node.pending !== null)
-    notes.push(`pending ${node.pending === 'unhealthy' ? 'dead' : node.pending}: ${waitsFor(node)}`)
+  const notes = [...pendingNotes(node)]
   if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
   if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')
@@ -147,34 +150,63 @@ interface StatusFlags {
   readonly watch?: boolean
 }
 
+type Show = (view: StatusView) => void
+
+/** One view after the other, until the context's signal; the last one. */
+const watchInPlace = async (
+  base: string,
+  context: CliContext,
+  show: Show,
+): Promise<StatusView | undefined> => {
+  const { stdout } = context
+  let last: StatusView | undefined
+  stdout.write(OPEN_SCREEN)
+  try {
+    for await (const view of watchStatus(base, context)) {
+      stdout.write(CLEAR)
+      show(view)
+      last = view
+    }
+  } finally {
+    stdout.write(CLOSE_SCREEN)
+    if (last !== undefined) show(last)
+  }
+  return last
+}
+
+/** The same where there is no terminal: one below the other, with `between` between them. */
+const watchInLines = async (
+  base: string,
+  context: CliContext,
+  show: Show,
+  between: string,
+): Promise<StatusView | undefined> => {
+  let last: StatusView | undefined
+  for await (const view of watchStatus(base, context)) {
+    if (last !== undefined && between !== '') context.stdout.write(between)
+    show(view)
+    last = view
+  }
+  return last
+}
+
 const runStatus = async (flags: StatusFlags, context: CliContext): Promise<ExitCode> => {
   const { stdout } = context
   const base = parseAgentUrl(flags.agent)
   const paint = paintFor(context, stdout)
-  const print = (view: StatusView): void => {
-    stdout.write(flags.output === 'json' ? `${JSON.stringify(view)}\n` : statusText(view, paint))
+  const isText = flags.output === 'text'
+  const print: Show = view =>
+    stdout.write(isText ? statusText(view, paint) : `${JSON.stringify(view)}\n`)
+  if (flags.watch === true) {
+    const last =
+      isText && stdout.isTTY === true
+        ? await watchInPlace(base, context, print)
+        : await watchInLines(base, context, print, isText ? '\n' : '')
+    return exitOf(last?.nodes ?? [])
   }
-  if (flags.watch !== true) {
-    const view = await fetchStatus(base, context)
-    print(view)
-    return exitOf(view.nodes)
-  }
-  const hasScreen = flags.output === 'text' && stdout.isTTY === true
-  let last: StatusView | undefined
-  try {
-    for await (const view of watchStatus(base, context)) {
-      if (hasScreen) stdout.write((last === undefined ? OPEN_SCREEN : '') + CLEAR)
-      else if (flags.output === 'text' && last !== undefined) stdout.write('\n')
-      print(view)
-      last = view
-    }
-  } finally {
-    if (hasScreen && last !== undefined) {
-      stdout.write(CLOSE_SCREEN)
-      print(last)
-    }
-  }
-  return exitOf(last?.nodes ?? [])
+  const view = await fetchStatus(base, context)
+  print(view)
+  return exitOf(view.nodes)
 }
 
 /** `edge-health status`. */

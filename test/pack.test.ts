@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,12 +17,15 @@ t.test('the package holds the program, built from the sources as they are now', 
   }
   // Another folder than the working one, where other tests may build at the same time.
   const from = join(folder, 'source')
-  run('git', ['clone', '--quiet', '--shared', root, from])
+  mkdirSync(from)
+  const copy =
+    'git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$0"'
+  run('sh', ['-c', copy, from], root)
   run('ln', ['-s', join(root, 'node_modules'), join(from, 'node_modules')])
   run('npm', ['pack', '--silent', '--pack-destination', folder], from)
   run('tar', ['--extract', '--gzip', '--file', 'edge-health-0.1.0.tgz'])
   const program = join(folder, 'package', 'dist', 'edge-health.cjs')
-  t.match(run(process.execPath, [program, '--version']), /^edge-health 0\.1\.0|^0\.1\.0/)
+  t.equal(run(process.execPath, [program, '--version']), '0.1.0\n')
   t.match(run(process.execPath, [program, 'demo', '--help']), /--scene <name>/)
   t.match(run('ls', ['package']), /CHANGELOG\.md\nLICENSE\nREADME\.md\ndeploy\ndist\ndocs\n/)
   t.end()

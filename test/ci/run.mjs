@@ -125,9 +125,17 @@ const buildControlPlane = () =>
     prefix: 'control plane: ',
   })
 
+/** What some tests run beside our own: they are skipped, and say so, where it cannot be had. */
+const getTools = () =>
+  run('nice', ['-n', '19', process.execPath, 'testkit/tools.mjs'], {
+    minutes: 15,
+    prefix: 'tools: ',
+  })
+
 const needsControlPlane = ['conformance', 'names', 'confine', 'cells'].some(wanted)
 if (needsControlPlane) installTools()
 const built = needsControlPlane ? buildControlPlane() : undefined
+const tools = wanted('tests') ? getTools() : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
 await part('bench', ['bench/run.mjs', 'scale', '--quick'], 15)
 await part('adversary', ['test/adversary/run.mjs', ...ATTACKS], 30)
@@ -138,6 +146,7 @@ if (built !== undefined) {
     `--- the control plane is ${code === 0 ? 'built' : 'not built'} (waited ${since(from)})`,
   )
 }
+await tools
 await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 30)
 await part('conformance', [lab, 'conformance'], 10)
 await part('names', [lab, 'names'], 10)

@@ -171,7 +171,7 @@ verdict      unhealthy, class dead, since 2026-01-01T09:59:37.000Z (23 s ago)
 here         down: services on this node avoid it (/localinfo of node-1)
 guards       none holds
 own probes   down, score 0 (line 100), last round 1 s ago, 6 failed in a row: connect ECONNREFUSED 10.0.0.2:10250, loss 5 %
-own record   31 s old; kubelet unknown, no trouble with its cloud link
+own record   it said 31 s ago: kubelet unknown, no trouble with its cloud link
 exchange     silent, speaks edge-health, last heard 31 s ago: connect ETIMEDOUT
 written      annotation nodeunhealth=yes, by node-3 12 s ago: done
 next write   nothing
@@ -201,7 +201,7 @@ verdict      healthy, class cloud-link-cut, since 2026-01-01T09:55:00.000Z (5 mi
 here         up: services on this node use it (/localinfo of node-1)
 guards       none holds
 own probes   up, score 100 (line 100), last round 4 s ago, loss 5 %
-own record   2 s old; kubelet well, cloud link cut since 2026-01-01T09:54:30.000Z (6 min ago)
+own record   it said 2 s ago: kubelet well, cloud link cut since 2026-01-01T09:54:30.000Z (6 min ago)
 exchange     ok, speaks edge-health, last heard 2 s ago
 written      nothing that this agent knows of
 next write   renew its Lease, by node-1 in 4 s (this agent is number 1 in the order of writers)
