@@ -46,7 +46,11 @@ export class InvalidInputError extends EdgeHealthError {
   readonly rule: string
   readonly value: unknown
   constructor(thing: string, rule: string, value: unknown, options?: ErrorOptions) {
-    super('INVALID_INPUT', `${thing} ${rule}, got ${value === undefined ? 'nothing' : show(value)}`, options)
+    super(
+      'INVALID_INPUT',
+      `${thing} ${rule}, got ${value === undefined ? 'nothing' : show(value)}`,
+      options,
+    )
     this.thing = thing
     this.rule = rule
     this.value = value
