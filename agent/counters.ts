@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Counts } from './http/views.js'
+import { Histogram } from '../net/metrics-text.js'
 import { keepOnly } from './keep-only.js'
-import type { RoundOutcome, WriteRecord } from './results.js'
+import { WRITE_KINDS, WRITE_RESULTS, type RoundOutcome, type WriteRecord } from './results.js'
 import type { ResultStore } from './store.js'
+
+/** Seconds: from a neighbour on the same switch to the end of a round on a bad link. */
+const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 /** What happened since the start, for the metrics. */
 export class AgentCounters {
@@ -14,12 +18,18 @@ export class AgentCounters {
   #verdictFlips = 0
   #problems = 0
   #suspensions = 0
-  readonly #connectionsEvicted = { peers: 0, local: 0 }
+  readonly #connectionsEvicted = { peers: 0, local: 0, metrics: 0 }
+  readonly #durations = new Histogram(DURATION_BOUNDS)
   readonly #wasDown = new Set<string>()
+  /** Each kind and result is there from the start: what appears with its first count shows no increase. */
   readonly #writes = new Map<
     string,
     { kind: string; result: WriteRecord['result']; count: number }
-  >()
+  >(
+    WRITE_KINDS.flatMap(kind =>
+      WRITE_RESULTS.map(result => [`${kind} ${result}`, { kind, result, count: 0 }]),
+    ),
+  )
 
   /** Counts what happens in the store from now on. */
   constructor(store: ResultStore) {
@@ -35,9 +45,10 @@ export class AgentCounters {
     )
   }
 
-  #round({ target, isDown, attempts }: RoundOutcome): void {
+  #round({ target, isDown, attempts, failedRounds, startedAt, endedAt }: RoundOutcome): void {
     if (isDown) this.#down++
     else this.#up++
+    if (failedRounds === 0) this.#durations.add((endedAt - startedAt) / 1_000)
     this.#attempts += attempts
     if (isDown === this.#wasDown.has(target)) return
     this.#probeFlips++
@@ -46,10 +57,7 @@ export class AgentCounters {
   }
 
   #write({ kind, result }: Pick<WriteRecord, 'kind' | 'result'>): void {
-    const key = `${kind} ${result}`
-    const row = this.#writes.get(key) ?? { kind, result, count: 0 }
-    row.count++
-    this.#writes.set(key, row)
+    this.#writes.get(`${kind} ${result}`)!.count++
   }
 
   suspended(): void {
@@ -64,6 +72,7 @@ export class AgentCounters {
     return {
       probeRounds: { up: this.#up, down: this.#down, void: voidRounds },
       probeAttempts: this.#attempts,
+      probeDuration: this.#durations.show(),
       flips: { probe: this.#probeFlips, local: this.#localFlips, verdict: this.#verdictFlips },
       writes: [...this.#writes.values()].map(row => ({ ...row })),
       configProblems: this.#problems,

@@ -2,10 +2,12 @@
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
+import { isLoopback } from '../core/loopback.js'
 import type { Random } from '../core/random.js'
 import { makeKubeApi } from './adapters/kube-api.js'
 import { makeCredentials } from '../kube/client/credentials.js'
-import { listen, type Listener } from '../net/listen.js'
+import { listen, type Listener, type ServerTls } from '../net/listen.js'
+import { keepRenewed, readCertificate } from '../net/tls-files.js'
 import { byUser, trustedUsers } from '../net/socket-users.js'
 import { byAddress } from '../net/sources.js'
 import { makeCronScheduler } from './adapters/cron-scheduler.js'
@@ -16,7 +18,9 @@ import { netDial } from './adapters/net-dial.js'
 import { makeOwnAddresses } from './adapters/own-addresses.js'
 import { makeAgent, type Agent } from './agent.js'
 import type { Home } from './stages/node-list/stage.js'
-import { LOCAL_LIMITS, PEER_LIMITS } from './http/limits.js'
+import { LOCAL_LIMITS, METRICS_LIMITS, PEER_LIMITS } from './http/limits.js'
+import { makeMetricsApp } from './http/metrics-app.js'
+import { forbidHost } from './http/plain.js'
 import { makeLocalApp } from './http/local-routes.js'
 import { PeerListener } from './http/peer-listener.js'
 import { makePeerApp } from './http/peer-routes.js'
@@ -56,6 +60,15 @@ const addressOf = (home: Home, signal: AbortSignal): Promise<string> =>
     look()
   })
 
+/** @throws InvalidInputError that names option and file. */
+const metricsTls = ({ metricsCertFile, metricsKeyFile }: AgentOptions): ServerTls | undefined =>
+  metricsCertFile === undefined || metricsKeyFile === undefined
+    ? undefined
+    : readCertificate(
+        { option: '--metrics-cert-file', path: metricsCertFile },
+        { option: '--metrics-key-file', path: metricsKeyFile },
+      )
+
 /** Build the program on the real adapters; nothing runs before `start`. */
 export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program => {
   const { clock, random, log } = seams
@@ -81,8 +94,8 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
 
   let local: Listener | undefined
   const openLocal = async (): Promise<void> => {
-    const { localAddress: address, localPort: port, localinfoTime } = options
-    const app = makeLocalApp({ views, localinfoTime, clock, log })
+    const { localAddress: address, localPort: port, localinfoTime, metricsNodes } = options
+    const app = makeLocalApp({ views, localinfoTime, metricsNodes, clock, log })
     const sources = byUser(trustedUsers(), { clock })
     local = await listen(
       { address, port, ...app, limits: LOCAL_LIMITS, sources },
@@ -103,6 +116,22 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
       ),
     onStatus: status => agent.setPeerListener(status),
   })
+  const readTls = (): ServerTls | undefined => metricsTls(options)
+  let metrics: Listener | undefined
+  const openMetrics = async (tls: ServerTls | undefined): Promise<void> => {
+    const { metricsAddress: at, metricsNodes } = options
+    if (at === undefined) return
+    const handle = makeMetricsApp({ views, metricsNodes, clock })
+    metrics = await listen(
+      {
+        ...{ address: at.host, port: at.port, handle, tls, limits: METRICS_LIMITS },
+        ...(isLoopback(at.host) ? { forbidden: forbidHost } : {}),
+        sources: byAddress(() => false),
+      },
+      { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('metrics') },
+    )
+    if (tls !== undefined) void keepRenewed(metrics, tls, { clock, log, signal, read: readTls })
+  }
   let unfollow: (() => void) | undefined
   const openPeers = async (): Promise<void> => {
     const address = await addressOf(home, signal)
@@ -115,7 +144,7 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
     stopping.abort()
     unfollow?.()
     await agent.stop()
-    await Promise.all([local?.close(), peers.stop()])
+    await Promise.all([local?.close(), metrics?.close(), peers.stop()])
     http.close()
   }
   return {
@@ -123,9 +152,11 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
       try {
         // A wrong path is a mistake to be told at once; a token that is late, or an API out of reach, is waited for.
         await credentials.check()
+        const tls = readTls()
         await openLocal()
         await agent.start()
-        await openPeers()
+        // An address that does not exist yet is waited for, and holds up nobody else.
+        await Promise.all([openPeers(), openMetrics(tls)])
       } catch (error) {
         if (!signal.aborted) throw error
       }

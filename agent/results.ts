@@ -124,14 +124,17 @@ export interface EndedVouch {
 }
 
 /** How a write to the API ended; `withheld`: it was kept back, since it was not wanted any more. */
-export type WriteResult = 'done' | 'conflict' | 'refused' | 'unreachable' | 'withheld'
+export const WRITE_RESULTS = ['done', 'conflict', 'refused', 'unreachable', 'withheld'] as const
+export type WriteResult = (typeof WRITE_RESULTS)[number]
+
+export const WRITE_KINDS = ['status', 'taints', 'lease', 'event'] as const
 
 /** One write to a Node, its Lease or an Event. */
 export interface WriteRecord {
   readonly node: string
   /** Epoch ms. */
   readonly at: number
-  readonly kind: 'status' | 'taints' | 'lease' | 'event'
+  readonly kind: (typeof WRITE_KINDS)[number]
   /** In words: what was to be brought about. */
   readonly what: string
   readonly result: WriteResult

@@ -14,9 +14,9 @@ import type { RequestTimeouts } from './request-timeouts.js'
 import { serveAsPlain } from './plain-request.js'
 import type { Sources } from './sources.js'
 
-/** Certificates of a listener, as PEM texts. Clients must show one of the authority. */
+/** Certificates of a listener, as PEM texts. With an authority clients must show a certificate of it. */
 export interface ServerTls {
-  readonly ca: string
+  readonly ca?: string
   readonly cert: string
   readonly key: string
 }
@@ -87,9 +87,8 @@ const hostPort = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 
 const optionsOf = ({ ca, cert, key }: ServerTls): https.ServerOptions => ({
-  ...{ ca, cert, key },
-  requestCert: true,
-  rejectUnauthorized: true,
+  ...{ cert, key },
+  ...(ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: true }),
   minVersion: 'TLSv1.2',
 })
 

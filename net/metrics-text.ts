@@ -2,13 +2,17 @@
 // The Prometheus text exposition format.
 import { cpuUsage, memoryUsage } from 'node:process'
 
-/** One series of a metric: its value and labels, by name. */
-export type Sample = readonly [value: number, labels?: Readonly<Record<string, string>>]
+/** One series of a metric: its value, labels by name, and what a series of a histogram has behind the metric's name. */
+export type Sample = readonly [
+  value: number,
+  labels?: Readonly<Record<string, string>>,
+  suffix?: '_bucket' | '_sum' | '_count',
+]
 
 /** A metric with its series; one without series shows its help and kind alone. */
 export interface Metric {
   readonly name: string
-  readonly kind: 'gauge' | 'counter'
+  readonly kind: 'gauge' | 'counter' | 'histogram'
   readonly help: string
   readonly samples: readonly Sample[]
 }
@@ -19,7 +23,50 @@ type MakeMetric = (name: string, help: string, ...samples: readonly Sample[]) =>
 export interface MetricFactory {
   readonly gauge: MakeMetric
   readonly counter: MakeMetric
+  readonly histogram: (name: string, help: string, found: Distribution) => Metric
 }
+
+/** How values are spread: how many are at most each bound, in rising order. */
+export interface Distribution {
+  readonly bounds: readonly number[]
+  readonly atMost: readonly number[]
+  readonly count: number
+  readonly sum: number
+}
+
+/** Counts values by size. */
+export class Histogram {
+  readonly #bounds: readonly number[]
+  readonly #within: number[]
+  #count = 0
+  #sum = 0
+
+  /** @param bounds in rising order, at least one */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.#within = bounds.map(() => 0)
+  }
+
+  add(value: number): void {
+    const index = this.#bounds.findIndex(bound => value <= bound)
+    if (index >= 0) this.#within[index]!++
+    this.#count++
+    this.#sum += value
+  }
+
+  show(): Distribution {
+    let below = 0
+    const atMost = this.#within.map(count => (below += count))
+    return { bounds: this.#bounds, atMost, count: this.#count, sum: this.#sum }
+  }
+}
+
+const distributionSamples = ({ bounds, atMost, count, sum }: Distribution): readonly Sample[] => [
+  ...bounds.map((bound, i): Sample => [atMost[i]!, { le: String(bound) }, '_bucket']),
+  [count, { le: '+Inf' }, '_bucket'],
+  [sum, {}, '_sum'],
+  [count, {}, '_count'],
+]
 
 /** The media type of `metricsText`. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -28,6 +75,9 @@ export const metricFactory = (prefix: string): MetricFactory => ({
   gauge: (name, help, ...samples) => ({ name: prefix + name, kind: 'gauge', help, samples }),
   counter: (name, help, ...samples) => ({
     ...{ name: `${prefix}${name}_total`, kind: 'counter', help, samples },
+  }),
+  histogram: (name, help, found) => ({
+    ...{ name: prefix + name, kind: 'histogram', help, samples: distributionSamples(found) },
   }),
 })
 
@@ -67,9 +117,9 @@ export const processMetrics = ({ gauge, counter }: MetricFactory): readonly Metr
 const escapeHelp = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 const escapeLabel = (text: string): string => escapeHelp(text).replaceAll('"', '\\"')
 
-const sampleText = (name: string, [value, labels = {}]: Sample): string => {
+const sampleText = (name: string, [value, labels = {}, suffix]: Sample): string => {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`)
-  return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
+  return `${name}${suffix ?? ''}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
 }
 
 const metricText = ({ name, kind, help, samples }: Metric): string => {

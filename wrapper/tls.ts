@@ -1,37 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
-import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { ServerTls } from '../net/listen.js'
+import { checkPem, readCertificate, readPem } from '../net/tls-files.js'
 
 /** Where the certificates of the clients' listener are. */
 export interface TlsFiles {
   readonly caFile: string | undefined
   readonly certFile: string | undefined
   readonly keyFile: string | undefined
-}
-
-const readPem = (option: string, path: string): string => {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (cause) {
-    const rule = `must be a file that can be read (${reasonOf(cause)})`
-    throw new InvalidInputError(option, rule, path, { cause })
-  }
-  // OpenSSL skips unknown text: then no authority would be trusted, without an error.
-  if (!text.includes('-----BEGIN')) throw new InvalidInputError(option, 'must be PEM', path)
-  return text
-}
-
-const check = (option: string, rule: string, path: string, use: () => void): void => {
-  try {
-    use()
-  } catch (cause) {
-    // No cause: OpenSSL may quote what it read.
-    throw new InvalidInputError(option, `${rule} (${reasonOf(cause)})`, path)
-  }
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
@@ -52,13 +28,12 @@ const readAuthorities = (ca: string): void => {
  */
 export const readServerTls = ({ caFile, certFile, keyFile }: TlsFiles): ServerTls | undefined => {
   if (caFile === undefined || certFile === undefined || keyFile === undefined) return undefined
-  const ca = readPem('--ca-file', caFile)
-  const cert = readPem('--cert-file', certFile)
-  const key = readPem('--key-file', keyFile)
-  check('--ca-file', 'must hold certificates', caFile, () => readAuthorities(ca))
-  check('--cert-file', 'must hold a certificate', certFile, () => createSecureContext({ cert }))
-  check('--key-file', 'must be the key of --cert-file', keyFile, () =>
-    createSecureContext({ cert, key }),
+  const authority = { option: '--ca-file', path: caFile }
+  const ca = readPem(authority)
+  checkPem(authority, 'must hold certificates', () => readAuthorities(ca))
+  const own = readCertificate(
+    { option: '--cert-file', path: certFile },
+    { option: '--key-file', path: keyFile },
   )
-  return { ca, cert, key }
+  return { ca, ...own }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { sleep } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import type { Credentials } from '../kube/client/credentials.js'
 import type { Listener, ListenSeams, ServerTls } from '../net/listen.js'
+import { keepRenewed } from '../net/tls-files.js'
 import type { Folder } from './disk/folder.js'
 import type { AskAgent } from './health/agent-client.js'
 import { noHealth, type HealthFeed } from './health/feed.js'
@@ -44,8 +44,6 @@ export interface Wrapper {
 }
 
 const HISTORY_BYTES = 8 << 20
-/** Interval at which certificates are read again. */
-const RENEW_MS = 60_000
 /** Most nodes that the agent probes on our behalf. */
 const MAX_INTEREST = 32
 
@@ -144,7 +142,10 @@ class NodeWrapper implements Wrapper {
     if (this.#stopping.signal.aborted) return
     server.start()
     this.#health.start()
-    void this.#renewCertificates(tls)
+    const { log, readTls: read } = this.#seams
+    const [clients] = this.#listeners
+    if (tls !== undefined && clients !== undefined)
+      void keepRenewed(clients, tls, { clock, log, signal: this.#stopping.signal, read })
   }
 
   async #listen(
@@ -181,23 +182,6 @@ class NodeWrapper implements Wrapper {
       followed,
     ])
     await this.#persistence.lists.stop()
-  }
-
-  /** Use new certificates for new connections. */
-  async #renewCertificates(first: ServerTls | undefined): Promise<void> {
-    const { clock, log, readTls } = this.#seams
-    let last = first
-    while (last !== undefined && (await sleep(clock, RENEW_MS, this.#stopping.signal))) {
-      try {
-        const next = readTls()
-        if (next === undefined || JSON.stringify(next) === JSON.stringify(last)) continue
-        this.#listeners[0]?.renew(next)
-        last = next
-        log.info('certificates are renewed')
-      } catch (error) {
-        log.warn('certificates cannot be renewed; the last good ones stay in use', { error })
-      }
-    }
   }
 
   #changed(resource: Resource): void {

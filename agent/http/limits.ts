@@ -35,6 +35,18 @@ export const LOCAL_LIMITS: ListenLimits = {
   keepAliveForStrangers: true,
 }
 
+/** For `/metrics` off the node: a few collectors. All are strangers; nobody sends a body. */
+export const METRICS_LIMITS: ListenLimits = {
+  ...TIMES,
+  headerBytes: 4 << 10,
+  bodyMs: 2_000,
+  total: 16,
+  strangers: 16,
+  perStranger: 4,
+  perMember: 4,
+  keepAliveForStrangers: true,
+}
+
 /** For bodies of peers' messages: the pod has 100 MiB, and most of that is in use. */
 export const PEER_BYTES: ByteLimits = {
   total: 16 << 20,

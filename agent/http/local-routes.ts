@@ -7,7 +7,7 @@ import type { Listening } from '../../net/listen.js'
 import { METRICS_TYPE } from '../../net/metrics-text.js'
 import { makeEventStream } from './event-stream.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
-import { agentMetricsText } from './metrics.js'
+import { agentMetricsText, type MetricsNodes } from './metrics.js'
 import { PAGE } from './page.js'
 import { finish, forbidHost, makeBareApp, sendText } from './plain.js'
 import { makeStatusFeed } from './status-feed.js'
@@ -17,6 +17,7 @@ import type { Views } from './views.js'
 export interface LocalSeams {
   readonly views: Views
   readonly localinfoTime: LocalinfoTime
+  readonly metricsNodes: MetricsNodes
   readonly clock: Clock
   readonly log: Logger
 }
@@ -81,7 +82,13 @@ const debugFlags =
  * What the own node may ask: `/localinfo` and its stream, `/status` and its stream, `/metrics`, `/healthz`,
  * `/readyz`, `/debug/flags/v`, and a page for people at `/`.
  */
-export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): LocalApp => {
+export const makeLocalApp = ({
+  views,
+  localinfoTime,
+  metricsNodes,
+  clock,
+  log,
+}: LocalSeams): LocalApp => {
   const app = makeBareApp()
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
   const localStream = makeEventStream(clock, log)
@@ -120,7 +127,7 @@ export const makeLocalApp = ({ views, localinfoTime, clock, log }: LocalSeams): 
     else if (!statusFeed.open(response)) sendText(response, 503, 'too many streams')
   })
   app.get('/metrics', (_request, response) => {
-    const body = Buffer.from(agentMetricsText(views))
+    const body = Buffer.from(agentMetricsText(views, metricsNodes))
     response.setHeader('Content-Type', METRICS_TYPE)
     response.setHeader('Content-Length', body.length)
     response.end(body)

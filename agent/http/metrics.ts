@@ -9,17 +9,51 @@ import {
   samplesOf,
   stateSamples,
 } from '../../net/metrics-text.js'
-import type { NodeStatus, StatusView } from './status-view.js'
-import type { Counts, Views } from './views.js'
+import type { NodeClassName, NodeStatus, StatusView } from './status-view.js'
+import type { Views } from './views.js'
+import { workMetrics } from './work-metrics.js'
 
 const factory = metricFactory('edge_health_')
-const { gauge, counter } = factory
+const { gauge } = factory
 
 const VERDICT = { healthy: 1, undecided: 0, unhealthy: -1 } as const
-const STAGE = { ok: 1, failing: 0, waiting: -1 } as const
 const CLOUD_LINK = { up: 1, cut: 0, unknown: -1 } as const
 const CONFINED = { yes: 1, no: 0, unknown: -1 } as const
 const ZONE_DISRUPTIONS = ['normal', 'partial', 'full']
+const NO_NODES: Readonly<Record<NodeClassName, number>> = {
+  ...{ healthy: 0, dead: 0, 'kubelet-sick': 0 },
+  ...{ 'cloud-link-cut': 0, 'zone-link-cut': 0, undecided: 0 },
+}
+
+/** Which nodes have series of their own: `troubled` leaves out those with nothing to tell. */
+export type MetricsNodes = 'all' | 'troubled' | 'none'
+
+const isTroubled = (node: NodeStatus): boolean =>
+  node.class !== 'healthy' ||
+  node.pending !== null ||
+  node.local === 'down' ||
+  node.cloudCutSince !== null ||
+  node.vouch.state === 'active' ||
+  node.kubelet === 'bad' ||
+  (node.probe !== null && node.probe.vote !== 'up') ||
+  (node.peer !== null && (node.peer.state !== 'ok' || isReplayable(node)))
+
+const isReplayable = ({ peer }: NodeStatus): boolean =>
+  peer?.dialect.startsWith('superedge') === true
+
+/** Whether this agent is the first to write about the node: something is due, or it vouches. */
+const isWrittenBy = (name: string, { nextWrite, vouch }: NodeStatus): boolean =>
+  nextWrite?.ownRank === 0 || (vouch.state === 'active' && vouch.by === name)
+
+const classMetrics = ({ nodes, self }: StatusView): readonly Metric[] => {
+  const counts = { ...NO_NODES }
+  for (const node of nodes) counts[node.class]++
+  const written = nodes.filter(node => isWrittenBy(self.name, node)).length
+  return [
+    gauge('node_class', 'Nodes of the zone by class', ...countsBy('class', counts)),
+    gauge('writer', 'Nodes about which this agent writes before any other', [written]),
+  ]
+}
 
 const zoneMetrics = (status: StatusView): readonly Metric[] => {
   const { brake, self, version, zone } = status
@@ -60,13 +94,16 @@ const zoneMetrics = (status: StatusView): readonly Metric[] => {
       bit(status.correlatedFailure),
     ]),
     gauge('keys_ok', '1 while a usable key ring is loaded', [bit(status.keys.state !== 'missing')]),
+    gauge('keys_shared_members', 'Members that have the same set of keys, this one among them', [
+      status.keys.sharedBy,
+    ]),
   ]
 }
 
-/** One series for each node of the zone, but for those about which there is nothing to say. */
-const nodeMetrics = ({ nodes }: StatusView): readonly Metric[] => {
+/** One series for each of the nodes, but for those about which there is nothing to say. */
+const nodeMetrics = (nodes: readonly NodeStatus[]): readonly Metric[] => {
   const perNode = (name: string, help: string, read: (node: NodeStatus) => number | null): Metric =>
-    gauge(`node_${name}`, help, ...samplesOf(nodes, read, node => ({ node: node.name })))
+    gauge(`node_${name}`, help, ...samplesOf(nodes, read, node => ({ peer: node.name })))
   const ofProbe = (read: (probe: NonNullable<NodeStatus['probe']>) => number | null) => {
     return ({ probe }: NodeStatus) => (probe === null ? null : read(probe))
   }
@@ -109,7 +146,7 @@ const nodeMetrics = ({ nodes }: StatusView): readonly Metric[] => {
     ),
     perNode(
       'probe_loss_ratio',
-      'Share of first attempts that failed',
+      'Share of first attempts that were missed, as measured lately',
       ofProbe(({ loss }) => loss),
     ),
     perNode('peer_ok', "1 when the exchange with the node's agent works", ({ peer }) =>
@@ -118,80 +155,30 @@ const nodeMetrics = ({ nodes }: StatusView): readonly Metric[] => {
     perNode(
       'peer_replayable',
       "1 while the node's votes are results of a SuperEdge agent: whoever recorded one can send it again",
-      ({ peer }) => (peer === null ? null : bit(peer.dialect.startsWith('superedge'))),
+      node => (node.peer === null ? null : bit(isReplayable(node))),
     ),
   ]
 }
 
-const workMetrics = ({ stages }: StatusView, counts: Counts): readonly Metric[] => {
-  const { exchange, writes } = counts
-  return [
-    gauge(
-      'stage_ok',
-      '1 when the last round of the stage succeeded, 0 when it failed, -1 before the first',
-      ...stages.map(({ name, state }) => [STAGE[state], { stage: name }] as const),
-    ),
-    counter(
-      'stage_rounds',
-      'Rounds begun by each stage',
-      ...stages.map(({ name, rounds }) => [rounds, { stage: name }] as const),
-    ),
-    counter(
-      'probe_rounds',
-      'Finished probe rounds by result; void: the probe itself failed',
-      ...countsBy('result', counts.probeRounds),
-    ),
-    counter('probe_attempts', 'Probe attempts', [counts.probeAttempts]),
-    counter(
-      'flips',
-      'Changes of own probes, of the local view, and of verdicts',
-      ...countsBy('what', counts.flips),
-    ),
-    counter('exchange_sent_bytes', 'Bytes of messages sent to peers', [exchange.sentBytes]),
-    counter('exchange_received_bytes', 'Bytes of messages received from peers', [
-      exchange.receivedBytes,
-    ]),
-    counter(
-      'exchange_messages',
-      'Messages by direction; failed: could not be sent',
-      [exchange.sent, { result: 'sent' }],
-      [exchange.failed, { result: 'failed' }],
-      [exchange.received, { result: 'received' }],
-    ),
-    counter(
-      'exchange_refused',
-      'Messages of peers that were refused',
-      ...countsBy('reason', exchange.refused),
-    ),
-    counter(
-      'api_writes',
-      'Writes to the Kubernetes API',
-      ...writes.map(({ kind, result, count }) => [count, { kind, result }] as const),
-    ),
-    counter('watch_lists', 'Full lists that watches had to take', [counts.watchLists]),
-    counter('config_problems', 'ConfigMaps or Secrets that could not be read and were left out', [
-      counts.configProblems,
-    ]),
-    counter(
-      'suspensions',
-      'Times that this agent, or its machine, stood still for more than 5 s and started over',
-      [counts.suspensions],
-    ),
-    counter(
-      'connections_evicted',
-      'Connections that were closed to make room for others',
-      ...countsBy('listener', counts.connectionsEvicted),
-    ),
-  ]
+const nodesOf = ({ nodes }: StatusView, which: MetricsNodes): readonly NodeStatus[] => {
+  switch (which) {
+    case 'all':
+      return nodes
+    case 'troubled':
+      return nodes.filter(isTroubled)
+    case 'none':
+      return []
+  }
 }
 
-/** What `/metrics` answers now. */
-export const agentMetricsText = (views: Views): string => {
+/** What `/metrics` answers now. Series about a node have the label `peer`; `node` is the agent's own. */
+export const agentMetricsText = (views: Views, which: MetricsNodes): string => {
   const status = views.status()
   return metricsText([
     ...zoneMetrics(status),
-    ...nodeMetrics(status),
-    ...workMetrics(status, views.counts()),
+    ...classMetrics(status),
+    ...(which === 'none' ? [] : nodeMetrics(nodesOf(status, which))),
+    ...workMetrics(factory, status, views.counts()),
     ...processMetrics(factory),
   ])
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Distribution } from '../../net/metrics-text.js'
 import type { NodeDetail, StatusView, ZoneStatus } from './status-view.js'
 
 /** What the own node may rely on: who is reachable. */
@@ -13,6 +14,8 @@ export interface LocalView {
 export interface Counts {
   readonly probeRounds: { readonly up: number; readonly down: number; readonly void: number }
   readonly probeAttempts: number
+  /** In seconds: how long the rounds took that found their node up. */
+  readonly probeDuration: Distribution
   /** Changes of own probe verdicts, of the local view, and of verdicts of the zone. */
   readonly flips: { readonly probe: number; readonly local: number; readonly verdict: number }
   readonly exchange: {
@@ -21,10 +24,10 @@ export interface Counts {
     readonly sent: number
     readonly failed: number
     readonly received: number
-    /** By a short reason out of a fixed set. */
+    /** By a short reason; every one there is, also those that never happened. */
     readonly refused: Readonly<Record<string, number>>
   }
-  /** By what was written (`annotation`, `taint`, `lease`, `condition`, `event`) and how it ended. */
+  /** By what was written (`status`, `taints`, `lease`, `event`) and how it ended; every pair, also those that never happened. */
   readonly writes: readonly {
     readonly kind: string
     readonly result: 'done' | 'conflict' | 'refused' | 'unreachable' | 'withheld'
@@ -35,7 +38,7 @@ export interface Counts {
   /** Times that the agent or its machine stood still and began anew. */
   readonly suspensions: number
   /** Connections that were closed to make room for others, by listener. */
-  readonly connectionsEvicted: { readonly peers: number; readonly local: number }
+  readonly connectionsEvicted: Readonly<Record<'peers' | 'local' | 'metrics', number>>
 }
 
 /** What HTTP shows. Functions return plain data that nobody changes afterwards; none of them waits. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { ListenAddress } from '../../options/kinds.js'
 import type { NodeName } from '../../core/ids.js'
 import type { PlanOptions } from '../../plan/options.js'
 import type { VoteOptions } from '../../vote/options.js'
@@ -71,6 +72,13 @@ export interface AgentOptions extends VoteOptions, PlanOptions, CheckOptions, Ex
   readonly localPort: number
   /** What `/localinfo` says in `Time`: SuperEdge's zero time, Unix seconds, or nothing. @default 'zero' */
   readonly localinfoTime: 'zero' | 'rfc3339' | 'unix' | 'omit'
+  /** Where `/metrics` alone is served to others, such as Prometheus; undefined: nowhere. */
+  readonly metricsAddress: ListenAddress | undefined
+  /** Certificate and key of that listener, PEM files; both or none. Undefined: plain HTTP. */
+  readonly metricsCertFile: string | undefined
+  readonly metricsKeyFile: string | undefined
+  /** Which nodes have series of their own. @default 'all' */
+  readonly metricsNodes: 'all' | 'troubled' | 'none'
   /** Where the ConfigMaps and the Secret live. @default edge-system */
   readonly namespace: string
   /** Path of a kubeconfig; undefined tries in-cluster credentials. */

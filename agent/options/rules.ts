@@ -78,6 +78,24 @@ const rules: readonly Rule[] = [
         ? `must differ from ${nameOf('port', o)}, since both listen on ${o.localAddress}`
         : undefined,
   },
+  {
+    option: 'metricsAddress',
+    broken: o => {
+      const port = o.metricsAddress?.port
+      if (port !== o.port && port !== o.localPort) return undefined
+      return `must have another port than ${nameOf(port === o.port ? 'port' : 'localPort', o)}`
+    },
+  },
+  {
+    option: 'metricsCertFile',
+    broken: ({ metricsAddress, metricsCertFile, metricsKeyFile }) => {
+      if ((metricsCertFile === undefined) !== (metricsKeyFile === undefined))
+        return `must be given if and only if --${definitions.metricsKeyFile.flag} is`
+      return metricsCertFile !== undefined && metricsAddress === undefined
+        ? 'must be left out unless --metrics-address is given'
+        : undefined
+    },
+  },
 ]
 
 /**

@@ -4,6 +4,7 @@ import { brakeLimit } from '../../vote/verdicts.js'
 import { makeJudgement } from '../../vote/judgement.js'
 import type { AgentCounters } from '../counters.js'
 import { showKeySet } from '../key-ring.js'
+import { REFUSALS } from '../stages/exchange/refusal.js'
 import type { EngineStatus } from '../stages/exchange/status.js'
 import type { StatusView, ZoneStatus } from '../http/status-view.js'
 import type { Counts, Views } from '../http/views.js'
@@ -128,13 +129,18 @@ const statusOf = (parts: Parts): StatusView => {
   return { ...zoneOf(parts), nodes: nodes.sort((a, b) => (a.name < b.name ? -1 : 1)) }
 }
 
+/** What appears with its first count shows no increase. */
+const NO_REFUSALS: Counts['exchange']['refused'] = Object.fromEntries(
+  REFUSALS.map(refusal => [refusal, 0]),
+)
+
 const exchangeOf = (engine: EngineStatus): Counts['exchange'] => ({
   sentBytes: engine.bytesSent,
   receivedBytes: engine.bytesReceived,
   sent: engine.messagesSent,
   failed: engine.peers.reduce((sum, peer) => sum + peer.failures, 0),
   received: engine.messagesReceived,
-  refused: engine.refusals,
+  refused: { ...NO_REFUSALS, ...engine.refusals },
 })
 
 const NO_EXCHANGE: Counts['exchange'] = {
@@ -143,7 +149,7 @@ const NO_EXCHANGE: Counts['exchange'] = {
   sent: 0,
   failed: 0,
   received: 0,
-  refused: {},
+  refused: NO_REFUSALS,
 }
 
 const countsOf = ({ seams }: Parts): Counts => {

@@ -57,7 +57,10 @@ const startLocal = async (
 ): Promise<{ views: FakeViews; port: number; listener: Listener }> => {
   const views = new FakeViews()
   const log = recordingLog()
-  const listener = await openListener(makeLocalApp({ views, localinfoTime, clock, log }), { log })
+  const listener = await openListener(
+    makeLocalApp({ views, localinfoTime, metricsNodes: 'all', clock, log }),
+    { log },
+  )
   t.teardown(() => listener.close())
   return { views, port: listener.port, listener }
 }
@@ -467,20 +470,26 @@ t.test('/metrics: own names, units, _total on counters alone, O(N) series', asyn
     t.equal(name.endsWith('_total'), type === 'counter', name)
     t.match(text, new RegExp(`^# HELP ${name} .{10}`, 'm'), `${name} says what it is`)
   }
-  t.match(text, /^edge_health_node_up\{node="node-5"\} 1$/m)
+  t.match(text, /^edge_health_node_up\{peer="node-5"\} 1$/m, 'a judged node is a peer')
+  t.match(text, /^edge_health_build_info\{version="0.1.0",node="node-1",zone="shanghai"\} 1$/m)
+  t.match(text, /^edge_health_node_class\{class="healthy"\} 5$/m)
+  t.match(text, /^edge_health_node_class\{class="dead"\} 0$/m)
+  t.match(text, /^edge_health_keys_shared_members 5$/m)
+  t.match(text, /^edge_health_writer 0$/m)
+  t.match(text, /^edge_health_probe_duration_seconds_bucket\{le="\+Inf"\} 3$/m)
   t.match(text, /^edge_health_zone_disruption\{state="normal"\} 1$/m)
   t.match(text, /^edge_health_exchange_refused_total\{reason="bad-signature"\} 1$/m)
   t.match(text, /^edge_health_connections_evicted_total\{listener="peers"\} 2$/m)
   t.match(text, /^edge_health_api_writes_total\{kind="lease",result="done"\} 4$/m)
   t.match(text, /^edge_health_stage_rounds_total\{stage="vote"\} 9$/m)
-  t.notMatch(text, /edge_health_node_probe_up\{node="node-1"\}/, 'the own node is not probed')
+  t.notMatch(text, /edge_health_node_probe_up\{peer="node-1"\}/, 'the own node is not probed')
   const series = (body: string): number =>
     body.split('\n').filter(line => /^[a-z]/.test(line)).length
   views.view = { ...views.view, nodes: Array.from({ length: 100 }, (_, i) => nodeFixture(i + 1)) }
   const perNode = (series(await scrape()) - series(text)) / 95
   t.ok(perNode < 16, `${perNode} series for each node`)
   views.view = { ...views.view, nodes: [] }
-  t.notMatch(await scrape(), /node="node-5"/, 'a node that left leaves nothing behind')
+  t.notMatch(await scrape(), /peer="node-5"/, 'a node that left leaves nothing behind')
 })
 
 t.test('the page is whole in itself', async t => {

@@ -367,6 +367,22 @@ t.test('rules between options name both and where the value came from', t => {
       '--down-check-period (default) must be at most --check-period (1s), got "2s"',
     ],
     [
+      ['metrics-address=0.0.0.0:51005'],
+      '--metrics-address must have another port than --port (51005), got "0.0.0.0:51005"',
+    ],
+    [
+      ['metrics-address=0.0.0.0:51009', 'port=51010', 'local-port=51009'],
+      '--metrics-address must have another port than --local-port (51009), got "0.0.0.0:51009"',
+    ],
+    [
+      ['metrics-address=0.0.0.0:51009', 'metrics-cert-file=/c'],
+      '--metrics-cert-file must be given if and only if --metrics-key-file is, got "/c"',
+    ],
+    [
+      ['metrics-cert-file=/c', 'metrics-key-file=/k'],
+      '--metrics-cert-file must be left out unless --metrics-address is given, got "/c"',
+    ],
+    [
       ['witness=target'],
       '--witness-target (default) must be given when --witness is target, got ""',
     ],

@@ -21,7 +21,9 @@ const ESCAPE = '\u001b'
 const serve = async (t: Test): Promise<{ views: FakeViews; url: string }> => {
   const views = new FakeViews()
   const seams = { clock: systemClock, log: recordingLog() }
-  const listener = await openListener(makeLocalApp({ views, localinfoTime: 'zero', ...seams }))
+  const listener = await openListener(
+    makeLocalApp({ views, localinfoTime: 'zero', metricsNodes: 'all', ...seams }),
+  )
   t.teardown(() => listener.close())
   return { views, url: `http://127.0.0.1:${listener.port}` }
 }

@@ -110,7 +110,8 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
 t.test('every metric that a page names exists', t => {
   const source = (...path: string[]) => readFileSync(join(root, ...path), 'utf8')
   const shared = source('net', 'metrics-text.ts')
-  const agent = shared + source('agent', 'http', 'metrics.ts')
+  const agent =
+    shared + source('agent', 'http', 'metrics.ts') + source('agent', 'http', 'work-metrics.ts')
   const wrapper = shared + source('wrapper', 'status', 'metrics.ts')
   const grids = shared + source('grids', 'run', 'metrics.ts')
   const names = new Set<string>()

@@ -2,6 +2,7 @@
 import t from 'tap'
 import {
   countsBy,
+  Histogram,
   metricFactory,
   metricsText,
   processMetrics,
@@ -9,7 +10,7 @@ import {
   stateSamples,
 } from '../../net/metrics-text.js'
 
-const { gauge, counter } = metricFactory('zone_')
+const { gauge, counter, histogram } = metricFactory('zone_')
 
 t.test('the text format: help, kind, a line for each series', t => {
   const text = metricsText([
@@ -28,6 +29,25 @@ zone_writes_total{kind="lease"} 2
 zone_writes_total{kind="taint"} 0
 # HELP zone_nothing Without series
 # TYPE zone_nothing gauge
+`,
+  )
+  t.end()
+})
+
+t.test('a histogram: how many are at most each bound, their number and sum', t => {
+  const spread = new Histogram([0.1, 0.5])
+  const none = metricsText([histogram('wait_seconds', 'Waited', spread.show())])
+  t.match(none, 'zone_wait_seconds_bucket{le="0.1"} 0\n', 'there from the start')
+  for (const value of [0.1, 0.2, 0.25, 7]) spread.add(value)
+  t.equal(
+    metricsText([histogram('wait_seconds', 'Waited', spread.show())]),
+    `# HELP zone_wait_seconds Waited
+# TYPE zone_wait_seconds histogram
+zone_wait_seconds_bucket{le="0.1"} 1
+zone_wait_seconds_bucket{le="0.5"} 3
+zone_wait_seconds_bucket{le="+Inf"} 4
+zone_wait_seconds_sum 7.55
+zone_wait_seconds_count 4
 `,
   )
   t.end()

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person sees of agents that are real processes: start, stop, boot without the cloud, death of the writer.
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import https from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { buildBundle, eventually, startBundle, type Finished } from '../../testkit/bundle.js'
+import { certificateFor } from '../../testkit/certificates.js'
 import { get, startProcessZone } from './process-zone.js'
 
 // About 60 s; several times that on a machine that does other things as well.
@@ -104,6 +106,41 @@ t.test(
     t.ok(performance.now() - askedAt < 5_000)
   },
 )
+
+t.test('--metrics-address: metrics alone for others, without waiting for the zone', async t => {
+  const folder = t.testdir()
+  const { cert, key } = await certificateFor('127.32.0.5')
+  for (const [name, text] of Object.entries({ cert, key })) writeFileSync(join(folder, name), text)
+  const files = [`--metrics-cert-file=${join(folder, 'cert')}`, `--metrics-key-file=${join(folder, 'key')}`] // prettier-ignore
+  const agent = startBundle(t, script, [
+    ...agentArguments(folder, '192.0.2.7'),
+    ...[`--kubeconfig=${deadKubeconfig(folder)}`, '--local-address=127.32.0.4'],
+    ...['--local-port=51006', '--metrics-address=127.32.0.5:51009', ...files],
+  ])
+  const ask = (path: string): Promise<readonly [status: number | undefined, text: string]> =>
+    new Promise((resolve, reject) => {
+      const options = { host: '127.32.0.5', port: 51009, path, ca: cert, agent: false }
+      https
+        .get(options, async response => {
+          let text = ''
+          for await (const chunk of response) text += String(chunk)
+          resolve([response.statusCode, text])
+        })
+        .on('error', reject)
+    })
+  await eventually('it listens', 15_000, () => ask('/metrics').then(() => true, () => false)) // prettier-ignore
+  const [status, text] = await ask('/metrics')
+  t.equal(status, 200)
+  t.match(text, /^edge_health_build_info\{version="[^"]+",node="edge-1",zone=""\} 1$/m)
+  t.equal((await ask('/status'))[0], 404)
+  agent.kill('SIGTERM')
+  t.equal((await agent.ended).code, 0)
+  const broken = startBundle(t, script, [
+    ...agentArguments(folder, '127.32.0.1', [`--kubeconfig=${deadKubeconfig(folder)}`]),
+    ...['--metrics-address=127.32.0.5:51009', '--metrics-cert-file=/absent', files[1]!],
+  ])
+  t.match(await broken.ended, { code: 2, err: /--metrics-cert-file must be a file that can be/ })
+})
 
 t.test('a zone of five', async t => {
   const zone = await startProcessZone(t, script, {

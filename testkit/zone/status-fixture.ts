@@ -101,6 +101,7 @@ export const statusFixture = (
 const noCounts: Counts = {
   probeRounds: { up: 3, down: 1, void: 0 },
   probeAttempts: 9,
+  probeDuration: { bounds: [0.001, 0.5], atMost: [1, 3], count: 3, sum: 0.042 },
   flips: { probe: 1, local: 1, verdict: 0 },
   exchange: {
     sentBytes: 100,
@@ -114,7 +115,7 @@ const noCounts: Counts = {
   watchLists: 1,
   configProblems: 0,
   suspensions: 0,
-  connectionsEvicted: { peers: 2, local: 0 },
+  connectionsEvicted: { peers: 2, local: 0, metrics: 0 },
 }
 
 /** Views that a test moves by hand. */

@@ -12,12 +12,19 @@ const LOSS_WEIGHT = 0.2
 /** What a link is taken for before anything is known about it. */
 export const FIRST_LOSS = LOSS_FLOOR
 
-/** The loss of a link after one more round that succeeded: a moving average of "the first attempt was missed". */
+/**
+ * The loss to be ready for on a link after one more round that succeeded: a moving average of "the first attempt was
+ * missed", never below a floor.
+ */
 export const learnLoss = (loss: number, firstMissed: boolean): number =>
   Math.min(
     LOSS_CEILING,
     Math.max(LOSS_FLOOR, (1 - LOSS_WEIGHT) * loss + (firstMissed ? LOSS_WEIGHT : 0)),
   )
+
+/** The same without a floor: what was measured, for people to see. */
+export const learnMeasured = (loss: number, firstMissed: boolean): number =>
+  (1 - LOSS_WEIGHT) * loss + (firstMissed ? LOSS_WEIGHT : 0)
 
 /** So many attempts that all are lost only once in a thousand rounds, within the operator's bounds. */
 export const attemptsFor = (loss: number, min: number, max: number): number =>

@@ -8,7 +8,7 @@ import type { CheckOptions } from '../../options/agent-options.js'
 import type { RoundOutcome } from '../../results.js'
 import type { Vote } from '../../../vote/evidence.js'
 import { holdMs, NO_FLAPS, withFall, type Flaps } from './damping.js'
-import { FIRST_LOSS, learnLoss } from './ladder.js'
+import { FIRST_LOSS, learnLoss, learnMeasured } from './ladder.js'
 import type { LagLook, LoopLag } from '../../ports/loop-lag.js'
 import { Round, type Link, type RoundEnd } from './round.js'
 
@@ -35,7 +35,7 @@ export interface TargetState {
   readonly score: number
   /** Why the last round failed, or could not be made; empty when all is well. */
   readonly reason: string
-  /** Share of first attempts that are missed, of the plugin that misses most. */
+  /** Share of first attempts that were missed, as measured, of the plugin that misses most. */
   readonly loss: number
   /** It answers again, but has to go on until then to count as up. */
   readonly heldUntil: number
@@ -101,7 +101,7 @@ export class ProbeWorker {
     lastRoundAt: -Infinity,
     score: 0,
     reason: '',
-    loss: FIRST_LOSS,
+    loss: 0,
     heldUntil: -Infinity,
     rounds: 0,
     voidRounds: 0,
@@ -110,7 +110,7 @@ export class ProbeWorker {
   constructor(target: Target, context: WorkerContext) {
     this.target = target
     this.#context = context
-    this.#links = context.plugins.map(plugin => ({ plugin, loss: FIRST_LOSS }))
+    this.#links = context.plugins.map(plugin => ({ plugin, loss: FIRST_LOSS, measuredLoss: 0 }))
   }
 
   get state(): TargetState {
@@ -247,7 +247,10 @@ export class ProbeWorker {
   }
 
   #learn(end: RoundEnd): void {
-    for (const [link, missed] of end.learned) link.loss = learnLoss(link.loss, missed)
+    for (const [link, missed] of end.learned) {
+      link.loss = learnLoss(link.loss, missed)
+      link.measuredLoss = learnMeasured(link.measuredLoss, missed)
+    }
   }
 
   #judge(end: RoundEnd, now: number): TargetState {
@@ -255,7 +258,7 @@ export class ProbeWorker {
     const common = {
       lastRoundAt: now,
       score: end.score,
-      loss: Math.max(...this.#links.map(link => link.loss)),
+      loss: Math.max(...this.#links.map(link => link.measuredLoss)),
       rounds: before.rounds + 1,
       voidRounds: before.voidRounds,
     }

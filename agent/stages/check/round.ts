@@ -7,8 +7,10 @@ import { attemptsFor, Ladder, type ClimbEnd } from './ladder.js'
 /** What is known of one target's link, as one plugin meets it. */
 export interface Link {
   readonly plugin: CheckPlugin
-  /** Share of first attempts that are missed, as learned so far. */
+  /** Share of first attempts that are missed, as learned so far, and never below a floor: decides how many are made. */
   loss: number
+  /** The same as measured; 0 at first. */
+  measuredLoss: number
 }
 
 /** One round against one target; lengths of time in milliseconds. */

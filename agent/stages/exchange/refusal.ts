@@ -47,6 +47,9 @@ export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   unreached: 200,
 }
 
+/** Every kind of refusal. */
+export const REFUSALS = Object.keys(STATUS_OF) as readonly Refusal[]
+
 /** Refusals by kind, counted since start; a kind that never happened is absent. */
 export class RefusalCounts {
   readonly #counts = new Map<Refusal, number>()

@@ -110,7 +110,7 @@ t.test('first rounds are through within about a second, spread, in another order
       reason: '',
       attempts: 1,
     })
-    t.match(w.checker.stateOf(n1), { isDown: false, failedRounds: 0, rounds: 1, loss: 0.05 })
+    t.match(w.checker.stateOf(n1), { isDown: false, failedRounds: 0, rounds: 1, loss: 0 })
     await stopped(t, w)
   }
   t.equal(orders.size, 3)
@@ -231,7 +231,7 @@ t.test(
     w.checker.setTargets(targets(1))
     await w.clock.advance(200_000)
     t.ok(w.rounds.every(round => !round.isDown))
-    t.equal(w.checker.stateOf(n1)?.loss.toFixed(2), '0.60', 'each first attempt was missed')
+    t.equal(w.checker.stateOf(n1)?.loss.toFixed(2), '0.99', 'each first attempt was missed')
     dead = true
     await w.clock.advance(15_000)
     const fall = w.of(n1).find(round => round.isDown)!
@@ -239,7 +239,7 @@ t.test(
     t.equal(lasted(fall), 3_500)
     t.strictSame(w.calls, [[n1, fall.endedAt]])
     await w.clock.advance(60_000)
-    t.equal(w.checker.stateOf(n1)?.loss.toFixed(2), '0.60', 'failed rounds teach nothing')
+    t.equal(w.checker.stateOf(n1)?.loss.toFixed(2), '0.99', 'failed rounds teach nothing')
     await stopped(t, w)
   },
 )
@@ -401,7 +401,7 @@ t.test('a held-up round teaches nothing about the link', async t => {
   w.lag.ms = 2_000
   w.checker.setTargets(targets(1))
   await w.clock.advance(60_000)
-  t.match(w.checker.stateOf(n1), { isDown: false, loss: 0.05 })
+  t.match(w.checker.stateOf(n1), { isDown: false, loss: 0 })
   await stopped(t, w)
 })
 

@@ -211,7 +211,9 @@ const roundWith = (rows: [weight: number, scenes: Scene[], loss?: number][]) => 
   )
   const ends: (RoundEnd & { at: number })[] = []
   const suspicions: number[] = []
-  const links = plugins.map((plugin, index) => ({ plugin, loss: rows[index]![2] ?? FIRST_LOSS }))
+  const links = plugins.map((plugin, index) => ({
+    ...{ plugin, loss: rows[index]![2] ?? FIRST_LOSS, measuredLoss: 0 },
+  }))
   const round = new Round({
     target,
     links,
