@@ -121,10 +121,10 @@ t.test('--metrics-address: metrics alone for others, without waiting for the zon
     new Promise((resolve, reject) => {
       const options = { host: '127.32.0.5', port: 51009, path, ca: cert, agent: false }
       https
-        .get(options, async response => {
+        .get(options, response => {
           let text = ''
-          for await (const chunk of response) text += String(chunk)
-          resolve([response.statusCode, text])
+          response.on('data', chunk => (text += String(chunk)))
+          response.on('end', () => resolve([response.statusCode, text]))
         })
         .on('error', reject)
     })
