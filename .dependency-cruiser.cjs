@@ -63,6 +63,12 @@ module.exports = {
       to: { path: '^agent/(stages|views|http|adapters)/' },
     },
     {
+      name: 'identity-sees-keys-alone',
+      severity: 'error',
+      from: { path: '^agent/identity/' },
+      to: { path: '^(agent|plan|net|kube)/', pathNot: '^agent/(identity/|key-ring[.]ts$)' },
+    },
+    {
       name: 'superedge-has-one-door',
       severity: 'error',
       from: { path: '^agent/', pathNot: '^agent/stages/exchange/superedge/' },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { eachBit } from '../../records/bits.js'
-import { writeVarint, type ByteReader } from './varint.js'
+import { writeVarint, type ByteReader } from '../../../core/varint.js'
 
 /** Where a row lies in a body, and at which of its bytes it begins. */
 export interface Row {

@@ -13,7 +13,7 @@ import {
 } from './bit-rows.js'
 import type { RecordDraft } from '../../records/record-draft.js'
 import { FLAG_MASK, type RecordTable } from '../../records/table.js'
-import { ByteReader, unzigzag, writeVarint, zigzag } from './varint.js'
+import { ByteReader, unzigzag, writeVarint, zigzag } from '../../../core/varint.js'
 import { SPARSE, type Header } from './wire.js'
 
 /** Ages travel in quarters of a second, rounded up: information never looks younger for having been passed on. */

@@ -9,12 +9,7 @@ import { InboundSession } from '../../../../agent/stages/exchange/session.js'
 import type { RecordDraft } from '../../../../agent/records/record-draft.js'
 import { FLAG_MASK, RecordTable } from '../../../../agent/records/table.js'
 import type { Topology } from '../../../../agent/records/topology.js'
-import {
-  ByteReader,
-  unzigzag,
-  writeVarint,
-  zigzag,
-} from '../../../../agent/stages/exchange/varint.js'
+import { ByteReader, unzigzag, writeVarint, zigzag } from '../../../../core/varint.js'
 import {
   open,
   seal,

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  sign,
+  verify,
+  type KeyObject,
+} from 'node:crypto'
+import * as v from 'valibot'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+
+/** Bytes of a public key, Ed25519 or X25519, and of an Ed25519 signature. */
+export const PUBLIC_KEY_BYTES = 32
+export const SIGNATURE_BYTES = 64
+
+/** The two public keys of a node, raw. */
+export interface PublicKeys {
+  /** Ed25519: signs what the node says. */
+  readonly signing: Buffer
+  /** X25519: agrees with each peer on a key that only the two have. */
+  readonly agreement: Buffer
+}
+
+/** What one node alone has. */
+export interface NodeKeys {
+  readonly public: PublicKeys
+  /** Ed25519 of some bytes, 64 bytes. */
+  sign(bytes: Uint8Array): Buffer
+  /** X25519, to agree with. */
+  readonly agreementKey: KeyObject
+  /** What `readNodeKeys` reads: a secret. */
+  toJson(): NodeKeysJson
+}
+
+const KEY = /^[A-Za-z0-9_-]{43}$/
+const part = v.strictObject({
+  x: v.pipe(v.string(), v.regex(KEY)),
+  d: v.pipe(v.string(), v.regex(KEY)),
+})
+const schema = v.strictObject({ ed25519: part, x25519: part })
+
+/** Base64url texts of the public (`x`) and the private (`d`) half of both keys. */
+export type NodeKeysJson = v.InferOutput<typeof schema>
+type KeyPart = v.InferOutput<typeof part>
+
+type Curve = 'Ed25519' | 'X25519'
+
+const privateKeyOf = (crv: Curve, { x, d }: KeyPart): KeyObject =>
+  createPrivateKey({ key: { kty: 'OKP', crv, x, d }, format: 'jwk' })
+
+const publicKeyOf = (crv: Curve, raw: Buffer): KeyObject =>
+  createPublicKey({ key: { kty: 'OKP', crv, x: raw.toString('base64url') }, format: 'jwk' })
+
+/** Verifies Ed25519 signatures of one node. Makes its key once: a raw one costs half a verification each time. */
+export type Verifier = (bytes: Uint8Array, signature: Uint8Array) => boolean
+
+/** For 32 bytes, any: who has no private key to them just signs nothing. */
+export const makeVerifier = (signing: Buffer): Verifier => {
+  const key = publicKeyOf('Ed25519', signing)
+  return (bytes, signature) =>
+    signature.length === SIGNATURE_BYTES && verify(undefined, bytes, key, signature)
+}
+
+/** A peer's X25519 key, to agree with. */
+export const agreementKeyOf = (raw: Buffer): KeyObject => publicKeyOf('X25519', raw)
+
+const build = (json: NodeKeysJson): NodeKeys => {
+  const signingKey = privateKeyOf('Ed25519', json.ed25519)
+  return {
+    public: {
+      signing: Buffer.from(json.ed25519.x, 'base64url'),
+      agreement: Buffer.from(json.x25519.x, 'base64url'),
+    },
+    agreementKey: privateKeyOf('X25519', json.x25519),
+    sign: bytes => sign(undefined, bytes, signingKey),
+    toJson: () => json,
+  }
+}
+
+const generate = (kind: 'ed25519' | 'x25519'): KeyPart => {
+  const { privateKey } =
+    kind === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('x25519')
+  const { x = '', d = '' } = privateKey.export({ format: 'jwk' })
+  return { x, d }
+}
+
+/** Keys that nobody has had before. */
+export const generateNodeKeys = (): NodeKeys =>
+  build({ ed25519: generate('ed25519'), x25519: generate('x25519') })
+
+/**
+ * What `toJson` gave.
+ * @throws InvalidInputError unless both are whole and each public half belongs to its private one. The error shows no key.
+ */
+export const readNodeKeys = (json: unknown): NodeKeys => {
+  const parsed = v.safeParse(schema, json)
+  if (!parsed.success)
+    throw new InvalidInputError('node keys', 'must hold x and d of ed25519 and x25519', typeof json)
+  const { output } = parsed
+  try {
+    for (const [crv, one] of [
+      ['Ed25519', output.ed25519],
+      ['X25519', output.x25519],
+    ] as const) {
+      const { x } = createPublicKey(privateKeyOf(crv, one)).export({ format: 'jwk' })
+      if (x !== one.x)
+        throw new InvalidInputError(`node keys, ${crv}`, 'must belong together', 'two keys')
+    }
+  } catch (error) {
+    if (error instanceof InvalidInputError) throw error
+    throw new InvalidInputError('node keys', `must be readable: ${reasonOf(error)}`, 'a key')
+  }
+  return build(output)
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** How much faster or slower one clock may run than another: 1 ms per second. */
+const DRIFT = 0.001
+/** With one slot alone there is nothing to compare it with: it may have been on its way for long. */
+const ENOUGH_SLOTS = 2
+
+/**
+ * When records of one node were made, in the time of our own clock, reckoned from what that node proves of its own.
+ * What a relay says of an age is believed only until then, and never makes a record younger than it was at first. No
+ * two clocks are compared, only how fast they go: a record that was held back is as old as it is, whoever held it.
+ */
+export class OriginClock {
+  /** Our time minus the node's, in ms: the least that was seen, since nothing arrives before it was sent. */
+  #offset = Infinity
+  #offsetAt = 0
+  #newest = -Infinity
+  #slots = 0
+  #told: number | undefined
+
+  /** The node lived at `time` (ms of its clock): it showed at `now` what it shows from then on only. */
+  prove(time: number, now: number): void {
+    this.#offset = Math.min(this.#offsetNow(now), now - time)
+    this.#offsetAt = now
+    if (time <= this.#newest) return
+    this.#newest = time
+    this.#slots++
+  }
+
+  /**
+   * @param time ms of the node's clock, at or after the newest that it proved
+   * @param toldAge ms, as a relay says; Infinity when it says nothing
+   * @returns when it was made, at most `now`
+   */
+  madeAt(time: number, now: number, toldAge: number): number {
+    if (this.#slots >= ENOUGH_SLOTS) return Math.min(now, this.#offsetNow(now) + time)
+    this.#told ??= now - Math.max(0, toldAge)
+    return this.#told
+  }
+
+  #offsetNow(now: number): number {
+    return this.#offset + (now - this.#offsetAt) * DRIFT
+  }
+}

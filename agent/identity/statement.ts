@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+import { ByteReader, writeVarint } from '../../core/varint.js'
+import { FLAG } from '../../vote/evidence.js'
+import { SIGNATURE_BYTES, type Verifier } from './node-keys.js'
+import { LINK_BYTES } from './link-chain.js'
+
+/** A quarter of a second: the unit of all times that nodes tell each other. */
+export const QUARTER_MS = 250
+
+/**
+ * What a node says, in one piece that it signs and that others pass on byte for byte. It names nodes by id, so that it
+ * can be read with any roster. Times are of the clock of the node that says it and are compared with nobody else's.
+ */
+export interface Statement {
+  /** Which keys sign it, 1 to 65 535. */
+  readonly generation: number
+  /** Grows with each start and each suspension of the node: 1 to 2^32 − 1. */
+  readonly epoch: number
+  /** When it was made, in quarters of a second since 1970: below 2^48, above all earlier times of this epoch. */
+  readonly time: number
+  /** How long each link of its chain stands for, in quarters: 2 to 32. */
+  readonly slot: number
+  /** The chain has 2^n links: 0 to 11. */
+  readonly logLinks: number
+  /** The end of the chain that is shown first, `LINK_BYTES`. */
+  readonly anchor: Buffer
+  /** `FLAG` bits. */
+  readonly flags: number
+  /** With `FLAG.cloudCut`: for how many quarters before `time`, below 2^35; else 0. */
+  readonly cutFor: number
+  /** Of roster and topology: whoever has the same knows about whom the node says up by not naming it. */
+  readonly membershipHash: bigint
+  /** Ids of who is down, ascending. */
+  readonly down: readonly bigint[]
+  /** Ids of whom it should watch and has not looked at, ascending. */
+  readonly notLooked: readonly bigint[]
+  /** Ids of whom it watches as a backup observer, ascending. */
+  readonly standsInFor: readonly bigint[]
+}
+
+/** Order of all that one node says with its keys: a larger one replaces a smaller one. */
+export const compareStatements = (
+  a: Pick<Statement, 'epoch' | 'time'>,
+  b: Pick<Statement, 'epoch' | 'time'>,
+): number => a.epoch - b.epoch || a.time - b.time
+
+const VERSION = 1
+const HEAD_BYTES = 4 + 2 + 4 + 6 + LINK_BYTES + 8
+const MIN_SLOT = 2
+const MAX_SLOT = 32
+const MAX_LOG_LINKS = 11
+/** Members that one list may name: more than a zone has, and no more than fit into a message. */
+const MAX_NAMED = 4_096
+const FLAG_MASK = Object.values(FLAG).reduce((mask, bit) => mask | bit, 0)
+
+const LABEL = Buffer.from('edge-health statement 1\0')
+
+/** Bytes of a statement with its signature. */
+export const statementBytes = (s: Statement): number =>
+  HEAD_BYTES +
+  5 +
+  3 * 5 +
+  8 * (s.down.length + s.notLooked.length + s.standsInFor.length) +
+  SIGNATURE_BYTES
+
+const writeIds = (out: Buffer, start: number, ids: readonly bigint[]): number => {
+  let at = writeVarint(out, start, ids.length)
+  for (const id of ids) at = out.writeBigUInt64LE(id, at)
+  return at
+}
+
+const encodeContent = (s: Statement): Buffer => {
+  const out = Buffer.alloc(statementBytes(s))
+  out[0] = VERSION
+  out[1] = s.flags
+  out[2] = s.slot
+  out[3] = s.logLinks
+  out.writeUInt16LE(s.generation, 4)
+  out.writeUInt32LE(s.epoch, 6)
+  out.writeUIntLE(s.time, 10, 6)
+  s.anchor.copy(out, 16)
+  out.writeBigUInt64LE(s.membershipHash, 16 + LINK_BYTES)
+  let at = HEAD_BYTES
+  if ((s.flags & FLAG.cloudCut) !== 0) at = writeVarint(out, at, s.cutFor)
+  for (const ids of [s.down, s.notLooked, s.standsInFor]) at = writeIds(out, at, ids)
+  return out.subarray(0, at)
+}
+
+/** What a signature covers: never a statement of another zone, or of another node. */
+const signedBytes = (origin: Origin, content: Uint8Array): Buffer => {
+  const head = Buffer.alloc(16)
+  head.writeBigUInt64LE(origin.zoneHash, 0)
+  head.writeBigUInt64LE(origin.id, 8)
+  return Buffer.concat([LABEL, head, content])
+}
+
+/** Who says something, and where. */
+export interface Origin {
+  readonly zoneHash: bigint
+  /** `id64` of the node's name. */
+  readonly id: bigint
+}
+
+/** The bytes that travel. */
+export const sealStatement = (
+  statement: Statement,
+  origin: Origin,
+  sign: (bytes: Uint8Array) => Buffer,
+): Buffer => {
+  const content = encodeContent(statement)
+  return Buffer.concat([content, sign(signedBytes(origin, content))])
+}
+
+/** Ascending, each once: there is one spelling of a list. Undefined when it is not, or does not fit. */
+const readIds = (reader: ByteReader, bytes: Buffer): bigint[] | undefined => {
+  const count = reader.varint()
+  if (count < 0 || count > MAX_NAMED) return undefined
+  const start = reader.skip(8 * count)
+  if (start < 0) return undefined
+  const ids: bigint[] = []
+  for (let i = 0; i < count; i++) {
+    const id = bytes.readBigUInt64LE(start + 8 * i)
+    if (i > 0 && id <= ids[i - 1]!) return undefined
+    ids.push(id)
+  }
+  return ids
+}
+
+const readHead = (bytes: Buffer): Omit<Statement, Lists | 'cutFor'> | undefined => {
+  const [version, flags, slot, logLinks] = [bytes[0]!, bytes[1]!, bytes[2]!, bytes[3]!]
+  const generation = bytes.readUInt16LE(4)
+  const epoch = bytes.readUInt32LE(6)
+  const isGood =
+    version === VERSION &&
+    (flags & ~FLAG_MASK) === 0 &&
+    slot >= MIN_SLOT &&
+    slot <= MAX_SLOT &&
+    logLinks <= MAX_LOG_LINKS &&
+    generation > 0 &&
+    epoch > 0
+  if (!isGood) return undefined
+  return {
+    ...{ flags, slot, logLinks, generation, epoch },
+    time: bytes.readUIntLE(10, 6),
+    anchor: Buffer.from(bytes.subarray(16, 16 + LINK_BYTES)),
+    membershipHash: bytes.readBigUInt64LE(16 + LINK_BYTES),
+  }
+}
+
+type Lists = 'down' | 'notLooked' | 'standsInFor'
+
+const readLists = (reader: ByteReader, bytes: Buffer): Pick<Statement, Lists> | undefined => {
+  const down = readIds(reader, bytes)
+  const notLooked = down && readIds(reader, bytes)
+  const standsInFor = notLooked && readIds(reader, bytes)
+  return standsInFor && { down, notLooked, standsInFor }
+}
+
+/** Seconds of the link's cut; −1 when it does not fit, 0 without the flag. */
+const readCut = (reader: ByteReader, flags: number): number =>
+  (flags & FLAG.cloudCut) === 0 ? 0 : reader.varint()
+
+/** A statement as it came. Nothing of it is believed before `isSignedBy`. */
+export interface ReceivedStatement {
+  readonly statement: Statement
+  /** As it came, to be passed on; memory of its own. */
+  readonly bytes: Buffer
+}
+
+/** Reads all of `bytes`. Undefined when malformed, also when one byte is left over. Never throws. */
+export const parseStatement = (bytes: Uint8Array): ReceivedStatement | undefined => {
+  const end = bytes.length - SIGNATURE_BYTES
+  if (end < HEAD_BYTES) return undefined
+  const own = Buffer.from(bytes)
+  const head = readHead(own)
+  if (head === undefined) return undefined
+  const reader = new ByteReader(own.subarray(0, end))
+  reader.skip(HEAD_BYTES)
+  const cutFor = readCut(reader, head.flags)
+  if (cutFor < 0) return undefined
+  const lists = readLists(reader, own)
+  if (lists === undefined || !reader.isAtEnd) return undefined
+  return { statement: { ...head, cutFor, ...lists }, bytes: own }
+}
+
+/** Whether this very node said it, in this zone. Some 110 µs. */
+export const isSignedBy = (
+  { bytes }: ReceivedStatement,
+  origin: Origin,
+  verify: Verifier,
+): boolean => {
+  const end = bytes.length - SIGNATURE_BYTES
+  return verify(signedBytes(origin, bytes.subarray(0, end)), bytes.subarray(end))
+}
