@@ -43,7 +43,19 @@ const isThere = program =>
     }
   })
 
-const PARTS = ['statics', 'bench', 'adversary', 'tests', 'conformance', 'names', 'confine', 'cells']
+const PARTS = [
+  ...[
+    'statics',
+    'bench',
+    'adversary',
+    'tests',
+    'conformance',
+    'names',
+    'confine',
+    'grids',
+    'cells',
+  ],
+]
 const { values } = parseArgs({ options: { only: { type: 'string', multiple: true } } })
 const unknown = values.only?.find(name => !PARTS.includes(name))
 if (unknown !== undefined) {
@@ -132,7 +144,7 @@ const getTools = () =>
     prefix: 'tools: ',
   })
 
-const needsControlPlane = ['conformance', 'names', 'confine', 'cells'].some(wanted)
+const needsControlPlane = ['conformance', 'names', 'confine', 'grids', 'cells'].some(wanted)
 if (needsControlPlane) installTools()
 const built = needsControlPlane ? buildControlPlane() : undefined
 const tools = wanted('tests') ? getTools() : undefined
@@ -151,6 +163,7 @@ await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 3
 await part('conformance', [lab, 'conformance'], 10)
 await part('names', [lab, 'names'], 10)
 await part('confine', [lab, 'confine'], 10)
+await part('grids', ['bench/run.mjs', 'grids', '--quick'], 10)
 await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
 
 console.log(`all of it took ${since(startedAt)}`)

@@ -255,6 +255,8 @@ export class ControlPlane {
     return [
       `--data-dir=${join(this.dir, 'etcd')}`,
       '--unsafe-no-fsync',
+      // As kubeadm: without it watches of what never changes get no bookmarks.
+      '--watch-progress-notify-interval=5s',
       '--log-level=warn',
       '--name=lab',
       `--listen-client-urls=${ETCD}`,
