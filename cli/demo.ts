@@ -98,9 +98,9 @@ const demo = async (flags: DemoFlags): Promise<void> => {
     { clock: systemClock, screen, signal, platform: process.platform },
   )
   if (flags.output === 'json') process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`)
-  else if (report.interrupted) screen.line('Ended; no process and no file is left.')
+  else if (report.interrupted) screen.text('Ended; no process and no file is left.')
   else
-    screen.line(
+    screen.text(
       `${report.ok ? 'All scenes showed what they claim' : 'The demo failed'}, ${(report.durationMs / 1_000).toFixed(0)} s.`,
     )
   process.exitCode = exitCodeOf(report, flags.keep)

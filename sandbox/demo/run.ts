@@ -8,7 +8,9 @@ import { addressesFrom, aliasLines, checkPlaces } from '../addresses.js'
 import { makeZone, type Zone } from '../zone.js'
 import { HEALTHZ_PORT, NODE_PORTS, type Profile, SECURE_PORT, type Vouch } from '../zone-node.js'
 import { chooseScenes, describe } from './scenes.js'
+import type { Ended } from '../child.js'
 import type { Screen } from './screen.js'
+import { SITES_PORTS, ZoneSites } from './sites.js'
 import type { ZoneSnapshot } from './snapshot.js'
 import { type Audience, type ClaimResult, play, type Scene } from './stage.js'
 import { drawResults, drawZone, seconds } from './table.js'
@@ -65,7 +67,11 @@ class PlaceError extends EdgeHealthError {
 
 const claimPlaces = async (options: DemoOptions, platform: string): Promise<readonly string[]> => {
   const addresses = addressesFrom(options.addressBase, options.nodes)
-  const { missing, taken } = await checkPlaces(addresses, NODE_PORTS)
+  const [{ missing, taken: ofNodes }, { taken: ofSites }] = await Promise.all([
+    checkPlaces(addresses, NODE_PORTS),
+    checkPlaces(addresses.slice(0, 1), SITES_PORTS),
+  ])
+  const taken = [...ofNodes, ...ofSites]
   if (missing.length > 0) {
     const how =
       platform === 'darwin'
@@ -109,6 +115,7 @@ const explain = (
         .agentLines(LINES_SHOWN)
         .map(line => `  ${line}`),
     ]),
+    ...stage.sites.lastLines(LINES_SHOWN),
   ]
 }
 
@@ -198,7 +205,7 @@ class Demo {
   /** Keep showing the zone as the last scene left it: who is dead stays dead, so that it can be looked at. */
   async stay(): Promise<void> {
     const { clock, screen, signal } = this.#seams
-    for (const line of await hints(this.#zone, this.#options.script)) screen.line(line)
+    for (const line of await hints(this.#zone, this.#options.script)) screen.text(line)
     const ended = aborted(signal)
     // Asking all agents each second would be more work for them than their own.
     if (!screen.hasPicture) await ended
@@ -250,20 +257,17 @@ export const runDemo = async (options: DemoOptions, seams: DemoSeams): Promise<D
   const scenes = chooseScenes(options.scenes, options.vouch)
   const addresses = await claimPlaces(options, seams.platform)
   const made: { stage?: ZoneStage } = {}
+  const onCrash = ({ title, code, signal: by }: Ended): void => {
+    const what = `${title} ended by itself (${by ?? `exit code ${code ?? '?'}`})`
+    screen.line(screen.paint('red', what))
+    made.stage?.crashed(what)
+  }
   const zone = await makeZone(
-    {
-      ...options,
-      addresses,
-      zone: 'demo',
-      onCrash: ({ title, code, signal: by }) => {
-        const what = `${title} ended by itself (${by ?? `exit code ${code ?? '?'}`})`
-        screen.line(screen.paint('red', what))
-        made.stage?.crashed(what)
-      },
-    },
+    { ...options, addresses, zone: 'demo', onCrash },
     { clock, log: silentLog },
   )
-  const stage = new ZoneStage(zone, options.profile, options.vouch)
+  const sites = new ZoneSites(zone, { ...options, clock, onCrash })
+  const stage = new ZoneStage(zone, sites, options.profile, options.vouch)
   made.stage = stage
   const demo = new Demo(options, seams, zone, stage)
   try {
@@ -277,11 +281,12 @@ export const runDemo = async (options: DemoOptions, seams: DemoSeams): Promise<D
     if (!signal.aborted) throw error
   } finally {
     stage.end()
+    await sites.end()
     await zone.stop()
   }
   screen.end()
-  for (const line of drawResults(demo.results, screen.paint)) screen.line(line)
-  for (const line of demo.trouble) screen.line(line)
+  for (const line of drawResults(demo.results, screen.paint)) screen.text(line)
+  for (const line of demo.trouble) screen.text(line)
   const report = sceneReports(scenes, demo.results)
   return {
     ok: report.every(scene => scene.outcome === 'ok'),

@@ -6,6 +6,7 @@ import {
   UNREACHABLE_TAINT,
 } from '../../core/marks.js'
 import type { Vouch } from '../zone-node.js'
+import type { SitesView } from './sites.js'
 import {
   allSayUp,
   effectsOf,
@@ -20,25 +21,9 @@ import {
   peerHealthReason,
   type ZoneSnapshot,
 } from './snapshot.js'
+import { gridsScene } from './grids-scene.js'
 import type { Evidence, Limits, Scene, Stage, Step } from './stage.js'
-
-const act = (what: string, doIt: (stage: Stage) => Promise<void> | void): Step => ({
-  kind: 'act',
-  what,
-  act: doIt,
-})
-
-const becomes = (
-  claim: string,
-  limitMs: (limits: Limits) => number,
-  holds: (evidence: Evidence) => boolean,
-): Step => ({ kind: 'becomes', claim, limitMs, holds })
-
-const stays = (
-  claim: string,
-  holds: (evidence: Evidence) => boolean,
-  untilMs: (limits: Limits) => number = () => 0,
-): Step => ({ kind: 'stays', claim, holds, untilMs, forMs: limits => limits.quietMs })
+import { act, becomes, stays } from './steps.js'
 
 const start = (limits: Limits): number => limits.startMs
 const seen = (limits: Limits): number => limits.seenMs
@@ -279,6 +264,7 @@ export const SCENES: readonly Scene[] = [
   cutUnvouched,
   zoneCut,
   zoneHeals,
+  gridsScene,
   restDies,
 ]
 
@@ -311,6 +297,13 @@ const describeNode = (snapshot: ZoneSnapshot, name: string): string => {
   )
 }
 
-/** What was seen of these nodes, a line for each, for a person who wants to know why a claim broke. */
-export const describe = (snapshot: ZoneSnapshot, names: readonly string[]): readonly string[] =>
-  names.map(name => describeNode(snapshot, name))
+const describeSites = ({ deployments, topologyKeys, isHeld, sent }: SitesView): string =>
+  `grids: ${deployments.map(({ name, site }) => `${name} (site=${site})`).join(', ') || 'no Deployment'}; ` +
+  `topologyKeys ${topologyKeys || 'none'}; ${isHeld ? 'held' : 'not held'}; ` +
+  `kube-proxy is sent ${sent === undefined ? 'nothing' : `[${sent.join(' ')}]`}`
+
+/** What was seen of these nodes and of grids, a line for each, for a person who wants to know why a claim broke. */
+export const describe = (snapshot: ZoneSnapshot, names: readonly string[]): readonly string[] => [
+  ...names.map(name => describeNode(snapshot, name)),
+  ...(snapshot.sites === undefined ? [] : [describeSites(snapshot.sites)]),
+]

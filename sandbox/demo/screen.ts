@@ -16,12 +16,15 @@ export interface Screen {
   readonly hasPicture: boolean
   /** Draws the zone's state. */
   picture(draw: (room: { columns: number; rows: number }, paint: Paint) => readonly string[]): void
+  /** What happens now. */
   line(text: string): void
+  /** What is said at the end, as it is. */
+  text(text: string): void
   /** Leave the last picture, with the cursor below it. */
   end(): void
 }
 
-/** Lines with the time since the start; no pictures. For files, pipes and CI. */
+/** Lines, those of what happens with the time since the start; no pictures. For files, pipes and CI. */
 export const plainScreen = (output: Output, clock: Clock, paint: Paint): Screen => {
   const startedAt = clock.now()
   return {
@@ -30,6 +33,9 @@ export const plainScreen = (output: Output, clock: Clock, paint: Paint): Screen 
     picture: () => undefined,
     line: text => {
       output.write(`${seconds(clock.now() - startedAt).padStart(8)}  ${text}\n`)
+    },
+    text: text => {
+      output.write(`${text}\n`)
     },
     end: () => undefined,
   }
@@ -46,6 +52,13 @@ export const terminalScreen = (output: Output, clock: Clock, paint: Paint): Scre
     output.write(erase() + picture.map(line => `${line}\n`).join(''))
     drawn = picture
   }
+  const above = (write: () => void): void => {
+    const picture = drawn
+    output.write(erase())
+    drawn = []
+    write()
+    show(picture)
+  }
   return {
     paint,
     hasPicture: true,
@@ -54,13 +67,8 @@ export const terminalScreen = (output: Output, clock: Clock, paint: Paint): Scre
       const next = draw({ columns: output.columns ?? 80, rows }, paint)
       if (next.join('\n') !== drawn.join('\n')) show(next)
     },
-    line: text => {
-      const picture = drawn
-      output.write(erase())
-      drawn = []
-      lines.line(text)
-      show(picture)
-    },
+    line: text => above(() => lines.line(text)),
+    text: text => above(() => lines.text(text)),
     end: () => {
       drawn = []
     },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import type { AgentNode, AgentStatus, LocalInfo } from '../agent-view.js'
+import type { SitesView } from './sites.js'
 import { conditionsOf, type NodeObject, readyOf, taintsOf } from '../node-object.js'
 
 /** One node as observed at one moment. */
@@ -20,6 +21,8 @@ export interface NodeSnapshot {
 /** The zone at one moment, from outside. */
 export interface ZoneSnapshot {
   readonly nodes: readonly NodeSnapshot[]
+  /** Undefined while no controller of grids runs. */
+  readonly sites?: SitesView | undefined
 }
 
 export const nodeOf = (snapshot: ZoneSnapshot, name: string): NodeSnapshot | undefined =>

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import type { NodeWrite } from '../zone.js'
 import type { Vouch } from '../zone-node.js'
+import type { Sites } from './sites.js'
 import type { ZoneSnapshot } from './snapshot.js'
 
 /** Time limits of claims, in ms. */
@@ -24,6 +25,8 @@ export interface Stage {
   readonly limits: Limits
   /** How the agents vouch unless a scene says otherwise. */
   readonly vouch: Vouch
+  /** Grids, their controller and the first node's wrapper. */
+  readonly sites: Sites
   look(): Promise<ZoneSnapshot>
   kill(name: string): Promise<void>
   restart(name: string): void

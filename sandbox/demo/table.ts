@@ -3,6 +3,7 @@ import type { Taint } from '../../core/node.js'
 import { UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import { readyOf, taintsOf } from '../node-object.js'
 import { liveNodes, type NodeSnapshot, statusOf, type ZoneSnapshot } from './snapshot.js'
+import type { SitesView } from './sites.js'
 import type { ClaimResult } from './stage.js'
 
 /** Colours, or none. */
@@ -110,6 +111,11 @@ const lineOf = (row: readonly string[], widths: readonly number[]): string =>
     .join('  ')
     .trimEnd()
 
+/** `grids: web-north web-south, held; kube-proxy is sent edge-1 edge-3`. */
+const sitesLine = ({ deployments, isHeld, sent }: SitesView): string =>
+  `grids: ${deployments.map(({ name }) => name).join(' ') || 'none'}${isHeld ? ', held' : ''}; ` +
+  `kube-proxy is sent ${sent?.join(' ') ?? 'nothing'}`
+
 /** How much room there is. */
 interface Room {
   readonly columns: number
@@ -159,6 +165,7 @@ export const drawZone = (snapshot: ZoneSnapshot, room: Room, paint: Paint): read
     paint('bold', cut(lineOf(HEADER.slice(0, columns), widths))),
     ...lines,
     ...(hidden > 0 ? [paint('dim', `… and ${hidden} more`)] : []),
+    ...(snapshot.sites === undefined ? [] : [cut(sitesLine(snapshot.sites))]),
   ]
 }
 

@@ -4,6 +4,7 @@ import type { AgentStatus } from '../agent-view.js'
 import type { NodeWrite, Zone } from '../zone.js'
 import { clusterPeriods, type Profile, type Vouch, type ZoneNode } from '../zone-node.js'
 import type { NodeSnapshot, ZoneSnapshot } from './snapshot.js'
+import type { ZoneSites } from './sites.js'
 import type { Limits, Stage } from './stage.js'
 
 /** Far above what is promised, since a busy machine is no broken claim; the measured times are shown. */
@@ -30,6 +31,7 @@ const annotationOf = (object: unknown): string =>
 export class ZoneStage implements Stage {
   readonly limits: Limits
   readonly vouch: Vouch
+  readonly sites: ZoneSites
   readonly #zone: Zone
   readonly #flips = new Map<string, number>()
   readonly #statuses = new Map<string, AgentStatus | undefined>()
@@ -38,8 +40,9 @@ export class ZoneStage implements Stage {
   #turn = 0
   #trouble: string | undefined
 
-  constructor(zone: Zone, profile: Profile, vouch: Vouch) {
+  constructor(zone: Zone, sites: ZoneSites, profile: Profile, vouch: Vouch) {
     this.#zone = zone
+    this.sites = sites
     this.limits = limitsFor(profile, zone.nodes.length)
     this.vouch = vouch
     this.#writes = zone.recordWrites()
@@ -65,7 +68,11 @@ export class ZoneStage implements Stage {
     const asked = new Set<ZoneNode>()
     for (let i = 0; i < Math.min(STATUS_PER_LOOK, live.length); i++)
       asked.add(live[this.#turn++ % live.length]!)
-    return { nodes: await Promise.all(nodes.map(node => this.#lookAt(node, asked.has(node)))) }
+    const [sites, ...all] = await Promise.all([
+      this.sites.look(),
+      ...nodes.map(node => this.#lookAt(node, asked.has(node))),
+    ])
+    return { nodes: all, sites }
   }
 
   async #lookAt(node: ZoneNode, isAsked: boolean): Promise<NodeSnapshot> {

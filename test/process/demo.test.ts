@@ -58,6 +58,22 @@ const scenes: Readonly<Record<string, readonly RegExp[]>> = {
     /every node up/,
     /edge-1 is Ready and carries no taint/,
   ],
+  grids: [
+    /web-north and web-south are there/,
+    /stay in the site: topologyKeys \["site"\]/,
+    /kube-proxy on edge-1 is sent the endpoints of edge-1, edge-3, edge-4, edge-5/,
+    /kube-proxy on edge-1 is sent the endpoints of edge-1, edge-4, edge-5: who lives/,
+    /a dead node takes no workload/,
+    /every node up/,
+    /is sent the endpoints of edge-1, edge-3, edge-4, edge-5/,
+    /web-west is there/,
+    /is sent the endpoints of edge-1, edge-4, edge-5: edge-3 left/,
+    /web-west went/,
+    /it is held/,
+    /nothing is deleted/,
+    /hold ends/,
+    /the objects that they were/,
+  ],
   'most-die': [/show all of them down/, /nothing is written/, /what holds them back/],
 }
 

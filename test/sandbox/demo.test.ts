@@ -16,6 +16,7 @@ import {
   type Step,
 } from '../../sandbox/demo/stage.js'
 import { colours, drawResults, drawZone, noColours } from '../../sandbox/demo/table.js'
+import type { Sites, SitesView } from '../../sandbox/demo/sites.js'
 import type { NodeWrite } from '../../sandbox/zone.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 
@@ -110,6 +111,55 @@ interface Faults {
   readonly isVouchingBroken?: boolean
   readonly isBrakeBroken?: boolean
   readonly writesWithoutCloud?: boolean
+  readonly isHoldBroken?: boolean
+  readonly goesEverywhere?: boolean
+  readonly deletesWithNode?: boolean
+}
+
+/** What a controller of grids and a wrapper would make of the nodes' labels; changes at `react`. */
+const fakeSites = (names: readonly string[], faults: Faults, isUp: (name: string) => boolean) => {
+  const siteOf = new Map<string, string | undefined>()
+  const deployments = new Map<string, number>()
+  let isMade = false
+  let isHeld = false
+  let sent: readonly string[] = []
+  let uid = 0
+  const react = (): void => {
+    if (!isMade) return
+    const present = new Set([...siteOf.values()].filter(site => site !== undefined))
+    const gone = [...deployments.keys()].filter(site => !present.has(site))
+    isHeld = gone.length > 0.4 * deployments.size && faults.isHoldBroken !== true
+    for (const site of isHeld ? [] : gone) deployments.delete(site)
+    if (faults.deletesWithNode === true && !names.every(isUp)) deployments.clear()
+    for (const site of present) if (!deployments.has(site)) deployments.set(site, uid++)
+    const isSent = (name: string): boolean =>
+      isUp(name) && (faults.goesEverywhere === true || siteOf.get(name) === siteOf.get(names[0]!))
+    sent = names.filter(isSent)
+  }
+  const look = (): SitesView | undefined =>
+    isMade
+      ? {
+          deployments: [...deployments].map(([site, id]) => ({
+            ...{ name: `web-${site}`, uid: String(id), site },
+          })),
+          ...{ topologyKeys: '["site"]', isHeld, sent },
+        }
+      : undefined
+  const sites = (later: () => void): Sites => ({
+    start: () => Promise.resolve(),
+    create: async () => {
+      isMade = true
+      later()
+    },
+    move: async (name, site) => {
+      siteOf.set(name, site)
+      later()
+    },
+    stop: async () => {
+      isMade = false
+    },
+  })
+  return { sites, look, react }
 }
 
 /** A stage on which a well-behaved (or, if asked, ill-behaved) zone lives; it acts 2 s after each push. */
@@ -126,10 +176,12 @@ const fakeStage = (count: number, clock: FakeClock, faults: Faults = {}) => {
     for (let i = 0; i < (faults.writes ?? 1); i++)
       written.push({ node: name, by: `edge-${i + 1}`, path: `/api/v1/nodes/${name}` })
   }
+  const grids = fakeSites(names, faults, name => of(name).state === 'running')
   const isLinkUp = (): boolean =>
     faults.writesWithoutCloud === true || names.some(name => !of(name).isCut)
   /** What the zone and the control plane make of it, some time later. */
   const react = (): void => {
+    grids.react()
     const dead = names.filter(name => of(name).state !== 'running')
     const isBraked = dead.length * 2 > names.length && faults.isBrakeBroken !== true
     for (const name of names) {
@@ -157,7 +209,8 @@ const fakeStage = (count: number, clock: FakeClock, faults: Faults = {}) => {
     names,
     limits,
     vouch: 'lease',
-    look: async () => snapshotOf(nodes),
+    sites: grids.sites(later),
+    look: async () => ({ ...snapshotOf(nodes), sites: grids.look() }),
     kill: async name => set(name, { state: 'killed' }),
     restart: name => set(name, { state: 'running' }),
     freeze: name => set(name, { state: 'frozen' }),
@@ -235,6 +288,19 @@ t.test('the scenes', async t => {
       { writesWithoutCloud: true },
       'zone-cut',
       'nothing is written to any Node',
+    ],
+    ['no hold', { isHoldBroken: true }, 'grids', 'the grid says that it is held'],
+    [
+      'workloads that go with a node',
+      { deletesWithNode: true },
+      'grids',
+      'a dead node takes no workload with it',
+    ],
+    [
+      'traffic that leaves its site',
+      { goesEverywhere: true },
+      'grids',
+      'kube-proxy on edge-1 is sent the endpoints of edge-1, edge-3, edge-4, edge-5: its site',
     ],
   ]
   for (const [why, faults, scene, claim] of rows) {
@@ -377,6 +443,18 @@ t.test('the picture', async t => {
   t.equal(few[2], '… and 49 more')
   t.match(describe(snapshot, ['edge-2'])[0], /edge-2 \(killed\): up in 0 and down in 3 of 3/)
   t.match(describe({ nodes: [] }, ['edge-9'])[0], /edge-9 \(unknown\)/)
+  const sites: SitesView = {
+    deployments: [{ name: 'web-north', uid: '1', site: 'north' }],
+    ...{ topologyKeys: '["site"]', isHeld: true, sent: ['edge-1'] },
+  }
+  t.equal(
+    drawZone({ ...snapshot, sites }, room, noColours).at(-1),
+    'grids: web-north, held; kube-proxy is sent edge-1',
+  )
+  t.equal(
+    describe({ ...snapshot, sites }, []).at(-1),
+    'grids: web-north (site=north); topologyKeys ["site"]; held; kube-proxy is sent [edge-1]',
+  )
   const unknown = {
     nodes: [{ ...snapshot.nodes[0]!, object: undefined, status: undefined, localinfo: undefined }],
   }
@@ -407,8 +485,9 @@ t.test('screens', async t => {
     throw new Error('nothing is drawn')
   })
   plain.line('hello')
+  plain.text('a summary')
   plain.end()
-  t.equal(out, '   1.5 s  hello\n')
+  t.equal(out, '   1.5 s  hello\na summary\n')
   out = ''
   const terminal = terminalScreen(output, clock, noColours)
   terminal.picture(() => ['one', 'two'])
