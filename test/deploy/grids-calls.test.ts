@@ -27,6 +27,7 @@ t.setTimeout(110_000)
 const component = join(import.meta.dirname, '..', '..', 'deploy', 'components', 'grids')
 const account = { namespace: 'edge-system', name: 'edge-health-grids' }
 const manifests = readManifests(component)
+const GRID_PLURALS = ['servicegrids', 'deploymentgrids', 'statefulsetgrids']
 const grants = grantsOf(manifests, account)
 
 /** An apply that made its object needed the right to make it, too. */
@@ -116,8 +117,13 @@ t.test('the controller calls what it may call, and what it may call it needs', a
   )
   const denied = requests.filter(request => !rbacAllows(grants, request))
   t.strictSame([...new Set(denied.map(request => JSON.stringify(request)))], [], 'all is allowed')
-  // The same Event is counted after a minute at the soonest.
-  const idle = idleGrants(grants, requests).filter(grant => grant !== 'patch events in *')
+  const unseen = [
+    // The same Event is counted after a minute at the soonest.
+    'patch events in *',
+    // An admission plugin asks for it, which the embedded API has not: `npm run lab -- grid-rows` has.
+    ...GRID_PLURALS.map(grids => `update ${grids}/finalizers in *`),
+  ]
+  const idle = idleGrants(grants, requests).filter(grant => !unseen.includes(grant))
   t.strictSame(idle, [], 'nothing is granted that nobody used')
   t.strictSame(
     log.lines.filter(({ level }) => level === 'error'),

@@ -52,6 +52,8 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['zones', 'fast', 'renamed'],
   ['namespace'],
   ['grids'],
+  ['grids', 'renamed', 'renamed-grids'],
+  ['grids', 'without-policies'],
   ['namespace', 'zones', 'fast'],
 ]
 const render = (names: readonly string[]): readonly Manifest[] =>
@@ -253,6 +255,51 @@ t.test(
       encoding: 'utf8',
     })
     t.strictSame(parseManifests(alone), readManifests(component('namespace')), 'as Install says')
+    t.end()
+  },
+)
+
+interface Policy extends Manifest {
+  readonly spec: { readonly matchConditions: readonly { readonly expression: string }[] }
+}
+
+t.test(
+  'under other names each policy names its account still',
+  { skip: kubectl === undefined && 'there is no kubectl: npm run lab -- build kubectl' },
+  t => {
+    const write = (name: string, parts: object): string => {
+      const folder = join(t.testdirName, name)
+      mkdirSync(folder, { recursive: true })
+      const kinds = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' }
+      writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ ...kinds, ...parts }))
+      return folder
+    }
+    const near = (path: string): string => relative(join(t.testdirName, 'x'), path)
+    // Agents need Roles of one name in several namespaces, so that no kustomization can give the base a namespace.
+    for (const [resources, more, prefix, namespace, renamed] of [
+      [[base], [], 'shop-', undefined, ['renamed']],
+      [[base], ['grids'], 'shop-', undefined, ['renamed', 'renamed-grids']],
+      [[], ['grids'], '', 'shop', ['renamed-grids']],
+    ] as const) {
+      write('inner', {
+        ...{ resources: resources.map(near), components: more.map(name => near(component(name))) },
+        ...{ namePrefix: prefix, ...(namespace === undefined ? {} : { namespace }) },
+      })
+      const components = renamed.map(name => near(component(name)))
+      const outer = write('outer', { resources: ['../inner'], components })
+      const made = parseManifests(
+        execFileSync(kubectl!, ['kustomize', outer], { encoding: 'utf8' }),
+      )
+      const accounts = made
+        .filter(({ kind }) => kind === 'ServiceAccount')
+        .map(({ metadata: { name, namespace } }) => `'${namespace}' + ':' + '${name}'`)
+      const named = made
+        .filter((object): object is Policy => object.kind === 'ValidatingAdmissionPolicy')
+        .flatMap(({ spec }) => spec.matchConditions.map(({ expression }) => expression))
+        .map(text => text.replace("request.userInfo.username == 'system:serviceaccount:' + ", ''))
+      t.strictSame([...new Set(named)].sort(), accounts.sort(), renamed.join())
+      t.match(accounts[0], /shop/)
+    }
     t.end()
   },
 )

@@ -28,6 +28,8 @@ export interface ControlPlaneOptions {
   readonly users: readonly StaticUser[]
   /** The node-lifecycle controller's patience with a silent node; undefined starts no controller manager yet. */
   readonly graceMs: number | undefined
+  /** Admission plugins beside those that are on by default. */
+  readonly admission?: readonly string[]
   /** One of the three programs ended by itself. */
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
 }
@@ -269,6 +271,7 @@ export class ControlPlane {
 
   #serverFlags(): readonly string[] {
     const file = (name: string): string => join(this.dir, name)
+    const { admission = [] } = this.#options
     return [
       `--etcd-servers=${ETCD}`,
       '--bind-address=0.0.0.0',
@@ -286,6 +289,7 @@ export class ControlPlane {
       '--authorization-mode=Node,RBAC',
       // Pods are made by hand here, with the token that a kubelet would have mounted.
       '--disable-admission-plugins=ServiceAccount',
+      ...(admission.length === 0 ? [] : [`--enable-admission-plugins=${admission.join()}`]),
       `--audit-policy-file=${file('audit-policy.yaml')}`,
       `--audit-log-path=${this.auditLog}`,
     ]
