@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { FLAG } from '../../vote/evidence.js'
+import { LinkChain, saltOf } from './link-chain.js'
+import type { Progress } from './member-word.js'
+import { makeVerifier, type NodeKeys, type Verifier } from './node-keys.js'
+import {
+  compareStatements,
+  isSignedBy,
+  parseStatement,
+  QUARTER_MS,
+  sealStatement,
+  type Origin,
+  type ReceivedStatement,
+  type Statement,
+} from './statement.js'
+
+/** What this node says. Lists are ascending. */
+export interface OwnContent extends Pick<
+  Statement,
+  'flags' | 'membershipHash' | 'down' | 'notLooked' | 'standsInFor'
+> {
+  /** Since when the apiserver is out of reach, by `Clock.now`; read with `FLAG.cloudCut` alone. */
+  readonly cutAt: number
+}
+
+interface OwnWordSeams {
+  readonly clock: Clock
+  /** `LINK_BYTES` at random, new ones each time. */
+  readonly seed: () => Uint8Array
+  /** Remember an epoch over a restart: no later life may use it again. */
+  readonly save: (epoch: number) => void
+}
+
+interface OwnIdentity {
+  readonly origin: Origin
+  readonly keys: NodeKeys
+  readonly generation: number
+  /** The last epoch that was saved; 0 for none. */
+  readonly savedEpoch: number
+}
+
+const LOG_LINKS = 10
+const MAX_EPOCH = 0xffff_ffff
+
+/** All that others may pass on of this node: its statement, and how long it has stood by it. */
+export interface OwnNews {
+  readonly received: ReceivedStatement
+  readonly progress: Progress
+}
+
+/** What this node says, signed: a new statement when it changes, and a link of its chain for each slot until then. */
+export class OwnWord {
+  readonly #identity: OwnIdentity
+  readonly #seams: OwnWordSeams
+  readonly #verify: Verifier
+  readonly #slot: number
+  /** Quarters of a second since 1970 when `Clock.now` was 0, as believed when the epoch began. */
+  #base = 0
+  #epoch: number
+  #content: OwnContent
+  #received!: ReceivedStatement
+  #chain!: LinkChain
+
+  /** @param slot quarters of a second that a link stands for, 2 to 32 */
+  constructor(identity: OwnIdentity, slot: number, content: OwnContent, seams: OwnWordSeams) {
+    this.#identity = identity
+    this.#seams = seams
+    this.#verify = makeVerifier(identity.keys.public.signing)
+    this.#slot = slot
+    this.#epoch = identity.savedEpoch
+    this.#content = content
+    this.beginEpoch()
+  }
+
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** @returns whether it differs from what was said before */
+  say(content: OwnContent): boolean {
+    if (isSame(content, this.#content)) return false
+    this.#content = content
+    this.#seal()
+    return true
+  }
+
+  /** As of now. */
+  news(): OwnNews {
+    if (this.#slotNow() > this.#chain.last) this.#seal()
+    const at = this.#slotNow()
+    const link = at === 0 ? undefined : this.#chain.link(at)
+    return { received: this.#received, progress: { quarters: this.#quartersNow(), link } }
+  }
+
+  /** This node was suspended, or others know more of it than it does: its clock is read anew. */
+  beginEpoch(): void {
+    const { clock, save } = this.#seams
+    this.#epoch = Math.min(MAX_EPOCH, this.#epoch + 1)
+    save(this.#epoch)
+    // Rounded up: with `now` rounded down it is never below 0.
+    this.#base = Math.ceil((Math.max(0, clock.wall()) - clock.now()) / QUARTER_MS)
+    this.#seal()
+  }
+
+  /**
+   * Somebody shows a statement in our name.
+   * @returns whether it is a later one of another life of this node: of an image of its disk or memory that was put
+   * back, or of another machine with its keys. Then ours begins anew above it.
+   */
+  refute(shown: ReceivedStatement): boolean {
+    const { origin, generation } = this.#identity
+    if (shown.statement.generation !== generation || shown.bytes.equals(this.#received.bytes))
+      return false
+    if (compareStatements(shown.statement, this.#received.statement) < 0) return false
+    if (!isSignedBy(shown, origin, this.#verify)) return false
+    this.#epoch = shown.statement.epoch
+    this.beginEpoch()
+    return true
+  }
+
+  #timeNow(): number {
+    return this.#base + Math.floor(this.#seams.clock.now() / QUARTER_MS)
+  }
+
+  #quartersNow(): number {
+    return this.#timeNow() - this.#received.statement.time
+  }
+
+  #slotNow(): number {
+    return Math.floor(this.#quartersNow() / this.#slot)
+  }
+
+  #seal(): void {
+    const { clock, seed } = this.#seams
+    const { origin, keys, generation } = this.#identity
+    const { cutAt, ...content } = this.#content
+    const epoch = this.#epoch
+    const time = this.#newTime()
+    this.#chain = new LinkChain(saltOf({ ...origin, epoch, time }), seed(), 2 ** LOG_LINKS)
+    const isCut = (content.flags & FLAG.cloudCut) !== 0
+    const statement = {
+      ...content,
+      ...{ generation, epoch, time, slot: this.#slot, logLinks: LOG_LINKS },
+      anchor: this.#chain.anchor,
+      cutFor: isCut ? Math.max(0, Math.floor((clock.now() - cutAt) / QUARTER_MS)) : 0,
+    }
+    const bytes = sealStatement(statement, origin, signed => keys.sign(signed))
+    this.#received = parseStatement(bytes)!
+  }
+
+  /** Above the last one of this epoch: of two changes within a quarter the second one is a quarter early. */
+  #newTime(): number {
+    const now = this.#timeNow()
+    const last = (this.#received as ReceivedStatement | undefined)?.statement
+    if (last?.epoch !== this.#epoch || now > last.time) return now
+    this.#base += last.time + 1 - now
+    return last.time + 1
+  }
+}
+
+const isSame = (a: OwnContent, b: OwnContent): boolean =>
+  a.flags === b.flags &&
+  a.membershipHash === b.membershipHash &&
+  ((a.flags & FLAG.cloudCut) === 0 || a.cutAt === b.cutAt) &&
+  isSameList(a.down, b.down) &&
+  isSameList(a.notLooked, b.notLooked) &&
+  isSameList(a.standsInFor, b.standsInFor)
+
+const isSameList = (a: readonly bigint[], b: readonly bigint[]): boolean =>
+  a.length === b.length && a.every((id, at) => id === b[at])
