@@ -45,12 +45,13 @@ export class AgentCounters {
     )
   }
 
-  #round({ target, isDown, attempts, failedRounds, startedAt, endedAt }: RoundOutcome): void {
-    if (isDown) this.#down++
+  #round({ target, vote, attempts, failedRounds, startedAt, endedAt }: RoundOutcome): void {
+    if (failedRounds > 0) this.#down++
     else this.#up++
     if (failedRounds === 0) this.#durations.add((endedAt - startedAt) / 1_000)
     this.#attempts += attempts
-    if (isDown === this.#wasDown.has(target)) return
+    const isDown = vote === 'down'
+    if (vote === 'not-looked' || isDown === this.#wasDown.has(target)) return
     this.#probeFlips++
     if (isDown) this.#wasDown.add(target)
     else this.#wasDown.delete(target)

@@ -4,6 +4,7 @@ import type { NodeName } from '../core/ids.js'
 import type { NodeView } from '../core/node.js'
 import type { Roster } from '../core/roster.js'
 import type { SelfReport } from '../plugins/seams.js'
+import type { Vote } from '../vote/evidence.js'
 import type { Changes } from '../vote/judge.js'
 import type { Judgement } from '../vote/judgement.js'
 import type { Vouching, VouchEnd } from '../vote/vouch.js'
@@ -71,8 +72,8 @@ export interface OwnNodeResult {
 /** A round of probes that said something of its target. */
 export interface RoundOutcome {
   readonly target: NodeName
-  /** After this round; still true while a node that answers again is held down for flapping. */
-  readonly isDown: boolean
+  /** What is said of it from now on. Not looked: it answers again, but flapped, and has to go on answering for a while. */
+  readonly vote: Vote
   /** Rounds that failed in a row; 0 after a success. */
   readonly failedRounds: number
   /** 100 × weights of what succeeded or is unknown, in millionths: 100_000_000 is the score 100. */

@@ -33,12 +33,11 @@ const probeLine = (node: NodeDetail): string => {
   if (node.probe === null) return 'this agent does not probe it; others do'
   const { vote, score, scoreLine, failedRounds, loss, heldSeconds }: ProbeView = node.probe
   const reason = node.probe.reason === '' ? '' : `: ${node.probe.reason}`
-  const held =
-    heldSeconds > 0 ? `; flapped lately, up is not believed for ${ageText(heldSeconds)}` : ''
+  const held = heldSeconds > 0 ? `, is believed in ${ageText(heldSeconds)} if it goes on` : ''
   const failed = failedRounds > 0 ? `, ${failedRounds} failed in a row${reason}` : ''
   if (vote === 'not-looked')
-    return `not looked: ${node.probe.reason === '' ? 'the first round is under way' : node.probe.reason}; says neither up nor down`
-  return `${vote}, score ${score} (line ${scoreLine}), last round ${ageText(node.probe.lastRoundSeconds)} ago${failed}, loss ${Math.round(loss * 100)} %${held}`
+    return `not looked: ${node.probe.reason === '' ? 'the first round is under way' : node.probe.reason}${held}; says neither up nor down`
+  return `${vote}, score ${score} (line ${scoreLine}), last round ${ageText(node.probe.lastRoundSeconds)} ago${failed}, loss ${Math.round(loss * 100)} %`
 }
 
 const ownWord = (node: NodeDetail, at: string): string => {

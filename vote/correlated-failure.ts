@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { FLAG, type Evidence } from './evidence.js'
+import { FLAG, HELD, type Evidence } from './evidence.js'
 import { noteDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
 
@@ -40,7 +40,7 @@ const reviewContests = (j: Judgement, e: Evidence, deadline: NextDeadline): numb
       noteDeadline(deadline, j.contestAt[target]! + deadline.options.reaffirmWindowMs)
     } else j.contestAt[target] = Infinity
     const own = ownProbe(e, target)
-    if (own !== undefined) j.ownTargets++
+    if (own !== undefined || e.failedRounds[target] === HELD) j.ownTargets++
     if (own === 'down') {
       j.ownDowns++
       if (j.ownDownAt[target] === Infinity) j.ownDownAt[target] = deadline.now

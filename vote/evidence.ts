@@ -22,6 +22,9 @@ export const FLAG = {
  */
 export type Vote = 'up' | 'down' | 'not-looked'
 
+/** In `Evidence.failedRounds`: it answers us again, but fell so often lately that we say neither up nor down yet. */
+export const HELD = -2
+
 /**
  * What one agent knows, as columns over its roster: index i is the i-th member. Times are `Clock.now` of the own
  * agent. The judge reads it and never writes it. Own observations are the row of `self`.
@@ -37,7 +40,7 @@ export interface Evidence {
   readonly cloudCutAt: Float64Array
   /** How many members' newest records say that this member is down, whatever their freshness. */
   readonly downVotes: Uint16Array
-  /** Own rounds that failed in a row against each member; 0 after a success, −1 while there is no own vote. */
+  /** Own rounds that failed in a row against each member; 0 after a success, −1 while there is no own vote, or `HELD`. */
   readonly failedRounds: Int16Array
   /** The members that probe `target`, backup observers at work among them; never `target` itself. */
   observersOf(target: number): ArrayLike<number>

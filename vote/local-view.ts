@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { FLAG, type Evidence } from './evidence.js'
+import { FLAG, HELD, type Evidence } from './evidence.js'
 import type { Judgement } from './judgement.js'
 import { ownProbe } from './correlated-failure.js'
 import { isFresh, STANDING } from './tally.js'
@@ -7,6 +7,7 @@ import { isFresh, STANDING } from './tally.js'
 /** Peers that agree, as a share of the votes, before one failed own round is believed at once. */
 const BACKING_SHARE = 0.2
 const BACKING_MIN = 2
+const backingOf = (votes: number): number => Math.max(BACKING_MIN, BACKING_SHARE * votes)
 /** Own rounds that fail in a row are believed without anybody else: a link that is broken only from here. */
 const OWN_ROUNDS = 2
 
@@ -32,10 +33,19 @@ const byPeers = (j: Judgement, e: Evidence, target: number): boolean => {
 const byOwnDown = (j: Judgement, e: Evidence, target: number): boolean => {
   const down = j.down[target]!
   const up = j.up[target]!
-  const backing = Math.max(BACKING_MIN, BACKING_SHARE * (down + up))
-  const isDoubtful = down < backing && e.failedRounds[target]! < OWN_ROUNDS
+  const isDoubtful = down < backingOf(down + up) && e.failedRounds[target]! < OWN_ROUNDS
   // A first failed round hides nobody, but after a time without rounds it shows nobody again either.
   return isDoubtful && (j.localUp[target] === 1 || up > 0)
+}
+
+/** Held by us it stays as it was, until a peer says up and fewer of those that watch it are in doubt than hide a node. */
+const byHold = (j: Judgement, e: Evidence, target: number): boolean => {
+  const up = j.up[target]!
+  const observers = e.observersOf(target)
+  const { length } = observers
+  let voices = 0
+  for (let i = 0; i < length; i++) if (j.standing[observers[i]!] === STANDING.counts) voices++
+  return j.localUp[target] === 1 || (up > 0 && voices - up < backingOf(voices))
 }
 
 /**
@@ -44,7 +54,9 @@ const byOwnDown = (j: Judgement, e: Evidence, target: number): boolean => {
  */
 const isReachable = (j: Judgement, e: Evidence, target: number): boolean => {
   if (target === e.self) return (e.flags[target]! & FLAG.kubeletBad) === 0
-  const own = j.selfSuspect ? undefined : ownProbe(e, target)
+  if (j.selfSuspect) return byPeers(j, e, target)
+  if (e.failedRounds[target] === HELD) return byHold(j, e, target)
+  const own = ownProbe(e, target)
   if (own === undefined) return byPeers(j, e, target)
   return own === 'up' || byOwnDown(j, e, target)
 }

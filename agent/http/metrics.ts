@@ -127,16 +127,20 @@ const nodeMetrics = (nodes: readonly NodeStatus[]): readonly Metric[] => {
     ),
     perNode('down_votes', 'Counted votes that say down', node => node.votes.down),
     perNode('up_votes', 'Counted votes that say up', node => node.votes.up),
-    perNode('not_looked_votes', 'Voters that could not probe the node', n => n.votes.notLooked),
+    perNode(
+      'not_looked_votes',
+      'Voters that say neither up nor down of the node',
+      n => n.votes.notLooked,
+    ),
     perNode('record_age_seconds', "Age of the node's own record", node => node.recordAgeSeconds),
     perNode(
       'probe_up',
-      '1 when own probes of the node succeed; absent while they say nothing',
+      '1 when own probes of the node succeed; absent while there is no vote',
       ofProbe(({ vote }) => (vote === 'not-looked' ? null : bit(vote === 'up'))),
     ),
     perNode(
       'not_looked',
-      '1 while own probes of the node cannot be made, or were not made yet: no vote',
+      '1 while own probes of the node cannot be made, were not made yet, or it flapped: no vote',
       ofProbe(({ vote }) => bit(vote === 'not-looked')),
     ),
     perNode(

@@ -34,7 +34,7 @@ export interface GuardView {
 
 /** Own probing of one node. */
 export interface ProbeView {
-  /** `not-looked`: the probes were not made yet, or cannot be made; `reason` says why. It counts for nothing. */
+  /** `not-looked`: the probes were not made yet, cannot be made, or the node flapped; `reason` says why. It counts for nothing. */
   readonly vote: 'up' | 'down' | 'not-looked'
   /** 0 to 100. */
   readonly score: number

@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import type { Roster } from '../../core/roster.js'
-import { FLAG, type Evidence, type Vote } from '../../vote/evidence.js'
+import { FLAG, HELD, type Evidence, type Vote } from '../../vote/evidence.js'
 import { eachBit, flipBit, isSet } from './bits.js'
 import { LEAP_MAX, type Heartbeat } from './heartbeat.js'
 import { newDraft, type RecordDraft } from './record-draft.js'
@@ -126,16 +126,15 @@ export class RecordTable implements Evidence {
 
   /**
    * What the own rounds say. About a member that we neither watch nor stand in for it is kept to ourselves.
-   * @returns whether the own vote turned to down, or from down to up.
+   * @param failedRounds as in `Evidence`; with not-looked, −1 or `HELD`.
+   * @returns whether the own vote turned to down or away from it, or to up after a hold.
    */
   setOwnVote(target: number, says: Vote, failedRounds: number): boolean {
     const { self, topology } = this
     if (target === self) return false
-    if (says === 'not-looked') {
-      this.#dropOwnVote(target)
-      return false
-    }
+    if (says === 'not-looked') return this.#dropOwnVote(target, failedRounds)
     const isDown = says === 'down'
+    const wasHeld = this.failedRounds[target] === HELD
     this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
     const slot = topology.slotOf(self, target)
     const backupSlot = slot < 0 ? topology.backupSlotOf(self, target) : -1
@@ -149,23 +148,24 @@ export class RecordTable implements Evidence {
     if (slot >= 0) this.#setUnlooked(self, target, false)
     const workSlot = backupSlot + topology.backupSlots
     if (backupSlot >= 0 && !this.#isSet(self, workSlot)) this.#flipWork(self, target, workSlot)
-    if (this.saysDown(self, target) === isDown) return false
+    if (this.saysDown(self, target) === isDown) return wasHeld && !isDown
     this.#flip(self, target, Math.max(slot, backupSlot))
     return true
   }
 
-  /** Neither up nor down from now on. */
-  #dropOwnVote(target: number): void {
+  /** Neither up nor down from now on. @returns whether others knew of a down. */
+  #dropOwnVote(target: number, failedRounds: number): boolean {
     const { self } = this
-    const slot = this.topology.slotOf(self, target)
-    if (slot < 0) {
-      this.forgetOwnVote(target)
-      return
+    const slot = this.#slotOf(self, target)
+    const wasDown = slot >= 0 && this.#isSet(self, slot)
+    if (this.topology.slotOf(self, target) < 0) this.forgetOwnVote(target)
+    else {
+      this.#isOwnNew = true
+      if (wasDown) this.#flip(self, target, slot)
+      this.#setUnlooked(self, target, true)
     }
-    this.failedRounds[target] = -1
-    this.#isOwnNew = true
-    if (this.#isSet(self, slot)) this.#flip(self, target, slot)
-    this.#setUnlooked(self, target, true)
+    this.failedRounds[target] = failedRounds
+    return wasDown
   }
 
   /** We no longer probe this member, whom we did not have to watch: what we knew of it is no vote any more. */

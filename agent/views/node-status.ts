@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { voteOf } from '../stages/check/probe-worker.js'
 import type { CheckStage } from '../stages/check/stage.js'
 import type { EngineStatus, PeerStatus } from '../stages/exchange/status.js'
 import type {
@@ -47,7 +48,7 @@ const probeOf = ({ o, check, times, state }: NodeScene, index: number): ProbeVie
   const probe = check.stateOf(state.roster.members[index]!.name)
   if (probe === undefined) return null
   return {
-    vote: probe.failedRounds < 0 ? 'not-looked' : probe.isDown ? 'down' : 'up',
+    vote: voteOf(probe),
     score: probe.score / MILLIONTHS,
     scoreLine: o.scoreLine / MILLIONTHS,
     failedRounds: Math.max(0, probe.failedRounds),

@@ -52,7 +52,7 @@ const trial = async (zone: CoreZone, victim: number, times: CrashTimes): Promise
   let written: number | undefined
   zone.watcher = {
     round: (_, outcome) => {
-      if (outcome.isDown && outcome.target === name) first ??= clock.now() - diedAt
+      if (outcome.vote === 'down' && outcome.target === name) first ??= clock.now() - diedAt
     },
     vote: (by, { roster, judgement }) => {
       const index = roster.indexOf(name)!

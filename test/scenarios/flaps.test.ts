@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { LinkFlaps } from '../../agent/stages/write/link-flaps.js'
 import { ControlPlane } from './control-plane.js'
 import { scenario } from '../../testkit/zone/scenario.js'
@@ -71,6 +71,72 @@ t.test('FA16: a renewal right before the next cut ends no holding of the marks',
       t.ok(isTainted(world))
     })
   }
+})
+
+/** What all others say of the last node. */
+const said = ({ machines }: World): (string | undefined)[] =>
+  machines.slice(0, -1).map(({ agent }) => agent?.views.node(machines.at(-1)!.name)?.probe?.vote)
+
+/** The last node answers nobody until all others have seen it, and is on again for a moment. */
+const fallBriefly = async (t: Test, world: World): Promise<void> => {
+  const { address } = world.machines.at(-1)!
+  world.network.powerOff(address)
+  const isSeen = (): boolean => said(world).every(vote => vote === 'down')
+  t.ok((await world.until(isSeen, 20_000)) !== undefined)
+  world.network.powerOn(address)
+  await world.run(3_000)
+}
+
+t.test('a node that fell twice for a moment and answers again is not marked', async t => {
+  for (const size of [2, 3, 5]) {
+    await scenario(t, { what: `N=${size}`, size, seed: 3 }, async world => {
+      const { name } = world.machine(size - 1)
+      await world.settled(30_000)
+      await fallBriefly(t, world)
+      await fallBriefly(t, world)
+      const { probe, votes, guards } = world.machine(0).agent!.views.node(name)!
+      t.match(probe, { vote: 'not-looked', failedRounds: 0, reason: 'answers again, but flapped' })
+      t.ok(probe!.heldSeconds > 5)
+      t.match(votes, { down: 0, notLooked: size - 1 })
+      t.strictSame(guards, [], 'nothing is on its way')
+      await world.run(60_000)
+      t.strictSame(world.writesSince(0), [], 'it lived all the time')
+      t.ok(world.allSee())
+    })
+  }
+})
+
+t.test('a node that flapped, answers and dies for good is marked as soon as any other', async t => {
+  for (const size of [3, 5]) {
+    await scenario(t, { what: `N=${size}`, size, seed: 4 }, async world => {
+      await world.settled(30_000)
+      await fallBriefly(t, world)
+      await fallBriefly(t, world)
+      world.crash(size - 1)
+      const ms = await world.until(() => world.condemned().length > 0, 30_000)
+      t.ok(ms !== undefined && ms <= 13_000, `marked after ${ms} ms`)
+      world.repair(size - 1)
+      t.ok((await world.until(() => world.condemned().length === 0, 60_000)) !== undefined)
+    })
+  }
+})
+
+t.test('the mark of a node that flaps stays until it has answered for a while', async t => {
+  await scenario(t, { what: 'held after a death', size: 5, seed: 5 }, async world => {
+    await world.settled(30_000)
+    for (let fall = 0; fall < 2; fall++) {
+      world.crash(4)
+      t.ok((await world.until(() => world.condemned().length > 0, 30_000)) !== undefined)
+      world.repair(4)
+      if (fall === 0) await world.until(() => world.condemned().length === 0, 30_000)
+    }
+    await world.run(9_000)
+    t.strictSame(world.condemned(), ['n4'], 'it answers, and is not believed yet')
+    t.strictSame(world.downFrom(0), ['n4'], 'nor is it shown')
+    const ms = await world.until(() => world.condemned().length === 0, 30_000)
+    t.ok(ms !== undefined && ms <= 12_000, `cleared after ${ms} more ms`)
+    t.equal(world.writesSince(0).length, 4)
+  })
 })
 
 t.test('FA16: how long marks are kept', t => {

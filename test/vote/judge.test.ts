@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { FLAG } from '../../vote/evidence.js'
+import { FLAG, HELD } from '../../vote/evidence.js'
 import { remapJudgement } from '../../vote/judgement.js'
 import type { VoteOptions } from '../../vote/options.js'
 import { decide, decideAmongFew, quorumOf, VERDICTS, type Verdict } from '../../vote/quorum.js'
@@ -132,6 +132,46 @@ t.test('local view', t => {
   t.equal(self.verdicts()[0], 'unhealthy', 'though the verdict is everybody’s')
   self.flag(0, FLAG.kubeletBad).judge()
   t.strictSame(self.hidden(), [0], 'only its own report hides it')
+  t.end()
+})
+
+t.test('whom we hold back for flapping stays as it was, unless most others say up', t => {
+  const held = (size: number, holders: readonly number[], isHidden: boolean): Bench => {
+    const b = settled(size)
+    const all = range(size - 1)
+    if (isHidden) b.see(all, [size - 1]).judge()
+    b.see(all, [size - 1], false)
+    for (const holder of holders) b.e.hasJustBegun(holder, size - 1)
+    if (holders.includes(0)) b.e.failedRounds[size - 1] = HELD
+    b.judge()
+    return b
+  }
+  const rows: [what: string, size: number, holders: readonly number[], isHidden: boolean][] = [
+    ['shown, and we hold it', 5, [0], false],
+    ['shown, and all hold it', 5, [0, 1, 2, 3], false],
+    ['hidden, and all hold it', 5, [0, 1, 2, 3], true],
+    ['hidden, and two of four hold it', 5, [0, 1], true],
+  ]
+  for (const [what, size, holders, isHidden] of rows)
+    t.strictSame(held(size, holders, isHidden).hidden(), isHidden ? [size - 1] : [], what)
+  t.strictSame(held(5, [0], true).hidden(), [], 'hidden, and we alone hold it')
+  t.strictSame(held(3, [0], true).hidden(), [], 'the same where one other watches it')
+  t.strictSame(held(20, [0, 1, 2], true).hidden(), [], 'three of nineteen are few')
+  const b = held(5, [0, 1, 2, 3], false)
+  t.strictSame([b.j.up[4], b.j.down[4]], [0, 0], 'nobody votes')
+  t.equal(b.pass(30).verdicts()[4], 'healthy', 'what was decided stays')
+  t.end()
+})
+
+t.test('who is held back counts among the probed that are not down', t => {
+  const b = settled(5).see([0], [1])
+  for (const target of [2, 3, 4]) {
+    b.e.hasJustBegun(0, target)
+    b.e.failedRounds[target] = HELD
+  }
+  b.judge()
+  t.strictSame([b.j.ownTargets, b.j.ownDowns], [4, 1])
+  t.notOk(b.j.correlatedFailure, 'one of four is down, not one of one')
   t.end()
 })
 

@@ -28,6 +28,7 @@ export interface Credit {
 
 /** How we see one target. Times are `Clock.now`; −Infinity when it never happened. */
 export interface TargetState {
+  /** It fell, and is not trusted again yet: it may answer already. */
   readonly isDown: boolean
   /** −1 while there is no vote: before the first round that said something, or since too many said nothing. */
   readonly failedRounds: number
@@ -42,6 +43,12 @@ export interface TargetState {
   /** Rounds that said something, and rounds that were void. */
   readonly rounds: number
   readonly voidRounds: number
+}
+
+/** What we say of it: neither up nor down while it answers again, but flapped. */
+export const voteOf = ({ isDown, failedRounds }: TargetState): Vote => {
+  if (failedRounds > 0) return 'down'
+  return failedRounds < 0 || isDown ? 'not-looked' : 'up'
 }
 
 /** What a worker shares with the others. */
@@ -276,7 +283,7 @@ export class ProbeWorker {
     const { heldUntil: held } = before
     const heldUntil = held === -Infinity ? now + holdMs(this.#flaps, now) : held
     if (now >= heldUntil) return { ...up, heldUntil: -Infinity }
-    return { ...up, isDown: true, heldUntil, reason: 'answers again, held down for flapping' }
+    return { ...up, isDown: true, heldUntil, reason: 'answers again, but flapped' }
   }
 
   /** Rounds outside the timer leave it alone, so that the peers' phases stay spread. */
@@ -303,7 +310,7 @@ export class ProbeWorker {
     else if (before.isDown && !isDown) this.#context.log.info('peer is up again', { peer: target })
     this.#context.onRound({
       target,
-      isDown,
+      vote: voteOf(this.#state),
       failedRounds,
       score,
       reason,

@@ -174,7 +174,7 @@ export const makeEngine = (
       superedge.probed(target)
       const peer = membership.peers[target]
       // We reached it just now: the exchange need not wait for its back-off to end.
-      if (flipped && says === 'up' && peer !== undefined) peer.backoffUntil = -Infinity
+      if (flipped && says !== 'down' && peer !== undefined) peer.backoffUntil = -Infinity
       if (flipped) push.flip(target)
       else push.roundEnded(target)
       return flipped

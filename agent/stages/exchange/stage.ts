@@ -4,7 +4,7 @@ import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
 import type { StageStatus } from '../../../core/stage.js'
 import type { SelfReport } from '../../../plugins/seams.js'
-import { FLAG, type Vote } from '../../../vote/evidence.js'
+import { FLAG, HELD, type Vote } from '../../../vote/evidence.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { PeerAnswer, PeerInbox } from '../../ports/peer-inbox.js'
 import type { Transport } from '../../ports/transport.js'
@@ -178,14 +178,16 @@ class ZoneExchange implements ExchangeStage {
     if (index !== undefined) act(index)
   }
 
-  #takeRound({ target, isDown, failedRounds }: RoundOutcome): void {
-    this.#about(target, index => this.#vote(index, isDown ? 'down' : 'up', failedRounds))
+  #takeRound({ target, vote, failedRounds }: RoundOutcome): void {
+    this.#about(target, index =>
+      this.#vote(index, vote, vote === 'not-looked' ? HELD : failedRounds),
+    )
   }
 
   #endVote({ target, why }: EndedVote): void {
     this.#about(target, index => {
       if (why === 'not-probed') this.#engine!.forgetOwnVote(index)
-      else if (this.#engine!.table.failedRounds[index]! >= 0) this.#vote(index, 'not-looked', -1)
+      else if (this.#engine!.table.failedRounds[index]! !== -1) this.#vote(index, 'not-looked', -1)
     })
   }
 

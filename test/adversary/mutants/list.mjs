@@ -58,8 +58,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/records/table.ts',
-        from: "    if (says === 'not-looked') {\n      this.#dropOwnVote(target)\n      return false\n    }\n    const isDown",
-        to: '    const isDown',
+        from: "    if (says === 'not-looked') return this.#dropOwnVote(target, failedRounds)\n",
+        to: '',
       },
     ],
   },

@@ -10,6 +10,7 @@ import { SPARSE, TYPE, type Header } from '../../../agent/stages/exchange/wire.j
 import { Interest, MAX_INTEREST } from '../../../agent/stages/check/interest.js'
 import { BackupObservers } from '../../../agent/stages/check/backup-observers.js'
 import { makeJudgement } from '../../../vote/judgement.js'
+import { HELD } from '../../../vote/evidence.js'
 import { STANDING } from '../../../vote/tally.js'
 import { voteOptions } from '../../../testkit/zone/evidence.js'
 import { memberAt, membersTo, rosterOf } from '../../../testkit/zone/exchange-zone.js'
@@ -182,6 +183,10 @@ t.test('backup observers vote only while they are at work', async t => {
   send(false)
   t.ok(to.saysDown(from.self, target) && Array.from(to.observersOf(target)).includes(from.self))
   t.equal(to.downVotes[target], 1)
+  t.ok(from.setOwnVote(target, 'not-looked', HELD), 'it answers again, but flapped')
+  t.equal(from.failedRounds[target], HELD)
+  t.same(Array.from(from.observersOf(target)), plain, 'who holds it back does not stand in')
+  t.ok(from.setOwnVote(target, 'up', 0), 'up after that is a flip')
   from.forgetOwnVote(target)
   t.equal(from.downVotes[target], 0)
   t.same(Array.from(from.observersOf(target)), plain)
