@@ -103,6 +103,17 @@ export class FactBook {
     return this.zone.moved.has(this.zone.world.machines.indexOf(machine))
   }
 
+  /** Both left, and into the same other zone: who is in two units forms one with the others that are in both. */
+  haveLeftTogether(a: string, b: string): boolean {
+    const { cluster, machines } = this.zone.world
+    const [one, other] = [a, b].map(name =>
+      machines.some(machine => machine.name === name && !machine.isMember)
+        ? Object.keys(cluster.node(name).labels).join()
+        : '',
+    )
+    return one !== '' && one === other
+  }
+
   canReach(a: Machine, b: Machine): boolean {
     return this.zone.world.network.canReach(a.address, b.address)
   }

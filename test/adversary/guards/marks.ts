@@ -54,8 +54,9 @@ export class MarkGuards {
   }
 
   /** Of any write, Leases too. */
-  reviewWriter({ write: { at }, actor, what }: Deed): void {
-    this.#note('leaver', at - actor.memberAt > LEFT_MS ? what : undefined)
+  reviewWriter({ write: { by, node, at }, actor, what }: Deed): void {
+    const isLeaver = at - actor.memberAt > LEFT_MS && !this.#facts.haveLeftTogether(by, node)
+    this.#note('leaver', isLeaver ? what : undefined)
     const alone = at - actor.majorityAt
     const found = `${what}, ${alone} ms without a majority`
     this.#note('minority', alone > MARK_MAJORITY_MS ? found : undefined)
@@ -99,10 +100,11 @@ export class MarkGuards {
     this.#note('mark-stays', soundMs > STAYS_MS ? found : undefined)
   }
 
-  #reviewZone({ write: { at }, target, what }: Deed): void {
+  #reviewZone({ write: { by, node, at }, target, what }: Deed): void {
     const leftMs = at - target.memberAt
     const found = `${what}: marks a node that left ${leftMs} ms before`
-    this.#note('foreign', leftMs > LEFT_MS ? found : undefined)
+    const isForeign = leftMs > LEFT_MS && !this.#facts.haveLeftTogether(by, node)
+    this.#note('foreign', isForeign ? found : undefined)
   }
 
   #reviewMarked({ write: { at }, target, what }: Deed): void {

@@ -522,7 +522,7 @@ t.test(
     )
     t.match(
       since.find(round => round.target === n2!.name),
-      { isDown: false },
+      { vote: 'up' },
     )
     t.ok(w.plugin.timesOf('n3').every(at => at <= 12_100))
     w.checker.setTargets([])
