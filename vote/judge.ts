@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { disruptionOf, reviewClasses } from './classify.js'
-import { reviewVerdicts } from './verdicts.js'
+import { reviewVerdicts, type IsMarked } from './verdicts.js'
 import type { Evidence } from './evidence.js'
 import { noteDeadline, makeNextDeadline, type NextDeadline } from './next-deadline.js'
 import type { Judgement } from './judgement.js'
@@ -17,6 +17,8 @@ import { witnessVote, type WitnessAnswer } from './witness.js'
 export interface JudgeContext {
   /** Matters in a zone of two only. */
   readonly witness: WitnessAnswer
+  /** What was marked before this agent knew counts for the brake. */
+  readonly isMarked: IsMarked
 }
 
 /** What one judging moved. */
@@ -80,7 +82,7 @@ export const judge = (
   reviewOwnStanding(j, e, deadline)
   countVotes(j, e, deadline)
   const local = reviewLocalView(j, e, now)
-  const verdict = reviewVerdicts(j, e, deadline)
+  const verdict = reviewVerdicts(j, e, { deadline, isMarked: context.isMarked })
   const classMoved = reviewClasses(j, e, deadline)
   j.disruption = disruptionOf(j, e, o)
   const burst = isUrgent(j, deadline)

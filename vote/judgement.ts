@@ -65,7 +65,7 @@ export interface Judgement {
   correlatedFailureAt: number
   voice: Voice
   witness: WitnessVote
-  /** Nodes that are condemned or about to be. */
+  /** Nodes that are condemned or about to be, and those that are marked and of which this agent decided nothing. */
   dead: number
   /** More are dead than the limit allows: no further condemnation becomes final. */
   brake: boolean

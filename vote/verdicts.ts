@@ -64,9 +64,17 @@ export const brakeLimit = (size: number, o: VoteOptions): number =>
 export const isCondemned = (j: Judgement, target: number): boolean =>
   j.verdict[target] === VERDICT.unhealthy || j.pending[target] === VERDICT.unhealthy
 
-const countDead = (j: Judgement): number => {
+/** Whether the cluster shows a member marked as unhealthy, as last seen. */
+export type IsMarked = (member: number) => boolean
+
+/** Whom the zone marked before this agent knew, and whose mark its own votes neither ask for nor take off. */
+const isHeldDead = (j: Judgement, target: number): boolean =>
+  j.verdict[target] === VERDICT.undecided && j.pending[target] === VERDICT.undecided
+
+const countDead = (j: Judgement, isMarked: IsMarked): number => {
   let dead = 0
-  for (let target = 0; target < j.size; target++) if (isCondemned(j, target)) dead++
+  for (let target = 0; target < j.size; target++)
+    if (isCondemned(j, target) || (isHeldDead(j, target) && isMarked(target))) dead++
   return dead
 }
 
@@ -102,10 +110,14 @@ const holdAnew = (j: Judgement, now: number): void => {
 
 /**
  * Settle the verdicts; returns the members whose verdict moved. Clearing comes first and knows no brake. The brake is
- * applied to all that look dead together, not one after the other, so that the first few of a disaster are not
+ * applied to all that look dead or are marked together, not one after the other, so that the first few of a disaster are not
  * condemned merely because they came first.
  */
-export const reviewVerdicts = (j: Judgement, e: Evidence, deadline: NextDeadline): number[] => {
+export const reviewVerdicts = (
+  j: Judgement,
+  e: Evidence,
+  { deadline, isMarked }: { readonly deadline: NextDeadline; readonly isMarked: IsMarked },
+): number[] => {
   j.voice = voiceOf(j, e)
   if (j.voice !== 'full') return keepSilent(j)
   let known: number | undefined
@@ -113,7 +125,7 @@ export const reviewVerdicts = (j: Judgement, e: Evidence, deadline: NextDeadline
   const at: Occasion = { deadline, majorityAt, changed: [] }
   for (let target = 0; target < e.size; target++) reviewPending(j, e, target, at)
   finalise(j, VERDICT.healthy, at)
-  j.dead = countDead(j)
+  j.dead = countDead(j, isMarked)
   const wasBraked = j.brake
   j.brake = j.dead > brakeLimit(e.size, deadline.options)
   if (wasBraked && !j.brake) holdAnew(j, deadline.now)

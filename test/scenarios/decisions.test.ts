@@ -39,6 +39,39 @@ t.test('D11: three of ten dead are within the limit', async t => {
   })
 })
 
+t.test('D11: marks that no agent remembers count for the brake too', async t => {
+  await scenario(t, { what: 'restarted', size: 7, seed: 24, profile: 'fast' }, async world => {
+    await world.settled(20_000)
+    for (const index of [5, 6]) world.crash(index)
+    t.ok((await world.until(() => world.condemned().length === 2, 20_000)) !== undefined)
+    // They come back where three do not reach them, and one cannot look: nobody has a majority.
+    world.machine(3).isUnable = true
+    for (const a of [1, 2, 4])
+      for (const b of [5, 6]) {
+        world.network.cut(world.machine(a).address, world.machine(b).address)
+        world.network.cut(world.machine(b).address, world.machine(a).address)
+      }
+    for (const index of [5, 6]) world.repair(index)
+    for (const index of [0, 1, 2, 3, 4]) {
+      await world.restartAgent(index, 500)
+      await world.run(5_000)
+    }
+    const views = world.machine(0).agent!.views
+    t.equal(views.node('n5')!.verdict, 'undecided', 'a rolling update: nobody remembers why')
+    t.strictSame(world.condemned(), ['n5', 'n6'])
+    t.match(views.zone().brake, { isOn: false, unhealthy: 2, limit: 2 })
+    world.crash(4)
+    await world.run(30_000)
+    t.strictSame(world.condemned(), ['n5', 'n6'], 'two of seven may be marked')
+    t.match(views.zone().brake, { isOn: true, unhealthy: 3, limit: 2 })
+    t.match(views.node('n4')!.guards, [{ kind: 'brake' }])
+    world.network.healAll()
+    world.machine(3).isUnable = false
+    const isNext = (): boolean => world.condemned().join() === 'n4'
+    t.ok((await world.until(isNext, 60_000)) !== undefined, 'when they are well it is its turn')
+  })
+})
+
 t.test('FA10: a verdict that the votes no longer ask for takes no mark off', async t => {
   const zone = { what: 'no majority says up', size: 4, seed: 29, profile: 'fast' } as const
   await scenario(t, zone, async world => {

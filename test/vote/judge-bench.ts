@@ -13,6 +13,8 @@ export class Bench {
   now = 0
   o: VoteOptions
   witness: WitnessAnswer = NO_WITNESS
+  /** Whom the cluster shows marked. */
+  marked: readonly number[] = []
   /** Who still produces records. */
   alive: number[]
 
@@ -24,7 +26,9 @@ export class Bench {
   }
 
   judge(): Changes {
-    return judge(this.j, this.e, this.now, { o: this.o, context: { witness: this.witness } })
+    const isMarked = (member: number): boolean => this.marked.includes(member)
+    const context = { witness: this.witness, isMarked }
+    return judge(this.j, this.e, this.now, { o: this.o, context })
   }
 
   /** Pass time in steps of a second; the living speak at each. */

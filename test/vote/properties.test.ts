@@ -7,11 +7,17 @@ import { judge, type Changes } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import { decide, quorumOf, VERDICT } from '../../vote/quorum.js'
 import type { VoteOptions } from '../../vote/options.js'
-import { NO_WITNESS } from '../../vote/witness.js'
 import { makeVouching, reviewVouching } from '../../vote/vouch.js'
-import { mesh, range, ring, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
+import {
+  mesh,
+  range,
+  ring,
+  ScriptedEvidence,
+  unmarked,
+  voteOptions,
+} from '../../testkit/zone/evidence.js'
 
-const context = { witness: NO_WITNESS }
+const context = unmarked()
 const o = voteOptions()
 /** Per property. Ten times as many were run by hand. */
 const RUNS = 500

@@ -5,8 +5,13 @@ import { judge } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import type { VoteOptions } from '../../vote/options.js'
 import { isVouched, makeVouching, remapVouching, reviewVouching } from '../../vote/vouch.js'
-import { NO_WITNESS } from '../../vote/witness.js'
-import { range, ring, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
+import {
+  range,
+  ring,
+  ScriptedEvidence,
+  unmarked,
+  voteOptions,
+} from '../../testkit/zone/evidence.js'
 
 const o = voteOptions()
 
@@ -25,7 +30,7 @@ t.test('vouching', t => {
   ): ReturnType<typeof reviewVouching> => {
     z.now += 1000
     z.e.hear(who, z.now)
-    judge(z.j, z.e, z.now, { o: options, context: { witness: NO_WITNESS } })
+    judge(z.j, z.e, z.now, { o: options, context: unmarked() })
     return reviewVouching(z.v, z.j, z.e, { now: z.now, options })
   }
   const zone = (size = 5, options = o, observers?: number[][]): Zone => {

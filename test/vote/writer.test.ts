@@ -5,9 +5,8 @@ import { id64 } from '../../core/ids.js'
 import { FLAG } from '../../vote/evidence.js'
 import { judge } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
-import { NO_WITNESS } from '../../vote/witness.js'
 import { mayWrite, topWriter, writeAt, writerRank, writerTurn } from '../../vote/writer.js'
-import { range, ScriptedEvidence, voteOptions } from '../../testkit/zone/evidence.js'
+import { range, ScriptedEvidence, unmarked, voteOptions } from '../../testkit/zone/evidence.js'
 
 /** A zone that has settled at 10 s. */
 const zone = (size: number) => {
@@ -16,7 +15,7 @@ const zone = (size: number) => {
   const o = voteOptions()
   for (let now = 1000; now <= 10_000; now += 1000) {
     e.hear(range(size), now)
-    judge(j, e, now, { o, context: { witness: NO_WITNESS } })
+    judge(j, e, now, { o, context: unmarked() })
   }
   return { e, j, o }
 }
@@ -96,7 +95,7 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
         const j = makeJudgement(size)
         for (const now of [0, 1000, 6000]) {
           e.hear(range(size), now)
-          judge(j, e, now, { o: voteOptions(), context: { witness: NO_WITNESS } })
+          judge(j, e, now, { o: voteOptions(), context: unmarked() })
         }
         return writerRank(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
       })

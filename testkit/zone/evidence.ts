@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG, type Evidence } from '../../vote/evidence.js'
+import type { JudgeContext } from '../../vote/judge.js'
 import type { VoteOptions } from '../../vote/options.js'
+import { NO_WITNESS } from '../../vote/witness.js'
 
 /** The defaults of `--profile default`. */
 export const voteOptions = (changes: Partial<VoteOptions> = {}): VoteOptions => ({
@@ -15,6 +17,9 @@ export const voteOptions = (changes: Partial<VoteOptions> = {}): VoteOptions => 
   leaveGraceMs: 30_000,
   ...changes,
 })
+
+/** A judge's context where the cluster shows nobody marked. */
+export const unmarked = (witness = NO_WITNESS): JudgeContext => ({ witness, isMarked: () => false })
 
 /** Evidence that a test writes by hand. At first everybody has just spoken, is well, and says that all are up. */
 export class ScriptedEvidence implements Evidence {

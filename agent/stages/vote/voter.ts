@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
+import { UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
 import { judge } from '../../../vote/judge.js'
 import { reviewVouching } from '../../../vote/vouch.js'
 import type { WitnessAnswer } from '../../../vote/witness.js'
@@ -47,7 +48,10 @@ export const makeVoter = (options: AgentOptions, seams: VoterSeams): Voter => {
     cancel()
     const { judgement, table, vouching, roster } = state
     const now = clock.now()
-    const context = { witness: seams.witness() }
+    const { nodes } = store.nodeList.current
+    const isMarked = (member: number): boolean =>
+      nodes.get(roster.members[member]!.name)?.annotations[UNHEALTHY_ANNOTATION] !== undefined
+    const context = { witness: seams.witness(), isMarked }
     const changes = judge(judgement, table, now, { o: options, context })
     steady = changes.steady ? state : undefined
     const vouch = reviewVouching(vouching, judgement, table, { now, options })
