@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { UpstreamLane } from '../route/upstream.js'
+
+/** What one node may have waiting and running. */
+export interface UpstreamLimits {
+  /** Requests of a node that run at the same time, its Lease apart. */
+  readonly inFlight: number
+  /** From here on its socket is not read, and Events are dropped. */
+  readonly maxMessages: number
+  readonly maxBytes: number
+  /** After so many requests an Event has its turn. */
+  readonly eventEvery: number
+}
+
+export const UPSTREAM_LIMITS: UpstreamLimits = {
+  inFlight: 4,
+  maxMessages: 256,
+  maxBytes: 4 * 1024 * 1024,
+  eventEvery: 8,
+}
+
+/** A request that waits for its turn. */
+export interface Task<T> {
+  readonly lane: UpstreamLane
+  /** Requests of one key run one after another, in the order in which they came. */
+  readonly key: string
+  readonly bytes: number
+  readonly value: T
+}
+
+/**
+ * The requests of one node: its Lease before everything else, requests before Events, each object's in order. Nothing is
+ * merged: each asker waits for an answer, and patches build on one another.
+ */
+export class UpstreamLanes<T> {
+  readonly #limits: UpstreamLimits
+  readonly #waiting: Readonly<Record<UpstreamLane, Task<T>[]>> = {
+    lease: [],
+    request: [],
+    event: [],
+  }
+  readonly #busy = new Set<string>()
+  #bytes = 0
+  #inFlight = 0
+  /** Requests that had their turn since an Event had one. */
+  #sinceEvent = 0
+
+  constructor(limits: UpstreamLimits = UPSTREAM_LIMITS) {
+    this.#limits = limits
+  }
+
+  get messages(): number {
+    const { lease, request, event } = this.#waiting
+    return lease.length + request.length + event.length
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Nothing waits and nothing runs. */
+  get isIdle(): boolean {
+    return this.messages === 0 && this.#busy.size === 0
+  }
+
+  /** The node's socket is not to be read for now. */
+  get isFull(): boolean {
+    return this.messages >= this.#limits.maxMessages || this.#bytes >= this.#limits.maxBytes
+  }
+
+  /** A socket that was not read may be read again. */
+  get mayResume(): boolean {
+    const { maxMessages, maxBytes } = this.#limits
+    return this.messages <= maxMessages / 2 && this.#bytes <= maxBytes / 2
+  }
+
+  /** A request comes in. @returns Events that were dropped for want of room, which may be this one */
+  push(task: Task<T>): readonly Task<T>[] {
+    const { event } = this.#waiting
+    this.#waiting[task.lane].push(task)
+    this.#bytes += task.bytes
+    const dropped: Task<T>[] = []
+    while (this.#isOver && event.length > 0) dropped.push(this.#remove(event, 0))
+    return dropped
+  }
+
+  /** The node's next request about its Lease; undefined: none that may run now. */
+  takeLease(): Task<T> | undefined {
+    return this.#takeFrom(this.#waiting.lease)
+  }
+
+  /** The node's next other request; undefined: none that may run now. */
+  takeOther(): Task<T> | undefined {
+    if (this.#inFlight >= this.#limits.inFlight) return undefined
+    const { request, event } = this.#waiting
+    const isEventsTurn = this.#sinceEvent >= this.#limits.eventEvery
+    const [first, second] = isEventsTurn ? [event, request] : [request, event]
+    const task = this.#takeFrom(first) ?? this.#takeFrom(second)
+    if (task === undefined) return undefined
+    this.#inFlight++
+    this.#sinceEvent = task.lane === 'event' ? 0 : this.#sinceEvent + 1
+    return task
+  }
+
+  /** A request that was taken has ended, well or not. */
+  done({ key, lane }: Task<T>): void {
+    this.#busy.delete(key)
+    if (lane !== 'lease') this.#inFlight--
+  }
+
+  get #isOver(): boolean {
+    return this.messages > this.#limits.maxMessages || this.#bytes > this.#limits.maxBytes
+  }
+
+  #takeFrom(tasks: Task<T>[]): Task<T> | undefined {
+    const index = tasks.findIndex(({ key }) => !this.#busy.has(key))
+    if (index === -1) return undefined
+    const task = this.#remove(tasks, index)
+    this.#busy.add(task.key)
+    return task
+  }
+
+  #remove(tasks: Task<T>[], index: number): Task<T> {
+    const [task] = tasks.splice(index, 1)
+    this.#bytes -= task!.bytes
+    return task!
+  }
+}

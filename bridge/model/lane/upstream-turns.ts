@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeName } from '../../../core/ids.js'
+import { UpstreamLanes, type Task } from './upstream-lanes.js'
+
+/** Requests to the apiserver at the same time, of all nodes. */
+export interface TurnLimits {
+  readonly leases: number
+  readonly others: number
+}
+
+/** Leases have a room of their own: a flood of queries must not make a node look dead. */
+export const TURN_LIMITS: TurnLimits = { leases: 32, others: 64 }
+
+/** Whose turn it is, and what for. */
+export interface Turn<T> {
+  readonly node: NodeName
+  readonly task: Task<T>
+}
+
+type Ring = Set<NodeName>
+
+/** Requests of all nodes, one node after another, so that none can take the room of all. */
+export class UpstreamTurns<T> {
+  readonly #limits: TurnLimits
+  readonly #makeLanes: () => UpstreamLanes<T>
+  readonly #lanes = new Map<NodeName, UpstreamLanes<T>>()
+  /** Nodes with waiting Leases, and with other requests; whoever had a turn goes to the end. */
+  readonly #leases: Ring = new Set()
+  readonly #others: Ring = new Set()
+  readonly #running = { leases: 0, others: 0 }
+
+  constructor(limits = TURN_LIMITS, makeLanes = (): UpstreamLanes<T> => new UpstreamLanes()) {
+    this.#limits = limits
+    this.#makeLanes = makeLanes
+  }
+
+  /** What waits and runs of a node; undefined: nothing. */
+  lanesOf(node: NodeName): UpstreamLanes<T> | undefined {
+    return this.#lanes.get(node)
+  }
+
+  /** A request comes in. @returns Events that were dropped for want of room */
+  push(node: NodeName, task: Task<T>): readonly Task<T>[] {
+    const lanes = this.#lanes.get(node) ?? this.#makeLanes()
+    this.#lanes.set(node, lanes)
+    const ring = task.lane === 'lease' ? this.#leases : this.#others
+    ring.add(node)
+    return lanes.push(task)
+  }
+
+  /** The next request that may run now; undefined: none. Call it until then, after each `push` and `done`. */
+  take(): Turn<T> | undefined {
+    const lease =
+      this.#running.leases < this.#limits.leases
+        ? this.#takeFrom(this.#leases, lanes => lanes.takeLease())
+        : undefined
+    if (lease !== undefined) this.#running.leases++
+    if (lease !== undefined || this.#running.others >= this.#limits.others) return lease
+    const other = this.#takeFrom(this.#others, lanes => lanes.takeOther())
+    if (other !== undefined) this.#running.others++
+    return other
+  }
+
+  /** A request that was taken has ended, well or not. */
+  done({ node, task }: Turn<T>): void {
+    const lanes = this.#lanes.get(node)!
+    lanes.done(task)
+    if (task.lane === 'lease') this.#running.leases--
+    else this.#running.others--
+    // A node that was passed over, since too much of it ran or the same object was busy, is asked again.
+    if (lanes.messages > 0) {
+      this.#leases.add(node)
+      this.#others.add(node)
+    } else if (lanes.isIdle) this.#lanes.delete(node)
+  }
+
+  /** Nodes that have nothing to run now leave the ring: what ends or comes puts them back. */
+  #takeFrom(
+    ring: Ring,
+    takeOf: (lanes: UpstreamLanes<T>) => Task<T> | undefined,
+  ): Turn<T> | undefined {
+    for (const node of ring) {
+      ring.delete(node)
+      const lanes = this.#lanes.get(node)
+      const task = lanes === undefined ? undefined : takeOf(lanes)
+      if (task === undefined) continue
+      ring.add(node)
+      return { node, task }
+    }
+    return undefined
+  }
+}

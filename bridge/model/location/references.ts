@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMap, type JsonMap } from '../../../core/json.js'
+import { metadataOf } from '../merge/tidy.js'
+
+/** What a pod needs beside itself. */
+export type ReferencedType =
+  'configmap' | 'persistentvolumeclaim' | 'secret' | 'serviceaccounttoken'
+
+/** One object that a pod refers to, in the pod's own namespace unless it says otherwise. */
+export interface Reference {
+  readonly type: ReferencedType
+  readonly namespace: string
+  readonly name: string
+  /** The pod starts without it. */
+  readonly isOptional: boolean
+}
+
+/** Its pod was made by the edge itself, of a file there. The cluster did not allow it anything. */
+const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror'
+
+/** Is it the image of a pod that an edge runs of its own accord? */
+export const isMirrorPod = (pod: JsonMap): boolean => {
+  const { annotations } = metadataOf(pod)
+  return isMap(annotations) && Object.hasOwn(annotations, MIRROR_ANNOTATION)
+}
+
+const mapsIn = (value: unknown): readonly JsonMap[] =>
+  Array.isArray(value) ? value.filter(isMap) : []
+const mapOf = (value: unknown): JsonMap => (isMap(value) ? value : {})
+
+/** What is found at a place: names that are no text, or empty, refer to nothing. */
+type Found = readonly Omit<Reference, 'namespace'>[]
+
+const one = (type: ReferencedType, name: unknown, optional: unknown = false): Found =>
+  typeof name === 'string' && name !== '' ? [{ type, name, isOptional: optional === true }] : []
+
+const namedIn = (type: ReferencedType, value: unknown): Found => {
+  const { name, optional } = mapOf(value)
+  return one(type, name, optional)
+}
+
+/** Kinds of volumes that name a Secret, and where. */
+const SECRET_IN: Readonly<Record<string, string>> = {
+  csi: 'nodePublishSecretRef',
+  cephfs: 'secretRef',
+  cinder: 'secretRef',
+  flexVolume: 'secretRef',
+  iscsi: 'secretRef',
+  rbd: 'secretRef',
+  scaleIO: 'secretRef',
+  storageos: 'secretRef',
+}
+
+interface PodParts {
+  readonly name: string
+  readonly serviceAccount: unknown
+}
+
+const sourceReferences = (source: JsonMap, { serviceAccount }: PodParts): Found => [
+  ...namedIn('configmap', source['configMap']),
+  ...namedIn('secret', source['secret']),
+  ...(isMap(source['serviceAccountToken']) ? one('serviceaccounttoken', serviceAccount) : []),
+]
+
+const volumeReferences = (volume: JsonMap, pod: PodParts): Found => {
+  const { secretName, optional } = mapOf(volume['secret'])
+  const { claimName } = mapOf(volume['persistentVolumeClaim'])
+  const isEphemeral = isMap(volume['ephemeral'])
+  return [
+    ...namedIn('configmap', volume['configMap']),
+    ...one('secret', secretName, optional),
+    ...one('secret', mapOf(volume['azureFile'])['secretName']),
+    ...mapsIn(mapOf(volume['projected'])['sources']).flatMap(source =>
+      sourceReferences(source, pod),
+    ),
+    ...Object.entries(SECRET_IN).flatMap(([kind, field]) =>
+      namedIn('secret', mapOf(volume[kind])[field]),
+    ),
+    ...one('persistentvolumeclaim', claimName),
+    ...(isEphemeral ? one('persistentvolumeclaim', `${pod.name}-${String(volume['name'])}`) : []),
+  ]
+}
+
+const containerReferences = (container: JsonMap): Found => [
+  ...mapsIn(container['envFrom']).flatMap(from => [
+    ...namedIn('configmap', from['configMapRef']),
+    ...namedIn('secret', from['secretRef']),
+  ]),
+  ...mapsIn(container['env']).flatMap(({ valueFrom }) => [
+    ...namedIn('configmap', mapOf(valueFrom)['configMapKeyRef']),
+    ...namedIn('secret', mapOf(valueFrom)['secretKeyRef']),
+  ]),
+]
+
+/** The claims of volumes that live as long as the pod are made for it, and named after it. */
+const partsOf = (pod: JsonMap, spec: JsonMap): PodParts => ({
+  name: String(metadataOf(pod)['name']),
+  serviceAccount: spec['serviceAccountName'],
+})
+
+/** Once each: optional only where every mention is. */
+const merged = (references: readonly Reference[]): readonly Reference[] => {
+  const byKey = new Map<string, Reference>()
+  for (const reference of references) {
+    const key = `${reference.type} ${reference.name}`
+    const isOptional = reference.isOptional && (byKey.get(key)?.isOptional ?? true)
+    byKey.set(key, { ...reference, isOptional })
+  }
+  return [...byKey.values()]
+}
+
+/**
+ * What a pod refers to, each object once. A mirror pod refers to nothing: else an edge could name a Secret of the cluster
+ * in a file of its own and be given it.
+ */
+export const referencesOf = (pod: JsonMap): readonly Reference[] => {
+  if (isMirrorPod(pod)) return []
+  const spec = mapOf(pod['spec'])
+  const parts = partsOf(pod, spec)
+  const containers = ['containers', 'initContainers', 'ephemeralContainers']
+  const found = [
+    ...mapsIn(spec['volumes']).flatMap(volume => volumeReferences(volume, parts)),
+    ...containers.flatMap(field => mapsIn(spec[field])).flatMap(containerReferences),
+    ...mapsIn(spec['imagePullSecrets']).flatMap(({ name }) => one('secret', name)),
+  ]
+  const namespace = String(metadataOf(pod)['namespace'])
+  return merged(found.map(reference => ({ ...reference, namespace })))
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { DownstreamType } from '../route/downstream.js'
+import type { EdgeRecord, Held } from './held.js'
+
+/** The first line: what the others are. */
+const HEADER = 'edge-health bridge record 1'
+
+/**
+ * A ConfigMap holds 1 MiB, and the rest is left to its metadata. An object takes about 75 bytes: 13 000 of them fit, more than
+ * a kubelet's 110 pods ever refer to.
+ */
+const MAX_LENGTH = 960 * 1024
+
+/** Pods before what they refer to: one that nobody remembers is never stopped, while a ConfigMap is only in the way. */
+const LETTERS: Readonly<Record<DownstreamType, string>> = {
+  node: 'n',
+  pod: 'p',
+  secret: 's',
+  configmap: 'c',
+}
+const TYPES: ReadonlyMap<string, DownstreamType> = new Map(
+  (Object.keys(LETTERS) as DownstreamType[]).map(type => [LETTERS[type], type]),
+)
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const SHORT_UUID = /^[\w-]{22}$/
+/** What a uid that is no UUID begins with. */
+const LONG = '~'
+
+const shortUid = (uid: string): string =>
+  UUID.test(uid)
+    ? Buffer.from(uid.replaceAll('-', ''), 'hex').toString('base64url')
+    : `${LONG}${encodeURIComponent(uid)}`
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+const fullUid = (text: string): string | undefined => {
+  if (text.startsWith(LONG)) return decoded(text.slice(LONG.length))
+  if (!SHORT_UUID.test(text)) return undefined
+  const hex = Buffer.from(text, 'base64url').toString('hex')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+const lineOf = (uid: string, { type, namespace, name, version, print }: Held): string =>
+  [LETTERS[type], shortUid(uid), namespace, name, encodeURIComponent(version), print].join(' ')
+
+/** A record as text, and how many objects did not fit. */
+export interface EncodedRecord {
+  readonly text: string
+  readonly left: number
+}
+
+/** The text of a record: one line an object. What does not fit is left out from the end, ConfigMaps first. */
+export const encodeRecord = (record: EdgeRecord, maxLength = MAX_LENGTH): EncodedRecord => {
+  const order = Object.keys(LETTERS)
+  const entries = [...record].sort(([, a], [, b]) => order.indexOf(a.type) - order.indexOf(b.type))
+  const lines = [HEADER]
+  let length = HEADER.length + 1
+  for (const [uid, held] of entries) {
+    const line = lineOf(uid, held)
+    length += line.length + 1
+    if (length > maxLength) break
+    lines.push(line)
+  }
+  return { text: `${lines.join('\n')}\n`, left: entries.length - (lines.length - 1) }
+}
+
+/** Letter, uid, namespace, name, version, print. */
+const LINE = /^(\w) (\S+) ([-a-z0-9]*) ([-.a-z0-9]+) (\S*) ([\w-]*)$/
+
+const parseLine = (line: string): readonly [string, Held] | undefined => {
+  const [, letter = '', short = '', namespace = '', name = '', escaped = '', print = ''] =
+    LINE.exec(line) ?? []
+  const type = TYPES.get(letter)
+  const uid = fullUid(short)
+  const version = decoded(escaped)
+  if (type === undefined || uid === undefined || version === undefined) return undefined
+  return [uid, { type, namespace, name, version, print }]
+}
+
+/** What a text holds, and how many of its lines could not be read. */
+export interface DecodedRecord {
+  readonly record: EdgeRecord
+  readonly unread: number
+}
+
+/**
+ * The record in a text. A line that cannot be read costs the one object that it is about, which is then sent again; a text
+ * of another kind has none.
+ */
+export const decodeRecord = (text: string): DecodedRecord => {
+  const record = new Map<string, Held>()
+  const [header, ...lines] = text.slice(0, MAX_LENGTH).split('\n')
+  if (header !== HEADER) return { record, unread: text === '' ? 0 : 1 }
+  let unread = 0
+  for (const line of lines.filter(line => line !== '')) {
+    const entry = parseLine(line)
+    if (entry === undefined) unread++
+    else record.set(...entry)
+  }
+  return { record, unread }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMap, type JsonMap } from '../../../core/json.js'
+import { metadataOf } from '../merge/tidy.js'
+import { KINDS } from '../resource/kinds.js'
+import type { DownstreamType } from '../route/downstream.js'
+import type { Held } from './held.js'
+
+/** The version of the API that cloudcore 1.14 and later keeps its records in. */
+const API_VERSION = 'reliablesyncs.kubeedge.io/v1alpha1'
+
+/** What an edge keeps by cloudcore's account. */
+export interface Synced {
+  readonly node: string
+  readonly uid: string
+  readonly held: Held
+}
+
+const TYPES: ReadonlySet<string> = new Set<DownstreamType>(['configmap', 'node', 'pod', 'secret'])
+const isType = (type: string): type is DownstreamType => TYPES.has(type)
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Its name is the node's and the uid; a node's name may have dots, a uid has none. */
+const cutName = (name: string): readonly [node: string, uid: string] => {
+  const dot = name.lastIndexOf('.')
+  return [name.slice(0, Math.max(dot, 0)), name.slice(dot + 1)]
+}
+
+/**
+ * What an ObjectSync or ClusterObjectSync says; undefined where it is about something else, or says nothing that is of use.
+ * cloudcore makes it when it sends an object and fills in the version when the edge says OK: until then, it may be there.
+ */
+export const readObjectSync = (raw: JsonMap): Synced | undefined => {
+  const { name, namespace } = metadataOf(raw)
+  const spec = isMap(raw['spec']) ? raw['spec'] : {}
+  const status = isMap(raw['status']) ? raw['status'] : {}
+  const type = textOf(spec['objectKind']).toLowerCase()
+  const [node, uid] = cutName(textOf(name))
+  const objectName = textOf(spec['objectName'])
+  if (!isType(type) || node === '' || uid === '' || objectName === '') return undefined
+  const version = textOf(status['objectResourceVersion'])
+  return {
+    node,
+    uid,
+    held: {
+      type,
+      namespace: KINDS[type].isNamespaced ? textOf(namespace) : '',
+      name: objectName,
+      version: version === '' ? '0' : version,
+      print: '',
+    },
+  }
+}
+
+/** An object's own ObjectSync, for a cloudcore that takes over again. */
+export const objectSyncOf = ({ node, uid, held }: Synced): JsonMap => {
+  const { apiVersion, isNamespaced } = KINDS[held.type]
+  return {
+    apiVersion: API_VERSION,
+    kind: isNamespaced ? 'ObjectSync' : 'ClusterObjectSync',
+    metadata: { name: `${node}.${uid}`, ...(isNamespaced ? { namespace: held.namespace } : {}) },
+    spec: { objectAPIVersion: apiVersion, objectKind: held.type, objectName: held.name },
+    status: { objectResourceVersion: held.version },
+  }
+}

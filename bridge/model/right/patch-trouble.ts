@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMap, type JsonMap } from '../../../core/json.js'
+import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
+import { metadataOf } from '../merge/tidy.js'
+
+/** What the kubelet calls a label that it may not give itself: whoever may could draw any pod to it. */
+const isKubernetesKey = (prefix: string): boolean => /(^|\.)(kubernetes|k8s)\.io$/.test(prefix)
+
+/** Prefixes of Kubernetes that a kubelet may use of its own, and what KubeEdge calls its nodes. */
+const OWN_PREFIXES: ReadonlySet<string> = new Set(['kubelet.kubernetes.io', 'node.kubernetes.io'])
+const OWN_LABELS: ReadonlySet<string> = new Set([
+  'kubernetes.io/hostname',
+  'kubernetes.io/arch',
+  'kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/instance-type',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'node-role.kubernetes.io/edge',
+  'node-role.kubernetes.io/agent',
+])
+
+/** May a node give itself this label? */
+export const isOwnLabel = (key: string): boolean => {
+  if (key.startsWith(OWN_PREFIX)) return false
+  const slash = key.indexOf('/')
+  const prefix = slash === -1 ? '' : key.slice(0, slash)
+  const isOwnPrefix = [...OWN_PREFIXES].some(own => prefix === own || prefix.endsWith(`.${own}`))
+  return !isKubernetesKey(prefix) || OWN_LABELS.has(key) || isOwnPrefix
+}
+
+/** May a node give itself this annotation? The marks of its peers are theirs. */
+export const isOwnAnnotation = (key: string): boolean =>
+  key !== UNHEALTHY_ANNOTATION && !key.startsWith(OWN_PREFIX)
+
+const keysIn = (map: JsonMap, field: string): readonly string[] =>
+  isMap(map[field]) ? Object.keys(map[field]) : []
+
+/** What of metadata a patch may name: what says which object, and what a kubelet tells of itself. */
+const NODE_METADATA: ReadonlySet<string> = new Set([
+  'name',
+  'uid',
+  'resourceVersion',
+  'labels',
+  'annotations',
+])
+const POD_METADATA: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion'])
+
+/** A directive may stand for the fields that it names. */
+const isDirective = (key: string): boolean => key.startsWith('$')
+
+const strangerIn = (map: JsonMap, known: ReadonlySet<string>): string | undefined =>
+  Object.keys(map).find(key => !known.has(key))
+
+/** Lists of conditions that take away or set what peers say. `$patch` on a whole list replaces it, and with it theirs. */
+const conditionTrouble = (status: JsonMap): string | undefined => {
+  const { conditions = [] } = status
+  if (!Array.isArray(conditions)) return 'its conditions must be a list'
+  const items: readonly unknown[] = conditions
+  if (items.some(item => isMap(item) && item['type'] === PEER_HEALTH))
+    return `condition ${PEER_HEALTH} is what its peers say`
+  return items.some(
+    item => isMap(item) && item['$patch'] !== undefined && item['type'] === undefined,
+  )
+    ? 'its conditions must not be replaced as a whole'
+    : undefined
+}
+
+const statusTrouble = (patch: JsonMap): string | undefined => {
+  const { status = {} } = patch
+  if (!isMap(status)) return 'its status must be an object'
+  const directive = Object.keys(status).find(
+    key => isDirective(key) && !key.startsWith('$setElementOrder/'),
+  )
+  return directive === undefined ? conditionTrouble(status) : `it must not use ${directive}`
+}
+
+const metadataTrouble = (patch: JsonMap, known: ReadonlySet<string>): string | undefined => {
+  const metadata = patch['metadata'] ?? {}
+  if (!isMap(metadata)) return 'its metadata must be an object'
+  const field = strangerIn(metadata, known)
+  if (field !== undefined) return `it must not change metadata.${field}`
+  const label = keysIn(metadata, 'labels').find(key => !isOwnLabel(key))
+  if (label !== undefined) return `it must not give itself the label ${label}`
+  const annotation = keysIn(metadata, 'annotations').find(key => !isOwnAnnotation(key))
+  return annotation === undefined
+    ? undefined
+    : `it must not give itself the annotation ${annotation}`
+}
+
+const PATCHED: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata', 'status'])
+
+const patchTrouble = (patch: JsonMap, metadata: ReadonlySet<string>): string | undefined => {
+  const field = strangerIn(patch, PATCHED)
+  return field === undefined ? metadataTrouble(patch, metadata) : `it must not change ${field}`
+}
+
+/**
+ * Why a node may not have its status patched so; undefined: it may. The subresource lets metadata through, and the
+ * patch's directives could delete what others said.
+ */
+export const nodePatchTrouble = (patch: JsonMap): string | undefined =>
+  patchTrouble(patch, NODE_METADATA) ?? statusTrouble(patch)
+
+/** Why a pod's status may not be patched so; undefined: it may. @param uid of the pod that the node has */
+export const podPatchTrouble = (patch: JsonMap, uid: string): string | undefined => {
+  const trouble = patchTrouble(patch, POD_METADATA)
+  if (trouble !== undefined) return trouble
+  const { uid: asked = uid } = metadataOf(patch)
+  return asked === uid ? undefined : 'it is about another pod of that name'
+}
