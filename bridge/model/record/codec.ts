@@ -24,31 +24,33 @@ const TYPES: ReadonlyMap<string, DownstreamType> = new Map(
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const SHORT_UUID = /^[\w-]{22}$/
-/** What a uid that is no UUID begins with. */
+/** What stands before text that could be mistaken for something else: base64 of it follows. */
 const LONG = '~'
+const PLAIN = /^\d+$/
+
+const escaped = (text: string): string => LONG + Buffer.from(text).toString('base64url')
+const unescaped = (text: string): string =>
+  Buffer.from(text.slice(LONG.length), 'base64url').toString()
 
 const shortUid = (uid: string): string =>
-  UUID.test(uid)
-    ? Buffer.from(uid.replaceAll('-', ''), 'hex').toString('base64url')
-    : `${LONG}${encodeURIComponent(uid)}`
-
-const decoded = (text: string): string | undefined => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
+  UUID.test(uid) ? Buffer.from(uid.replaceAll('-', ''), 'hex').toString('base64url') : escaped(uid)
 
 const fullUid = (text: string): string | undefined => {
-  if (text.startsWith(LONG)) return decoded(text.slice(LONG.length))
+  if (text.startsWith(LONG)) return unescaped(text)
   if (!SHORT_UUID.test(text)) return undefined
   const hex = Buffer.from(text, 'base64url').toString('hex')
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 const lineOf = (uid: string, { type, namespace, name, version, print }: Held): string =>
-  [LETTERS[type], shortUid(uid), namespace, name, encodeURIComponent(version), print].join(' ')
+  [
+    LETTERS[type],
+    shortUid(uid),
+    namespace,
+    name,
+    PLAIN.test(version) ? version : escaped(version),
+    print,
+  ].join(' ')
 
 /** A record as text, and how many objects did not fit. */
 export interface EncodedRecord {
@@ -72,15 +74,15 @@ export const encodeRecord = (record: EdgeRecord, maxLength = MAX_LENGTH): Encode
 }
 
 /** Letter, uid, namespace, name, version, print. */
-const LINE = /^(\w) (\S+) ([-a-z0-9]*) ([-.a-z0-9]+) (\S*) ([\w-]*)$/
+const LINE = /^(\w) ([\w~-]+) ([-a-z0-9]*) ([-.a-z0-9]+) (\d+|~[\w-]*) ([\w-]*)$/
 
 const parseLine = (line: string): readonly [string, Held] | undefined => {
-  const [, letter = '', short = '', namespace = '', name = '', escaped = '', print = ''] =
+  const [, letter = '', short = '', namespace = '', name = '', word = '', print = ''] =
     LINE.exec(line) ?? []
   const type = TYPES.get(letter)
   const uid = fullUid(short)
-  const version = decoded(escaped)
-  if (type === undefined || uid === undefined || version === undefined) return undefined
+  if (type === undefined || uid === undefined) return undefined
+  const version = word.startsWith(LONG) ? unescaped(word) : word
   return [uid, { type, namespace, name, version, print }]
 }
 

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import {
+  DOWNSTREAM_LIMITS,
+  DownstreamLane,
+  type DownstreamLimits,
+  type Sending,
+} from '../../../../bridge/model/lane/downstream-lane.js'
+
+const makeLane = (limits: Partial<DownstreamLimits> = {}) => {
+  let count = 0
+  const seams = { newId: () => `m${++count}`, spread: (ms: number) => ms + 1 }
+  const lane = new DownstreamLane<string>(seams, { ...DOWNSTREAM_LIMITS, ...limits })
+  lane.open()
+  return lane
+}
+const tell = (key: string, value: string, uid = key, bytes = 10) => ({ key, uid, value, bytes })
+/** `m1 a` for a message that leaves, `m1 a again` for one that leaves again. */
+const texts = (sent: readonly Sending<string>[]): readonly string[] =>
+  sent.map(({ id, telling, isResend }) => `${id} ${telling.value}${isResend ? ' again' : ''}`)
+
+t.test('a few at a time, in the order in which they came', t => {
+  const lane = makeLane({ window: 2 })
+  for (const name of ['a', 'b', 'c']) lane.offer(tell(name, name))
+  t.strictSame(texts(lane.take(0)), ['m1 a', 'm2 b'])
+  t.strictSame(texts(lane.take(0)), [], 'the window is full')
+  t.equal(lane.inFlight, 2)
+  t.match(lane.acknowledge('m1'), { value: 'a' })
+  t.strictSame(texts(lane.take(1)), ['m3 c'])
+  t.equal(lane.acknowledge('m1'), undefined, 'once')
+  t.equal(lane.acknowledge('other'), undefined, 'the OK to a reply is nothing of this lane')
+  t.strictSame([lane.messages, lane.bytes], [2, 20])
+  t.end()
+})
+
+t.test('16 by default', t => {
+  const lane = makeLane()
+  for (let index = 0; index < 100; index++) lane.offer(tell(String(index), 'x'))
+  t.equal(lane.take(0).length, 16)
+  t.end()
+})
+
+t.test('one of each object is on its way, and what is newer takes the place of what waits', t => {
+  const lane = makeLane()
+  lane.offer(tell('a', 'a1'))
+  t.strictSame(texts(lane.take(0)), ['m1 a1'])
+  lane.offer(tell('a', 'a2'))
+  lane.offer(tell('a', 'a3', 'a', 30))
+  t.strictSame([lane.messages, lane.bytes], [2, 40])
+  t.strictSame(texts(lane.take(0)), [])
+  lane.acknowledge('m1')
+  t.strictSame(texts(lane.take(0)), ['m2 a3'], 'a2 was never sent')
+  lane.acknowledge('m2')
+  t.strictSame([lane.messages, lane.bytes, lane.nextAt], [0, 0, Infinity])
+  t.end()
+})
+
+t.test('another object of the same name waits for the end of the first', t => {
+  const lane = makeLane()
+  lane.offer(tell('pod set-0', 'update u1', 'u1'))
+  lane.offer(tell('pod set-0', 'delete u1', 'u1'))
+  lane.offer(tell('pod set-0', 'update u2', 'u2'))
+  lane.offer(tell('pod set-0', 'update u2 again', 'u2'))
+  const order: string[] = []
+  for (let sent = lane.take(0); sent.length > 0; sent = lane.take(0)) {
+    t.equal(sent.length, 1)
+    order.push(sent[0]!.telling.value)
+    lane.acknowledge(sent[0]!.id)
+  }
+  t.strictSame(order, ['delete u1', 'update u2 again'])
+  t.end()
+})
+
+t.test('no word: the same message again, then it is set aside and others go on', t => {
+  const lane = makeLane({ window: 1 })
+  lane.offer(tell('a', 'a1'))
+  lane.offer(tell('b', 'b1'))
+  t.strictSame(texts(lane.take(0)), ['m1 a1'])
+  t.equal(lane.nextAt, 5000)
+  t.strictSame(texts(lane.take(4999)), [])
+  t.strictSame(texts(lane.take(5000)), ['m1 a1 again'])
+  t.strictSame(texts(lane.take(10_000)), ['m1 a1 again'])
+  t.strictSame(texts(lane.take(15_000)), ['m1 a1 again'])
+  t.strictSame(lane.asides(), [])
+  t.strictSame(texts(lane.take(20_000)), ['m2 b1'])
+  t.strictSame(lane.asides(), [{ key: 'a', uid: 'a', reason: 'no ack', until: 50_001, times: 1 }])
+  t.equal(lane.messages, 2, 'it is not lost')
+  lane.acknowledge('m2')
+  t.equal(lane.nextAt, 50_001)
+  t.strictSame(texts(lane.take(50_000)), [])
+  t.strictSame(texts(lane.take(50_001)), ['m1 a1'])
+  for (const at of [1, 2, 3, 4]) lane.take(50_001 + 5000 * at)
+  t.match(lane.asides(), [{ times: 2 }])
+  t.match(lane.acknowledge('m1'), { value: 'a1' }, 'a late word counts')
+  t.strictSame([lane.asides(), lane.messages, lane.nextAt], [[], 0, Infinity])
+  t.end()
+})
+
+t.test('what is set aside makes way for what is newer', t => {
+  const lane = makeLane()
+  lane.offer(tell('a', 'a1'))
+  lane.take(0)
+  lane.offer(tell('a', 'a2', 'a', 50))
+  lane.refuse('m1', 'error: no room', 7)
+  t.strictSame(lane.asides(), [
+    { key: 'a', uid: 'a', reason: 'error: no room', until: 30_008, times: 1 },
+  ])
+  t.strictSame([lane.messages, lane.bytes], [1, 50], 'the older one need not be taken any more')
+  lane.offer(tell('a', 'a3'))
+  t.strictSame([lane.messages, lane.bytes], [1, 10])
+  t.strictSame(texts(lane.take(100)), [], 'a change is no reason to try sooner')
+  t.equal(lane.acknowledge('m1'), undefined, 'nor is a word about the older one one about this')
+  t.strictSame(texts(lane.take(30_008)), ['m2 a3'])
+  lane.acknowledge('m2')
+  lane.refuse('m2', 'x', 0)
+  t.equal(lane.messages, 0)
+  t.end()
+})
+
+t.test('another object behind one that is set aside waits as well', t => {
+  const lane = makeLane()
+  lane.offer(tell('a', 'delete u1', 'u1'))
+  lane.take(0)
+  lane.offer(tell('a', 'update u2', 'u2'))
+  lane.refuse('m1', 'x', 0)
+  t.equal(lane.messages, 2)
+  t.strictSame(texts(lane.take(30_001)), ['m1 delete u1'])
+  t.end()
+})
+
+t.test('the connection goes: what was on its way is sent again, first', t => {
+  const lane = makeLane({ window: 1 })
+  lane.offer(tell('a', 'a1'))
+  lane.offer(tell('b', 'b1'))
+  lane.take(0)
+  lane.close()
+  t.strictSame([texts(lane.take(60_000)), lane.nextAt, lane.inFlight], [[], Infinity, 0])
+  lane.offer(tell('c', 'c1'))
+  lane.open()
+  t.strictSame(texts(lane.take(60_000)), ['m1 a1'])
+  t.match(lane.acknowledge('m1'), { value: 'a1' })
+  t.strictSame(texts(lane.take(60_000)), ['m2 b1'])
+  lane.open()
+  lane.offer(tell('b', 'b2'))
+  t.equal(lane.acknowledge('m2'), undefined, 'b1 is not b2')
+  t.strictSame(texts(lane.take(60_000)), ['m3 b2'], 'the next connection gets what is newer')
+  lane.open()
+  t.match(lane.acknowledge('m3'), { value: 'b2' }, 'a word about what was sent on the last one')
+  t.strictSame(texts(lane.take(60_000)), ['m4 c1'])
+  lane.refuse('m4', 'x', 60_000)
+  lane.open()
+  t.strictSame(lane.asides(), [], 'what was set aside has another try')
+  t.strictSame(texts(lane.take(60_000)), ['m4 c1'])
+  t.end()
+})
+
+t.test('what finds no room is found again', t => {
+  const lane = makeLane({ maxMessages: 4, maxBytes: 100 })
+  for (const name of ['a', 'b', 'c', 'd']) t.equal(lane.offer(tell(name, name)), true)
+  t.equal(lane.mustCompare, false)
+  t.equal(lane.offer(tell('e', 'e')), false)
+  t.equal(lane.offer(tell('a', 'a2')), true, 'what takes the place of another needs no room')
+  t.equal(lane.offer(tell('a', 'a3', 'a', 71)), false, 'but its bytes do')
+  t.equal(lane.offer(tell('a', 'a4', 'a', 5)), true)
+  t.equal(lane.mustCompare, false, 'not before there is room')
+  const [one, two] = lane.take(0)
+  lane.acknowledge(one!.id)
+  t.equal(lane.mustCompare, false)
+  lane.acknowledge(two!.id)
+  t.equal(lane.mustCompare, true)
+  lane.compared()
+  t.equal(lane.mustCompare, false)
+  const wide = makeLane({ maxBytes: 100 })
+  t.equal(
+    wide.offer(tell('a', 'a', 'a', 1000)),
+    true,
+    'one that is larger than all room goes alone',
+  )
+  t.equal(wide.offer(tell('b', 'b')), false)
+  t.equal(wide.mustCompare, false)
+  wide.acknowledge(wide.take(0)[0]!.id)
+  t.equal(wide.mustCompare, true)
+  t.end()
+})
