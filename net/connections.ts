@@ -112,6 +112,14 @@ export class Connections {
     if (connection !== undefined) this.#begin(connection)
   }
 
+  /** Its client has proved who it is, and whoever serves it limits it: it counts no more, and may stay for ever. */
+  released(request: IncomingMessage): void {
+    const connection = this.#of(request)
+    if (connection === undefined) return
+    connection.cancel()
+    this.#limiter.remove(connection)
+  }
+
   /** Whether it is gone, or another request of it is being answered. */
   isBusy(request: IncomingMessage): boolean {
     return this.#of(request)?.requests !== 0

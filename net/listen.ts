@@ -42,6 +42,8 @@ export interface Listening {
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   /** Whether `upgrade` handles this upgrade request; others are answered as if they had no `Upgrade` header. @default all are handled */
   readonly asksForUpgrade?: (request: IncomingMessage) => boolean
+  /** False: upgraded connections leave all limits; whoever handles them limits them. @default true */
+  readonly areUpgradesCounted?: boolean
   /** Answers requests whose Host header is not this host's; without it any Host is served. */
   readonly forbidden?: RequestListener | undefined
   /** Undefined: plain HTTP. */
@@ -154,9 +156,11 @@ const tryToBind = async (
 /** Node.js no longer tracks a socket once it is upgraded. @returns the upgraded ones, for `close` */
 const takeUpgrades = (
   server: Server,
-  { address, upgrade, asksForUpgrade = () => true, forbidden }: Listening,
+  listening: Listening,
   connections: Connections,
 ): Set<Duplex> => {
+  const { address, upgrade, asksForUpgrade = () => true, forbidden } = listening
+  const { areUpgradesCounted = true } = listening
   const upgraded = new Set<Duplex>()
   if (upgrade === undefined) return upgraded
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -170,7 +174,8 @@ const takeUpgrades = (
       serveAsPlain(server, request, socket, head)
       return
     }
-    connections.upgraded(request)
+    if (areUpgradesCounted) connections.upgraded(request)
+    else connections.released(request)
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     upgrade(request, socket, head)

@@ -19,6 +19,7 @@ t.test('a request whose connection is gone already is nobody’s', async t => {
   const request = new IncomingMessage(new Socket())
   connections.requested(request, new ServerResponse(request), () => t.fail('it is served'))
   connections.upgraded(request)
+  connections.released(request)
   t.equal(clock.waiting, 0)
   t.ok(connections.isBusy(request))
 })

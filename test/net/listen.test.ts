@@ -375,3 +375,36 @@ t.test('TLS: the same limits; who never speaks TLS is cut without a word', async
   t.equal((await ask(plain.port, '/')).text, 'done', 'plain HTTP has no certificates')
   await plain.close()
 })
+
+t.test('upgraded connections that are not counted make room for nobody', async t => {
+  const clock = new FakeClock()
+  const limits = { total: 2, strangers: 2, perStranger: 2, perMember: 2 }
+  const upgrade: Listening['upgrade'] = (_request, socket) => {
+    socket.on('error', () => undefined)
+    socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+  }
+  const server = await openListener(
+    { handle: done, upgrade, areUpgradesCounted: false, limits },
+    { clock },
+  )
+  t.teardown(() => server.close())
+  const ask = head('/', 'Connection: Upgrade\r\nUpgrade: any\r\n')
+  const upgraded: Socket[] = []
+  for (let i = 0; i < 4; i++) {
+    const socket = await open(server.port, ask)
+    upgraded.push(socket)
+    await new Promise(resolve => socket.once('data', resolve))
+  }
+  const idle = await Promise.all([1, 2, 3].map(() => open(server.port, '')))
+  await Promise.race(idle.map(ends))
+  t.ok(
+    upgraded.every(socket => !socket.destroyed),
+    'another idle one went instead',
+  )
+  await clock.advance(2_000)
+  await Promise.all(idle.map(ends))
+  t.ok(
+    upgraded.every(socket => !socket.destroyed),
+    'nor are they ended for want of a request',
+  )
+})
