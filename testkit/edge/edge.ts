@@ -262,6 +262,14 @@ export class Edge {
     if (parent !== undefined) this.#requests.answered(frame)
   }
 
+  #keepsOld({ route: { operation, resource = '' } }: Frame): boolean {
+    const [, type = ''] = resource.split('/')
+    // Answers about these are not objects; other answers are stored as they came, errors too.
+    if (operation === 'response') return type === 'lease' || type === 'node'
+    // A row that is there is not inserted again, and no error is made of it.
+    return operation === 'insert' && this.#seams.store.get(resource) !== undefined
+  }
+
   #store(frame: Frame): void {
     const { operation, resource = '' } = frame.route
     const [namespace = '', type = '', name] = resource.split('/')
@@ -269,9 +277,7 @@ export class Edge {
     if (UNACKNOWLEDGED.has(type)) return
     const isAnswer = operation === 'response'
     if (operation === 'delete') store.delete(resource)
-    // Answers about these are not objects; the rest is stored as it came, errors too.
-    else if (!(isAnswer && (type === 'lease' || type === 'node')))
-      store.set(resource, frame.content)
+    else if (!this.#keepsOld(frame)) store.set(resource, frame.content)
     if (type === 'pod' && name === undefined) this.#pods.keepOnly(namespace, frame.content)
     else if (type === 'pod' && !isAnswer) this.#pods.changed(resource, frame)
     this.#acks++

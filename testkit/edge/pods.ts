@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap } from '../../core/json.js'
 import { textAt } from './bodies.js'
 import type { EdgePart } from './edge-part.js'
 import type { Frame } from './frame.js'
@@ -39,12 +38,13 @@ export class Pods {
   /** A pod came, changed or went. */
   changed(resource: string, { route, content }: Frame): void {
     const worker = this.#workers.get(resource)
+    // A pod is another's unless the message says that it runs here.
+    if (textAt(content, 'spec', 'nodeName') !== this.#part.node) return
     if (route.operation === 'delete') {
       worker?.removed()
       this.#workers.delete(resource)
       return
     }
-    if (!isMap(content)) return
     if (worker?.view.uid === textAt(content, 'metadata', 'uid')) worker.changed(content)
     else {
       worker?.removed()
@@ -70,8 +70,6 @@ export class Pods {
   }
 
   #start(resource: string, pod: unknown): void {
-    // The bridge may send what is none of ours: it is stored, and nothing more.
-    if (textAt(pod, 'spec', 'nodeName') !== this.#part.node) return
     const worker = new PodWorker(this.#part, resource, pod)
     this.#workers.set(resource, worker)
     void worker.run()

@@ -300,6 +300,12 @@ t.test('a pod: admitted, mounted, running, and gone when it is deleted', async t
   await clock.advance(100)
   t.strictSame(Object.keys(edge.view.pods), ['default/pod/two'])
   t.equal(store.get('default/pod/web'), undefined)
+  cloud.push('insert', 'default/pod/two', pod('two', {}, { labels: { new: '' } }))
+  await clock.advance(100)
+  t.notMatch(store.get('default/pod/two'), { metadata: { labels: {} } }, 'an insert keeps the old')
+  cloud.push('delete', 'default/pod/two', { metadata: { name: 'two', uid: 'uid-two' } })
+  await clock.advance(100)
+  t.strictSame(Object.keys(edge.view.pods), ['default/pod/two'], 'runs on: nobody said where')
 })
 
 t.test(
