@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { randomUUID } from 'node:crypto'
+import { WebSocketServer, type WebSocket } from 'ws'
+import type { Clock } from '../../core/clock.js'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import type { NodeName } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import { ByteBudget } from '../../net/byte-budget.js'
+import { listen, type Listener, type ServerTls } from '../../net/listen.js'
+import { byAddress } from '../../net/sources.js'
+import { frameOf } from '../model/message/frame.js'
+import type { Message } from '../model/message/message.js'
+import { parseMessage } from '../model/message/parse.js'
+import { controlReply } from '../model/message/reply.js'
+import { routeUpstream, type Upstream } from '../model/route/upstream.js'
+import { HUB_LIMITS, type HubLimits, type HubOptions } from './hub-options.js'
+import { commonNameOf, identify } from './identity.js'
+import { Session, type EndReason } from './session.js'
+
+/** What is told of connections and messages. Nothing of it may throw. */
+export interface HubSink {
+  /** A node is connected. Where it was connected before, that was told to have ended. */
+  connected(link: NodeLink): void
+  /** A request or an acknowledgement; the hub itself deals with what is about the connection alone. */
+  received(link: NodeLink, message: Message, what: Upstream): void
+  ended(link: NodeLink, why: EndReason): void
+}
+
+/** A node's connection, as those who talk to the node have it. */
+export type NodeLink = Pick<
+  Session,
+  'node' | 'since' | 'remote' | 'hold' | 'release' | 'isHeld'
+> & {
+  /** @returns false when the connection is over; true is no promise that it arrives */
+  send(message: Message): boolean
+}
+
+export interface HubSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly sink: HubSink
+}
+
+/** What the hub has seen, for metrics. */
+export interface HubStatus {
+  readonly connected: number
+  /** Connections that became a node's, so far. */
+  readonly accepted: number
+  /** Refused ones, by HTTP status. */
+  readonly refused: Readonly<Record<string, number>>
+  /** Ended ones, by reason. */
+  readonly ended: Readonly<Record<string, number>>
+  readonly framesIn: number
+  readonly framesOut: number
+  /** Frames that are no messages. */
+  readonly malformed: number
+}
+
+/** Refused connections are logged once in so long for each reason. */
+const LOG_EVERY_MS = 60_000
+const CLOSE_MS = 1_500
+
+const STATUS_TEXT: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  503: 'Service Unavailable',
+}
+
+const count = (counts: Map<string, number>, key: string | number): void =>
+  void counts.set(String(key), (counts.get(String(key)) ?? 0) + 1)
+
+class Hub implements OpenHub {
+  readonly #seams: HubSeams
+  readonly #limits: HubLimits
+  readonly #frames: ByteBudget
+  readonly #websockets: WebSocketServer
+  readonly #sessions = new Map<NodeName, { readonly session: Session; readonly link: NodeLink }>()
+  readonly #refused = new Map<string, number>()
+  readonly #ended = new Map<string, number>()
+  readonly #loggedAt = new Map<string, number>()
+  #listener: Listener | undefined
+  #isServing = false
+  #accepted = 0
+  #framesIn = 0
+  #framesOut = 0
+  #malformed = 0
+
+  constructor(limits: Partial<HubLimits>, seams: HubSeams) {
+    this.#seams = seams
+    this.#limits = { ...HUB_LIMITS, ...limits }
+    const { partBytes, frameBytes } = this.#limits
+    // A part is counted by what came from the network: a little more than the frame.
+    this.#frames = new ByteBudget({ total: partBytes, perSource: frameBytes + (1 << 20) })
+    this.#websockets = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: frameBytes,
+    })
+  }
+
+  async open({ address, port, tls }: HubOptions): Promise<void> {
+    this.#listener = await listen(
+      {
+        ...{ address, port, tls, limits: this.#limits.listen, sources: byAddress(() => false) },
+        handle: (_request, response) => void response.writeHead(404).end(),
+        upgrade: (request, socket, head) => this.#upgrade(request, socket, head),
+        // A node has one connection; that is limited here.
+        areUpgradesCounted: false,
+      },
+      this.#seams,
+    )
+  }
+
+  get port(): number {
+    return this.#listener?.port ?? 0
+  }
+
+  get status(): HubStatus {
+    return {
+      connected: this.#sessions.size,
+      accepted: this.#accepted,
+      refused: Object.fromEntries(this.#refused),
+      ended: Object.fromEntries(this.#ended),
+      framesIn: this.#framesIn,
+      framesOut: this.#framesOut,
+      malformed: this.#malformed,
+    }
+  }
+
+  linkOf(node: NodeName): NodeLink | undefined {
+    return this.#sessions.get(node)?.link
+  }
+
+  serve(): void {
+    this.#isServing = true
+  }
+
+  standBy(): void {
+    this.#isServing = false
+    for (const { session } of this.#sessions.values()) session.leave('the bridge is leaving')
+  }
+
+  renew(tls: ServerTls): void {
+    this.#listener?.renew(tls)
+  }
+
+  async close(): Promise<void> {
+    this.standBy()
+    await new Promise<void>(resolve => {
+      const cancel = this.#seams.clock.after(CLOSE_MS, resolve)
+      this.#whenEmpty = () => {
+        cancel()
+        resolve()
+      }
+      if (this.#sessions.size === 0) this.#whenEmpty()
+    })
+    for (const { session } of this.#sessions.values()) session.end('the bridge is leaving')
+    await this.#listener?.close()
+  }
+
+  #whenEmpty: () => void = () => undefined
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // Until it is a websocket nobody else listens.
+    socket.on('error', () => undefined)
+    const { method, url, headers } = request
+    const commonName = commonNameOf(request.socket)
+    const identity = identify({ method, url, headers, commonName })
+    const remote = request.socket.remoteAddress ?? ''
+    if (!identity.ok) {
+      this.#refuse(socket, identity.status, { reason: identity.reason, remote, commonName })
+      return
+    }
+    const { node } = identity
+    const trouble = this.#troubleWith(node)
+    if (trouble !== undefined) {
+      this.#refuse(socket, 503, { reason: trouble, remote, commonName })
+      return
+    }
+    this.#websockets.handleUpgrade(request, socket, head, websocket =>
+      this.#accept({ node, remote, socket: websocket }, socket),
+    )
+  }
+
+  /** Why a node cannot be served now. */
+  #troubleWith(node: NodeName): string | undefined {
+    if (!this.#isServing) return 'another bridge serves the edges'
+    const isFull = this.#sessions.size >= this.#limits.nodes && !this.#sessions.has(node)
+    return isFull ? 'too many nodes are connected' : undefined
+  }
+
+  #refuse(
+    socket: Duplex,
+    status: number,
+    fields: {
+      readonly reason: string
+      readonly remote: string
+      readonly commonName: string | undefined
+    },
+  ): void {
+    count(this.#refused, status)
+    const body = `${fields.reason}\n`
+    const lines = [
+      `HTTP/1.1 ${status} ${STATUS_TEXT[status] ?? ''}`,
+      ...['Connection: close', 'Content-Type: text/plain', `Content-Length: ${body.length}`],
+    ]
+    socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+    const now = this.#seams.clock.now()
+    const loggedAt = this.#loggedAt.get(fields.reason) ?? -Infinity
+    if (now - loggedAt < LOG_EVERY_MS) return
+    this.#loggedAt.set(fields.reason, now)
+    this.#seams.log.warn('an edge was refused', { status, ...fields })
+  }
+
+  #accept(
+    of: { readonly node: NodeName; readonly remote: string; readonly socket: WebSocket },
+    network: Duplex,
+  ): void {
+    const { clock, log, sink } = this.#seams
+    const { node, remote } = of
+    // Its certificate is that node's, too: it is the same edge, which has lost the old connection.
+    this.#sessions.get(node)?.session.end('another connection of the node')
+    const session: Session = new Session(of, this.#limits.session, {
+      clock,
+      frames: this.#frames,
+      onFrame: frame => this.#received(session, link, frame),
+      onEnded: (why, detail) => this.#lost(session, link, why, detail),
+    })
+    const link: NodeLink = {
+      ...{ node, remote, since: session.since },
+      get isHeld() {
+        return session.isHeld
+      },
+      hold: why => session.hold(why),
+      release: why => session.release(why),
+      send: message => this.#send(session, message),
+    }
+    this.#sessions.set(node, { session, link })
+    this.#accepted++
+    network.prependListener('data', (chunk: Buffer) => session.received(chunk.length))
+    log.info('a node is connected', { node, remote })
+    this.#guarded(() => sink.connected(link))
+  }
+
+  #lost(session: Session, link: NodeLink, why: EndReason, detail: string): void {
+    const { node } = session
+    count(this.#ended, why)
+    if (this.#sessions.get(node)?.session === session) this.#sessions.delete(node)
+    this.#seams.log.info('a node is disconnected', { node, reason: why, detail })
+    this.#guarded(() => this.#seams.sink.ended(link, why))
+    if (this.#sessions.size === 0) this.#whenEmpty()
+  }
+
+  #received(session: Session, link: NodeLink, frame: string): void {
+    const { clock, sink } = this.#seams
+    this.#framesIn++
+    const message = this.#parsed(session.node, frame)
+    if (message === undefined) return
+    const what = routeUpstream(message, session.node)
+    if (what.kind === 'keepalive') session.keepalive()
+    else if (what.kind === 'control')
+      this.#send(session, controlReply(message, { id: randomUUID(), at: clock.wall() }))
+    else this.#guarded(() => sink.received(link, message, what))
+  }
+
+  #parsed(node: NodeName, frame: string): Message | undefined {
+    try {
+      return parseMessage(frame)
+    } catch (error) {
+      if (!(error instanceof InvalidInputError)) throw error
+      this.#malformed++
+      this.#seams.log.debug('a frame is no message', { node, error: reasonOf(error) })
+      return undefined
+    }
+  }
+
+  #send(session: Session, message: Message): boolean {
+    const isSent = session.send(frameOf(message))
+    if (isSent) this.#framesOut++
+    return isSent
+  }
+
+  /** One node's trouble must not end the others. */
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#seams.log.error('bug: a message was not dealt with', { error: reasonOf(error) })
+    }
+  }
+}
+
+/** An open hub. It refuses edges until `serve`. */
+export interface OpenHub {
+  readonly port: number
+  readonly status: HubStatus
+  /** The connection of a node; undefined while it has none. */
+  linkOf(node: NodeName): NodeLink | undefined
+  /** Accept edges from now on. */
+  serve(): void
+  /** Another bridge serves: end all connections, refuse new ones with 503. */
+  standBy(): void
+  /** Use these certificates for new connections. */
+  renew(tls: ServerTls): void
+  /** Tell the edges, end their connections and stop listening. */
+  close(): Promise<void>
+}
+
+/** Listen for edges. @throws ListenError */
+export const openHub = async (options: HubOptions, seams: HubSeams): Promise<OpenHub> => {
+  const hub = new Hub(options.limits ?? {}, seams)
+  await hub.open(options)
+  return hub
+}

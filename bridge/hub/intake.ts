@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+
+/** How fast one node may send. */
+export interface IntakeLimits {
+  /** In units: a frame costs one, and one more for each 4 KiB. KubeEdge's edges send 30 frames a second, after 60 at once. */
+  readonly perSecond: number
+  readonly burst: number
+}
+
+const UNIT_BYTES = 4 << 10
+
+/** Why nothing more is read from a connection for now. */
+export type Hold =
+  /** What the node asked for before is still being done. */
+  | 'lane'
+  /** It sends faster than it may. */
+  | 'rate'
+  /** It does not read what it is sent. */
+  | 'unread'
+
+/**
+ * When a connection is read. A frame that arrived while it was held is kept and handed on later: what a websocket has
+ * taken from the network it delivers, however it is paused.
+ */
+export class Intake {
+  readonly #clock: Clock
+  readonly #limits: IntakeLimits
+  readonly #deliver: (frame: string) => void
+  /** Stop or go on reading from the network. */
+  readonly #read: (isOn: boolean) => void
+  readonly #holds = new Set<Hold>()
+  readonly #kept: string[] = []
+  #units: number
+  #countedAt: number
+  #isDelivering = false
+  #cancel: (() => void) | undefined
+
+  constructor(
+    clock: Clock,
+    limits: IntakeLimits,
+    seams: { readonly deliver: (frame: string) => void; readonly read: (isOn: boolean) => void },
+  ) {
+    this.#clock = clock
+    this.#limits = limits
+    this.#deliver = seams.deliver
+    this.#read = seams.read
+    this.#units = limits.burst
+    this.#countedAt = clock.now()
+  }
+
+  get isHeld(): boolean {
+    return this.#holds.size > 0
+  }
+
+  /** A frame arrived. */
+  push(frame: string): void {
+    this.#kept.push(frame)
+    this.#drain()
+  }
+
+  /** Read nothing more until it is released for the same reason. May be called twice. */
+  hold(why: Hold): void {
+    const wasHeld = this.isHeld
+    this.#holds.add(why)
+    if (!wasHeld) this.#read(false)
+  }
+
+  release(why: Hold): void {
+    if (!this.#holds.delete(why) || this.isHeld) return
+    this.#drain()
+    if (this.#holds.size === 0) this.#read(true)
+  }
+
+  /** The connection is gone: nothing is delivered any more. */
+  stop(): void {
+    this.#cancel?.()
+    this.#kept.length = 0
+    this.#holds.clear()
+  }
+
+  #drain(): void {
+    // A hold that is released by what is delivered goes on in the loop that runs already.
+    if (this.#isDelivering) return
+    this.#isDelivering = true
+    while (!this.isHeld) {
+      const frame = this.#kept.shift()
+      if (frame === undefined) break
+      this.#charge(1 + Math.floor(frame.length / UNIT_BYTES))
+      this.#deliver(frame)
+    }
+    this.#isDelivering = false
+  }
+
+  /** May overdraw: what was charged is delivered, and the next frame waits until it is paid. */
+  #charge(units: number): void {
+    const { perSecond, burst } = this.#limits
+    const now = this.#clock.now()
+    this.#units = Math.min(burst, this.#units + ((now - this.#countedAt) / 1000) * perSecond)
+    this.#countedAt = now
+    this.#units -= units
+    if (this.#units >= 0) return
+    this.hold('rate')
+    this.#cancel = this.#clock.after((-this.#units / perSecond) * 1000, () => this.release('rate'))
+  }
+}
