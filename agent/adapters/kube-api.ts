@@ -57,6 +57,11 @@ const LEASES: ResourceType<LeaseView> = {
 const LEASE_NAMESPACE = 'kube-node-lease'
 /** A kubelet's Node is 10 kB and more, and a page is held whole: with 500 an agent of 1000 nodes peaks some 10 MiB higher. */
 const PAGE_SIZE = 200
+/**
+ * Most watches are of one object that hardly ever changes: to list it again costs less than an hour's bookmarks, and each
+ * watch that is resumed costs a token. After an outage a zone's agents come back spread over some seconds.
+ */
+const WATCH = { pageSize: PAGE_SIZE, bookmarks: false, watchMs: 3_600_000, spreadMs: 5_000 }
 
 const factsOf = ({ node, nodeUid, ...event }: NodeEvent): EventFacts => ({
   ...event,
@@ -76,7 +81,7 @@ class ClientApi implements KubeApi {
   readonly #seams: KubeSeams
 
   constructor(credentials: Credentials, seams: KubeSeams, options: KubeOptions) {
-    const watch = { pageSize: PAGE_SIZE, ...options.watch }
+    const watch = { ...WATCH, ...options.watch }
     const settings = { ...options, watch, fieldManager: WRITER }
     this.#client = makeResourceClient({ credentials, ...seams }, settings)
     this.#seams = seams

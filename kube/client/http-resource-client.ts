@@ -9,6 +9,7 @@ import { KubeClient } from './client.js'
 import type { KubeCall } from './open-response.js'
 import { jsonCodec, metadataCodec } from './json-codec.js'
 import { MAX_PAGE_BYTES, pathOf } from './list-pages.js'
+import { tableCodec } from './table-codec.js'
 import { listWatch } from './list-watch.js'
 import {
   resourcePath,
@@ -56,8 +57,12 @@ const pageQuery = ({ limit = 0, continueAt = '' }: ListRequest): Query => ({
   ...(continueAt === '' ? {} : { continue: continueAt }),
 })
 
-const codecOf = ({ isMetadataOnly = false }: ResourceType<unknown>) =>
-  isMetadataOnly ? metadataCodec : jsonCodec
+const codecOf = ({ isMetadataOnly = false, isTable = false }: ResourceType<unknown>) =>
+  isTable ? tableCodec : isMetadataOnly ? metadataCodec : jsonCodec
+
+/** Without it the rows of a Table bring the metadata of their objects. */
+const formQuery = ({ isTable = false }: ResourceType<unknown>): Query =>
+  isTable ? { includeObject: 'None' } : {}
 
 const whatOf = (type: ResourceName, { namespace, name }: Selection): string => {
   const where = [namespace, name].filter(part => part !== undefined).join('/')
@@ -123,7 +128,11 @@ class HttpResourceClient implements ResourceClient {
     const codec = codecOf(type)
     const call = {
       method: 'GET',
-      path: pathOf(path, { ...queryOf(which), ...pageQuery(which) }),
+      path: pathOf(path, {
+        ...queryOf(which),
+        ...formQuery(type),
+        ...pageQuery(which),
+      }),
       accept: codec.accept.list,
       compressed: true,
     } as const
@@ -139,7 +148,7 @@ class HttpResourceClient implements ResourceClient {
     const spec = {
       what: whatOf(type, which),
       path: resourcePath(type, { namespace: which.namespace }),
-      query: queryOf(which),
+      query: { ...queryOf(which), ...formQuery(type) },
       codec: codecOf(type),
       parse: type.parse,
       sink,

@@ -3,11 +3,18 @@ import { InvalidInputError, KubeUnreachableError, reasonOf } from '../../core/er
 import { BrokenStreamError, type Codec, type EventReader, type Page } from './codec.js'
 import { parseExactJson } from './exact-json.js'
 import { LineCutter } from './lines.js'
-import { parseWatchEvent, rawKey, type WatchEvent } from './watch-event.js'
+import {
+  objectEvent,
+  parseWatchLine,
+  rawKey,
+  type RawEvent,
+  type WatchEvent,
+} from './watch-event.js'
 
 const MAX_LINE_BYTES = 8 * 1024 * 1024
 
-const parseJson = (path: string, text: string): unknown => {
+/** @throws KubeUnreachableError for what is no JSON. */
+export const parseJson = (path: string, text: string): unknown => {
   try {
     return parseExactJson(text)
   } catch (cause) {
@@ -33,22 +40,16 @@ export const parseJsonPage = (path: string, text: string): Page<unknown> => {
   return { items: list, version, next: typeof next === 'string' ? next : '' }
 }
 
-const parseLine = (what: string, line: string): WatchEvent => {
-  try {
-    return parseWatchEvent(what, line)
-  } catch (error) {
-    if (error instanceof InvalidInputError) throw new BrokenStreamError(reasonOf(error))
-    throw error
-  }
-}
-
 /** Reads a watch that is written as lines of JSON. */
 export class LineReader implements EventReader<unknown> {
   readonly #cutter = new LineCutter(MAX_LINE_BYTES)
   readonly #what: string
+  readonly #read: (raw: RawEvent) => WatchEvent | undefined
 
-  constructor(what: string) {
+  /** @param read for events that are not plain objects; undefined leaves an event to `objectEvent`. */
+  constructor(what: string, read: (raw: RawEvent) => WatchEvent | undefined = () => undefined) {
     this.#what = what
+    this.#read = read
   }
 
   get pending(): number {
@@ -57,9 +58,20 @@ export class LineReader implements EventReader<unknown> {
 
   *push(chunk: Buffer): Iterable<WatchEvent> {
     try {
-      for (const line of this.#cutter.push(chunk)) yield parseLine(this.#what, line)
+      for (const line of this.#cutter.push(chunk)) yield this.#parse(line)
     } catch (error) {
       throw error instanceof RangeError ? new BrokenStreamError(error.message) : error
+    }
+  }
+
+  #parse(line: string): WatchEvent {
+    try {
+      const raw = parseWatchLine(this.#what, line)
+      return this.#read(raw) ?? objectEvent(raw)
+    } catch (error) {
+      if (error instanceof InvalidInputError)
+        throw new BrokenStreamError(`watch of ${this.#what}: ${reasonOf(error)}`)
+      throw error
     }
   }
 }

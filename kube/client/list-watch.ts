@@ -7,7 +7,7 @@ import type { Watching, WatchStatus } from './watching.js'
 import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
 import { BrokenStreamError } from './codec.js'
-import { listAll, pathOf } from './list-pages.js'
+import { listAll, pathOf, type ListRequest } from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
 import type { WatchEvent } from './watch-event.js'
 import { IdleError, readWatch } from './watch-stream.js'
@@ -20,11 +20,35 @@ export interface WatchOptions {
    */
   readonly pageSize?: number
   /**
-   * A watch that is silent for this long is closed and opened again, in milliseconds. API servers send a bookmark
-   * about once a minute.
+   * A watch that should have bookmarks and is silent for this long is closed and opened again, in milliseconds. API
+   * servers send a bookmark about once a minute.
    * @default 90_000
    */
   readonly idleMs?: number
+  /**
+   * Whether a watch asks for bookmarks. They save a full list where the server has forgotten the version that a watch
+   * is to be resumed from; each costs some 300 to 500 bytes. Without them a watch that is resumed after trouble asks for
+   * bookmarks all the same until it heard something: a server that was restored from a backup stays silent.
+   * @default true
+   */
+  readonly bookmarks?: boolean
+  /**
+   * How long a watch goes on before the server ends it and it is resumed, in milliseconds; a third more or less, so that
+   * clients do not come back together.
+   * @default 450_000
+   */
+  readonly watchMs?: number
+  /**
+   * Whether lists come from the server's memory, in one page, whatever `pageSize` is: the first one as that has it, later
+   * ones not older than what is known. Otherwise each is read from etcd.
+   * @default false
+   */
+  readonly fromCache?: boolean
+  /**
+   * A watch that was well and broke is opened again within so long, spread evenly, in milliseconds.
+   * @default 0
+   */
+  readonly spreadMs?: number
   /**
    * Time limit for the headers of a watch or of a page of a list, and for each pause within a page, in
    * milliseconds. A page that keeps arriving may take any time.
@@ -54,6 +78,16 @@ const STEADY_MS = 5_000
  */
 const MAX_INTERNAL_ERRORS = 3
 const MOST_SILENT = 32
+/** How long the server is waited for after it should have ended a watch. */
+const OVERTIME_MS = 60_000
+/** Refusals that say nothing about the version that was asked for. */
+const NOT_OF_VERSION: readonly number[] = [401, 403, 429]
+
+/** Which state of the list will do: any, or one that is not older than what is known. */
+const cacheQuery = (known: string | undefined): Readonly<Record<string, string>> =>
+  known === undefined
+    ? { resourceVersion: '0' }
+    : { resourceVersion: known, resourceVersionMatch: 'NotOlderThan' }
 
 class ListWatch<T, R> implements Watching {
   readonly #spec: WatchSpec<T, R>
@@ -70,6 +104,12 @@ class ListWatch<T, R> implements Watching {
   #hasComplained = false
   /** Where to watch from; undefined asks for a full list. */
   #version: string | undefined
+  /** The newest version that was ever reached. */
+  #known: string | undefined
+  /** The server's memory could not give the last list: the next one has to be the newest there is. */
+  #needsNewest = false
+  /** Whether the server is known to have `#version` in its past. */
+  #isProven = true
   #brokenLines = 0
   /** Watches in a row that sent nothing, and how many of them make us list again. */
   #silent = 0
@@ -83,6 +123,10 @@ class ListWatch<T, R> implements Watching {
       idleMs: 90_000,
       answerMs: 30_000,
       longestWaitMs: 30_000,
+      bookmarks: true,
+      watchMs: 450_000,
+      fromCache: false,
+      spreadMs: 0,
       ...options,
     }
     this.#receiver = new Receiver(spec, seams.log)
@@ -139,9 +183,7 @@ class ListWatch<T, R> implements Watching {
 
   async #list(): Promise<string> {
     this.#become('listing')
-    const { path, query, codec } = this.#spec
-    const { pageSize, answerMs: timeoutMs } = this.#options
-    const request = { path, query, pageSize, timeoutMs, codec }
+    const request = this.#listRequest()
     const { client } = this.#seams
     const { items, version, warning } = await listAll(
       client,
@@ -154,6 +196,9 @@ class ListWatch<T, R> implements Watching {
     )
     if (this.#isStopped()) return version
     this.#heard()
+    this.#isProven = true
+    this.#known = version
+    this.#needsNewest = false
     this.#lists++
     this.#trouble = undefined
     this.#spec.onWarning?.(warning)
@@ -162,17 +207,36 @@ class ListWatch<T, R> implements Watching {
     return version
   }
 
+  #listRequest(): ListRequest<R> {
+    const { path, query, codec } = this.#spec
+    const { pageSize, answerMs: timeoutMs, fromCache } = this.#options
+    if (!fromCache || this.#needsNewest) return { path, query, pageSize, timeoutMs, codec }
+    const cached = { ...query, ...cacheQuery(this.#known) }
+    return { path, query: cached, pageSize: 0, timeoutMs, codec }
+  }
+
+  /** How long the next watch goes on, and how long it may be silent. */
+  #plan(): { readonly seconds: number; readonly bookmarks: boolean; readonly idleMs: number } {
+    const { idleMs, bookmarks, watchMs } = this.#options
+    const isProof = !bookmarks && !this.#isProven
+    const middle = (isProof ? idleMs : watchMs) / 1000
+    const seconds =
+      Math.round((middle * 2) / 3) + this.#seams.random.below(1 + Math.round((middle * 2) / 3))
+    if (bookmarks || isProof) return { seconds, bookmarks: true, idleMs }
+    return { seconds, bookmarks, idleMs: seconds * 1000 + OVERTIME_MS }
+  }
+
   /** Resolves when the server ended the watch, rejects when anything else did; the connection is gone by then. */
   async #watch(version: string): Promise<void> {
-    const { client, clock, random } = this.#seams
-    const { answerMs, idleMs } = this.#options
+    const { client, clock } = this.#seams
+    const { answerMs } = this.#options
     const { what, codec } = this.#spec
+    const { seconds, bookmarks, idleMs } = this.#plan()
     const query = {
       ...this.#spec.query,
       watch: 'true',
-      allowWatchBookmarks: 'true',
-      // Spread out, so that agents do not come back together.
-      timeoutSeconds: String(300 + random.below(301)),
+      ...(bookmarks ? { allowWatchBookmarks: 'true' } : {}),
+      timeoutSeconds: String(seconds),
       resourceVersion: version,
     }
     const path = pathOf(this.#spec.path, query)
@@ -200,6 +264,8 @@ class ListWatch<T, R> implements Watching {
   #take(event: WatchEvent<R>): void {
     this.#heard()
     this.#version = event.version
+    this.#known = event.version
+    this.#isProven = true
     if (event.type === 'DELETED') this.#receiver.remove(event.key)
     else if (event.type !== 'BOOKMARK') this.#receiver.upsert(event.object)
     this.#receiver.reached(event.version)
@@ -237,6 +303,8 @@ class ListWatch<T, R> implements Watching {
   }
 
   #afterError(error: unknown): number {
+    // Whoever answers next may be another server, or the same one with an older store.
+    this.#isProven = false
     if (this.#mustRelist(error)) this.#version = undefined
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof BrokenStreamError) this.#brokenLines++
@@ -247,7 +315,9 @@ class ListWatch<T, R> implements Watching {
 
   #refused(status: number): void {
     if (status === 410) this.#backoff.expired()
-    if (this.#state === 'listing') this.#spec.onRefused?.(status)
+    if (this.#state !== 'listing') return
+    this.#needsNewest ||= !NOT_OF_VERSION.includes(status)
+    this.#spec.onRefused?.(status)
   }
 
   /** Whether only a full list can help. */
@@ -256,11 +326,14 @@ class ListWatch<T, R> implements Watching {
     if (!(error instanceof KubeStatusError)) return false
     const { status } = error
     if (status === 500) return this.#backoff.failures > MAX_INTERNAL_ERRORS
-    return status < 500 && ![401, 403, 429].includes(status)
+    return status < 500 && !NOT_OF_VERSION.includes(status)
   }
 
   #backOff(trouble: string, retryAfterMs = 0, isQuiet = false): number {
-    const waitMs = Math.max(this.#backoff.waitMs(), retryAfterMs)
+    const { spreadMs } = this.#options
+    const wasWell = this.#backoff.failures === 0 && spreadMs > 0
+    const spread = wasWell ? this.#seams.random.below(spreadMs) : 0
+    const waitMs = Math.max(this.#backoff.waitMs(), retryAfterMs, spread)
     this.#trouble = trouble
     this.#complain(trouble, Math.round(waitMs), isQuiet)
     return waitMs

@@ -19,6 +19,11 @@ export interface ResourceType<T> extends ResourceName {
   /** The server leaves out everything but the metadata of what it answers; not for writes. */
   readonly isMetadataOnly?: boolean
   /**
+   * Lists and watches bring what `kubectl get` shows, a hundredth of a Node: `parse` gets a `TableRow`, or the object from
+   * a server that makes no Tables. For what is cluster-wide; not for writes.
+   */
+  readonly isTable?: boolean
+  /**
    * An object as it came, cut down to what is used. Items of a list may come without `apiVersion` and `kind`; whole
    * numbers of 16 digits and more come as text.
    * @throws InvalidInputError for what is not what the API promises.

@@ -38,23 +38,35 @@ export const rawKey = (object: unknown): string => {
   return name === '' || namespace === '' ? name : `${namespace}/${name}`
 }
 
-const checked = (what: string, type: unknown, object: RawObject): WatchEvent => {
-  const version = text(object.metadata?.resourceVersion)
-  if (version === '')
-    throw new InvalidInputError(`watch of ${what}`, 'must give a resourceVersion', type)
+/** An event whose object was not looked at. */
+export interface RawEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  readonly object: Readonly<Record<string, unknown>>
+}
+
+const TYPES: readonly unknown[] = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']
+
+/** @throws InvalidInputError when the object, or Table, of an event has no version. */
+export const versionOf = (object: unknown): string => {
+  const version = text(metadataOf(object).resourceVersion)
+  if (version === '') throw new InvalidInputError('object', 'must have a resourceVersion', '')
+  return version
+}
+
+/** The object of an event, as it came. @throws InvalidInputError when a part of it that is needed is missing. */
+export const objectEvent = ({ type, object }: RawEvent): WatchEvent => {
+  const version = versionOf(object)
   if (type === 'BOOKMARK') return { type, version }
   const key = rawKey(object)
-  if (key === '') throw new InvalidInputError(`watch of ${what}`, 'must give a name', type)
-  if (type === 'DELETED') return { type, version, key }
-  if (type === 'ADDED' || type === 'MODIFIED') return { type, version, object }
-  throw new InvalidInputError(`watch of ${what}`, 'must give a known type of event', type)
+  if (key === '') throw new InvalidInputError('object', 'must have a name', type)
+  return type === 'DELETED' ? { type, version, key } : { type, version, object }
 }
 
 /**
  * Parse a line of a watch on `what`.
  * @throws KubeStatusError for an ERROR event, InvalidInputError for a line that is none (it quotes nothing of it).
  */
-export const parseWatchEvent = (what: string, line: string): WatchEvent => {
+export const parseWatchLine = (what: string, line: string): RawEvent => {
   let raw: unknown
   try {
     raw = parseExactJson(line)
@@ -66,5 +78,7 @@ export const parseWatchEvent = (what: string, line: string): WatchEvent => {
     throw new InvalidInputError(`watch of ${what}`, 'must give objects', typeof raw)
   const { type, object } = raw
   if (type === 'ERROR') throw watchError(what, object)
-  return checked(what, type, object)
+  if (!TYPES.includes(type))
+    throw new InvalidInputError(`watch of ${what}`, 'must give a known type of event', type)
+  return { type: type as RawEvent['type'], object }
 }

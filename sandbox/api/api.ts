@@ -246,7 +246,7 @@ export class Api {
   #watch({ request, response, link, query }: Given, call: Call): void {
     const { clock, watchBuffer = 1000, bookmarkPeriodMs = 60_000 } = this.#options
     const { watchList = true, expiredWatch = 'stream' } = this.#options
-    const shape = shapeFor(request.headers.accept, call.row)
+    const shape = shapeFor(request.headers.accept, call.row, query)
     const options = parseWatch(call, query, { version: this.store.version, watchList })
     const seams = {
       store: this.store,

@@ -152,7 +152,7 @@ export class Routes {
 
   /** @throws Refusal for whatever the server will not do. */
   answer(verb: Exclude<Verb, 'watch'>, call: Call, asked: Asked): Answer {
-    const shape = shapeFor(asked.headers.accept, call.row)
+    const shape = shapeFor(asked.headers.accept, call.row, asked.query)
     switch (verb) {
       case 'get':
         return { code: 200, text: this.#one(call, this.#objects.get(call), shape) }

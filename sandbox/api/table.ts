@@ -109,32 +109,51 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
 /** Kinds without a table are sent as they are; kubectl then shows name and age. */
 export const hasTable = (row: Row): boolean => Object.hasOwn(TABLES, row.storage)
 
+/** What a row brings beside its cells: `includeObject` of the query. */
+export type RowObject = 'None' | 'Metadata' | 'Object'
+
+const objectOf = (object: KubeObject, include: RowObject): unknown => {
+  if (include === 'None') return null
+  if (include === 'Object') return object
+  return {
+    kind: 'PartialObjectMetadata',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata: object.metadata,
+  }
+}
+
+/** What a Table is made of, beside its objects. */
+export interface TableParts {
+  readonly head: object
+  readonly include: RowObject
+  /** A watch names its columns once. */
+  readonly hasColumns: boolean
+  /** Epoch ms, for ages. */
+  readonly now: number
+}
+
 /** `kubectl get` asks for this: cells instead of objects, so that it needs to know nothing about the kind. */
 export const tableOf = (
   row: Row,
   objects: readonly KubeObject[],
-  head: object,
-  now: number,
+  { head, include, hasColumns, now }: TableParts,
 ): unknown => {
   const columns = TABLES[row.storage] ?? [name, created]
+  const definitions = columns.map(one => ({
+    name: one.name,
+    type: 'string',
+    format: one === name ? 'name' : '',
+    description: '',
+    priority: one.priority,
+  }))
   return {
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',
     metadata: head,
-    columnDefinitions: columns.map(one => ({
-      name: one.name,
-      type: 'string',
-      format: one === name ? 'name' : '',
-      description: '',
-      priority: one.priority,
-    })),
+    columnDefinitions: hasColumns ? definitions : null,
     rows: objects.map(object => ({
       cells: columns.map(one => one.cell(object, now)),
-      object: {
-        kind: 'PartialObjectMetadata',
-        apiVersion: 'meta.k8s.io/v1',
-        metadata: object.metadata,
-      },
+      object: objectOf(object, include),
     })),
   }
 }

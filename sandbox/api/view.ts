@@ -2,25 +2,37 @@
 import type { KubeObject } from './object.js'
 import { groupVersion, type Row } from './registry.js'
 import { served } from './serve.js'
-import { notAcceptable } from '../../kube/server/status.js'
-import { hasTable, tableOf } from './table.js'
+import { badRequest, notAcceptable } from '../../kube/server/status.js'
+import { hasTable, tableOf, type RowObject } from './table.js'
 
-/** The forms in which objects leave the server. */
-export type Shape = 'object' | 'table' | 'metadata'
+/** The forms in which objects leave the server; a Table by what its rows bring beside their cells. */
+export type Shape = 'object' | 'metadata' | { readonly table: RowObject }
 
-const SHAPES: readonly (readonly [pattern: RegExp, shape: Shape])[] = [
+const SHAPES: readonly (readonly [pattern: RegExp, shape: 'table' | 'metadata'])[] = [
   [/^application\/json.*;as=Table(;|$)/, 'table'],
   [/^application\/json.*;as=PartialObjectMetadata(List)?(;|$)/, 'metadata'],
 ]
 
 const JSON_TYPES = /^(application\/json|application\/\*|\*\/\*)(;(q=.*|stream=watch|charset=.*))?$/
 
-/** Choose by the Accept header: its first entry that the server can make. @throws Refusal 406. */
-export const shapeFor = (accept: string | undefined, row: Row): Shape => {
+const includeOf = (query: URLSearchParams): RowObject => {
+  const text = query.get('includeObject') ?? ''
+  if (text === '') return 'Metadata'
+  if (text === 'None' || text === 'Metadata' || text === 'Object') return text
+  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(text)}`)
+}
+
+/** Choose by the Accept header: its first entry that the server can make. @throws Refusal 400, 406. */
+export const shapeFor = (
+  accept: string | undefined,
+  row: Row,
+  query: URLSearchParams = new URLSearchParams(),
+): Shape => {
   const entries = (accept ?? '*/*').split(',').map(entry => entry.replaceAll(/\s/g, ''))
   for (const entry of entries) {
     const special = SHAPES.find(([pattern]) => pattern.test(entry))?.[1]
-    if (special === 'metadata' || (special === 'table' && hasTable(row))) return special
+    if (special === 'metadata') return special
+    if (special === 'table' && hasTable(row)) return { table: includeOf(query) }
     if (special === undefined && JSON_TYPES.test(entry)) return 'object'
   }
   throw notAcceptable('only the following media types are accepted: application/json')
@@ -49,21 +61,20 @@ export class Writer {
     this.#now = now
   }
 
-  one(row: Row, object: KubeObject, shape: Shape): string {
-    switch (shape) {
-      case 'object':
-        return this.#text(row, object)
-      case 'metadata':
-        return JSON.stringify(metadataOf(object))
-      case 'table':
-        return JSON.stringify(
-          tableOf(row, [object], { resourceVersion: object.metadata.resourceVersion }, this.#now()),
-        )
-    }
+  /** @param hasColumns whether a Table names its columns. */
+  one(row: Row, object: KubeObject, shape: Shape, hasColumns = true): string {
+    if (shape === 'object') return this.#text(row, object)
+    if (shape === 'metadata') return JSON.stringify(metadataOf(object))
+    const head = { resourceVersion: object.metadata.resourceVersion }
+    const parts = { head, include: shape.table, hasColumns, now: this.#now() }
+    return JSON.stringify(tableOf(row, [object], parts))
   }
 
   list(row: Row, items: readonly KubeObject[], shape: Shape, head: ListHead): string {
-    if (shape === 'table') return JSON.stringify(tableOf(row, items, head, this.#now()))
+    if (typeof shape === 'object') {
+      const parts = { head, include: shape.table, hasColumns: true, now: this.#now() }
+      return JSON.stringify(tableOf(row, items, parts))
+    }
     const kind = shape === 'metadata' ? 'PartialObjectMetadata' : row.kind
     const apiVersion = shape === 'metadata' ? 'meta.k8s.io/v1' : groupVersion(row)
     const start = JSON.stringify({ kind: `${kind}List`, apiVersion, metadata: head })
@@ -77,19 +88,26 @@ export class Writer {
   }
 
   /** A bookmark's object says how far the watcher has come, and nothing else. */
-  bookmark(row: Row, version: number, shape: Shape, last: boolean): string {
+  bookmark(
+    row: Row,
+    version: number,
+    shape: Shape,
+    { isLast, hasColumns }: { readonly isLast: boolean; readonly hasColumns: boolean },
+  ): string {
     const metadata = {
       resourceVersion: String(version),
       creationTimestamp: null,
-      ...(last ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}),
+      ...(isLast ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}),
     }
     const type =
       shape === 'metadata'
         ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
         : { kind: row.kind, apiVersion: groupVersion(row) }
-    if (shape !== 'table') return JSON.stringify({ ...type, metadata })
+    if (typeof shape !== 'object') return JSON.stringify({ ...type, metadata })
     const object = { ...type, metadata } as unknown as KubeObject
-    return JSON.stringify(tableOf(row, [object], { resourceVersion: String(version) }, this.#now()))
+    const head = { resourceVersion: String(version) }
+    const parts = { head, include: shape.table, hasColumns, now: this.#now() }
+    return JSON.stringify(tableOf(row, [object], parts))
   }
 
   #text(row: Row, object: KubeObject): string {

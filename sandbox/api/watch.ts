@@ -104,6 +104,8 @@ export class Watcher {
   /** The version that its client knows from the start. */
   #floor = 0
   #isFull = false
+  /** A Table names its columns in the first event alone. */
+  #hasColumns = false
   #isEnding = false
   #held: (() => void) | undefined
   #cancelBookmark: () => void = () => undefined
@@ -192,16 +194,16 @@ export class Watcher {
     const { store, writer } = this.#seams
     const { row, namespace } = this.#at
     for (const object of store.list(row.storage, namespace).filter(this.#options.match))
-      this.#push('ADDED', writer.one(row, object, this.#shape))
-    if (marked && this.#options.bookmarks)
-      this.#push('BOOKMARK', writer.bookmark(row, store.version, this.#shape, true))
+      this.#push('ADDED', writer.one(row, object, this.#shape, this.#isFirst()))
+    if (marked && this.#options.bookmarks) this.#push('BOOKMARK', this.#bookmark(true))
   }
 
   /** @returns whether the watcher sees anything of the change. */
   #pushEvent(event: StoreEvent): boolean {
     const seen = seenAs(this.#options.match, event)
     if (seen === undefined) return false
-    this.#push(seen.type, this.#seams.writer.one(this.#at.row, seen.object, this.#shape))
+    const { writer } = this.#seams
+    this.#push(seen.type, writer.one(this.#at.row, seen.object, this.#shape, this.#isFirst()))
     return true
   }
 
@@ -214,11 +216,22 @@ export class Watcher {
   }
 
   #sendBookmark(): void {
-    const { store, writer } = this.#seams
     // No bookmark without news, least of all for a client that is ahead of us.
-    if (store.version <= this.#floor) return
-    this.#push('BOOKMARK', writer.bookmark(this.#at.row, store.version, this.#shape, false))
+    if (this.#seams.store.version <= this.#floor) return
+    this.#push('BOOKMARK', this.#bookmark(false))
     this.#flush()
+  }
+
+  #bookmark(isLast: boolean): string {
+    const { store, writer } = this.#seams
+    const more = { isLast, hasColumns: this.#isFirst() }
+    return writer.bookmark(this.#at.row, store.version, this.#shape, more)
+  }
+
+  #isFirst(): boolean {
+    const isFirst = !this.#hasColumns
+    this.#hasColumns = true
+    return isFirst
   }
 
   #push(type: string, object: string): void {

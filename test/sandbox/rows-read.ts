@@ -16,6 +16,8 @@ import {
 } from './conformance-words.js'
 
 const LIST = `${NODES}?labelSelector=l={id}`
+const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json'
+
 export const listing: readonly Row[] = [
   [
     'a list has a kind, a version and ordered items',
@@ -175,7 +177,7 @@ export const listing: readonly Row[] = [
     },
     {
       do: `GET ${NODES}/{id}-wa`,
-      accept: 'application/json;as=Table;g=meta.k8s.io;v=v1',
+      accept: TABLE,
       want: {
         status: 200,
         kind: 'Table',
@@ -186,6 +188,29 @@ export const listing: readonly Row[] = [
         'columnDefinitions.4.name': 'Version',
       },
     },
+  ],
+  [
+    'a Table may come without its objects',
+    ...three('v'),
+    {
+      do: `GET ${LIST}v&includeObject=None`,
+      accept: TABLE,
+      want: {
+        status: 200,
+        kind: 'Table',
+        'rows.#': 3,
+        'rows.0.cells.0': '{id}-va',
+        'rows.0.object': null,
+        'columnDefinitions.0.format': 'name',
+        'columnDefinitions.5.name': 'Internal-IP',
+      },
+    },
+    {
+      do: `GET ${LIST}v&includeObject=Some`,
+      accept: TABLE,
+      want: refused(400, 'BadRequest'),
+    },
+    { do: `GET ${LIST}v&includeObject=Some`, want: { status: 200, kind: 'NodeList' } },
   ],
   [
     'a form that nobody makes is refused',

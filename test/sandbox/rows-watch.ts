@@ -70,6 +70,26 @@ export const watching: readonly Row[] = [
     { events: 'w', want: ['MODIFIED {id}-xeb'] },
   ],
   [
+    'a watch of Tables names its columns once; who leaves the selection is DELETED',
+    ...three('xt'),
+    {
+      watch: W('xt', '&includeObject=None&resourceVersion={rv}'),
+      as: 'w',
+      accept: 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json',
+    },
+    patch('merge', `${NODES}/{id}-xta/status`, { status: { conditions: [ready('True')] } }),
+    patch('merge', `${NODES}/{id}-xtb`, { metadata: { labels: { l: '{id}other' } } }),
+    { do: `DELETE ${NODES}/{id}-xtc`, want: { status: 200 } },
+    {
+      events: 'w',
+      want: [
+        'MODIFIED row and columns of {id}-xta',
+        'DELETED row of {id}-xtb',
+        'DELETED row of {id}-xtc',
+      ],
+    },
+  ],
+  [
     'initial events end with a bookmark',
     ...three('xf'),
     {

@@ -2,12 +2,13 @@
 // What the client for any resource does with a server, verb by verb: the same on the embedded API and on a real one.
 import { isDeepStrictEqual } from 'node:util'
 import { systemClock, sleep } from '../../core/clock.js'
-import { KubeStatusError, reasonOf } from '../../core/errors.js'
+import { InvalidInputError, KubeStatusError, reasonOf } from '../../core/errors.js'
 import { silentLog } from '../../core/log.js'
 import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { metadataOf, scaleOf, statusOf, type ResourceType } from '../../kube/client/resource.js'
+import { TableRow } from '../../kube/client/table-codec.js'
 import { seededRandom } from '../seeded-random.js'
 
 /** A server, and how it is made to forget old versions; undefined where it cannot be. */
@@ -47,6 +48,22 @@ const whole = (group: string, version: string, resource: string): ResourceType<R
   parse: raw => raw as Raw,
 })
 
+/** A row of `kubectl get nodes -o wide`. */
+interface Shown {
+  readonly name: string
+  readonly address: string
+}
+
+const NODES = whole('', 'v1', 'nodes')
+const NODE = { apiVersion: 'v1', kind: 'Node' } as const
+const ROWS: ResourceType<Shown> = {
+  ...NODES,
+  isTable: true,
+  parse: raw => {
+    if (!(raw instanceof TableRow)) throw new InvalidInputError('row', 'must be one', typeof raw)
+    return { name: raw.name, address: raw.text('Internal-IP') }
+  },
+}
 const MAPS = whole('', 'v1', 'configmaps')
 const DEPLOYMENTS = whole('apps', 'v1', 'deployments')
 const DEFINITIONS = whole('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')
@@ -318,6 +335,46 @@ const scenes: readonly Scene[] = [
       return told.sort()
     },
     ['m+g', 'm-default/g', 'm=', 'o+red', 'o-default/g', 'o='],
+  ],
+  [
+    'Nodes as rows of a Table: listed, followed, and gone when they leave the selection',
+    async ({ client, id }) => {
+      const labels = { run: `${id}-t` }
+      const addresses = (address: string) => ({
+        status: { addresses: [{ type: 'InternalIP', address }] },
+      })
+      const make = async (name: string, address: string): Promise<void> => {
+        const metadata = { name: `${id}-${name}`, labels }
+        await client.create(NODES, {}, { body: { ...NODE, metadata } }, never)
+        await patchNode(name, statusOf(NODES), addresses(address))
+      }
+      const patchNode = (name: string, type: ResourceType<Raw>, body: object): Promise<Raw> =>
+        client.patch(
+          type,
+          { name: `${id}-${name}` },
+          { patch: { type: 'merge', body: { ...body } } },
+          never,
+        )
+      await make('ta', '10.0.0.1')
+      const told: string[] = []
+      const short = (row: Shown): string => `${row.name.slice(id.length + 1)} ${row.address}`
+      const which = { labelSelector: `run=${id}-t` }
+      const watching = client.watch(ROWS, which, {
+        replace: rows => told.push(...rows.map(row => `=${short(row)}`)),
+        upsert: row => told.push(`+${short(row)}`),
+        remove: key => told.push(`-${key.slice(id.length + 1)}`),
+      })
+      await until(() => watching.status.state === 'watching')
+      await make('tb', 'fd00::1')
+      await until(() => told.length >= 3)
+      await patchNode('ta', NODES, { metadata: { labels: { run: 'other' } } })
+      await until(() => told.length >= 4)
+      await client.delete(NODES, { name: `${id}-tb` }, {}, never)
+      await until(() => told.length >= 5)
+      await watching.stop()
+      return [told, (await client.list(ROWS, which, never)).items]
+    },
+    [['=ta 10.0.0.1', '+tb <none>', '+tb fd00::1', '-ta', '-tb'], []],
   ],
   [
     'a list in pages, and a page of a state that the server forgot',

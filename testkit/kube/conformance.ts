@@ -25,7 +25,7 @@ export type Step =
       readonly status?: number
       readonly accept?: string
     }
-  /** The next events of a watch, as `ADDED name`, or `ADDED metadata of name`; with none wanted: silence for a moment. */
+  /** The next events of a watch, as `ADDED name`, `ADDED metadata of name` or `ADDED row of name`; with none wanted: silence for a moment. */
   | { readonly events: string; readonly want: readonly string[] }
   /** The server forgets all versions but the present one, as after a compaction and a restart. */
   | { readonly forget: true }
@@ -111,6 +111,11 @@ const eventText = (event: unknown): string => {
   if (type === 'BOOKMARK') {
     const end = valueAt(event, 'object.metadata.annotations[k8s.io/initial-events-end]')
     return end === 'true' ? 'BOOKMARK end' : 'BOOKMARK'
+  }
+  if (valueAt(event, 'object.kind') === 'Table') {
+    const columns = valueAt(event, 'object.columnDefinitions.0.name')
+    const form = typeof columns === 'string' ? 'row and columns' : 'row'
+    return `${type} ${form} of ${String(valueAt(event, 'object.rows.0.cells.0'))}`
   }
   const isMetadata = valueAt(event, 'object.kind') === 'PartialObjectMetadata'
   return `${type} ${isMetadata ? 'metadata of ' : ''}${String(valueAt(event, 'object.metadata.name'))}`

@@ -1,98 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { NodeView } from '../../../core/node.js'
-import type { Watching, WatchSink } from '../../../kube/client/watching.js'
+import type { Watching } from '../../../kube/client/watching.js'
 import { makeKubeApi } from '../../../agent/adapters/kube-api.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
-import { FakeClock, settle } from '../../../testkit/fake-clock.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { answer, refusal, startScripted, type Step } from '../../../testkit/http/scripted-server.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
-const node = (name: string, version = '1'): Record<string, unknown> => ({
-  metadata: { name, uid: `uid-${name}`, resourceVersion: version },
-})
-const list = (version: string, names: readonly string[], next?: string): Step =>
-  answer({
-    metadata: { resourceVersion: version, ...(next === undefined ? {} : { continue: next }) },
-    items: names.map(name => node(name, version)),
-  })
-const event = (type: string, name: string, version: string): unknown => ({
-  type,
-  object: node(name, version),
-})
-const bookmark = (version: string): unknown => ({
-  type: 'BOOKMARK',
-  object: { metadata: { resourceVersion: version } },
-})
-const gone = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } }
-const open = (...lines: unknown[]): Step => ({ kind: 'stream', lines })
-const ended = (...lines: unknown[]): Step => ({ kind: 'stream', lines, then: 'end' })
-
-/** What a sink was told, in short: `=a,b` is a list, `+a` an upsert, `-a` a removal. */
-const recordingSink = (): WatchSink<NodeView> & {
-  readonly told: string[]
-  until(length: number): Promise<void>
-} => {
-  const told: string[] = []
-  const waiters: { length: number; wake: () => void }[] = []
-  const tell = (what: string): void => {
-    told.push(what)
-    for (const waiter of waiters) if (told.length >= waiter.length) waiter.wake()
-  }
-  return {
-    told,
-    replace: items => tell(`=${items.map(item => item.name).join(',')}`),
-    upsert: item => tell(`+${item.name}`),
-    remove: name => tell(`-${name}`),
-    until: length =>
-      new Promise(wake => {
-        if (told.length >= length) wake()
-        else waiters.push({ length, wake })
-      }),
-  }
-}
-
-/** Let sockets and promises work until `isTrue`; time does not move. */
-const eventually = async (isTrue: () => boolean): Promise<void> => {
-  for (let i = 0; i < 100_000 && !isTrue(); i++) await settle()
-  if (!isTrue()) throw new Error('it never became true')
-}
-
-const setUp = async (
-  t: Test,
-  steps: readonly Step[],
-  { sink = recordingSink(), watch = {}, pick = { selector: '' } } = {},
-) => {
-  const server = await startScripted()
-  server.script(...steps)
-  const clock = new FakeClock()
-  const log = recordingLog()
-  const credentials = makeCredentials(
-    { masterUrl: server.url, environment: {}, serviceAccountFolder: '/nonexistent' },
-    { clock, log },
-  )
-  const api = makeKubeApi(credentials, { clock, log, random: seededRandom(1) }, { watch })
-  const watching = api.watchNodes(pick, sink)
-  t.teardown(async () => {
-    await api.close()
-    await server.close()
-  })
-  /** Move time on until the n-th request (from 0) has come; tells how long that took. */
-  const waitedFor = async (n: number): Promise<number> => {
-    const from = clock.now()
-    await eventually(() => server.asked.length > n || watching.status.state === 'backing-off')
-    while (server.asked.length <= n) {
-      await clock.advance(50)
-      if (watching.status.state === 'backing-off') continue
-      await eventually(() => server.asked.length > n || watching.status.state === 'backing-off')
-    }
-    return clock.now() - from
-  }
-  const state = (wanted: Watching['status']['state']): Promise<void> =>
-    eventually(() => watching.status.state === wanted)
-  return { server, clock, log, api, watching, sink, waitedFor, state }
-}
+import {
+  node,
+  list,
+  event,
+  bookmark,
+  gone,
+  open,
+  ended,
+  recordingSink,
+  eventually,
+  setUp,
+} from '../../../testkit/kube/scripted-watch.js'
 
 t.test('a list in pages, then a watch from its version', async t => {
   const { server, sink, watching, clock } = await setUp(

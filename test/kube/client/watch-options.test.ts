@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { refusal } from '../../../testkit/http/scripted-server.js'
+import { list, event, gone, open, ended, setUp } from '../../../testkit/kube/scripted-watch.js'
+
+t.test(
+  'without bookmarks a watch goes on for its time, and may be silent for all of it',
+  async t => {
+    const { server, clock, watching, state, sink } = await setUp(
+      t,
+      [list('10', ['a']), open(), open(event('MODIFIED', 'a', '11')), open(), open()],
+      { watch: { bookmarks: false, watchMs: 3_600_000 } },
+    )
+    const asked = async (n: number): Promise<[seconds: number, hasBookmarks: boolean]> => {
+      const { query } = await server.request(n)
+      await state('watching')
+      return [Number(query.get('timeoutSeconds')), query.has('allowWatchBookmarks')]
+    }
+    const [seconds, hasBookmarks] = await asked(1)
+    t.ok(seconds >= 2_400 && seconds <= 4_800, `an hour, a third more or less: ${seconds} s`)
+    t.notOk(hasBookmarks)
+    await clock.advance(seconds * 1000 + 59_000)
+    t.equal(server.asked.length, 2, 'its server has a minute more to end it')
+    await clock.advance(3_000)
+    const [proof, wantsProof] = await asked(2)
+    t.ok(wantsProof, 'after trouble the next one asks whether the server knows its version')
+    t.ok(proof <= 120, 'and not for long')
+    await sink.until(2)
+    await clock.advance(6_000)
+    server.asked[2]!.end()
+    t.equal((await asked(3))[1], false, 'once it has heard something, no more')
+    await clock.advance(6_000)
+    server.asked[3]!.end()
+    t.equal((await asked(4))[1], false, 'nor after a watch that ended in time')
+    t.equal(watching.status.lists, 1)
+  },
+)
+
+t.test('lists from the memory of the server are never older than what is known', async t => {
+  const { server, waitedFor, sink } = await setUp(
+    t,
+    [
+      list('10', ['a']),
+      ended(event('MODIFIED', 'a', '17'), gone),
+      refusal(504, 'Timeout'),
+      list('5', ['b']),
+      open(),
+    ],
+    { watch: { fromCache: true, pageSize: 200 } },
+  )
+  await waitedFor(4)
+  const [first, , second, third, watch] = server.asked.map(({ query }) => Object.fromEntries(query))
+  t.strictSame(first, { resourceVersion: '0' }, 'any state will do at first, in one page')
+  t.strictSame(second, { resourceVersion: '17', resourceVersionMatch: 'NotOlderThan' })
+  t.strictSame(third, { limit: '200' }, 'a server that has none so new gives what it has')
+  t.equal(watch!['resourceVersion'], '5', 'its store may have been restored')
+  t.strictSame(sink.told, ['=a', '+a', '=b'])
+})
+
+t.test('watches that were well come back spread over some time', async t => {
+  const waits: number[] = []
+  for (let seed = 0; seed < 12; seed++) {
+    const { server, clock, waitedFor, state } = await setUp(t, [list('1', []), open(), open()], {
+      watch: { spreadMs: 30_000 },
+      seed,
+    })
+    await server.request(1)
+    await state('watching')
+    await clock.advance(5_001)
+    server.asked[1]!.reset()
+    await state('backing-off')
+    waits.push(await waitedFor(2))
+  }
+  t.ok(Math.max(...waits) > 15_000 && Math.min(...waits) < 15_000, waits.join())
+  t.ok(Math.max(...waits) <= 31_000)
+})
