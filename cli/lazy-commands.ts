@@ -28,6 +28,12 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./grids.js')).registerGrids }),
   },
   {
+    name: 'admission',
+    description:
+      'run the webhook that keeps Pods on nodes that their peers vouch for, for Kubernetes before 1.36',
+    load: async () => ({ register: (await import('./admission.js')).registerAdmission }),
+  },
+  {
     name: 'demo',
     description:
       'a whole zone of agent processes on this machine, against an embedded Kubernetes API',

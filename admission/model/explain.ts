@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Unchanged } from './decision.js'
 import { whyNotKept, type Knowledge } from './nodes.js'
-import type { NodeFacts } from './standing.js'
+import type { KeepRules, NodeFacts } from './standing.js'
 
 /** What would become of the writes about one node, and why. */
 export interface NodeExplained {
@@ -28,6 +28,11 @@ const WORDS: Readonly<Record<Unchanged, string>> = {
   'table-not-ready': 'the Nodes are not listed yet, or their watch is broken',
 }
 
+const KEPT: Readonly<Record<KeepRules['mode'], string>> = {
+  vouched: 'the control plane does not hear it, and its peers vouch for it',
+  superedge: 'the control plane does not hear it, and nobody marked it, or that does not count',
+}
+
 /** How the node of this name stands now. */
 export const explainNode = (name: string, knowledge: Knowledge): NodeExplained => {
   const found = knowledge.find(name)
@@ -37,7 +42,7 @@ export const explainNode = (name: string, knowledge: Knowledge): NodeExplained =
   const { now } = knowledge
   return {
     ...{ name, node, isKept: why === undefined },
-    why: why === undefined ? 'Ready is Unknown, and it is kept' : WORDS[why],
+    why: why === undefined ? KEPT[knowledge.rules.mode] : WORDS[why],
     wordSeconds:
       vouchedAt === undefined || now === undefined ? null : Math.round((now - vouchedAt) / 1_000),
   }

@@ -1,17 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-
-/** A count for each of some words. */
-class Counts {
-  readonly #counts = new Map<string, number>()
-
-  add(word: string, by = 1): void {
-    this.#counts.set(word, (this.#counts.get(word) ?? 0) + by)
-  }
-
-  get all(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#counts)
-  }
-}
+import { Counts } from '../../core/counts.js'
 
 /** Upper bounds of the histogram of reconciles, in seconds. */
 export const SECONDS_BUCKETS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60] as const

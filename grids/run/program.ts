@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { RequestListener } from 'node:http'
 import { hostname } from 'node:os'
 import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
-import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
 import { EventRecorder } from '../../controller/event-recorder.js'
 import { LeaderElection } from '../../controller/leader-election.js'
@@ -12,13 +10,13 @@ import { runController } from '../../controller/program.js'
 import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
-import { listen, type Listener, type ListenLimits } from '../../net/listen.js'
-import { byAddress } from '../../net/sources.js'
+import type { Listener } from '../../net/listen.js'
+import { listenForOperators } from '../../net/operator-listener.js'
 import { MANAGER } from '../model/words.js'
 import type { GridsOptions } from '../options/grids-options.js'
 import { GridsController } from './controller.js'
 import { Counters } from './counters.js'
-import { gridsRoutes } from './routes.js'
+import { gridsViews } from './routes.js'
 import type { GridsStatusView } from './status-view.js'
 
 /** What the process gives the controller. */
@@ -42,21 +40,6 @@ export interface GridsProgram {
    * @returns the keys of grids that failed; undefined when the signal aborted before all were looked at
    */
   once(signal: AbortSignal): Promise<readonly string[] | undefined>
-}
-
-/** For the kubelet and whoever scrapes; nobody sends bodies. */
-const STATUS_LIMITS: ListenLimits = {
-  total: 32,
-  strangers: 32,
-  perStranger: 8,
-  perMember: 8,
-  keepAliveForStrangers: true,
-  headerBytes: 16 << 10,
-  headerMs: 10_000,
-  bodyMs: 30_000,
-  bodyRule: 'whole',
-  idleMs: 120_000,
-  closeMs: 1_000,
 }
 
 const STOP_MS = 4_000
@@ -130,16 +113,9 @@ class Program implements GridsProgram {
     const { signal } = this.#stopper
     // A wrong path is a mistake to be told at once; an API out of reach is waited for.
     await this.#credentials.check()
-    const { host, port } = this.#options.statusAddress
-    const handle = gridsRoutes(() => this.#view(), log)
-    this.#listener = await listen(
-      {
-        ...{ address: host, port, handle, limits: STATUS_LIMITS },
-        ...(isLoopback(host) ? { forbidden: forbidHost } : {}),
-        sources: byAddress(() => false),
-      },
-      { clock, random, log, signal },
-    )
+    const views = gridsViews(() => this.#view())
+    const seams = { clock, random, log, signal }
+    this.#listener = await listenForOperators(this.#options.statusAddress, views, seams)
     if (signal.aborted) return
     this.#running = this.#run(signal, term => this.#controller.lead(term)).catch((error: unknown) =>
       log.error('bug: the controller ended', { error: reasonOf(error) }),
@@ -187,10 +163,6 @@ class Program implements GridsProgram {
     }
   }
 }
-
-/** For a page whose name was rebound to this machine. */
-const forbidHost: RequestListener = (_request, response) =>
-  void response.writeHead(403, { 'Content-Type': 'text/plain' }).end('forbidden host\n')
 
 /** Against the real API, on the real network. Nothing runs before `start` or `once`. */
 export const makeProgram = (options: GridsOptions, seams: GridsProgramSeams): GridsProgram =>

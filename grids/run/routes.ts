@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { RequestListener } from 'node:http'
-import type { Logger } from '../../core/log.js'
-import { operatorRoutes, type OperatorViews } from '../../net/operator-routes.js'
+import type { OperatorViews } from '../../net/operator-routes.js'
 import { gridsMetrics } from './metrics.js'
 import type { GridsStatusView } from './status-view.js'
 
@@ -14,8 +12,8 @@ const readiness = ({ tables }: GridsStatusView): ReturnType<OperatorViews['ready
 }
 
 /** What operators and the kubelet may ask. */
-export const gridsRoutes = (view: () => GridsStatusView, log: Logger): RequestListener =>
-  operatorRoutes(
-    { status: view, metrics: () => gridsMetrics(view()), ready: () => readiness(view()) },
-    log,
-  )
+export const gridsViews = (view: () => GridsStatusView): OperatorViews => ({
+  status: view,
+  metrics: () => gridsMetrics(view()),
+  ready: () => readiness(view()),
+})

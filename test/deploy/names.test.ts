@@ -47,6 +47,8 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['without-policies'],
   ['vouch-taint'],
   ['vouch-taint', 'keep'],
+  ['vouch-taint', 'webhook'],
+  ['vouch-taint', 'webhook', 'webhook-pods'],
   ['zones', 'fast', 'vouch-taint'],
   ['renamed'],
   ['zones', 'fast', 'renamed'],

@@ -71,16 +71,16 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
   const { agentOptionSet } = (await import(definitions)) as { agentOptionSet: Options }
   const wrapper = (await import(definitionsOf('wrapper'))) as { wrapperOptionSet: Options }
   const grids = (await import(definitionsOf('grids'))) as { gridsOptionSet: Options }
+  const admission = (await import(definitionsOf('admission'))) as { admissionOptionSet: Options }
+  const sets = [
+    ...[agentOptionSet, wrapper.wrapperOptionSet],
+    ...[grids.gridsOptionSet, admission.admissionOptionSet],
+  ]
   const known = new Set(
-    [agentOptionSet, wrapper.wrapperOptionSet, grids.gridsOptionSet].flatMap(
-      ({ definitions, ignored }) => [
-        ...definitions.flatMap(({ flag, aliases = [] }) => [
-          flag,
-          ...aliases.map(each => each.name),
-        ]),
-        ...Object.keys(ignored),
-      ],
-    ),
+    sets.flatMap(({ definitions, ignored }) => [
+      ...definitions.flatMap(({ flag, aliases = [] }) => [flag, ...aliases.map(each => each.name)]),
+      ...Object.keys(ignored),
+    ]),
   )
   // Of the command line, of the build and of V8; not the agent's options.
   for (const name of ['profile', 'config', 'print-config', 'help', 'agent', 'all']) known.add(name)
@@ -95,7 +95,9 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
   ])
     known.add(name)
   known.add('optimize-for-size')
-  for (const page of pages.filter(page => !/^docs\/(wrapper-|grids-)?options\.md$/.test(page))) {
+  for (const page of pages.filter(
+    page => !/^docs\/(wrapper-|grids-|admission-)?options\.md$/.test(page),
+  )) {
     // Inline code only: blocks show other programs' commands.
     const text = read(page).replace(/```[\s\S]*?```/g, '')
     for (const [, code = ''] of text.matchAll(/`([^`\n]*)`/g)) {
@@ -114,15 +116,19 @@ t.test('every metric that a page names exists', t => {
     shared + source('agent', 'http', 'metrics.ts') + source('agent', 'http', 'work-metrics.ts')
   const wrapper = shared + source('wrapper', 'status', 'metrics.ts')
   const grids = shared + source('grids', 'run', 'metrics.ts')
+  const admission = shared + source('admission', 'run', 'metrics.ts')
+  const programs: Readonly<Record<string, string>> = { wrapper, grids, admission }
   const names = new Set<string>()
   for (const page of pages) {
     for (const [name] of read(page).matchAll(/edge_health_[a-z_]+/g)) names.add(name)
   }
   t.ok(names.size > 10)
   for (const name of names) {
-    const short = name.replace(/^edge_health_(wrapper_|grids_|node_)?/, '').replace(/_total$/, '')
-    const [, of] = /^edge_health_(wrapper|grids)_/.exec(name) ?? []
-    const program = of === 'wrapper' ? wrapper : of === 'grids' ? grids : agent
+    const short = name
+      .replace(/^edge_health_(wrapper_|grids_|admission_|node_)?/, '')
+      .replace(/_total$/, '')
+    const [, of] = /^edge_health_(wrapper|grids|admission)_/.exec(name) ?? []
+    const program = programs[of ?? ''] ?? agent
     t.ok(program.includes(`'${short}'`), name)
   }
   t.end()

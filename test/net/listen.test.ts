@@ -370,6 +370,16 @@ t.test('TLS: the same limits; who never speaks TLS is cut without a word', async
   while (clock.waiting > 0) await settle()
   t.equal(clock.waiting, 0, 'its request was seen as that of its connection')
   listener.renew(tls)
+  const open = await openListener({ handle: done, tls: { cert: own.cert, key: own.key } })
+  const anybody = await new Promise(resolve => {
+    const socket = connectTls({ host, port: open.port, ca: own.cert }, () =>
+      socket.write(head('/', 'Content-Length: 0\r\nConnection: close\r\n')),
+    )
+    socket.once('data', (part: Buffer) => resolve(part.toString()))
+    socket.on('error', resolve)
+  })
+  t.match(anybody, /^HTTP\/1\.1 200 /, 'without an authority nobody is asked for a certificate')
+  await open.close()
   const plain = await openListener({ handle: done })
   plain.renew(tls)
   t.equal((await ask(plain.port, '/')).text, 'done', 'plain HTTP has no certificates')

@@ -5,7 +5,7 @@ import { knowing, STAMP, type NodeOdds } from '../../../testkit/admission/review
 
 t.test('how a node stands, in words', t => {
   const rows: [node: NodeOdds, isKept: boolean, why: RegExp, wordSeconds: number | null][] = [
-    [{ name: 'n1' }, true, /is kept/, 5],
+    [{ name: 'n1' }, true, /peers vouch/, 5],
     [{ name: 'n1', ready: 'True' }, false, /hears it/, 5],
     [{ name: 'n1', isMarked: true }, false, /nodeunhealth/, 5],
     [{ name: 'n1', word: { agoMs: 40_000 } }, false, /too old/, 40],

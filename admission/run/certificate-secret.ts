@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Buffer } from 'node:buffer'
+import * as v from 'valibot'
+import { KubeStatusError } from '../../core/errors.js'
+import { parseWith } from '../../core/parse.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import type { ResourceType } from '../../kube/client/resource.js'
+import type { ObjectBody } from '../../kube/client/write.js'
+import type { ServingPair } from './certificates.js'
+
+/** What all replicas share. */
+export interface SharedCertificates {
+  /** What is served. */
+  readonly current: ServingPair
+  /** What is served next. */
+  readonly next: ServingPair | undefined
+  /** The authority before the present one: who has not heard of the present one yet still believes it; '' for none. */
+  readonly oldCa: string
+}
+
+/** The shared certificates as they are stored; a part that is missing is ''. */
+export interface StoredCertificates extends SharedCertificates {
+  readonly resourceVersion: string
+}
+
+const KEYS = {
+  ...{ ca: 'ca.crt', cert: 'tls.crt', key: 'tls.key', oldCa: 'old-ca.crt' },
+  ...{ nextCa: 'next-ca.crt', nextCert: 'next-tls.crt', nextKey: 'next-tls.key' },
+} as const
+
+const secretSchema = v.object({
+  metadata: v.object({ resourceVersion: v.string() }),
+  data: v.nullish(v.record(v.string(), v.string()), {}),
+})
+
+const parseStored = (raw: unknown): StoredCertificates => {
+  const { metadata, data } = parseWith(secretSchema, 'Secret', raw)
+  const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8')
+  const next = { ca: text(KEYS.nextCa), cert: text(KEYS.nextCert), key: text(KEYS.nextKey) }
+  return {
+    resourceVersion: metadata.resourceVersion,
+    current: { ca: text(KEYS.ca), cert: text(KEYS.cert), key: text(KEYS.key) },
+    next: next.cert === '' ? undefined : next,
+    oldCa: text(KEYS.oldCa),
+  }
+}
+
+const SECRETS: ResourceType<StoredCertificates> = {
+  ...{ group: '', version: 'v1', resource: 'secrets' },
+  parse: parseStored,
+}
+
+const LABELS = {
+  'app.kubernetes.io/name': 'edge-health-webhook',
+  'app.kubernetes.io/component': 'webhook',
+  'app.kubernetes.io/part-of': 'edge-health',
+}
+
+/** Somebody else was faster. */
+const isLost = (error: unknown): boolean =>
+  error instanceof KubeStatusError && (error.status === 409 || error.status === 404)
+
+/** The Secret that all replicas share; whoever writes first wins, and the others read. */
+export class CertificateSecret {
+  readonly #client: Pick<ResourceClient, 'get' | 'create' | 'update'>
+  readonly #of: { readonly namespace: string; readonly name: string }
+
+  constructor(
+    client: Pick<ResourceClient, 'get' | 'create' | 'update'>,
+    of: { readonly namespace: string; readonly name: string },
+  ) {
+    this.#client = client
+    this.#of = of
+  }
+
+  /** Undefined when there is none. Rejects as ResourceClient.get does. */
+  async read(signal: AbortSignal): Promise<StoredCertificates | undefined> {
+    try {
+      return await this.#client.get(SECRETS, this.#of, signal)
+    } catch (error) {
+      if (error instanceof KubeStatusError && error.status === 404) return undefined
+      throw error
+    }
+  }
+
+  /**
+   * Make it, or replace what was read.
+   * @returns what is stored now; undefined when somebody else wrote meanwhile: read again
+   */
+  async write(
+    shared: SharedCertificates,
+    before: StoredCertificates | undefined,
+    signal: AbortSignal,
+  ): Promise<StoredCertificates | undefined> {
+    const body = this.#bodyOf(shared, before?.resourceVersion)
+    try {
+      return before === undefined
+        ? await this.#client.create(SECRETS, this.#of, { body }, signal)
+        : await this.#client.update(SECRETS, this.#of, { body }, signal)
+    } catch (error) {
+      if (isLost(error)) return undefined
+      throw error
+    }
+  }
+
+  #bodyOf(
+    { current, next, oldCa }: SharedCertificates,
+    resourceVersion: string | undefined,
+  ): ObjectBody {
+    const texts = {
+      ...{ [KEYS.ca]: current.ca, [KEYS.cert]: current.cert, [KEYS.key]: current.key },
+      ...(oldCa === '' ? {} : { [KEYS.oldCa]: oldCa }),
+      ...(next === undefined
+        ? {}
+        : { [KEYS.nextCa]: next.ca, [KEYS.nextCert]: next.cert, [KEYS.nextKey]: next.key }),
+    }
+    const data = Object.fromEntries(
+      Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+    )
+    const version = resourceVersion === undefined ? {} : { resourceVersion }
+    return {
+      ...{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque', data },
+      metadata: { ...this.#of, labels: LABELS, ...version },
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+  bit,
+  countsBy,
+  metricFactory,
+  metricsText,
+  processMetrics,
+  type Metric,
+  type Sample,
+} from '../../net/metrics-text.js'
+import { SECONDS_BUCKETS } from './review-counters.js'
+import type { AdmissionStatusView } from './status-view.js'
+
+const factory = metricFactory('edge_health_admission_')
+const { gauge, counter } = factory
+
+/** `/node-taint changed` is the path, and what became of the write. */
+const reviewSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
+  Object.entries(counts).map(([words, count]) => {
+    const [path = '', result = ''] = words.split(' ')
+    return [count, { path, result }]
+  })
+
+const metricsOf = (view: AdmissionStatusView): readonly Metric[] => {
+  const { nodes, certificate, counts, seconds } = view
+  const { validUntil } = certificate
+  return [
+    gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
+    counter('reviews', 'Reviews, by what became of the write', ...reviewSamples(counts.reviews)),
+    counter(
+      'refused_requests',
+      'Requests that were no review',
+      ...countsBy('status', counts.refusals),
+    ),
+    counter('review_seconds', 'Seconds that answers took', [seconds.sum]),
+    counter(
+      'reviews_within',
+      'Answers that took at most so many seconds',
+      ...SECONDS_BUCKETS.map((le, at): Sample => [seconds.buckets[at]!, { seconds: String(le) }]),
+      [seconds.count, { seconds: '+Inf' }],
+    ),
+    gauge('nodes', 'Nodes that are known', [nodes.objects]),
+    gauge('kept_nodes', 'Nodes that are kept', [nodes.kept.length]),
+    gauge('stale', '1 while no decision may rest on the known Nodes', [bit(!nodes.isReady)]),
+    counter('lists', 'Full lists of Nodes', [nodes.lists]),
+    gauge(
+      'certificate_expiry_seconds',
+      'When the certificate that is served ends, since 1970',
+      ...(validUntil === null ? [] : [[Date.parse(validUntil) / 1_000] as const]),
+    ),
+    gauge('certificate_trusted', '1 when the apiserver was told to trust it', [
+      bit(certificate.isTrusted),
+    ]),
+    counter('certificate_renewals', 'How often another certificate was served', [
+      certificate.renewals,
+    ]),
+    gauge('uptime_seconds', 'Since the start', [view.uptimeSeconds]),
+    ...processMetrics(factory),
+  ]
+}
+
+/** `/metrics`: everything from one view. */
+export const admissionMetrics = (view: AdmissionStatusView): string => metricsText(metricsOf(view))

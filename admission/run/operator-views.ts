@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import { jsonAnswer, plainAnswer, type OperatorViews } from '../../net/operator-routes.js'
+import type { NodeExplained } from '../model/explain.js'
+import { admissionMetrics } from './metrics.js'
+import type { AdmissionStatusView } from './status-view.js'
+
+/** A Node's name is no longer. */
+const LONGEST_NAME = 253
+
+const readiness = ({
+  nodes,
+  certificate,
+}: AdmissionStatusView): ReturnType<OperatorViews['ready']> => {
+  const missing = [
+    ...(nodes.isSynced ? [] : ['Nodes are not listed yet']),
+    ...(certificate.validUntil === null ? ['there is no certificate yet'] : []),
+    ...(certificate.isTrusted ? [] : ['the apiserver was not told yet to trust the certificate']),
+  ]
+  return { isReady: missing.length === 0, reason: missing.join('; ') || 'ok' }
+}
+
+/** What operators and the kubelet may ask: the usual paths, and `/explain?node=NAME`. */
+export const admissionViews = (
+  view: () => AdmissionStatusView,
+  explain: (name: string) => NodeExplained,
+): OperatorViews => ({
+  status: view,
+  metrics: () => admissionMetrics(view()),
+  ready: () => readiness(view()),
+  more: {
+    '/explain': query => {
+      const name = query.get('node') ?? ''
+      if (name === '' || name.length > LONGEST_NAME)
+        return plainAnswer(400, 'node must be the name of a Node: /explain?node=NAME')
+      return jsonAnswer(explain(name))
+    },
+  },
+})

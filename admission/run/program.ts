@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+import { reasonOf } from '../../core/errors.js'
+import type { Clock } from '../../core/clock.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
+import { makeResourceClient } from '../../kube/client/http-resource-client.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { listen, type Listener, type ListenLimits } from '../../net/listen.js'
+import { listenForOperators } from '../../net/operator-listener.js'
+import { byAddress } from '../../net/sources.js'
+import { explainNode } from '../model/explain.js'
+import { whyNotKept } from '../model/nodes.js'
+import type { AdmissionOptions } from '../options/admission-options.js'
+import { CertificateFiles } from './certificate-files.js'
+import { CertificateKeeper } from './certificate-keeper.js'
+import { CertificateSecret } from './certificate-secret.js'
+import type { CertificateSource, Served } from './certificate-source.js'
+import { serviceNames } from './certificates.js'
+import { NodeTable } from './node-table.js'
+import { admissionViews } from './operator-views.js'
+import { ReviewCounters } from './review-counters.js'
+import { reviewRoutes } from './review-routes.js'
+import { Reviewer } from './reviewer.js'
+import type { AdmissionStatusView } from './status-view.js'
+
+/** What the process gives the webhook. */
+export interface AdmissionProgramSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly version: string
+  /** For credentials: the Pod's service account and exec plugins are found through it. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** The webhook as a program. */
+export interface AdmissionProgram {
+  /** Resolves when reviews are answered; until the apiserver gives or keeps a certificate it waits. @throws ListenError, CredentialsError */
+  start(): Promise<void>
+  /** May be called while starting, and twice. */
+  stop(): Promise<void>
+}
+
+/** Apiservers keep idle connections for 90 s: it is they who close them, never we under their hands. */
+const REVIEW_LIMITS: ListenLimits = {
+  ...{ total: 512, strangers: 512, perStranger: 256, perMember: 256 },
+  ...{ keepAliveForStrangers: true, headerBytes: 16 << 10, headerMs: 5_000 },
+  ...{ bodyMs: 5_000, bodyRule: 'whole', idleMs: 120_000, closeMs: 2_000 },
+}
+
+const MANAGER = 'edge-health-admission'
+
+class Program implements AdmissionProgram {
+  readonly #options: AdmissionOptions
+  readonly #seams: AdmissionProgramSeams
+  readonly #credentials: Credentials
+  readonly #client: ResourceClient
+  readonly #table: NodeTable
+  readonly #certificates: CertificateSource
+  readonly #reviewer: Reviewer
+  readonly #counters = new ReviewCounters()
+  readonly #stopper = new AbortController()
+  readonly #startedAt: number
+  readonly #listeners: Listener[] = []
+  readonly #firstServed: Promise<void>
+  #served: Served | undefined
+  #serve: (served: Served) => void = () => undefined
+  #starting: Promise<void> | undefined
+  #keeping: Promise<void> | undefined
+
+  constructor(options: AdmissionOptions, seams: AdmissionProgramSeams) {
+    const { clock, random, log, environment } = seams
+    const { kubeconfig, masterUrl, mode, freshForMs, alwaysReachable, namespace } = options
+    this.#options = options
+    this.#seams = seams
+    this.#startedAt = clock.now()
+    this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
+    const client = makeResourceClient(
+      { clock, random, log, credentials: this.#credentials },
+      { fieldManager: MANAGER },
+    )
+    this.#client = client
+    this.#table = new NodeTable({ client, clock, log })
+    this.#certificates = this.#makeCertificates()
+    this.#reviewer = new Reviewer(
+      {
+        rules: { mode, freshForMs, keepsMarked: alwaysReachable },
+        untouched: new Set(['kube-system', namespace]),
+      },
+      { table: this.#table, clock, serverTime: () => client.serverTime() },
+    )
+    this.#firstServed = new Promise(resolve => {
+      this.#serve = served => {
+        this.#served = served
+        resolve()
+      }
+    })
+  }
+
+  start(): Promise<void> {
+    return (this.#starting ??= this.#start())
+  }
+
+  async stop(): Promise<void> {
+    this.#stopper.abort(new Error('stopped'))
+    await this.#starting?.catch(() => undefined)
+    await Promise.all(this.#listeners.map(listener => listener.close()))
+    await Promise.all([this.#table.informer.stop(), this.#keeping])
+    await this.#client.close()
+  }
+
+  #makeCertificates(): CertificateSource {
+    const { clock, random, log } = this.#seams
+    const { certFile, keyFile, namespace, secretName, serviceName, registration } = this.#options
+    const onServe = (served: Served): void => this.#serve(served)
+    if (certFile !== undefined && keyFile !== undefined)
+      return new CertificateFiles({ certFile, keyFile, onServe }, { clock, log })
+    const client = this.#client
+    const secret = new CertificateSecret(client, { namespace, name: secretName })
+    return new CertificateKeeper(
+      { registration, names: serviceNames(serviceName, namespace), onServe },
+      { client, secret, clock, random, log },
+    )
+  }
+
+  async #start(): Promise<void> {
+    const { clock, random, log } = this.#seams
+    const { signal } = this.#stopper
+    const isStopped = (): boolean => signal.aborted
+    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    await this.#credentials.check()
+    const views = admissionViews(
+      () => this.#view(),
+      name => explainNode(name, this.#reviewer.knowledge),
+    )
+    const seams = { clock, random, log, signal }
+    this.#listeners.push(await listenForOperators(this.#options.statusAddress, views, seams))
+    if (isStopped()) return
+    this.#table.informer.start()
+    this.#keeping = this.#certificates
+      .run(signal)
+      .catch((error: unknown) => log.error('bug: certificates ended', { error: reasonOf(error) }))
+    await Promise.race([this.#firstServed, this.#keeping])
+    if (!isStopped()) await this.#listenForReviews()
+  }
+
+  async #listenForReviews(): Promise<void> {
+    const { clock, random, log } = this.#seams
+    const { host, port } = this.#options.listenAddress
+    const sources = byAddress(() => false)
+    const reviewer = this.#reviewer
+    const handle = reviewRoutes({ reviewer, counters: this.#counters, sources, log, clock })
+    const listener = await listen(
+      { address: host, port, handle, limits: REVIEW_LIMITS, sources, tls: this.#served },
+      { clock, random, log, signal: this.#stopper.signal },
+    )
+    this.#listeners.push(listener)
+    this.#serve = served => listener.renew(served)
+    // Another one may have come while it was opened.
+    if (this.#served !== undefined) listener.renew(this.#served)
+  }
+
+  #view(): AdmissionStatusView {
+    const { version, clock } = this.#seams
+    const table = this.#table
+    const { knowledge } = this.#reviewer
+    const { reviews, refusals, seconds, answered, buckets } = this.#counters
+    const { validUntil, ...certificate } = this.#certificates.status
+    return {
+      version,
+      uptimeSeconds: Math.round((clock.now() - this.#startedAt) / 1_000),
+      mode: this.#options.mode,
+      nodes: {
+        ...table.informer.status,
+        isReady: table.isReady,
+        kept: table.informer.keys().filter(name => whyNotKept(name, knowledge) === undefined),
+      },
+      certificate: {
+        ...certificate,
+        validUntil: validUntil === null ? null : new Date(validUntil).toISOString(),
+      },
+      counts: { reviews: reviews.all, refusals: refusals.all },
+      seconds: { sum: seconds, count: answered, buckets: [...buckets] },
+    }
+  }
+}
+
+/** Against the real API, on the real network. Nothing runs before `start`. */
+export const makeProgram = (
+  options: AdmissionOptions,
+  seams: AdmissionProgramSeams,
+): AdmissionProgram => new Program(options, seams)

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.js'
+import { EdgeHealthError, InvalidInputError, reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import { parseJson } from '../../core/parse.js'
+import { ByteBudget, OverBudgetError } from '../../net/byte-budget.js'
+import { readWhole } from '../../net/read-whole.js'
+import { endOf, type AddressSources } from '../../net/sources.js'
+import { reviewPaths, type ReviewPath } from '../model/decide.js'
+import { unchanged } from '../model/decision.js'
+import { answerReview, parseReview, type Review } from '../model/review.js'
+import type { ReviewCounters } from './review-counters.js'
+import type { Reviewer } from './reviewer.js'
+
+export interface ReviewRoutesSeams {
+  readonly reviewer: Pick<Reviewer, 'decide'>
+  readonly counters: ReviewCounters
+  readonly sources: AddressSources
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** The apiserver takes no larger request itself. */
+const MAX_BODY_BYTES = 3 << 20
+const BUDGET = { total: 24 << 20, perSource: 12 << 20 }
+
+/** Ends a request with a status and a reason in words. */
+class Refused extends EdgeHealthError {
+  readonly status: number
+  constructor(status: number, reason: string) {
+    super('INVALID_INPUT', reason)
+    this.status = status
+  }
+}
+
+const tooLarge = (): Refused =>
+  new Refused(413, `a review must have at most ${MAX_BODY_BYTES} bytes`)
+
+const pathOf = ({ method, url = '/' }: IncomingMessage): ReviewPath => {
+  const asked = url.split('?', 1)[0]
+  const path = reviewPaths.find(each => each === asked)
+  if (path === undefined) throw new Refused(404, `reviews go to one of ${reviewPaths.join(', ')}`)
+  if (method !== 'POST') throw new Refused(405, 'a review must be a POST')
+  return path
+}
+
+/** Parameters such as `charset=utf-8` may follow; JSON is UTF-8 whatever they say. */
+const checkType = ({ headers }: IncomingMessage): void => {
+  const [type = ''] = (headers['content-type'] ?? '').split(';', 1)
+  if (type.trim().toLowerCase() !== 'application/json')
+    throw new Refused(415, 'a review must be application/json')
+}
+
+const statusOf = (error: unknown): number => {
+  if (error instanceof Refused) return error.status
+  if (error instanceof InvalidInputError) return 400
+  return error instanceof OverBudgetError ? 503 : 500
+}
+
+const send = (response: ServerResponse, status: number, type: string, text: string): void => {
+  const body = Buffer.from(text)
+  response.writeHead(status, { 'Content-Type': type, 'Content-Length': body.length })
+  response.end(body)
+}
+
+/** Answers the apiserver's reviews. What is no review gets a status and one line; a write that is under review always passes or is told why not. */
+export const reviewRoutes = ({
+  reviewer,
+  counters,
+  sources,
+  log,
+  clock,
+}: ReviewRoutesSeams): RequestListener => {
+  const budget = new ByteBudget(BUDGET)
+
+  const readReview = async (request: IncomingMessage): Promise<Review> => {
+    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
+    const key = sources.keyOf(endOf(request.socket))
+    const hold = budget.open({ key, isMember: false }, () => request.destroy())
+    try {
+      const body = await readWhole(request, MAX_BODY_BYTES, tooLarge, hold)
+      return parseReview(parseJson('the body', body.toString('utf8')))
+    } finally {
+      hold.free()
+    }
+  }
+
+  /** The answer as text. A mistake of ours must not keep anybody's write from passing. */
+  const decide = async (path: ReviewPath, review: Review): Promise<string> => {
+    try {
+      const decision = await reviewer.decide(path, review)
+      const text = JSON.stringify(answerReview(review, decision))
+      counters.decided(path, decision)
+      return text
+    } catch (error) {
+      log.error('bug: a review failed', { path, error: reasonOf(error) })
+      counters.failed(path)
+      return JSON.stringify(answerReview(review, unchanged('not-ours')))
+    }
+  }
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const beganAt = clock.now()
+    try {
+      const path = pathOf(request)
+      checkType(request)
+      const review = await readReview(request)
+      send(response, 200, 'application/json', await decide(path, review))
+      counters.took(clock.now() - beganAt)
+    } catch (error) {
+      refuse(request, response, error)
+    }
+  }
+
+  const refuse = (request: IncomingMessage, response: ServerResponse, error: unknown): void => {
+    const status = statusOf(error)
+    counters.refused(status)
+    // Who sent too much, or left, has no connection any more.
+    if (response.headersSent || response.socket === null || response.socket.destroyed) return
+    // What is left of a body is not read.
+    if (!request.complete) response.setHeader('Connection', 'close')
+    const reason = status === 500 ? 'internal error' : reasonOf(error)
+    if (status === 500) log.error('bug: a request failed', { error: reasonOf(error) })
+    send(response, status, 'text/plain; charset=utf-8', `${reason}\n`)
+  }
+
+  return (request, response) =>
+    void answer(request, response).catch((error: unknown) => {
+      log.error('bug: an answer failed', { error: reasonOf(error) })
+      response.destroy()
+    })
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { decideReview, type Known, type ReviewPath } from '../model/decide.js'
+import type { Decision } from '../model/decision.js'
+import type { Knowledge } from '../model/nodes.js'
+import { awaitedNode } from '../model/pods.js'
+import type { Review } from '../model/review.js'
+import type { KeepRules } from '../model/standing.js'
+import type { NodeTable } from './node-table.js'
+
+export interface ReviewerSeams {
+  readonly table: Pick<NodeTable, 'find' | 'changed'>
+  readonly clock: Clock
+  /** Epoch ms by the apiserver's clock; undefined before it was asked anything. */
+  readonly serverTime: () => number | undefined
+}
+
+export interface ReviewerOptions {
+  readonly rules: KeepRules
+  readonly untouched: ReadonlySet<string>
+}
+
+/** The apiserver waits for two seconds. */
+const BEHIND_MS = 1_000
+/** After a wait in vain nobody waits for so long: the node controller goes through Pods one after the other. */
+const IMPATIENT_MS = 30_000
+
+/** Decides on reviews by what is known, without a request. */
+export class Reviewer {
+  readonly #options: ReviewerOptions
+  readonly #seams: ReviewerSeams
+  #impatientUntil = -Infinity
+
+  constructor(options: ReviewerOptions, seams: ReviewerSeams) {
+    this.#options = options
+    this.#seams = seams
+  }
+
+  /** What decisions rest on now. */
+  get knowledge(): Knowledge {
+    const { rules, find, serverTime } = this.#known
+    return { rules, find, now: serverTime }
+  }
+
+  /** What becomes of a write; after at most a second. */
+  async decide(path: ReviewPath, review: Review): Promise<Decision> {
+    const { table, clock } = this.#seams
+    const until = clock.now() + BEHIND_MS
+    for (;;) {
+      const known = this.#known
+      const decision = decideReview(path, review, known)
+      const behind = decision.kind === 'unchanged' && decision.why === 'heard'
+      const node = behind && path === '/pod-status' ? awaitedNode(review, known) : undefined
+      const leftMs = until - clock.now()
+      if (node === undefined || leftMs <= 0 || clock.now() < this.#impatientUntil) return decision
+      if (!(await table.changed(node, leftMs))) this.#impatientUntil = clock.now() + IMPATIENT_MS
+    }
+  }
+
+  get #known(): Known {
+    const { table, serverTime } = this.#seams
+    return { ...this.#options, find: name => table.find(name), serverTime: serverTime() }
+  }
+}

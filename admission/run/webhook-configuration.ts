@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Buffer } from 'node:buffer'
+import * as v from 'valibot'
+import { KubeStatusError } from '../../core/errors.js'
+import { parseWith } from '../../core/parse.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import type { ResourceType } from '../../kube/client/resource.js'
+
+interface Registered {
+  readonly resourceVersion: string
+  /** What each webhook trusts, as PEM. */
+  readonly bundles: readonly string[]
+}
+
+const schema = v.object({
+  metadata: v.object({ resourceVersion: v.string() }),
+  webhooks: v.nullish(
+    v.array(v.object({ clientConfig: v.object({ caBundle: v.nullish(v.string(), '') }) })),
+    [],
+  ),
+})
+
+const parseRegistered = (raw: unknown): Registered => {
+  const { metadata, webhooks } = parseWith(schema, 'webhook configuration', raw)
+  return {
+    resourceVersion: metadata.resourceVersion,
+    bundles: webhooks.map(({ clientConfig }) =>
+      Buffer.from(clientConfig.caBundle, 'base64').toString('utf8'),
+    ),
+  }
+}
+
+const type = (resource: string): ResourceType<Registered> => ({
+  ...{ group: 'admissionregistration.k8s.io', version: 'v1', resource },
+  parse: parseRegistered,
+})
+
+/** What rewrites may be registered in, and what refuses may. */
+const KINDS = [type('mutatingwebhookconfigurations'), type('validatingwebhookconfigurations')]
+
+const isGone = (error: unknown): boolean => error instanceof KubeStatusError && error.status === 404
+
+/** Somebody else wrote it meanwhile: the `test` failed. */
+const isLost = (error: unknown): boolean =>
+  error instanceof KubeStatusError && [404, 409, 422].includes(error.status)
+
+/**
+ * Make the apiserver trust what `readBundle` says. It is read after the configuration, and the patch applies to that
+ * state of it alone: so no replica that is behind takes an authority away that another one just added.
+ * @returns whether every configuration of this name that there is trusts it now
+ */
+export const trustBundle = async (
+  client: Pick<ResourceClient, 'get' | 'patch'>,
+  name: string,
+  readBundle: () => Promise<string>,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  let isTrusted = true
+  for (const kind of KINDS) {
+    try {
+      const { resourceVersion, bundles } = await client.get(kind, { name }, signal)
+      const bundle = await readBundle()
+      const caBundle = Buffer.from(bundle).toString('base64')
+      const operations = bundles.flatMap((present, at) =>
+        present === bundle
+          ? []
+          : ({
+              op: 'add',
+              path: `/webhooks/${at}/clientConfig/caBundle`,
+              value: caBundle,
+            } as const),
+      )
+      if (operations.length === 0) continue
+      const test = {
+        op: 'test',
+        path: '/metadata/resourceVersion',
+        value: resourceVersion,
+      } as const
+      const patch = { type: 'json', operations: [test, ...operations] } as const
+      await client.patch(kind, { name }, { patch }, signal)
+    } catch (error) {
+      if (isGone(error)) continue
+      if (!isLost(error)) throw error
+      isTrusted = false
+    }
+  }
+  return isTrusted
+}

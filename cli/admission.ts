@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Command } from 'commander'
+import * as v from 'valibot'
+import type { NodeExplained } from '../admission/model/explain.js'
+import { admissionOptionSet } from '../admission/options/definitions.js'
+import { describeAdmissionOptions, resolveAdmissionOptions } from '../admission/options/resolve.js'
+import { clean, outputOption, type Format } from './format.js'
+import { LocalClient } from './local-client.js'
+import { addOptions } from './option-flags.js'
+import { optionsMarkdown } from './options-markdown.js'
+import { configJson, configYaml } from './print-config.js'
+import { runLong, sourcesFrom } from './run-program.js'
+import type { CliContext, ExitCode, Run } from './cli-context.js'
+
+interface AdmissionFlags {
+  readonly output: Format
+  readonly printConfig?: boolean
+  readonly optionsMarkdown?: boolean
+}
+
+interface ExplainFlags {
+  readonly admission: string
+  readonly output: Format
+}
+
+const FOOTER = `
+Each option may also stand in the environment (--fresh-for is EDGE_HEALTH_FRESH_FOR) and in the file of --config
+(fresh-for: 30s). A flag wins over the environment, that over the file, that over the default. The flags of SuperEdge's
+edge-health-admission are accepted too. Exit codes: 0 stopped by a signal, 1 it could not start or stop, 2 a bad option.`
+
+const EXPLAIN_FOOTER = '\nExit codes: 0 done, 2 bad usage, 3 no webhook answers.'
+
+const client = new LocalClient({
+  name: 'admission',
+  withArticle: 'a webhook',
+  listener: "the webhook's status listener",
+  url: 'http://127.0.0.1:51009',
+})
+
+// Enough to tell a webhook from anything else that answers on this port; the rest is its word.
+const schema = v.looseObject({ name: v.string(), isKept: v.boolean(), why: v.string() })
+
+const explainedText = ({ name, isKept, why, node, wordSeconds }: NodeExplained): string => {
+  const ready =
+    node === null ? '' : `\n  Ready ${node.ready === '' ? 'was never told' : node.ready}`
+  const word = node?.isVouched === true && wordSeconds !== null ? `\n  vouched for ${wordSeconds} s ago` : '' // prettier-ignore
+  return clean(`${name} is ${isKept ? '' : 'not '}kept: ${why}`) + ready + word + '\n'
+}
+
+const explain = async (
+  name: string,
+  flags: ExplainFlags,
+  context: CliContext,
+): Promise<ExitCode> => {
+  const base = client.parseUrl(flags.admission)
+  const path = `/explain?node=${encodeURIComponent(name)}`
+  const { text } = await client.fetch(base, path, context)
+  const view = client.parse(base, path, schema, text) as NodeExplained
+  context.stdout.write(flags.output === 'json' ? `${JSON.stringify(view)}\n` : explainedText(view))
+  return 0
+}
+
+/** `edge-health admission`, and its subcommand `explain`. */
+export const registerAdmission = (program: Command, context: CliContext, run: Run): void => {
+  const command = program
+    .command('admission')
+    .description(
+      'run the webhook that keeps Pods on nodes that their peers vouch for, for Kubernetes before 1.36',
+    )
+    // What stands behind a subcommand is the subcommand's.
+    .enablePositionalOptions()
+  const flags = addOptions(command, admissionOptionSet)
+  command
+    .option('--print-config', 'print the options and where each came from, and exit')
+    .addOption(command.createOption('--options-markdown').hideHelp())
+    .addOption(outputOption('yaml', 'json'))
+    .addHelpText('after', FOOTER)
+    .action((own: AdmissionFlags) =>
+      run(async () => {
+        if (own.optionsMarkdown === true) {
+          context.stdout.write(optionsMarkdown(admissionOptionSet))
+          return 0
+        }
+        const resolved = resolveAdmissionOptions(sourcesFrom(flags, context))
+        if (own.printConfig === true) {
+          const shown = { profile: undefined, described: describeAdmissionOptions(resolved) }
+          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
+          return 0
+        }
+        const { options, notices } = resolved
+        const { makeProgram } = await import('../admission/run/program.js')
+        const named = { ...options, nodeName: 'admission' }
+        return runLong({ name: 'admission', options: named, notices, make: makeProgram }, context)
+      }),
+    )
+  command
+    .command('explain')
+    .argument('<node>', 'name of a Node')
+    .description('show whether a node is kept now, and why')
+    .addOption(client.option(context))
+    .addOption(outputOption('text', 'json'))
+    .addHelpText('after', EXPLAIN_FOOTER)
+    .action((name: string, own: ExplainFlags) => run(() => explain(name, own, context)))
+}

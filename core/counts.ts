@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** A count for each of some words. */
+export class Counts {
+  readonly #counts = new Map<string, number>()
+
+  add(word: string, by = 1): void {
+    this.#counts.set(word, (this.#counts.get(word) ?? 0) + by)
+  }
+
+  get all(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#counts)
+  }
+}

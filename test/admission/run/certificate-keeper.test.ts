@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replicas that share certificates, and apiservers that hear late whom to trust; time is virtual, TLS is real.
+import t, { type Test } from 'tap'
+import { checkServerIdentity, connect } from 'node:tls'
+import { CertificateKeeper } from '../../../admission/run/certificate-keeper.js'
+import { makePair, validityOf } from '../../../admission/run/certificates.js'
+import type { Served } from '../../../admission/run/certificate-source.js'
+import type { Listener } from '../../../net/listen.js'
+import {
+  openWebhookBed,
+  REGISTRATION,
+  type WebhookBed,
+} from '../../../testkit/admission/webhook-bed.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { openListener } from '../../../testkit/http/open-listener.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
+
+t.setTimeout(120_000)
+const never = new AbortController().signal
+const NAME = 'edge-health-webhook.edge-system.svc'
+const DAY = 86_400_000
+const HOUR = 3_600_000
+
+class Replica {
+  readonly keeper: CertificateKeeper
+  served: Served | undefined
+  listener: Listener | undefined
+
+  constructor(bed: WebhookBed, clock: FakeClock, t: Test) {
+    const { client, secret } = bed.replica()
+    const seen = {
+      get: client.get.bind(client),
+      patch: client.patch.bind(client),
+      serverTime: () => clock.wall(),
+    }
+    this.keeper = new CertificateKeeper(
+      {
+        registration: REGISTRATION,
+        names: [NAME],
+        onServe: served => {
+          this.served = served
+          this.listener?.renew(served)
+        },
+      },
+      { client: seen, secret, clock, random: seededRandom(1), log: recordingLog() },
+    )
+    t.teardown(async () => {
+      await this.listener?.close()
+      await client.close()
+    })
+  }
+
+  async open(): Promise<void> {
+    this.listener = await openListener({
+      handle: (_request, response) => void response.end('done'),
+      tls: this.served,
+    })
+  }
+
+  /** As an apiserver that trusts this bundle connects. */
+  reach(ca: string, clock: FakeClock): Promise<string> {
+    return new Promise(resolve => {
+      const socket = connect({
+        ...{ port: this.listener!.port, host: '127.0.0.1', ca, servername: NAME },
+        rejectUnauthorized: false,
+      })
+      socket.on('secureConnect', () => {
+        const peer = socket.getPeerCertificate()
+        const { valid_from: since, valid_to: end } = peer
+        const isValid = Date.parse(since) <= clock.wall() && clock.wall() < Date.parse(end)
+        // OpenSSL looks at the machine's clock; a chain that leads nowhere it tells before that.
+        const { authorizationError } = socket as { authorizationError?: unknown }
+        const error = typeof authorizationError === 'string' ? authorizationError : 'none'
+        const isTrusted = /^(none|CERT_NOT_YET_VALID|CERT_HAS_EXPIRED)$/.test(error)
+        const isNamed = checkServerIdentity(NAME, peer) === undefined
+        const isRight = isValid && isTrusted && isNamed
+        const outcome = isRight ? 'ok' : `${error}, valid from ${since} to ${end}`
+        // With TLS 1.3 a server that wants a client's certificate refuses after this.
+        socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+        socket.once('data', () => {
+          socket.destroy()
+          resolve(outcome)
+        })
+      })
+      socket.on('error', (error: Error) => resolve(error.message))
+    })
+  }
+}
+
+/** Two replicas on one registration. */
+const scene = async (t: Test) => {
+  const bed = await openWebhookBed()
+  t.teardown(() => bed.stop())
+  const clock = new FakeClock(0, Date.now())
+  const replicas = [new Replica(bed, clock, t), new Replica(bed, clock, t)] as const
+  const turn = () => Promise.all(replicas.map(({ keeper }) => keeper.turn(never)))
+  return { bed, clock, replicas, turn }
+}
+
+t.test(
+  'two replicas that begin at once have one certificate, which the registration trusts',
+  async t => {
+    const { bed, replicas, turn } = await scene(t)
+    await bed.register()
+    await turn()
+    const [first, second] = replicas
+    t.ok(first.served)
+    t.strictSame(second.served, first.served)
+    const secret = await bed.secret()
+    t.strictSame(Object.keys(secret).sort(), ['ca.crt', 'tls.crt', 'tls.key'])
+    t.equal((await bed.bundle())?.trim(), secret['ca.crt']!.trim())
+    t.match(first.keeper.status, { isTrusted: true, renewals: 0, trouble: null })
+  },
+)
+
+t.test(
+  'without a registration there is a certificate all the same, and later it is told',
+  async t => {
+    const { bed, turn, replicas } = await scene(t)
+    await turn()
+    t.ok(replicas[0].served)
+    await bed.register()
+    t.equal(await bed.bundle(), '')
+    await turn()
+    t.equal((await bed.bundle())?.trim(), (await bed.secret())['ca.crt']!.trim())
+  },
+)
+
+t.test(
+  'three renewals: apiservers that hear 45 s late of a bundle never meet a stranger',
+  async t => {
+    const { bed, clock, replicas, turn } = await scene(t)
+    await bed.register()
+    await turn()
+    for (const replica of replicas) await replica.open()
+    const history: { at: number; bundle: string }[] = []
+    /** What an apiserver knows that hears everything so late. */
+    const known = (): string =>
+      history.findLast(({ at }) => at <= clock.wall() - 45_000)?.bundle ?? history[0]!.bundle
+    let checks = 0
+    const look = async (): Promise<void> => {
+      await clock.advance(5_000)
+      // They do not take their turns together.
+      const [first, second] = replicas
+      if (checks % 12 === 0) await first.keeper.turn(never)
+      if (checks % 12 === 6) await second.keeper.turn(never)
+      history.push({ at: clock.wall(), bundle: (await bed.bundle()) ?? '' })
+      for (const replica of replicas) {
+        t.equal(await replica.reach(known(), clock), 'ok', new Date(clock.wall()).toISOString())
+        checks++
+      }
+    }
+    for (let renewal = 1; renewal <= 3; renewal++) {
+      const before = replicas[0].served
+      await clock.advance(59 * DAY)
+      for (let i = 0; i < 3; i++) await look()
+      t.equal(replicas[0].served, before, 'two thirds are not over')
+      await clock.advance(DAY + HOUR)
+      for (let i = 0; i < 48; i++) await look()
+      t.not(replicas[0].served?.cert, before?.cert, `renewal ${renewal}`)
+      t.strictSame(replicas[1].served, replicas[0].served)
+      const bundle = (await bed.bundle()) ?? ''
+      t.equal(
+        bundle.match(/BEGIN CERTIFICATE/g)?.length,
+        2,
+        'the old authority and the present one',
+      )
+      t.equal(replicas[0].keeper.status.renewals, renewal)
+    }
+    t.ok(checks > 200)
+  },
+)
+
+t.test(
+  'a Secret or a bundle that is lost or spoilt comes back, and nobody serves anything else meanwhile',
+  async t => {
+    const { bed, replicas, turn } = await scene(t)
+    await bed.register()
+    await turn()
+    const [first, second] = replicas
+    const { served } = first
+    await bed.deleteSecret()
+    await turn()
+    t.match(await bed.secret(), { 'tls.crt': served!.cert })
+    await bed.spoilSecret('tls.key', 'no key')
+    await turn()
+    t.match(await bed.secret(), { 'tls.key': served!.key })
+    const own = (await bed.bundle())!
+    await bed.setBundle('')
+    await turn()
+    t.equal(await bed.bundle(), own)
+    await bed.spoilSecret('old-ca.crt', 'no certificate')
+    await turn()
+    t.equal(await bed.bundle(), own, 'what is none is not handed on')
+    const stranger = await makePair([NAME], Date.now())
+    await bed.spoilSecret('ca.crt', stranger.ca)
+    await bed.spoilSecret('tls.crt', stranger.cert)
+    await bed.spoilSecret('tls.key', stranger.key)
+    await turn()
+    t.strictSame([first.served, second.served], [served, served], 'its authority is not known yet')
+    t.equal((await bed.bundle())?.match(/BEGIN CERTIFICATE/g)?.length, 2)
+  },
+)
+
+t.test('who finds nothing but what is over makes a new one at once', async t => {
+  const { bed, clock, replicas, turn } = await scene(t)
+  await bed.register()
+  await turn()
+  const { served } = replicas[0]
+  await clock.advance(91 * DAY)
+  await turn()
+  t.not(replicas[0].served?.cert, served?.cert)
+  t.strictSame(replicas[1].served, replicas[0].served)
+})
+
+t.test('a pair is one certificate, its key and its authority, for the name', async t => {
+  const [one, other] = [await makePair([NAME], Date.now()), await makePair([NAME], Date.now() + 1)]
+  t.match(validityOf(one, NAME), { from: Number, until: Number })
+  t.equal(validityOf(one, 'other.edge-system.svc'), undefined)
+  t.equal(validityOf({ ...one, key: other.key }, NAME), undefined)
+  t.equal(validityOf({ ...one, ca: other.ca }, NAME), undefined)
+  t.equal(validityOf({ ...one, cert: '' }, NAME), undefined)
+})
+
+t.test('trouble is told once, and over when it is over', async t => {
+  const bed = await openWebhookBed()
+  t.teardown(() => bed.stop())
+  const { client, secret } = bed.replica()
+  t.teardown(() => client.close())
+  const clock = new FakeClock(0, Date.now())
+  const log = recordingLog()
+  const stop = new AbortController()
+  let refuses = true
+  const get: typeof client.get = (...all) =>
+    refuses ? Promise.reject(new Error('out of reach')) : client.get(...all)
+  const keeper = new CertificateKeeper(
+    { registration: REGISTRATION, names: [NAME], onServe: () => undefined },
+    {
+      client: { get, patch: client.patch.bind(client), serverTime: () => undefined },
+      ...{ secret, clock, log, random: seededRandom(1) },
+    },
+  )
+  const running = keeper.run(stop.signal)
+  const pass = async (isDone: () => boolean): Promise<void> => {
+    while (!isDone()) {
+      if (clock.waiting > 0) await clock.advance(10_000)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+  await pass(() => keeper.status.trouble !== null)
+  t.equal(keeper.status.trouble, 'out of reach')
+  await clock.advance(10_000)
+  refuses = false
+  await pass(() => keeper.status.trouble === null)
+  t.match(keeper.status, { isTrusted: true, trouble: null })
+  t.equal(log.lines.filter(({ level }) => level === 'warn').length, 1)
+  stop.abort()
+  await running
+})

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The webhook as a program against the embedded API: what it answers, and the rights that it is shipped with against the
+// requests that it really makes.
+import { writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import t from 'tap'
+import { resolveAdmissionOptions } from '../../admission/options/resolve.js'
+import { makeProgram } from '../../admission/run/program.js'
+import { systemClock } from '../../core/clock.js'
+import { systemRandom } from '../../core/random.js'
+import { kubeconfigText } from '../../sandbox/zone-objects.js'
+import { makeNode, makePod, makeReview } from '../../testkit/admission/reviews.js'
+import { openWebhookBed, REGISTRATION, SECRET } from '../../testkit/admission/webhook-bed.js'
+import { readManifests } from '../../testkit/deploy/manifests.js'
+import { grantsOf, idleGrants, rbacAllows } from '../../testkit/deploy/rbac.js'
+import { never, rawType, until } from '../../testkit/kube/grid-stage.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+
+t.setTimeout(110_000)
+
+const component = (name: string) => join(import.meta.dirname, '..', '..', 'deploy', 'components', name) // prettier-ignore
+const manifests = readManifests(component('webhook'))
+const account = { namespace: 'edge-system', name: 'edge-health-webhook' }
+const grants = grantsOf(manifests, account)
+const of = (kind: string) => manifests.filter(object => object.kind === kind)
+const PORT = 18_443
+const STATUS = 'http://127.0.0.1:51909'
+const NODES = { group: '', version: 'v1', resource: 'nodes' }
+
+/** As the apiserver asks: by the Service's name, and with what the registration trusts. */
+const review = (path: string, body: object, ca: string): Promise<Record<string, unknown>> =>
+  new Promise((resolve, reject) => {
+    const asked = request(
+      {
+        ...{ host: '127.0.0.1', port: PORT, path, method: 'POST', ca },
+        servername: 'edge-health-webhook.edge-system.svc',
+        headers: { 'content-type': 'application/json' },
+      },
+      answer => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (part: string) => (text += part))
+        answer.on('end', () =>
+          resolve((JSON.parse(text) as { response: Record<string, unknown> }).response),
+        )
+      },
+    )
+    asked.on('error', reject)
+    asked.end(JSON.stringify(body))
+  })
+
+t.test('it answers reviews, calls what it may call, and needs what it may call', async t => {
+  const bed = await openWebhookBed()
+  const { api } = bed.api
+  const { metadata, type } = of('Secret')[0] as unknown as { metadata: object; type: string }
+  t.strictSame(of('Secret')[0]!.metadata.name, SECRET.name)
+  const secrets = { group: '', version: 'v1', resource: 'secrets' }
+  const body = { apiVersion: 'v1', kind: 'Secret', metadata, type }
+  await bed.admin.create(rawType(secrets), { namespace: 'edge-system' }, { body }, never)
+  await bed.register()
+  const kubeconfig = join(t.testdir(), 'kubeconfig')
+  writeFileSync(kubeconfig, kubeconfigText(api.url, 'webhook', api.addClient('webhook')))
+  const flags = {
+    kubeconfig,
+    'listen-address': `127.0.0.1:${PORT}`,
+    'status-address': '127.0.0.1:51909',
+  }
+  const given = Object.entries(flags).map(([name, text]) => ({ name, text }))
+  const { options } = resolveAdmissionOptions({ flags: given, env: {} })
+  t.equal(options.registration, REGISTRATION)
+  t.equal(options.secretName, SECRET.name)
+  const log = recordingLog()
+  const program = makeProgram(options, {
+    ...{ clock: systemClock, random: systemRandom, log, version: 'test', environment: {} },
+  })
+  t.teardown(async () => {
+    await program.stop()
+    await bed.stop()
+  })
+  await program.start()
+  await until('it is ready', async () => (await fetch(`${STATUS}/readyz`)).status === 200)
+  const ca = (await bed.bundle())!
+
+  const stamp = Date.now()
+  const heartbeat = { lastHeartbeatTime: new Date(stamp - 5_000).toISOString() }
+  const conditions = [
+    { type: 'Ready', status: 'Unknown' },
+    { type: 'PeerHealth', status: 'True', reason: 'CloudLinkCut', ...heartbeat },
+  ]
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' }, status: { conditions } }
+  await bed.admin.create(rawType(NODES), {}, { body: node }, never)
+  await bed.admin.patch(rawType({ ...NODES }), { name: 'n1' }, { patch: { type: 'merge', body: { status: { conditions } } } }, never) // prettier-ignore
+  const status = { ...rawType(NODES), subresource: 'status' } as const
+  const patch = { type: 'merge', body: { status: { conditions } } } as const
+  await bed.admin.patch(status, { name: 'n1' }, { patch }, never)
+  const explain = async () => (await (await fetch(`${STATUS}/explain?node=n1`)).json()) as { isKept: boolean } // prettier-ignore
+  await until('it is kept', async () => (await explain()).isKept)
+
+  const refused = makeReview('/pod-status', makePod('n1', 'False'), makePod('n1', 'True'))
+  t.match(await review('/pod-status', refused, ca), {
+    allowed: false,
+    status: { code: 403, message: /node "n1" is kept/ },
+  })
+  // That word is older than what the apiserver says of the time.
+  const stale = makeReview('/node-taint', makeNode({ stamp: undefined }))
+  const { allowed, patch: none } = await review('/node-taint', stale, ca)
+  t.strictSame([allowed, none], [true, undefined])
+  const metrics = await (await fetch(`${STATUS}/metrics`)).text()
+  t.match(metrics, /edge_health_admission_reviews_total\{path="\/pod-status",result="refused"\} 1/)
+  t.match(metrics, /edge_health_admission_kept_nodes 1/)
+  t.match(await (await fetch(`${STATUS}/status`)).json(), {
+    ...{ version: 'test', mode: 'vouched', nodes: { isReady: true, kept: ['n1'] } },
+    certificate: { isTrusted: true, trouble: null },
+  })
+  t.equal((await fetch(`${STATUS}/explain`)).status, 400)
+  await program.stop()
+
+  const requests = api.requests
+    .filter(({ client }) => client === 'webhook')
+    .map(({ verb, group, resource, subresource, namespace, name }) => ({
+      ...{ verb, group, namespace, name },
+      resource: subresource === '' ? resource : `${resource}/${subresource}`,
+    }))
+  const denied = requests.filter(each => !rbacAllows(grants, each))
+  t.strictSame([...new Set(denied.map(each => JSON.stringify(each)))], [], 'all is allowed')
+  const idle = idleGrants(grants, requests)
+  // The same is done for marks that are refused, where ../webhook-pods registers them.
+  t.strictSame(
+    idle.filter(grant => !grant.startsWith('patch validatingwebhookconfigurations')),
+    [],
+    'nothing is granted that nobody used',
+  )
+  t.strictSame(
+    log.lines.filter(({ level }) => level === 'error'),
+    [],
+  )
+})
+
+t.test('no Secret but its own, and none to be made', t => {
+  for (const { rule } of grants) {
+    t.notOk(rule.verbs.includes('*') || rule.resources.includes('*'), rule.resources.join())
+    const writes = rule.verbs.some(verb => !['list', 'watch', 'get'].includes(verb))
+    if (writes) t.strictSame(rule.resourceNames.length, 1, rule.resources.join())
+  }
+  t.end()
+})
+
+interface Webhook {
+  readonly name: string
+  readonly clientConfig: { readonly service: { readonly name: string; readonly namespace: string; readonly path: string } } // prettier-ignore
+  readonly matchConditions: readonly { readonly expression: string }[]
+}
+
+t.test('the manifests fit together', t => {
+  for (const object of manifests)
+    t.match(object.metadata, { labels: { 'app.kubernetes.io/part-of': 'edge-health' } })
+  for (const policy of of('ValidatingAdmissionPolicy'))
+    t.match(JSON.stringify(policy['spec']), /'edge-system' \+ ':' \+ 'edge-health-webhook'/)
+  const { options } = resolveAdmissionOptions({ flags: [], env: {} })
+  const registrations = [...manifests, ...readManifests(component('webhook-pods'))].filter(
+    ({ kind }) => kind.endsWith('WebhookConfiguration'),
+  )
+  t.equal(registrations.length, 2)
+  for (const { metadata, webhooks } of registrations as unknown as readonly {
+    readonly metadata: { readonly name: string }
+    readonly webhooks: readonly Webhook[]
+  }[]) {
+    t.equal(metadata.name, options.registration)
+    for (const webhook of webhooks) {
+      const { name, namespace, path } = webhook.clientConfig.service
+      t.strictSame([name, namespace], [options.serviceName, options.namespace])
+      t.match(path, /^\/(node-taint|pod-status)$/)
+      t.match(webhook, { failurePolicy: 'Ignore', timeoutSeconds: 2, sideEffects: 'None' })
+      t.match(webhook.matchConditions[0]!.expression, /kube-system:node-controller/)
+    }
+  }
+  const [service] = of('Service') as unknown as [{ spec: { selector: object } }]
+  const [deployment] = of('Deployment') as unknown as [{ spec: { template: { metadata: object } } }]
+  t.match(deployment.spec.template.metadata, { labels: service.spec.selector })
+  t.end()
+})
