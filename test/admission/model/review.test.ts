@@ -26,12 +26,12 @@ t.test('a review says which write, by whom, of what', t => {
 
 t.test('what is none is refused, with the part, the rule and the value', t => {
   const rows: [raw: unknown, says: RegExp][] = [
-    [undefined, /kind must be "AdmissionReview", got undefined/],
+    [undefined, /kind must be "AdmissionReview", got nothing/],
     ['text', /kind must be/],
     [[good], /kind must be/],
     [{ ...good, kind: 'Pod' }, /kind must be "AdmissionReview", got "Pod"/],
     [{ ...good, apiVersion: 'v1' }, /apiVersion must be one of .*v1beta1, got "v1"/],
-    [{ ...good, request: undefined }, /request must be an object, got undefined/],
+    [{ ...good, request: undefined }, /request must be an object, got nothing/],
     [{ ...good, request: [] }, /request must be an object/],
     [withRequest({ uid: '' }), /request.uid must be a text of 1 to 128 characters, got ""/],
     [withRequest({ uid: 7 }), /request.uid/],
