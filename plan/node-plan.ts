@@ -80,15 +80,20 @@ const isMarked = (node: NodeView): boolean => {
   )
 }
 
-const taintsFor = (desired: Written, o: PlanOptions): readonly OwnTaint[] => {
+const taintsFor = (desired: Written, options: PlanOptions): readonly OwnTaint[] => {
   const isDead = desired === 'dead' || desired === 'kubelet-sick'
-  const taint = isDead ? o.deadTaint : desired === 'vouched' ? o.cutTaint : undefined
+  const taint = isDead ? options.deadTaint : desired === 'vouched' ? options.cutTaint : undefined
   return taint === undefined ? [] : [taint]
 }
 
-const planOwnTaints = (node: NodeView, desired: Written, at: string, o: PlanOptions): NodePlan => {
-  const wanted = taintsFor(desired, o)
-  const configured = isMarked(node) ? [o.deadTaint, o.cutTaint] : []
+const planOwnTaints = (
+  node: NodeView,
+  desired: Written,
+  at: string,
+  options: PlanOptions,
+): NodePlan => {
+  const wanted = taintsFor(desired, options)
+  const configured = isMarked(node) ? [options.deadTaint, options.cutTaint] : []
   const isOurs = (taint: Taint): boolean =>
     taint.key.startsWith(OWN_PREFIX) ||
     configured.some(own => own !== undefined && isSameTaint(own, taint))
@@ -176,10 +181,10 @@ export const planNode = (
   node: NodeView,
   desired: DesiredMarks,
   words: WriteWords,
-  o: PlanOptions,
+  options: PlanOptions,
 ): NodePlan => {
   if (desired === 'keep') return NOTHING
-  const taints = planOwnTaints(node, desired, words.at, o)
+  const taints = planOwnTaints(node, desired, words.at, options)
   const status = planStatus(node, desired, words)
   const [first, second] = MARKS[desired].hasReason ? [status, taints] : [taints, status]
   return first.kind === 'nothing' ? second : first

@@ -7,21 +7,23 @@ import type { Judgement } from './judgement.js'
 const CORRELATED_SHARE = 0.1
 
 /** Whether the own probes say that the node is down; undefined when there was no round yet. */
-export const ownProbe = (e: Evidence, target: number): 'up' | 'down' | undefined => {
-  if (target === e.self || e.failedRounds[target]! < 0) return undefined
-  return e.failedRounds[target]! > 0 || e.saysDown(e.self, target) ? 'down' : 'up'
+export const ownProbe = (evidence: Evidence, target: number): 'up' | 'down' | undefined => {
+  if (target === evidence.self || evidence.failedRounds[target]! < 0) return undefined
+  return evidence.failedRounds[target]! > 0 || evidence.saysDown(evidence.self, target)
+    ? 'down'
+    : 'up'
 }
 
 /** A dead voter's last words must not keep a node contested for ever, so records past their time are left out. */
-const isContested = (e: Evidence, target: number, deadline: NextDeadline): boolean => {
-  if (e.downVotes[target]! < 2) return false
-  const observers = e.observersOf(target)
+const isContested = (evidence: Evidence, target: number, deadline: NextDeadline): boolean => {
+  if (evidence.downVotes[target]! < 2) return false
+  const observers = evidence.observersOf(target)
   const { length } = observers
   let known = 0
   for (let i = 0; i < length; i++) {
     const observer = observers[i]!
-    const expiresAt = e.producedAt[observer]! + deadline.options.recordTtlMs
-    if (deadline.now >= expiresAt || !e.saysDown(observer, target)) continue
+    const expiresAt = evidence.producedAt[observer]! + deadline.options.recordTtlMs
+    if (deadline.now >= expiresAt || !evidence.saysDown(observer, target)) continue
     noteDeadline(deadline, expiresAt)
     known++
   }
@@ -29,22 +31,26 @@ const isContested = (e: Evidence, target: number, deadline: NextDeadline): boole
 }
 
 /** Begin and end contests and own down verdicts; returns how many nodes are contested. */
-const reviewContests = (j: Judgement, e: Evidence, deadline: NextDeadline): number => {
+const reviewContests = (
+  judgement: Judgement,
+  evidence: Evidence,
+  deadline: NextDeadline,
+): number => {
   let contested = 0
-  j.ownTargets = 0
-  j.ownDowns = 0
-  for (let target = 0; target < e.size; target++) {
-    if (isContested(e, target, deadline)) {
+  judgement.ownTargets = 0
+  judgement.ownDowns = 0
+  for (let target = 0; target < evidence.size; target++) {
+    if (isContested(evidence, target, deadline)) {
       contested++
-      if (j.contestAt[target] === Infinity) j.contestAt[target] = deadline.now
-      noteDeadline(deadline, j.contestAt[target]! + deadline.options.reaffirmWindowMs)
-    } else j.contestAt[target] = Infinity
-    const own = ownProbe(e, target)
-    if (own !== undefined || e.failedRounds[target] === HELD) j.ownTargets++
+      if (judgement.contestAt[target] === Infinity) judgement.contestAt[target] = deadline.now
+      noteDeadline(deadline, judgement.contestAt[target]! + deadline.options.reaffirmWindowMs)
+    } else judgement.contestAt[target] = Infinity
+    const own = ownProbe(evidence, target)
+    if (own !== undefined || evidence.failedRounds[target] === HELD) judgement.ownTargets++
     if (own === 'down') {
-      j.ownDowns++
-      if (j.ownDownAt[target] === Infinity) j.ownDownAt[target] = deadline.now
-    } else j.ownDownAt[target] = Infinity
+      judgement.ownDowns++
+      if (judgement.ownDownAt[target] === Infinity) judgement.ownDownAt[target] = deadline.now
+    } else judgement.ownDownAt[target] = Infinity
   }
   return contested
 }
@@ -56,15 +62,16 @@ const reviewContests = (j: Judgement, e: Evidence, deadline: NextDeadline): numb
  * its own few probes.
  */
 export const reviewCorrelatedFailure = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   deadline: NextDeadline,
 ): void => {
-  const contested = reviewContests(j, e, deadline)
-  const isWarm = (e.flags[e.self]! & FLAG.warming) === 0
-  j.correlatedFailure =
-    contested > Math.max(2, CORRELATED_SHARE * e.size) || (isWarm && 2 * j.ownDowns > j.ownTargets)
-  if (!j.correlatedFailure) j.correlatedFailureAt = Infinity
-  else if (j.correlatedFailureAt === Infinity) j.correlatedFailureAt = deadline.now
-  noteDeadline(deadline, j.correlatedFailureAt + deadline.options.reaffirmWindowMs)
+  const contested = reviewContests(judgement, evidence, deadline)
+  const isWarm = (evidence.flags[evidence.self]! & FLAG.warming) === 0
+  judgement.correlatedFailure =
+    contested > Math.max(2, CORRELATED_SHARE * evidence.size) ||
+    (isWarm && 2 * judgement.ownDowns > judgement.ownTargets)
+  if (!judgement.correlatedFailure) judgement.correlatedFailureAt = Infinity
+  else if (judgement.correlatedFailureAt === Infinity) judgement.correlatedFailureAt = deadline.now
+  noteDeadline(deadline, judgement.correlatedFailureAt + deadline.options.reaffirmWindowMs)
 }

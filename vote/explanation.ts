@@ -85,9 +85,9 @@ const WHY: readonly (Uncounted | undefined)[] = [
   'unheard',
 ]
 
-const voteOf = (e: Evidence, voter: number, target: number): Vote => {
-  if (e.saysDown(voter, target)) return 'down'
-  return e.hasLooked(voter, target) ? 'up' : 'not-looked'
+const voteOf = (evidence: Evidence, voter: number, target: number): Vote => {
+  if (evidence.saysDown(voter, target)) return 'down'
+  return evidence.hasLooked(voter, target) ? 'up' : 'not-looked'
 }
 
 const whyNot = (says: Vote, isOld: boolean): Uncounted | undefined => {
@@ -95,106 +95,134 @@ const whyNot = (says: Vote, isOld: boolean): Uncounted | undefined => {
   return says === 'up' && isOld ? 'not-reaffirmed' : undefined
 }
 
-const votersOf = (j: Judgement, e: Evidence, target: number, at: Moment): VoterSays[] => {
-  const sinceAt = upsCountSince(j, target, at)
-  return Array.from(e.observersOf(target), voter => {
-    const producedAt = e.producedAt[voter]!
-    const says = voteOf(e, voter, target)
-    const uncounted = WHY[j.standing[voter]!] ?? whyNot(says, producedAt < sinceAt)
+const votersOf = (
+  judgement: Judgement,
+  evidence: Evidence,
+  target: number,
+  at: Moment,
+): VoterSays[] => {
+  const sinceAt = upsCountSince(judgement, target, at)
+  return Array.from(evidence.observersOf(target), voter => {
+    const producedAt = evidence.producedAt[voter]!
+    const says = voteOf(evidence, voter, target)
+    const uncounted = WHY[judgement.standing[voter]!] ?? whyNot(says, producedAt < sinceAt)
     return { voter, says, ageMs: at.now - producedAt, uncounted }
   })
 }
 
 /** Guards of an agent that may not decide. */
-const voiceGuards = (j: Judgement, e: Evidence): Guard[] => {
-  if (j.voice === 'full') return []
-  if (j.voice === 'leaving') return [{ kind: 'leaving', until: undefined }]
-  if (j.voice !== 'minority') return [{ kind: j.voice }]
-  return [{ kind: 'minority', have: presentVoices(j, e), need: quorumOf(e.size) }]
+const voiceGuards = (judgement: Judgement, evidence: Evidence): Guard[] => {
+  if (judgement.voice === 'full') return []
+  if (judgement.voice === 'leaving') return [{ kind: 'leaving', until: undefined }]
+  if (judgement.voice !== 'minority') return [{ kind: judgement.voice }]
+  return [
+    { kind: 'minority', have: presentVoices(judgement, evidence), need: quorumOf(evidence.size) },
+  ]
 }
 
-const spokenSince = (j: Judgement, e: Evidence, since: number): number => {
+const spokenSince = (judgement: Judgement, evidence: Evidence, since: number): number => {
   let have = 0
-  for (let member = 0; member < e.size; member++)
-    if (isFresh(j, member) && e.producedAt[member]! > since) have++
+  for (let member = 0; member < evidence.size; member++)
+    if (isFresh(judgement, member) && evidence.producedAt[member]! > since) have++
   return have
 }
 
 /** Guards of a verdict that is on its way. */
-const pendingGuards = (j: Judgement, e: Evidence, target: number, at: Moment): Guard[] => {
-  if (j.pending[target] === VERDICT.undecided) return []
-  if (j.backedAt[target] === Infinity) {
-    const have = spokenSince(j, e, j.pendingAt[target]!)
-    return [{ kind: 'component-quorum', have, need: quorumOf(e.size) }]
+const pendingGuards = (
+  judgement: Judgement,
+  evidence: Evidence,
+  target: number,
+  at: Moment,
+): Guard[] => {
+  if (judgement.pending[target] === VERDICT.undecided) return []
+  if (judgement.backedAt[target] === Infinity) {
+    const have = spokenSince(judgement, evidence, judgement.pendingAt[target]!)
+    return [{ kind: 'component-quorum', have, need: quorumOf(evidence.size) }]
   }
   // The brake holds condemnations only; a hold that is over without it becomes final at the next judging.
-  const isBraked = j.brake && j.pending[target] === VERDICT.unhealthy
-  if (isBraked && isHeld(j, target, at))
-    return [{ kind: 'brake', unhealthy: j.dead, limit: brakeLimit(e.size, at.options) }]
-  return [{ kind: 'hold', until: j.backedAt[target]! + at.options.writeHoldMs }]
+  const isBraked = judgement.brake && judgement.pending[target] === VERDICT.unhealthy
+  if (isBraked && isHeld(judgement, target, at))
+    return [
+      { kind: 'brake', unhealthy: judgement.dead, limit: brakeLimit(evidence.size, at.options) },
+    ]
+  return [{ kind: 'hold', until: judgement.backedAt[target]! + at.options.writeHoldMs }]
 }
 
 /** Guards of votes that do not suffice. Asked only while nothing is decided, or somebody says down. */
-const voteGuards = (j: Judgement, e: Evidence, target: number, at: Moment): Guard[] => {
+const voteGuards = (
+  judgement: Judgement,
+  evidence: Evidence,
+  target: number,
+  at: Moment,
+): Guard[] => {
   const guards: Guard[] = []
-  const down = j.down[target]!
-  const isOpen = j.verdict[target] === VERDICT.undecided || down > 0
-  if (!isOpen || j.pending[target] !== VERDICT.undecided) return guards
-  const need = neededFor(e, target)
-  const have = Math.max(down, j.verdict[target] === VERDICT.undecided ? upVoices(j, e, target) : 0)
+  const down = judgement.down[target]!
+  const isOpen = judgement.verdict[target] === VERDICT.undecided || down > 0
+  if (!isOpen || judgement.pending[target] !== VERDICT.undecided) return guards
+  const need = neededFor(evidence, target)
+  const have = Math.max(
+    down,
+    judgement.verdict[target] === VERDICT.undecided ? upVoices(judgement, evidence, target) : 0,
+  )
   if (have < need) guards.push({ kind: 'no-quorum', have, need })
-  const graceAt = graceEndsAt(e, target, at.options)
+  const graceAt = graceEndsAt(evidence, target, at.options)
   if (down > 0 && at.now < graceAt) guards.push({ kind: 'leaving', until: graceAt })
   return guards
 }
 
 /** A zone of two cannot decide by itself; what the third party says is always worth showing. */
-const twoGuards = (j: Judgement, e: Evidence, target: number): Guard[] => {
-  if (e.size !== 2 || j.down[target] === 0) return []
-  return j.witness === 'absent' ? [{ kind: 'zone-of-two' }] : [{ kind: 'witness', vote: j.witness }]
+const twoGuards = (judgement: Judgement, evidence: Evidence, target: number): Guard[] => {
+  if (evidence.size !== 2 || judgement.down[target] === 0) return []
+  return judgement.witness === 'absent'
+    ? [{ kind: 'zone-of-two' }]
+    : [{ kind: 'witness', vote: judgement.witness }]
 }
 
-const reaffirmGuards = (j: Judgement, target: number, voters: readonly VoterSays[]): Guard[] => {
+const reaffirmGuards = (
+  judgement: Judgement,
+  target: number,
+  voters: readonly VoterSays[],
+): Guard[] => {
   const votes = voters.filter(voter => voter.uncounted === 'not-reaffirmed').length
-  return votes === 0 ? [] : [{ kind: 'reaffirm', votes, since: j.contestAt[target]! }]
+  return votes === 0 ? [] : [{ kind: 'reaffirm', votes, since: judgement.contestAt[target]! }]
 }
 
-const neededFor = (e: Evidence, target: number): number =>
-  isMesh(e, target) ? quorumOf(e.size) : 2
+const neededFor = (evidence: Evidence, target: number): number =>
+  isMesh(evidence, target) ? quorumOf(evidence.size) : 2
 
 /** Everything there is to say about one member, as of the last judging. */
 export const explanationOf = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   index: number,
   at: Moment,
 ): Explanation => {
-  const voters = votersOf(j, e, index, at)
-  const isCut = isFresh(j, index) && (e.flags[index]! & FLAG.cloudCut) !== 0
+  const voters = votersOf(judgement, evidence, index, at)
+  const isCut = isFresh(judgement, index) && (evidence.flags[index]! & FLAG.cloudCut) !== 0
   return {
     index,
-    isSelf: index === e.self,
-    local: j.localUp[index] === 1 ? 'up' : 'down',
-    localAt: j.localAt[index]!,
-    verdict: VERDICTS[j.verdict[index]!]!,
-    verdictAt: j.verdictAt[index]!,
-    pending: VERDICTS[j.pending[index]!]!,
-    pendingAt: j.pendingAt[index]!,
-    class: CLASSES[j.nodeClass[index]!]!,
-    classSince: j.classAt[index]!,
-    cloudCutAt: isCut ? e.cloudCutAt[index]! : -Infinity,
-    down: j.down[index]!,
-    up: upVoices(j, e, index),
+    isSelf: index === evidence.self,
+    local: judgement.localUp[index] === 1 ? 'up' : 'down',
+    localAt: judgement.localAt[index]!,
+    verdict: VERDICTS[judgement.verdict[index]!]!,
+    verdictAt: judgement.verdictAt[index]!,
+    pending: VERDICTS[judgement.pending[index]!]!,
+    pendingAt: judgement.pendingAt[index]!,
+    class: CLASSES[judgement.nodeClass[index]!]!,
+    classSince: judgement.classAt[index]!,
+    cloudCutAt: isCut ? evidence.cloudCutAt[index]! : -Infinity,
+    down: judgement.down[index]!,
+    up: upVoices(judgement, evidence, index),
     notLooked: voters.filter(({ uncounted }) => uncounted === 'not-looked').length,
-    needed: neededFor(e, index),
-    members: e.size,
+    needed: neededFor(evidence, index),
+    members: evidence.size,
     voters,
     guards: [
-      ...voiceGuards(j, e),
-      ...pendingGuards(j, e, index, at),
-      ...voteGuards(j, e, index, at),
-      ...twoGuards(j, e, index),
-      ...reaffirmGuards(j, index, voters),
+      ...voiceGuards(judgement, evidence),
+      ...pendingGuards(judgement, evidence, index, at),
+      ...voteGuards(judgement, evidence, index, at),
+      ...twoGuards(judgement, evidence, index),
+      ...reaffirmGuards(judgement, index, voters),
     ],
   }
 }

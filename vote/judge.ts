@@ -37,8 +37,15 @@ export interface Changes {
   readonly steady: boolean
 }
 
-const gist = (j: Judgement): string =>
-  [j.selfSuspect, j.correlatedFailure, j.brake, j.disruption, j.voice, j.witness].join()
+const gist = (judgement: Judgement): string =>
+  [
+    judgement.selfSuspect,
+    judgement.correlatedFailure,
+    judgement.brake,
+    judgement.disruption,
+    judgement.voice,
+    judgement.witness,
+  ].join()
 
 const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): boolean => {
   noteDeadline(deadline, beganAt + windowMs)
@@ -49,15 +56,16 @@ const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): bo
  * Haste has a cause and ends: a contest, correlated failure, a condemnation or the way back from one that began within the
  * last window. A node that is known to be dead is no longer urgent.
  */
-const isUrgent = (j: Judgement, deadline: NextDeadline): boolean => {
+const isUrgent = (judgement: Judgement, deadline: NextDeadline): boolean => {
   const { options } = deadline
-  let urgent = isRecent(deadline, j.correlatedFailureAt, options.reaffirmWindowMs)
+  let urgent = isRecent(deadline, judgement.correlatedFailureAt, options.reaffirmWindowMs)
   const settleMs = Math.max(options.reaffirmWindowMs, options.writeHoldMs)
-  for (let target = 0; target < j.size; target++) {
-    if (isRecent(deadline, j.contestAt[target]!, options.reaffirmWindowMs)) urgent = true
+  for (let target = 0; target < judgement.size; target++) {
+    if (isRecent(deadline, judgement.contestAt[target]!, options.reaffirmWindowMs)) urgent = true
     const isTurn =
-      j.pending[target] === VERDICT.unhealthy || j.verdict[target] === VERDICT.unhealthy
-    if (isTurn && isRecent(deadline, j.pendingAt[target]!, settleMs)) urgent = true
+      judgement.pending[target] === VERDICT.unhealthy ||
+      judgement.verdict[target] === VERDICT.unhealthy
+    if (isTurn && isRecent(deadline, judgement.pendingAt[target]!, settleMs)) urgent = true
   }
   return urgent
 }
@@ -68,24 +76,31 @@ const isUrgent = (j: Judgement, deadline: NextDeadline): boolean => {
  * time. `now` must not go back.
  */
 export const judge = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   now: number,
-  { o, context }: { readonly o: VoteOptions; readonly context: JudgeContext },
+  { options, context }: { readonly options: VoteOptions; readonly context: JudgeContext },
 ): Changes => {
-  const before = gist(j)
-  const deadline = makeNextDeadline({ now, options: o })
-  j.witness = witnessVote(o, e.size, context.witness)
-  reviewCorrelatedFailure(j, e, deadline)
-  reviewStandings(j, e, deadline)
-  j.selfSuspect = suspectsItself(j, e)
-  reviewOwnStanding(j, e, deadline)
-  countVotes(j, e, deadline)
-  const local = reviewLocalView(j, e, now)
-  const verdict = reviewVerdicts(j, e, { deadline, isMarked: context.isMarked })
-  const classMoved = reviewClasses(j, e, deadline)
-  j.disruption = disruptionOf(j, e, o)
-  const burst = isUrgent(j, deadline)
-  const state = classMoved || before !== gist(j)
-  return { local, verdict, state, nextAt: deadline.nextAt, burst, steady: isSteady(j, e) }
+  const before = gist(judgement)
+  const deadline = makeNextDeadline({ now, options })
+  judgement.witness = witnessVote(options, evidence.size, context.witness)
+  reviewCorrelatedFailure(judgement, evidence, deadline)
+  reviewStandings(judgement, evidence, deadline)
+  judgement.selfSuspect = suspectsItself(judgement, evidence)
+  reviewOwnStanding(judgement, evidence, deadline)
+  countVotes(judgement, evidence, deadline)
+  const local = reviewLocalView(judgement, evidence, now)
+  const verdict = reviewVerdicts(judgement, evidence, { deadline, isMarked: context.isMarked })
+  const classMoved = reviewClasses(judgement, evidence, deadline)
+  judgement.disruption = disruptionOf(judgement, evidence, options)
+  const burst = isUrgent(judgement, deadline)
+  const state = classMoved || before !== gist(judgement)
+  return {
+    local,
+    verdict,
+    state,
+    nextAt: deadline.nextAt,
+    burst,
+    steady: isSteady(judgement, evidence),
+  }
 }

@@ -123,20 +123,20 @@ const KEPT = [
  * Carry a judgement over to a changed roster. `oldIndexOf[i]` is where member i stood before, −1 for a new one. What
  * was known about members that stay is kept, their running holds too; counts are made anew by the next `judge`.
  */
-export const remapJudgement = (j: Judgement, oldIndexOf: Int32Array): Judgement => {
+export const remapJudgement = (judgement: Judgement, oldIndexOf: Int32Array): Judgement => {
   const next = makeJudgement(oldIndexOf.length)
   oldIndexOf.forEach((from, to) => {
-    if (from >= 0) for (const column of KEPT) next[column][to] = j[column][from]!
+    if (from >= 0) for (const column of KEPT) next[column][to] = judgement[column][from]!
   })
-  next.selfSuspect = j.selfSuspect
-  next.correlatedFailure = j.correlatedFailure
-  next.correlatedFailureAt = j.correlatedFailureAt
+  next.selfSuspect = judgement.selfSuspect
+  next.correlatedFailure = judgement.correlatedFailure
+  next.correlatedFailureAt = judgement.correlatedFailureAt
   return next
 }
 
 /** Leave no trace of a pending verdict. */
-export const dropPending = (j: Judgement, index: number): void => {
-  j.pending[index] = VERDICT.undecided
-  j.pendingAt[index] = Infinity
-  j.backedAt[index] = Infinity
+export const dropPending = (judgement: Judgement, index: number): void => {
+  judgement.pending[index] = VERDICT.undecided
+  judgement.pendingAt[index] = Infinity
+  judgement.backedAt[index] = Infinity
 }

@@ -10,19 +10,23 @@ const MARGIN = 2
  * Whether the others that watch `target`, speaking after our own down verdict, say up. In a zone of three only one
  * other watches each node, so the lead cannot be two there: then all others together must contradict.
  */
-const isContradicted = (j: Judgement, e: Evidence, target: number): boolean => {
-  const observers = e.observersOf(target)
+const isContradicted = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
+  const observers = evidence.observersOf(target)
   const { length } = observers
-  const sinceAt = j.ownDownAt[target]!
+  const sinceAt = judgement.ownDownAt[target]!
   let others = 0
   let lead = 0
   for (let i = 0; i < length; i++) {
     const observer = observers[i]!
-    if (observer === e.self) continue
+    if (observer === evidence.self) continue
     others++
-    if (j.standing[observer] !== STANDING.counts || e.producedAt[observer]! <= sinceAt) continue
-    if (e.saysDown(observer, target)) lead--
-    else if (e.hasLooked(observer, target)) lead++
+    if (
+      judgement.standing[observer] !== STANDING.counts ||
+      evidence.producedAt[observer]! <= sinceAt
+    )
+      continue
+    if (evidence.saysDown(observer, target)) lead--
+    else if (evidence.hasLooked(observer, target)) lead++
   }
   return others > 0 && lead >= Math.min(MARGIN, others)
 }
@@ -31,10 +35,11 @@ const isContradicted = (j: Judgement, e: Evidence, target: number): boolean => {
  * Self-suspicion: more than half of the own targets look down, and for more than half of those the others say the
  * opposite. Then the fault is here: the own votes stop counting everywhere, and the local view follows the peers.
  */
-export const suspectsItself = (j: Judgement, e: Evidence): boolean => {
-  if (2 * j.ownDowns <= j.ownTargets) return false
+export const suspectsItself = (judgement: Judgement, evidence: Evidence): boolean => {
+  if (2 * judgement.ownDowns <= judgement.ownTargets) return false
   let contradicted = 0
-  for (let target = 0; target < e.size; target++)
-    if (j.ownDownAt[target] !== Infinity && isContradicted(j, e, target)) contradicted++
-  return 2 * contradicted > j.ownDowns
+  for (let target = 0; target < evidence.size; target++)
+    if (judgement.ownDownAt[target] !== Infinity && isContradicted(judgement, evidence, target))
+      contradicted++
+  return 2 * contradicted > judgement.ownDowns
 }

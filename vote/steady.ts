@@ -8,21 +8,23 @@ const HEALTHY = CLASSES.indexOf('healthy')
 /** All that a record can say of its own node is trouble, but that the kubelet is well. */
 const TROUBLE = ~FLAG.kubeletWell
 
-const isWell = (j: Judgement, e: Evidence, index: number): boolean =>
-  (e.flags[index]! & TROUBLE) === 0 &&
-  e.downVotes[index] === 0 &&
-  j.ownDownAt[index] === Infinity &&
-  j.localUp[index] === 1 &&
-  j.verdict[index] === VERDICT.healthy &&
-  j.pending[index] === VERDICT.undecided &&
-  j.nodeClass[index] === HEALTHY
+const isWell = (judgement: Judgement, evidence: Evidence, index: number): boolean =>
+  (evidence.flags[index]! & TROUBLE) === 0 &&
+  evidence.downVotes[index] === 0 &&
+  judgement.ownDownAt[index] === Infinity &&
+  judgement.localUp[index] === 1 &&
+  judgement.verdict[index] === VERDICT.healthy &&
+  judgement.pending[index] === VERDICT.undecided &&
+  judgement.nodeClass[index] === HEALTHY
 
 /**
  * Whether everybody is healthy and no record says anything else. Then a newer record with the same content can at most
  * add an up vote, which moves nothing. When time alone may change something is still told by `Changes.nextAt`.
  */
-export const isSteady = (j: Judgement, e: Evidence): boolean => {
-  if (j.voice !== 'full' || j.selfSuspect || j.correlatedFailure) return false
-  for (let index = 0; index < e.size; index++) if (!isWell(j, e, index)) return false
+export const isSteady = (judgement: Judgement, evidence: Evidence): boolean => {
+  if (judgement.voice !== 'full' || judgement.selfSuspect || judgement.correlatedFailure)
+    return false
+  for (let index = 0; index < evidence.size; index++)
+    if (!isWell(judgement, evidence, index)) return false
   return true
 }

@@ -58,10 +58,11 @@ export const remapVouching = (
  * k-ring, where only a few watch each node, the larger side of those, beside the majority that gives this agent its
  * voice. Somebody other than the node must always say up.
  */
-const hasMajority = (j: Judgement, e: Evidence, target: number): boolean => {
-  if (j.voice !== 'full' || e.size === 1 || j.up[target] === 0) return false
-  if (!isMesh(e, target)) return decideAmongFew(j.up[target]!, j.down[target]!) === VERDICT.healthy
-  return upVoices(j, e, target) >= quorumOf(e.size)
+const hasMajority = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
+  if (judgement.voice !== 'full' || evidence.size === 1 || judgement.up[target] === 0) return false
+  if (!isMesh(evidence, target))
+    return decideAmongFew(judgement.up[target]!, judgement.down[target]!) === VERDICT.healthy
+  return upVoices(judgement, evidence, target) >= quorumOf(evidence.size)
 }
 
 /** What the node's own word says against vouching. Bad news wins over good. */
@@ -74,20 +75,21 @@ const ownWordAgainst = (flags: number): VouchEnd | undefined => {
 
 /** Why the node cannot be vouched for at `now`; undefined when it can. */
 export const vouchRefusal = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   target: number,
   { now, options }: Moment,
 ): VouchEnd | undefined => {
   if (options.vouch === 'off') return 'off'
-  if (j.voice !== 'full') return 'no-quorum'
-  if (j.verdict[target] === VERDICT.unhealthy) return 'condemned'
-  if (!isFresh(j, target) || now >= e.producedAt[target]! + options.vouchFreshMs)
+  if (judgement.voice !== 'full') return 'no-quorum'
+  if (judgement.verdict[target] === VERDICT.unhealthy) return 'condemned'
+  if (!isFresh(judgement, target) || now >= evidence.producedAt[target]! + options.vouchFreshMs)
     return 'own-record-old'
-  const against = ownWordAgainst(e.flags[target]!)
+  const against = ownWordAgainst(evidence.flags[target]!)
   if (against !== undefined) return against
-  if (!hasMajority(j, e, target) || j.standing[target] !== STANDING.counts) return 'no-quorum'
-  return j.verdict[target] === VERDICT.undecided ? 'undecided' : undefined
+  if (!hasMajority(judgement, evidence, target) || judgement.standing[target] !== STANDING.counts)
+    return 'no-quorum'
+  return judgement.verdict[target] === VERDICT.undecided ? 'undecided' : undefined
 }
 
 /** What one review of the vouching moved. */
@@ -105,17 +107,17 @@ export interface VouchChanges {
  */
 export const reviewVouching = (
   v: Vouching,
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   at: Moment,
 ): VouchChanges => {
   const deadline = makeNextDeadline(at)
   const begun: number[] = []
   const ended: { index: number; why: VouchEnd }[] = []
-  for (let index = 0; index < e.size; index++) {
-    const why = vouchRefusal(j, e, index, at)
+  for (let index = 0; index < evidence.size; index++) {
+    const why = vouchRefusal(judgement, evidence, index, at)
     if (why === undefined) {
-      noteDeadline(deadline, e.producedAt[index]! + at.options.vouchFreshMs)
+      noteDeadline(deadline, evidence.producedAt[index]! + at.options.vouchFreshMs)
       if (isVouched(v, index)) continue
       v.since[index] = at.now
       begun.push(index)

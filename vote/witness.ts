@@ -23,10 +23,14 @@ export const NO_WITNESS: WitnessAnswer = { state: 'unknown', peerLease: 'unknown
  * broken. A plain target cannot say that: it tells that the own node is not the lonely one. Where both nodes reach
  * it while they do not reach each other, both would condemn; so name a target that a lonely node cannot reach.
  */
-export const witnessVote = (o: VoteOptions, size: number, answer: WitnessAnswer): WitnessVote => {
-  if (size !== 2 || o.witness === 'none') return 'absent'
+export const witnessVote = (
+  options: VoteOptions,
+  size: number,
+  answer: WitnessAnswer,
+): WitnessVote => {
+  if (size !== 2 || options.witness === 'none') return 'absent'
   if (answer.state !== 'reachable') return 'abstains'
-  if (o.witness === 'target') return 'with-us'
+  if (options.witness === 'target') return 'with-us'
   if (answer.peerLease === 'unknown') return 'abstains'
   return answer.peerLease === 'stopped' ? 'down' : 'up'
 }

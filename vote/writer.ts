@@ -33,26 +33,32 @@ const weightOf = (writer: bigint, target: bigint): bigint => mix(writer ^ mix(ta
  * is not condemned, and it is not the target. Who is alone in its zone writes about nobody: about others it has no
  * majority, and what it says of itself its kubelet's Lease says better.
  */
-export const mayWrite = (j: Judgement, e: Evidence, member: number, target: number): boolean =>
-  e.size > 1 &&
-  j.standing[member] === STANDING.counts &&
-  (e.flags[member]! & FLAG.cloudCut) === 0 &&
-  j.localUp[member] === 1 &&
-  j.verdict[member] !== VERDICT.unhealthy &&
+export const mayWrite = (
+  judgement: Judgement,
+  evidence: Evidence,
+  member: number,
+  target: number,
+): boolean =>
+  evidence.size > 1 &&
+  judgement.standing[member] === STANDING.counts &&
+  (evidence.flags[member]! & FLAG.cloudCut) === 0 &&
+  judgement.localUp[member] === 1 &&
+  judgement.verdict[member] !== VERDICT.unhealthy &&
   member !== target
 
 /** The fit members that come before the own node in the target's order. */
 const membersBefore = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   target: WriteTarget,
   ids: readonly bigint[],
 ): readonly number[] | undefined => {
-  if (j.voice !== 'full' || !mayWrite(j, e, e.self, target.index)) return undefined
-  const own = weightOf(ids[e.self]!, target.id)
+  if (judgement.voice !== 'full' || !mayWrite(judgement, evidence, evidence.self, target.index))
+    return undefined
+  const own = weightOf(ids[evidence.self]!, target.id)
   const before: number[] = []
-  for (let member = 0; member < e.size; member++) {
-    if (member === e.self || !mayWrite(j, e, member, target.index)) continue
+  for (let member = 0; member < evidence.size; member++) {
+    if (member === evidence.self || !mayWrite(judgement, evidence, member, target.index)) continue
     if (weightOf(ids[member]!, target.id) > own) before.push(member)
   }
   return before
@@ -64,11 +70,11 @@ const membersBefore = (
  * differs, two may write the same, and the later one finds nothing left to change.
  */
 export const writerRank = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   target: WriteTarget,
   ids: readonly bigint[],
-): number | undefined => membersBefore(j, e, target, ids)?.length
+): number | undefined => membersBefore(judgement, evidence, target, ids)?.length
 
 /** The own place in a target's order of writers. */
 export interface WriterTurn {
@@ -88,35 +94,40 @@ const MOST_DOUBLINGS = 10
  * its record grows old while those of the majority stay young.
  */
 export const writerTurn = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   target: WriteTarget,
   at: Moment & { readonly ids: readonly bigint[] },
 ): WriterTurn | undefined => {
-  const before = membersBefore(j, e, target, at.ids)
+  const before = membersBefore(judgement, evidence, target, at.ids)
   if (before === undefined) return undefined
   const { now, options } = at
-  const silentAfterMs = SILENT_FACTOR * (now - majoritySpokeAt(j, e)) + options.writerStaggerMs / 2
-  const heard = before.filter(member => now - e.producedAt[member]! <= silentAfterMs).length
+  const silentAfterMs =
+    SILENT_FACTOR * (now - majoritySpokeAt(judgement, evidence)) + options.writerStaggerMs / 2
+  const heard = before.filter(member => now - evidence.producedAt[member]! <= silentAfterMs).length
   return { rank: before.length, heard }
 }
 
 /** When a writer may write what has been wanted since `since`, if it is still to be done then. */
-export const writeAt = (since: number, { rank, heard }: WriterTurn, o: VoteOptions): number =>
+export const writeAt = (
+  since: number,
+  { rank, heard }: WriterTurn,
+  options: VoteOptions,
+): number =>
   heard === 0
-    ? since + rank * o.writerStaggerMs
-    : since + SPEAKING_STAGGERS * o.writerStaggerMs * 2 ** Math.min(MOST_DOUBLINGS, heard - 1)
+    ? since + rank * options.writerStaggerMs
+    : since + SPEAKING_STAGGERS * options.writerStaggerMs * 2 ** Math.min(MOST_DOUBLINGS, heard - 1)
 
 /** The member that is first in the target's order, wherever we stand; undefined when nobody may write. */
 export const topWriter = (
-  j: Judgement,
-  e: Evidence,
+  judgement: Judgement,
+  evidence: Evidence,
   target: WriteTarget,
   ids: readonly bigint[],
 ): number | undefined => {
   let top: number | undefined
-  for (let member = 0; member < e.size; member++) {
-    if (!mayWrite(j, e, member, target.index)) continue
+  for (let member = 0; member < evidence.size; member++) {
+    if (!mayWrite(judgement, evidence, member, target.index)) continue
     if (top === undefined || weightOf(ids[member]!, target.id) > weightOf(ids[top]!, target.id))
       top = member
   }

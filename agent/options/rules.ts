@@ -8,12 +8,12 @@ import { definitions, type OptionKey } from './definitions.js'
 interface Rule {
   readonly option: OptionKey
   /** Completes "the option …"; undefined when the rule holds. */
-  broken(o: AgentOptions): string | undefined
+  broken(options: AgentOptions): string | undefined
 }
 
-const nameOf = (key: OptionKey, o: AgentOptions): string => {
+const nameOf = (key: OptionKey, options: AgentOptions): string => {
   const { flag, kind } = definitions[key]
-  return `--${flag} (${kind.format(o[key] as never)})`
+  return `--${flag} (${kind.format(options[key] as never)})`
 }
 
 type NumberKey = {
@@ -22,20 +22,22 @@ type NumberKey = {
 
 const atLeast = (option: NumberKey, factor: 1 | 2, other: NumberKey): Rule => ({
   option,
-  broken: o =>
-    o[option] >= factor * o[other]
+  broken: options =>
+    options[option] >= factor * options[other]
       ? undefined
-      : `must be at least ${factor === 2 ? 'twice ' : ''}${nameOf(other, o)}`,
+      : `must be at least ${factor === 2 ? 'twice ' : ''}${nameOf(other, options)}`,
 })
 
 const atMost = (option: NumberKey, other: NumberKey): Rule => ({
   option,
-  broken: o => (o[option] <= o[other] ? undefined : `must be at most ${nameOf(other, o)}`),
+  broken: options =>
+    options[option] <= options[other] ? undefined : `must be at most ${nameOf(other, options)}`,
 })
 
 const below = (option: NumberKey, other: NumberKey): Rule => ({
   option,
-  broken: o => (o[option] < o[other] ? undefined : `must be below ${nameOf(other, o)}`),
+  broken: options =>
+    options[option] < options[other] ? undefined : `must be below ${nameOf(other, options)}`,
 })
 
 const rules: readonly Rule[] = [
@@ -54,36 +56,36 @@ const rules: readonly Rule[] = [
   atMost('cloudCheckTimeoutMs', 'cloudCheckPeriodMs'),
   {
     option: 'witnessTarget',
-    broken: o => {
-      const isGiven = o.witnessTarget !== undefined
-      if (isGiven === (o.witness === 'target')) return undefined
+    broken: options => {
+      const isGiven = options.witnessTarget !== undefined
+      if (isGiven === (options.witness === 'target')) return undefined
       return isGiven
-        ? `must be left out unless --witness is target (it is ${o.witness})`
+        ? `must be left out unless --witness is target (it is ${options.witness})`
         : 'must be given when --witness is target'
     },
   },
   {
     option: 'deadTaint',
-    broken: o =>
-      o.deadTaint !== undefined &&
-      o.deadTaint.key === o.cutTaint?.key &&
-      o.deadTaint.effect === o.cutTaint.effect
-        ? `must differ in key or effect from ${nameOf('cutTaint', o)}`
+    broken: options =>
+      options.deadTaint !== undefined &&
+      options.deadTaint.key === options.cutTaint?.key &&
+      options.deadTaint.effect === options.cutTaint.effect
+        ? `must differ in key or effect from ${nameOf('cutTaint', options)}`
         : undefined,
   },
   {
     option: 'localPort',
-    broken: o =>
-      o.nodeAddress === o.localAddress && o.port === o.localPort
-        ? `must differ from ${nameOf('port', o)}, since both listen on ${o.localAddress}`
+    broken: options =>
+      options.nodeAddress === options.localAddress && options.port === options.localPort
+        ? `must differ from ${nameOf('port', options)}, since both listen on ${options.localAddress}`
         : undefined,
   },
   {
     option: 'metricsAddress',
-    broken: o => {
-      const port = o.metricsAddress?.port
-      if (port !== o.port && port !== o.localPort) return undefined
-      return `must have another port than ${nameOf(port === o.port ? 'port' : 'localPort', o)}`
+    broken: options => {
+      const port = options.metricsAddress?.port
+      if (port !== options.port && port !== options.localPort) return undefined
+      return `must have another port than ${nameOf(port === options.port ? 'port' : 'localPort', options)}`
     },
   },
   {
@@ -103,16 +105,16 @@ const rules: readonly Rule[] = [
  * @param thing how an error names an option, with where its value came from.
  * @throws InvalidInputError for the first rule that is broken.
  */
-export const checkRules = (o: AgentOptions, thing: (key: OptionKey) => string): void => {
+export const checkRules = (options: AgentOptions, thing: (key: OptionKey) => string): void => {
   for (const each of rules) {
     const { option } = each
-    const rule = each.broken(o)
+    const rule = each.broken(options)
     if (rule === undefined) continue
     throw new InvalidInputError(
       thing(option),
       rule,
-      definitions[option].kind.format(o[option] as never),
+      definitions[option].kind.format(options[option] as never),
     )
   }
-  checkPluginSet(o.plugins, o.scoreLine)
+  checkPluginSet(options.plugins, options.scoreLine)
 }

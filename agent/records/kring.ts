@@ -100,8 +100,8 @@ export const kringTopology = (roster: Roster, k: number): Topology => {
 
 /** Everybody watches everybody while the zone is small, and k rings from there on. */
 export const topologyFor =
-  (o: { readonly meshMax: number; readonly ringObservers: number }): MakeTopology =>
+  (options: { readonly meshMax: number; readonly ringObservers: number }): MakeTopology =>
   roster =>
-    roster.members.length <= o.meshMax
+    roster.members.length <= options.meshMax
       ? meshTopology(roster.members.length)
-      : kringTopology(roster, o.ringObservers)
+      : kringTopology(roster, options.ringObservers)

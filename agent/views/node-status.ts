@@ -30,7 +30,7 @@ import type { Times } from './times.js'
 
 /** Everything that a node's page is made from, at one instant. */
 export interface NodeScene {
-  readonly o: AgentOptions
+  readonly options: AgentOptions
   readonly state: ZoneState
   readonly store: ResultStore
   readonly check: Pick<CheckStage, 'stateOf' | 'ownKubelet'>
@@ -44,13 +44,13 @@ const MILLIONTHS = 1_000_000
 /** A record is waited for this many exchange periods before its sender counts as silent. */
 const SILENT_PERIODS = 6
 
-const probeOf = ({ o, check, times, state }: NodeScene, index: number): ProbeView | null => {
+const probeOf = ({ options, check, times, state }: NodeScene, index: number): ProbeView | null => {
   const probe = check.stateOf(state.roster.members[index]!.name)
   if (probe === undefined) return null
   return {
     vote: voteOf(probe),
     score: probe.score / MILLIONTHS,
-    scoreLine: o.scoreLine / MILLIONTHS,
+    scoreLine: options.scoreLine / MILLIONTHS,
     failedRounds: Math.max(0, probe.failedRounds),
     loss: probe.loss,
     lastRoundSeconds: times.age(probe.lastRoundAt),
@@ -66,11 +66,12 @@ const DIALECTS: Readonly<Record<PeerStatus['speaks'], PeerView['dialect']>> = {
   'v0.9': 'superedge-v0.9',
 }
 
-const peerOf = ({ o, engine, times, state }: NodeScene, index: number): PeerView | null => {
+const peerOf = ({ options, engine, times, state }: NodeScene, index: number): PeerView | null => {
   const peer = engine.peers.find(({ name }) => name === state.roster.members[index]!.name)
   if (peer === undefined) return null
   const lastHeardSeconds = peer.lastHeardAt === null ? null : times.age(peer.lastHeardAt)
-  const limit = (SILENT_PERIODS * o.exchangePeriodMs * Math.max(1, engine.peers.length)) / 1_000
+  const limit =
+    (SILENT_PERIODS * options.exchangePeriodMs * Math.max(1, engine.peers.length)) / 1_000
   const isSilent = lastHeardSeconds !== null && lastHeardSeconds > limit
   const refused = Object.keys(peer.refusals).filter(kind => kind !== 'challenged')
   const heard = isSilent ? 'silent' : 'ok'
@@ -86,19 +87,19 @@ const peerOf = ({ o, engine, times, state }: NodeScene, index: number): PeerView
 }
 
 const vouchOf = (scene: NodeScene, index: number): VouchView => {
-  const { o, state, times, writer } = scene
-  const { judgement: j, table: e, vouching, roster } = state
-  if (o.vouch === 'off') return { state: 'off', since: null, by: null, reason: '--vouch=off' }
+  const { options, state, times, writer } = scene
+  const { judgement, table, vouching, roster } = state
+  if (options.vouch === 'off') return { state: 'off', since: null, by: null, reason: '--vouch=off' }
   const { name } = roster.members[index]!
   if (isVouched(vouching, index)) {
     const top = topWriter(
-      j,
-      e,
+      judgement,
+      table,
       { index, id: roster.members[index]!.id },
       roster.members.map(({ id }) => id),
     )
     const how =
-      o.vouch === 'lease'
+      options.vouch === 'lease'
         ? 'its Lease is renewed in its place'
         : 'its unreachable taint is taken off'
     return {
@@ -108,11 +109,11 @@ const vouchOf = (scene: NodeScene, index: number): VouchView => {
       reason: writer.taintBackoff(name) ?? how,
     }
   }
-  const why = vouchRefusal(j, e, index, { now: times.now, options: o })
+  const why = vouchRefusal(judgement, table, index, { now: times.now, options })
   const reason = why === undefined ? 'about to begin' : describeVouchEnd(why)
-  const isCut = (e.flags[index]! & FLAG.cloudCut) !== 0
-  const state_ = isCut && why !== 'link-back' ? 'blocked' : 'idle'
-  return { state: state_, since: null, by: null, reason }
+  const isCut = (table.flags[index]! & FLAG.cloudCut) !== 0
+  const isBlocked = isCut && why !== 'link-back'
+  return { state: isBlocked ? 'blocked' : 'idle', since: null, by: null, reason }
 }
 
 const guardsOf = (
@@ -143,11 +144,11 @@ const guardsOf = (
   return guards
 }
 
-const lastWriteOf = ({ store, o }: NodeScene, name: string): WriteView | null => {
+const lastWriteOf = ({ store, options }: NodeScene, name: string): WriteView | null => {
   const write = store.writes.current.get(name)
   if (write === undefined) return null
   const { at, what, kind, result } = write
-  return { at: new Date(at).toISOString(), by: o.nodeName, what: `${kind}: ${what}`, result }
+  return { at: new Date(at).toISOString(), by: options.nodeName, what: `${kind}: ${what}`, result }
 }
 
 const idsOf = ({ members }: Roster): readonly bigint[] => members.map(({ id }) => id)
@@ -160,13 +161,16 @@ interface Coming {
 }
 
 /** What is written once the verdict on its way is final; undefined when the Node already looks like that. */
-const onItsWay = ({ o, state, store }: NodeScene, explanation: Explanation): Coming | undefined => {
+const onItsWay = (
+  { options, state, store }: NodeScene,
+  explanation: Explanation,
+): Coming | undefined => {
   const { judgement, table, roster } = state
   const { index } = explanation
   const { name, id } = roster.members[index]!
   const desired = marksOfVerdict({ verdict: explanation.pending, class: explanation.class }, false)
   const node = store.nodeList.current.nodes.get(name)
-  if (node === undefined || !differs(node, desired, false, o)) return undefined
+  if (node === undefined || !differs(node, desired, false, options)) return undefined
   const hold = explanation.guards.length === 1 ? explanation.guards[0] : undefined
   const isLinkUp = store.ownNode.current.cloudLink.state === 'up'
   return {
@@ -206,8 +210,8 @@ const nextWriteOf = (
 const kubeletOf = (flags: number): NodeStatus['kubelet'] =>
   (flags & FLAG.kubeletBad) !== 0 ? 'bad' : (flags & FLAG.kubeletWell) !== 0 ? 'well' : 'unknown'
 
-const explanationAt = ({ state, times, o }: NodeScene, index: number): Explanation =>
-  explanationOf(state.judgement, state.table, index, { now: times.now, options: o })
+const explanationAt = ({ state, times, options }: NodeScene, index: number): Explanation =>
+  explanationOf(state.judgement, state.table, index, { now: times.now, options })
 
 const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
   const { state, times, writer } = scene

@@ -33,7 +33,7 @@ export interface ViewSeams extends Pick<Views, 'setVerbosity'> {
   readonly version: string
 }
 
-type Parts = Readonly<{ o: AgentOptions; seams: ViewSeams; startedAt: number }>
+type Parts = Readonly<{ options: AgentOptions; seams: ViewSeams; startedAt: number }>
 
 /** What is shown before there was a first vote. */
 const UNJUDGED = makeJudgement(0)
@@ -57,14 +57,14 @@ const keysOf = ({ seams: { store, exchange } }: Parts): ZoneStatus['keys'] => {
 }
 
 const judgedOf = (
-  { o, seams }: Parts,
+  { options, seams }: Parts,
   size: number,
 ): Pick<ZoneStatus, 'disruption' | 'brake' | 'selfSuspect' | 'correlatedFailure'> => {
   const { disruption, brake, dead, selfSuspect, correlatedFailure } =
     seams.store.zone.current?.judgement ?? UNJUDGED
   return {
     disruption,
-    brake: { isOn: brake, unhealthy: dead, limit: brakeLimit(size, o) },
+    brake: { isOn: brake, unhealthy: dead, limit: brakeLimit(size, options) },
     selfSuspect,
     correlatedFailure,
   }
@@ -80,30 +80,30 @@ const topologyOf = ({ seams }: Parts): ZoneStatus['topology'] => {
 }
 
 /** Peers look for this agent at the first InternalIP of its Node, whatever its own option says. */
-const peerListenerOf = ({ o, seams }: Parts): PeerListenerStatus => {
+const peerListenerOf = ({ options, seams }: Parts): PeerListenerStatus => {
   const { peerListener, nodeList } = seams.store
-  const address = nodeList.current.nodes.get(o.nodeName)?.internalIPs[0]
+  const address = nodeList.current.nodes.get(options.nodeName)?.internalIPs[0]
   const isElsewhere =
-    o.nodeAddress !== undefined && address !== undefined && address !== o.nodeAddress
-  const trouble = `--node-address is ${o.nodeAddress}, but the Node's first InternalIP is ${address}`
+    options.nodeAddress !== undefined && address !== undefined && address !== options.nodeAddress
+  const trouble = `--node-address is ${options.nodeAddress}, but the Node's first InternalIP is ${address}`
   return isElsewhere ? { ...peerListener.current, trouble } : peerListener.current
 }
 
 const zoneOf = (parts: Parts): ZoneStatus => {
-  const { o, seams, startedAt } = parts
+  const { options, seams, startedAt } = parts
   const { roster, rule } = seams.store.nodeList.current
   const { state, since } = seams.store.ownNode.current.cloudLink
   const times = timesOf(seams.clock)
   const { nodeList, check, exchange, vote } = seams
   const { confinement } = seams.write
   const members = roster?.members ?? []
-  const address = members.find(({ name }) => name === o.nodeName)?.address ?? ''
+  const address = members.find(({ name }) => name === options.nodeName)?.address ?? ''
   return {
     version: seams.version,
     at: new Date(times.wall).toISOString(),
     uptimeSeconds: (times.now - startedAt) / 1_000,
     zone: { name: roster?.zone ?? '', members: members.length, rule },
-    self: { name: o.nodeName, address },
+    self: { name: options.nodeName, address },
     peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),
     keys: keysOf(parts),
@@ -115,12 +115,12 @@ const zoneOf = (parts: Parts): ZoneStatus => {
   }
 }
 
-const sceneOf = ({ o, seams }: Parts): NodeScene | undefined => {
+const sceneOf = ({ options, seams }: Parts): NodeScene | undefined => {
   const { store, check, exchange, write: writer } = seams
   const state = store.zone.current
   const engine = exchange.report
   if (engine === undefined || state === undefined) return undefined
-  return { o, state, store, check, writer, engine, times: timesOf(seams.clock) }
+  return { options, state, store, check, writer, engine, times: timesOf(seams.clock) }
 }
 
 const statusOf = (parts: Parts): StatusView => {
@@ -201,8 +201,8 @@ const subscribe = (store: ResultStore, onChange: (what: 'local' | 'status') => v
 }
 
 /** Everything that HTTP shows of one agent. */
-export const makeViews = (o: AgentOptions, seams: ViewSeams): Views => {
-  const parts: Parts = { o, seams, startedAt: seams.clock.now() }
+export const makeViews = (options: AgentOptions, seams: ViewSeams): Views => {
+  const parts: Parts = { options, seams, startedAt: seams.clock.now() }
   return {
     localView: makeLocalView(seams.store),
     setInterest: names => seams.check.setInterest(names),

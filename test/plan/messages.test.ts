@@ -44,7 +44,7 @@ const zone = (size: number, changes: Partial<VoteOptions> = {}, observers?: numb
     for (let i = 0; i < seconds; i++) {
       now += 1000
       e.hear(who, now)
-      judge(j, e, now, { o, context: unmarked(witness) })
+      judge(j, e, now, { options: o, context: unmarked(witness) })
     }
   }
   live(10)
@@ -134,7 +134,7 @@ t.test('guards', t => {
     'd says up, 10 s ago; not counted: said before the node was contested, and not again',
   )
   z.e.say([2], [4], true, z.at())
-  judge(z.j, z.e, z.at(), { o: z.o, context: unmarked() })
+  judge(z.j, z.e, z.at(), { options: z.o, context: unmarked() })
   t.strictSame(z.explanation(4).guards[0], { kind: 'component-quorum', have: 0, need: 3 })
   t.match(z.lines(4).join('\n'), /on its way to unhealthy for 0 s/)
   z.live(1, [0])
@@ -253,7 +253,7 @@ t.test('messages and Events', t => {
   t.equal(shorten('short'), 'short')
   z.e.producedAt[3] = -Infinity
   z.e.flags[4] = FLAG.selfSuspect
-  judge(z.j, z.e, z.at(), { o: z.o, context: unmarked() })
+  judge(z.j, z.e, z.at(), { options: z.o, context: unmarked() })
   t.ok(z.lines(19).includes('d: never heard'))
   t.equal(describeUncounted('gone'), 'too old')
   t.ok(z.lines(19).some(line => line.endsWith('not counted: it suspects its own probes')))

@@ -28,7 +28,7 @@ export class Bench {
   judge(): Changes {
     const isMarked = (member: number): boolean => this.marked.includes(member)
     const context = { witness: this.witness, isMarked }
-    return judge(this.j, this.e, this.now, { o: this.o, context })
+    return judge(this.j, this.e, this.now, { options: this.o, context })
   }
 
   /** Pass time in steps of a second; the living speak at each. */

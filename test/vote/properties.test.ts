@@ -70,7 +70,7 @@ const play = (
     e.say(fresh, [h.target % e.size], h.isDown, at)
     if (options.flags !== false) for (const member of fresh) e.flags[member] = h.flags
     e.hear([e.self], now)
-    judge(j, e, now, { o: options.options ?? o, context })
+    judge(j, e, now, { options: options.options ?? o, context })
     options.each?.(now)
   }
   return now
@@ -119,7 +119,7 @@ t.test('in a whole zone a younger record moves nothing, until time alone may', t
       const j = makeJudgement(z.size)
       const vouching = makeVouching(z.size)
       const isMovedBy = (now: number): boolean => {
-        const { local, verdict, state, burst, steady } = judge(j, e, now, { o, context })
+        const { local, verdict, state, burst, steady } = judge(j, e, now, { options: o, context })
         const { begun, ended } = reviewVouching(vouching, j, e, { now, options: o })
         return (
           [local, verdict, begun, ended].some(list => list.length > 0) || state || burst || !steady
@@ -139,7 +139,7 @@ t.test('in a whole zone a younger record moves nothing, until time alone may', t
       for (const member of everybody) e.flags[member] = FLAG.kubeletWell
       e.say(everybody, everybody, false, end)
       for (const now of [0, 5_000, 10_000, 20_000, 40_000].map(ms => end + ms))
-        hear(now, judge(j, e, now, { o, context }))
+        hear(now, judge(j, e, now, { options: o, context }))
     }),
     { numRuns: RUNS },
   )
@@ -167,7 +167,7 @@ t.test('a zone that splits: the side without a majority condemns nobody any more
           now,
         )
         e.hear([0], now)
-        judge(j, e, now, { o, context })
+        judge(j, e, now, { options: o, context })
         for (const index of unhealthyIn(j))
           if (!known.has(index)) throw new Error(`condemned ${index}`)
       }
@@ -193,7 +193,7 @@ t.test('no two separated groups both decide about the same node', t => {
           const far = range(z.size).filter(m => !near.includes(m))
           e.hear(near, now)
           if (isSplit) e.say(near, far, true, now)
-          judge(j, e, now, { o: { ...o, brakeShare: 1 }, context })
+          judge(j, e, now, { options: { ...o, brakeShare: 1 }, context })
         }
       }
       const condemning = [0, 1].filter(s =>
@@ -244,14 +244,14 @@ t.test('judging twice changes nothing, and nothing changes before nextAt', t => 
       play(e, j, list, {
         group: range(z.size),
         each: now => {
-          const again = judge(copy(j), e, now, { o, context })
+          const again = judge(copy(j), e, now, { options: o, context })
           if (again.local.length + again.verdict.length > 0 || again.state)
             throw new Error('not settled')
           const soon = Math.min(again.nextAt, now + 100_000)
           const between = now + (soon - now) * share
           if (between >= again.nextAt) return
           const later = copy(j)
-          const idle = judge(later, e, between, { o, context })
+          const idle = judge(later, e, between, { options: o, context })
           if (idle.local.length + idle.verdict.length > 0 || idle.state)
             throw new Error(`changed at ${between}, ${again.nextAt} was promised`)
           if (idle.nextAt !== again.nextAt || idle.burst !== again.burst)

@@ -30,7 +30,7 @@ t.test('vouching', t => {
   ): ReturnType<typeof reviewVouching> => {
     z.now += 1000
     z.e.hear(who, z.now)
-    judge(z.j, z.e, z.now, { o: options, context: unmarked() })
+    judge(z.j, z.e, z.now, { options: options, context: unmarked() })
     return reviewVouching(z.v, z.j, z.e, { now: z.now, options })
   }
   const zone = (size = 5, options = o, observers?: number[][]): Zone => {

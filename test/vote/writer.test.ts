@@ -15,7 +15,7 @@ const zone = (size: number) => {
   const o = voteOptions()
   for (let now = 1000; now <= 10_000; now += 1000) {
     e.hear(range(size), now)
-    judge(j, e, now, { o, context: unmarked() })
+    judge(j, e, now, { options: o, context: unmarked() })
   }
   return { e, j, o }
 }
@@ -95,7 +95,7 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
         const j = makeJudgement(size)
         for (const now of [0, 1000, 6000]) {
           e.hear(range(size), now)
-          judge(j, e, now, { o: voteOptions(), context: unmarked() })
+          judge(j, e, now, { options: voteOptions(), context: unmarked() })
         }
         return writerRank(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
       })

@@ -14,14 +14,17 @@ export interface BackupScene {
   readonly table: RecordTable
   readonly judgement: Judgement
   readonly now: number
-  readonly o: VoteOptions
+  readonly options: VoteOptions
 }
 
-const countedObservers = (target: number, { table, judgement: j, now, o }: BackupScene): number => {
-  const sinceAt = upsCountSince(j, target, { now, options: o })
+const countedObservers = (
+  target: number,
+  { table, judgement, now, options }: BackupScene,
+): number => {
+  const sinceAt = upsCountSince(judgement, target, { now, options })
   let counted = 0
   for (const observer of table.topology.observersOf(target)) {
-    if (j.standing[observer] !== STANDING.counts) continue
+    if (judgement.standing[observer] !== STANDING.counts) continue
     if (table.saysDown(observer, target) || table.producedAt[observer]! >= sinceAt) counted++
   }
   return counted
@@ -38,7 +41,7 @@ export class BackupObservers {
 
   /** @returns whether `active` changed. */
   review(scene: BackupScene): boolean {
-    const { table, now, o } = scene
+    const { table, now, options } = scene
     let isChange = false
     for (const target of table.topology.backupTargetsOf(table.self)) {
       const isNeeded = countedObservers(target, scene) < ENOUGH_OBSERVERS
@@ -48,7 +51,7 @@ export class BackupObservers {
       }
       const since = this.#since.get(target) ?? now
       this.#since.set(target, since)
-      if (now - since < PATIENCE_WINDOWS * o.reaffirmWindowMs) continue
+      if (now - since < PATIENCE_WINDOWS * options.reaffirmWindowMs) continue
       this.#since.delete(target)
       if (isNeeded) this.#active.add(target)
       else this.#active.delete(target)

@@ -36,7 +36,7 @@ export class Targets {
   /** There was a vote. @returns whether there may be other targets now. */
   review({ table, judgement }: ZoneState): boolean {
     if (table.topology.kind === 'mesh') return false
-    const scene = { table, judgement, now: this.#clock.now(), o: this.#options }
+    const scene = { table, judgement, now: this.#clock.now(), options: this.#options }
     const isChange = this.#backups.review(scene)
     return this.#interest.expire() || isChange
   }

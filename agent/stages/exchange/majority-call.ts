@@ -15,13 +15,15 @@ interface MajorityCallSeams {
 }
 
 /** A condemnation began at this very instant. */
-const isBegun = (j: Judgement, now: number): boolean =>
-  j.pending.some((verdict, index) => verdict === VERDICT.unhealthy && j.pendingAt[index] === now)
+const isBegun = (judgement: Judgement, now: number): boolean =>
+  judgement.pending.some(
+    (verdict, index) => verdict === VERDICT.unhealthy && judgement.pendingAt[index] === now,
+  )
 
 /** Some condemnation still waits for its majority. */
-const isUnbacked = (j: Judgement): boolean =>
-  j.pending.some(
-    (verdict, index) => verdict === VERDICT.unhealthy && j.backedAt[index] === Infinity,
+const isUnbacked = (judgement: Judgement): boolean =>
+  judgement.pending.some(
+    (verdict, index) => verdict === VERDICT.unhealthy && judgement.backedAt[index] === Infinity,
   )
 
 /**

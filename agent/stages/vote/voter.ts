@@ -27,11 +27,11 @@ export interface Voter {
   stop(): void
 }
 
-const describe = ({ judgement: j, table }: ZoneState): string => {
-  const down = j.localUp.reduce((sum, up) => sum + 1 - up, 0)
-  const voice = j.voice === 'full' ? '' : `; this agent decides nothing: ${j.voice}`
-  const brake = j.brake ? '; the brake holds' : ''
-  return `${table.size} nodes, ${down} down from here, ${j.dead} condemned${brake}${voice}`
+const describe = ({ judgement, table }: ZoneState): string => {
+  const down = judgement.localUp.reduce((sum, up) => sum + 1 - up, 0)
+  const voice = judgement.voice === 'full' ? '' : `; this agent decides nothing: ${judgement.voice}`
+  const brake = judgement.brake ? '; the brake holds' : ''
+  return `${table.size} nodes, ${down} down from here, ${judgement.dead} condemned${brake}${voice}`
 }
 
 /** The table's votes → local view, verdicts, vouching. */
@@ -52,7 +52,7 @@ export const makeVoter = (options: AgentOptions, seams: VoterSeams): Voter => {
     const isMarked = (member: number): boolean =>
       nodes.get(roster.members[member]!.name)?.annotations[UNHEALTHY_ANNOTATION] !== undefined
     const context = { witness: seams.witness(), isMarked }
-    const changes = judge(judgement, table, now, { o: options, context })
+    const changes = judge(judgement, table, now, { options, context })
     steady = changes.steady ? state : undefined
     const vouch = reviewVouching(vouching, judgement, table, { now, options })
     const nextAt = Math.min(changes.nextAt, vouch.nextAt)

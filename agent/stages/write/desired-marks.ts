@@ -31,16 +31,18 @@ const SILENT: WriteWords = { message: '', at: '' }
  * is not defended, be another one on its way or none: who decided otherwise with more votes would be written over.
  */
 export const desiredMarksFor = (
-  { judgement: j, table, vouching }: ZoneState,
+  { judgement, table, vouching }: ZoneState,
   index: number,
 ): DesiredMarks => {
-  const verdict = VERDICTS[j.verdict[index]!]!
-  if (j.brake && verdict === 'unhealthy') return 'keep'
+  const verdict = VERDICTS[judgement.verdict[index]!]!
+  if (judgement.brake && verdict === 'unhealthy') return 'keep'
   const desired = marksOfVerdict(
-    { verdict, class: CLASSES[j.nodeClass[index]!]! },
+    { verdict, class: CLASSES[judgement.nodeClass[index]!]! },
     isVouched(vouching, index),
   )
-  return desired === 'vouched' || rulingOf(j, table, index) === j.verdict[index] ? desired : 'keep'
+  return desired === 'vouched' || rulingOf(judgement, table, index) === judgement.verdict[index]
+    ? desired
+    : 'keep'
 }
 
 /** The next write that the desired marks ask of the Node; a vouched node that the control plane gave up is also made Ready. */
@@ -48,30 +50,35 @@ export const planMarks = (
   node: NodeView,
   desired: DesiredMarks,
   words: WriteWords,
-  o: AgentOptions,
+  options: AgentOptions,
 ): NodePlan => {
-  if (desired === 'vouched' && o.vouch === 'lease') {
+  if (desired === 'vouched' && options.vouch === 'lease') {
     const ready = planReady(node, words)
     if (ready.kind !== 'nothing') return ready
   }
-  return desired === 'keep' ? NOTHING : planNode(node, desired, words, o)
+  return desired === 'keep' ? NOTHING : planNode(node, desired, words, options)
 }
 
 /**
  * Vouching that just began asks for no marks yet: after an outage of the whole zone the links come back one after the
  * other, and who is last is not cut. Its Lease is renewed meanwhile, and a node that was given up is made Ready.
  */
-export const planYoungVouch = (node: NodeView, words: WriteWords, o: AgentOptions): NodePlan =>
-  o.vouch === 'lease' ? planReady(node, words) : NOTHING
+export const planYoungVouch = (
+  node: NodeView,
+  words: WriteWords,
+  options: AgentOptions,
+): NodePlan => (options.vouch === 'lease' ? planReady(node, words) : NOTHING)
 
 /** Whether the Node as last seen differs from the desired marks. */
 export const differs = (
   node: NodeView,
   desired: DesiredMarks,
   isYoung: boolean,
-  o: AgentOptions,
+  options: AgentOptions,
 ): boolean => {
-  const plan = isYoung ? planYoungVouch(node, SILENT, o) : planMarks(node, desired, SILENT, o)
+  const plan = isYoung
+    ? planYoungVouch(node, SILENT, options)
+    : planMarks(node, desired, SILENT, options)
   return plan.kind !== 'nothing'
 }
 
@@ -86,10 +93,10 @@ export const wordsFor = (
   state: ZoneState,
   index: number,
   desired: DesiredMarks,
-  at: Instant & { readonly o: AgentOptions },
+  at: Instant & { readonly options: AgentOptions },
 ): { readonly explanation: Explanation; readonly words: WriteWords } => {
-  const { now, o } = at
-  const explanation = explanationOf(state.judgement, state.table, index, { now, options: o })
+  const { now, options } = at
+  const explanation = explanationOf(state.judgement, state.table, index, { now, options })
   const message = messageFor(desired, explanation, wordingOf(state, now))
   return { explanation, words: { message, at: new Date(at.wall).toISOString() } }
 }

@@ -94,10 +94,10 @@ export class WriteAuthority {
   }
 
   /** After a cut of the whole zone agents notice one after the other that it is over; by then all have. +Infinity for a node that is not cut off. */
-  noticedAt({ judgement: j }: ZoneState, index: number): number {
-    if (CLASSES[j.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
+  noticedAt({ judgement }: ZoneState, index: number): number {
+    if (CLASSES[judgement.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
     const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#options
-    return j.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
+    return judgement.classAt[index]! + LINK_PERIODS * cloudCheckPeriodMs + cloudCheckTimeoutMs
   }
 
   /** Until when it is too early to mark the node: not all agents have checked their links, or its Lease was not read yet. */

@@ -279,7 +279,7 @@ class LevelWriter implements Writer {
       if (what === 'keep') return NOTHING
       const state = store.zone.current!
       const index = state.roster.indexOf(name)!
-      const at = { now: clock.now(), wall: this.#wall(), o: this.#options }
+      const at = { now: clock.now(), wall: this.#wall(), options: this.#options }
       const { explanation, words } = wordsFor(state, index, what, at)
       if (what === 'vouched' && at.now < this.#authority.youngUntil(state, index))
         return planYoungVouch(node, words, this.#options)

@@ -48,7 +48,7 @@ export const MUTANTS = [
         from: 'store.nodeList.current.isOfZone(node)\n        ? NOTHING\n        : planMarks',
         to: 'planMarks',
       },
-      { file: 'vote/writer.ts', from: '  e.size > 1 &&\n', to: '' },
+      { file: 'vote/writer.ts', from: '  evidence.size > 1 &&\n', to: '' },
     ],
   },
   {
@@ -355,8 +355,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'vote/majority.ts',
-        from: 'up += voicesOfWitness(j, e, target)',
-        to: 'up += Math.min(1, voicesOfWitness(j, e, target))',
+        from: 'up += voicesOfWitness(judgement, evidence, target)',
+        to: 'up += Math.min(1, voicesOfWitness(judgement, evidence, target))',
       },
     ],
   },

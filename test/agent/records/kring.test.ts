@@ -210,7 +210,7 @@ t.test('backup observers begin when fewer than three observers count, and not at
   table.producedAt.fill(0)
   judgement.standing.fill(STANDING.counts)
   const backups = new BackupObservers()
-  const review = (now: number): boolean => backups.review({ table, judgement, now, o })
+  const review = (now: number): boolean => backups.review({ table, judgement, now, options: o })
   t.notOk(review(0))
   const observers = table.topology.observersOf(target)
   for (const observer of observers.subarray(2)) judgement.standing[observer] = STANDING.gone
