@@ -7,6 +7,8 @@ const HEARD_MS = 12_000
 const REQUESTS = 3
 /** Twice the time limit of an exchange, and what a packet needs. */
 const LATE_MS = 2_500
+/** Requests that are held back at one time are fewer. */
+const MOST_ANSWERS = 50
 
 /** One member's requests to another that were not taken in, since one was, or since there was a reason for it. */
 interface Refused {
@@ -20,6 +22,8 @@ export class ExchangeGuards {
   readonly #note: Note
   /** By the addresses of who asks and who answers. */
   readonly #refused = new Map<string, Refused>()
+  /** When each was answered: with each answer it gets a number, which its next request shows. */
+  readonly #answers = new Map<string, number[]>()
 
   constructor(facts: FactBook, note: Note) {
     this.#facts = facts
@@ -30,8 +34,9 @@ export class ExchangeGuards {
       others?.(body, route, kind, link)
       const { answer, from, to } = link
       if (kind !== 'answer' || answer === undefined) return
-      this.#answered(`${to} ${from}`, answer.status === 200)
-      this.#reviewAge(from, answer)
+      const pair = `${to} ${from}`
+      this.#answered(pair, answer.status === 200)
+      this.#reviewAge(pair, from, answer)
     }
   }
 
@@ -47,13 +52,20 @@ export class ExchangeGuards {
     else this.#refused.set(pair, { sinceAt, count: count + 1 })
   }
 
-  /** Whoever stood still meanwhile, and all its clocks, cannot know how long that was. */
-  #reviewAge(answerer: string, { status, askedAt }: { status: number; askedAt: number }): void {
+  /** Whoever stood still, and all its clocks, since it showed the number cannot know how long the request took. */
+  #reviewAge(
+    pair: string,
+    answerer: string,
+    { status, askedAt }: { status: number; askedAt: number },
+  ): void {
     const { zone, now } = this.#facts
     const lateMs = now - askedAt
+    const answers = this.#answers.get(pair) ?? []
+    const shownAt = answers.findLast(at => at <= askedAt) ?? askedAt
+    this.#answers.set(pair, [...answers, now].slice(-MOST_ANSWERS))
     const machine = zone.world.machines.find(({ address }) => address === answerer)
     if (lateMs <= LATE_MS || machine?.agent === undefined) return
-    if (this.#facts.of(machine.name).unsoundAt > askedAt) return
+    if (this.#facts.of(machine.name).unsoundAt > shownAt) return
     const found = `${machine.name} takes in what was under way for ${lateMs} ms`
     this.#note('late', status === 200 ? found : undefined)
   }

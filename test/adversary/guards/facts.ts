@@ -188,15 +188,24 @@ export class FactBook {
     facts.wasInTrouble ||= now > this.beganAt + UP_MS
   }
 
+  /** Members whose words reach it by open links just now: one tells what another told it. */
+  #heardBy(machine: Machine): ReadonlySet<Machine> {
+    const heard = new Set([machine])
+    const talking = this.members.filter(other => this.isTalking(other))
+    for (const hearer of heard)
+      for (const other of talking) if (this.canReach(other, hearer)) heard.add(other)
+    return heard
+  }
+
   /** A majority's word reached it: by open links just now, or brought to it by the outsider, who may. */
   #noteMajority(machine: Machine, facts: Facts, quorum: number): void {
     if (!this.isTalking(machine)) return
     const { world, outsider } = this.zone
     const brought = outsider.broughtTo(machine.address)
+    const heard = this.#heardBy(machine)
     const heardAt = world.machines.map(other => {
-      if (other === machine) return this.now
+      if (heard.has(other)) return this.now
       if (!other.isMember) return -Infinity
-      if (this.isTalking(other) && this.canReach(other, machine)) return this.now
       const words = brought.filter(
         ({ from, saidAt, at }) =>
           from === other.address && at <= this.now && at - saidAt <= UNDER_WAY_MS,

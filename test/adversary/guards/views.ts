@@ -58,9 +58,9 @@ export class ViewGuards {
     }
   }
 
-  /** The link is, or was, broken; or this agent began just now, and has the word of others alone: one is cut off, or blind. */
+  /** The link is, or was, broken; or this agent began or joined just now, and has the word of others alone: one is cut off, or blind. */
   #isDoubtful(viewer: string, target: Facts, name: string): boolean {
-    const { cutAt, begunAt } = this.#facts.of(viewer)
+    const { cutAt, begunAt, returned } = this.#facts.of(viewer)
     const isRecent = (at = -Infinity): boolean => this.#facts.now - at < VIEW_MS
     if (isRecent(cutAt.get(name))) return true
     const isMisled = (): boolean =>
@@ -68,7 +68,7 @@ export class ViewGuards {
       this.#facts.members.some(
         other => other.name !== viewer && isRecent(this.#facts.of(other.name).blindAt),
       )
-    return isRecent(begunAt) && isMisled()
+    return isRecent(Math.max(begunAt, returned.at)) && isMisled()
   }
 
   /** Of one that was cut off from all others together, and from nobody alone, in a zone where most of them can fall. */
