@@ -58,6 +58,26 @@ for (const [what, addressIn] of [
     })
   })
 
+t.test('FA6: nor by the address of a node of another zone', async t => {
+  const zone = { what: 'another zone', size: 5, seed: 67, zone: 'here' } as const
+  await scenario(t, zone, async world => {
+    await world.settled()
+    world.move(3, 'there')
+    await world.run(5_000)
+    world.crash(4)
+    t.ok((await world.until(() => world.condemned().length > 0, 30_000)) !== undefined)
+    world.setAddress(4, world.machine(3).address)
+    for (let step = 0; step < 12; step++) {
+      await world.run(10_000)
+      t.strictSame(world.condemned(), ['n4'], 'its mark stays')
+    }
+    t.strictSame(world.downFrom(0), ['n4'], 'nor does a service rely on it')
+    const { probe, peer } = world.machine(0).agent!.views.node('n4')!
+    t.match(probe, { vote: 'not-looked', reason: /another agent answers at its address/ })
+    t.equal(peer!.trouble, 'answered 421 wrong-zone')
+  })
+})
+
 t.test('FA6: who dies while its Node names a live address is found out', async t => {
   await scenario(t, { what: 'dies there', size: 5, seed: 62 }, async world => {
     await world.settled()

@@ -5,7 +5,7 @@ import type { PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Admission } from './session.js'
 import type { Answer, Route } from '../../ports/transport.js'
-import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
+import { open, seal, SPARSE, TYPE, zoneNamedBy, type Header } from './wire.js'
 
 /** An answer as the HTTP layer sends it. */
 export interface PeerAnswer extends Answer {
@@ -58,7 +58,10 @@ export class Inbox {
   receive(route: Extract<Route, 'gossip' | 'vote'>, bytes: Uint8Array): PeerAnswer {
     const { membership } = this.#context
     const message = open(bytes, membership.zone, membership.keys)
-    if (!message.ok) return this.#refuse(message.refusal)
+    if (!message.ok)
+      return message.refusal === 'wrong-zone'
+        ? this.#ofOtherZone(bytes)
+        : this.#refuse(message.refusal)
     const { header } = message
     if (header.type !== TYPE[route] || (header.flags | SPARSE) !== SPARSE) {
       return this.#refuse('malformed')
@@ -103,6 +106,20 @@ export class Inbox {
     return this.#sealed(request, TYPE.challenge, 0n)
   }
 
+  /**
+   * Somebody with our key asks here for a member of another zone: our signature tells him that it is not that one who
+   * answers. Nothing of it is taken in.
+   */
+  #ofOtherZone(bytes: Uint8Array): PeerAnswer {
+    const { membership, traffic } = this.#context
+    const zone = zoneNamedBy(bytes)
+    const message = open(bytes, zone, membership.keys)
+    if (!message.ok) return this.#refuse('wrong-zone')
+    traffic.refuse('wrong-zone')
+    const signed = this.#sealed(message.header, TYPE.challenge, 0n, { zone })
+    return { ...signed, status: STATUS_OF['wrong-zone'] }
+  }
+
   #challenge(peer: PeerState, request: Header, why: Challenged): PeerAnswer {
     // A restart on either side is nothing to warn of.
     this.#context.traffic.refuse(why, why === 'challenged' ? undefined : peer)
@@ -113,11 +130,16 @@ export class Inbox {
     const { seams, now } = this.#context
     const shown =
       type === TYPE.challenge ? peer.inbound.challenge(seams.random, now) : peer.inbound.next(now)
-    return this.#sealed(request, type, shown, peer)
+    return this.#sealed(request, type, shown, { peer })
   }
 
   /** Bound to the request by its sender's boot id and number: it answers nothing else, and nobody else. */
-  #sealed(request: Header, type: ReplyType, shown: bigint, peer?: PeerState): PeerAnswer {
+  #sealed(
+    request: Header,
+    type: ReplyType,
+    shown: bigint,
+    to: { readonly peer?: PeerState; readonly zone?: bigint } = {},
+  ): PeerAnswer {
     const { membership, traffic, now } = this.#context
     const { table, keys } = membership
     const isEmpty = type !== TYPE.state
@@ -138,8 +160,8 @@ export class Inbox {
       count: isEmpty ? 0 : table.size,
       heldMs: 0,
     }
-    const bytes = seal(header, body, membership.zone, keys.primary)
-    traffic.sent(bytes.length, peer)
+    const bytes = seal(header, body, to.zone ?? membership.zone, keys.primary)
+    traffic.sent(bytes.length, to.peer)
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
   }
 

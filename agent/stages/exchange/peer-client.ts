@@ -5,7 +5,7 @@ import type { NodeName } from '../../../core/ids.js'
 import type { ExchangeContext } from './context.js'
 import type { Message } from './membership.js'
 import type { PeerState } from './peer-state.js'
-import type { Refusal } from './refusal.js'
+import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Answer, Peer, Route } from '../../ports/transport.js'
 import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
 
@@ -144,14 +144,21 @@ export class PeerClient {
     traffic.sent(bytes.length, peer)
     const answer = await seams.transport.send(peer.address, batch.route, bytes, signal)
     traffic.received(answer.body.length, peer)
-    if (answer.status !== 200 && answer.status !== 409) return this.#denied(peer, answer)
+    if (answer.status !== 200 && answer.status !== 409) return this.#denied(peer, answer, seq)
     const message = this.#openReply(peer, answer, seq)
     if (message === undefined) return 'failed'
     return this.#took(peer, message, { sentAt, denseHash: isSparse ? undefined : batch.hash })
   }
 
-  /** Nobody signed this: it says why this request failed, and nothing about who is there. */
-  #denied(peer: PeerState, answer: Answer): Step {
+  /** It says why this request failed, and nothing about who is there unless an agent of another zone signed it. */
+  #denied(peer: PeerState, answer: Answer, seq: number): Step {
+    if (answer.status === STATUS_OF['wrong-zone']) {
+      const { membership } = this.#context
+      const opened = open(answer.body, membership.zone, membership.keys)
+      if (opened.ok) this.#noteSigner(peer, opened, seq)
+      this.#failed(peer, `answered ${answer.status} wrong-zone`)
+      return 'failed'
+    }
     if (answer.status === 404 && peer.isSuperEdge) {
       peer.triedV1At = this.#context.now
       return 'failed'

@@ -105,12 +105,18 @@ const headerOf = (bytes: Buffer): Header => ({
 
 const refused = (refusal: Refusal): Opened => ({ ok: false, refusal })
 
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
+
+/** The zone that a message of full length says it is for; nothing of it is proved. */
+export const zoneNamedBy = (message: Uint8Array): bigint => bufferOf(message).readBigUInt64LE(8)
+
 /**
  * Verify a message. Only what is needed to find the key is read before the signature is proved over the raw bytes.
  * Never throws, whatever the bytes.
  */
 export const open = (message: Uint8Array, zone: bigint, keys: KeyRing): Opened => {
-  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  const bytes = bufferOf(message)
   if (bytes.length < HEADER_BYTES + MAC_BYTES) return refused('malformed')
   if (bytes.readUInt32LE(0) !== MAGIC) return refused('malformed')
   if (bytes[4] !== VERSION) return refused('wrong-version')
