@@ -56,6 +56,9 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['grids'],
   ['grids', 'renamed', 'renamed-grids'],
   ['grids', 'without-policies'],
+  ['metrics'],
+  ['prometheus-rules'],
+  ['zones', 'metrics', 'prometheus-rules'],
   ['namespace', 'zones', 'fast'],
 ]
 const render = (names: readonly string[]): readonly Manifest[] =>

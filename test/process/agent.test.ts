@@ -7,7 +7,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { buildBundle, eventually, startBundle, type Finished } from '../../testkit/bundle.js'
+import { REFUSALS } from '../../agent/stages/exchange/refusal.js'
 import { certificateFor } from '../../testkit/certificates.js'
+import { ruleGroups } from '../../testkit/prometheus/rules.js'
+import { parseScrape, selectorsOf } from '../../testkit/prometheus/scrape.js'
 import { get, startProcessZone } from './process-zone.js'
 
 // About 60 s; several times that on a machine that does other things as well.
@@ -162,6 +165,24 @@ t.test('a zone of five', async t => {
     t.equal(statSync(folder).mode & 0o777, 0o700)
     for (const name of readdirSync(folder))
       t.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
+  })
+
+  await t.test('what the alerts ask for is scraped, from the start and at 0', async t => {
+    const scraped = (await get(`${zone.node('edge-1').localUrl}/metrics`))?.text ?? ''
+    const series = parseScrape(scraped)
+    const agents = ruleGroups().find(({ name }) => name === 'edge-health')
+    for (const { alert, expr } of agents?.rules ?? [])
+      for (const { name, equal } of selectorsOf(expr)) {
+        const found = series.filter(each => each.name === name)
+        const has = (label: string): boolean =>
+          found.some(each => equal[label] === each.labels[label])
+        t.ok(found.length > 0 && Object.keys(equal).every(has), `${alert}: ${name}`)
+      }
+    const of = (name: string) => series.filter(each => each.name === name)
+    t.equal(of('edge_health_api_writes_total').length, 4 * 5, 'each kind and result')
+    t.equal(of('edge_health_exchange_refused_total').length, REFUSALS.length)
+    t.equal(of('edge_health_node_verdict').length, 5)
+    t.ok(of('edge_health_probe_duration_seconds_count')[0]!.value > 0, 'rounds were timed')
   })
 
   await t.test('the writer is killed between decision and write: another writes, once', async t => {
