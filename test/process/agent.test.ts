@@ -168,7 +168,11 @@ t.test('a zone of five', async t => {
   })
 
   await t.test('what the alerts ask for is scraped, from the start and at 0', async t => {
-    const scraped = (await get(`${zone.node('edge-1').localUrl}/metrics`))?.text ?? ''
+    let scraped = ''
+    await eventually('it is scraped', 30_000, async () => {
+      scraped = (await get(`${zone.node('edge-1').localUrl}/metrics`))?.text ?? ''
+      return scraped !== ''
+    })
     const series = parseScrape(scraped)
     const agents = ruleGroups().find(({ name }) => name === 'edge-health')
     for (const { alert, expr } of agents?.rules ?? [])
