@@ -58,14 +58,29 @@ const agreedOf = ({ confirmed, agreed }: GuardQuestion, gone: Removal): Removal 
   return isCovered && agreed !== undefined && confirmed === holdToken(agreed) ? agreed : undefined
 }
 
+/**
+ * How many units there are, and whether those that are gone are too many to have been meant.
+ * @param units Those that have children; some may be present.
+ * @param present Those that nodes form now.
+ * @param removed Those whose children went a moment ago.
+ */
+export const goneAtOnce = (
+  units: Iterable<string>,
+  present: ReadonlySet<string>,
+  removed: ReadonlySet<string>,
+): { readonly total: number; readonly areTooMany: boolean } => {
+  const left = new Set([...units, ...removed].filter(unit => !present.has(unit)))
+  const total = left.size + present.size
+  return { total, areTooMany: left.size > total * MAX_GONE_SHARE }
+}
+
 const holdOf = (
   { present, removed = new Set() }: GuardQuestion,
   gone: Removal,
 ): Hold | undefined => {
   const units = [...gone.keys()].sort()
-  const left = new Set([...units, ...removed].filter(unit => !present.includes(unit)))
-  const total = left.size + present.length
-  if (units.length === 0 || left.size <= total * MAX_GONE_SHARE) return undefined
+  const { total, areTooMany } = goneAtOnce(units, new Set(present), removed)
+  if (units.length === 0 || !areTooMany) return undefined
   const reason = present.length === 0 ? 'AllUnitsGone' : 'TooManyUnitsGone'
   return { reason, units, total, token: holdToken(gone) }
 }

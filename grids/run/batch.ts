@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { KubeStatusError, reasonOf } from '../../core/errors.js'
+import type { Clock } from '../../core/clock.js'
 import { groupBy } from '../../core/group-by.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import type { ApplyOperation, Operation } from '../model/decide.js'
@@ -19,16 +20,22 @@ interface BatchFor {
 }
 
 interface BatchSeams {
-  readonly executor: Executor
+  readonly executor: Pick<Executor, 'run'>
+  readonly clock: Clock
   readonly counters: Counters
   /** The units that nodes form now. */
   readonly unitsNow: () => readonly string[]
   /** The same, asked of the server. Rejects as ResourceClient.list does. */
   readonly readUnits: (signal: AbortSignal) => Promise<ReadonlySet<string>>
+  /** Whether so many units are gone, when these are there, that nothing may go without a word. */
+  readonly areTooManyGone: (present: ReadonlySet<string>) => boolean
 }
 
 /** Operations of one grid that wait for a lane. */
 const AT_ONCE = 16
+
+/** What the server said of Nodes is believed for so long; writes may have to wait for minutes. */
+const BELIEVED_MS = 10_000
 
 /** So many in a row that the server fails about, and it fails about all. */
 const MANY_FAILURES = 3
@@ -46,6 +53,8 @@ export class Batch {
   /** Nobody can write now: the rest was left. */
   unavailable: Unavailable | undefined
   #isWithheld = false
+  /** Clock.now when the server was last asked for Nodes. */
+  #askedAt = -Infinity
   #failuresInARow = 0
 
   constructor(what: BatchFor, seams: BatchSeams) {
@@ -66,8 +75,12 @@ export class Batch {
     if (operations.length === 0 || this.#hasEnded) return []
     const { signal } = this.#for
     try {
-      const units = await this.#seams.readUnits(signal)
-      const left = operations.filter(operation => !units.has(unitOf(operation) ?? ''))
+      const { clock, readUnits, areTooManyGone } = this.#seams
+      this.#askedAt = clock.now()
+      const units = await readUnits(signal)
+      const left = areTooManyGone(units)
+        ? []
+        : operations.filter(operation => !units.has(unitOf(operation) ?? ''))
       this.stale += operations.length - left.length
       return left
     } catch (error) {
@@ -123,6 +136,8 @@ export class Batch {
       const order = { ...this.#orderOf(operation), isDryRun: true }
       const outcome = await this.#try(operation, order)
       this.#seams.counters.writes.add(`dry-run ${outcome.kind}`)
+      // A webhook that takes no dry runs makes 400 of them, which says nothing of the template: each child is asked about by itself.
+      if (outcome.kind === 'refused' && outcome.status === 400) return undefined
       if (outcome.kind === 'refused' && outcome.reason === 'Refused') return outcome
       if (outcome.kind === 'unavailable' && !this.#isItsOwn(outcome)) this.unavailable = outcome
       if (outcome.kind === 'withheld') this.#isWithheld = true
@@ -153,6 +168,7 @@ export class Batch {
       case 'withheld':
         // A unit that came or went is no reason to leave the others.
         this.#isWithheld ||= this.#for.guard() !== undefined
+        this.stale++
         return
       case 'unavailable':
         if (this.#isItsOwn(outcome))
@@ -184,7 +200,10 @@ export class Batch {
     const unit = unitOf(operation)
     if (unit === undefined) return undefined
     const isThere = this.#seams.unitsNow().includes(unit)
-    if (isThere === (operation.kind === 'apply')) return undefined
+    if (isThere === (operation.kind === 'apply'))
+      return isThere || this.#seams.clock.now() - this.#askedAt <= BELIEVED_MS
+        ? undefined
+        : 'Nodes were asked for too long ago'
     return isThere ? 'its unit has nodes again' : 'its unit has no nodes any more'
   }
 

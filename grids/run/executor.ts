@@ -29,6 +29,8 @@ export type Outcome =
       readonly kind: 'refused'
       readonly reason: 'Refused' | 'NameTaken'
       readonly message: string
+      /** HTTP status; undefined where the request was taken, and taken back. */
+      readonly status?: number
     }
   /** The object is another one by now: decide anew. */
   | { readonly kind: 'stale'; readonly message: string }
@@ -77,6 +79,7 @@ const statusOutcome = (error: KubeStatusError): Outcome => {
       kind: 'refused',
       reason: 'NameTaken',
       message: `somebody else has made it: ${message}`,
+      status,
     }
   if (status === 409) return { kind: 'stale', message }
   if (status === 401 || status === 408 || status === 429 || status >= 500)
@@ -84,7 +87,7 @@ const statusOutcome = (error: KubeStatusError): Outcome => {
       ...{ kind: 'unavailable', message: reasonOf(error), retryAfterMs },
       isPerhapsItsOwn: status === 500 && retryAfterMs === undefined,
     }
-  return { kind: 'refused', reason: 'Refused', message }
+  return { kind: 'refused', reason: 'Refused', message, status }
 }
 
 const outcomeOf = (error: unknown, signal: AbortSignal): Outcome => {

@@ -7,6 +7,8 @@ import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import { decideGrid, type Decision, type Operation } from '../model/decide.js'
 import type { ChildKind, Grid } from '../model/grid.js'
+import { goneAtOnce } from '../model/guard.js'
+import { unitOfLive, type LiveChild } from '../model/live.js'
 import { nameKey } from '../model/name.js'
 import type { GridPlan } from '../model/plan.js'
 import type { Rollout } from '../model/rollout.js'
@@ -131,8 +133,9 @@ export class Reconciler {
     const { graceMs } = this.#options
     const { departures } = memory
     const { removed, agreed } = departures
+    const lives = tables.livesFor(plan)
     const decision = decideGrid({
-      ...{ plan, lives: tables.livesFor(plan), now: this.#now() },
+      ...{ plan, lives, now: this.#now() },
       ...{ graceMs, removed, agreed, readings: this.#planner.readings },
     })
     departures.look(decision, graceMs, heldMessage(record.status) !== undefined)
@@ -141,7 +144,10 @@ export class Reconciler {
     if (operations.length > MANY) await this.#tell(pass, stands)
     const batch = new Batch(pass, {
       executor: this.#executor,
-      counters: this.#seams.counters,
+      ...{ counters: this.#seams.counters, clock: this.#seams.clock },
+      areTooManyGone: present =>
+        decision.agreed === undefined &&
+        goneAtOnce(unitsWithChildren(grid, lives), present, departures.removed).areTooMany,
       unitsNow: () => tables.unitsOf(grid.source),
       readUnits: signal => readUnits(this.#seams.client, grid.source, signal),
     })
@@ -258,6 +264,10 @@ export class Reconciler {
       (tables.grid(key)?.revision === revision ? undefined : 'the grid is another one by now')
   }
 }
+
+/** The units of what is the grid's own. */
+const unitsWithChildren = (grid: Grid, lives: readonly LiveChild[]): readonly string[] =>
+  lives.flatMap(live => (live.controller?.uid === grid.uid ? (unitOfLive(grid, live) ?? []) : []))
 
 /** How a grid stands, to be told. */
 interface Stands {

@@ -1,15 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-import t from 'tap'
+import { createServer, request } from 'node:http'
+import t, { type Test } from 'tap'
 import { lazyCommands } from '../../cli/lazy-commands.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { testApi } from '../../testkit/kube/api-client.js'
-import { deploymentGrid, serviceGrid } from '../../testkit/kube/grid-objects.js'
+import { deploymentGrid, serviceGrid, template } from '../../testkit/kube/grid-objects.js'
 import { clientOf, GridStage, installCrds } from '../../testkit/kube/grid-stage.js'
 import { runCli } from '../../testkit/run-cli.js'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 t.setTimeout(60_000)
+
+/** Where the same API can be read, and refuses all writes. */
+const withoutWrites = async (t: Test, url: string): Promise<string> => {
+  const proxy = createServer((asked, answer) => {
+    const { method, headers, url: path } = asked
+    if (method !== 'GET') {
+      answer.writeHead(403, { 'Content-Type': 'application/json' })
+      answer.end(JSON.stringify({ kind: 'Status', code: 403, message: 'this user may not' }))
+      return
+    }
+    asked.pipe(
+      request(url + path!, { method, headers }, from => {
+        answer.writeHead(from.statusCode!, from.headers)
+        from.pipe(answer)
+      }),
+    )
+  })
+  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  return `http://127.0.0.1:${(proxy.address() as { port: number }).port}`
+}
 
 t.test('grids of a cluster: plan, --once, explain', async t => {
   const { api, token } = await testApi()
@@ -86,12 +111,23 @@ t.test('grids of a cluster: plan, --once, explain', async t => {
   const again = await run(`grids --once --kubeconfig ${kubeconfig} --log-level error`)
   t.strictSame([again.code, again.out], [1, 'ServiceGrid shop/other is not as it wants\n'])
 
+  await stage.make(deploymentGrid('bad', { template: { ...template(), selector: {} } }))
+  const bad = await run('grids plan bad -n shop')
+  t.equal(bad.code, 1, 'what the apiserver would refuse is known before anything is written')
+  t.match(bad.out, /\nunit north: Refused: .*selector/)
+  await stage.scale('Deployment', 'web-north', 7)
+  const readOnly = await withoutWrites(t, api.url)
+  const compared = await run(`grids plan dg/web -n shop --master-url ${readOnly}`)
+  t.equal(compared.code, 3)
+  t.match(compared.out, /\nnot checked by the apiserver, compared here alone: .*may not\n/)
+  t.match(compared.out, /Deployment web-north: update/)
+
   const rows: [line: string, message: RegExp][] = [
     ['grids plan', /^edge-health: GRID or --all must be given, and not both\n$/],
     ['grids plan web --all', /^edge-health: GRID or --all must be given/],
     [
       'grids plan wev -n shop',
-      /GRID must be one of the 3 grids of namespace shop \(did you mean web\?\)/,
+      /GRID must be one of the 4 grids of namespace shop \(did you mean web\?\)/,
     ],
     ['grids explain pod/web', /GRID must be KIND\/NAME with a kind of ServiceGrid, /],
     ['grids explain web --unit-grace 5', /--unit-grace must be a duration/],

@@ -2,8 +2,15 @@
 // What goes wrong around units that go: nothing of it may cost a site its workloads.
 import t from 'tap'
 import { sleep, systemClock } from '../../core/clock.js'
+import type { Operation } from '../../grids/model/decide.js'
 import { UNIT_LABEL } from '../../grids/model/words.js'
+import { Batch } from '../../grids/run/batch.js'
+import { Counters } from '../../grids/run/counters.js'
+import type { Executor } from '../../grids/run/executor.js'
+import { GridMemory } from '../../grids/run/grid-memory.js'
+import type { GridRecord } from '../../grids/run/grid-record.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { deploymentGrid } from '../../testkit/kube/grid-objects.js'
 import { clientOf, GridStage, installCrds, never, until } from '../../testkit/kube/grid-stage.js'
@@ -187,6 +194,51 @@ t.test('a unit that is back deletes nothing, though its news are held back', asy
   await wait(2_000)
   t.equal((await stage.names('Deployment')).length, 4)
   await stage.close()
+})
+
+t.test('many units are gone at the server, though news of one alone came', async t => {
+  const stage = await stageOf('many')
+  let isCut = false
+  await begin(stage, letters(5), { graceMs: 800, between: withoutNewsOfNodes(() => isCut) })
+  await stage.label('a', null)
+  await until('marked', () => isMarked(stage, 'a'))
+  isCut = true
+  for (const unit of ['b', 'c']) await stage.label(unit, null)
+  await wait(2_500)
+  t.equal((await stage.names('Deployment')).length, 5, 'nothing goes without a word')
+  await stage.close()
+})
+
+t.test('what the server said of Nodes is not believed after a long wait for a turn', async t => {
+  const clock = new FakeClock()
+  const deletion = (unit: string) =>
+    ({ kind: 'delete', why: 'unit-gone', unit, live: { kind: 'Deployment', name: unit } }) as const
+  const sent: string[] = []
+  const run: Executor['run'] = async (operation, { guard }) => {
+    const { name } = (operation as ReturnType<typeof deletion>).live
+    // An apiserver that said 429 is left alone meanwhile.
+    if (name === 'b') await clock.advance(11_000)
+    const reason = guard()
+    if (reason !== undefined) return { kind: 'withheld', message: reason }
+    sent.push(name)
+    return { kind: 'done', version: undefined }
+  }
+  const batch = new Batch(
+    {
+      record: { revision: '1' } as GridRecord,
+      memory: new GridMemory(clock, 'uid'),
+      guard: () => undefined,
+      signal: never,
+    },
+    {
+      ...{ executor: { run }, clock, counters: new Counters() },
+      ...{ unitsNow: () => [], areTooManyGone: () => false },
+      readUnits: () => Promise.resolve(new Set()),
+    },
+  )
+  await batch.run([deletion('a'), deletion('b')] as unknown as readonly Operation[])
+  t.strictSame(sent, ['a'])
+  t.equal(batch.stale, 1, 'it is asked anew')
 })
 
 t.test("a child's label of another unit is put back; it is not another child", async t => {

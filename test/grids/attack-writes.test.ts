@@ -26,7 +26,7 @@ interface Tampering {
   /** The apiserver, or a webhook, makes another body of it. */
   readonly body?: (body: ObjectBody) => ObjectBody
   /** Before each request that writes; throws what the server answers. */
-  readonly before?: (verb: string, type: ResourceName, of: ObjectName) => void
+  readonly before?: (verb: string, type: ResourceName, of: ObjectName, isDryRun?: boolean) => void
 }
 
 const tampered =
@@ -35,7 +35,7 @@ const tampered =
     ...client,
     serverTime: () => client.serverTime(),
     apply: async (type, of, write, signal) => {
-      before('apply', type, of)
+      before('apply', type, of, write.isDryRun)
       return client.apply(type, of, { ...write, body: body(write.body) }, signal)
     },
     patch: async (type, of, write, signal) => {
@@ -164,6 +164,23 @@ t.test('one child about which the server fails stops no other', async t => {
   const stage = await open('one', units, { before })
   await until('the others', async () => (await stage.names('Deployment')).length === 39)
   await stage.conditionBecomes('DeploymentGrid', 'web', 'Ready', 'False ServerError')
+  t.strictSame(stage.differences, [])
+  await stage.close()
+})
+
+t.test('a webhook that takes no dry runs stops nothing', async t => {
+  const before = (
+    verb: string,
+    _type: ResourceName,
+    { name }: ObjectName,
+    isDryRun = false,
+  ): void => {
+    if (verb !== 'apply' || !name.startsWith('web-')) return
+    if (isDryRun) throw refusal(400, 'admission webhook "x" does not support dry run')
+  }
+  const stage = await open('dry', ['north', 'south'], { before })
+  await until('all are made', async () => (await stage.names('Deployment')).length === 2)
+  t.equal(stage.writes.filter(({ isDryRun }) => isDryRun).length, 0)
   t.strictSame(stage.differences, [])
   await stage.close()
 })

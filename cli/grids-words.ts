@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `grids plan` and `grids explain` say alike.
+import type { Operation } from '../grids/model/decide.js'
+import type { Hold } from '../grids/model/guard.js'
+import { heldMessage } from '../grids/model/status.js'
+import { GONE_ANNOTATION } from '../grids/model/words.js'
+import type { Judged } from '../grids/run/snapshot.js'
+
+export interface HoldView extends Omit<Hold, 'token'> {
+  readonly message: string | undefined
+}
+
+/** `Deployment web-north`. */
+export const objectOf = (operation: Operation): string =>
+  operation.kind === 'apply'
+    ? `${operation.child.kind} ${operation.child.name}`
+    : `${operation.live.kind} ${operation.live.name}`
+
+const WHY = {
+  'never-applied': 'we have never applied it',
+  'not-ours': 'a field is not ours',
+  'not-wanted': 'a field is not wanted any more',
+  changed: 'somebody changed it',
+} as const
+
+/** What would be done, in words. */
+export const verbOf = (operation: Operation): string => {
+  switch (operation.kind) {
+    case 'apply': {
+      const { target, drift, takeover, handOver } = operation
+      const first = takeover === undefined ? '' : "take over from SuperEdge's controller, "
+      const hand = handOver === undefined ? '' : `hand over replicas (${handOver}), `
+      if (target.kind === 'new') return 'create'
+      const what = target.kind === 'adopted' ? 'adopt' : 'update'
+      const why =
+        drift === undefined
+          ? ''
+          : ` (${WHY[drift.cause]}${drift.path === '' ? '' : `: ${drift.path}`})`
+      return `${first}${hand}${what}${why}`
+    }
+    case 'mark':
+      return operation.since === undefined
+        ? `take off ${GONE_ANNOTATION}: its unit is back`
+        : `mark: its unit has no nodes since ${new Date(operation.since).toISOString()}`
+    case 'delete':
+      return operation.why === 'unit-gone'
+        ? 'delete: its unit has had no nodes for the grace'
+        : 'delete: it is not wanted any more'
+  }
+}
+
+/** Units that are held; `message` is the controller's, which alone knows the word that lets them go. */
+export const holdView = ({ record, decision }: Judged): HoldView | undefined => {
+  if (decision?.hold === undefined) return undefined
+  const { reason, units, total } = decision.hold
+  const message = heldMessage(record.status)
+  return { reason, units, total, message }
+}
+
+/** The grid is invalid, or some of its units cannot be as they should. */
+export const hasTrouble = ({ record, decision }: Judged): boolean =>
+  !record.reading.ok || (decision?.failures.length ?? 0) > 0
