@@ -80,7 +80,7 @@ const UNCOUNTED: Readonly<Record<Uncounted, string>> = {
   'silent-since-failure': 'silent since much of the zone went quiet',
   unheard: 'never heard',
   'not-reaffirmed': 'said before the node was contested, and not again',
-  'not-looked': 'it has not looked, or could not',
+  'not-looked': 'it has not looked, could not, or the node flapped',
 }
 
 /** Why a vote does not count, in a few words. */
