@@ -57,6 +57,8 @@ export class OwnWord {
   readonly #slot: number
   /** Quarters of a second since 1970 when `Clock.now` was 0, as believed when the epoch began. */
   #base = 0
+  /** The newest time that was shown in this epoch. */
+  #shown = -1
   #epoch: number
   #content: OwnContent
   #received!: ReceivedStatement
@@ -90,6 +92,7 @@ export class OwnWord {
     if (this.#slotNow() > this.#chain.last) this.#seal()
     const at = this.#slotNow()
     const link = at === 0 ? undefined : this.#chain.link(at)
+    this.#shown = this.#timeNow()
     return { received: this.#received, progress: { quarters: this.#quartersNow(), link } }
   }
 
@@ -98,6 +101,7 @@ export class OwnWord {
     const { clock, save } = this.#seams
     this.#epoch = Math.min(MAX_EPOCH, this.#epoch + 1)
     save(this.#epoch)
+    this.#shown = -1
     // Rounded up: with `now` rounded down it is never below 0.
     this.#base = Math.ceil((Math.max(0, clock.wall()) - clock.now()) / QUARTER_MS)
     this.#seal()
@@ -137,6 +141,7 @@ export class OwnWord {
     const { cutAt, ...content } = this.#content
     const epoch = this.#epoch
     const time = this.#newTime()
+    this.#shown = time
     this.#chain = new LinkChain(saltOf({ ...origin, epoch, time }), seed(), 2 ** LOG_LINKS)
     const isCut = (content.flags & FLAG.cloudCut) !== 0
     const statement = {
@@ -149,13 +154,12 @@ export class OwnWord {
     this.#received = parseStatement(bytes)!
   }
 
-  /** Above the last one of this epoch: of two changes within a quarter the second one is a quarter early. */
+  /** Above all times that were shown: of two changes within a quarter of a second the second one is a quarter early. */
   #newTime(): number {
     const now = this.#timeNow()
-    const last = (this.#received as ReceivedStatement | undefined)?.statement
-    if (last?.epoch !== this.#epoch || now > last.time) return now
-    this.#base += last.time + 1 - now
-    return last.time + 1
+    if (now > this.#shown) return now
+    this.#base += this.#shown + 1 - now
+    return this.#shown + 1
   }
 }
 
