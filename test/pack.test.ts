@@ -27,6 +27,9 @@ t.test('the package holds the program, built from the sources as they are now', 
   const program = join(folder, 'package', 'dist', 'edge-health.cjs')
   t.equal(run(process.execPath, [program, '--version']), '0.1.0\n')
   t.match(run(process.execPath, [program, 'demo', '--help']), /--scene <name>/)
-  t.match(run('ls', ['package']), /CHANGELOG\.md\nLICENSE\nREADME\.md\ndeploy\ndist\ndocs\n/)
+  t.match(
+    run('ls', ['package']),
+    /CHANGELOG\.md\nLICENSE\nREADME\.md\ncharts\ndeploy\ndist\ndocs\n/,
+  )
   t.end()
 })
