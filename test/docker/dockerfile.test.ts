@@ -71,6 +71,14 @@ t.test('what is copied exists and reaches the builder', t => {
   t.end()
 })
 
+t.test('every folder that the build reads is copied', async t => {
+  const folders = (await import(new URL('../../folders.mjs', import.meta.url).href)) as {
+    readonly PROGRAM_FOLDERS: readonly string[]
+  }
+  const copied = texts(build, 'COPY').flatMap(text => text.split(/\s+/).slice(0, -1))
+  for (const folder of folders.PROGRAM_FOLDERS) t.ok(copied.includes(`${folder}/`), folder)
+})
+
 t.test('the image runs one file as nobody', t => {
   t.strictSame(texts(image, 'USER'), ['65532:65532'])
   t.strictSame(texts(runtime, 'USER'), ['65532:65532'], 'compiled by the uid that runs it')
