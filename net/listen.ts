@@ -19,6 +19,8 @@ export interface ServerTls {
   readonly ca?: string
   readonly cert: string
   readonly key: string
+  /** True: they may show none, or another's; `authorized` of a request's socket says whether one counts. @default false */
+  readonly areClientsUnknown?: boolean
 }
 
 /** Limits that a listener sets its clients. */
@@ -88,9 +90,14 @@ const LAST_RETRY_MS = 10_000
 const hostPort = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 
-const optionsOf = ({ ca, cert, key }: ServerTls): https.ServerOptions => ({
+const optionsOf = ({
+  ca,
+  cert,
+  key,
+  areClientsUnknown = false,
+}: ServerTls): https.ServerOptions => ({
   ...{ cert, key },
-  ...(ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: true }),
+  ...(ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: !areClientsUnknown }),
   minVersion: 'TLSv1.2',
 })
 

@@ -418,3 +418,27 @@ t.test('upgraded connections that are not counted make room for nobody', async t
     'nor are they ended for want of a request',
   )
 })
+
+t.test('a listener that takes clients without a certificate knows which one counts', async t => {
+  const own = await certificateFor(host)
+  const foreign = await certificateFor(host)
+  const tls = { ca: own.cert, cert: own.cert, key: own.key, areClientsUnknown: true }
+  const server = await openListener({
+    tls,
+    handle: (request, response) =>
+      void response.end(String((request.socket as { authorized?: boolean }).authorized)),
+  })
+  t.teardown(() => server.close())
+  const answerTo = (shown: { readonly cert?: string; readonly key?: string }): Promise<string> =>
+    new Promise(resolve => {
+      const socket = connectTls({ host, port: server.port, ca: own.cert, ...shown }, () =>
+        socket.write(head('/', 'Content-Length: 0\r\nConnection: close\r\n')),
+      )
+      let got = ''
+      socket.on('data', (part: Buffer) => (got += part.toString()))
+      socket.on('close', () => resolve(got))
+    })
+  t.match(await answerTo({ cert: own.cert, key: own.key }), /true/)
+  t.match(await answerTo({}), /false/)
+  t.match(await answerTo({ cert: foreign.cert, key: foreign.key }), /false/)
+})
