@@ -117,6 +117,7 @@ module.exports = {
     behind('express', '^agent/http/'),
     behind('@kubernetes/client-node', '^kube/client/'),
     behind('ws', '^bridge/hub/'),
+    behind('@peculiar/x509', '^bridge/enroll/'),
     behind('pino', '^cli/'),
     behind('commander', '^cli/'),
   ],

@@ -16,6 +16,7 @@ import type { Message } from '../model/message/message.js'
 import { parseMessage } from '../model/message/parse.js'
 import { controlReply } from '../model/message/reply.js'
 import { routeUpstream, type Upstream } from '../model/route/upstream.js'
+import { RareLog } from '../rare-log.js'
 import { HUB_LIMITS, type HubLimits, type HubOptions } from './hub-options.js'
 import { commonNameOf, identify } from './identity.js'
 import { Session, type EndReason } from './session.js'
@@ -61,8 +62,6 @@ export interface HubStatus {
   readonly malformed: number
 }
 
-/** Refused connections are logged once in so long for each reason. */
-const LOG_EVERY_MS = 60_000
 const CLOSE_MS = 1_500
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
@@ -83,7 +82,7 @@ class Hub implements OpenHub {
   readonly #sessions = new Map<NodeName, { readonly session: Session; readonly link: NodeLink }>()
   readonly #refused = new Map<string, number>()
   readonly #ended = new Map<string, number>()
-  readonly #loggedAt = new Map<string, number>()
+  readonly #rareLog: RareLog
   #listener: Listener | undefined
   #isServing = false
   #accepted = 0
@@ -93,6 +92,7 @@ class Hub implements OpenHub {
 
   constructor(limits: Partial<HubLimits>, seams: HubSeams) {
     this.#seams = seams
+    this.#rareLog = new RareLog(seams.clock, seams.log)
     this.#limits = { ...HUB_LIMITS, ...limits }
     const { partBytes, frameBytes } = this.#limits
     // A part is counted by what came from the network: a little more than the frame.
@@ -212,11 +212,7 @@ class Hub implements OpenHub {
       ...['Connection: close', 'Content-Type: text/plain', `Content-Length: ${body.length}`],
     ]
     socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
-    const now = this.#seams.clock.now()
-    const loggedAt = this.#loggedAt.get(fields.reason) ?? -Infinity
-    if (now - loggedAt < LOG_EVERY_MS) return
-    this.#loggedAt.set(fields.reason, now)
-    this.#seams.log.warn('an edge was refused', { status, ...fields })
+    this.#rareLog.warn(fields.reason, 'an edge was refused', { status, ...fields })
   }
 
   #accept(

@@ -53,8 +53,9 @@ interface PeerCertificate {
   readonly subject?: { readonly CN?: unknown }
 }
 
-/** The common name in the certificate of a connection's other end; undefined without one, or with several. */
+/** The common name in the certificate of a connection's other end; undefined unless TLS verified it and it has one. */
 export const commonNameOf = (socket: Socket): string | undefined => {
+  if (!('authorized' in socket && socket.authorized === true)) return undefined
   if (!('getPeerCertificate' in socket)) return undefined
   const read = socket.getPeerCertificate as () => PeerCertificate
   const name = read.call(socket).subject?.CN

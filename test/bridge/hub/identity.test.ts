@@ -35,10 +35,11 @@ for (const [what, change, status] of rows)
 
 t.test('a name counts only if there is exactly one', t => {
   t.equal(commonNameOf(new Socket()), undefined, 'no TLS')
-  const shows = (subject: unknown): Socket =>
-    Object.assign(new Socket(), { getPeerCertificate: () => ({ subject }) })
+  const shows = (subject: unknown, authorized = true): Socket =>
+    Object.assign(new Socket(), { authorized, getPeerCertificate: () => ({ subject }) })
   t.equal(commonNameOf(shows({ CN: 'system:node:a' })), 'system:node:a')
   t.equal(commonNameOf(shows({ CN: ['system:node:a', 'system:node:b'] })), undefined)
   t.equal(commonNameOf(shows(undefined)), undefined)
+  t.equal(commonNameOf(shows({ CN: 'system:node:a' }, false)), undefined, 'of another authority')
   t.end()
 })

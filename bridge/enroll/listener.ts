@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Random } from '../../core/random.js'
+import { listen, type Listener, type ListenLimits } from '../../net/listen.js'
+import { byAddress } from '../../net/sources.js'
+import { enrolRoutes, type EnrolSeams } from './routes.js'
+import type { KeyPair } from './signer.js'
+
+/** Anybody may ask, with requests of a few hundred bytes; a site's edges may share one address. */
+const LIMITS: ListenLimits = {
+  ...{ total: 256, strangers: 256, perStranger: 64, perMember: 64 },
+  ...{ keepAliveForStrangers: false, headerBytes: 8 << 10, headerMs: 10_000 },
+  ...{ bodyMs: 10_000, bodyRule: 'whole', idleMs: 10_000, closeMs: 2_000 },
+}
+
+/** Where edges enrol. */
+export interface EnrolOptions {
+  readonly address: string
+  /** 0: any free port. KubeEdge's is 10002. */
+  readonly port: number
+  readonly server: KeyPair
+}
+
+/** Listen for edges that want a certificate. @throws ListenError */
+export const openEnrolment = (
+  { address, port, server }: EnrolOptions,
+  seams: EnrolSeams & { readonly random: Random; readonly signal: AbortSignal },
+): Promise<Listener> =>
+  listen(
+    {
+      ...{ address, port, limits: LIMITS, sources: byAddress(() => false) },
+      // Who has no certificate yet shows none; who has one that is over needs a token again.
+      tls: { ca: seams.signer.ca, ...server, areClientsUnknown: true },
+      handle: enrolRoutes(seams),
+    },
+    seams,
+  )

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../core/clock.js'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import { parseNodeName, type NodeName } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import { readWhole } from '../../net/read-whole.js'
+import { RareLog } from '../rare-log.js'
+import { tokenTrouble, type AuthorityBytes } from './join-token.js'
+import type { Signer } from './signer.js'
+
+/** A request of 2 KiB would be a large one. */
+const MAX_REQUEST_BYTES = 16 << 10
+const MAX_LOGGED = 80
+
+export interface EnrolSeams {
+  readonly authority: AuthorityBytes
+  readonly signer: Signer
+  readonly clock: Clock
+  readonly log: Logger
+  /** Whether the cluster has a Node of that name. */
+  readonly hasNode: (node: NodeName) => boolean
+}
+
+/** An answer that is no success: why is told to who asks, and to the log. */
+interface Refusal {
+  readonly status: 400 | 401 | 403 | 404 | 405 | 413
+  readonly reason: string
+}
+
+type Outcome = { readonly body: Uint8Array; readonly type: string } | Refusal
+
+const refusal = (status: Refusal['status'], reason: string): Refusal => ({ status, reason })
+
+/** The body was too large. */
+class TooLargeError extends Error {}
+
+/** Who showed a certificate of the authority. */
+type Caller =
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'known'; readonly commonName: string }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+interface TlsFacts {
+  readonly authorized?: boolean
+  readonly authorizationError?: unknown
+  readonly getPeerCertificate?: () => { readonly subject?: { readonly CN?: unknown } } | undefined
+}
+
+const callerOf = (socket: Socket & TlsFacts): Caller => {
+  const { subject } = socket.getPeerCertificate?.() ?? {}
+  if (subject === undefined) return { kind: 'nobody' }
+  if (socket.authorized !== true)
+    return { kind: 'unknown', reason: String(socket.authorizationError) }
+  return typeof subject.CN === 'string'
+    ? { kind: 'known', commonName: subject.CN }
+    : { kind: 'unknown', reason: 'its certificate must have one name' }
+}
+
+const nodeNamed = (text: unknown): NodeName | undefined => {
+  try {
+    return parseNodeName(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Why a caller may not have a certificate for a node: with an own one only for itself, without one only with a token. */
+const troubleOf = (
+  { headers, socket }: IncomingMessage,
+  node: NodeName,
+  { authority, clock }: EnrolSeams,
+): Refusal | undefined => {
+  const caller = callerOf(socket)
+  switch (caller.kind) {
+    case 'known': {
+      const isOwn = caller.commonName === `system:node:${node}`
+      return isOwn ? undefined : refusal(403, 'the certificate shown is another node’s')
+    }
+    case 'unknown':
+      return refusal(401, `the certificate shown does not count: ${caller.reason}`)
+    case 'nobody': {
+      const trouble = tokenTrouble(headers.authorization, authority.key, clock.wall())
+      return trouble === undefined
+        ? undefined
+        : refusal(401, `the token does not count: ${trouble}`)
+    }
+  }
+}
+
+const signed = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outcome> => {
+  const node = nodeNamed(request.headers['nodename'])
+  if (node === undefined) return refusal(400, 'the header NodeName must name a node')
+  const trouble = troubleOf(request, node, seams)
+  if (trouble !== undefined) return trouble
+  try {
+    // Who sends too much is answered, not cut off.
+    const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
+    const asked = await readWhole(parts, MAX_REQUEST_BYTES, () => new TooLargeError())
+    const body = await seams.signer.signNode(asked, node, seams.clock.wall())
+    seams.log.info('a certificate was signed', { node, remote: request.socket.remoteAddress })
+    return { body, type: 'application/octet-stream' }
+  } catch (error) {
+    if (error instanceof TooLargeError)
+      return refusal(413, `the request must be at most ${MAX_REQUEST_BYTES} bytes long`)
+    if (error instanceof InvalidInputError) return refusal(400, error.message)
+    throw error
+  }
+}
+
+const NODE_PATH = /^\/node\/([^/?]+)$/
+
+const outcomeOf = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outcome> => {
+  const { method, url = '' } = request
+  if (method !== 'GET') return refusal(405, 'only GET')
+  if (url === '/ca.crt')
+    return { body: seams.authority.certificate, type: 'application/octet-stream' }
+  if (url === '/edge.crt') return signed(request, seams)
+  const node = nodeNamed(NODE_PATH.exec(url)?.[1])
+  if (node !== undefined && seams.hasNode(node))
+    return { body: new Uint8Array(), type: 'text/plain' }
+  return refusal(404, 'there is nothing here')
+}
+
+const send = (response: ServerResponse, outcome: Outcome): void => {
+  const isGood = 'body' in outcome
+  const body = isGood ? outcome.body : Buffer.from(`${outcome.reason}\n`)
+  response.writeHead(isGood ? 200 : outcome.status, {
+    'Content-Type': isGood ? outcome.type : 'text/plain; charset=utf-8',
+    'Content-Length': body.length,
+    'Cache-Control': 'no-store',
+  })
+  response.end(body)
+}
+
+/**
+ * What an edge asks before it has a certificate, and when its own ends: `/ca.crt`, `/edge.crt` with a certificate request
+ * in the body, `/node/NAME`.
+ */
+export const enrolRoutes = (seams: EnrolSeams): RequestListener => {
+  const rareLog = new RareLog(seams.clock, seams.log)
+  return (request, response) => {
+    const answer = async (): Promise<void> => {
+      const outcome = await outcomeOf(request, seams)
+      if (!('body' in outcome))
+        rareLog.warn(String(outcome.status), 'an edge was not enrolled', {
+          ...{ status: outcome.status, reason: outcome.reason },
+          ...{ remote: request.socket.remoteAddress, path: request.url?.slice(0, MAX_LOGGED) },
+        })
+      send(response, outcome)
+    }
+    answer().catch((error: unknown) => {
+      // Also a caller that went away in the middle of its body.
+      rareLog.warn('failed', 'enrolment failed', { error: reasonOf(error) })
+      if (response.headersSent) response.destroy()
+      else response.writeHead(500).end()
+    })
+  }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+  createPrivateKey,
+  randomBytes,
+  webcrypto,
+  X509Certificate,
+  type KeyObject,
+} from 'node:crypto'
+import { isIP } from 'node:net'
+import {
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  Name,
+  Pkcs10CertificateRequest,
+  SubjectAlternativeNameExtension,
+  X509Certificate as ParsedCertificate,
+  X509CertificateGenerator,
+  type PublicKey,
+} from '@peculiar/x509'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import type { NodeName } from '../../core/ids.js'
+import type { AuthorityBytes } from './join-token.js'
+
+const DAY_MS = 86_400_000
+/** Edges' clocks differ from ours. */
+const BACKDATED_MS = 3_600_000
+const NODE_DAYS = 365
+const SERVER_DAYS = 365
+const CURVES: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384' }
+const HASH = 'SHA-256'
+const REQUEST = 'certificate request'
+
+/** PEM texts. */
+export interface KeyPair {
+  readonly cert: string
+  readonly key: string
+}
+
+/** Signs certificates with one authority. */
+export interface Signer {
+  /** The authority's certificate as PEM. */
+  readonly ca: string
+  /**
+   * A client certificate for a node: nothing of the request is believed but its key. DER.
+   * @param request DER. @param now epoch ms
+   * @throws InvalidInputError unless it is a request of that node for itself
+   */
+  signNode(request: Uint8Array, node: NodeName, now: number): Promise<Uint8Array>
+  /** A new key and a server certificate for these addresses, IPs or names. @param now epoch ms */
+  makeServer(addresses: readonly string[], now: number): Promise<KeyPair>
+}
+
+/** As WebCrypto describes a key. */
+interface KeyAlgorithm {
+  readonly name: string
+  readonly namedCurve?: string
+}
+
+/** The forms in which KubeEdge and others write an authority's key. */
+const readKey = (der: Uint8Array): KeyObject => {
+  let trouble: unknown
+  for (const type of ['sec1', 'pkcs8', 'pkcs1'] as const) {
+    try {
+      return createPrivateKey({ key: Buffer.from(der), format: 'der', type })
+    } catch (error) {
+      trouble = error
+    }
+  }
+  throw new InvalidInputError(
+    'key of the authority',
+    `must be a private key in DER (${reasonOf(trouble)})`,
+    `${der.length} bytes`,
+  )
+}
+
+const importKey = (key: KeyObject): Promise<webcrypto.CryptoKey> => {
+  const { namedCurve = '' } = key.asymmetricKeyDetails ?? {}
+  const curve = CURVES[namedCurve]
+  const algorithm =
+    curve === undefined
+      ? { name: 'RSASSA-PKCS1-v1_5', hash: HASH }
+      : { name: 'ECDSA', namedCurve: curve }
+  if (curve === undefined && key.asymmetricKeyType !== 'rsa')
+    throw new InvalidInputError(
+      'key of the authority',
+      'must be RSA, or of the curve P-256 or P-384',
+      namedCurve === '' ? key.asymmetricKeyType : namedCurve,
+    )
+  const pkcs8 = key.export({ type: 'pkcs8', format: 'der' })
+  return webcrypto.subtle.importKey('pkcs8', pkcs8, algorithm, false, ['sign'])
+}
+
+const parseRequest = (der: Uint8Array): Pkcs10CertificateRequest => {
+  try {
+    return new Pkcs10CertificateRequest(Buffer.from(der))
+  } catch (cause) {
+    throw new InvalidInputError(REQUEST, 'must be PKCS #10 in DER', `${der.length} bytes`, {
+      cause,
+    })
+  }
+}
+
+const sameList = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((value, i) => value === b[i])
+
+/** Edges make keys of P-256. */
+const checkKey = ({ publicKey }: Pkcs10CertificateRequest): PublicKey => {
+  const { name, namedCurve } = publicKey.algorithm as unknown as KeyAlgorithm
+  if (namedCurve === undefined || !Object.values(CURVES).includes(namedCurve))
+    throw new InvalidInputError(REQUEST, 'must have a key of P-256 or P-384', name)
+  return publicKey
+}
+
+const checkedRequest = async (der: Uint8Array, node: NodeName): Promise<PublicKey> => {
+  const request = parseRequest(der)
+  const names = request.subjectName.getField('CN')
+  if (!sameList(names, [`system:node:${node}`]))
+    throw new InvalidInputError(`${REQUEST}: CN`, `must be system:node:${node}, once`, names)
+  const groups = request.subjectName.getField('O')
+  if (!sameList(groups, ['system:nodes']))
+    throw new InvalidInputError(`${REQUEST}: O`, 'must be system:nodes, once', groups)
+  const key = checkKey(request)
+  if (!(await request.verify(webcrypto).catch(() => false)))
+    throw new InvalidInputError(REQUEST, 'must be signed with its own key', `by ${node}`)
+  return key
+}
+
+/** @throws InvalidInputError when the authority cannot be used */
+export const makeSigner = async ({ certificate, key }: AuthorityBytes): Promise<Signer> => {
+  const privateKey = readKey(key)
+  const parsed = parseAuthority(certificate)
+  if (!new X509Certificate(certificate).checkPrivateKey(privateKey))
+    throw new InvalidInputError('key of the authority', 'must belong to its certificate', 'another')
+  const signingKey = await importKey(privateKey)
+  const sign = (
+    subject: Name,
+    publicKey: PublicKey | webcrypto.CryptoKey,
+    more: { readonly days: number; readonly now: number; readonly usage: string },
+    names: readonly SubjectAlternativeNameExtension[] = [],
+  ): Promise<ParsedCertificate> => {
+    const { days, now, usage } = more
+    const last = Math.min(now + days * DAY_MS, parsed.notAfter.getTime())
+    return X509CertificateGenerator.create(
+      {
+        // Positive, and never the same twice.
+        serialNumber: `01${randomBytes(15).toString('hex')}`,
+        // As it stands in the authority: in another encoding of the same name Go does not know it again.
+        issuer: parsed.subjectName,
+        ...{ subject, publicKey, signingKey },
+        signingAlgorithm: { name: signingKey.algorithm.name, hash: HASH },
+        notBefore: new Date(now - BACKDATED_MS),
+        notAfter: new Date(last),
+        extensions: [
+          new BasicConstraintsExtension(false, undefined, true),
+          new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+          new ExtendedKeyUsageExtension([usage]),
+          ...names,
+        ],
+      },
+      webcrypto,
+    )
+  }
+  return {
+    ca: parsed.toString('pem'),
+    signNode: async (request, node, now) => {
+      const publicKey = await checkedRequest(request, node)
+      const subject = new Name([{ O: ['system:nodes'] }, { CN: [`system:node:${node}`] }])
+      const usage = ExtendedKeyUsage.clientAuth
+      const made = await sign(subject, publicKey, { days: NODE_DAYS, now, usage })
+      return new Uint8Array(made.rawData)
+    },
+    makeServer: async (addresses, now) => {
+      const pair = await webcrypto.subtle.generateKey(
+        { name: 'ECDSA', namedCurve: 'P-256' },
+        true,
+        [...(['sign', 'verify'] as const)],
+      )
+      const names = addresses.map(value => ({
+        ...{ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value },
+      }))
+      const usage = ExtendedKeyUsage.serverAuth
+      const more = { days: SERVER_DAYS, now, usage }
+      const subject = new Name([{ CN: ['edge-health bridge'] }])
+      const made = await sign(subject, pair.publicKey, more, [
+        new SubjectAlternativeNameExtension(names),
+      ])
+      const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', pair.privateKey))
+      const privatePem = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })
+      return {
+        cert: made.toString('pem'),
+        key: privatePem.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      }
+    },
+  }
+}
+
+const parseAuthority = (der: Uint8Array): ParsedCertificate => {
+  try {
+    return new ParsedCertificate(Buffer.from(der))
+  } catch (cause) {
+    throw new InvalidInputError(
+      'certificate of the authority',
+      'must be a certificate in DER',
+      `${der.length} bytes`,
+      { cause },
+    )
+  }
+}
+
+/** A new authority, as KubeEdge makes one. @param now epoch ms */
+export const makeAuthority = async (now: number): Promise<AuthorityBytes> => {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const made = await X509CertificateGenerator.createSelfSigned(
+    {
+      serialNumber: `01${randomBytes(15).toString('hex')}`,
+      name: new Name([{ CN: ['KubeEdge'] }]),
+      ...{ keys, signingAlgorithm: { name: 'ECDSA', hash: HASH } },
+      notBefore: new Date(now - BACKDATED_MS),
+      notAfter: new Date(now + 100 * NODE_DAYS * DAY_MS),
+      extensions: [
+        new BasicConstraintsExtension(true, undefined, true),
+        new KeyUsagesExtension(
+          KeyUsageFlags.digitalSignature | KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign,
+          true,
+        ),
+      ],
+    },
+    webcrypto,
+  )
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey))
+  const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })
+  return {
+    certificate: new Uint8Array(made.rawData),
+    // As KubeEdge's own components read it.
+    key: new Uint8Array(key.export({ type: 'sec1', format: 'der' })),
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { RareLog } from '../../bridge/rare-log.js'
+import { FakeClock } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
+
+t.test('the same trouble is told once a minute, and how often it was not', async t => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const rare = new RareLog(clock, log)
+  for (let i = 0; i < 5; i++) rare.warn('a', 'refused', { i })
+  rare.warn('b', 'refused', { i: 9 })
+  await clock.advance(60_000)
+  rare.warn('a', 'refused', { i: 5 })
+  t.strictSame(
+    log.lines.map(({ fields }) => fields),
+    [{ i: 0 }, { i: 9 }, { i: 5, untold: 4 }],
+  )
+})
