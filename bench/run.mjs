@@ -12,6 +12,7 @@ const COMMANDS = {
   soak: 'whether an agent grows: memory and handles over an hour of churn',
   grids:
     'what the controller of grids promises, against a real apiserver: requests, time, CPU, memory',
+  admission: 'what the webhook promises: the time of answers, memory',
   wrapper: 'what the wrapper promises: time, CPU, memory, lists, lost events',
   scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',
   wire: 'what the bytes of 150000 endpoints cost the wrapper',

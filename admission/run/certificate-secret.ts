@@ -56,17 +56,37 @@ const LABELS = {
   'app.kubernetes.io/part-of': 'edge-health',
 }
 
+type Data = Readonly<Record<string, string | null>>
+
+/** Null removes a key. */
+const dataOf = ({ current, next, oldCa }: SharedCertificates): Data => {
+  const texts = {
+    ...{ [KEYS.ca]: current.ca, [KEYS.cert]: current.cert, [KEYS.key]: current.key },
+    ...{ [KEYS.nextCa]: next?.ca, [KEYS.nextCert]: next?.cert, [KEYS.nextKey]: next?.key },
+    [KEYS.oldCa]: oldCa,
+  }
+  return Object.fromEntries(
+    Object.entries(texts).map(([key, text = '']) => [
+      key,
+      text === '' ? null : Buffer.from(text).toString('base64'),
+    ]),
+  )
+}
+
+const present = (data: Data): Data =>
+  Object.fromEntries(Object.entries(data).filter(([, text]) => text !== null))
+
 /** Somebody else was faster. */
 const isLost = (error: unknown): boolean =>
   error instanceof KubeStatusError && (error.status === 409 || error.status === 404)
 
 /** The Secret that all replicas share; whoever writes first wins, and the others read. */
 export class CertificateSecret {
-  readonly #client: Pick<ResourceClient, 'get' | 'create' | 'update'>
+  readonly #client: Pick<ResourceClient, 'get' | 'create' | 'patch'>
   readonly #of: { readonly namespace: string; readonly name: string }
 
   constructor(
-    client: Pick<ResourceClient, 'get' | 'create' | 'update'>,
+    client: Pick<ResourceClient, 'get' | 'create' | 'patch'>,
     of: { readonly namespace: string; readonly name: string },
   ) {
     this.#client = client
@@ -92,35 +112,23 @@ export class CertificateSecret {
     before: StoredCertificates | undefined,
     signal: AbortSignal,
   ): Promise<StoredCertificates | undefined> {
-    const body = this.#bodyOf(shared, before?.resourceVersion)
     try {
-      return before === undefined
-        ? await this.#client.create(SECRETS, this.#of, { body }, signal)
-        : await this.#client.update(SECRETS, this.#of, { body }, signal)
+      if (before === undefined) {
+        const body = { ...this.#empty, data: present(dataOf(shared)) }
+        return await this.#client.create(SECRETS, this.#of, { body }, signal)
+      }
+      // What others put there, such as kubectl's annotation, stays.
+      const { resourceVersion } = before
+      const body = { metadata: { resourceVersion }, data: dataOf(shared) }
+      return await this.#client.patch(SECRETS, this.#of, { patch: { type: 'merge', body } }, signal)
     } catch (error) {
       if (isLost(error)) return undefined
       throw error
     }
   }
 
-  #bodyOf(
-    { current, next, oldCa }: SharedCertificates,
-    resourceVersion: string | undefined,
-  ): ObjectBody {
-    const texts = {
-      ...{ [KEYS.ca]: current.ca, [KEYS.cert]: current.cert, [KEYS.key]: current.key },
-      ...(oldCa === '' ? {} : { [KEYS.oldCa]: oldCa }),
-      ...(next === undefined
-        ? {}
-        : { [KEYS.nextCa]: next.ca, [KEYS.nextCert]: next.cert, [KEYS.nextKey]: next.key }),
-    }
-    const data = Object.fromEntries(
-      Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
-    )
-    const version = resourceVersion === undefined ? {} : { resourceVersion }
-    return {
-      ...{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque', data },
-      metadata: { ...this.#of, labels: LABELS, ...version },
-    }
+  get #empty(): ObjectBody {
+    const metadata = { ...this.#of, labels: LABELS }
+    return { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', metadata }
   }
 }

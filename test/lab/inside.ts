@@ -4,6 +4,7 @@ import { setMaxListeners } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'
+import { runAdmission } from './admission/admission.js'
 import { runConfine } from './confine/confine.js'
 import { runConformance } from './conformance.js'
 import { binariesIn } from '../../testkit/control-plane/programs.js'
@@ -55,10 +56,11 @@ const parts = {
 const withApi = async (
   act: (plane: ControlPlane) => Promise<boolean>,
   admission: readonly string[] = [],
+  serverFlags: readonly string[] = [],
 ): Promise<boolean> => {
   const plane = await makeControlPlane({
     ...parts,
-    admission,
+    ...{ admission, serverFlags },
     users: [],
     graceMs: undefined,
     onCrash: ({ title }, lines) => {
@@ -176,6 +178,13 @@ const main = async (): Promise<boolean> => {
       const { seed, requests } = options
       const { signal } = stop
       return withApi(plane => runFuzz({ plane, say, script, seed, requests, signal }))
+    }
+    case 'admission': {
+      const { cells: chosen } = options
+      const act = (plane: ControlPlane) =>
+        runAdmission({ plane, script, say, cells: chosen }, stop.signal)
+      // Services are reached without a kube-proxy.
+      return withApi(act, [], ['--enable-aggregator-routing=true'])
     }
     case 'superedge':
       return superedge(options)

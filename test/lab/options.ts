@@ -22,6 +22,7 @@ export interface LabOptions {
     | 'conformance'
     | 'names'
     | 'confine'
+    | 'admission'
     | 'build'
     | 'list'
     | 'merge'
@@ -67,6 +68,7 @@ npm run lab -- grid-rows            what SuperEdge's controller of grids was see
 npm run lab -- superedge --agent PATH  a zone of our agents and of SuperEdge's, v0.9.0, built by you at PATH
 npm run lab -- names                SuperEdge's objects beside ours, and the moves that docs/operations.md tells
 npm run lab -- confine              allowed and refused writes of our accounts' tokens, with the policies of deploy/
+npm run lab -- admission            what becomes of a node that is not heard, with the webhook and without: times, row by row
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports
@@ -133,6 +135,7 @@ const COMMANDS = [
   'conformance',
   'names',
   'confine',
+  'admission',
   'build',
   'list',
   'merge',

@@ -30,6 +30,8 @@ export interface ControlPlaneOptions {
   readonly graceMs: number | undefined
   /** Admission plugins beside those that are on by default. */
   readonly admission?: readonly string[]
+  /** Further flags of the apiserver. @default none */
+  readonly serverFlags?: readonly string[]
   /** One of the three programs ended by itself. */
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
 }
@@ -292,6 +294,7 @@ export class ControlPlane {
       ...(admission.length === 0 ? [] : [`--enable-admission-plugins=${admission.join()}`]),
       `--audit-policy-file=${file('audit-policy.yaml')}`,
       `--audit-log-path=${this.auditLog}`,
+      ...(this.#options.serverFlags ?? []),
     ]
   }
 }

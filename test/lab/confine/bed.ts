@@ -20,6 +20,7 @@ export type Writer =
   /** Of a Pod on a Node that was deleted and made again since. */
   | 'agent of an earlier Node'
   | 'wrapper'
+  | 'webhook'
 
 /** One request. */
 export interface Sent {
@@ -160,6 +161,11 @@ export class Bed {
       this.#signal,
     )
     await this.makeNode(again, 'plain')
+  }
+
+  /** Of the component's account, once that is applied. */
+  async makeWebhookToken(): Promise<void> {
+    this.#tokens.set('webhook', await this.#podToken('edge-health-webhook', this.writer))
   }
 
   async send(by: Writer, { method, path, type, body }: Sent): Promise<Answered> {

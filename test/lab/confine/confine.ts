@@ -17,6 +17,7 @@ import {
   WITH_VOUCH_TAINT,
 } from './rows.js'
 import { playMutants } from './mutants.js'
+import { WEBHOOK, WEBHOOK_AS_ADMIN } from './webhook-rows.js'
 import { Table } from './table.js'
 
 const PATIENCE_MS = 30_000
@@ -63,6 +64,23 @@ const bindAdmin = (plane: ControlPlane): Promise<string> =>
 const patchPolicy = (plane: ControlPlane, name: string, path: string, value: string) => {
   const operations = JSON.stringify([{ op: 'replace', path, value }])
   return plane.kubectl(['patch', 'validatingadmissionpolicy', name, '--type=json', '-p', operations]) // prettier-ignore
+}
+
+/** The webhook's account, with its own rights and as cluster-admin. */
+const playWebhook = async (seams: Seams, bed: Bed): Promise<void> => {
+  const { plane, table } = seams
+  const components = ['vouch-taint', 'webhook', 'webhook-pods'].map(
+    name => `deploy/components/${name}`,
+  )
+  const parts = { resources: ['deploy/base'], components }
+  await plane.kubectl(['apply', '-k', kustomization(join(plane.dir, 'webhook'), parts)])
+  await bed.makeWebhookToken()
+  const refusedFirst = WEBHOOK.toSorted((a, b) => Number(a.refusedBy !== 'webhook-writes') - Number(b.refusedBy !== 'webhook-writes')) // prettier-ignore
+  await playChanged(seams, 'with deploy/components/webhook and webhook-pods', refusedFirst)
+  const bind = ['create', 'clusterrolebinding', 'too-much-webhook', '--clusterrole=cluster-admin']
+  await plane.kubectl([...bind, '--serviceaccount=edge-system:edge-health-webhook'])
+  await table.play('with cluster-admin bound to the webhook', WEBHOOK_AS_ADMIN)
+  await plane.kubectl(['apply', '-k', 'deploy/base'])
 }
 
 /** The policies as deploy/ has them, under names with a prefix. */
@@ -123,6 +141,7 @@ export const runConfine = async (
   await patchPolicy(plane, `${AGENT}-nodes`, '/spec/variables/0/expression', "['example.com/dead:NoExecute']") // prettier-ignore
   await playChanged(seams, 'with example.com/dead:NoExecute in ownTaints', WITH_OWN_TAINT)
   await plane.kubectl(['apply', '-k', 'deploy/base'])
+  await playWebhook(seams, bed)
   await playRenamed(seams)
   await bindAdmin(plane)
   await table.play('with cluster-admin bound to both accounts', [...AS_ADMIN, ...UNGUARDED])

@@ -43,6 +43,7 @@ export type Refuser =
   | 'agent-events'
   | 'agent-others'
   | 'wrapper-writes'
+  | 'webhook-writes'
   /** The token is not believed. */
   | 'authentication'
 

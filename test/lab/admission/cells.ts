@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+import { systemClock } from '../../../core/clock.js'
+import { makePair, serviceNames } from '../../../admission/run/certificates.js'
+import { GRACE_S, TOLERATION_S, type Seen, type Stage } from './stage.js'
+
+interface Notes {
+  readonly note: (text: string) => void
+  readonly check: (claim: string, isTrue: boolean) => void
+}
+
+export interface AdmissionCell {
+  readonly name: string
+  readonly shows: string
+  readonly play: (stage: Stage, notes: Notes) => Promise<void>
+}
+
+/** Rounds of the controllers and of this machine. */
+const ROOM_MS = 12_000
+const GRACE_MS = GRACE_S * 1_000
+const EVICT_MS = TOLERATION_S * 1_000 + ROOM_MS
+
+type Moments = Readonly<Record<'unknown' | 'tainted' | 'podUnready' | 'sliceUnready' | 'endpointsUnready' | 'evicted', number | undefined>> // prettier-ignore
+
+const READ: Readonly<Record<keyof Moments, (seen: Seen) => boolean>> = {
+  unknown: seen => seen.ready === 'Unknown',
+  tainted: seen => seen.isTainted,
+  podUnready: seen => seen.podReady === 'False',
+  sliceUnready: seen => !seen.sliceReady,
+  endpointsUnready: seen => !seen.endpointsReady,
+  evicted: seen => seen.isEvicted,
+}
+
+const s = (ms: number | undefined): string => (ms === undefined ? 'never' : `${(ms / 1_000).toFixed(1)} s`) // prettier-ignore
+
+const text = (moments: Moments): string =>
+  Object.entries(moments)
+    .map(([what, ms]) => `${what} ${s(ms)}`)
+    .join(', ')
+
+/** When each came true first, in ms from now on; stops early when all that is waited for is there. */
+const watch = async (
+  stage: Stage,
+  name: string,
+  forMs: number,
+  wanted: readonly (keyof Moments)[],
+): Promise<Moments> => {
+  // prettier-ignore
+  const from = systemClock.now()
+  const moments: Partial<Record<keyof Moments, number>> = {}
+  while (systemClock.now() - from < forMs && !wanted.every(key => key in moments)) {
+    const seen = await stage.see(name)
+    for (const [key, isTrue] of Object.entries(READ) as [keyof Moments, (seen: Seen) => boolean][])
+      if (isTrue(seen)) moments[key] ??= systemClock.now() - from
+    await stage.wait(100)
+  }
+  const all = Object.keys(READ) as (keyof Moments)[]
+  return Object.fromEntries(all.map(key => [key, moments[key]])) as unknown as Moments
+}
+
+const KEPT_MS = 30_000
+/** Nothing is waited for: the whole time is watched. */
+const ALL = ['unknown', 'tainted', 'podUnready', 'sliceUnready', 'evicted'] as const
+
+const nothing: AdmissionCell = {
+  name: 'nothing',
+  shows: 'a cut node without any of it: tainted, not ready, evicted',
+  play: async (stage, { note, check }) => {
+    await stage.makeNode('nothing')
+    await stage.cut('nothing', { isVouched: true })
+    const moments = await watch(stage, 'nothing', GRACE_MS + EVICT_MS + ROOM_MS, ALL)
+    note(text(moments))
+    check('it is tainted and evicted, and its endpoint is not ready', ALL.every(key => moments[key] !== undefined)) // prettier-ignore
+  },
+}
+
+const taint: AdmissionCell = {
+  name: 'webhook',
+  shows: 'a vouched node with the webhook: its Pods stay, not ready; it dies: they go',
+  play: async (stage, { note, check }) => {
+    await stage.register('webhook')
+    await stage.startReplica(1)
+    await stage.makeNode('taint')
+    await stage.cut('taint', { isVouched: true })
+    const kept = await watch(stage, 'taint', GRACE_MS + KEPT_MS, ['evicted'])
+    note(`cut: ${text(kept)}`)
+    check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
+    check(
+      'its Pods are not ready',
+      kept.podUnready !== undefined && kept.sliceUnready !== undefined,
+    )
+    await stage.condemn('taint')
+    const dead = await watch(stage, 'taint', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
+    note(`dies: ${text(dead)}`)
+    check('then it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+  },
+}
+
+/** A vouched node with ready endpoints, long after its grace time. */
+const keepReady = async (stage: Stage, name: string, { note, check }: Notes): Promise<void> => {
+  await stage.makeNode(name)
+  await stage.cut(name, { isVouched: true })
+  const kept = await watch(stage, name, GRACE_MS + KEPT_MS, ['evicted'])
+  note(`cut: ${text(kept)}`)
+  check('it is Unknown, not tainted, not evicted, and its endpoints are ready all the time', kept.unknown !== undefined && [kept.tainted, kept.podUnready, kept.sliceUnready, kept.endpointsUnready, kept.evicted].every(ms => ms === undefined)) // prettier-ignore
+}
+
+const pods: AdmissionCell = {
+  name: 'webhook-pods',
+  shows:
+    'a vouched node with webhook-pods: endpoints stay ready; it dies: no endpoint of it is ready N s later',
+  play: async (stage, notes) => {
+    await stage.register('webhook', 'webhook-pods')
+    await stage.startReplica(1)
+    await keepReady(stage, 'pods', notes)
+    notes.note(`reviews: ${await stage.reviews(1)}`)
+    await stage.condemn('pods')
+    const dead = await watch(stage, 'pods', EVICT_MS + ROOM_MS, ['tainted', 'podUnready', 'sliceUnready', 'endpointsUnready', 'evicted']) // prettier-ignore
+    notes.note(`dies: ${text(dead)}`)
+    notes.check('then no endpoint of it is ready, also of the Pod that bears the taint for ever', dead.sliceUnready !== undefined && dead.endpointsUnready !== undefined && dead.podUnready !== undefined) // prettier-ignore
+    notes.check('and it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+  },
+}
+
+const silent: AdmissionCell = {
+  name: 'webhook-silent',
+  shows: 'the same, and its peers fall silent: their word counts for half a minute',
+  play: async (stage, notes) => {
+    await stage.register('webhook', 'webhook-pods')
+    await stage.startReplica(1)
+    await keepReady(stage, 'silent', notes)
+    stage.silence('silent')
+    const dead = await watch(stage, 'silent', 30_000 + EVICT_MS + ROOM_MS, ['tainted', 'podUnready', 'sliceUnready', 'evicted']) // prettier-ignore
+    notes.note(`silent: ${text(dead)}`)
+    notes.check('then no endpoint of it is ready, and it is tainted and evicted', dead.sliceUnready !== undefined && dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+  },
+}
+
+const superedge: AdmissionCell = {
+  name: 'webhook-superedge',
+  shows: "SuperEdge's mode: nobody marks the node, nothing happens; it is marked, and goes",
+  play: async (stage, { note, check }) => {
+    await stage.register('webhook')
+    await stage.startReplica(1, ['--mode=superedge'])
+    await stage.makeNode('superedge')
+    await stage.cut('superedge', {})
+    const kept = await watch(stage, 'superedge', GRACE_MS + KEPT_MS, ['evicted'])
+    note(`cut: ${text(kept)}`)
+    check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
+    await stage.condemn('superedge')
+    const dead = await watch(stage, 'superedge', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
+    note(`marked: ${text(dead)}`)
+    check('then it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+  },
+}
+
+const killed: AdmissionCell = {
+  name: 'webhook-killed',
+  shows:
+    'of two replicas one is killed, and nobody is evicted; then the other one, and it is as without',
+  play: async (stage, { note, check }) => {
+    await stage.register('webhook')
+    await stage.startReplica(1)
+    await stage.startReplica(2)
+    for (const name of ['killed-1', 'killed-2']) {
+      await stage.makeNode(name)
+      await stage.cut(name, { isVouched: true, takesTaintOff: true })
+    }
+    const before = await watch(stage, 'killed-1', GRACE_MS + 5_000, ['evicted'])
+    note(`two replicas: ${text(before)}`)
+    await stage.killReplica(1)
+    const one = await Promise.all(['killed-1', 'killed-2'].map(name => watch(stage, name, KEPT_MS, ['evicted']))) // prettier-ignore
+    for (const moments of one) note(`one is killed: ${text(moments)}`)
+    note(`reviews that failed, by the apiserver's count: ${await stage.failedReviews()}`)
+    check(
+      'nobody is evicted',
+      one.every(({ evicted }) => evicted === undefined),
+    )
+    await stage.killReplica(2)
+    for (const name of ['killed-1', 'killed-2']) stage.silence(name)
+    const none = await watch(stage, 'killed-1', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
+    note(`both are killed, and no agent takes the taint off: ${text(none)}`)
+    check('without any it is as without the webhook', none.tainted !== undefined && none.evicted !== undefined) // prettier-ignore
+  },
+}
+
+const rotation: AdmissionCell = {
+  name: 'webhook-rotation',
+  shows: 'certificates of 70 days are renewed under load, without one failed review',
+  play: async (stage, { note, check }) => {
+    await stage.register('webhook')
+    const names = serviceNames('edge-health-webhook', 'edge-system')
+    const { ca, cert, key } = await makePair(names, Date.now() - 70 * 86_400_000)
+    const data = Object.fromEntries(Object.entries({ 'ca.crt': ca, 'tls.crt': cert, 'tls.key': key }).map(([name, text]) => [name, Buffer.from(text).toString('base64')])) // prettier-ignore
+    const patch = JSON.stringify([{ op: 'replace', path: '/data', value: data }])
+    const secret = ['-n', 'edge-system', 'patch', 'secret', 'edge-health-webhook-certificates']
+    await stage.plane.kubectl([...secret, '--type=json', '-p', patch.replace('replace', 'add')])
+    await stage.startReplica(1)
+    await stage.startReplica(2)
+    const nodes = Array.from({ length: 8 }, (_, at) => `rotation-${at}`)
+    for (const name of nodes) {
+      await stage.makeNode(name)
+      await stage.cut(name, { isVouched: true })
+    }
+    await stage.until('the webhook is asked', async () => (await stage.see(nodes[0]!)).ready === 'Unknown') // prettier-ignore
+    await stage.wait(2_000)
+    const before = await stage.failedReviews()
+    await stage.until('both serve the next certificate', async () => {
+      const all = await Promise.all(([1, 2] as const).map(number => stage.ask(number, '/metrics')))
+      return all.every(text => /certificate_renewals_total [1-9]/.test(text))
+    })
+    await stage.wait(10_000)
+    for (const number of [1, 2] as const) note(`reviews: ${await stage.reviews(number)}`)
+    const seen = await Promise.all(nodes.map(name => stage.see(name)))
+    check('no review failed, by the count of the apiserver', (await stage.failedReviews()) === before) // prettier-ignore
+    check(
+      'no node was tainted',
+      seen.every(({ isTainted }) => !isTainted),
+    )
+  },
+}
+
+export const CELLS: readonly AdmissionCell[] = [
+  ...[nothing, taint, pods, silent, superedge, killed, rotation],
+]

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real control plane with the webhook in front: nodes that are played, and what becomes of their Pods, moment by moment.
+import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { sleep, systemClock } from '../../../core/clock.js'
+import { reasonOf } from '../../../core/errors.js'
+import { isMap } from '../../../core/json.js'
+import { microTime } from '../../../kube/client/micro-time.js'
+import { Child } from '../../../sandbox/child.js'
+import type { Json } from '../../../sandbox/api-client.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
+import { mapsAt, textAt, valueAt, conditionStatus } from '../../../admission/model/read.js'
+import { renewPod } from '../objects.js'
+import { command } from '../shell.js'
+
+const NODES = '/api/v1/nodes'
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+const PODS = '/api/v1/namespaces/default/pods'
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces'
+const UNREACHABLE = 'node.kubernetes.io/unreachable'
+const ROUND_MS = 200
+const PATIENCE_MS = 60_000
+
+export const GRACE_S = 8
+export const TOLERATION_S = 3
+
+const iso = (): string => new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+
+/** What is seen of a node and of its two Pods: one that bears the taint for a while, and one that bears it for ever. */
+export interface Seen {
+  readonly ready: string
+  readonly isTainted: boolean
+  /** The first Pod is gone, or going. */
+  readonly isEvicted: boolean
+  /** Of the Pod that stays, whatever its node is. */
+  readonly podReady: string
+  readonly sliceReady: boolean
+  readonly endpointsReady: boolean
+}
+
+/** How a node's peers and its kubelet are played. */
+interface Played {
+  /** Its kubelet is heard. */
+  isHeard: boolean
+  /** Its peers vouch for it, and take the control plane's taint off as agents with --vouch=taint do. */
+  isVouched: boolean
+  takesTaintOff: boolean
+}
+
+/** Where a replica of the webhook answers. */
+interface Replica {
+  readonly child: Child
+  readonly address: string
+}
+
+export class Stage {
+  readonly plane: ControlPlane
+  readonly #signal: AbortSignal
+  readonly #script: string
+  readonly #played = new Map<string, Played>()
+  readonly #replicas = new Map<string, Replica>()
+  #playing: Promise<void> | undefined
+  readonly #stop = new AbortController()
+
+  constructor(plane: ControlPlane, script: string, signal: AbortSignal) {
+    this.plane = plane
+    this.#script = script
+    this.#signal = signal
+  }
+
+  /** Everything but the webhook itself, as deploy/ has it. */
+  async open(): Promise<void> {
+    const { plane } = this
+    for (const address of ['10.99.0.1/32', '10.99.0.2/32'])
+      await command('ip', ['address', 'add', address, 'dev', 'lo'])
+    await plane.kubectl(['apply', '-k', 'deploy/components/namespace'])
+    for (const file of ['rbac', 'policies', 'webhook'])
+      await plane.kubectl(['apply', '-f', `deploy/components/webhook/${file}.yaml`])
+    plane.runControllers(
+      [
+        ...['node-lifecycle-controller', 'taint-eviction-controller'],
+        ...['endpointslice-controller', 'endpoints-controller'],
+      ],
+      [
+        '--use-service-account-credentials=true',
+        ...['--node-monitor-period=1s', `--node-monitor-grace-period=${GRACE_S}s`],
+        ...['--node-startup-grace-period=60s', '--node-eviction-rate=10'],
+        ...['--secondary-node-eviction-rate=10', '--unhealthy-zone-threshold=1'],
+      ],
+    )
+    for (const name of ['well-1', 'well-2', 'well-3']) await this.#makeNode(name)
+    this.#playing = this.#play()
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#playing
+    await Promise.all([...this.#replicas.values()].map(({ child }) => child.kill()))
+  }
+
+  /** What asks the webhook: `webhook`, `webhook-pods`, or a registration of the lab's own. */
+  async register(...components: readonly string[]): Promise<void> {
+    for (const name of components)
+      await this.plane.kubectl(['apply', '-f', `deploy/components/${name}/registration.yaml`])
+  }
+
+  async unregister(): Promise<void> {
+    for (const kind of ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration'])
+      await this.plane.kubectl(['delete', kind, 'edge-health-webhook', '--ignore-not-found'])
+  }
+
+  /** Start a replica with the rights of its account, and wait until it is ready. */
+  async startReplica(number: 1 | 2, flags: readonly string[] = []): Promise<void> {
+    const { plane } = this
+    const token = await plane.kubectl([
+      '-n',
+      'edge-system',
+      'create',
+      'token',
+      'edge-health-webhook',
+    ])
+    const file = join(plane.dir, `webhook-${number}`)
+    writeFileSync(file, kubeconfig(plane.url, plane.ca, { token: token.trim() }), { mode: 0o600 })
+    const address = `10.99.0.${number}`
+    const child = new Child({
+      title: `webhook ${number}`,
+      command: process.execPath,
+      args: [
+        ...['--max-semi-space-size=2', '--v8-pool-size=1', this.#script, 'admission'],
+        ...[`--kubeconfig=${file}`, `--listen-address=${address}:8443`],
+        ...[`--status-address=${address}:51009`, ...flags],
+      ],
+      env: { HOME: plane.dir, PATH: '/usr/bin:/bin' },
+    })
+    this.#replicas.set(address, { child, address })
+    let said = ''
+    await this.until(`webhook ${number} is ready`, async () => {
+      if (child.end !== undefined) throw new Error(child.lastLines(10).join('\n'))
+      said = await this.ask(number, '/readyz')
+      return said.startsWith('ok')
+    }).catch((error: unknown) => {
+      const lines = child.lastLines(10).join('\n')
+      throw new Error(`${reasonOf(error)}: ${said}\n${lines}`, { cause: error })
+    })
+    await this.#tellEndpoint(address, true)
+  }
+
+  /** What a replica's status listener says; '' when nobody answers. */
+  async ask(number: 1 | 2, path: string): Promise<string> {
+    try {
+      const response = await fetch(`http://10.99.0.${number}:51009${path}`, { signal: AbortSignal.timeout(2_000) }) // prettier-ignore
+      return await response.text()
+    } catch {
+      return ''
+    }
+  }
+
+  /** What a replica was asked, and what became of the writes. */
+  async reviews(number: 1 | 2): Promise<string> {
+    const text = await this.ask(number, '/metrics')
+    const found = text.matchAll(/reviews_total\{path="([^"]+)",result="([^"]+)"\} (\d+)/g)
+    return [...found].map(([, path, result, count]) => `${path} ${result} ${count}`).join(', ')
+  }
+
+  /** Killed without a word; a second later its endpoint is gone, as a kubelet and the endpointslice controller have it. */
+  async killReplica(number: 1 | 2): Promise<void> {
+    const address = `10.99.0.${number}`
+    await this.#replicas.get(address)?.child.kill()
+    this.#replicas.delete(address)
+    await sleep(systemClock, 1_000, this.#signal)
+    await this.#tellEndpoint(address, false)
+  }
+
+  async stopReplicas(): Promise<void> {
+    for (const number of [1, 2] as const)
+      if (this.#replicas.has(`10.99.0.${number}`)) await this.killReplica(number)
+  }
+
+  /** A Ready Node with two Pods of a Service of its name, one of which bears the taint for ever. */
+  async makeNode(name: string): Promise<void> {
+    await this.#makeNode(name)
+    const { plane } = this
+    const number = this.#played.size
+    await plane.kubectl(['create', 'service', 'clusterip', name, '--tcp=80:80'])
+    const pod = { app: name, node: name }
+    await renewPod(plane, { ...pod, name: `${name}-goes`, address: `10.1.${number}.1`, toleratedS: TOLERATION_S }, this.#signal) // prettier-ignore
+    await renewPod(plane, { ...pod, name: `${name}-stays`, address: `10.1.${number}.2`, toleratedS: 1_000_000 }, this.#signal) // prettier-ignore
+    await this.until(`the endpoints of ${name} are ready`, async () => {
+      const { sliceReady, endpointsReady } = await this.see(name)
+      return sliceReady && endpointsReady
+    })
+  }
+
+  /** Its cloud link breaks; from the second word on its peers say so. */
+  async cut(
+    name: string,
+    word: Partial<Pick<Played, 'isVouched' | 'takesTaintOff'>>,
+  ): Promise<void> {
+    Object.assign(this.#of(name), { isHeard: false, ...word })
+    if (word.isVouched === true) await this.#vouch(name)
+  }
+
+  /** Its peers call it dead. */
+  async condemn(name: string): Promise<void> {
+    Object.assign(this.#of(name), { isVouched: false, takesTaintOff: false })
+    const metadata = { annotations: { nodeunhealth: 'yes' } }
+    await this.#patch(`${NODES}/${name}`, { metadata })
+    await this.#condition(name, { type: 'PeerHealth', status: 'False', reason: 'PeersCannotReach' })
+  }
+
+  /** Its peers say nothing more. */
+  silence(name: string): void {
+    Object.assign(this.#of(name), { isVouched: false, takesTaintOff: false })
+  }
+
+  async see(name: string): Promise<Seen> {
+    const { admin } = this.plane
+    const [node, pods, slices, endpoints] = await Promise.all([
+      admin.get(`${NODES}/${name}`, this.#signal),
+      admin.get(`${PODS}?labelSelector=app%3D${name}`, this.#signal),
+      admin.get(`${SLICES}/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D${name}`, this.#signal), // prettier-ignore
+      admin.get(`/api/v1/namespaces/default/endpoints/${name}`, this.#signal).catch(() => ({})),
+    ])
+    const goes = mapsAt(pods, 'items').find(
+      pod => textAt(pod, 'metadata', 'name') === `${name}-goes`,
+    )
+    const stays = mapsAt(pods, 'items').find(pod => textAt(pod, 'metadata', 'name') === `${name}-stays`) // prettier-ignore
+    const all = mapsAt(slices, 'items').flatMap(slice => mapsAt(slice, 'endpoints'))
+    return {
+      ready: conditionStatus(node, 'Ready'),
+      isTainted: mapsAt(node, 'spec', 'taints').some(
+        ({ key, effect }) => key === UNREACHABLE && effect === 'NoExecute',
+      ),
+      isEvicted: goes === undefined || valueAt(goes, 'metadata', 'deletionTimestamp') !== undefined,
+      podReady: conditionStatus(stays, 'Ready'),
+      sliceReady: all.some(endpoint => valueAt(endpoint, 'conditions', 'ready') === true),
+      endpointsReady: mapsAt(endpoints, 'subsets').some(
+        subset => mapsAt(subset, 'addresses').length > 0,
+      ),
+    }
+  }
+
+  /** Reviews of ours that failed, as the apiserver counts them. */
+  async failedReviews(): Promise<number> {
+    const text = await this.plane.kubectl(['get', '--raw', '/metrics'])
+    const lines = text.split('\n').filter(line => /^apiserver_admission_webhook_fail_open_count\{.*edge-health/.test(line)) // prettier-ignore
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+
+  async until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+    const deadline = systemClock.now() + PATIENCE_MS
+    while (!(await isTrue())) {
+      if (systemClock.now() > deadline) throw new Error(`waited in vain: ${what}`)
+      await this.wait(ROUND_MS)
+    }
+  }
+
+  async wait(ms: number): Promise<void> {
+    await sleep(systemClock, ms, this.#signal)
+    this.#signal.throwIfAborted()
+  }
+
+  #of(name: string): Played {
+    const played = this.#played.get(name)
+    if (played === undefined) throw new Error(`there is no node ${name}`)
+    return played
+  }
+
+  async #makeNode(name: string): Promise<void> {
+    const { admin } = this.plane
+    await admin.post(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } }, this.#signal)
+    const metadata = { name, namespace: 'kube-node-lease' }
+    const spec = {
+      holderIdentity: name,
+      leaseDurationSeconds: 40,
+      renewTime: microTime(Date.now()),
+    }
+    await admin.post(LEASES, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, this.#signal) // prettier-ignore
+    this.#played.set(name, { isHeard: true, isVouched: false, takesTaintOff: false })
+    await this.#heartbeat(name)
+  }
+
+  /** Kubelets and peers, once a second. */
+  async #play(): Promise<void> {
+    do {
+      await Promise.all([...this.#played].map(([name, played]) => this.#playOne(name, played).catch(() => undefined))) // prettier-ignore
+    } while (await sleep(systemClock, 1_000, this.#stop.signal))
+  }
+
+  async #playOne(name: string, { isHeard, isVouched, takesTaintOff }: Played): Promise<void> {
+    if (isHeard) await this.#heartbeat(name)
+    if (isVouched) await this.#vouch(name)
+    if (takesTaintOff) await this.#takeTaintOff(name)
+  }
+
+  async #heartbeat(name: string): Promise<void> {
+    await this.#patch(`${LEASES}/${name}`, { spec: { renewTime: microTime(Date.now()) } })
+    await this.#condition(name, { type: 'Ready', status: 'True', reason: 'KubeletReady' })
+  }
+
+  #vouch(name: string): Promise<void> {
+    return this.#condition(name, { type: 'PeerHealth', status: 'True', reason: 'CloudLinkCut' })
+  }
+
+  async #takeTaintOff(name: string): Promise<void> {
+    const node = await this.plane.admin.get(`${NODES}/${name}`, this.#signal)
+    const taints = mapsAt(node, 'spec', 'taints')
+    const left = taints.filter(({ key, effect }) => key !== UNREACHABLE || effect !== 'NoExecute')
+    if (left.length === taints.length) return
+    const spec = isMap(node['spec']) ? node['spec'] : {}
+    await this.plane.admin.put(`${NODES}/${name}`, { ...node, spec: { ...spec, taints: left } }, this.#signal) // prettier-ignore
+  }
+
+  async #condition(name: string, condition: Json): Promise<void> {
+    const body = { ...condition, lastHeartbeatTime: iso(), lastTransitionTime: iso() }
+    await this.#patch(`${NODES}/${name}/status`, { status: { conditions: [body] } })
+  }
+
+  async #patch(path: string, body: Json): Promise<void> {
+    await this.plane.admin.patch(path, 'strategic-merge', body, this.#signal)
+  }
+
+  /** The Service of deploy/ finds the replicas by slices, as it would by those of its Pods. */
+  async #tellEndpoint(address: string, ready: boolean): Promise<void> {
+    const name = `edge-health-webhook-${address.replaceAll('.', '-')}`
+    const labels = {
+      'kubernetes.io/service-name': 'edge-health-webhook',
+      'endpointslice.kubernetes.io/managed-by': 'lab',
+    }
+    const slice = {
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+      metadata: { name, namespace: 'edge-system', labels },
+      endpoints: [{ addresses: [address], conditions: { ready } }],
+      ports: [{ name: 'reviews', port: 8443, protocol: 'TCP' }],
+    }
+    await this.plane.kubectl(['apply', '-f', '-'], JSON.stringify(slice))
+  }
+}
