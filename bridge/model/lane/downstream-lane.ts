@@ -172,6 +172,7 @@ export class DownstreamLane<T> {
     this.#isOpen = false
     const lines = [...this.#flights.values()].map(({ line }) => line)
     this.#flights.clear()
+    for (const line of lines) this.#dropOutdated(line)
     const waiting = [...this.#ready.values()]
     this.#ready.clear()
     const asides = [...this.#aside.values()].map(({ line }) => line)
@@ -220,11 +221,10 @@ export class DownstreamLane<T> {
     )
   }
 
-  /** What a newer telling of the same object takes the place of: the last of the line, unless it is on its way. */
+  /** What a newer telling of the same object takes the place of: unless it is on its way, as the first of a line may be. */
   #replaceable(line: Line<T>, uid: string): Waiting<T> | undefined {
-    const last = line.entries.at(-1)!
-    const isOnItsWay = last.id !== undefined && this.#flights.has(last.id)
-    return last.telling.uid === uid && !isOnItsWay ? last : undefined
+    const isOnItsWay = ({ id }: Waiting<T>): boolean => id !== undefined && this.#flights.has(id)
+    return line.entries.findLast(entry => entry.telling.uid === uid && !isOnItsWay(entry))
   }
 
   #replace(waiting: Waiting<T>, telling: Telling<T>): void {
@@ -272,15 +272,18 @@ export class DownstreamLane<T> {
   #setAside({ id, line }: Flight<T>, reason: string, now: number): void {
     this.#flights.delete(id)
     line.asideTimes++
-    const [first, second] = line.entries
-    const { uid } = first!.telling
+    const { uid } = line.entries[0]!.telling
     this.#aside.set(line.key, {
       ...{ key: line.key, uid, reason, line, times: line.asideTimes },
       until: now + this.#seams.spread(this.#limits.asideMs),
     })
-    if (second?.telling.uid !== uid) return
-    // A newer one of the same object waits behind it: the edge need not take this one any more.
-    this.#shift(line)
+    this.#dropOutdated(line)
+  }
+
+  /** Where a newer one of the same object waits behind it, the edge need not take the first any more. */
+  #dropOutdated(line: Line<T>): void {
+    const [first, second] = line.entries
+    if (first!.telling.uid === second?.telling.uid) this.#shift(line)
   }
 
   /** The first of the line is done with. */

@@ -36,6 +36,11 @@ export const compareVersions = (version: string, than: string): VersionOrder => 
   return one > other ? 'newer' : 'older'
 }
 
+/** What at most one object has at a time. */
+export type Place = Pick<Held, 'name' | 'namespace' | 'type'>
+
+export const placeOf = ({ type, namespace, name }: Place): string => `${type} ${namespace}/${name}`
+
 /** What must be sent for an edge to be as the cluster is. */
 export interface RecordDifference {
   /** Uids of what it keeps and what is gone, or not for it. These go first: another object may have the name now. */

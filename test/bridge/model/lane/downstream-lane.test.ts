@@ -128,6 +128,22 @@ t.test('another object behind one that is set aside waits as well', t => {
   t.end()
 })
 
+t.test('an object keeps its place before the next of its name', t => {
+  const lane = makeLane()
+  lane.offer(tell('a', 'update u1', 'u1'))
+  lane.offer(tell('a', 'update u2', 'u2'))
+  lane.offer(tell('a', 'delete u1', 'u1'))
+  t.strictSame(texts(lane.take(0)), ['m1 delete u1'])
+  lane.acknowledge('m1')
+  t.strictSame(texts(lane.take(0)), ['m2 update u2'])
+  lane.offer(tell('a', 'update u2 again', 'u2'))
+  lane.open()
+  t.equal(lane.messages, 1, 'on the next connection the older one is out of date')
+  lane.offer(tell('a', 'delete u2', 'u2'))
+  t.strictSame(texts(lane.take(0)), ['m3 delete u2'])
+  t.end()
+})
+
 t.test('the connection goes: what was on its way is sent again, first', t => {
   const lane = makeLane({ window: 1 })
   lane.offer(tell('a', 'a1'))
