@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SuperEdge's agents and ours on the nodes of one cluster, as docs/operations.md says for the time of the move: a node
+// SuperEdge's agents and ours on the nodes of one cluster, as docs/migrate-superedge.md says for the time of the move: a node
 // has one of the two, moves alone, and either DaemonSet can go without the other.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { shellBlocks } from '../../../testkit/deploy/move.js'
 import { Installed, writeKustomization } from './installed.js'
 import type { MoveParts } from './move.js'
@@ -10,6 +11,13 @@ import { runLines } from './shell.js'
 import { agentsOn, NODES } from './stand-ins.js'
 
 const [FIRST, ...OTHERS] = NODES
+
+/** SuperEdge's agent, its account and rights, and its key. */
+const leftOf = (plane: ControlPlane): Promise<string> =>
+  plane.kubectl([
+    ...['-n', 'edge-system', 'get', '--ignore-not-found', '-o', 'name', 'daemonset/edge-health'],
+    ...['serviceaccount/edge-health', 'configmap/hmac-config', 'clusterrole/edge-health'],
+  ])
 
 /** Starts with the base applied. */
 export const runBeside = async ({ plane, cluster, claims, signal }: MoveParts): Promise<void> => {
@@ -21,8 +29,11 @@ export const runBeside = async ({ plane, cluster, claims, signal }: MoveParts): 
     ['-f', 'testkit/deploy/superedge-objects.yaml'],
     'edge-health',
   )
-  const operations = readFileSync('docs/operations.md', 'utf8')
-  const [prepare = ''] = shellBlocks(operations, '## Moving from SuperEdge')
+  const page = readFileSync('docs/migrate-superedge.md', 'utf8')
+  const [, prepare = ''] = shellBlocks(page, '## 1. Prepare')
+  const [moveZone = '', back = ''] = shellBlocks(page, '## 2. Move a zone')
+  const [makeSecret = '', remove = ''] = shellBlocks(page, '## 3. Finish')
+  const inZone = (lines: string): string => lines.replaceAll('ZONE', 'shop')
   const agents = () => cluster.agents()
   const label = (value: string): Promise<string> =>
     plane.kubectl(['label', 'node', FIRST, `edge-health/moved${value}`])
@@ -62,6 +73,27 @@ export const runBeside = async ({ plane, cluster, claims, signal }: MoveParts): 
   claims.equal('their Pods are the same', cluster.uids(OTHERS), others)
 
   await mine.apply()
-  await plane.kubectl(['label', 'nodes', '--all', '--overwrite', 'edge-health/moved=yes'])
-  await claims.becomes('all nodes have the label: ours run on all', agents, ours, signal)
+  await plane.kubectl(['label', 'node', FIRST, 'edge-health/moved-'])
+  await claims.becomes('all nodes are SuperEdge’s again', agents, theirs, signal)
+  const configMaps = (): Promise<string> =>
+    plane.kubectl(['-n', 'edge-system', 'get', 'configmap', '-o', 'jsonpath={.items[*].data}'])
+  const config = await configMaps()
+  await plane.kubectl(['label', 'nodes', ...NODES, 'superedgehealth/topology-zone=shop'])
+  const labels = (): Promise<string> =>
+    plane.kubectl(['get', 'nodes', '-l', 'superedgehealth/topology-zone=shop', '-o', 'name'])
+  const zone = await labels()
+  await runLines(plane, dir, inZone(moveZone))
+  await claims.becomes('the lines move a zone, node by node', agents, ours, signal)
+  await runLines(plane, dir, inZone(back))
+  await claims.becomes('and take it back', agents, theirs, signal)
+  await runLines(plane, dir, inZone(moveZone))
+  await claims.becomes('and move it again', agents, ours, signal)
+  claims.equal('its labels are the same', await labels(), zone)
+  claims.equal('ConfigMaps are the same', await configMaps(), config)
+  await runLines(plane, dir, makeSecret)
+  await install('after', []).apply()
+  await claims.becomes('without the component ours run on all', agents, ours, signal)
+  await runLines(plane, dir, remove)
+  await claims.becomes('without SuperEdge and the label too', agents, ours, signal)
+  claims.equal('of SuperEdge’s agent nothing is left', await leftOf(plane), '')
 }
