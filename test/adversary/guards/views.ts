@@ -76,9 +76,11 @@ export class ViewGuards {
     const { partlyCutAt, begunAt, cutAt } = this.#facts.of(viewer)
     const healedMs = this.#facts.now - (cutAt.get(name) ?? -Infinity)
     if (this.#facts.zone.size < 4 || healedMs > VOTE_MS || partlyCutAt >= begunAt) return
-    const own = agent.views.node(name)?.voters.find(voter => voter.name === viewer)
-    const found = `${viewer} votes against ${name}, ${healedMs} ms after it was cut off itself`
-    this.#note('forgiven', own?.says === 'down' ? found : undefined)
+    const node = agent.views.node(name)
+    const own = node?.voters.find(voter => voter.name === viewer)
+    const isAgainst = own?.says === 'down' || (node?.probe?.heldSeconds ?? 0) > 0
+    const found = `${viewer} votes against ${name}, or holds it back, ${healedMs} ms after it was cut off itself`
+    this.#note('forgiven', isAgainst ? found : undefined)
   }
 
   /** Its Node may name an address that it does not have; who is cut from the cloud cannot know that. */
