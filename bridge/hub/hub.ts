@@ -95,8 +95,7 @@ class Hub implements OpenHub {
     this.#rareLog = new RareLog(seams.clock, seams.log)
     this.#limits = { ...HUB_LIMITS, ...limits }
     const { partBytes, frameBytes } = this.#limits
-    // A part is counted by what came from the network: a little more than the frame.
-    this.#frames = new ByteBudget({ total: partBytes, perSource: frameBytes + (1 << 20) })
+    this.#frames = new ByteBudget({ total: partBytes, perSource: partBytes })
     this.#websockets = new WebSocketServer({
       noServer: true,
       clientTracking: false,
@@ -226,7 +225,7 @@ class Hub implements OpenHub {
     const session: Session = new Session(of, this.#limits.session, {
       clock,
       frames: this.#frames,
-      onFrame: frame => this.#received(session, link, frame),
+      onFrame: frame => this.#guarded(() => this.#received(session, link, frame)),
       onEnded: (why, detail) => this.#lost(session, link, why, detail),
     })
     const link: NodeLink = {
@@ -263,7 +262,7 @@ class Hub implements OpenHub {
     if (what.kind === 'keepalive') session.keepalive()
     else if (what.kind === 'control')
       this.#send(session, controlReply(message, { id: randomUUID(), at: clock.wall() }))
-    else this.#guarded(() => sink.received(link, message, what))
+    else sink.received(link, message, what)
   }
 
   #parsed(node: NodeName, frame: string): Message | undefined {

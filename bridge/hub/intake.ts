@@ -86,14 +86,14 @@ export class Intake {
     while (!this.isHeld) {
       const frame = this.#kept.shift()
       if (frame === undefined) break
-      this.#charge(1 + Math.floor(frame.length / UNIT_BYTES))
+      this.charge(1 + Math.floor(frame.length / UNIT_BYTES))
       this.#deliver(frame)
     }
     this.#isDelivering = false
   }
 
-  /** May overdraw: what was charged is delivered, and the next frame waits until it is paid. */
-  #charge(units: number): void {
+  /** Count what was read. May overdraw: what was charged is delivered, and nothing more is read until it is paid. */
+  charge(units: number): void {
     const { perSecond, burst } = this.#limits
     const now = this.#clock.now()
     this.#units = Math.min(burst, this.#units + ((now - this.#countedAt) / 1000) * perSecond)
@@ -101,6 +101,7 @@ export class Intake {
     this.#units -= units
     if (this.#units >= 0) return
     this.hold('rate')
+    this.#cancel?.()
     this.#cancel = this.#clock.after((-this.#units / perSecond) * 1000, () => this.release('rate'))
   }
 }

@@ -116,7 +116,10 @@ export class Session {
     this.#unanswered = 0
     this.#partBytes += bytes
     if (this.#partBytes < COUNTED_BYTES || this.#isOver) return
-    this.#part ??= this.#seams.frames.open({ key: this.node, isMember: true })
+    // One source for all nodes: of those who fill it the largest gives way, so that nobody keeps others' frames out.
+    this.#part ??= this.#seams.frames.open({ key: 'nodes', isMember: true }, () =>
+      this.end('too much in one frame', 'others need the room'),
+    )
     try {
       this.#part.take(bytes)
     } catch (error) {
@@ -165,6 +168,10 @@ export class Session {
     const socket = this.#socket
     socket.on('message', (bytes: Buffer, isBinary: boolean) => this.#whole(bytes, isBinary))
     socket.on('pong', () => (this.#unanswered = 0))
+    // Each is answered; who sends too many at once is cut off by the package.
+    socket.on('ping', () => {
+      if (!this.#isOver) this.#intake.charge(1)
+    })
     socket.on('error', error => {
       this.#why ??= 'connection broke'
       this.#detail = reasonOf(error)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an edge with a good certificate may try, and what becomes of the others.
+import t from 'tap'
+import { KEEPALIVE, LEASE, openStage, until } from './stage.js'
+
+t.test('websocket pings are read no faster than frames', async t => {
+  const { clock, raw, dial, received, linkOf, ended } = await openStage(t)
+  const flood = await raw('e1')
+  const other = await dial('e2')
+  let pongs = 0
+  flood.on('pong', () => pongs++)
+  const answered = async (): Promise<void> => {
+    for (let sent = 0; !linkOf('e1').isHeld;) {
+      for (let i = 0; i < 20; i++, sent++) flood.ping()
+      await until(() => pongs >= sent || linkOf('e1').isHeld)
+    }
+  }
+  await answered()
+  t.ok(pongs >= 980 && pongs <= 1_040, `${pongs} were answered at once`)
+  other.say(LEASE, 'hello')
+  await until(() => received('e2').length === 1)
+  t.strictSame(ended('e1'), [])
+  await clock.advance(1_000)
+  t.notOk(linkOf('e1').isHeld)
+})
+
+t.test('who sends pings and reads no answer is cut off', async t => {
+  const { raw, ended } = await openStage(t)
+  const flood = await raw('e1')
+  flood.pause()
+  for (let i = 0; i < 50_000; i++) flood.ping()
+  await until(() => ended('e1').length > 0)
+  t.strictSame(ended('e1'), ['connection broke'])
+})
+
+t.test('whoever fills the room for parts of frames makes room for smaller ones', async t => {
+  const { raw, received, ended, hub } = await openStage(t, { limits: { partBytes: 8 << 20 } })
+  const hogs = ['h1', 'h2', 'h3']
+  for (const hog of hogs) {
+    const socket = await raw(hog)
+    socket.send('x'.repeat(2_500_000), { fin: false })
+  }
+  await until(() => hub.status.connected === 3)
+  const node = await raw('e1')
+  const head =
+    '{"header":{"msg_id":"1","timestamp":1},"route":{"source":"edged","operation":"query","resource":"a/b/c"},"content":"'
+  node.send(`${head}${'x'.repeat(2_000_000)}"}`)
+  await until(() => received('e1').length === 1)
+  t.strictSame(ended('e1'), [])
+  t.ok(hogs.flatMap(ended).length <= 1)
+})
+
+t.test('a sink that throws costs one message, not the process', async t => {
+  const { dial, log, received, hub } = await openStage(t, {
+    onReceived: (_link, { content }) => {
+      if (content === 'bug') throw new Error('a bug')
+    },
+  })
+  const edge = await dial('e1')
+  edge.say(LEASE, 'bug')
+  edge.say(LEASE, 'more')
+  await until(() => received('e1').length === 2)
+  t.match(log.lines.at(-1), { level: 'error', message: 'bug: a message was not dealt with' })
+  edge.say(KEEPALIVE, 'ping')
+  await until(() => hub.status.framesIn === 3)
+  t.equal(hub.status.connected, 1)
+})
+
+t.test('a node that connects again and again leaves nothing behind', async t => {
+  const { dial, hub, told, clock } = await openStage(t)
+  const before = clock.waiting
+  for (let i = 0; i < 20; i++) await dial('e1')
+  await until(() => told.filter(({ kind }) => kind === 'ended').length === 19)
+  t.equal(hub.status.connected, 1)
+  const kinds = told.map(({ kind }) => kind)
+  t.strictSame(kinds.slice(0, 5), ['connected', 'ended', 'connected', 'ended', 'connected'])
+  t.ok(clock.waiting <= before + 2, `${clock.waiting} timers for one connection`)
+})
