@@ -86,7 +86,9 @@ const child = new Child({
   title: 'webhook',
   command: process.execPath,
   args: [
-    ...['--max-semi-space-size=2', '--v8-pool-size=1', 'dist/edge-health.cjs', 'admission'],
+    // As the image's ENTRYPOINT has it.
+    ...['--max-semi-space-size=1', '--no-expose-wasm', '--lite-mode', '--v8-pool-size=1'],
+    ...['dist/edge-health.cjs', 'admission'],
     ...[`--kubeconfig=${kubeconfig}`, `--listen-address=127.0.0.1:${PORT}`],
     `--status-address=${STATUS}`,
   ],

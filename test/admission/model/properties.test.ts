@@ -5,6 +5,7 @@ import t from 'tap'
 import { InvalidInputError } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { reviewPaths } from '../../../admission/model/decide.js'
+import { listAt, mapsAt } from '../../../admission/model/read.js'
 import { answerReview, parseReview } from '../../../admission/model/review.js'
 import {
   after,
@@ -76,8 +77,16 @@ const without = (object: unknown, [key, ...rest]: readonly string[]): unknown =>
   return rest.length === 0 ? others : { ...others, [key]: without(inner, rest) }
 }
 
+/** Every address with all that is told of it but whether it is ready. */
 const addressesIn = (object: unknown): readonly string[] =>
-  (JSON.stringify(object).match(/"ip":"[^"]*"|"addresses":\["[^"]*"\]/g) ?? []).sort()
+  [
+    ...mapsAt(object, 'subsets').flatMap(subset =>
+      ['addresses', 'notReadyAddresses'].flatMap(key => listAt(subset, key) ?? []),
+    ),
+    ...(listAt(object, 'endpoints') ?? []).map(endpoint => without(endpoint, ['conditions'])),
+  ]
+    .map(address => JSON.stringify(address))
+    .sort()
 
 t.test('a decision changes its list alone, loses no address, and holds when it is repeated', t => {
   let changed = 0

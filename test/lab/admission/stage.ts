@@ -127,7 +127,9 @@ export class Stage {
       title: `webhook ${number}`,
       command: process.execPath,
       args: [
-        ...['--max-semi-space-size=2', '--v8-pool-size=1', this.#script, 'admission'],
+        // As the image's ENTRYPOINT has it.
+        ...['--max-semi-space-size=1', '--no-expose-wasm', '--lite-mode', '--v8-pool-size=1'],
+        ...[this.#script, 'admission'],
         ...[`--kubeconfig=${file}`, `--listen-address=${address}:8443`],
         ...[`--status-address=${address}:51009`, ...flags],
       ],
