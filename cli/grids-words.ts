@@ -49,7 +49,7 @@ export const verbOf = (operation: Operation): string => {
   }
 }
 
-/** Units that are held; `message` is the controller's, which alone knows the word that lets them go. */
+/** Units that are held; `message` is the controller's, which alone knows the token that lets them go. */
 export const holdView = ({ record, decision }: Judged): HoldView | undefined => {
   if (decision?.hold === undefined) return undefined
   const { reason, units, total } = decision.hold

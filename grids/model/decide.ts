@@ -59,7 +59,7 @@ export interface Facts {
   readonly graceMs: number
   /** Units whose children went a moment ago. @default none */
   readonly removed?: ReadonlySet<string> | undefined
-  /** What the grid's word was about when it was first understood. */
+  /** The units that the grid's confirmation named when it was first understood. */
   readonly agreed?: ReadonlyMap<string, number> | undefined
   /** @default the model's own */
   readonly readings?: Readings
@@ -86,7 +86,7 @@ export interface Decision {
   readonly hold: Hold | undefined
   /** Units that are gone and have children. */
   readonly gone: readonly string[]
-  /** What the grid's word is about; undefined when it confirms nothing of what is gone. */
+  /** The units that the grid's confirmation names; undefined when it confirms nothing of what is gone. */
   readonly agreed: ReadonlyMap<string, number> | undefined
   /** Epoch ms when to decide anew though nothing changes. */
   readonly nextAt: number | undefined
@@ -176,7 +176,7 @@ const judge = (grid: Grid, child: Child, claim: Claim, readings: Readings): Judg
   }
 }
 
-/** Since when a unit is gone, as far as one of its children tells. The first word counts: others were marked later. */
+/** Since when a unit is gone, as far as one of its children tells. The first time counts: others were marked later. */
 const sinceOf = (lives: readonly LiveChild[]): number | undefined => {
   const times = lives.flatMap(live => goneSinceOf(live) ?? [])
   return times.length === 0 ? undefined : Math.min(...times)

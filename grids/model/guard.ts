@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { id64 } from '../../core/ids.js'
 
-/** How many of a grid's units may go at once without anybody's word. */
+/** How many of a grid's units may go at once without a confirmation. */
 const MAX_GONE_SHARE = 0.4
 
 /** What the guard is asked. Times are epoch milliseconds. */
@@ -14,7 +14,7 @@ export interface GuardQuestion {
   readonly removed?: ReadonlySet<string> | undefined
   /** What the grid's annotation confirms; a hold's token. */
   readonly confirmed: string | undefined
-  /** What that word was about when it was first understood: some of these may have gone since. */
+  /** The units that it named when it was first understood: some of these may have gone since. */
   readonly agreed?: Removal | undefined
   readonly now: number
   /** How long a unit must be gone before its children go. */
@@ -31,7 +31,7 @@ export interface Hold {
   readonly units: readonly string[]
   /** Of how many. */
   readonly total: number
-  /** Names exactly these units, gone at this time: a word about them says nothing about others, or about another time. */
+  /** Names exactly these units, gone at this time: a confirmation of them confirms no others, and none of another time. */
   readonly token: string
 }
 
@@ -41,13 +41,13 @@ export interface GuardAnswer {
   /** The other units that are gone: since when, to be written down where it was not. */
   readonly waiting: ReadonlyMap<string, number>
   readonly hold: Hold | undefined
-  /** What the grid's word is about; undefined when it confirms nothing of what is gone. */
+  /** The units that the grid's confirmation names; undefined when it confirms nothing of what is gone. */
   readonly agreed: Removal | undefined
   /** When to ask again; undefined where only a change can change the answer. */
   readonly nextAt: number | undefined
 }
 
-/** The word that confirms that exactly these units, gone since then, may go. */
+/** The token that confirms that exactly these units, gone since then, may go. */
 export const holdToken = (gone: Removal): string =>
   (id64([...gone].sort().join('\0')) >> 32n).toString(16).padStart(8, '0')
 
@@ -88,7 +88,7 @@ const holdOf = (
 /**
  * Which units' children may go? A unit that is gone is waited for, since a Node that registers anew, or a label that is
  * taken off and put back, looks the same. When all units or more than 40 % of them are gone it is more likely that somebody
- * erred, and nothing goes without a word; then they go together. A time that was written down and lies ahead counts as now:
+ * erred, and nothing goes without a confirmation; then they go together. A time that was written down and lies ahead counts as now:
  * clocks differ.
  */
 export const guardUnits = (question: GuardQuestion): GuardAnswer => {

@@ -27,11 +27,11 @@ interface BatchSeams {
   readonly unitsNow: () => readonly string[]
   /** The same, asked of the server. Rejects as ResourceClient.list does. */
   readonly readUnits: (signal: AbortSignal) => Promise<ReadonlySet<string>>
-  /** Whether so many units are gone, when these are there, that nothing may go without a word. */
+  /** Whether so many units are gone, when these are there, that nothing may go without a confirmation. */
   readonly areTooManyGone: (present: ReadonlySet<string>) => boolean
 }
 
-/** Operations of one grid that wait for a lane. */
+/** Operations of one grid that wait for their turn. */
 const AT_ONCE = 16
 
 /** What the server said of Nodes is believed for so long; writes may have to wait for minutes. */

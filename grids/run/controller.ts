@@ -7,7 +7,7 @@ import { WorkQueue, type WorkQueueStatus } from '../../controller/work-queue.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import type { Counters } from './counters.js'
-import { Lanes } from './lanes.js'
+import { WriteLimiter } from './write-limiter.js'
 import { Reconciler, type GridState } from './reconciler.js'
 import { Tables } from './tables.js'
 
@@ -112,10 +112,10 @@ export class GridsController {
   }
 
   #begin(): Reconciler {
-    const lanes = new Lanes(this.#seams.clock, this.#options.writesAtOnce)
+    const limiter = new WriteLimiter(this.#seams.clock, this.#options.writesAtOnce)
     return (this.#reconciler = new Reconciler(this.#options, {
       ...this.#seams,
-      ...{ tables: this.tables, lanes },
+      ...{ tables: this.tables, limiter },
     }))
   }
 }

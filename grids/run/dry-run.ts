@@ -5,7 +5,7 @@ import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { ApplyOperation, Decision } from '../model/decide.js'
 import type { UnitFailure } from '../model/status.js'
 import { Executor } from './executor.js'
-import { Lanes } from './lanes.js'
+import { WriteLimiter } from './write-limiter.js'
 
 /** What the apiserver says of what would be written. */
 export interface ServerVerdict {
@@ -26,7 +26,7 @@ export class DryRunner {
   readonly #executor: Executor
 
   constructor(client: Pick<ResourceClient, 'apply' | 'patch' | 'delete'>, clock: Clock) {
-    this.#executor = new Executor({ client, lanes: new Lanes(clock, AT_ONCE) })
+    this.#executor = new Executor({ client, limiter: new WriteLimiter(clock, AT_ONCE) })
   }
 
   /** Rejects for a bug alone: a server that cannot be asked has checked nothing. */

@@ -14,7 +14,7 @@ import type { ApplyOperation, Operation } from '../model/decide.js'
 import type { Json } from '../model/grid.js'
 import type { LiveChild } from '../model/live.js'
 import { GONE_ANNOTATION, MANAGER, REPLICAS_MANAGER } from '../model/words.js'
-import type { Lanes } from './lanes.js'
+import type { WriteLimiter } from './write-limiter.js'
 import { CHILD_RESOURCES, writtenType, type Written } from './resources.js'
 
 /** What became of one operation. */
@@ -47,7 +47,7 @@ export type Outcome =
 
 export interface ExecutorSeams {
   readonly client: Pick<ResourceClient, 'apply' | 'patch' | 'delete'>
-  readonly lanes: Lanes
+  readonly limiter: WriteLimiter
 }
 
 /** How one operation is to be carried out. */
@@ -120,11 +120,11 @@ export class Executor {
 
   /** Never rejects but for a bug. */
   async run(operation: Operation, order: Order): Promise<Outcome> {
-    const { lanes } = this.#seams
+    const { limiter } = this.#seams
     for (let pauses = 0; ; pauses++) {
-      const outcome = await lanes.run(() => this.#try(operation, order), order.signal)
+      const outcome = await limiter.run(() => this.#try(operation, order), order.signal)
       if (outcome.kind !== 'unavailable' || outcome.retryAfterMs === undefined) return outcome
-      lanes.pause(outcome.retryAfterMs)
+      limiter.pause(outcome.retryAfterMs)
       if (pauses === MAX_PAUSES) return outcome
     }
   }

@@ -5,7 +5,7 @@ import type { ChildKind, Json } from '../model/grid.js'
 import type { ApplyOperation, Operation } from '../model/decide.js'
 import type { Child } from '../model/render.js'
 import type { UnitFailure } from '../model/status.js'
-import { Departures } from './departures.js'
+import { GoneUnits } from './gone-units.js'
 
 /** What cannot be done for one child, and is not tried anew too often. */
 interface Trouble {
@@ -31,7 +31,7 @@ const LAST_RETRY_MS = 300_000
 /** A write that cannot be seen for so long is not waited for: the server lost versions, or the watch is cut. */
 const PATIENCE_MS = 15_000
 
-/** The same is applied to a child so often without a thought; then it is told, and done ever more rarely. */
+/** The same is applied to a child so often at once; then a condition says so, and it is done ever more rarely. */
 const FREE_APPLIES = 5
 /** Who left it alone for so long does not fight. */
 const PEACE_MS = 600_000
@@ -72,17 +72,17 @@ const later = (a: string | undefined, b: string): string =>
 export class GridMemory {
   readonly #clock: Clock
   readonly uid: string
-  readonly departures: Departures
+  readonly goneUnits: GoneUnits
   /** Keys of templates that the apiserver would take, of one revision. */
   #checked: { readonly revision: string; readonly keys: Set<string> } | undefined
   /** The status that was written last; undefined: none yet. */
-  told:
+  lastStatus:
     | {
         readonly status: Json
         readonly version: string
         /** Clock.now */
         readonly at: number
-        /** How many before it told of nothing but other counts, one soon after the other. */
+        /** How many before it changed nothing but counts, one soon after the other. */
         readonly inRow: number
       }
     | undefined
@@ -97,7 +97,7 @@ export class GridMemory {
   constructor(clock: Clock, uid: string) {
     this.#clock = clock
     this.uid = uid
-    this.departures = new Departures(clock)
+    this.goneUnits = new GoneUnits(clock)
   }
 
   /** Keys of templates that the apiserver would take. */

@@ -10,7 +10,7 @@ import type { Child } from '../model/render.js'
 import { rolloutOf } from '../model/rollout.js'
 import { takeoverPatch } from '../model/takeover.js'
 import type { GridRecord } from './grid-record.js'
-import { PackedChild } from './packed-child.js'
+import { CompactChild } from './compact-child.js'
 import type { Tables } from './tables.js'
 
 interface Kept {
@@ -63,12 +63,12 @@ export class Planner {
 
   readonly readings: Readings = {
     drift: (child, live) => this.#drift(child, live),
-    rollout: live => (live instanceof PackedChild ? live.rollout : undefined) ?? rolloutOf(live),
-    takeover: live => (live instanceof PackedChild ? live.takeover : takeoverPatch(live)),
+    rollout: live => (live instanceof CompactChild ? live.rollout : undefined) ?? rolloutOf(live),
+    takeover: live => (live instanceof CompactChild ? live.takeover : takeoverPatch(live)),
   }
 
   #drift(child: Child, live: LiveChild): Drift | undefined {
-    if (!(live instanceof PackedChild)) return driftOf(child.object, live)
+    if (!(live instanceof CompactChild)) return driftOf(child.object, live)
     const known = this.#read.get(child)
     if (known?.body === live.body) return known.drift
     const drift = driftOf(child.object, live)

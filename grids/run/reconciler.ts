@@ -24,12 +24,12 @@ import type { Counters } from './counters.js'
 import { Executor } from './executor.js'
 import { GridMemory } from './grid-memory.js'
 import type { GridRecord } from './grid-record.js'
-import type { Lanes } from './lanes.js'
+import type { WriteLimiter } from './write-limiter.js'
 import { Planner } from './planner.js'
 import { readUnits } from './read-units.js'
-import { StatusWriter, type Told } from './status-writer.js'
+import { StatusWriter, type StatusResult } from './status-writer.js'
 import type { Tables } from './tables.js'
-import { Teller } from './teller.js'
+import { GridEvents } from './grid-events.js'
 
 export interface ReconcilerSeams {
   readonly client: Pick<ResourceClient, 'apply' | 'patch' | 'delete' | 'list' | 'serverTime'>
@@ -37,7 +37,7 @@ export interface ReconcilerSeams {
   readonly log: Logger
   readonly tables: Tables
   readonly events: Pick<EventRecorder, 'record'>
-  readonly lanes: Lanes
+  readonly limiter: WriteLimiter
   readonly counters: Counters
   /** Why nothing may be written any more, in words; undefined while it may. */
   readonly guard: WriteGuard
@@ -75,7 +75,7 @@ export class Reconciler {
   readonly #planner: Planner
   readonly #executor: Executor
   readonly #status: StatusWriter
-  readonly #teller: Teller
+  readonly #gridEvents: GridEvents
   readonly #memories = new Map<string, GridMemory>()
   readonly #states = new Map<string, GridState>()
 
@@ -85,7 +85,7 @@ export class Reconciler {
     this.#planner = new Planner(seams.tables)
     this.#executor = new Executor(seams)
     this.#status = new StatusWriter(seams)
-    this.#teller = new Teller(seams.events)
+    this.#gridEvents = new GridEvents(seams.events)
   }
 
   get states(): readonly GridState[] {
@@ -131,31 +131,31 @@ export class Reconciler {
     const plan = this.#planner.planOf(record, grid)
     const promised = tables.want(record, plan)
     const { graceMs } = this.#options
-    const { departures } = memory
-    const { removed, agreed } = departures
+    const { goneUnits } = memory
+    const { removed, agreed } = goneUnits
     const lives = tables.livesFor(plan)
     const decision = decideGrid({
       ...{ plan, lives, now: this.#now() },
       ...{ graceMs, removed, agreed, readings: this.#planner.readings },
     })
-    departures.look(decision, graceMs, heldMessage(record.status) !== undefined)
+    goneUnits.look(decision, graceMs, heldMessage(record.status) !== undefined)
     const { operations, failures, waitMs } = this.#withheld(pass, decision, promised)
     const stands = { plan, decision, states: decision.states, failures, waitMs }
-    if (operations.length > MANY) await this.#tell(pass, stands)
+    if (operations.length > MANY) await this.#writeStatus(pass, stands)
     const batch = new Batch(pass, {
       executor: this.#executor,
       ...{ counters: this.#seams.counters, clock: this.#seams.clock },
       areTooManyGone: present =>
         decision.agreed === undefined &&
-        goneAtOnce(unitsWithChildren(grid, lives), present, departures.removed).areTooMany,
+        goneAtOnce(unitsWithChildren(grid, lives), present, goneUnits.removed).areTooMany,
       unitsNow: () => tables.unitsOf(grid.source),
       readUnits: signal => readUnits(this.#seams.client, grid.source, signal),
     })
     await batch.run(operations)
     for (const operation of batch.done)
       if (operation.kind === 'delete' && operation.unit !== undefined && !decision.agreed)
-        departures.went(operation.unit)
-    this.#teller.done(record, batch.done)
+        goneUnits.went(operation.unit)
+    this.#gridEvents.done(record, batch.done)
     const after = {
       ...stands,
       states: statesAfter(decision.states, batch.done),
@@ -163,10 +163,10 @@ export class Reconciler {
     }
     const isHeld = decision.hold !== undefined
     this.#states.set(record.key, { isHeld, isInvalid: false, failed: after.failures.length })
-    this.#teller.failures(record, memory, after.failures)
-    this.#teller.held(record, memory, decision.hold)
-    const told = await this.#tell(pass, after)
-    return this.#resultOf(pass, after, batch, told)
+    this.#gridEvents.failures(record, memory, after.failures)
+    this.#gridEvents.held(record, memory, decision.hold)
+    const written = await this.#writeStatus(pass, after)
+    return this.#resultOf(pass, after, batch, written)
   }
 
   /** Epoch ms by the server's clock, which all processes that ever led have in common. */
@@ -187,7 +187,7 @@ export class Reconciler {
       const failure = promiseTrouble(record, operation, promised) ?? memory.troubleOf(operation)
       if (failure !== undefined) more.push(failure)
       const isOfGone = operation.kind === 'delete' && operation.why === 'unit-gone'
-      const waitMs = isOfGone ? memory.departures.leftMs(operation.unit!, decision) : 0
+      const waitMs = isOfGone ? memory.goneUnits.leftMs(operation.unit!, decision) : 0
       if (waitMs > 0) waits.push(waitMs)
       return failure === undefined && waitMs === 0
     })
@@ -200,27 +200,37 @@ export class Reconciler {
     const { generation } = record
     this.#states.set(record.key, { isHeld: false, isInvalid: true, failed: 0 })
     const failure = { unit: undefined, reason: 'Invalid', message: trouble }
-    this.#teller.failures(record, memory, [failure])
-    const told = await this.#status.tell(
+    this.#gridEvents.failures(record, memory, [failure])
+    const written = await this.#status.write(
       record,
       memory,
       (previous, at) => invalidStatus({ generation, message: trouble }, previous, at),
       { guard, signal },
     )
-    return resultOfTold(told)
+    return workResultOf(written)
   }
 
-  #tell({ record, memory, guard, signal }: Pass, stands: Stands): Promise<Told> {
+  #writeStatus({ record, memory, guard, signal }: Pass, stands: Stands): Promise<StatusResult> {
     const { plan, decision, states, failures } = stands
     const { grid, units } = plan
     const question = { grid, units, children: states, failures, hold: decision.hold }
-    return this.#status.tell(record, memory, (previous, at) => nextStatus(question, previous, at), {
-      guard,
-      signal,
-    })
+    return this.#status.write(
+      record,
+      memory,
+      (previous, at) => nextStatus(question, previous, at),
+      {
+        guard,
+        signal,
+      },
+    )
   }
 
-  #resultOf({ memory }: Pass, { decision, waitMs }: Stands, batch: Batch, told: Told): WorkResult {
+  #resultOf(
+    { memory }: Pass,
+    { decision, waitMs }: Stands,
+    batch: Batch,
+    written: StatusResult,
+  ): WorkResult {
     const { tables } = this.#seams
     const { unavailable } = batch
     if (unavailable !== undefined)
@@ -229,7 +239,7 @@ export class Reconciler {
         reason: unavailable.message,
         retryAfterMs: unavailable.retryAfterMs,
       }
-    const ofStatus = resultOfTold(told)
+    const ofStatus = workResultOf(written)
     if (ofStatus.kind === 'failed') return ofStatus
     const isSettled = memory.isSettled((kind, version) => tables.hasReached(kind, version))
     const waits = [
@@ -269,7 +279,7 @@ export class Reconciler {
 const unitsWithChildren = (grid: Grid, lives: readonly LiveChild[]): readonly string[] =>
   lives.flatMap(live => (live.controller?.uid === grid.uid ? (unitOfLive(grid, live) ?? []) : []))
 
-/** How a grid stands, to be told. */
+/** How a grid stands, for its status. */
 interface Stands {
   readonly plan: GridPlan
   readonly decision: Decision
@@ -314,13 +324,13 @@ const statesAfter = (
   return [...byName.values()]
 }
 
-const resultOfTold = (told: Told): WorkResult => {
-  switch (told.kind) {
-    case 'told':
+const workResultOf = (result: StatusResult): WorkResult => {
+  switch (result.kind) {
+    case 'done':
       return { kind: 'done' }
     case 'wait':
-      return { kind: 'done', againMs: told.ms }
+      return { kind: 'done', againMs: result.ms }
     case 'failed':
-      return { kind: 'failed', reason: told.reason, retryAfterMs: told.retryAfterMs }
+      return { kind: 'failed', reason: result.reason, retryAfterMs: result.retryAfterMs }
   }
 }

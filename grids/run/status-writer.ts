@@ -39,8 +39,8 @@ const newsOf = ({ conditions = [] }: Conditions): string =>
   conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`).join()
 
 /** What became of a status. */
-export type Told =
-  | { readonly kind: 'told' }
+export type StatusResult =
+  | { readonly kind: 'done' }
   /** It is too soon after the one before. */
   | { readonly kind: 'wait'; readonly ms: number }
   | {
@@ -51,15 +51,15 @@ export type Told =
 
 /** How long a status must wait, and how many of the same kind it will be in a row. */
 const paceOf = (
-  { told }: GridMemory,
+  { lastStatus }: GridMemory,
   now: number,
   isCount: boolean,
 ): { readonly waitMs: number; readonly inRow: number } => {
-  if (told === undefined) return { waitMs: 0, inRow: 0 }
-  const everyMs = isCount ? Math.min(MOST_MS, EACH_MS * 2 ** told.inRow) : EACH_MS
-  const passedMs = now - told.at
+  if (lastStatus === undefined) return { waitMs: 0, inRow: 0 }
+  const everyMs = isCount ? Math.min(MOST_MS, EACH_MS * 2 ** lastStatus.inRow) : EACH_MS
+  const passedMs = now - lastStatus.at
   const goesOn = isCount && passedMs < 2 * MOST_MS
-  return { waitMs: everyMs - passedMs, inRow: goesOn ? Math.min(10, told.inRow + 1) : 0 }
+  return { waitMs: everyMs - passedMs, inRow: goesOn ? Math.min(10, lastStatus.inRow + 1) : 0 }
 }
 
 /** Writes how grids stand: once a second and grid at most, and only what is news. */
@@ -71,17 +71,17 @@ export class StatusWriter {
   }
 
   /** @param next the status that follows one, at a time; undefined when it is the same */
-  async tell(
+  async write(
     record: GridRecord,
     memory: GridMemory,
     next: (previous: Json, at: string) => Json | undefined,
     { guard, signal }: { readonly guard: WriteGuard; readonly signal: AbortSignal },
-  ): Promise<Told> {
+  ): Promise<StatusResult> {
     const { clock, counters, tables } = this.#seams
     const at = `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
     const previous = this.#previous(record, memory)
     const status = next(previous, at)
-    if (status === undefined) return { kind: 'told' }
+    if (status === undefined) return { kind: 'done' }
     const pace = paceOf(memory, clock.now(), newsOf(previous) === newsOf(status))
     if (pace.waitMs > 0) return { kind: 'wait', ms: pace.waitMs }
     const patch = {
@@ -97,12 +97,12 @@ export class StatusWriter {
       const type = statusOf(writtenType(GRID_RESOURCES[kind]))
       const answer = await this.#seams.client.patch(type, { namespace, name }, write, signal)
       const { resourceVersion: version } = answer
-      memory.told = { status, version, at: clock.now(), inRow: pace.inRow }
+      memory.lastStatus = { status, version, at: clock.now(), inRow: pace.inRow }
       counters.statuses.add('done')
-      return { kind: 'told' }
+      return { kind: 'done' }
     } catch (error) {
-      if (signal.aborted || error instanceof WithheldError) return { kind: 'told' }
-      if (tables.grid(record.key)?.uid !== record.uid) return { kind: 'told' }
+      if (signal.aborted || error instanceof WithheldError) return { kind: 'done' }
+      if (tables.grid(record.key)?.uid !== record.uid) return { kind: 'done' }
       counters.statuses.add('failed')
       const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
       return { kind: 'failed', reason: `status: ${reasonOf(error)}`, retryAfterMs }
@@ -110,9 +110,10 @@ export class StatusWriter {
   }
 
   /** What is there, or what we wrote while that cannot be seen. */
-  #previous({ key, kind, status }: GridRecord, { told }: GridMemory): Json {
+  #previous({ key, kind, status }: GridRecord, { lastStatus }: GridMemory): Json {
     const { tables } = this.#seams
-    if (told !== undefined && !tables.hasReachedGrid(kind, told.version)) return told.status
+    if (lastStatus !== undefined && !tables.hasReachedGrid(kind, lastStatus.version))
+      return lastStatus.status
     return tables.grid(key)?.status ?? status
   }
 }

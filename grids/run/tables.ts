@@ -10,7 +10,7 @@ import { nameKey, type NameHolder } from '../model/name.js'
 import { areRivals, type GridPlan, type Placed } from '../model/plan.js'
 import { unitsOfNode } from '../model/units.js'
 import { makeGridReader, nameHolderOf, type GridRecord } from './grid-record.js'
-import { makePacker, type PackedChild } from './packed-child.js'
+import { makeChildReader, type CompactChild } from './compact-child.js'
 import { CHILD_RESOURCES, childKinds, GRID_RESOURCES, gridKinds, NODES } from './resources.js'
 
 /** A Node, as far as units depend on it. */
@@ -27,7 +27,7 @@ export interface TablesSeams {
   readonly onChild: (key: string) => void
 }
 
-type Children = Readonly<Record<ChildKind, Informer<PackedChild>>>
+type Children = Readonly<Record<ChildKind, Informer<CompactChild>>>
 
 const sourceKey = (source: UnitSource): string =>
   source.by === 'label-value' ? `=${source.key}` : `:${source.names?.join(' ') ?? '*'}`
@@ -203,11 +203,11 @@ export class Tables {
     return this.#grids.get(kind)!.hasReached(version)
   }
 
-  #childInformer(kind: ChildKind): Informer<PackedChild> {
+  #childInformer(kind: ChildKind): Informer<CompactChild> {
     const { client, log } = this.#seams
-    return new Informer<PackedChild>({
+    return new Informer<CompactChild>({
       ...{ client, log, resource: CHILD_RESOURCES[kind], form: 'full' },
-      project: makePacker(kind),
+      project: makeChildReader(kind),
       indices: { owner: ({ controller }) => (controller === undefined ? [] : [controller.uid]) },
       onChange: (_key, before, after) => this.#childChanged(kind, before, after),
     })
@@ -231,8 +231,8 @@ export class Tables {
 
   #childChanged(
     kind: ChildKind,
-    before: PackedChild | undefined,
-    after: PackedChild | undefined,
+    before: CompactChild | undefined,
+    after: CompactChild | undefined,
   ): void {
     const { namespace, name } = (after ?? before)!
     const keys = new Set<string>()

@@ -11,10 +11,10 @@ type Gone = Pick<Decision, 'gone' | 'hold' | 'agreed'>
 
 /**
  * What this process itself has seen of a grid's units that are gone. What is written on children may be of another time, when
- * nobody looked, or another clock's. After a hold that ended without a word the grace begins anew: its nodes are coming back, one
+ * nobody looked, or another clock's. After a hold that ended without a confirmation the grace begins anew: its nodes are coming back, one
  * after the other.
  */
-export class Departures {
+export class GoneUnits {
   readonly #clock: Clock
   /** Clock.now from which on children of a unit may go. */
   readonly #notBefore = new Map<string, number>()
@@ -33,7 +33,7 @@ export class Departures {
     return new Set(this.#removed.keys())
   }
 
-  /** What the grid's word was about when it was first understood. */
+  /** The units that the grid's confirmation named when it was first understood. */
   get agreed(): Decision['agreed'] {
     return this.#agreed
   }

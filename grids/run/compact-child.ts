@@ -16,7 +16,7 @@ const isChild = ({ controller, labels }: LiveChild): boolean =>
   (controller !== undefined && KINDS.has(controller.kind)) || Object.hasOwn(labels, GRID_LABEL)
 
 /** An account of fields that nobody reads is not kept, but its place is. */
-const packedEntry = ({ manager, operation, subresource, fields }: ManagedFields): Json => ({
+const compactEntry = ({ manager, operation, subresource, fields }: ManagedFields): Json => ({
   ...{ manager, operation, subresource },
   ...(manager === MANAGER || manager === SUPEREDGE_MANAGER ? { fieldsV1: fields } : {}),
 })
@@ -30,13 +30,13 @@ const bodyOf = ({ object, managedFields }: LiveChild): string =>
     ...without(object, 'status'),
     metadata: {
       ...without(object['metadata'] as Json, 'resourceVersion', 'generation'),
-      managedFields: managedFields.map(packedEntry),
+      managedFields: managedFields.map(compactEntry),
     },
   })
 
-/** The last one that was unpacked: its parts are read one after the other. */
+/** The last one that was parsed again: its parts are read one after the other. */
 interface Slot {
-  packed: PackedChild | undefined
+  compact: CompactChild | undefined
   live: LiveChild | undefined
 }
 
@@ -44,7 +44,7 @@ interface Slot {
  * A child as one text beside what is asked most often: a tenth of the memory of a parsed object, which matters with ten
  * thousand of them. The rest is parsed when it is read, and its status is read off when it comes.
  */
-export class PackedChild implements LiveChild {
+export class CompactChild implements LiveChild {
   readonly kind: ChildKind
   readonly namespace: string
   readonly name: string
@@ -100,8 +100,8 @@ export class PackedChild implements LiveChild {
 
   get #live(): LiveChild | undefined {
     if (this.body === '') return undefined
-    if (this.#slot.packed !== this) {
-      this.#slot.packed = this
+    if (this.#slot.compact !== this) {
+      this.#slot.compact = this
       const object = JSON.parse(this.body) as JsonMap
       const { resourceVersion, generation } = this
       const metadata = { ...(object['metadata'] as Json), resourceVersion, generation }
@@ -114,9 +114,9 @@ export class PackedChild implements LiveChild {
 const NO_TEXTS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Packs what lists and watches bring; items of lists do not say what they are. @throws InvalidInputError */
-export const makePacker = (kind: ChildKind): ((raw: unknown) => PackedChild) => {
+export const makeChildReader = (kind: ChildKind): ((raw: unknown) => CompactChild) => {
   const apiVersion = apiVersionOf(kind)
-  const slot: Slot = { packed: undefined, live: undefined }
+  const slot: Slot = { compact: undefined, live: undefined }
   return raw =>
-    new PackedChild(parseLiveChild(isMap(raw) ? { ...raw, apiVersion, kind } : raw), slot)
+    new CompactChild(parseLiveChild(isMap(raw) ? { ...raw, apiVersion, kind } : raw), slot)
 }

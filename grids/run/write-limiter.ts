@@ -2,7 +2,7 @@
 import { sleep, type Clock } from '../../core/clock.js'
 
 /** So many requests at the same time, and none while the server asked to be left alone. */
-export class Lanes {
+export class WriteLimiter {
   readonly #clock: Clock
   readonly #waiting: (() => void)[] = []
   #free: number

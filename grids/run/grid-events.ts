@@ -68,7 +68,7 @@ const doneWords = (done: readonly Operation[]): readonly EventWords[] => {
 }
 
 /** Tells in Events what was done for grids and what is wrong with them; what goes on as it is, once. */
-export class Teller {
+export class GridEvents {
   readonly #events: Pick<EventRecorder, 'record'>
 
   constructor(events: Pick<EventRecorder, 'record'>) {
