@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of which nobody knows who wrote them, through everything that reads them. `FC_RUNS=1000000` tries more.
+// Frames of which nobody knows who wrote them, through everything that reads them. `FC_RUNS=1000000` with tap's `--timeout=0` tries more.
 import t from 'tap'
 import { LocationCache } from '../../../../bridge/model/location/location-cache.js'
 import { leaseToWrite } from '../../../../bridge/model/merge/lease.js'
@@ -111,6 +111,8 @@ const readWhole = (text: string): boolean => {
 }
 
 t.test('every frame is read or refused', t => {
+  // A million frames take minutes.
+  if (numberOf('FC_RUNS') !== undefined) t.setTimeout(0)
   const runs = numberOf('FC_RUNS') ?? 20_000
   const random = seededRandom(numberOf('FC_SEED') ?? 1)
   const before = process.memoryUsage().heapUsed
