@@ -2,6 +2,7 @@
 import type {
   EndpointFate,
   HealthView,
+  NeighboursView,
   ResourceView,
   ServiceView,
   WrapperStatusView,
@@ -17,7 +18,6 @@ const WORDS: Readonly<Record<string, string>> = {
     "kept: its node was dead in the agent's last report, which is too old to count",
   'kept-last-of-port': 'kept although its node is dead: otherwise a port would have no endpoint',
   'no-topology-match': "left out: its node shares no topology key's value with this one",
-  'node-not-listed': 'left out: the service asks for topology, and its node is not among the nodes',
   'own-node-not-listed':
     'left out: the service asks for topology, and this node itself is not among the nodes',
   'local-endpoint': "kept: this node's address for the apiserver, from the annotations",
@@ -79,9 +79,16 @@ const sourceText = ({ source, isStale }: ResourceView): string => {
   return isStale ? `${source}, stale` : source
 }
 
+const neighboursText = (one: NeighboursView): string => {
+  const { label, value, nodes, how, trouble } = one
+  const known = nodes === null ? 'not known yet' : `${nodes} nodes, ${how}`
+  const why = trouble === null ? '' : `; ${clean(trouble)}`
+  return `neighbours ${clean(label)}=${clean(value)}: ${known}${why}\n`
+}
+
 /** The wrapper for people. */
 export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string => {
-  const { node, ready, resources, health, malformed, requests, events, disk } = view
+  const { node, ready, resources, neighbours, health, malformed, requests, events, disk } = view
   const rows = resources.map(each => [
     each.resource,
     { text: sourceText(each), ...(each.isStale ? { colour: 'yellow' as const } : {}) },
@@ -98,6 +105,7 @@ export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string
   return [
     `wrapper of ${clean(node)}: ${ready.isReady ? 'ready' : 'not ready'} (${clean(ready.reason)})\n`,
     `health     ${clean(healthText(health))}\n`,
+    ...neighbours.map(neighboursText),
     `requests   ${requests.gets} gets, ${requests.lists} lists, ${requests.watches} watches; ${requests.passed} passed through, ${requests.unreachable} answered 503 while the apiserver could not be reached\n`,
     ...waiting,
     ...malformed.map(

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import * as v from 'valibot'
 import { sleep, type Clock } from '../core/clock.js'
 import { reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { Folder } from './disk/folder.js'
 import { makeLastLists, type LastLists } from './disk/last-lists.js'
 import type { SavedItem, SavedItems } from './disk/list-file.js'
+import type { NodeDirectory } from './health/node-directory.js'
 import type { WrapperServer } from './server.js'
 import { RESOURCES, ROWS, type Resource } from './store/resources.js'
 import { checkReadable } from './store/readable.js'
@@ -20,6 +22,7 @@ export interface PersistenceSeams {
   readonly folder: Folder
   readonly clock: Clock
   readonly log: Logger
+  readonly directory: NodeDirectory
 }
 
 /** Interval of checks while a start waits for the apiserver's lists. */
@@ -27,10 +30,21 @@ const LOOK_MS = 50
 /** Name of the file with the topology keys that are used for services whose annotation cannot be read. */
 const KEYS = 'topologykeys'
 
-/** The keys are stored in the field for the version, which tells contents apart. */
-const keysItem = ([service, keys]: readonly [string, readonly string[]]): SavedItem => ({
-  ...{ key: service, version: JSON.stringify(keys), raw: new Uint8Array() },
+/** Name of the file with the nodes that shared a label's value with this node. */
+const NEIGHBOURS = 'neighbours'
+/** Name of the file with the nodes' addresses. */
+const ADDRESSES = 'addresses'
+
+/** What is no object is stored in the field for the version, which tells contents apart. */
+const jsonItem = (key: string, value: unknown): SavedItem => ({
+  ...{ key, version: JSON.stringify(value), raw: new Uint8Array() },
 })
+
+const texts = v.array(v.string())
+const neighbourhood = v.object({ value: v.string(), names: texts })
+
+const parsed = <T>(schema: v.GenericSchema<unknown, T>, text: string): T =>
+  v.parse(schema, JSON.parse(text))
 
 /** Keeps the apiserver's lists on disk, and after a start serves the last ones until the apiserver answers. */
 export class Persistence {
@@ -58,9 +72,39 @@ export class Persistence {
   /** Load what must be known before the first list. Never rejects. */
   async open(server: WrapperServer): Promise<void> {
     this.#server = server
-    const list = await this.lists.load(KEYS)
+    const { store } = server
+    await this.#load(KEYS, (service, keys) => store.rememberKeys(service, keys))
+    await this.#load(NEIGHBOURS, (label, text) => {
+      const { value, names } = parsed(neighbourhood, text)
+      store.rememberNeighbours(label, { value, names: new Set(names) })
+    })
+    const addresses = new Map<string, readonly string[]>()
+    await this.#load(ADDRESSES, (name, text) => addresses.set(name, parsed(texts, text)))
+    this.#seams.directory.update(addresses)
+  }
+
+  /** Services wait a moment for the apiserver to say whom their topology keys mean. */
+  async stopWaiting(signal: AbortSignal): Promise<void> {
+    if (await sleep(this.#seams.clock, this.#options.bootWaitMs, signal))
+      this.#server!.store.stopWaiting()
+  }
+
+  neighboursChanged(): void {
+    this.lists.changed(NEIGHBOURS)
+  }
+
+  addressesChanged(): void {
+    this.lists.changed(ADDRESSES)
+  }
+
+  async #load(what: string, take: (key: string, text: string) => unknown): Promise<void> {
+    const list = await this.lists.load(what)
     if (list === undefined || list.items === 'absent') return
-    for (const { key, version } of list.items) server.store.rememberKeys(key, version)
+    try {
+      for (const { key, version } of list.items) take(key, version)
+    } catch (error) {
+      this.#seams.log.warn('a list on disk cannot be used', { what, error: reasonOf(error) })
+    }
   }
 
   /** A resource has changed: save it, if its list is from the apiserver. */
@@ -125,7 +169,15 @@ export class Persistence {
   #itemsOf(what: string): SavedItems | undefined {
     const { store } = this.#server!
     if (what === KEYS)
-      return [...store.keptKeys].filter(([, keys]) => keys.length > 0).map(keysItem)
+      return [...store.keptKeys].flatMap(([service, keys]) =>
+        keys.length > 0 ? [jsonItem(service, keys)] : [],
+      )
+    if (what === NEIGHBOURS)
+      return [...store.neighbours].map(([label, { value, names }]) =>
+        jsonItem(label, { value, names: [...names] }),
+      )
+    if (what === ADDRESSES)
+      return [...this.#seams.directory.entries].map(([name, ips]) => jsonItem(name, ips))
     const resource = what as Resource
     if (this.#isAbsent(resource)) return 'absent'
     if (!this.isFromApi(resource)) return undefined

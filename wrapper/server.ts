@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
+import { KubeClient } from '../kube/client/client.js'
 import type { WatchStatus } from '../kube/client/watching.js'
 import type { Credentials } from '../kube/client/credentials.js'
 import type { WatchOptions } from '../kube/client/list-watch.js'
@@ -11,6 +12,8 @@ import type { Resource } from './store/resources.js'
 import { Store, type Health, type StoreOptions } from './store/store.js'
 import { makeVersions } from './store/versions.js'
 import { Follower } from './upstream/follower.js'
+import { Neighbours, type NeighboursStatus } from './upstream/neighbours.js'
+import { addressesIn, nameIn, NodeRowsPoll } from './upstream/node-rows.js'
 
 /** What the cache and its answers are set to. */
 export interface WrapperServerOptions {
@@ -38,6 +41,10 @@ export interface WrapperServerSeams {
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
   /** Called once for each resource, when it begins to be followed. */
   readonly onFollow?: (resource: Resource) => void
+  /** Called when the apiserver has told who shares a label's value with this node. */
+  readonly onNeighbours?: () => void
+  /** Called with all nodes and their internal addresses, once `learnAddresses` was called. */
+  readonly onAddresses?: (nodes: ReadonlyMap<string, readonly string[]>) => void
 }
 
 /** The cache, filled from the apiserver, and the handler that answers from it. */
@@ -48,26 +55,49 @@ export interface WrapperServer {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   /** The status of each resource that is followed. */
   readonly upstream: Readonly<Partial<Record<Resource, WatchStatus>>>
+  /** How it is learnt who shares a label's value with this node. */
+  readonly neighbours: readonly NeighboursStatus[]
+  /** Somebody calls nodes by their addresses: learn them, now and then again. A second call does nothing. */
+  learnAddresses(): void
   /** Begin to follow the apiserver. Load what is on disk into the store before. */
   start(): void
   /** End all watches, those of clients too; resolves when all connections to the apiserver are closed. */
   stop(): Promise<void>
 }
 
+const USER_AGENT = 'edge-health-wrapper'
+/** A node that gets another address is a rare thing. */
+const ADDRESSES_MS = 600_000
+
 const FOLLOWED: readonly Resource[] = ['nodes', 'services', 'endpointslices', 'servicecidrs']
 
 /** Build the cache and its handler; nothing runs yet. */
 export const makeWrapperServer = (
   options: WrapperServerOptions,
-  { credentials, health, clock, random, log, passThrough, onFollow }: WrapperServerSeams,
+  seams: WrapperServerSeams,
 ): WrapperServer => {
+  const { credentials, health, clock, random, log, passThrough, onFollow } = seams
+  const { self } = options.store
   const versions = makeVersions(clock.wall(), options.lastVersion)
   const store = new Store(options.store, { versions, health, log })
-  const follower = new Follower({ store, credentials, clock, random, log }, options.watch)
+  const client = new KubeClient(credentials, clock, USER_AGENT)
+  const asking = { client, clock, random, log }
+  const follower = new Follower({ ...asking, store, self }, options.watch)
+  const neighbours = new Neighbours(asking, (label, value, names) => {
+    store.setNeighbours(label, { value, names })
+    seams.onNeighbours?.()
+  })
+  const learn = (): void => neighbours.want(store.wantedLabels)
+  store.table('nodes').subscribe(learn)
+  store.table('services').subscribe(learn)
+  let addresses: NodeRowsPoll | undefined
   const wanted = (resource: Resource): void => {
     if (follower.follow(resource)) onFollow?.(resource)
   }
-  const reads = new Reads(options.reads ?? {}, { store, clock, random, log, passThrough, wanted })
+  const reads = new Reads(
+    { ...options.reads, ownNode: self },
+    { store, clock, random, log, passThrough, wanted },
+  )
   return {
     store,
     reads,
@@ -75,12 +105,22 @@ export const makeWrapperServer = (
     get upstream() {
       return follower.status
     },
+    get neighbours() {
+      return neighbours.status
+    },
+    learnAddresses: () => {
+      const poll = { what: 'addresses of nodes', everyMs: ADDRESSES_MS, isUrgent: true }
+      addresses ??= new NodeRowsPoll(poll, asking, rows => {
+        seams.onAddresses?.(new Map(rows.map(row => [nameIn(row), addressesIn(row)])))
+      })
+    },
     start: () => {
       for (const resource of options.resources ?? FOLLOWED) wanted(resource)
     },
     stop: async () => {
       reads.stop()
-      await follower.stop()
+      await Promise.all([follower.stop(), neighbours.stop(), addresses?.stop()])
+      await client.close()
     },
   }
 }

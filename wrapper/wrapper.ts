@@ -21,6 +21,7 @@ import type { WrapperStatusView } from './status/status-view.js'
 import { makeViews } from './status/views.js'
 import { RESOURCES, type Resource } from './store/resources.js'
 import { makeVersions } from './store/versions.js'
+import { readNode } from './wire/node.js'
 
 /** The world as the wrapper sees it. */
 export interface WrapperSeams {
@@ -51,7 +52,7 @@ class NodeWrapper implements Wrapper {
   readonly #options: WrapperOptions
   readonly #seams: WrapperSeams
   readonly #stopping = new AbortController()
-  readonly #directory = new NodeDirectory()
+  readonly #directory = new NodeDirectory(() => this.#learnAddresses())
   readonly #health: HealthFeed
   readonly #persistence: Persistence
   readonly #proxy: Proxy
@@ -59,6 +60,8 @@ class NodeWrapper implements Wrapper {
   /** Connections that were closed to make room. */
   readonly #connectionsEvicted = { clients: 0, status: 0 }
   #isNodeMissing = false
+  /** This node's labels as one text; empty before it was listed. */
+  #ownLabels = ''
   #server: WrapperServer | undefined
   #starting: Promise<void> | undefined
   #stopped: Promise<void> | undefined
@@ -78,7 +81,7 @@ class NodeWrapper implements Wrapper {
           },
         )
       : noHealth
-    this.#persistence = new Persistence(options, { folder, clock, log })
+    this.#persistence = new Persistence(options, { folder, clock, log, directory: this.#directory })
     this.#proxy = new Proxy(
       { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
       {
@@ -122,6 +125,8 @@ class NodeWrapper implements Wrapper {
         ...{ credentials, clock, random, log, health: this.#health },
         passThrough: this.#proxy.handle,
         onFollow: resource => void this.#persistence.recall(resource, this.#stopping.signal),
+        onNeighbours: () => this.#persistence.neighboursChanged(),
+        onAddresses: nodes => this.#addressesLearnt(nodes),
       },
     )
     await this.#open(server, tls)
@@ -141,6 +146,7 @@ class NodeWrapper implements Wrapper {
     await this.#listen(server, tls, views)
     if (this.#stopping.signal.aborted) return
     server.start()
+    void this.#persistence.stopWaiting(this.#stopping.signal)
     this.#health.start()
     const { log, readTls: read } = this.#seams
     const [clients] = this.#listeners
@@ -185,20 +191,32 @@ class NodeWrapper implements Wrapper {
   }
 
   #changed(resource: Resource): void {
-    if (resource === 'nodes') this.#nodesChanged()
+    if (resource === 'nodes') this.#ownNodeChanged()
     else this.#persistence.changed(resource)
     const waits = this.#proxy.events.length > 0
     if (waits && this.#persistence.isFromApi(resource) && !this.#isCut()) this.#proxy.online()
   }
 
-  /** A Node's heartbeat is not worth a write to disk; its addresses are, since the agent may call it by them. */
-  #nodesChanged(): void {
-    const { store } = this.#server!
+  /** A heartbeat is not worth a write to disk; labels are. */
+  #ownNodeChanged(): void {
     this.#lookForOwnNode()
-    const changed = this.#directory.update(store.table('nodes').list())
-    if (changed.length === 0) return
+    const own = this.#server!.store.table('nodes').get(this.#options.nodeName)
+    const labels = own === undefined ? '' : JSON.stringify([...readNode(own.raw).labels])
+    if (labels === this.#ownLabels) return
+    this.#ownLabels = labels
     this.#persistence.changed('nodes')
-    store.setHealth(changed)
+  }
+
+  /** The agent calls nodes by their addresses. */
+  #learnAddresses(): void {
+    if (!this.#stopping.signal.aborted) this.#server?.learnAddresses()
+  }
+
+  #addressesLearnt(nodes: ReadonlyMap<string, readonly string[]>): void {
+    const changed = this.#directory.update(nodes)
+    if (changed.length === 0) return
+    this.#persistence.addressesChanged()
+    this.#server!.store.setHealth(changed)
   }
 
   /** A wrong name would leave out every endpoint of services with topology, and nothing else would say why. */

@@ -56,6 +56,8 @@ export interface RecordedRequest {
   readonly path: string
   /** Nothing was kept of it. */
   readonly isDryRun: boolean
+  /** Its parameters, as a form has them. */
+  readonly query: string
   /** The HTTP status of the answer. */
   readonly status: number
 }
@@ -90,7 +92,7 @@ const split = (url: string): Parts => {
     : { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) }
 }
 
-type Named = Omit<RecordedRequest, 'client' | 'path' | 'isDryRun' | 'status'>
+type Named = Omit<RecordedRequest, 'client' | 'path' | 'query' | 'isDryRun' | 'status'>
 
 /** The authorizer takes a list or watch of one name for a question about that name. */
 const selectedName = (query: URLSearchParams): string =>
@@ -286,6 +288,7 @@ export class Api {
     this.requests.push({
       client: link.client,
       path,
+      query: query.toString(),
       isDryRun: isDryRunOf(query),
       status,
       ...named(parsePath(path, this.#resources), given, verb),

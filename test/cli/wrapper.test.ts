@@ -112,6 +112,10 @@ const statusView: WrapperStatusView = {
       ...{ lists: 1, watchers: 0, trouble: null },
     },
   ],
+  neighbours: [
+    { label: 'zone', value: 'x', nodes: 2, how: 'watched', trouble: null },
+    { label: 'site', value: 'y', nodes: null, how: 'polled', trouble: 'connect ECONNREFUSED' },
+  ],
   ...{ health, malformed: ['default/odd'] },
   requests: { gets: 1, lists: 2, watches: 3, refused: 4, passed: 5, upgraded: 6, unreachable: 7 },
   watchEvents: { written: 1, encoded: 2, overtaken: 3, failed: 4 },

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { WatchStatus } from '../../kube/client/watching.js'
 import type { Folder } from '../../wrapper/disk/folder.js'
 import { listFile, type SavedItems } from '../../wrapper/disk/list-file.js'
+import { NodeDirectory } from '../../wrapper/health/node-directory.js'
 import { Persistence } from '../../wrapper/persistence.js'
 import type { WrapperServer } from '../../wrapper/server.js'
 import type { Resource } from '../../wrapper/store/resources.js'
@@ -42,7 +43,7 @@ const makeBed = async (files = saved) => {
   const upstream: Partial<Record<Resource, WatchStatus>> = {}
   const persistence = new Persistence(
     { bootWaitMs: BOOT_WAIT_MS, savePeriodMs: 1_000 },
-    { folder, clock, log },
+    { folder, clock, log, directory: new NodeDirectory(() => undefined) },
   )
   await persistence.open({ store, upstream } as unknown as WrapperServer)
   const stop = new AbortController()

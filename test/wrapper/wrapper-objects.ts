@@ -75,7 +75,11 @@ export const makeSurroundings = (world: World): Surroundings => {
     self,
     healthIsFresh,
     keysMode,
-    nodeLabels: name => labels.get(name),
+    isSelfKnown: labels.has(self),
+    sharesValue: (label, node) => {
+      const value = labels.get(self)?.get(label)
+      return value !== undefined && labels.get(node)?.get(label) === value
+    },
     health: name => known.get(name) ?? 'unknown',
   }
 }

@@ -95,14 +95,35 @@ export const makeStore = (options: Partial<StoreOptions> = {}) => {
     { self: 'a', keysMode: 'any', inCluster: true, ...options },
     { versions, health, log },
   )
-  const put = (resource: Resource, ...things: readonly Thing[]): void => {
-    for (const thing of things) store.upstream(resource).upsert(item(resource, thing))
+  const labels = new Map<string, Thing['metadata']['labels']>()
+  /** As the apiserver tells at once. */
+  const tellNeighbours = (): void => {
+    for (const [label, value] of store.wantedLabels) {
+      const sharing = [...labels].filter(([, own]) => own?.[label] === value)
+      store.setNeighbours(label, { value, names: new Set(sharing.map(([name]) => name)) })
+    }
   }
-  const replace = (resource: Resource, ...things: readonly Thing[]): void =>
-    store.upstream(resource).replace(things.map(thing => item(resource, thing)))
+  const take = (resource: Resource, things: readonly Thing[]): readonly Item[] => {
+    if (resource === 'nodes')
+      for (const { metadata } of things) labels.set(metadata.name, metadata.labels)
+    return things.map(thing => item(resource, thing))
+  }
+  const put = (resource: Resource, ...things: readonly Thing[]): void => {
+    for (const one of take(resource, things)) store.upstream(resource).upsert(one)
+    tellNeighbours()
+  }
+  const replace = (resource: Resource, ...things: readonly Thing[]): void => {
+    if (resource === 'nodes') labels.clear()
+    store.upstream(resource).replace(take(resource, things))
+    tellNeighbours()
+  }
   return {
     ...{ store, clock, log, health, versions, put, replace },
-    remove: (resource: Resource, key: string) => store.upstream(resource).remove(key),
+    remove: (resource: Resource, key: string) => {
+      if (resource === 'nodes') labels.delete(key)
+      store.upstream(resource).remove(key)
+      tellNeighbours()
+    },
     /** Upstream has been listed, and was empty where nothing is named. */
     fill: (things: Partial<Record<Resource, readonly Thing[]>> = {}) => {
       for (const resource of RESOURCES) replace(resource, ...(things[resource] ?? []))

@@ -1,155 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole wrapper against the embedded API and an agent that the test speaks for; time moves when it is told.
 import { connect } from 'node:net'
-import t, { type Test } from 'tap'
-import { makeCredentials } from '../../kube/client/credentials.js'
-import type { Folder } from '../../wrapper/disk/folder.js'
-import type { AgentAnswer } from '../../wrapper/health/agent-client.js'
-import { resolveWrapperOptions } from '../../wrapper/options/resolve.js'
-import type { ServiceView, WrapperStatusView } from '../../wrapper/status/status-view.js'
-import { makeWrapper, type Wrapper } from '../../wrapper/wrapper.js'
-import { testApi, type TestApi } from '../../testkit/kube/api-client.js'
-import { FakeClock, settle } from '../../testkit/fake-clock.js'
-import { recordingLog } from '../../testkit/recording-log.js'
-import { seededRandom } from '../../testkit/seeded-random.js'
+import t from 'tap'
+import {
+  ENDPOINTS,
+  isSo,
+  memoryFolder,
+  MERGE,
+  SLICES,
+  startUpstream,
+  startWrapper,
+} from './wrapper-bed.js'
 import type { Thing } from './wrapper-world.js'
 
 // Some 5 s; a busy machine takes longer.
 t.setTimeout(180_000)
-
-const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
-const ENDPOINTS = '/api/v1/namespaces/default/endpoints'
-
-/** An agent as the test wants it: a stream while it is up, refused connections else. */
-class Agent {
-  readonly asked: URL[] = []
-  #isUp = true
-  readonly #told: string[] = []
-  #wake: () => void = () => undefined
-
-  readonly ask = (text: string, signal: AbortSignal): Promise<AgentAnswer> => {
-    const url = new URL(text)
-    this.asked.push(url)
-    if (!this.#isUp) return Promise.reject(new Error('connect ECONNREFUSED'))
-    const isStream = url.searchParams.has('stream')
-    const chunks = isStream ? this.#stream(signal) : this.#document()
-    return Promise.resolve({ status: 200, isStream, chunks })
-  }
-
-  say(normal: Readonly<Record<string, boolean>>): void {
-    const entries = Object.entries(normal).map(([key, is]) => [key, { Normal: is }] as const)
-    this.#told.push(JSON.stringify(Object.fromEntries(entries)))
-    this.#wake()
-  }
-
-  die(): void {
-    this.#isUp = false
-    this.#wake()
-  }
-
-  async *#stream(signal: AbortSignal): AsyncGenerator<Buffer> {
-    let from = Math.max(0, this.#told.length - 1)
-    signal.addEventListener('abort', () => this.#wake())
-    while (this.#isUp && !signal.aborted) {
-      const next = this.#told[from]
-      if (next === undefined) await new Promise<void>(resolve => (this.#wake = resolve))
-      else {
-        from++
-        yield Buffer.from(`event: snapshot\ndata: ${next}\n\n`)
-      }
-    }
-  }
-
-  async *#document(): AsyncGenerator<Buffer> {
-    yield await Promise.resolve(Buffer.from(this.#told.at(-1) ?? '{}'))
-  }
-}
-
-const memoryFolder = (): Folder & { readonly files: Map<string, Buffer> } => {
-  const files = new Map<string, Buffer>()
-  return {
-    files,
-    read: name => Promise.resolve(files.get(name)),
-    replace: (name, pieces) => {
-      files.set(name, Buffer.concat([...pieces].map(piece => Buffer.from(piece))))
-      return Promise.resolve()
-    },
-  }
-}
-
-const MERGE = { 'content-type': 'application/merge-patch+json' }
-
-let lastHost = 0
-
-/** A wrapper of node `a`. */
-const startWrapper = async (
-  t: Test,
-  upstream: TestApi,
-  more: { folder?: Folder; name?: string } = {},
-) => {
-  const clock = new FakeClock()
-  const log = recordingLog()
-  const agent = new Agent()
-  const host = `127.33.8.${++lastHost}`
-  const flags = {
-    'node-name': more.name ?? 'a',
-    ...{ 'bind-address': `${host}:51006`, 'status-address': `${host}:51007` },
-  }
-  const given = Object.entries(flags).map(([name, text]) => ({ name, text }))
-  const { options } = resolveWrapperOptions({ flags: given, env: {} })
-  const credentials = makeCredentials(
-    { masterUrl: upstream.api.url, environment: {}, serviceAccountFolder: '/nonexistent' },
-    { clock, log },
-  )
-  const wrapper: Wrapper = makeWrapper(options, {
-    ...{ clock, log, credentials, random: seededRandom(1), version: 'test', ask: agent.ask },
-    ...{ folder: more.folder ?? memoryFolder(), readTls: () => undefined },
-  })
-  t.teardown(() => wrapper.stop())
-  await wrapper.start()
-  const json = async (url: string): Promise<unknown> => (await fetch(url)).json()
-  const list = async (path: string): Promise<readonly Thing[]> =>
-    ((await json(`http://${host}:51006${path}`)) as { items?: readonly Thing[] }).items ?? []
-  return {
-    ...{ clock, log, agent, wrapper, list, url: `http://${host}:51006` },
-    status: async () => (await json(`http://${host}:51007/status`)) as WrapperStatusView,
-    explain: async (service: string) =>
-      (await json(`http://${host}:51007/explain?service=${service}`)) as ServiceView,
-    /** Nodes of the endpoints that are shown, or their addresses where they name none. */
-    shown: async (path = SLICES): Promise<string> => {
-      const endpoints = (await list(path)).flatMap(
-        slice => (slice['endpoints'] ?? []) as { nodeName?: string; addresses: string[] }[],
-      )
-      return endpoints.map(({ nodeName, addresses }) => nodeName ?? addresses[0]).join()
-    },
-  }
-}
-
-/** Look until it is there; time stands still. */
-const isSo = async (look: () => Promise<boolean> | boolean): Promise<void> => {
-  while (!(await look())) await settle()
-}
-
-const startUpstream = async (t: Test): Promise<TestApi> => {
-  const upstream = await testApi({ anonymous: 'wrapper' })
-  t.teardown(() => upstream.api.stop())
-  for (const [i, name] of ['a', 'b', 'c'].entries())
-    await upstream.ask('POST /api/v1/nodes', {
-      metadata: { name },
-      status: { addresses: [{ type: 'InternalIP', address: `10.0.0.${i + 1}` }] },
-    })
-  await upstream.ask('POST /api/v1/namespaces/default/services', {
-    metadata: { name: 'web' },
-    spec: { ports: [{ port: 80 }] },
-  })
-  await upstream.ask(`POST ${SLICES}`, {
-    metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
-    addressType: 'IPv4',
-    endpoints: ['a', 'b', 'c'].map((nodeName, i) => ({ addresses: [`1.0.0.${i}`], nodeName })),
-    ports: [],
-  })
-  return upstream
-}
 
 t.test('W7: when health is no longer believed everything is shown at once', async t => {
   const bed = await startWrapper(t, await startUpstream(t))
@@ -186,6 +51,9 @@ t.test('W8: an agent that speaks of addresses means the nodes that have them', a
     )
   t.match(await move('b', '10.0.0.9'), { status: 200 })
   await move('c', '10.0.0.2')
+  t.equal(await bed.shown(), 'a,c', 'addresses are asked for every ten minutes')
+  await bed.clock.advance(720_000)
+  bed.agent.say({ '10.0.0.1': true, '10.0.0.2': false, '10.0.0.3': true })
   await isSo(async () => (await bed.shown()) === 'a,b')
   t.pass('the address is another node’s now: that one goes, this one is back')
 })

@@ -21,6 +21,7 @@ export const wrapperStatusFixture: WrapperStatusView = {
       ...{ lists: 3, watchers: 0, trouble: null },
     },
   ],
+  neighbours: [],
   health: {
     ...{ state: 'expired', source: 'push', ageSeconds: 400, nodes: 3, dead: ['b', 'c'] },
     ...{ connects: 2, trouble: 'gone' },

@@ -18,8 +18,6 @@ export type KeepReason =
 export type CutReason =
   /** Its node has no topology value in common with this node. */
   | 'no-topology-match'
-  /** The service asks for topology and its node is not in the list of nodes. */
-  | 'node-not-listed'
   /** The service asks for topology and this node itself is not in the list of nodes. */
   | 'own-node-not-listed'
   /** Its node is not normal, as this node sees it. */

@@ -6,11 +6,10 @@ export type NodeHealth = 'normal' | 'dead' | 'unknown'
 export interface Surroundings {
   /** The node that the wrapper runs on. */
   readonly self: string
-  /**
-   * Undefined for a node that does not exist. For this node itself: its last known labels, even if it does not
-   * exist.
-   */
-  nodeLabels(name: string): ReadonlyMap<string, string> | undefined
+  /** Whether this node was ever listed: without its labels no other node shares a value with it. */
+  readonly isSelfKnown: boolean
+  /** Whether a node, this one too, has the value of a label that this one has, as far as is known; without a value none does. */
+  sharesValue(label: string, node: string): boolean
   /** The last known health; endpoints are left out for it only while `healthIsFresh`. */
   health(name: string): NodeHealth
   /** False when the last report is older than the limit: then no endpoint is left out for health. */

@@ -4,13 +4,8 @@ import type { CutReason } from './fate.js'
 import type { Surroundings } from './surroundings.js'
 import { ANY_NODE } from './topology-keys.js'
 
-type Labels = ReadonlyMap<string, string>
-
-const shares = (key: string, own: Labels | undefined, other: Labels | undefined): boolean => {
-  if (key === ANY_NODE) return true
-  const value = own?.get(key)
-  return value !== undefined && other?.get(key) === value
-}
+const shares = (key: string, node: string, around: Surroundings): boolean =>
+  key === ANY_NODE || around.sharesValue(key, node)
 
 /** Endpoints within the topology whatever the labels: those without a node, and those on this node. */
 const isAlwaysNear = ({ node }: EndpointView, { self }: Surroundings): boolean =>
@@ -26,14 +21,13 @@ const firstKey = (
   endpoints: readonly EndpointView[],
   around: Surroundings,
 ): readonly string[] => {
-  const own = around.nodeLabels(around.self)
   const finds = (key: string, isWanted: (endpoint: EndpointView) => boolean): boolean =>
     endpoints.some(
       endpoint =>
         endpoint.node !== undefined &&
         endpoint.ports.includes(port) &&
         isWanted(endpoint) &&
-        shares(key, own, around.nodeLabels(endpoint.node)),
+        shares(key, endpoint.node, around),
     )
   const isAlive = ({ node, isUsable }: EndpointView): boolean =>
     isUsable && (node === around.self || !around.healthIsFresh || around.health(node!) !== 'dead')
@@ -56,14 +50,9 @@ const countingKeys = (
   return ports => ports.flatMap(port => ofPort.get(port)!)
 }
 
-const whyFar = (node: string, own: Labels | undefined, around: Surroundings): CutReason => {
-  if (own === undefined) return 'own-node-not-listed'
-  return around.nodeLabels(node) === undefined ? 'node-not-listed' : 'no-topology-match'
-}
-
 /**
- * Why each endpoint is outside the topology; undefined for those within. Nodes whose labels are not known are
- * outside: that must not open a service to the whole cluster. This node's own endpoints are always within, so that
+ * Why each endpoint is outside the topology; undefined for those within. Nodes that are not known to
+ * share a value are outside: that must not open a service to the whole cluster. This node's own endpoints are always within, so that
  * a node without labels serves itself.
  */
 export const outsideTopology = (
@@ -72,7 +61,7 @@ export const outsideTopology = (
   around: Surroundings,
 ): readonly (CutReason | undefined)[] => {
   if (keys.length === 0) return endpoints.map(() => undefined)
-  const own = around.nodeLabels(around.self)
+  const far = around.isSelfKnown ? 'no-topology-match' : 'own-node-not-listed'
   const counting = countingKeys(keys, endpoints, around)
   const known = new Map<readonly string[], Map<string, CutReason | undefined>>()
   return endpoints.map(endpoint => {
@@ -81,8 +70,8 @@ export const outsideTopology = (
     const byNode = known.get(ports) ?? new Map<string, CutReason | undefined>()
     known.set(ports, byNode)
     if (!byNode.has(node)) {
-      const isNear = counting(ports).some(key => shares(key, own, around.nodeLabels(node)))
-      byNode.set(node, isNear ? undefined : whyFar(node, own, around))
+      const isNear = counting(ports).some(key => shares(key, node, around))
+      byNode.set(node, isNear ? undefined : far)
     }
     return byNode.get(node)
   })

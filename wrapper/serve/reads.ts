@@ -47,6 +47,11 @@ export interface ReadsOptions {
   readonly versionMs?: number
   /** @default 60_000 */
   readonly bookmarkMs?: number
+  /**
+   * The only Node that the store has: reads of others, and of several, are passed on.
+   * @default every Node is in the store
+   */
+  readonly ownNode?: string
 }
 
 /** What the answers need of the world. */
@@ -135,10 +140,12 @@ const closeSignal = (response: ServerResponse): AbortSignal => {
 export class Reads {
   readonly counts: ReadCounts = { gets: 0, lists: 0, watches: 0, refused: 0, passed: 0 }
   readonly watches: Watches
-  readonly #options: Required<ReadsOptions>
+  readonly #options: Required<Omit<ReadsOptions, 'ownNode'>>
+  readonly #ownNode: string | undefined
   readonly #seams: ReadsSeams
 
-  constructor(options: ReadsOptions, seams: ReadsSeams) {
+  constructor({ ownNode, ...options }: ReadsOptions, seams: ReadsSeams) {
+    this.#ownNode = ownNode
     this.#options = { fillMs: 10_000, versionMs: 3_000, bookmarkMs: 60_000, ...options }
     this.#seams = seams
     const { store, clock, random } = seams
@@ -176,7 +183,7 @@ export class Reads {
     let format: Format | undefined
     try {
       const encoding = negotiate(request.headers.accept)
-      if (encoding === 'pass' || goesOnUpstream(target, query)) {
+      if (encoding === 'pass' || !this.#isKept(target, query)) {
         this.#pass(request, response)
         return
       }
@@ -189,6 +196,13 @@ export class Reads {
         this.#seams.log.error('a read failed', { path, error: error.said })
       this.#refuse(response, format, error)
     }
+  }
+
+  /** Whether the store has all that is asked for. @throws Refusal 400 */
+  #isKept(target: Target, query: URLSearchParams): boolean {
+    if (goesOnUpstream(target, query)) return false
+    if (target.row.resource !== 'nodes' || this.#ownNode === undefined) return true
+    return (target.name ?? parseSelection(target, query).key) === this.#ownNode
   }
 
   async #answer(asked: Asked, isWatch: boolean): Promise<void> {

@@ -29,6 +29,17 @@ export interface HealthView {
   readonly trouble: string | null
 }
 
+/** The nodes that share this node's value of a label that topology keys name. */
+export interface NeighboursView {
+  readonly label: string
+  readonly value: string
+  /** How many share it, this node among them; null: not known yet. */
+  readonly nodes: number | null
+  /** Few are watched, many are asked for every two minutes. */
+  readonly how: 'watched' | 'polled'
+  readonly trouble: string | null
+}
+
 /** `GET /status`. */
 export interface WrapperStatusView {
   readonly version: string
@@ -39,6 +50,7 @@ export interface WrapperStatusView {
   readonly nodeTrouble: string | null
   readonly ready: { readonly isReady: boolean; readonly reason: string }
   readonly resources: readonly ResourceView[]
+  readonly neighbours: readonly NeighboursView[]
   readonly health: HealthView
   /**
    * Services whose annotation `topologyKeys` cannot be read: the last valid keys are used, or none where it is

@@ -95,6 +95,12 @@ const readinessOf = (
   return { isReady: true, reason: old.length > 0 ? `from disk: ${old.join(', ')}` : 'ok' }
 }
 
+const neighboursOf = ({ server }: Viewed): WrapperStatusView['neighbours'] =>
+  server.neighbours.map(({ label, value, how, trouble }) => ({
+    ...{ label, value, how, trouble: trouble ?? null },
+    nodes: server.store.neighbours.get(label)?.names.size ?? null,
+  }))
+
 /** Views of a running wrapper. */
 export const makeViews = (viewed: Viewed): WrapperViews => {
   const { clock, version, node, server, proxy, persistence, startedAt } = viewed
@@ -110,6 +116,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
         ...{ version, at: at(), node, nodeTrouble, resources },
         uptimeSeconds: seconds(clock.now() - startedAt),
         ready: readinessOf(resources, nodeTrouble),
+        neighbours: neighboursOf(viewed),
         health: healthOf(viewed),
         malformed: [...server.store.keptKeys.keys()],
         requests: { ...counts, passed, upgraded, unreachable },

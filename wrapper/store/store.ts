@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Logger } from '../../core/log.js'
 import type { NodeHealth, Surroundings } from '../prune/decide.js'
-import { parseTopologyKeys, type ServiceRule } from '../prune/topology-keys.js'
+import type { ServiceRule } from '../prune/topology-keys.js'
 import { readNode } from '../wire/node.js'
 import { readService } from '../wire/service.js'
 import type { HistoryLimits } from './history.js'
@@ -9,6 +9,7 @@ import type { Item, Upstream } from './item.js'
 import { PrunedTable, type Explained } from './pruned-table.js'
 import { AS_IS } from './stored.js'
 import { RESOURCES, ROWS, type Resource } from './resources.js'
+import { ServiceTopology, type Neighbourhood } from './service-topology.js'
 import { Table } from './table.js'
 import type { Versions } from './versions.js'
 import { ENDPOINTS, SLICES } from './views.js'
@@ -44,15 +45,6 @@ export interface StoreSeams {
 
 const HISTORY: HistoryLimits = { changes: 8_192, bytes: 8 * 1024 * 1024 }
 
-type Labels = ReadonlyMap<string, string>
-
-const sameLabels = (a: Labels | undefined, b: Labels | undefined): boolean => {
-  if (a === undefined || b === undefined) return a === b
-  if (a.size !== b.size) return false
-  for (const [key, value] of a) if (b.get(key) !== value) return false
-  return true
-}
-
 /** All objects that the wrapper serves. Listeners are called after a method has finished all its changes. */
 export class Store {
   readonly versions: Versions
@@ -61,13 +53,11 @@ export class Store {
   readonly #log: Logger
   readonly #tables: Readonly<Record<Resource, Table>>
   readonly #pruned: readonly PrunedTable[]
-  /** Rules of services with topology keys; others have the empty rule. */
-  readonly #rules = new Map<string, ServiceRule>()
-  readonly #nodeLabels = new Map<string, Labels>()
-  /** The last known labels of this node, even if it does not exist now. */
-  #selfLabels: Labels | undefined
+  readonly #topology: ServiceTopology
   readonly #replaced = new Set<Resource>()
   #wasFresh: boolean
+  /** Whether services may wait until it is known whom their topology keys mean. */
+  #isPatient = true
 
   constructor(options: StoreOptions, { versions, health, log }: StoreSeams) {
     this.versions = versions
@@ -75,6 +65,7 @@ export class Store {
     this.#health = health
     this.#log = log
     this.#wasFresh = health.isFresh
+    this.#topology = new ServiceTopology(options.self)
     const limits = options.history ?? HISTORY
     const made = RESOURCES.map(resource => [resource, new Table(ROWS[resource], versions, limits)])
     this.#tables = Object.fromEntries(made) as Record<Resource, Table>
@@ -100,8 +91,7 @@ export class Store {
 
   /** Services whose topology keys cannot be read, with the keys that count instead. */
   get keptKeys(): ReadonlyMap<string, readonly string[]> {
-    const malformed = [...this.#rules].filter(([, { trouble }]) => trouble !== undefined)
-    return new Map(malformed.map(([service, { keys }]) => [service, keys]))
+    return this.#topology.keptKeys
   }
 
   /**
@@ -109,7 +99,32 @@ export class Store {
    * valid ones.
    */
   rememberKeys(service: string, annotation: string): void {
-    this.#rules.set(service, parseTopologyKeys(annotation, undefined))
+    this.#topology.rememberKeys(service, annotation)
+  }
+
+  /** Labels that topology keys name, with this node's values: who shares them must be told by `setNeighbours`. */
+  get wantedLabels(): ReadonlyMap<string, string> {
+    return this.#topology.wanted(this.#isService)
+  }
+
+  /** What was told by `setNeighbours`, by label. */
+  get neighbours(): ReadonlyMap<string, Neighbourhood> {
+    return this.#topology.neighbours
+  }
+
+  /** Load who shared a label's value at an earlier process; it is used until the apiserver has told. */
+  rememberNeighbours(label: string, neighbourhood: Neighbourhood): void {
+    this.#topology.rememberNeighbours(label, neighbourhood)
+  }
+
+  /** These are all the nodes that have this value of a label. */
+  setNeighbours(label: string, neighbourhood: Neighbourhood): void {
+    const changed = this.#topology.setNeighbours(label, neighbourhood)
+    if (changed === undefined) return
+    if (changed === 'all') this.#judge([...this.#topology.naming(label)])
+    else this.#judgeTopology(changed)
+    this.#fill()
+    this.#flush()
   }
 
   /** The sink for the apiserver's state of a resource. */
@@ -124,6 +139,13 @@ export class Store {
       upsert: item => this.#apply(resource, [item], []),
       remove: key => this.#apply(resource, [], [key]),
     }
+  }
+
+  /** Serve from now on although it is not known whom some topology keys mean: those services have this node's own endpoints. */
+  stopWaiting(): void {
+    this.#isPatient = false
+    this.#fill()
+    this.#flush()
   }
 
   /** The apiserver does not serve this resource. */
@@ -165,11 +187,14 @@ export class Store {
   #surroundings(): Surroundings {
     const { self, keysMode } = this.#options
     const health = this.#health
+    const topology = this.#topology
     return {
       self,
       keysMode,
-      nodeLabels: name =>
-        this.#nodeLabels.get(name) ?? (name === self ? this.#selfLabels : undefined),
+      get isSelfKnown() {
+        return topology.isSelfKnown
+      },
+      sharesValue: (label, node) => topology.sharesValue(label, node),
       health: name => health.of(name),
       get healthIsFresh() {
         return health.isFresh
@@ -177,9 +202,11 @@ export class Store {
     }
   }
 
+  readonly #isService = (service: string): boolean =>
+    this.#tables.services.get(service) !== undefined
+
   #ruleOf(service: string): ServiceRule | undefined {
-    const isKnown = this.#tables.services.get(service) !== undefined
-    return isKnown ? (this.#rules.get(service) ?? NO_TOPOLOGY) : undefined
+    return this.#isService(service) ? this.#topology.ruleOf(service) : undefined
   }
 
   #apply(resource: Resource, items: readonly Item[], gone: readonly string[]): void {
@@ -200,6 +227,8 @@ export class Store {
         this.#store(resource, items, gone)
         break
     }
+    if (resource === 'nodes' || resource === 'services')
+      this.#topology.forgetAllBut(this.wantedLabels)
     this.#fill()
     this.#flush()
   }
@@ -212,57 +241,50 @@ export class Store {
 
   #applyNodes(items: readonly Item[], gone: readonly string[]): void {
     this.#store('nodes', items, gone)
-    const changed = new Set<string>()
-    for (const key of gone) if (this.#nodeLabels.delete(key)) changed.add(key)
-    for (const { key, raw } of items) {
-      const { labels } = readNode(raw)
-      if (sameLabels(this.#nodeLabels.get(key), labels)) continue
-      this.#nodeLabels.set(key, labels)
-      if (key === this.#options.self) this.#selfLabels = labels
-      changed.add(key)
-    }
-    if (changed.size > 0) this.#judgeTopology(changed)
+    const own = items.find(({ key }) => key === this.#options.self)
+    if (own === undefined) return
+    if (this.#topology.setOwnLabels(readNode(own.raw).labels)) this.#judge(this.#topology.services)
   }
 
-  /** A node's labels matter to services with topology; this node's own to all of those. */
+  /** Which nodes share a value matters to services with topology that have endpoints there. */
   #judgeTopology(nodes: ReadonlySet<string>): void {
     for (const pruned of this.#pruned) {
       const services = new Set<string>()
-      for (const service of nodes.has(this.#options.self) ? this.#rules.keys() : [])
-        services.add(service)
       for (const node of nodes)
         for (const service of pruned.groups.onNode(node))
-          if (this.#rules.has(service)) services.add(service)
+          if (this.#topology.hasKeys(service)) services.add(service)
       pruned.judge(services)
     }
+  }
+
+  #judge(services: Iterable<string>): void {
+    const all = [...services]
+    for (const pruned of this.#pruned) pruned.judge(all)
   }
 
   #applyServices(items: readonly Item[], gone: readonly string[]): void {
     const touched = new Set<string>()
     for (const key of gone) {
-      this.#rules.delete(key)
+      this.#topology.forgetRule(key)
       touched.add(key)
     }
     for (const { key, raw } of items) {
-      const isNew = this.#tables.services.get(key) === undefined
-      if (this.#takeRule(key, raw) || isNew) touched.add(key)
+      const isNew = !this.#isService(key)
+      if (this.#takeRule(key, raw, isNew) || isNew) touched.add(key)
     }
     this.#store('services', items, gone)
-    for (const pruned of this.#pruned) pruned.judge(touched)
+    this.#judge(touched)
   }
 
   /** @returns whether the service's rule has changed */
-  #takeRule(key: string, raw: Uint8Array): boolean {
-    const before = this.#rules.get(key)
-    const rule = parseTopologyKeys(readService(raw).topologyKeys, before)
+  #takeRule(key: string, raw: Uint8Array, isNew: boolean): boolean {
+    const { before, rule } = this.#topology.takeRule(key, readService(raw).topologyKeys, isNew)
     if (rule.trouble !== undefined && rule.trouble !== before?.trouble)
       this.#log.warn('topology keys of a service are malformed', {
         service: key,
-        error: rule.trouble,
+        trouble: rule.trouble,
         used: rule.keys,
       })
-    if (rule.keys.length === 0 && rule.trouble === undefined) this.#rules.delete(key)
-    else this.#rules.set(key, rule)
     return (before?.keys.join() ?? '') !== rule.keys.join()
   }
 
@@ -271,6 +293,7 @@ export class Store {
     for (const resource of ['nodes', 'services', 'servicecidrs'] as const)
       if (this.#replaced.has(resource)) this.#tables[resource].fill()
     if (!this.#replaced.has('nodes') || !this.#replaced.has('services')) return
+    if (this.#isPatient && !this.#topology.isSettled(this.#isService)) return
     for (const pruned of this.#pruned) {
       const { state, row } = pruned.table
       if (state !== 'filled' && this.#replaced.has(row.resource)) pruned.begin()
@@ -281,5 +304,3 @@ export class Store {
     for (const resource of RESOURCES) this.#tables[resource].flush()
   }
 }
-
-const NO_TOPOLOGY: ServiceRule = { keys: [] }

@@ -3,20 +3,21 @@ import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Watching, WatchStatus } from '../../kube/client/watching.js'
-import { KubeClient } from '../../kube/client/client.js'
-import type { Credentials } from '../../kube/client/credentials.js'
+import type { KubeClient } from '../../kube/client/client.js'
 import { listWatch, type WatchOptions } from '../../kube/client/list-watch.js'
 import { ROWS, type Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
 import { itemOf, makeItemCodec } from './item-codec.js'
 
-const USER_AGENT = 'edge-health-wrapper'
+const EVERYTHING: Readonly<Record<string, string>> = {}
 
 /** What following upstream needs. */
 export interface FollowerSeams {
   readonly store: Store
   /** The wrapper's own, never a caller's. */
-  readonly credentials: Credentials
+  readonly client: KubeClient
+  /** Of all Nodes this one alone is followed. */
+  readonly self: string
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -25,7 +26,6 @@ export interface FollowerSeams {
 /** Fills the store from the apiserver: a list and a watch for each resource. */
 export class Follower {
   readonly #seams: FollowerSeams
-  readonly #client: KubeClient
   readonly #options: WatchOptions
   readonly #watchings = new Map<Resource, Watching>()
   #isStopped = false
@@ -33,7 +33,6 @@ export class Follower {
   constructor(seams: FollowerSeams, options: WatchOptions = {}) {
     this.#seams = seams
     this.#options = options
-    this.#client = new KubeClient(seams.credentials, seams.clock, USER_AGENT)
   }
 
   /** The status of each resource that is followed. */
@@ -46,13 +45,13 @@ export class Follower {
   /** Begin to follow a resource; a second call does nothing. @returns whether it began */
   follow(resource: Resource): boolean {
     if (this.#isStopped || this.#watchings.has(resource)) return false
-    const { store, clock, random, log } = this.#seams
+    const { store, self, client, clock, random, log } = this.#seams
     const row = ROWS[resource]
     const table = store.table(resource)
     const spec = {
       what: resource,
       path: row.path,
-      query: {},
+      query: resource === 'nodes' ? { fieldSelector: `metadata.name=${self}` } : EVERYTHING,
       codec: makeItemCodec(row),
       parse: (came: Parameters<typeof itemOf>[1]) => itemOf(row, came, key => table.get(key)?.raw),
       sink: {
@@ -66,7 +65,7 @@ export class Follower {
         table.warning = warning
       },
     }
-    const seams = { client: this.#client, clock, random, log }
+    const seams = { client, clock, random, log }
     this.#watchings.set(resource, listWatch(spec, seams, this.#options))
     return true
   }
@@ -75,6 +74,5 @@ export class Follower {
   async stop(): Promise<void> {
     this.#isStopped = true
     await Promise.all([...this.#watchings.values()].map(watching => watching.stop()))
-    await this.#client.close()
   }
 }

@@ -50,7 +50,11 @@ const surroundingsOf = (nodes: readonly Json[], { self, dead, known }: Truth): S
   )
   return {
     self,
-    nodeLabels: name => labels.get(name),
+    isSelfKnown: labels.has(self),
+    sharesValue: (label, node) => {
+      const value = labels.get(self)?.get(label)
+      return value !== undefined && labels.get(node)?.get(label) === value
+    },
     health: name => (dead.has(name) ? 'dead' : known.has(name) ? 'normal' : 'unknown'),
     healthIsFresh: true,
     keysMode: 'any',

@@ -85,7 +85,7 @@ const topology: Row[] = [
     ['1@here', '2@gone'],
     ZONE,
     { nodes: NODES },
-    ['kept-own-node', 'node-not-listed'],
+    ['kept-own-node', 'no-topology-match'],
   ],
   ['* needs no list', ['2@gone'], { keys: ['*'] }, { nodes: NODES }, ['kept-unknown-node']],
   [

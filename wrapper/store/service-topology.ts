@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+import { ANY_NODE, parseTopologyKeys, type ServiceRule } from '../prune/topology-keys.js'
+
+type Labels = ReadonlyMap<string, string>
+
+/** The nodes that have one value of a label, this node among them. */
+export interface Neighbourhood {
+  readonly value: string
+  readonly names: ReadonlySet<string>
+}
+
+/** Each node has a value of its own: nobody needs to be asked who shares it. */
+const HOSTNAME = 'kubernetes.io/hostname'
+
+const NO_TOPOLOGY: ServiceRule = { keys: [] }
+
+const sameLabels = (a: Labels | undefined, b: Labels): boolean => {
+  if (a?.size !== b.size) return false
+  for (const [key, value] of a) if (b.get(key) !== value) return false
+  return true
+}
+
+/** What Services ask of the topology, this node's labels, and who shares their values. */
+export class ServiceTopology {
+  readonly #self: string
+  /** Rules of services with topology keys; others have the empty rule. */
+  readonly #rules = new Map<string, ServiceRule>()
+  /** What counts for a service until it is known who its present keys mean. */
+  readonly #earlier = new Map<string, ServiceRule>()
+  /** The last known labels of this node, even if it does not exist now. */
+  #ownLabels: Labels | undefined
+  readonly #neighbours = new Map<string, Neighbourhood>()
+  /** From before this start; used until the apiserver has said more, while this node has that value. */
+  readonly #remembered = new Map<string, Neighbourhood>()
+
+  constructor(self: string) {
+    this.#self = self
+  }
+
+  get isSelfKnown(): boolean {
+    return this.#ownLabels !== undefined
+  }
+
+  /** Services with topology keys. */
+  get services(): Iterable<string> {
+    return this.#rules.keys()
+  }
+
+  /** Services whose keys name this label. */
+  *naming(label: string): Iterable<string> {
+    for (const [service, { keys }] of this.#rules) if (keys.includes(label)) yield service
+  }
+
+  hasKeys(service: string): boolean {
+    return this.#rules.has(service)
+  }
+
+  /** Services whose keys cannot be read, with the keys that count instead. */
+  get keptKeys(): ReadonlyMap<string, readonly string[]> {
+    const malformed = [...this.#rules].filter(([, { trouble }]) => trouble !== undefined)
+    return new Map(malformed.map(([service, { keys }]) => [service, keys]))
+  }
+
+  /** Labels that known services' keys name, with this node's values: whose neighbours must be learnt. */
+  wanted(isKnown: (service: string) => boolean): Labels {
+    const wanted = new Map<string, string>()
+    for (const [service, { keys }] of this.#rules)
+      for (const key of isKnown(service) ? keys : []) {
+        const value = this.#ownLabels?.get(key)
+        if (value !== undefined && key !== HOSTNAME) wanted.set(key, value)
+      }
+    return wanted
+  }
+
+  /** What is known of labels that nobody wants will be old when somebody does. */
+  forgetAllBut(wanted: Labels): void {
+    for (const label of this.#neighbours.keys())
+      if (!wanted.has(label)) this.#neighbours.delete(label)
+  }
+
+  /** Those that were learnt, for the disk. */
+  get neighbours(): ReadonlyMap<string, Neighbourhood> {
+    return this.#neighbours
+  }
+
+  rememberNeighbours(label: string, neighbourhood: Neighbourhood): void {
+    this.#remembered.set(label, neighbourhood)
+  }
+
+  /**
+   * Take the nodes that have `value` of a label. Of a value that this node does not have any more nothing is taken.
+   * @returns nodes that came or went; `all` when nothing can be compared; undefined when it was not taken
+   */
+  setNeighbours(label: string, next: Neighbourhood): ReadonlySet<string> | 'all' | undefined {
+    if (this.#ownLabels?.get(label) !== next.value) return undefined
+    const before = this.#neighboursOf(label)
+    this.#neighbours.set(label, next)
+    if (before?.value !== next.value) return 'all'
+    const changed = new Set<string>()
+    for (const name of next.names) if (!before.names.has(name)) changed.add(name)
+    for (const name of before.names) if (!next.names.has(name)) changed.add(name)
+    return changed
+  }
+
+  /** @returns whether this node's labels have changed */
+  setOwnLabels(labels: Labels): boolean {
+    if (sameLabels(this.#ownLabels, labels)) return false
+    this.#ownLabels = labels
+    return true
+  }
+
+  /**
+   * While this node's value of a label is new, those that share the one before count until the others are known: an empty
+   * answer would leave out everybody.
+   */
+  sharesValue(label: string, node: string): boolean {
+    if (this.#ownLabels?.get(label) === undefined) return false
+    return node === this.#self || (this.#neighboursOf(label)?.names.has(node) ?? false)
+  }
+
+  /** Whether it is known who is meant by all keys of all known services. */
+  isSettled(isKnown: (service: string) => boolean): boolean {
+    return [...this.#rules].every(([service, rule]) => !isKnown(service) || this.#canJudge(rule))
+  }
+
+  /** The rule that counts for a known service. */
+  ruleOf(service: string): ServiceRule {
+    const rule = this.#rules.get(service) ?? NO_TOPOLOGY
+    if (this.#canJudge(rule)) {
+      this.#earlier.delete(service)
+      return rule
+    }
+    return this.#earlier.get(service) ?? rule
+  }
+
+  /** Use these keys for a service until it has valid ones. */
+  rememberKeys(service: string, annotation: string): void {
+    this.#rules.set(service, parseTopologyKeys(annotation, undefined))
+  }
+
+  forgetRule(service: string): void {
+    this.#rules.delete(service)
+    this.#earlier.delete(service)
+  }
+
+  /**
+   * Take a service's annotation.
+   * @param isNew whether the service was not known; one that was keeps its rule until it is known whom the next one means
+   */
+  takeRule(
+    service: string,
+    annotation: string | undefined,
+    isNew: boolean,
+  ): { readonly before: ServiceRule | undefined; readonly rule: ServiceRule } {
+    const before = this.#rules.get(service)
+    if (!isNew) this.#earlier.set(service, this.ruleOf(service))
+    const rule = parseTopologyKeys(annotation, before)
+    if (rule.keys.length === 0 && rule.trouble === undefined) this.#rules.delete(service)
+    else this.#rules.set(service, rule)
+    return { before, rule }
+  }
+
+  #canJudge({ keys }: ServiceRule): boolean {
+    return keys.every(
+      key =>
+        key === ANY_NODE ||
+        key === HOSTNAME ||
+        this.#ownLabels?.get(key) === undefined ||
+        this.#neighboursOf(key) !== undefined,
+    )
+  }
+
+  #neighboursOf(label: string): Neighbourhood | undefined {
+    const learnt = this.#neighbours.get(label)
+    if (learnt !== undefined) return learnt
+    const remembered = this.#remembered.get(label)
+    return remembered?.value === this.#ownLabels?.get(label) ? remembered : undefined
+  }
+}

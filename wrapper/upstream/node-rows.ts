@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the wrapper knows of other Nodes comes as rows of a table, a thirtieth of the objects.
+import { isIP } from 'node:net'
+import { type Clock, sleep } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import { jitter, type Random } from '../../core/random.js'
+import type { KubeClient } from '../../kube/client/client.js'
+import { listAll } from '../../kube/client/list-pages.js'
+import { tableCodec, TableRow } from '../../kube/client/table-codec.js'
+import { rawKey } from '../../kube/client/watch-event.js'
+import { ROWS } from '../store/resources.js'
+
+/** What asking needs. */
+export interface NodeRowsSeams {
+  readonly client: KubeClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** Nodes as rows: for lists and watches alike. */
+export const NODE_ROWS = { path: ROWS.nodes.path, codec: tableCodec } as const
+
+/** The name of a row's Node; a server that does not make tables sends the object. */
+export const nameIn = (row: unknown): string => (row instanceof TableRow ? row.name : rawKey(row))
+
+const ADDRESS = 'Internal-IP'
+
+/** Internal addresses of a row's Node: the first, which is all that a row shows. */
+export const addressesIn = (row: unknown): readonly string[] => {
+  const address = row instanceof TableRow ? row.text(ADDRESS) : ''
+  return isIP(address) === 0 ? [] : [address]
+}
+
+/** The query for the rows that a selector chooses; all of them without one. */
+export const rowsQuery = (labelSelector?: string): Readonly<Record<string, string>> => ({
+  includeObject: 'None',
+  ...(labelSelector === undefined ? {} : { labelSelector }),
+})
+
+/** Which rows are asked for, and how often. */
+export interface Poll {
+  /** As logs call it. */
+  readonly what: string
+  readonly labelSelector?: string
+  readonly everyMs: number
+  /** Whether the first list is due at once. */
+  readonly isUrgent: boolean
+}
+
+const ANSWER_MS = 30_000
+const FIRST_RETRY_MS = 1_000
+
+/** Lists rows of Nodes from the apiserver's memory, again and again until it is stopped; on trouble sooner, then ever later. */
+export class NodeRowsPoll {
+  readonly #poll: Poll
+  readonly #seams: NodeRowsSeams
+  readonly #take: (rows: readonly unknown[]) => void
+  readonly #stopping = new AbortController()
+  readonly #ended: Promise<void>
+  #failures = 0
+  /** The last error as text; undefined since the last success. */
+  trouble: string | undefined
+
+  constructor(poll: Poll, seams: NodeRowsSeams, take: (rows: readonly unknown[]) => void) {
+    this.#poll = poll
+    this.#seams = seams
+    this.#take = take
+    this.#ended = this.#run()
+  }
+
+  /** Nothing is taken after this call. May be called twice. */
+  stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopped'))
+    return this.#ended
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random } = this.#seams
+    const { signal } = this.#stopping
+    const { everyMs, isUrgent } = this.#poll
+    if (!isUrgent) await sleep(clock, jitter(random, everyMs, 0.2), signal)
+    // The caller has its handle before the first rows.
+    else await Promise.resolve()
+    while (!signal.aborted) await sleep(clock, await this.#turn(signal), signal)
+  }
+
+  /** @returns how long to wait for the next */
+  async #turn(signal: AbortSignal): Promise<number> {
+    const { client, random, log } = this.#seams
+    const { everyMs, what, labelSelector } = this.#poll
+    // From the watch cache: a list that may be some seconds old is new enough, and costs the cluster's store nothing.
+    const query = { ...rowsQuery(labelSelector), resourceVersion: '0' }
+    const request = { ...NODE_ROWS, query, pageSize: 0, timeoutMs: ANSWER_MS }
+    try {
+      const { items } = await listAll(client, request, signal, row => row)
+      if (signal.aborted) return 0
+      this.#failures = 0
+      this.trouble = undefined
+      this.#take(items)
+      return jitter(random, everyMs, 0.2)
+    } catch (error) {
+      if (signal.aborted) return 0
+      this.trouble = reasonOf(error)
+      if (this.#failures === 0) log.warn('a poll of nodes failed', { what, error: this.trouble })
+      return jitter(
+        random,
+        Math.min(everyMs, FIRST_RETRY_MS * 2 ** Math.min(20, this.#failures++)),
+        0.5,
+      )
+    }
+  }
+}
