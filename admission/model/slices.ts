@@ -17,7 +17,7 @@ const withKept = (endpoint: JsonMap, keeper: Keeper): JsonMap => {
   const conditions = valueAt(endpoint, 'conditions')
   return {
     ...endpoint,
-    conditions: { ...(isMap(conditions) ? conditions : {}), ready: true, serving: true },
+    conditions: { ...(isMap(conditions) && conditions), ready: true, serving: true },
   }
 }
 

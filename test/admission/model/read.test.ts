@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { awaitedNode } from '../../../admission/model/pods.js'
+import { instantOf, newestStamp, valueAt } from '../../../admission/model/read.js'
+import { parseReview } from '../../../admission/model/review.js'
+import {
+  knowing,
+  makePod,
+  makeReview,
+  SUPEREDGE,
+  VOUCHED,
+  type NodeOdds,
+} from '../../../testkit/admission/reviews.js'
+
+t.test('what is not there is nothing, and no key of a prototype is there', t => {
+  t.equal(valueAt({ a: { b: 1 } }, 'a', 'b'), 1)
+  for (const keys of [['b'], ['a', 'b', 'c'], ['constructor'], ['a', 'toString']])
+    t.equal(valueAt({ a: { b: 1 } }, ...keys), undefined, keys.join('.'))
+  t.end()
+})
+
+t.test('instants, and the newest of the stamps in any order', t => {
+  const at = Date.parse('2026-11-22T12:00:00Z')
+  t.equal(instantOf('2026-11-22T12:00:00Z'), at)
+  for (const text of ['', 'yesterday', '2026', '2026-11-22Tnoon'])
+    t.equal(instantOf(text), undefined, text)
+  const stamped = (...times: readonly unknown[]) => ({
+    metadata: { managedFields: times.map(time => ({ time })) },
+  })
+  const [early, late] = ['2026-11-22T11:00:00Z', '2026-11-22T12:00:00Z']
+  t.equal(newestStamp(stamped(early, late)), at)
+  t.equal(newestStamp(stamped(late, early, 'never', 7)), at)
+  t.equal(newestStamp(stamped()), undefined)
+  t.equal(newestStamp({}), undefined)
+  t.end()
+})
+
+t.test('whose news are worth a wait', t => {
+  const rows: [claim: string, node: NodeOdds, rules: typeof VOUCHED, isAwaited: boolean][] = [
+    ['vouched, and not Unknown yet', { ready: 'True' }, VOUCHED, true],
+    ['… however old the word is', { ready: 'True', word: { agoMs: 90_000 } }, VOUCHED, true],
+    ['Unknown already', {}, VOUCHED, false],
+    ['its kubelet is sick', { ready: 'False' }, VOUCHED, false],
+    ['dead', { ready: 'True', isMarked: true }, VOUCHED, false],
+    ['not vouched', { ready: 'True', word: { status: 'False' } }, VOUCHED, false],
+    ["… in SuperEdge's mode", { ready: 'True', word: { status: 'False' } }, SUPEREDGE, true],
+    ['another node', { name: 'n2', ready: 'True' }, VOUCHED, false],
+  ]
+  const marks = parseReview(
+    makeReview('/pod-status', makePod('n1', 'False'), makePod('n1', 'True')),
+  )
+  for (const [claim, node, rules, isAwaited] of rows)
+    t.equal(awaitedNode(marks, knowing([node], rules)), isAwaited ? 'n1' : undefined, claim)
+  const harmless = parseReview(makeReview('/pod-status', makePod('n1', 'True')))
+  t.equal(awaitedNode(harmless, knowing([{ ready: 'True' }])), undefined, 'nothing is marked')
+  t.end()
+})
