@@ -30,6 +30,6 @@ const context = {
 void runProgram(process.argv.slice(2), context, { lazyCommands, loadAgent }).then(code => {
   // A command (the demo) may have set another code already.
   if (code !== 0) process.exitCode = code
-  // Handles that are still open one second after the command ended do not keep the process alive.
-  setTimeout(() => process.exit(), 1_000).unref()
+  // Handles that are still open one second after all was said, and read, do not keep the process alive.
+  process.stdout.write('', () => void setTimeout(() => process.exit(), 1_000).unref())
 })
