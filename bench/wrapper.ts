@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { largeRows, latencyRows, smallMemoryRows } from './wrapper/flips.js'
 import { buildBundle, finish, isIsolated, runIsolated } from './wrapper/isolated.js'
+import { linkRows } from './wrapper/link.js'
 import { listRows } from './wrapper/lists.js'
 import { lossRows } from './wrapper/losses.js'
 import type { Row } from './wrapper/table.js'
@@ -11,7 +12,9 @@ const HELP = `usage: npm run bench -- wrapper [options]
 What the wrapper promises, measured on the bundle under the flags of its DaemonSet. Needs Linux; the list beside a real
 kube-apiserver needs root and the lab's programs (KUBEBUILDER_ASSETS, or they are built).
 
-  --only latency,flip,memory,list,loss   some of them
+  --only latency,flip,memory,list,loss,link   some of them
+  --nodes 10,100,1000                    of the rows about the cloud link; Nodes have 50 images and report every 5 minutes
+  --seconds 300                          that each of them is counted, at the interface: root, Go and iproute2
   --changes 1000000                      of the row about lost events
   --seed N                               of its chance (default 1)
   --straight                             the row about lost events without a wrapper: the bench's own mistakes
@@ -21,7 +24,7 @@ Times and memory want a machine that does nothing else.
 Exits with 1 when a bar is missed, with 2 for a bad argument.
 `
 
-const PARTS = ['latency', 'flip', 'memory', 'list', 'loss'] as const
+const PARTS = ['latency', 'flip', 'memory', 'list', 'loss', 'link'] as const
 type Part = (typeof PARTS)[number]
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
@@ -37,6 +40,8 @@ const read = () => {
         only: { type: 'string', default: PARTS.join() },
         changes: { type: 'string', default: '1000000' },
         seed: { type: 'string', default: '1' },
+        nodes: { type: 'string', default: '10,100,1000' },
+        seconds: { type: 'string', default: '300' },
         output: { type: 'string', short: 'o', default: 'text' },
         straight: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
@@ -61,10 +66,14 @@ const whole = (name: string, text: string): number =>
     : refuse(`--${name} must be a whole number above 0, got ${text}`)
 const changes = whole('changes', values.changes)
 const seed = whole('seed', values.seed)
+const link = {
+  nodes: values.nodes.split(',').map(text => whole('nodes', text)),
+  seconds: whole('seconds', values.seconds),
+}
 
 if (!isIsolated) {
   buildBundle()
-  const ended = only.includes('list') ? runIsolated([]) : undefined
+  const ended = only.includes('list') || only.includes('link') ? runIsolated([]) : undefined
   if (ended !== undefined) process.exit(ended)
 }
 
@@ -73,6 +82,7 @@ const MEASURES: Readonly<Record<Part, () => Promise<readonly Row[]>>> = {
   flip: largeRows,
   memory: smallMemoryRows,
   list: () => listRows(isIsolated, say),
+  link: () => linkRows(isIsolated, link, say),
   loss: () => lossRows({ changes, seed, isStraight: values.straight }, say),
 }
 
