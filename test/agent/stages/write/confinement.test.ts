@@ -121,7 +121,8 @@ t.test('agents find out whether the cluster confines them, and count it nowhere'
         const status = agent!.views.status()
         t.equal(status.confinement.state, isConfined ? 'yes' : 'no')
         t.type(status.confinement.at, 'string')
-        t.strictSame(agent!.views.counts().writes, [], 'no write, and no failure')
+        const counted = agent!.views.counts().writes.filter(({ count }) => count > 0)
+        t.strictSame(counted, [], 'no write, and no failure')
         const told = log.lines.filter(({ message }) => message === 'confinement of the account')
         t.strictSame(
           told.map(({ level }) => level),
