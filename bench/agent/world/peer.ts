@@ -71,6 +71,7 @@ export class WorldPeer {
   }
 
   #makeAgent(): Agent {
-    return new Agent({ keepAlive: true, timeout: IDLE_MS })
+    // Closed before a TCP keepalive would be due, as an agent's are.
+    return new Agent({ keepAlive: true, keepAliveMsecs: 2 * IDLE_MS, timeout: IDLE_MS })
   }
 }
