@@ -12,7 +12,7 @@ import {
   type UnitSource,
   type WorkloadGrid,
 } from './grid.js'
-import { templateOf } from './template.js'
+import { templateOf, type UnitTemplate } from './template.js'
 import { nodeLabelOf } from './units.js'
 import {
   GRID_LABEL,
@@ -36,7 +36,7 @@ export interface Child {
 /** Why a unit, or a ServiceGrid (`unit` undefined), has no child of its own. */
 export interface RenderFailure {
   readonly unit: string | undefined
-  readonly reason: 'TemplateMissing' | 'OverrideFailed' | 'NameTaken' | 'TooManyUnits'
+  readonly reason: 'TemplateMissing' | 'OverrideFailed' | 'NameTaken' | 'TooManyUnits' | 'TooLarge'
   readonly message: string
 }
 
@@ -47,6 +47,11 @@ export interface Rendering {
 
 /** What stands behind the grid's name in the name of its Service. */
 export const SERVICE_SUFFIX = 'svc'
+/**
+ * What the overrides of one grid may make of its template in all units together, in bytes of JSON: 32 KiB for each of a
+ * thousand. A short patch that says `{{unit}}` often would else fill the controller's memory.
+ */
+const MAX_OWN_BYTES = 32 * 1_048_576
 /** As many keys as the annotation may list. */
 const MAX_TOPOLOGY_KEYS = 16
 
@@ -185,12 +190,16 @@ const headlessSpec = ({ selector }: WorkloadSpec, unit: string): Json => ({
   selector: { ...selector.matchLabels, [UNIT_LABEL]: unit },
 })
 
-const renderUnit = (grid: WorkloadGrid, unit: string, nameOf: NameOf): Rendering => {
+const renderUnit = (
+  grid: WorkloadGrid,
+  unit: string,
+  chosen: UnitTemplate,
+  nameOf: NameOf,
+): Rendering => {
   const refuse = (reason: RenderFailure['reason'], message: string): Rendering => ({
     children: [],
     failures: [{ unit, reason, message }],
   })
-  const chosen = templateOf(grid, unit)
   if (!chosen.ok) return refuse(chosen.reason, chosen.message)
   const kind = childKindOf[grid.kind]
   const naming = nameOf(kind, unit)
@@ -210,6 +219,15 @@ const renderUnit = (grid: WorkloadGrid, unit: string, nameOf: NameOf): Rendering
   }
 }
 
+/** Nothing of such a grid is written: which units come first is chance. */
+const tooLarge = (units: readonly string[]): Rendering => ({
+  children: [],
+  failures: units.map(unit => ({
+    ...{ unit, reason: 'TooLarge' },
+    message: `spec.overrides may make templates of ${MAX_OWN_BYTES} bytes in all units together, and make more`,
+  })),
+})
+
 /** The name of a child of this grid, by its kind and what stands behind the grid's name. */
 export type NameOf = (kind: ChildKind, suffix: string) => Naming
 
@@ -219,7 +237,14 @@ export type NameOf = (kind: ChildKind, suffix: string) => Naming
  */
 export const renderGrid = (grid: Grid, units: readonly string[], nameOf: NameOf): Rendering => {
   if (grid.kind === 'ServiceGrid') return renderService(grid, units, nameOf)
-  const parts = units.map(unit => renderUnit(grid, unit, nameOf))
+  const parts: Rendering[] = []
+  let ownBytes = 0
+  for (const unit of units) {
+    const chosen = templateOf(grid, unit)
+    if (chosen.ok) ownBytes += chosen.ownBytes
+    if (ownBytes > MAX_OWN_BYTES) return tooLarge(units)
+    parts.push(renderUnit(grid, unit, chosen, nameOf))
+  }
   return {
     children: parts.flatMap(({ children }) => children),
     failures: parts.flatMap(({ failures }) => failures),

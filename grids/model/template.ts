@@ -7,7 +7,12 @@ import { templateTrouble } from './schema.js'
 
 /** The template of one unit; where it has none, that is the unit's trouble alone. */
 export type UnitTemplate =
-  | { readonly ok: true; readonly template: Json }
+  | {
+      readonly ok: true
+      readonly template: Json
+      /** Bytes of JSON that overrides make of it for this unit alone; 0 where it is the grid's own, which all share. */
+      readonly ownBytes: number
+    }
   | {
       readonly ok: false
       readonly reason: 'TemplateMissing' | 'OverrideFailed'
@@ -15,6 +20,9 @@ export type UnitTemplate =
     }
 
 const UNIT = '{{unit}}'
+
+/** More than etcd keeps of one object. */
+const MAX_TEMPLATE_BYTES = 1_572_864
 
 /** A value with `{{unit}}` replaced in all its texts; keys stay as they are. */
 const withUnit = (value: unknown, unit: string): unknown => {
@@ -35,6 +43,7 @@ const failed = (at: number, message: string): UnitTemplate => ({
 /** One unit's overrides carried out, in order, on a copy. */
 const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTemplate => {
   let now = template
+  let ownBytes = 0
   for (const [at, { units, patches }] of grid.overrides.entries()) {
     if (units !== undefined && !units.includes(unit)) continue
     const filled = patches.map(patch => ({ ...patch, value: withUnit(patch.value, unit) }))
@@ -45,11 +54,17 @@ const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTempl
     }
     if (isTooDeep(patched.value))
       return failed(at, `the template must be at most ${MAX_DEPTH} levels deep`)
+    ownBytes = Buffer.byteLength(JSON.stringify(patched.value))
+    if (ownBytes > MAX_TEMPLATE_BYTES)
+      return failed(
+        at,
+        `the template must have at most ${MAX_TEMPLATE_BYTES} bytes, got ${ownBytes}`,
+      )
     const trouble = templateTrouble(template, patched.value)
     if (trouble !== undefined) return failed(at, trouble)
     now = patched.value as Json
   }
-  return { ok: true, template: now }
+  return { ok: true, template: now, ownBytes }
 }
 
 /** The template that a unit's child is made of: the one that `templates` names, else the default, with its overrides. */

@@ -121,6 +121,26 @@ t.test('more NodeUnits than a Service can name', t => {
   t.end()
 })
 
+t.test('overrides that would fill memory write nothing, and say so', t => {
+  const text = '{{unit}}'.repeat(1_000)
+  const overrides = [
+    {
+      patches: [{ op: 'add', path: '/template/metadata/annotations', value: { text } }],
+    },
+  ]
+  const named = (count: number): string[] =>
+    Array.from({ length: count }, (_, at) => `${'long-'.repeat(10)}${1_000 + at}`)
+  const fits = planOne(deploymentGrid('web', { overrides }), sites(...named(100)))
+  t.strictSame([fits.children.length, fits.failures], [100, []])
+  const { children, failures } = planOne(deploymentGrid('web', { overrides }), sites(...named(900)))
+  t.equal(children.length, 0)
+  t.equal(failures.length, 900)
+  const message =
+    'spec.overrides may make templates of 33554432 bytes in all units together, and make more'
+  t.match(failures[0], { unit: `${'long-'.repeat(10)}1000`, reason: 'TooLarge', message })
+  t.end()
+})
+
 t.test('a preference for clusters without the wrapper', t => {
   const zone = { gridUniqKey: 'topology.kubernetes.io/zone', trafficDistribution: 'PreferSameZone' }
   t.match(objectsOf(serviceGrid('a', zone), [])[0], {
