@@ -85,11 +85,13 @@ export type IsMarked = (member: number) => boolean
 const isHeldDead = (judgement: Judgement, target: number): boolean =>
   judgement.verdict[target] === VERDICT.undecided && judgement.pending[target] === VERDICT.undecided
 
-const countDead = (judgement: Judgement, isMarked: IsMarked): number => {
+const countDead = (judgement: Judgement, self: number, isMarked: IsMarked): number => {
   let dead = 0
-  for (let target = 0; target < judgement.size; target++)
-    if (isCondemned(judgement, target) || (isHeldDead(judgement, target) && isMarked(target)))
-      dead++
+  for (let target = 0; target < judgement.size; target++) {
+    // A mark of the own node is another's to take off; who judges is not dead.
+    const isHeld = target !== self && isHeldDead(judgement, target) && isMarked(target)
+    if (isCondemned(judgement, target) || isHeld) dead++
+  }
   return dead
 }
 
@@ -141,7 +143,7 @@ export const reviewVerdicts = (
   for (let target = 0; target < evidence.size; target++)
     reviewPending(judgement, evidence, target, at)
   finalise(judgement, VERDICT.healthy, at)
-  judgement.dead = countDead(judgement, isMarked)
+  judgement.dead = countDead(judgement, evidence.self, isMarked)
   const wasBraked = judgement.brake
   judgement.brake = judgement.dead > brakeLimit(evidence.size, deadline.options)
   if (wasBraked && !judgement.brake) holdAnew(judgement, deadline.now)

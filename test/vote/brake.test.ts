@@ -51,3 +51,18 @@ t.test('D11: what is marked and nobody here decided counts for the brake', t => 
   t.equal(b.pass(10).verdicts()[6], 'unhealthy', 'until one of them is not marked any more')
   t.end()
 })
+
+t.test(
+  'D11: a mark of the own node does not count: who judges lives, and a zone of two has nobody else',
+  t => {
+    const b = new Bench(new ScriptedEvidence(2))
+    b.e.hasJustBegun(1, 0)
+    b.marked = [0]
+    b.witness = { state: 'reachable', peerLease: 'stopped' }
+    b.kill([1]).pass(70)
+    t.equal(b.verdicts()[0], 'undecided', 'nobody is left who could say')
+    t.equal(b.j.dead, 1)
+    t.equal(b.verdicts()[1], 'unhealthy')
+    t.end()
+  },
+)
