@@ -178,8 +178,8 @@ t.test(
     t.strictSame(
       one.log.lines.map(({ fields }) => fields),
       [
-        { what: 'configmaps', name: 'shop/a', reason: 'cannot be read' },
-        { what: 'configmaps', name: 'shop/b', reason: 'cannot be read' },
+        { what: 'configmaps', name: 'shop/a', error: 'cannot be read' },
+        { what: 'configmaps', name: 'shop/b', error: 'cannot be read' },
       ],
     )
     one.upsert(raw('b', 6))
