@@ -193,10 +193,11 @@ export class Api {
       const client = this.#tokens.get(token)
       return client === undefined ? undefined : this.link(client)
     }
-    for (const link of this.#links.values()) if (link.has(request.socket)) return link
     const { anonymous } = this.#options
-    // A cut link must cut signs of life too: its client has to say who it is.
+    // A cut link must cut signs of life too: its client has to say who it is, also where it did not before.
     const isWithheld = routes.isHealth(path) && this.#isAnyCut()
+    for (const link of this.#links.values())
+      if (link.has(request.socket) && !(isWithheld && link.client === anonymous)) return link
     return anonymous === undefined || isWithheld ? undefined : this.link(anonymous)
   }
 

@@ -238,7 +238,7 @@ t.test("kube-proxy's view of a zone of three", async t => {
     )
     const { out } = await startBundle(t, script, ['wrapper', 'status', '--wrapper', status]).ended
     t.match(out, /^wrapper of edge-1: /)
-    t.match(out, /nodes +disk, stale +3 /)
+    t.match(out, /nodes +disk, stale +1 /)
     const old = await openWatch(t, `${base}${SLICES}?watch=true&resourceVersion=${lastVersion}`)
     await eventually('an answer', SOON_MS, () => old.seen.length > 0)
     t.strictSame(old.seen, ['ERROR 410'], 'versions of an earlier life: list again')

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { Agent, get } from 'node:http'
 import t from 'tap'
 import { InvalidInputError, ListenError } from '../../core/errors.js'
 import { testApi, type TestApi } from '../../testkit/kube/api-client.js'
@@ -76,21 +77,33 @@ t.test('a refused link resets what is open and what comes, for its client alone'
   t.equal((await world.ask(`GET ${NODES}`)).status, 200)
 })
 
-t.test(
-  'while a link is cut, a sign of life needs a token: it is whose link that counts',
-  async t => {
-    const world = await testApi()
-    t.teardown(() => world.api.stop())
-    const other = { authorization: `Bearer ${world.api.addClient('other')}` }
-    const stranger = async (): Promise<number> => (await fetch(`${world.api.url}/livez`)).status
-    t.equal(await stranger(), 200)
-    world.api.cutLink('tester', 'refused')
-    t.equal(await stranger(), 401)
-    t.equal((await world.ask('GET /livez', undefined, other)).status, 200)
-    world.api.healLink('tester')
-    t.equal(await stranger(), 200)
-  },
-)
+for (const options of [{}, { anonymous: 'people' }])
+  t.test(
+    `while a link is cut, a sign of life needs a token: it is whose link that counts ${JSON.stringify(options)}`,
+    async t => {
+      const world = await testApi(options)
+      t.teardown(() => world.api.stop())
+      const other = { authorization: `Bearer ${world.api.addClient('other')}` }
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      t.teardown(() => {
+        agent.destroy()
+      })
+      const stranger = (): Promise<number | undefined> =>
+        new Promise((resolve, reject) => {
+          get(`${world.api.url}/livez`, { agent }, response => {
+            response.resume().once('end', () => {
+              resolve(response.statusCode)
+            })
+          }).once('error', reject)
+        })
+      t.equal(await stranger(), 200)
+      world.api.cutLink('tester', 'refused')
+      t.equal(await stranger(), 401)
+      t.equal((await world.ask('GET /livez', undefined, other)).status, 200)
+      world.api.healLink('tester')
+      t.equal(await stranger(), 200)
+    },
+  )
 
 t.test('a silent link answers nothing until it heals', async t => {
   const world = await testApi()
