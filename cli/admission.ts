@@ -34,7 +34,7 @@ const client = new LocalClient({
   name: 'admission',
   withArticle: 'a webhook',
   listener: "the webhook's status listener",
-  url: 'http://127.0.0.1:51009',
+  url: 'http://127.0.0.1:51010',
 })
 
 // Enough to tell a webhook from anything else that answers on this port; the rest is its word.

@@ -24,7 +24,7 @@ export interface AdmissionOptions {
   readonly registration: string
   /** Of our own certificates. @default edge-health-webhook-certificates */
   readonly secretName: string
-  /** Where `/metrics`, `/status`, `/healthz`, `/readyz` and `/explain` are. @default 127.0.0.1:51009 */
+  /** Where `/metrics`, `/status`, `/healthz`, `/readyz` and `/explain` are. @default 127.0.0.1:51010 */
   readonly statusAddress: ListenAddress
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }

@@ -73,7 +73,7 @@ export const admissionDefinitions: {
     summary: "where the apiserver's reviews are answered, over TLS",
     aliases: [{ name: 'adminssion-control-listen-addr' }],
   },
-  statusAddress: { ...statusAddressOption, default: '127.0.0.1:51009' },
+  statusAddress: { ...statusAddressOption, default: '127.0.0.1:51010' },
   namespace: {
     flag: 'namespace',
     group: 'Certificates',

@@ -131,7 +131,7 @@ export class Stage {
         ...['--max-semi-space-size=1', '--no-expose-wasm', '--lite-mode', '--v8-pool-size=1'],
         ...[this.#script, 'admission'],
         ...[`--kubeconfig=${file}`, `--listen-address=${address}:8443`],
-        ...[`--status-address=${address}:51009`, ...flags],
+        ...[`--status-address=${address}:51010`, ...flags],
       ],
       env: { HOME: plane.dir, PATH: '/usr/bin:/bin' },
     })
@@ -151,7 +151,7 @@ export class Stage {
   /** What a replica's status listener says; '' when nobody answers. */
   async ask(number: 1 | 2, path: string): Promise<string> {
     try {
-      const response = await fetch(`http://10.99.0.${number}:51009${path}`, { signal: AbortSignal.timeout(2_000) }) // prettier-ignore
+      const response = await fetch(`http://10.99.0.${number}:51010${path}`, { signal: AbortSignal.timeout(2_000) }) // prettier-ignore
       return await response.text()
     } catch {
       return ''
