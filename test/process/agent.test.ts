@@ -169,9 +169,10 @@ t.test('a zone of five', async t => {
 
   await t.test('what the alerts ask for is scraped, from the start and at 0', async t => {
     let scraped = ''
-    await eventually('it is scraped', 30_000, async () => {
+    await eventually('it is scraped, with rounds that were timed', 30_000, async () => {
       scraped = (await get(`${zone.node('edge-1').localUrl}/metrics`))?.text ?? ''
-      return scraped !== ''
+      // The others' votes may have come before the node's own first answer.
+      return /^edge_health_probe_duration_seconds_count [1-9]/m.test(scraped)
     })
     const series = parseScrape(scraped)
     const agents = ruleGroups().find(({ name }) => name === 'edge-health')
@@ -186,7 +187,6 @@ t.test('a zone of five', async t => {
     t.equal(of('edge_health_api_writes_total').length, 4 * 5, 'each kind and result')
     t.equal(of('edge_health_exchange_refused_total').length, REFUSALS.length)
     t.equal(of('edge_health_node_verdict').length, 5)
-    t.ok(of('edge_health_probe_duration_seconds_count')[0]!.value > 0, 'rounds were timed')
   })
 
   await t.test('the writer is killed between decision and write: another writes, once', async t => {
