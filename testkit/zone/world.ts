@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { setMaxListeners } from 'node:events'
 import { makeAgent, type Agent } from '../../agent/agent.js'
 import type { Answer, Route } from '../../agent/ports/transport.js'
 import { PeerListener } from '../../agent/http/peer-listener.js'
@@ -108,9 +107,6 @@ const addressOfNode = (index: number): string => `10.0.${index >> 8}.${(index & 
 const LEASE_SECONDS = 40
 const LEASE_RENEWAL_MS = 10_000
 const STEP_MS = 500
-const never = new AbortController().signal
-// All kubelets wait with it.
-setMaxListeners(0, never)
 
 /** A whole zone on virtual time: real agents, a network that loses and cuts, a cluster in memory. */
 export class World {
@@ -325,6 +321,8 @@ export class World {
   /** Renews the Lease, and says that the node is ready when the control plane has given it up. One that starts does so at once. */
   #runKubelet(machine: Machine, firstMs = 0): void {
     const clock = new ProcessClock(this.clock, machine.wall)
+    // Ends by SIGKILL alone. Its own, or what the killed leave waiting would outlive the world.
+    const never = new AbortController().signal
     const api = this.cluster.api(machine.name, { clock, actor: `kubelet/${machine.name}` })
     const beat = async (): Promise<void> => {
       if (!isWell(machine.kubelet)) return
