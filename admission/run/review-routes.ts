@@ -74,9 +74,8 @@ export const reviewRoutes = ({
 }: ReviewRoutesSeams): RequestListener => {
   const budget = new ByteBudget(BUDGET)
 
-  const readReview = async (request: IncomingMessage): Promise<Review> => {
+  const readReview = async (request: IncomingMessage, key: string): Promise<Review> => {
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-    const key = sources.keyOf(endOf(request.socket))
     const hold = budget.open({ key, isMember: false }, () => request.destroy())
     try {
       const body = await readWhole(request, MAX_BODY_BYTES, tooLarge, hold)
@@ -87,9 +86,9 @@ export const reviewRoutes = ({
   }
 
   /** The answer as text. A mistake of ours must not keep anybody's write from passing. */
-  const decide = async (path: ReviewPath, review: Review): Promise<string> => {
+  const decide = async (path: ReviewPath, review: Review, source: string): Promise<string> => {
     try {
-      const decision = await reviewer.decide(path, review)
+      const decision = await reviewer.decide(path, review, source)
       const text = JSON.stringify(answerReview(review, decision))
       counters.decided(path, decision)
       return text
@@ -105,8 +104,9 @@ export const reviewRoutes = ({
     try {
       const path = pathOf(request)
       checkType(request)
-      const review = await readReview(request)
-      send(response, 200, 'application/json', await decide(path, review))
+      const source = sources.keyOf(endOf(request.socket))
+      const review = await readReview(request, source)
+      send(response, 200, 'application/json', await decide(path, review, source))
       counters.took(clock.now() - beganAt)
     } catch (error) {
       refuse(request, response, error)

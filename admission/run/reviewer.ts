@@ -29,7 +29,8 @@ const IMPATIENT_MS = 30_000
 export class Reviewer {
   readonly #options: ReviewerOptions
   readonly #seams: ReviewerSeams
-  #impatientUntil = -Infinity
+  /** Until when reviews of a source are not waited for. Whoever reaches the port can forge them, so not of all sources. */
+  readonly #impatientUntil = new Map<string, number>()
 
   constructor(options: ReviewerOptions, seams: ReviewerSeams) {
     this.#options = options
@@ -42,8 +43,11 @@ export class Reviewer {
     return { rules, find, now: serverTime }
   }
 
-  /** What becomes of a write; after at most a second. */
-  async decide(path: ReviewPath, review: Review): Promise<Decision> {
+  /**
+   * What becomes of a write; after at most a second.
+   * @param source who sent the review, as `AddressSources.keyOf` tells: nothing else proves that it is an apiserver
+   */
+  async decide(path: ReviewPath, review: Review, source: string): Promise<Decision> {
     const { table, clock } = this.#seams
     const until = clock.now() + BEHIND_MS
     for (;;) {
@@ -52,9 +56,17 @@ export class Reviewer {
       const behind = decision.kind === 'unchanged' && decision.why === 'heard'
       const node = behind && path === '/pod-status' ? awaitedNode(review, known) : undefined
       const leftMs = until - clock.now()
-      if (node === undefined || leftMs <= 0 || clock.now() < this.#impatientUntil) return decision
-      if (!(await table.changed(node, leftMs))) this.#impatientUntil = clock.now() + IMPATIENT_MS
+      if (node === undefined || leftMs <= 0 || this.#isImpatient(source)) return decision
+      if (!(await table.changed(node, leftMs)))
+        this.#impatientUntil.set(source, clock.now() + IMPATIENT_MS)
     }
+  }
+
+  #isImpatient(source: string): boolean {
+    const now = this.#seams.clock.now()
+    for (const [each, until] of this.#impatientUntil)
+      if (until <= now) this.#impatientUntil.delete(each)
+    return this.#impatientUntil.has(source)
   }
 
   get #known(): Known {

@@ -61,8 +61,8 @@ const scene = () => {
       become('watching')
     },
     change: (odds: NodeOdds) => sink!.upsert(read(odds)),
-    decide: async (): Promise<string> => {
-      const decision = await reviewer.decide('/pod-status', review)
+    decide: async (source = 'apiserver'): Promise<string> => {
+      const decision = await reviewer.decide('/pod-status', review, source)
       return decision.kind === 'unchanged' ? decision.why : decision.kind
     },
   }
@@ -118,6 +118,25 @@ t.test('… for a second at most, and then by nobody for half a minute', async t
   await clock.advance(1_000)
   t.equal(await again, 'heard')
 })
+
+t.test(
+  'who sends reviews that no apiserver sent keeps none of the apiserver’s from waiting',
+  async t => {
+    const { decide, list, change, clock } = scene()
+    list({ ready: 'True' })
+    for (let i = 0; i < 3; i++) {
+      const forged = decide(`stranger ${i}`)
+      await settle()
+      await clock.advance(1_000)
+      t.equal(await forged, 'heard')
+    }
+    t.equal(await decide('stranger 0'), 'heard', 'at once')
+    const deciding = decide()
+    await settle()
+    change({ ready: 'Unknown' })
+    t.equal(await deciding, 'refused')
+  },
+)
 
 t.test('nobody waits for a node that would not be kept, or over a broken watch', async t => {
   for (const odds of [
