@@ -39,6 +39,7 @@ export interface ByteHold {
 interface Body {
   held: number
   isEnded: boolean
+  readonly isMember: boolean
   /** Undefined: it never gives way. */
   readonly end: (() => void) | undefined
 }
@@ -60,7 +61,8 @@ export class ByteBudget {
 
   /**
    * Begin to buffer a body; `free` must follow, whatever becomes of it. Of one source whose share is used up the largest
-   * body gives way to smaller ones, so that nobody who sends from a member's address keeps its short messages out.
+   * body gives way to smaller ones, so that nobody who sends from a member's address keeps its short messages out. When all
+   * is used up, that of the stranger who holds most gives way to who would hold less.
    * @param onEvicted it gave way: its sender is to be disconnected, and what was buffered forgotten. @default it never does
    */
   open({ key, isMember }: Source, onEvicted?: () => void): ByteHold {
@@ -68,11 +70,14 @@ export class ByteBudget {
     const limit = isMember ? total : total - reserved
     const bodies = this.#bySource.get(key) ?? new Set()
     this.#bySource.set(key, bodies)
-    const body: Body = { held: 0, isEnded: false, end: onEvicted }
+    const body: Body = { held: 0, isEnded: false, isMember, end: onEvicted }
     bodies.add(body)
     return {
       take: bytes => {
-        if (!body.isEnded) this.#makeRoom(bodies, body, bytes)
+        if (!body.isEnded) {
+          this.#makeRoom(bodies, body, bytes)
+          while (this.#held + bytes > limit && this.#takeFromOthers(sumOf(bodies) + bytes));
+        }
         if (body.isEnded || sumOf(bodies) + bytes > perSource || this.#held + bytes > limit)
           throw new OverBudgetError(key, bytes)
         body.held += bytes
@@ -93,6 +98,20 @@ export class ByteBudget {
       this.#drop(largest)
       largest.end()
     }
+  }
+
+  /** @returns whether a stranger who holds more than `wanted` gave something up */
+  #takeFromOthers(wanted: number): boolean {
+    const largest = [...this.#bySource.values()]
+      .map(bodies => new Set([...bodies].filter(({ isMember }) => !isMember)))
+      .filter(bodies => sumOf(bodies) > wanted)
+      .sort((a, b) => sumOf(b) - sumOf(a))
+      .flatMap(bodies => largestOf(bodies) ?? [])
+      .find(({ held }) => held > 0)
+    if (largest === undefined) return false
+    this.#drop(largest)
+    largest.end?.()
+    return true
   }
 
   #drop(body: Body): void {

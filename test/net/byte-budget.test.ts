@@ -62,3 +62,29 @@ t.test('FA23: one source has its share, strangers leave what is reserved for mem
   budget.open(member('n')).take(3)
   t.equal(budget.held, 10)
 })
+
+t.test(
+  'when all is used up, of the stranger who holds most the largest body gives way',
+  async t => {
+    const budget = new ByteBudget({ total: 24, perSource: 12, reserved: 4 })
+    const evicted: string[] = []
+    const open = (source: Source, name: string) => budget.open(source, () => evicted.push(name))
+    open(stranger('a'), 'a large').take(7)
+    open(stranger('a'), 'a small').take(4)
+    open(stranger('b'), 'b').take(9)
+    const late = open(stranger('c'), 'c')
+    late.take(3)
+    t.strictSame(evicted, ['a large'])
+    late.take(5)
+    t.strictSame(evicted, ['a large', 'b'], 'as long as that one would hold less')
+    t.equal(budget.held, 12)
+    const known = open(member('m'), 'm')
+    known.take(12)
+    t.throws(() => late.take(1), full, 'a member gives way to no stranger')
+    open(member('n'), 'n').take(2)
+    t.strictSame(evicted, ['a large', 'b', 'c'], 'strangers do to a member')
+    const small = new ByteBudget({ total: 4, perSource: 4 })
+    small.open(stranger('d')).take(4)
+    t.throws(() => small.open(stranger('e')).take(3), full, 'who would not be told never gives way')
+  },
+)

@@ -69,7 +69,16 @@ const serve = async (t: Test, decide?: () => Promise<Decision>) => {
       socket.on('data', (part: Buffer) => (got += part.toString()))
       socket.on('error', () => undefined).on('close', () => resolve(got))
     })
-  return { send, raw, counters, log }
+  /** A body that does not end: resolves when all but its last byte left, or was refused. */
+  const hold = (from: string, bytes: number): Promise<void> =>
+    new Promise(resolve => {
+      const head = `POST /node-taint HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes + 1}\r\n\r\n`
+      const at = { host, port: listener.port, ca: cert, localAddress: from }
+      const socket = connect(at, () => void socket.write(head + ' '.repeat(bytes), () => resolve()))
+      t.teardown(() => socket.destroy())
+      socket.on('error', () => undefined).on('close', () => resolve())
+    })
+  return { send, raw, hold, counters, log }
 }
 
 const REVIEW = JSON.stringify(makeReview('/node-taint', makeNode()))
@@ -126,6 +135,19 @@ t.test('what is no review', async t => {
   t.equal((await send('/node-taint', REVIEW)).status, 200, 'it still answers')
   t.match(counters.refusals.all, { 400: 5, 404: 2, 405: 1, 413: 3, 415: 3 })
 })
+
+t.test(
+  'whoever sends bodies without an end from many addresses keeps no apiserver out',
+  async t => {
+    const { send, hold } = await serve(t)
+    const almost = (3 << 20) - 1
+    const held = ['127.0.0.2', '127.0.0.3', '127.0.0.4'].flatMap(from =>
+      Array.from({ length: 4 }, () => hold(from, almost)),
+    )
+    await Promise.all(held)
+    t.equal((await send('/node-taint', REVIEW)).status, 200)
+  },
+)
 
 t.test('a mistake of ours lets the write pass, and is told', async t => {
   const { send, log, counters } = await serve(t, () => Promise.reject(new Error('oh')))
