@@ -7,7 +7,7 @@ import type {
   ServiceView,
   WrapperStatusView,
 } from '../wrapper/status/status-view.js'
-import { ageText, clean, table, type Paint } from './format.js'
+import { ageText, clean, table, type Paint } from '../core/text.js'
 
 const WORDS: Readonly<Record<string, string>> = {
   kept: 'shown',

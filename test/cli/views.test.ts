@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { explainText } from '../../cli/explain.js'
-import { statusText } from '../../cli/status.js'
+import { explainText } from '../../agent/text/explain-text.js'
+import { statusText } from '../../agent/text/status-text.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
 import type { NodeDetail, ExplainView } from '../../agent/http/status-view.js'
 import { systemClock } from '../../core/clock.js'

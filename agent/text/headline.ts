@@ -5,8 +5,8 @@ import type {
   NodeDetail,
   NodeStatus,
   ZoneStatus,
-} from '../agent/http/status-view.js'
-import { ageText, secondsSince, type Colour } from './format.js'
+} from '../http/status-view.js'
+import { ageText, secondsSince, type Colour } from '../../core/text.js'
 
 /** Red is dead, yellow is alive but troubled. */
 export const classColour: Readonly<Record<NodeClassName, Colour>> = {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import { ageText, clean, secondsSince, table, type Paint } from '../../core/text.js'
+import type { GuardKind, NodeStatus, StatusView } from '../http/status-view.js'
+import { classColour, looksDead } from './headline.js'
+
+/** Most peers cannot reach it, and a guard still keeps that from being final. */
+const isPending = (node: NodeStatus): boolean => looksDead(node) && node.verdict !== 'unhealthy'
+
+const classCounts = (nodes: readonly NodeStatus[]): string => {
+  const counts = new Map<string, number>()
+  for (const node of nodes) {
+    const name = isPending(node) ? 'pending dead' : node.class
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  return [...counts].map(([name, count]) => `${count} ${name}`).join(', ')
+}
+
+/** While keys are rotated, or differ between members: how far the rotation is. */
+const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
+  const others = nodes.filter(
+    ({ peer }) => peer !== null && peer.keySet !== null && peer.keySet !== keys.set,
+  )
+  if (keys.set === null || (keys.state !== 'rotating' && others.length === 0)) return []
+  const names =
+    others.length === 0 ? '' : `; another set: ${others.map(({ name }) => name).join(', ')}`
+  return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
+}
+
+/** Members that speak SuperEdge's protocol. */
+const replayLine = ({ nodes }: StatusView): readonly string[] => {
+  const names = nodes.filter(node => node.peer?.dialect.startsWith('superedge')).map(n => n.name)
+  return names.length === 0
+    ? []
+    : [
+        `SuperEdge agents vote, and whoever recorded their results can send them again: ${names.join(', ')}`,
+      ]
+}
+
+/** What is wrong with the zone or with this agent, one line each. */
+const troubles = (view: StatusView): readonly string[] => [
+  ...(view.roster.source === 'none' ? ['the roster is not known yet'] : []),
+  ...(view.roster.source === 'disk'
+    ? [`the roster comes from disk and is ${ageText(view.roster.ageSeconds)} old`]
+    : []),
+  ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
+  ...(view.keys.trouble === null ? [] : [`keys: ${view.keys.trouble}`]),
+  ...(view.peerListener.trouble === null
+    ? []
+    : [`peers cannot reach this agent: ${view.peerListener.trouble}`]),
+  ...(view.confinement.state === 'no'
+    ? [`the account of the agents is not confined: ${view.confinement.reason}`]
+    : []),
+  ...keyLine(view),
+  ...replayLine(view),
+  ...(view.brake.isOn
+    ? [
+        `the brake holds: ${view.brake.unhealthy} of ${view.zone.members} nodes look dead, at most ${view.brake.limit} may be condemned at one time`,
+      ]
+    : []),
+  ...(view.selfSuspect
+    ? ["this agent suspects itself: its own probes fail where others' succeed"]
+    : []),
+  ...view.stages
+    .filter(stage => stage.state === 'failing')
+    .map(stage => `stage ${stage.name} fails: ${stage.detail}`),
+]
+
+const probeText = ({ isSelf, probe }: NodeStatus): string => {
+  if (isSelf) return 'self'
+  if (probe === null) return '–'
+  return probe.vote
+}
+
+const WAITS: Partial<Readonly<Record<GuardKind, string>>> = { hold: 'waits for --write-hold' }
+
+/** What keeps a pending verdict from being final, in a few words. */
+const waitsFor = ({ guards }: NodeStatus): string =>
+  guards.map(({ kind }) => WAITS[kind] ?? `held by ${kind}`).join(', ')
+
+const pendingNotes = (node: NodeStatus): readonly string[] =>
+  node.pending === null
+    ? []
+    : [`pending ${node.pending === 'unhealthy' ? 'dead' : node.pending}: ${waitsFor(node)}`]
+
+const noteOf = (node: NodeStatus, at: string): string => {
+  const notes = [...pendingNotes(node)]
+  if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
+  if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
+  if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')
+    notes.push(node.probe.vote === 'down' ? node.probe.reason : `not looked: ${node.probe.reason}`)
+  if (node.kubeletReason !== null) notes.push(`kubelet ${node.kubelet}: ${node.kubeletReason}`)
+  if (node.lastWrite !== null && node.verdict === 'unhealthy')
+    notes.push(
+      `written by ${node.lastWrite.by} ${ageText(secondsSince(node.lastWrite.at, at))} ago`,
+    )
+  return notes.join('; ')
+}
+
+/** The status for people. */
+export const statusText = (view: StatusView, paint: Paint): string => {
+  const { zone, self, cloudLink, at } = view
+  const since = secondsSince(cloudLink.since, at)
+  const link = `cloud link ${cloudLink.state}${since === null ? '' : ` for ${ageText(since)}`}`
+  const head = [
+    `zone ${zone.name === '' ? '(whole cluster)' : zone.name}: ${zone.members} nodes (${zone.rule}), seen from ${self.name}, ${link}`,
+    `${view.nodes.length === 0 ? 'no nodes' : classCounts(view.nodes)}; disruption ${view.disruption}`,
+  ]
+  const rows = view.nodes.map(node => [
+    { text: node.name, colour: 'bold' as const },
+    { text: node.class, colour: looksDead(node) ? ('red' as const) : classColour[node.class] },
+    ageText(secondsSince(node.since, at)),
+    node.local === 'up' ? 'up' : { text: 'down', colour: 'red' as const },
+    probeText(node),
+    `${node.votes.down}/${node.votes.up}/${node.votes.needed}`,
+    ageText(node.recordAgeSeconds),
+    noteOf(node, at),
+  ])
+  const header = ['NODE', 'CLASS', 'FOR', 'HERE', 'PROBE', 'DOWN/UP/NEED', 'RECORD', 'NOTE']
+  return [
+    ...head.map(line => `${clean(line)}\n`),
+    ...troubles(view).map(line => `${paint('yellow', `! ${clean(line)}`)}\n`),
+    ...(rows.length === 0 ? [] : ['\n', table([header, ...rows], paint)]),
+  ].join('')
+}

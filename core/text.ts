@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+export type Colour = 'red' | 'yellow' | 'green' | 'bold' | 'dim'
+
+/** Wraps text in a colour, or does not. */
+export type Paint = (colour: Colour, text: string) => string
+
+/** Texts as they are. */
+export const plain: Paint = (_colour, text) => text
+
+/** `23 s`, `52 min`, `3 h`, `4 d`; an en dash for nothing. */
+export const ageText = (seconds: number | null): string => {
+  if (seconds === null) return '–'
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`
+  return `${Math.round(seconds / 86_400)} d`
+}
+
+/** Seconds from one instant to another, both ISO; null when there is no first. */
+export const secondsSince = (since: string | null, at: string): number | null =>
+  since === null ? null : Math.max(0, (Date.parse(at) - Date.parse(since)) / 1_000)
+
+/** Node names, reasons and whatever else comes from outside: no control character may reach a terminal. */
+export const clean = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ')
+
+interface Cell {
+  readonly text: string
+  readonly colour?: Colour
+}
+
+/** Columns as wide as their widest cell, two spaces apart, nothing after the last one. */
+export const table = (rows: readonly (readonly (string | Cell)[])[], paint: Paint): string => {
+  const cells = rows.map(row =>
+    row.map(cell => {
+      const { text, colour } = typeof cell === 'string' ? { text: cell } : cell
+      return { text: clean(text), colour: colour }
+    }),
+  )
+  const widths: number[] = []
+  for (const row of cells)
+    for (const [index, { text }] of row.entries())
+      widths[index] = Math.max(widths[index] ?? 0, text.length)
+  const lines = cells.map(row => {
+    const last = row.findLastIndex(({ text }) => text !== '')
+    return row
+      .slice(0, last + 1)
+      .map(({ text, colour }, index) => {
+        const padded = index === last ? text : text.padEnd(widths[index]!)
+        return colour === undefined ? padded : paint(colour, padded)
+      })
+      .join('  ')
+  })
+  return `${lines.join('\n')}\n`
+}
