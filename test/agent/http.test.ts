@@ -94,7 +94,7 @@ t.test('peers: /result takes any method, with or without a body', async t => {
   t.equal(world.received.at(-1)?.body.length, 0)
 })
 
-t.test('S7: on the peers’ address there is nothing else', async t => {
+t.test('on the peers’ address there is nothing else', async t => {
   const world = await startPeer(t)
   const paths = [
     '/',
@@ -118,7 +118,7 @@ t.test('S7: on the peers’ address there is nothing else', async t => {
   t.equal(world.received.length, 0)
 })
 
-t.test('S7: sizes are refused before the body is read', async t => {
+t.test('sizes are refused before the body is read', async t => {
   const world = await startPeer(t)
   const limit = LIMIT.gossip
   const head = (path: string, more: string): string =>

@@ -188,7 +188,7 @@ t.test('the environment: downward API names, empty values, Service links, unknow
   t.end()
 })
 
-t.test('C1, D2: SuperEdge’s flags are honoured, not overwritten by defaults', t => {
+t.test('SuperEdge’s flags are honoured, not overwritten by defaults', t => {
   const flags = [
     'healthcheckperiod=7',
     'healthcheckscoreline=50',
@@ -256,7 +256,7 @@ t.test('any plugin in a source makes that source’s plugins the whole set', t =
   t.end()
 })
 
-t.test('D2: a bad value is refused with option, rule and value', t => {
+t.test('a bad value is refused with option, rule and value', t => {
   const isDuration = 'with its unit, such as 10s, 500ms or 1m'
   const rows: [why: string, given: Given, message: string][] = [
     [
@@ -334,7 +334,7 @@ t.test('D2: a bad value is refused with option, rule and value', t => {
       '--ping-plugin: prot is not a key of this plugin',
     ],
     [
-      'D3: weights that cannot reach the line',
+      'weights that cannot reach the line',
       { flags: ['pingplugin=weight=0.5'] },
       'weights of the check plugins must add up to the score line 100',
     ],

@@ -14,7 +14,7 @@ import { ListenError } from '../../core/errors.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
 import { runCli as run } from '../../testkit/run-cli.js'
 
-t.test('D2: bad usage is exit 2 and one line with option, rule and value', async t => {
+t.test('bad usage is exit 2 and one line with option, rule and value', async t => {
   const rows: [argv: string, line: string][] = [
     ['agnt', "unknown command 'agnt' (did you mean agent?)"],
     ['agent --chek-period=5s', "unknown option '--chek-period=5s' (did you mean --check-period?)"],
@@ -156,30 +156,27 @@ const linesOf = (err: string): Record<string, unknown>[] =>
     .split('\n')
     .map(line => JSON.parse(line) as Record<string, unknown>)
 
-t.test(
-  'C1, C19: the agent gets what the flags say, runs until the signal, and stops with 0',
-  async t => {
-    const stop = new AbortController()
-    const { started, load } = agentThat({})
-    const argv = ['agent', '--hostname=n1', '--healthcheckperiod=7', '--logtostderr', '--v=2']
-    const running = run(argv, { signal: stop.signal, parts: { loadAgent: load } })
-    while (started.length === 0) await settle()
-    await settle()
-    stop.abort('SIGTERM')
-    const { code, err } = await running
-    t.equal(code, 0)
-    t.match(started[0]!.options, { nodeName: 'n1', checkPeriodMs: 7_000, logLevel: 'info' })
-    t.equal(started[0]!.seams.version, version)
-    t.match(linesOf(err), [
-      { level: 'warn', node: 'n1', msg: /--logtostderr is accepted/ },
-      { level: 'info', msg: 'starting' },
-      { level: 'info', msg: 'running' },
-      { level: 'info', msg: 'stopping', signal: 'SIGTERM' },
-    ])
-  },
-)
+t.test('the agent gets what the flags say, runs until the signal, and stops with 0', async t => {
+  const stop = new AbortController()
+  const { started, load } = agentThat({})
+  const argv = ['agent', '--hostname=n1', '--healthcheckperiod=7', '--logtostderr', '--v=2']
+  const running = run(argv, { signal: stop.signal, parts: { loadAgent: load } })
+  while (started.length === 0) await settle()
+  await settle()
+  stop.abort('SIGTERM')
+  const { code, err } = await running
+  t.equal(code, 0)
+  t.match(started[0]!.options, { nodeName: 'n1', checkPeriodMs: 7_000, logLevel: 'info' })
+  t.equal(started[0]!.seams.version, version)
+  t.match(linesOf(err), [
+    { level: 'warn', node: 'n1', msg: /--logtostderr is accepted/ },
+    { level: 'info', msg: 'starting' },
+    { level: 'info', msg: 'running' },
+    { level: 'info', msg: 'stopping', signal: 'SIGTERM' },
+  ])
+})
 
-t.test('C20: an agent that cannot start says why once and exits with 1', async t => {
+t.test('an agent that cannot start says why once and exits with 1', async t => {
   let stops = 0
   const { load } = agentThat({
     start: () => Promise.reject(new ListenError('127.0.0.1:51005', 'the port is taken')),

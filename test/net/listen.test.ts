@@ -32,7 +32,7 @@ const ends = (socket: Socket): Promise<void> => {
 const head = (path: string, more = ''): string =>
   `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more}\r\n`
 
-t.test('C20: a taken port is a clear error', async t => {
+t.test('a taken port is a clear error', async t => {
   const holder = createServer().listen(0, host)
   await new Promise(resolve => holder.once('listening', resolve))
   t.teardown(() => holder.close())
@@ -77,7 +77,7 @@ t.test('an address that does not exist yet is waited for, and told once', async 
   await t.rejects(opening, { code: 'LISTEN', message: /the address did not appear/ })
 })
 
-t.test('C19: closing lets an answer end, cuts what does not, and may be asked twice', async t => {
+t.test('closing lets an answer end, cuts what does not, and may be asked twice', async t => {
   const clock = new FakeClock()
   let release: (() => void) | undefined
   let asked = 0

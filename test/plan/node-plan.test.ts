@@ -101,7 +101,7 @@ t.test('plans', t => {
   t.equal(planNode(dead, 'healthy', words, o).kind, 'taints', 'taints go while the marks stand')
 
   const left = settleNode(dead, 'left', words, o)
-  t.strictSame(left.node.annotations, {}, 'C13: marks do not outlive membership')
+  t.strictSame(left.node.annotations, {}, 'marks do not outlive membership')
   t.match(peerHealth(left.node), { status: 'Unknown', reason: 'NotJudged' })
   t.equal(planNode(left.node, 'left', words, o).kind, 'nothing')
   t.end()
@@ -151,11 +151,7 @@ t.test('what is left alone', t => {
   const operators = makeNode({ taints: [deadTaint, foreign] })
   t.equal(planNode(operators, 'healthy', words, o).kind, 'nothing', 'an operator’s own taint')
   t.equal(planNode(makeNode(), 'left', words, o).kind, 'nothing')
-  t.equal(
-    planNode(makeNode(), 'healthy', words, o).kind,
-    'nothing',
-    'C12: a healthy node gets no write',
-  )
+  t.equal(planNode(makeNode(), 'healthy', words, o).kind, 'nothing', 'a healthy node gets no write')
   const marked = makeNode({ annotations: { nodeunhealth: 'yes' } })
   t.equal(planNode(marked, 'keep', words, o).kind, 'nothing', 'undecided keeps what is there')
   const { node } = settleNode(marked, 'healthy', words, o)

@@ -178,7 +178,7 @@ t.test('what each status means', async t => {
     }
 })
 
-t.test('C15: what is asked, with IPv6 in brackets', async t => {
+t.test('what is asked, with IPv6 in brackets', async t => {
   const cases: [name: string, text: string, v4: string, v6: string][] = [
     ['kubelet', 'port=10255', 'http://10.0.0.7:10255/healthz', 'http://[fd00::7]:10255/healthz'],
     ['kubelet', 'weight=1', 'http://10.0.0.7:10248/healthz', 'http://[fd00::7]:10248/healthz'],
@@ -210,7 +210,7 @@ t.test('C15: what is asked, with IPv6 in brackets', async t => {
   }
 })
 
-t.test('S6: a token goes only where the operator sends it, and only over verified TLS', async t => {
+t.test('a token goes only where the operator sends it, and only over verified TLS', async t => {
   const none = probeWith('kubeletauth', 'weight=1', {})
   await none.result
   t.match(none.asked[0], { ca: 'insecure', headers: undefined }, 'no token, no verification')

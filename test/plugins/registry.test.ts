@@ -65,7 +65,7 @@ t.test('the option text of each plugin', t => {
   t.end()
 })
 
-t.test('C4, D3: what is refused, with option, key, rule and value', t => {
+t.test('what is refused, with option, key, rule and value', t => {
   const cases: [name: string, text: string, message: string | RegExp][] = [
     ['ping', '', /^--ping-plugin must not be empty/],
     ['ping', ' ', /^--ping-plugin must not be empty/],
@@ -135,7 +135,7 @@ t.test('C4, D3: what is refused, with option, key, rule and value', t => {
   t.end()
 })
 
-t.test('C2, D3: a set that cannot judge is refused', t => {
+t.test('a set that cannot judge is refused', t => {
   const sets: [why: string, texts: [string, string][], line: number, message: string | RegExp][] = [
     [
       'no plugin at all',
@@ -226,7 +226,7 @@ const score = (line: number, ...rows: [weight: string, kind: Kind][]) => {
   return scoreOf(plugins, results, line)
 }
 
-t.test('C16: weights add up without dust', t => {
+t.test('weights add up without dust', t => {
   t.equal(0.29 + 0.57 + 0.14 < 1, true, 'floats would fail here')
   t.strictSame(score(LINE, ['0.29', 'success'], ['0.57', 'success'], ['0.14', 'success']), {
     score: LINE,

@@ -328,7 +328,7 @@ t.test('an apiserver that is away: writes 503, events wait and are told later', 
   t.equal((await wrapper.ended).code, 0)
 })
 
-t.test('W19: a certificate that cannot be used is exit code 2 and one line', async t => {
+t.test('a certificate that cannot be used is exit code 2 and one line', async t => {
   const folder = t.testdir()
   const pair = await certificateFor('127.33.3.1')
   const other = await certificateFor('127.33.3.1')

@@ -57,7 +57,7 @@ const cutOne = async (
     control.stop()
   })
 
-t.test('D18: a node whose cloud link is cut is vouched for, until the link is back', async t => {
+t.test('a node whose cloud link is cut is vouched for, until the link is back', async t => {
   await cutOne(t, { what: 'link back' }, async (world, control, cutAt) => {
     t.equal(conditionOf(world, 'n0', 'Ready'), 'True', 'past the grace time it is still Ready')
     t.strictSame(taintsOf(world, 'n0'), [`${CUT}:NoSchedule`], 'new pods are kept away')
@@ -84,7 +84,7 @@ t.test('D18: a node whose cloud link is cut is vouched for, until the link is ba
   })
 })
 
-t.test('D18: vouching ends when the kubelet is sick, and when the node dies', async t => {
+t.test('vouching ends when the kubelet is sick, and when the node dies', async t => {
   await cutOne(t, { what: 'kubelet sick' }, async world => {
     world.machine(0).kubelet = 'sick'
     const endAt = world.clock.now()
@@ -105,7 +105,7 @@ t.test('D18: vouching ends when the kubelet is sick, and when the node dies', as
   })
 })
 
-t.test('D18: vouching ends when the quorum is lost', async t => {
+t.test('vouching ends when the quorum is lost', async t => {
   await cutOne(t, { what: 'quorum lost' }, async (world, control) => {
     world.partition([0, 1], [2], [3], [4])
     const endAt = world.clock.now()
@@ -120,7 +120,7 @@ t.test('D18: vouching ends when the quorum is lost', async t => {
   })
 })
 
-t.test('D18: without vouching the control plane gives the node up', async t => {
+t.test('without vouching the control plane gives the node up', async t => {
   await cutOne(t, { what: 'off', flags: ['--vouch=off'] }, async (world, control, cutAt) => {
     t.equal(conditionOf(world, 'n0', 'Ready'), 'Unknown')
     t.ok(taintsOf(world, 'n0').includes(`${UNREACHABLE}:NoExecute`))
@@ -130,7 +130,7 @@ t.test('D18: without vouching the control plane gives the node up', async t => {
   })
 })
 
-t.test('D18: --vouch=taint backs off when the control plane puts the taint back', async t => {
+t.test('--vouch=taint backs off when the control plane puts the taint back', async t => {
   await cutOne(t, { what: 'taint', flags: ['--vouch=taint'] }, async (world, control, cutAt) => {
     await world.run(480_000)
     const removals = world.cluster.writes.filter(

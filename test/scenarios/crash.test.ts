@@ -36,7 +36,7 @@ t.test(
   },
 )
 
-t.test('D12: a zone of one judges itself for its own node, and writes nothing', async t => {
+t.test('a zone of one judges itself for its own node, and writes nothing', async t => {
   await scenario(t, { what: 'N=1', size: 1 }, async world => {
     await world.settled()
     world.machine(0).kubelet = 'sick'
@@ -52,7 +52,7 @@ t.test('D12: a zone of one judges itself for its own node, and writes nothing', 
   })
 })
 
-t.test('D12: a zone of two abstains without a witness, and says so', async t => {
+t.test('a zone of two abstains without a witness, and says so', async t => {
   await scenario(t, { what: 'none', size: 2, flags: ['--witness=none'] }, async world => {
     await world.settled()
     world.crash(1)
@@ -67,7 +67,7 @@ t.test('D12: a zone of two abstains without a witness, and says so', async t => 
   })
 })
 
-t.test('D12: a zone of two with the apiserver as witness', async t => {
+t.test('a zone of two with the apiserver as witness', async t => {
   const flags = ['--witness=apiserver']
   await scenario(t, { what: 'death', size: 2, flags }, async world => {
     await world.settled()
@@ -102,7 +102,7 @@ t.test('D12: a zone of two with the apiserver as witness', async t => {
   })
 })
 
-t.test('D12: a zone of two with a target as witness', async t => {
+t.test('a zone of two with a target as witness', async t => {
   const flags = ['--witness=target', '--witness-target=tcp://10.9.9.9:80']
   await scenario(t, { what: 'death', size: 2, flags }, async world => {
     await world.settled()

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { scenario } from '../../testkit/zone/scenario.js'
 
-t.test('D11: the brake: nothing is condemned when most of the zone looks dead', async t => {
+t.test('the brake: nothing is condemned when most of the zone looks dead', async t => {
   for (const [size, dead] of [
     [10, 5],
     [5, 3],
@@ -28,7 +28,7 @@ t.test('D11: the brake: nothing is condemned when most of the zone looks dead', 
   }
 })
 
-t.test('D11: three of ten dead are within the limit', async t => {
+t.test('three of ten dead are within the limit', async t => {
   await scenario(t, { what: '3 of 10', size: 10, seed: 21 }, async world => {
     await world.settled()
     const diedAt = world.clock.now()
@@ -39,7 +39,7 @@ t.test('D11: three of ten dead are within the limit', async t => {
   })
 })
 
-t.test('D11: marks that no agent remembers count for the brake too', async t => {
+t.test('marks that no agent remembers count for the brake too', async t => {
   await scenario(t, { what: 'restarted', size: 7, seed: 24, profile: 'fast' }, async world => {
     await world.settled(20_000)
     for (const index of [5, 6]) world.crash(index)
@@ -101,7 +101,7 @@ t.test('FA10: a verdict that the votes no longer ask for takes no mark off', asy
   })
 })
 
-t.test('D10: the writer dies between decision and write: another one writes, once', async t => {
+t.test('the writer dies between decision and write: another one writes, once', async t => {
   for (const size of [5, 7]) {
     const zone = { size, seed: 22 }
     let writer = -1
@@ -173,7 +173,7 @@ t.test('FA18: why a kubelet is unknown stands in the status of its own node', as
   })
 })
 
-t.test('C13: the roster changes while a node is down', async t => {
+t.test('the roster changes while a node is down', async t => {
   await scenario(t, { what: 'added', size: 4, seed: 24 }, async world => {
     await world.settled()
     world.crash(2)
@@ -201,7 +201,7 @@ t.test('C13: the roster changes while a node is down', async t => {
   })
 })
 
-t.test('C13: a node that leaves the zone takes none of our marks along', async t => {
+t.test('a node that leaves the zone takes none of our marks along', async t => {
   await scenario(t, { what: 'zone', size: 5, seed: 26, zone: 'a' }, async world => {
     await world.settled()
     world.crash(2)
@@ -214,7 +214,7 @@ t.test('C13: a node that leaves the zone takes none of our marks along', async t
   })
 })
 
-t.test('D9: keys are rotated over running agents, out of step, without a lost vote', async t => {
+t.test('keys are rotated over running agents, out of step, without a lost vote', async t => {
   const [old, next] = ['a key of the test world', 'another key of the world']
   await scenario(t, { what: 'rotation', size: 5, seed: 27 }, async world => {
     await world.settled()

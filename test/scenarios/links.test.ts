@@ -36,7 +36,7 @@ const flaps: [onMs: number, offMs: number, most: number][] = [
 ]
 for (const [onMs, offMs, most] of flaps) {
   const what = `${offMs / 1_000} s down, ${onMs / 1_000} s up`
-  t.test(`D7: a node that flaps is damped: ${what}`, async t => {
+  t.test(`a node that flaps is damped: ${what}`, async t => {
     const minutes = 20
     await scenario(t, { what, size: 5, seed: 2 }, async world => {
       await world.settled(30_000)

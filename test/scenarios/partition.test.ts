@@ -23,7 +23,7 @@ const splits: [minority: number, cloud: 'both' | 'majority' | 'minority' | 'none
 
 for (const [smaller, cloud] of splits) {
   const what = `${smaller}/${size - smaller}, cloud for ${cloud}`
-  t.test(`C21: partition ${what}`, async t => {
+  t.test(`partition ${what}`, async t => {
     const minority = all.slice(0, smaller)
     const majority = all.slice(smaller)
     await scenario(t, { what, size, seed: 10 + smaller }, async world => {

@@ -71,7 +71,7 @@ for (const [why, ms] of steps) {
   })
 }
 
-t.test('D15: an agent that restarts, with its disk and without', async t => {
+t.test('an agent that restarts, with its disk and without', async t => {
   for (const hasDisk of [true, false]) {
     const what = hasDisk ? 'with disk' : 'without disk'
     await scenario(t, { what, size: 5, seed: 13 }, async world => {
@@ -112,7 +112,7 @@ t.test('a rolling update of all agents changes no verdict and no local view', as
   }
 })
 
-t.test('D15: the whole zone boots while the cloud is cut', async t => {
+t.test('the whole zone boots while the cloud is cut', async t => {
   await scenario(t, { what: 'cold boot', size: 5, seed: 15 }, async world => {
     await world.settled()
     for (const index of world.indices) world.crash(index)

@@ -46,7 +46,7 @@ for (const dialect of ['v0.6', 'v0.9'] as const) {
   }
 }
 
-t.test('S2: what was recorded in an outage and is sent again later changes nothing', async t => {
+t.test('what was recorded in an outage and is sent again later changes nothing', async t => {
   await scenario(t, { what: 'replay', size: 5, seed: 31 }, async world => {
     const recorded: { body: Uint8Array; route: Route }[] = []
     await world.settled()

@@ -3,7 +3,7 @@ import t from 'tap'
 import { range, ring, ScriptedEvidence } from '../../testkit/zone/evidence.js'
 import { Bench, settled } from './judge-bench.js'
 
-t.test('D11: the brake', t => {
+t.test('the brake', t => {
   const many = new Bench(new ScriptedEvidence(20, 0, { observers: ring(20, 4) })).pass(8)
   many.kill([1, 3, 5, 7, 9, 11, 13, 15]).pass(20)
   t.equal(many.verdicts().filter(v => v === 'unhealthy').length, 8, 'up to 40 % are condemned')
@@ -37,7 +37,7 @@ t.test('D11: the brake', t => {
   t.end()
 })
 
-t.test('D11: what is marked and nobody here decided counts for the brake', t => {
+t.test('what is marked and nobody here decided counts for the brake', t => {
   const b = new Bench(new ScriptedEvidence(7))
   b.marked = [0, 4, 5]
   for (const observer of range(7)) for (const target of [4, 5]) b.e.hasJustBegun(observer, target)
@@ -53,7 +53,7 @@ t.test('D11: what is marked and nobody here decided counts for the brake', t => 
 })
 
 t.test(
-  'D11: a mark of the own node does not count: who judges lives, and a zone of two has nobody else',
+  'a mark of the own node does not count: who judges lives, and a zone of two has nobody else',
   t => {
     const b = new Bench(new ScriptedEvidence(2))
     b.e.hasJustBegun(1, 0)

@@ -343,7 +343,7 @@ t.test('partitions', t => {
   t.strictSame(
     big.verdicts(),
     range(10).map(member => (member < 3 ? 'unhealthy' : 'healthy')),
-    'C21: the majority condemns the cut-off minority, wherever the cloud is; the minority writes nothing',
+    'the majority condemns the cut-off minority, wherever the cloud is; the minority writes nothing',
   )
   t.end()
 })
@@ -365,7 +365,7 @@ t.test('kring: few watch, the component quorum decides', t => {
   t.end()
 })
 
-t.test('D12: a zone of one judges itself by its own report', t => {
+t.test('a zone of one judges itself by its own report', t => {
   const b = new Bench(new ScriptedEvidence(1)).pass(8)
   t.strictSame(b.verdicts(), ['healthy'])
   b.flag(0, FLAG.kubeletBad).pass(10)
@@ -382,7 +382,7 @@ t.test('D12: a zone of one judges itself by its own report', t => {
   t.end()
 })
 
-t.test('D12: a zone of two needs a witness', t => {
+t.test('a zone of two needs a witness', t => {
   const zone = (answer: WitnessAnswer, o: Partial<VoteOptions> = {}): Bench => {
     const b = settled(2, o)
     b.witness = answer
@@ -487,48 +487,48 @@ t.test('classes', t => {
   t.end()
 })
 
-t.test('defects of SuperEdge', t => {
-  const c2 = settled(5)
-  c2.e.say(range(5), range(5), true, c2.now)
-  c2.pass(60)
-  t.ok(c2.j.brake, 'C2: everybody says that everybody is dead: the brake holds')
-  t.notOk(c2.verdicts().includes('unhealthy'))
-  const c8 = new Bench(new ScriptedEvidence(3, 0, { now: -Infinity }))
-  c8.alive = [0]
-  c8.e.say([1], [2], true, -Infinity)
-  c8.pass(60)
+t.test('what SuperEdge gets wrong', t => {
+  const allDown = settled(5)
+  allDown.e.say(range(5), range(5), true, allDown.now)
+  allDown.pass(60)
+  t.ok(allDown.j.brake, 'everybody says that everybody is dead: the brake holds')
+  t.notOk(allDown.verdicts().includes('unhealthy'))
+  const hearsNobody = new Bench(new ScriptedEvidence(3, 0, { now: -Infinity }))
+  hearsNobody.alive = [0]
+  hearsNobody.e.say([1], [2], true, -Infinity)
+  hearsNobody.pass(60)
   t.strictSame(
-    new Set(c8.verdicts()),
+    new Set(hearsNobody.verdicts()),
     new Set(['undecided']),
-    'C8, D3: an agent that hears nobody decides nothing',
+    'an agent that hears nobody decides nothing',
   )
-  t.equal(quorumOf(0), 1, 'C8: and an empty roster has no half vote')
-  const c9 = settled(5).kill([4]).pass(10).kill([3]).pass(10)
+  t.equal(quorumOf(0), 1, 'and an empty roster has no half vote')
+  const onePerTurn = settled(5).kill([4]).pass(10).kill([3]).pass(10)
   t.equal(
-    c9.verdicts()[4],
+    onePerTurn.verdicts()[4],
     'unhealthy',
-    'C9: the quorum is of the roster: 4 of 5 could condemn one',
+    'the quorum is of the roster: 4 of 5 could condemn one',
   )
-  t.equal(c9.verdicts()[3], 'unhealthy', 'and 3 of 5 the second')
+  t.equal(onePerTurn.verdicts()[3], 'unhealthy', 'and 3 of 5 the second')
   const half = settled(4).kill([2, 3]).pass(10)
-  t.notOk(half.verdicts().includes('unhealthy'), 'C9: exactly half dead stays undecidable')
-  const c11 = settled(5).see([0], [4])
-  c11.alive = [1, 2, 3, 4]
-  c11.pass(60)
-  t.equal(c11.j.down[4], 0, 'C11: own results expire like all others')
-  t.equal(c11.j.voice, 'minority', 'and an agent that no longer produces has no voice')
-  const d7 = settled(3)
-  d7.see([0, 1], [2]).pass(4).see([0, 1], [2], false).pass(10)
+  t.notOk(half.verdicts().includes('unhealthy'), 'exactly half dead stays undecidable')
+  const silent = settled(5).see([0], [4])
+  silent.alive = [1, 2, 3, 4]
+  silent.pass(60)
+  t.equal(silent.j.down[4], 0, 'own results expire like all others')
+  t.equal(silent.j.voice, 'minority', 'and an agent that no longer produces has no voice')
+  const blip = settled(3)
+  blip.see([0, 1], [2]).pass(4).see([0, 1], [2], false).pass(10)
   t.equal(
-    d7.verdicts()[2],
+    blip.verdicts()[2],
     'healthy',
-    'D7: a blip of both peers, shorter than the hold, writes nothing',
+    'a blip of both peers, shorter than the hold, writes nothing',
   )
-  const s4 = settled(3)
-  t.equal(s4.j.up.length, 3, 'S4, S3: only roster places have votes; a stranger has none')
-  s4.e.say([0, 1, 2], [0, 1, 2], false, s4.now)
-  s4.judge()
-  t.ok(s4.j.up[0]! <= 2, 'S3: and one voter is one vote, however often it speaks')
+  const three = settled(3)
+  t.equal(three.j.up.length, 3, 'only roster places have votes; a stranger has none')
+  three.e.say([0, 1, 2], [0, 1, 2], false, three.now)
+  three.judge()
+  t.ok(three.j.up[0]! <= 2, 'and one voter is one vote, however often it speaks')
   t.end()
 })
 

@@ -11,7 +11,7 @@ const filesIn = (folder: string, ca: string, cert: string, key: string) => ({
   ...{ caFile: join(folder, ca), certFile: join(folder, cert), keyFile: join(folder, key) },
 })
 
-t.test('W19: a certificate that cannot be used names its option and file', async t => {
+t.test('a certificate that cannot be used names its option and file', async t => {
   const own = await certificateFor('127.0.0.1')
   const other = await certificateFor('127.0.0.1')
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
@@ -58,7 +58,7 @@ const ask = (
       .end()
   })
 
-t.test('W19: over TLS only clients of the authority are heard; new files are taken', async t => {
+t.test('over TLS only clients of the authority are heard; new files are taken', async t => {
   const own = await certificateFor('127.0.0.1')
   const authority = await certificateFor('127.0.0.2')
   const stranger = await certificateFor('127.0.0.3')

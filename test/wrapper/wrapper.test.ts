@@ -16,7 +16,7 @@ import type { Thing } from './wrapper-world.js'
 // Some 5 s; a busy machine takes longer.
 t.setTimeout(180_000)
 
-t.test('W7: when health is no longer believed everything is shown at once', async t => {
+t.test('when health is no longer believed everything is shown at once', async t => {
   const bed = await startWrapper(t, await startUpstream(t))
   bed.agent.say({ a: true, b: false, c: true })
   await isSo(async () => (await bed.shown()) === 'a,c')
@@ -33,7 +33,7 @@ t.test('W7: when health is no longer believed everything is shown at once', asyn
   )
 })
 
-t.test('W8: an agent that speaks of addresses means the nodes that have them', async t => {
+t.test('an agent that speaks of addresses means the nodes that have them', async t => {
   const upstream = await startUpstream(t)
   const bed = await startWrapper(t, upstream)
   bed.agent.say({ '10.0.0.1': true, '10.0.0.2': false, '10.0.0.3': true })
@@ -58,7 +58,7 @@ t.test('W8: an agent that speaks of addresses means the nodes that have them', a
   t.pass('the address is another node’s now: that one goes, this one is back')
 })
 
-t.test('W15: an annotation that comes later is seen, although the endpoints stay', async t => {
+t.test('an annotation that comes later is seen, although the endpoints stay', async t => {
   const upstream = await startUpstream(t)
   const subsets = [{ addresses: [{ ip: '192.0.2.1' }], ports: [{ name: 'https', port: 6443 }] }]
   await upstream.ask(`POST ${ENDPOINTS}`, { metadata: { name: 'kubernetes' }, subsets })
@@ -172,43 +172,40 @@ t.test('the agent is told which nodes matter here', async t => {
   t.equal(interests().at(-1), 'b', 'that carry endpoints, that it knows, and not its own')
 })
 
-t.test(
-  'W10: topology keys that cannot be read leave the last good ones, across a restart',
-  async t => {
-    const upstream = await startUpstream(t)
-    for (const [name, zone] of Object.entries({ a: 'x', b: 'x', c: 'y' })) {
-      const labels = { zone, 'kubernetes.io/hostname': name }
-      await upstream.ask(`PATCH /api/v1/nodes/${name}`, { metadata: { labels } }, MERGE)
-    }
-    const annotate = (topologyKeys: string): Promise<unknown> =>
-      upstream.ask(
-        'PATCH /api/v1/namespaces/default/services/web',
-        { metadata: { annotations: { topologyKeys } } },
-        MERGE,
-      )
-    const folder = memoryFolder()
-    await annotate('["zone"]')
-    const first = await startWrapper(t, upstream, { folder })
-    await isSo(async () => (await first.shown()) === 'a,b')
-    await annotate('["zone"')
-    await isSo(async () => (await first.status()).malformed.join() === 'default/web')
-    t.equal(await first.shown(), 'a,b')
-    await first.wrapper.stop()
-    const second = await startWrapper(t, upstream, { folder })
-    await isSo(async () => (await second.shown()) !== '')
-    t.equal(await second.shown(), 'a,b')
-    t.strictSame((await second.explain('default/web')).topologyKeys, ['zone'])
-    await annotate('["*"]')
-    await isSo(async () => (await second.shown()) === 'a,b,c')
-    t.strictSame((await second.status()).malformed, [])
-    await second.wrapper.stop()
-    await annotate('rubbish')
-    const third = await startWrapper(t, upstream, { folder })
-    await isSo(async () => (await third.status()).malformed.join() === 'default/web')
-    await isSo(async () => (await third.shown()) !== '')
-    t.equal(await third.shown(), 'a', 'what was kept is forgotten with its reason')
-  },
-)
+t.test('topology keys that cannot be read leave the last good ones, across a restart', async t => {
+  const upstream = await startUpstream(t)
+  for (const [name, zone] of Object.entries({ a: 'x', b: 'x', c: 'y' })) {
+    const labels = { zone, 'kubernetes.io/hostname': name }
+    await upstream.ask(`PATCH /api/v1/nodes/${name}`, { metadata: { labels } }, MERGE)
+  }
+  const annotate = (topologyKeys: string): Promise<unknown> =>
+    upstream.ask(
+      'PATCH /api/v1/namespaces/default/services/web',
+      { metadata: { annotations: { topologyKeys } } },
+      MERGE,
+    )
+  const folder = memoryFolder()
+  await annotate('["zone"]')
+  const first = await startWrapper(t, upstream, { folder })
+  await isSo(async () => (await first.shown()) === 'a,b')
+  await annotate('["zone"')
+  await isSo(async () => (await first.status()).malformed.join() === 'default/web')
+  t.equal(await first.shown(), 'a,b')
+  await first.wrapper.stop()
+  const second = await startWrapper(t, upstream, { folder })
+  await isSo(async () => (await second.shown()) !== '')
+  t.equal(await second.shown(), 'a,b')
+  t.strictSame((await second.explain('default/web')).topologyKeys, ['zone'])
+  await annotate('["*"]')
+  await isSo(async () => (await second.shown()) === 'a,b,c')
+  t.strictSame((await second.status()).malformed, [])
+  await second.wrapper.stop()
+  await annotate('rubbish')
+  const third = await startWrapper(t, upstream, { folder })
+  await isSo(async () => (await third.status()).malformed.join() === 'default/web')
+  await isSo(async () => (await third.shown()) !== '')
+  t.equal(await third.shown(), 'a', 'what was kept is forgotten with its reason')
+})
 
 const isRecalled = ({ resource, source }: { resource: string; source: string }): boolean =>
   source !== 'none' || resource === 'endpoints'

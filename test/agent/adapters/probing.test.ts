@@ -104,7 +104,7 @@ t.test('dial: a connection that is not there yet is cut with the reason of its s
   t.equal(open.size, 0)
 })
 
-t.test('get: C18 kept connections are used again, others are not, none is left', async t => {
+t.test('get: kept connections are used again, others are not, none is left', async t => {
   const { port, open, connections } = await serve(t, (_request, response) => response.end('ok'))
   const http = getter(t)
   const url = `http://127.0.0.1:${port}/healthz`
@@ -347,7 +347,7 @@ t.test('plugins over TLS', async t => {
   t.ok(kubelet.open.size <= 9, 'connections of rotated CAs are given up')
 })
 
-t.test('C5, C15: verdicts do not leak between targets, IPv6 goes in brackets', async t => {
+t.test('verdicts do not leak between targets, IPv6 goes in brackets', async t => {
   const server = createHttp((_request, response) => response.end('ok'))
   const hasIPv6 = await new Promise<boolean>(resolve => {
     server.once('error', () => resolve(false))

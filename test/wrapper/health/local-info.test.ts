@@ -75,7 +75,7 @@ t.test('an event that does not end is given up', t => {
   t.end()
 })
 
-t.test('W8: a node is known by its name or by any of its addresses', t => {
+t.test('a node is known by its name or by any of its addresses', t => {
   const addresses: Record<string, string[]> = { a: ['10.0.0.1', 'fd00::1'], b: ['10.0.0.2'] }
   const known = new KnownHealth({
     addressesOf: name => addresses[name] ?? [],

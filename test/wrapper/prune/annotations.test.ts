@@ -27,7 +27,7 @@ t.test('topologyKeys that are good', t => {
   t.end()
 })
 
-t.test('W10: topologyKeys that are malformed keep the last good ones', t => {
+t.test('topologyKeys that are malformed keep the last good ones', t => {
   const texts = [
     'zone',
     '"zone"',
@@ -108,7 +108,7 @@ t.test('where the apiserver is reached on this node', t => {
   t.end()
 })
 
-t.test('W21: any address will do, so that containers and IPVS reach it', t => {
+t.test('any address will do, so that containers and IPVS reach it', t => {
   for (const address of ['169.254.20.11', '10.0.0.1', 'fd00::1'])
     t.strictSame(readLocalEndpoint('default/kubernetes', annotated(address, '51003')), {
       ...{ kind: 'rewrite', address, port: 51_003 },
@@ -148,7 +148,7 @@ t.test('an address is what Node.js says', t => {
   t.end()
 })
 
-t.test('W15: the local endpoint follows its annotations', t => {
+t.test('the local endpoint follows its annotations', t => {
   const endpoints = (address: string): Uint8Array =>
     fromJson('Endpoints', {
       metadata: {

@@ -241,7 +241,7 @@ t.test('addresses of an Endpoints object are judged alike', t => {
   t.end()
 })
 
-t.test('W9: endpoints of a service that nobody knows are judged by health all the same', t => {
+t.test('endpoints of a service that nobody knows are judged by health all the same', t => {
   t.strictSame(fatesOf(ALL, undefined, { nodes: NODES, health: { near: 'normal', far: 'dead' } }), [
     'kept-own-node',
     'kept',
@@ -250,7 +250,7 @@ t.test('W9: endpoints of a service that nobody knows are judged by health all th
   t.end()
 })
 
-t.test('W10: malformed topologyKeys never open a service to the whole cluster', t => {
+t.test('malformed topologyKeys never open a service to the whole cluster', t => {
   const good = parseTopologyKeys('["zone"]', undefined)
   const broken = parseTopologyKeys('["zone', good)
   t.match(broken.trouble, /JSON list/)
@@ -273,7 +273,7 @@ t.test('W10: malformed topologyKeys never open a service to the whole cluster', 
   t.end()
 })
 
-t.test('W20: health never takes the last endpoint of a service', t => {
+t.test('health never takes the last endpoint of a service', t => {
   const world: World = { nodes: NODES, health: { near: 'dead', far: 'dead' } }
   t.strictSame(fatesOf(['2@near', '3@far'], ZONE, world), [
     'kept-last-of-port',

@@ -217,7 +217,7 @@ t.test('a page whose state is forgotten is answered 410, with a way to go on', a
   t.strictSame(names(rest.json), ['b', 'c', 'z'])
 })
 
-t.test('W5: what is not there yet is waited for, then refused: never a partial list', async t => {
+t.test('what is not there yet is waited for, then refused: never a partial list', async t => {
   const world = await startReads(t)
   const asking = world.ask(SLICES)
   await world.clock.advance(1_000)
@@ -237,7 +237,7 @@ t.test('W5: what is not there yet is waited for, then refused: never a partial l
   t.strictSame(world.passed, ['GET /apis/networking.k8s.io/v1/servicecidrs'])
 })
 
-t.test('W4: nodes are listed and watched, not looked up by the name of the resource', async t => {
+t.test('nodes are listed and watched, not looked up by the name of the resource', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   for (const accept of [JSON_TYPE, PROTOBUF]) {
@@ -253,7 +253,7 @@ t.test('W4: nodes are listed and watched, not looked up by the name of the resou
   t.equal((await world.ask(`${NODES}/a/status`)).text, 'passed', 'a part of a node is not a node')
 })
 
-t.test('W6: a version of slices that upstream lacks is never an empty list', async t => {
+t.test('a version of slices that upstream lacks is never an empty list', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const strange = '/apis/discovery.k8s.io/v1alpha1/endpointslices'
@@ -264,7 +264,7 @@ t.test('W6: a version of slices that upstream lacks is never an empty list', asy
     t.equal((await bare.ask(path)).text, 'passed', `${path}: upstream says what it does not serve`)
 })
 
-t.test('W17: a list is what does not ask for a watch, however it says so', async t => {
+t.test('a list is what does not ask for a watch, however it says so', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   for (const query of ['', '?watch=false', '?watch=0', '?watch=False', '?limit=0'])
@@ -277,7 +277,7 @@ t.test('W17: a list is what does not ask for a watch, however it says so', async
   t.match((await world.ask(`${NODES}/a?watch=1`)).json, { kind: 'Node' }, 'one object is got')
 })
 
-t.test('W18: what no watch is written in goes on to the apiserver, YAML too', async t => {
+t.test('what no watch is written in goes on to the apiserver, YAML too', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const rows: [accept: string, query: string][] = [

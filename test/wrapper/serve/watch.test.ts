@@ -34,7 +34,7 @@ for (const accept of ['application/json', PROTOBUF]) {
   })
 }
 
-t.test('W1: between a list and the watch from its version nothing is missed', async t => {
+t.test('between a list and the watch from its version nothing is missed', async t => {
   const world = await startReads(t)
   world.fill({ nodes: [node('a')] })
   const { newest } = world.versions
@@ -96,7 +96,7 @@ t.test('where a watch begins', async t => {
     }
 })
 
-t.test('W2: whoever was pushed out lists again, and has it all', async t => {
+t.test('whoever was pushed out lists again, and has it all', async t => {
   const world = await startReads(t, { store: { history: { changes: 5, bytes: 1 << 20 } } })
   world.fill({ nodes: [node('a'), node('b')] })
   const { newest } = world.versions
@@ -118,7 +118,7 @@ t.test('W2: whoever was pushed out lists again, and has it all', async t => {
   t.strictSame(again.told, ['ADDED c'])
 })
 
-t.test('W13: watchers of either version of slices are told in their own', async t => {
+t.test('watchers of either version of slices are told in their own', async t => {
   const world = await startReads(t)
   const slices = [slice('web-1', 'web', ['a']), slice('web-2', 'web', ['b'])]
   world.fill({ services: [service('web')], endpointslices: slices })
@@ -141,7 +141,7 @@ t.test('W13: watchers of either version of slices are told in their own', async 
   }
 })
 
-t.test('W14: what went while upstream was away is told as deleted', async t => {
+t.test('what went while upstream was away is told as deleted', async t => {
   const world = await startReads(t)
   const all = {
     nodes: [node('a'), node('b')],
@@ -238,7 +238,7 @@ t.test('a watch ends in good order when its time is over', async t => {
   await endless.ended
 })
 
-t.test('W3: whoever does not read is ended with a 410, and nobody else notices', async t => {
+t.test('whoever does not read is ended with a 410, and nobody else notices', async t => {
   const world = await startReads(t, { store: { history: { changes: 50, bytes: 1 << 20 } } })
   world.fill({ nodes: [node('a')] })
   for (const accept of ['application/json', PROTOBUF]) {
@@ -308,7 +308,7 @@ t.test('an event is encoded once for all watchers of an encoding', async t => {
   t.equal(world.reads.watches.events, 800)
 })
 
-t.test('W16: watchers come and go and leave nothing behind', async t => {
+t.test('watchers come and go and leave nothing behind', async t => {
   const world = await startReads(t)
   world.fill({ nodes: [node('a')] })
   const before = world.clock.waiting

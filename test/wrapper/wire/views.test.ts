@@ -132,7 +132,7 @@ t.test('a slice', t => {
   t.end()
 })
 
-t.test('W11: a slice belongs to the service that its label names, not its name', t => {
+t.test('a slice belongs to the service that its label names, not its name', t => {
   const raw = fromJson('EndpointSlice', {
     metadata: { name: 'my-own-name', labels: { 'kubernetes.io/service-name': 'web' } },
   })
@@ -144,7 +144,7 @@ t.test('W11: a slice belongs to the service that its label names, not its name',
   t.end()
 })
 
-t.test('W12: a node is what nodeName says, and only without it the label of v1beta1', t => {
+t.test('a node is what nodeName says, and only without it the label of v1beta1', t => {
   const endpoints = [
     { addresses: ['1'], nodeName: 'real', topology: { 'kubernetes.io/hostname': 'label' } },
     { addresses: ['2'], topology: { 'kubernetes.io/hostname': 'label', zone: 'a' } },
@@ -188,7 +188,7 @@ t.test('services and nodes', t => {
   t.strictSame(
     rich.internalIPs,
     ['10.0.0.1', 'fd00::1'],
-    'W8: what an agent that speaks of addresses may mean',
+    'what an agent that speaks of addresses may mean',
   )
   t.equal(rich.labels.get('kubernetes.io/hostname'), 'rich')
   t.strictSame(readNode(real('Node bare').raw).internalIPs, [])

@@ -527,7 +527,7 @@ t.test('FA14: sessions: a sender put back to an older image of its memory is cha
   t.end()
 })
 
-t.test('S1: nothing weak, nothing public, nothing missing', t => {
+t.test('nothing weak, nothing public, nothing missing', t => {
   const none = { secret: undefined, hmacConfig: undefined }
   const bad: [string, () => unknown][] = [
     ['no key at all', () => parseKeyRing(none)],

@@ -76,7 +76,7 @@ t.test('who has no key cannot use up what a member may send', async t => {
   await zone.stop()
 })
 
-t.test('S7: what is proved for nothing has a bound for each address', async t => {
+t.test('what is proved for nothing has a bound for each address', async t => {
   const zone = new ExchangeZone(400, 62)
   const target = zone.start(0)
   const bytes = maxMessageBytes(400)

@@ -47,7 +47,7 @@ const stateOf = ({ engine, suspected, evidence }: TestAgent): string =>
 const ROUTES = ['gossip', 'vote', 'result'] as const
 
 t.test(
-  'S2: whatever was on the wire changes nothing when it comes again, to anybody, on any route',
+  'whatever was on the wire changes nothing when it comes again, to anybody, on any route',
   async t => {
     const { zone, wire } = await talkedZone(4)
     await zone.stop()
@@ -87,7 +87,7 @@ t.test('a request that was held back until its sender restarted is challenged', 
   t.equal(stateOf(receiver!), before)
 })
 
-t.test('S7: altered or invented bytes change nothing and never throw', async t => {
+t.test('altered or invented bytes change nothing and never throw', async t => {
   const { zone, wire } = await talkedZone(3)
   await zone.stop()
   const [agent] = zone.agents
@@ -125,7 +125,7 @@ t.test('S7: altered or invented bytes change nothing and never throw', async t =
 })
 
 t.test(
-  "S3: nobody speaks in the receiver's name, and a reply answers only its own request",
+  "nobody speaks in the receiver's name, and a reply answers only its own request",
   async t => {
     const { zone, wire } = await talkedZone(3)
     const [agent] = zone.agents

@@ -380,7 +380,7 @@ t.test('FA1: a SuperEdge result counts for two periods, and for members that we 
   t.equal(zone.clock.waiting, 0)
 })
 
-t.test('S3, S4: results of strangers and in the own name are answered and not counted', async t => {
+t.test('results of strangers and in the own name are answered and not counted', async t => {
   const zone = new ExchangeZone(3, 59)
   const agent = zone.start(0, { o: { superedgePeers: 'on' } })
   const before = agent.engine.table.hb.join()

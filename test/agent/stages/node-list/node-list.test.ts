@@ -109,7 +109,7 @@ t.test('the four zone cases of the contract', async t => {
   }
 })
 
-t.test('unit mode; D3, C8: an empty pick is only me, never everybody or nobody', async t => {
+t.test('unit mode; an empty pick is only me, never everybody or nobody', async t => {
   const rows: [why: string, config: Record<string, string>, own: string[], selector?: string][] = [
     ['off: all edge nodes', { 'unit-internal-check': 'false' }, [], NOT_MASTER],
     ['on, no units named: only me', { 'unit-internal-check': 'true' }, ['u1']],
@@ -134,7 +134,7 @@ t.test('unit mode; D3, C8: an empty pick is only me, never everybody or nobody',
   }
 })
 
-t.test('D13: control-plane nodes judge nobody; the edge selector narrows', async t => {
+t.test('control-plane nodes judge nobody; the edge selector narrows', async t => {
   const world = await makeWorld(t, { edgeSelector: 'superedge.io/node-edge=enable' })
   noConfig(world.kube)
   world.kube.showNodes('name:n1', [nodeView('n1')])
@@ -195,7 +195,7 @@ t.test('broken from the start decides nothing, and the round says why', async t 
   t.throws(() => world.stage.round(), { code: 'INVALID_INPUT' })
 })
 
-t.test('D15: zone and config outlive a restart without the cloud', async t => {
+t.test('zone and config outlive a restart without the cloud', async t => {
   const world = await makeWorld(t)
   noConfig(world.kube)
   world.kube.showNodes('name:n1', [nodeView('n1')])
@@ -242,7 +242,7 @@ t.test('members: identity is the name, the address the first InternalIP', async 
   t.strictSame(
     roster?.members.map(({ name, address }) => `${name} ${address}`).sort(),
     ['n1 fd00::1', 'n2 10.0.0.2'],
-    'one target per node (D1)',
+    'one target per node',
   )
   t.strictSame(withoutAddress, ['n3'])
 })
