@@ -5,12 +5,11 @@ import { outputOption, type Format } from './format.js'
 import { runExplain } from './grids-explain.js'
 import type { ClusterFlags } from './grids-look.js'
 import { runPlan } from './grids-plan.js'
+import { withKube } from './kube-options.js'
 
 const withCluster = (command: Command, ...formats: readonly Format[]): Command =>
-  command
+  withKube(command)
     .option('-n, --namespace <name>', 'namespace of the grid (default default)', 'default')
-    .option('--kubeconfig <path>', 'a kubeconfig (default KUBECONFIG, or in-cluster credentials)')
-    .option('--master-url <url>', 'replaces the server of the kubeconfig')
     .addOption(new Option('--unit-grace <duration>', "the controller's (default 5m)").default('5m'))
     .addOption(outputOption(...formats))
 

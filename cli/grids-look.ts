@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grids as they stand in a cluster, and which of them somebody means.
 import { InvalidInputError } from '../core/errors.js'
-import { systemRandom } from '../core/random.js'
 import type { GridKind } from '../grids/model/grid.js'
 import { gridKinds, GRID_RESOURCES } from '../grids/run/resources.js'
 import { takeSnapshot, type Judged } from '../grids/run/snapshot.js'
-import { makeCredentials } from '../kube/client/credentials.js'
-import { makeResourceClient } from '../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../kube/client/resource-client.js'
 import { nearest } from '../options/nearest.js'
 import { duration } from '../options/kinds.js'
 import { Exit, type CliContext } from './cli-context.js'
 import type { Format } from './format.js'
-import { makeLogger } from './logger.js'
+import { withClient, type KubeFlags } from './kube-options.js'
 
 /** How the cluster is reached, and what is shown of it. */
-export interface ClusterFlags {
+export interface ClusterFlags extends KubeFlags {
   readonly namespace: string
-  readonly kubeconfig?: string
-  readonly masterUrl?: string
   readonly unitGrace: string
   readonly output: Format
 }
@@ -52,26 +47,10 @@ export const withGrids = async <T>(
   const graceMs = grace.parse(flags.unitGrace, '--unit-grace')?.value
   if (graceMs === undefined)
     throw new InvalidInputError('--unit-grace', grace.rule, flags.unitGrace)
-  const { clock, env: environment } = context
-  const log = makeLogger({ nodeName: 'grids', logLevel: 'error' }, context.stderr)
-  // What nobody has written down is looked for where kubectl looks.
-  const kubeconfig = flags.kubeconfig ?? environment['KUBECONFIG']
-  const credentials = makeCredentials(
-    { kubeconfig, masterUrl: flags.masterUrl, environment },
-    { clock, log },
+  const { clock, signal } = context
+  return withClient(flags, context, async client =>
+    act(await takeSnapshot(client, { now: clock.wall(), graceMs }, signal), client),
   )
-  const client = makeResourceClient(
-    { credentials, clock, log, random: systemRandom },
-    { fieldManager: 'edge-health-cli' },
-  )
-  try {
-    return await act(
-      await takeSnapshot(client, { now: clock.wall(), graceMs }, context.signal),
-      client,
-    )
-  } finally {
-    await client.close()
-  }
 }
 
 /** @throws Exit 2 when there is no such grid */

@@ -34,6 +34,11 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./admission.js')).registerAdmission }),
   },
   {
+    name: 'cluster',
+    description: "show zones and nodes as the cluster's API has them: kubectl edge-health",
+    load: async () => ({ register: (await import('./cluster.js')).registerCluster }),
+  },
+  {
     name: 'demo',
     description:
       'a whole zone of agent processes on this machine, against an embedded Kubernetes API',

@@ -33,4 +33,6 @@ export interface NodeView {
   readonly internalIPs: readonly string[]
   /** Only `Ready` and `PeerHealth`. */
   readonly conditions: readonly NodeCondition[]
+  /** `spec.unschedulable`: cordoned. @default false */
+  readonly isCordoned?: boolean | undefined
 }

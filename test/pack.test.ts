@@ -27,6 +27,8 @@ t.test('the package holds the program, built from the sources as they are now', 
   const program = join(folder, 'package', 'dist', 'edge-health.cjs')
   t.equal(run(process.execPath, [program, '--version']), '0.1.0\n')
   t.match(run(process.execPath, [program, 'demo', '--help']), /--scene <name>/)
+  const plugin = join(folder, 'package', 'dist', 'kubectl-edge_health.cjs')
+  t.match(run(plugin, ['zones', '--help']), /^Usage: edge-health cluster zones /)
   t.match(
     run('ls', ['package']),
     /CHANGELOG\.md\nLICENSE\nREADME\.md\ncharts\ndeploy\ndist\ndocs\n/,

@@ -32,7 +32,13 @@ const nodeSchema = v.object({
     labels: v.nullish(texts, {}),
     annotations: v.nullish(texts, {}),
   }),
-  spec: v.optional(v.object({ taints: v.nullish(v.array(taintSchema), []) }), { taints: [] }),
+  spec: v.optional(
+    v.object({
+      taints: v.nullish(v.array(taintSchema), []),
+      unschedulable: v.nullish(v.boolean(), false),
+    }),
+    { taints: [], unschedulable: false },
+  ),
   status: v.optional(
     v.object({
       addresses: v.nullish(v.array(v.object({ type: v.string(), address: v.string() })), []),
@@ -99,5 +105,6 @@ export const parseNodeView = (raw: unknown): NodeView => {
     taints: Object.freeze(spec.taints.map(taintOf)),
     internalIPs: Object.freeze(internalIPs),
     conditions: Object.freeze(conditions.map(conditionOf)),
+    ...(spec.unschedulable ? { isCordoned: true } : {}),
   })
 }

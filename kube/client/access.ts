@@ -123,11 +123,11 @@ const refuseProxy = (from: string, cluster: Cluster): void => {
     throw new CredentialsError(`${from}: proxy-url of cluster "${cluster.name}" is not supported`)
 }
 
-const parseAccess = (path: string, text: string): Access => {
+const parseAccess = (path: string, text: string, chosen: string | undefined): Access => {
   const folder = dirname(path)
   const raw = parseYaml(text, { prettyErrors: false }) as Record<string, unknown>
   const extras = parseWith(extrasSchema, 'kubeconfig', raw)
-  const current = extras['current-context']
+  const current = chosen ?? extras['current-context']
   const context = named('it', 'context', newContexts(raw['contexts']), current)
   const cluster = named('it', 'cluster', newClusters(raw['clusters']), context.cluster)
   const user = named('it', 'user', newUsers(raw['users']), context.user)
@@ -145,12 +145,12 @@ const parseAccess = (path: string, text: string): Access => {
 }
 
 /**
- * The current context of a kubeconfig.
+ * A context of a kubeconfig, the current one unless another is chosen.
  * @throws CredentialsError that names the file and what is wrong with it.
  */
-export const kubeconfigAccess = (path: string, text: string): Access => {
+export const kubeconfigAccess = (path: string, text: string, chosen?: string): Access => {
   try {
-    return parseAccess(path, text)
+    return parseAccess(path, text, chosen)
   } catch (cause) {
     // No `cause`: its text may quote a secret.
     throw new CredentialsError(`kubeconfig ${path}: ${discreetReason(cause)}`)

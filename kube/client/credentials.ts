@@ -21,6 +21,8 @@ import { makeTls, type TlsMaterial, type TlsParts } from './tls-material.js'
 export interface CredentialOptions {
   /** Path of a kubeconfig; undefined or empty: the Pod's own service account. */
   readonly kubeconfig?: string | undefined
+  /** Which context of the kubeconfig. @default its current one */
+  readonly context?: string | undefined
   /** Address of the apiserver, in place of the one that the kubeconfig or the Pod's environment names. */
   readonly masterUrl?: string | undefined
   /** The process environment: KUBERNETES_SERVICE_HOST and _PORT are read; exec plugins inherit all of it. */
@@ -80,14 +82,14 @@ const inClusterServer = (environment: CredentialOptions['environment']): URL => 
 
 /** Reads the kubeconfig each time, but parses it only when its text has changed; the other sources are fixed. */
 const accessReader = (options: CredentialOptions): (() => Promise<Access>) => {
-  const { kubeconfig = '', masterUrl = '' } = options
+  const { kubeconfig = '', masterUrl = '', context } = options
   const master = masterUrl === '' ? undefined : parseServer('master URL', masterUrl)
   if (kubeconfig !== '') {
     let last: { readonly text: string; readonly access: Access } | undefined
     return async () => {
       const text = await readCredentialFile('kubeconfig', kubeconfig)
       if (last?.text === text) return last.access
-      const access = kubeconfigAccess(kubeconfig, text)
+      const access = kubeconfigAccess(kubeconfig, text, context)
       last = { text, access: master === undefined ? access : { ...access, server: master } }
       return last.access
     }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a command line reaches a cluster.
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { systemRandom } from '../core/random.js'
+import { makeCredentials } from '../kube/client/credentials.js'
+import { makeResourceClient } from '../kube/client/http-resource-client.js'
+import type { ResourceClient } from '../kube/client/resource-client.js'
+import type { CliContext } from './cli-context.js'
+import { makeLogger } from './logger.js'
+
+/** As kubectl has them. */
+export interface KubeFlags {
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly masterUrl?: string
+}
+
+/** Declares them. */
+export const withKube = (command: Command): Command =>
+  command
+    .option(
+      '--kubeconfig <path>',
+      'a kubeconfig (default KUBECONFIG, or in-cluster credentials, or ~/.kube/config)',
+    )
+    .option('--context <name>', 'a context of the kubeconfig (default its current one)')
+    .option('--master-url <url>', 'replaces the server of the kubeconfig')
+
+/** What nobody has written down is looked for where kubectl looks. */
+const kubeconfigOf = (flags: KubeFlags, { env }: CliContext): string | undefined => {
+  const given = flags.kubeconfig ?? env['KUBECONFIG'] ?? ''
+  const isElsewhere = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' || flags.masterUrl !== undefined
+  const home = env['HOME'] ?? ''
+  if (given !== '' || isElsewhere || home === '') return given
+  return join(home, '.kube', 'config')
+}
+
+/** Do something with a client of the cluster. Rejects as it does, and with CredentialsError. */
+export const withClient = async <T>(
+  flags: KubeFlags,
+  context: CliContext,
+  act: (client: ResourceClient) => Promise<T>,
+): Promise<T> => {
+  const { clock, env: environment } = context
+  const log = makeLogger({ nodeName: 'cli', logLevel: 'error' }, context.stderr)
+  const credentials = makeCredentials(
+    {
+      ...{ kubeconfig: kubeconfigOf(flags, context), masterUrl: flags.masterUrl, environment },
+      context: flags.context,
+    },
+    { clock, log },
+  )
+  const client = makeResourceClient(
+    { credentials, clock, log, random: systemRandom },
+    { fieldManager: 'edge-health-cli' },
+  )
+  try {
+    return await act(client)
+  } finally {
+    await client.close()
+  }
+}
