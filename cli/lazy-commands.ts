@@ -34,6 +34,11 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./admission.js')).registerAdmission }),
   },
   {
+    name: 'bridge',
+    description: "serve KubeEdge's edges in cloudcore's place: their Nodes, Leases and Pods",
+    load: async () => ({ register: (await import('./bridge.js')).registerBridge }),
+  },
+  {
     name: 'cluster',
     description: "show zones and nodes as the cluster's API has them: kubectl edge-health",
     load: async () => ({ register: (await import('./cluster.js')).registerCluster }),

@@ -25,8 +25,11 @@ import { Session, type EndReason } from './session.js'
 export interface HubSink {
   /** A node is connected. Where it was connected before, that was told to have ended. */
   connected(link: NodeLink): void
-  /** A request or an acknowledgement; the hub itself deals with what is about the connection alone. */
-  received(link: NodeLink, message: Message, what: Upstream): void
+  /**
+   * A request or an acknowledgement; the hub itself deals with what is about the connection alone.
+   * @param length of its frame, in characters
+   */
+  received(link: NodeLink, message: Message, what: Upstream, length: number): void
   ended(link: NodeLink, why: EndReason): void
 }
 
@@ -262,7 +265,7 @@ class Hub implements OpenHub {
     if (what.kind === 'keepalive') session.keepalive()
     else if (what.kind === 'control')
       this.#send(session, controlReply(message, { id: randomUUID(), at: clock.wall() }))
-    else sink.received(link, message, what)
+    else sink.received(link, message, what, frame.length)
   }
 
   #parsed(node: NodeName, frame: string): Message | undefined {

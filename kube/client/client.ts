@@ -82,6 +82,7 @@ export class KubeClient {
   readonly #userAgent: string
   readonly #lifetimes = new Set<RequestLifetime>()
   readonly #halfOpen: HalfOpenCheck
+  readonly #agentOptions: http.AgentOptions
   /** Until when credentials go with every request. */
   #namedUntil = -Infinity
   #kept: KeptAgent | undefined
@@ -92,8 +93,15 @@ export class KubeClient {
   /**
    * @param userAgent must differ between programs: SuperEdge's lite-apiserver caches by it and would give two
    * programs of one name each other's lists. It must not contain a version, or an upgrade would lose the cache.
+   * @param more `connections`: at the same time, 32 by default
    */
-  constructor(credentials: Credentials, clock: Clock, userAgent: string) {
+  constructor(
+    credentials: Credentials,
+    clock: Clock,
+    userAgent: string,
+    { connections }: { readonly connections?: number | undefined } = {},
+  ) {
+    this.#agentOptions = connections === undefined ? {} : { maxSockets: connections }
     this.#credentials = credentials
     this.#clock = clock
     this.#userAgent = userAgent
@@ -301,7 +309,7 @@ export class KubeClient {
       // Running calls keep their connections until they end; new calls use connections with the present TLS
       // material.
       if (this.#kept !== undefined) retire(this.#kept.agent)
-      this.#kept = { tls, agent: makeAgent(tls) }
+      this.#kept = { tls, agent: makeAgent(tls, this.#agentOptions) }
     }
     return this.#kept.agent
   }

@@ -15,11 +15,11 @@ import {
   resourcePath,
   resourceText,
   type ObjectName,
-  type Place,
   type ResourceName,
   type ResourceType,
 } from './resource.js'
 import type {
+  CreateTarget,
   ListRequest,
   ObjectPage,
   ResourceClient,
@@ -28,7 +28,14 @@ import type {
   Selection,
 } from './resource-client.js'
 import type { Watching, WatchSink } from './watching.js'
-import type { Apply, DeleteOptions, FieldWriteOptions, KubePatch, ObjectBody } from './write.js'
+import type {
+  Apply,
+  DeleteOptions,
+  FieldWriteOptions,
+  KubePatch,
+  ObjectBody,
+  PatchText,
+} from './write.js'
 
 /** An object in etcd is at most 1.5 MiB; JSON is larger than protobuf. */
 const MAX_OBJECT_BYTES = 8 * 1024 * 1024
@@ -69,7 +76,8 @@ const whatOf = (type: ResourceName, { namespace, name }: Selection): string => {
   return where === '' ? resourceText(type) : `${resourceText(type)} ${where}`
 }
 
-const deleteBody = ({ uid, resourceVersion, propagation, isDryRun }: DeleteOptions): ObjectBody => {
+const deleteBody = (options: DeleteOptions): ObjectBody => {
+  const { uid, resourceVersion, propagation, gracePeriodSeconds, isDryRun } = options
   const preconditions = {
     ...(uid === undefined ? {} : { uid }),
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
@@ -77,8 +85,14 @@ const deleteBody = ({ uid, resourceVersion, propagation, isDryRun }: DeleteOptio
   return {
     ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
     ...(propagation === undefined ? {} : { propagationPolicy: propagation }),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     ...(isDryRun === true ? { dryRun: ['All'] } : {}),
   }
+}
+
+const patchText = (patch: KubePatch | PatchText): string => {
+  if ('text' in patch) return patch.text
+  return JSON.stringify(patch.type === 'json' ? patch.operations : patch.body)
 }
 
 /** An answer that is not what the API promises counts as none: something else may listen at that address. */
@@ -97,7 +111,8 @@ interface Write {
   readonly namespace?: string | undefined
   /** Media type of the body. */
   readonly media: string
-  readonly body: unknown
+  /** JSON. */
+  readonly text: string
   readonly query?: Query
 }
 
@@ -108,7 +123,9 @@ class HttpResourceClient implements ResourceClient {
   readonly #watches = new Set<Watching>()
 
   constructor(seams: ResourceClientSeams, options: ResourceClientOptions) {
-    this.#client = new KubeClient(seams.credentials, seams.clock, options.fieldManager)
+    this.#client = new KubeClient(seams.credentials, seams.clock, options.fieldManager, {
+      connections: options.connections,
+    })
     this.#seams = seams
     this.#options = options
   }
@@ -173,11 +190,12 @@ class HttpResourceClient implements ResourceClient {
 
   async create<T>(
     type: ResourceType<T>,
-    { namespace }: Place,
+    where: CreateTarget,
     { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
     signal: AbortSignal,
   ): Promise<T> {
-    const write = { method: 'POST', namespace, media: 'application/json', body } as const
+    const text = JSON.stringify(body)
+    const write = { ...where, method: 'POST', media: 'application/json', text } as const
     return this.#write(type, write, options, signal)
   }
 
@@ -187,18 +205,19 @@ class HttpResourceClient implements ResourceClient {
     { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
     signal: AbortSignal,
   ): Promise<T> {
-    const write = { ...of, method: 'PUT', media: 'application/json', body } as const
+    const text = JSON.stringify(body)
+    const write = { ...of, method: 'PUT', media: 'application/json', text } as const
     return this.#write(type, write, options, signal)
   }
 
   async patch<T>(
     type: ResourceType<T>,
     of: ObjectName,
-    { patch, ...options }: FieldWriteOptions & { readonly patch: KubePatch },
+    { patch, ...options }: FieldWriteOptions & { readonly patch: KubePatch | PatchText },
     signal: AbortSignal,
   ): Promise<T> {
-    const body = patch.type === 'json' ? patch.operations : patch.body
-    const write = { ...of, method: 'PATCH', media: PATCH_TYPES[patch.type], body } as const
+    const text = patchText(patch)
+    const write = { ...of, method: 'PATCH', media: PATCH_TYPES[patch.type], text } as const
     return this.#write(type, write, options, signal)
   }
 
@@ -209,7 +228,8 @@ class HttpResourceClient implements ResourceClient {
     signal: AbortSignal,
   ): Promise<T> {
     const query = isForced ? { force: 'true' } : {}
-    const write = { ...of, method: 'PATCH', media: APPLY_TYPE, body, query } as const
+    const text = JSON.stringify(body)
+    const write = { ...of, method: 'PATCH', media: APPLY_TYPE, text, query } as const
     return this.#write(type, write, options, signal)
   }
 
@@ -253,7 +273,7 @@ class HttpResourceClient implements ResourceClient {
 
   #write<T>(
     type: ResourceType<T>,
-    { method, name, namespace, media, body, query = {} }: Write,
+    { method, name, namespace, media, text, query = {} }: Write,
     { guard, isDryRun = false, fieldManager }: FieldWriteOptions,
     signal: AbortSignal,
   ): Promise<T> {
@@ -262,12 +282,11 @@ class HttpResourceClient implements ResourceClient {
       ...(isDryRun ? { dryRun: 'All' } : {}),
       fieldManager: fieldManager ?? this.#options.fieldManager,
     })
-    const sent = { type: media, text: JSON.stringify(body) }
-    return this.#ask({ method, path, body: sent, guard }, type, signal)
+    return this.#ask({ method, path, body: { type: media, text }, guard }, type, signal)
   }
 }
 
-/** Over HTTP/1.1 and kept connections, at most 32 at a time. Connects when it is first used. */
+/** Over HTTP/1.1 and kept connections. Connects when it is first used. */
 export const makeResourceClient = (
   seams: ResourceClientSeams,
   options: ResourceClientOptions,

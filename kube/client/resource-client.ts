@@ -6,7 +6,14 @@ import type { Credentials } from './credentials.js'
 import type { WatchOptions } from './list-watch.js'
 import type { ObjectName, Place, ResourceName, ResourceType } from './resource.js'
 import type { Watching, WatchSink } from './watching.js'
-import type { Apply, DeleteOptions, FieldWriteOptions, KubePatch, ObjectBody } from './write.js'
+import type {
+  Apply,
+  DeleteOptions,
+  FieldWriteOptions,
+  KubePatch,
+  ObjectBody,
+  PatchText,
+} from './write.js'
 
 /** Which objects of a resource. */
 export interface Selection extends Place {
@@ -22,6 +29,12 @@ export interface ListRequest extends Selection {
   readonly limit?: number | undefined
   /** Where to go on: `next` of the page before, with the same selection. 410 `Expired` when the server forgot its state. */
   readonly continueAt?: string | undefined
+}
+
+/** Where an object is created. */
+export interface CreateTarget extends Place {
+  /** The object below which it is made, for a subresource such as `token`; else the body's name counts. */
+  readonly name?: string | undefined
 }
 
 /** A list, or a part of it. */
@@ -54,7 +67,7 @@ export interface ResourceClient {
   /** @returns the object as it was stored. 409 `AlreadyExists` when its name is taken. */
   create<T>(
     type: ResourceType<T>,
-    where: Place,
+    where: CreateTarget,
     write: FieldWriteOptions & { readonly body: ObjectBody },
     signal: AbortSignal,
   ): Promise<T>
@@ -68,7 +81,7 @@ export interface ResourceClient {
   patch<T>(
     type: ResourceType<T>,
     of: ObjectName,
-    write: FieldWriteOptions & { readonly patch: KubePatch },
+    write: FieldWriteOptions & { readonly patch: KubePatch | PatchText },
     signal: AbortSignal,
   ): Promise<T>
   /** Server-side apply: makes the object or brings our fields of it to what the body says; writes nothing if they are. */
@@ -112,6 +125,11 @@ export interface ResourceClientOptions {
    * @default 15_000
    */
   readonly callMs?: number | undefined
+  /**
+   * Connections at the same time, each of one call or watch; further calls wait, within their time.
+   * @default 32
+   */
+  readonly connections?: number | undefined
   /** For every watch; `answerMs` also holds for a page of `list`. */
   readonly watch?: WatchOptions | undefined
 }

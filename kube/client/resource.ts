@@ -15,7 +15,7 @@ export interface ResourceName {
 /** A resource, what is asked of its objects, and how an answer is read. */
 export interface ResourceType<T> extends ResourceName {
   /** Undefined: the object itself. */
-  readonly subresource?: 'status' | 'scale'
+  readonly subresource?: 'status' | 'scale' | 'token'
   /** The server leaves out everything but the metadata of what it answers; not for writes. */
   readonly isMetadataOnly?: boolean
   /**

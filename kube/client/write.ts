@@ -8,6 +8,12 @@ export type KubePatch =
   | { readonly type: 'json'; readonly operations: readonly JsonPatchOperation[] }
   | { readonly type: 'merge' | 'strategic-merge'; readonly body: ObjectBody }
 
+/** A patch of somebody else as JSON, sent byte for byte: its int64 numbers stay what they are. */
+export interface PatchText {
+  readonly type: 'strategic-merge'
+  readonly text: string
+}
+
 /** RFC 6902. */
 export type JsonPatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
@@ -62,4 +68,6 @@ export interface DeleteOptions extends WriteOptions {
    * @default what the server does by itself: Background for all but old kinds
    */
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
+  /** For Pods: how long they may take to end; 0 removes them at once. @default what the Pod says */
+  readonly gracePeriodSeconds?: number | undefined
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isIP } from 'node:net'
+import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
+import {
+  duration,
+  listenAddress,
+  objectName,
+  optional,
+  text,
+  type Kind,
+} from '../../options/kinds.js'
+import { klogFlags } from '../../options/klog.js'
+import {
+  kubeconfigOption,
+  logLevelOption,
+  masterUrlOption,
+  statusAddressOption,
+} from '../../options/shared-definitions.js'
+import type { BridgeOptions } from './bridge-options.js'
+
+type Group = 'Kubernetes' | 'Edges' | 'Leader' | 'Listening' | 'Log'
+
+interface BridgeDefinition<T> extends Definition<T> {
+  readonly group: Group
+}
+
+const HOST = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const MOST_ADDRESSES = 16
+
+const isAddress = (part: string): boolean => isIP(part) !== 0 || HOST.test(part)
+
+/** By what edges reach the bridge. */
+const addresses: Kind<readonly string[]> = {
+  name: 'addresses',
+  rule: `must be 1 to ${MOST_ADDRESSES} IP addresses or host names in lower case, separated by commas`,
+  parse: given => {
+    const parts = given.split(',').map(part => part.trim())
+    return parts.length <= MOST_ADDRESSES && parts.every(isAddress)
+      ? { value: Object.freeze(parts) }
+      : undefined
+  },
+  format: parts => parts.join(','),
+}
+
+/** Each option once: the only place that knows names, units, defaults and what they are for. */
+export const bridgeDefinitions: {
+  readonly [K in keyof BridgeOptions]-?: BridgeDefinition<BridgeOptions[K]>
+} = {
+  kubeconfig: kubeconfigOption,
+  masterUrl: { ...masterUrlOption, aliases: [{ name: 'master' }] },
+  advertiseAddresses: {
+    flag: 'advertise-address',
+    group: 'Edges',
+    kind: addresses,
+    default: '127.0.0.1',
+    summary: 'IPs and names by which edges reach the bridge; its certificate is for them',
+  },
+  answerWithinMs: {
+    flag: 'answer-within',
+    group: 'Edges',
+    kind: duration('5s', '50s'),
+    default: '30s',
+    summary: 'a request that waited so long is answered with 504 instead of being carried out',
+    relation: 'edges themselves wait 60 s; a Lease waits for 10 s at most',
+  },
+  listenAddress: {
+    flag: 'listen-address',
+    group: 'Listening',
+    kind: listenAddress,
+    default: '0.0.0.0:10000',
+    summary: 'where edges connect by websocket, over TLS with their certificates',
+  },
+  enrolAddress: {
+    flag: 'enrol-address',
+    group: 'Listening',
+    kind: listenAddress,
+    default: '0.0.0.0:10002',
+    summary: 'where edges get their certificates, over TLS with a token or the certificate before',
+  },
+  leaseNamespace: {
+    flag: 'lease-namespace',
+    group: 'Leader',
+    kind: objectName,
+    default: 'edge-system',
+    summary: 'namespace of the Lease by which one of several processes serves the edges',
+  },
+  leaseName: {
+    flag: 'lease-name',
+    group: 'Leader',
+    kind: objectName,
+    default: 'edge-health-bridge',
+    summary: 'name of the Lease',
+  },
+  identity: {
+    flag: 'identity',
+    group: 'Leader',
+    kind: optional(text),
+    default: '',
+    summary: "how this process calls itself in the Lease; none is the machine's name",
+    env: 'POD_NAME',
+  },
+  statusAddress: { ...statusAddressOption, default: '127.0.0.1:51011' },
+  logLevel: logLevelOption,
+}
+
+/** In the order of help and reference. */
+const groups: Readonly<Record<Group, string>> = {
+  Kubernetes: 'How Kubernetes is reached',
+  Edges: 'How edges are served',
+  Leader: 'Who serves',
+  Listening: 'Where we listen',
+  Log: 'What is logged',
+}
+
+/** The options of the bridge. */
+export const bridgeOptionSet: OptionSet = {
+  command: 'bridge',
+  example: bridgeDefinitions.answerWithinMs.flag,
+  groups,
+  definitions: inGroups(groups, Object.values(bridgeDefinitions)),
+  profiles: {},
+  ignored: { ...klogFlags },
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, type Clock } from '../../core/clock.js'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import type { Logger } from '../../core/log.js'
+import { jitter, type Random } from '../../core/random.js'
+import { Backoff } from '../../kube/client/backoff.js'
+import { makeJoinToken, TOKEN_MS, type AuthorityBytes } from '../enroll/join-token.js'
+import {
+  loadAuthority,
+  loadServerPair,
+  publishToken,
+  type SecretClient,
+} from '../enroll/secrets.js'
+import { makeAuthority, makeSigner, type KeyPair, type Signer } from '../enroll/signer.js'
+
+/** What the bridge signs with and what it shows edges. */
+export interface Certificates {
+  readonly authority: AuthorityBytes
+  readonly signer: Signer
+  readonly server: KeyPair
+}
+
+export interface CertificateSeams {
+  readonly client: SecretClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** The server's certificate is good for a year and made anew 30 days before its end. */
+const LOOK_MS = 12 * 3_600_000
+/** A token that is read a moment before the next one is still good for half of its time. */
+const TOKEN_EVERY_MS = TOKEN_MS / 2
+
+/** Repeat until it works or the signal aborts. @param isFinal an error that time will not mend */
+const untilDone = async <T>(
+  { clock, random, log }: CertificateSeams,
+  {
+    what,
+    isFinal = () => false,
+  }: { readonly what: string; readonly isFinal?: (error: unknown) => boolean },
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T | undefined> => {
+  const backoff = new Backoff(random)
+  const isOver = (): boolean => signal.aborted
+  while (!isOver()) {
+    try {
+      return await work()
+    } catch (error) {
+      if (isFinal(error)) throw error
+      if (isOver()) return undefined
+      backoff.failures++
+      log.warn('no Secrets yet', { what, error: reasonOf(error) })
+    }
+    await sleep(clock, backoff.waitMs(), signal)
+  }
+  return undefined
+}
+
+const isInvalid = (error: unknown): boolean => error instanceof InvalidInputError
+
+/**
+ * From the cluster's Secrets, which are made when there are none; waits for the apiserver. Undefined when the signal aborted.
+ * @throws InvalidInputError when the authority's Secret cannot be used
+ */
+export const loadCertificates = (
+  addresses: readonly string[],
+  seams: CertificateSeams,
+  signal: AbortSignal,
+): Promise<Certificates | undefined> =>
+  untilDone(seams, { what: 'certificates', isFinal: isInvalid }, signal, async () => {
+    const { client, clock } = seams
+    const authority = await loadAuthority(client, () => makeAuthority(clock.wall()), signal)
+    const signer = await makeSigner(authority)
+    const server = await loadServerPair(client, signer, { addresses, now: clock.wall() }, signal)
+    return { authority, signer, server }
+  })
+
+/** Look at the server's certificate twice a day, and tell when another one is to be shown. Ends when the signal aborts. */
+export const keepServerPair = async (
+  { signer, server }: Certificates,
+  {
+    addresses,
+    renew,
+  }: { readonly addresses: readonly string[]; readonly renew: (pair: KeyPair) => void },
+  seams: CertificateSeams,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { client, clock, random, log } = seams
+  let shown = server.cert
+  while (await sleep(clock, jitter(random, LOOK_MS, 0.1), signal)) {
+    const found = await untilDone(seams, { what: 'server certificate' }, signal, () =>
+      loadServerPair(client, signer, { addresses, now: clock.wall() }, signal),
+    )
+    if (found === undefined || found.cert === shown) continue
+    shown = found.cert
+    log.info('another server certificate is shown to edges')
+    renew(found)
+  }
+}
+
+/** Keep a token that is good for at least half an hour where administrators look for it. Ends when the signal aborts. */
+export const keepToken = async (
+  { authority }: Certificates,
+  seams: CertificateSeams,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { client, clock } = seams
+  do
+    await untilDone(seams, { what: 'token' }, signal, () =>
+      publishToken(client, makeJoinToken(authority, clock.wall()), signal),
+    )
+  while (await sleep(clock, TOKEN_EVERY_MS, signal))
+}

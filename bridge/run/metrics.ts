@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+  bit,
+  countsBy,
+  metricFactory,
+  metricsText,
+  processMetrics,
+  type Metric,
+  type Sample,
+} from '../../net/metrics-text.js'
+import type { HubStatus } from '../hub/hub.js'
+import type { BridgeStatusView } from './status-view.js'
+
+/** Downstream's metrics have the same prefix. */
+export const bridgeMetricFactory = metricFactory('edge_health_bridge_')
+const { gauge, counter, histogram } = bridgeMetricFactory
+
+/** `update-lease done` is who did it, and what became of it. */
+const requestSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
+  Object.entries(counts).map(([words, count]) => {
+    const [handler = '', result = ''] = words.split(' ')
+    return [count, { handler, result }]
+  })
+
+/** Before there are certificates. */
+const NO_HUB: HubStatus = {
+  ...{ connected: 0, accepted: 0, refused: {}, ended: {} },
+  ...{ framesIn: 0, framesOut: 0, malformed: 0 },
+}
+
+const hubMetrics = ({ hub = NO_HUB }: BridgeStatusView): readonly Metric[] => [
+  gauge('connected', 'Edges that are connected', [hub.connected]),
+  counter('connections', 'Connections that became a node’s', [hub.accepted]),
+  counter('refused', 'Connections that were refused', ...countsBy('status', hub.refused)),
+  counter('ended', 'Connections that ended', ...countsBy('reason', hub.ended)),
+  counter(
+    'frames',
+    'Messages',
+    [hub.framesIn, { direction: 'in' }],
+    [hub.framesOut, { direction: 'out' }],
+  ),
+  counter('malformed', 'Frames that are no messages', [hub.malformed]),
+]
+
+const upstreamMetrics = ({ upstream }: BridgeStatusView): readonly Metric[] => [
+  gauge('running', 'Requests of edges that run', [upstream.running]),
+  counter('requests', 'Requests of edges', ...requestSamples(upstream.requests)),
+  counter('unserved', 'Messages that nobody serves', ...countsBy('kind', upstream.unknown)),
+  counter('dropped', 'Messages without room', ...countsBy('kind', upstream.dropped)),
+  histogram('lease_seconds', "From a Lease's arrival to its answer", upstream.leaseSeconds),
+]
+
+/** `/metrics`: everything from one view, and downstream's. */
+export const bridgeMetrics = (view: BridgeStatusView, downstream: readonly Metric[]): string => {
+  const { tables } = view
+  const perTable = (read: (name: string) => number): readonly Sample[] =>
+    Object.keys(tables).map(resource => [read(resource), { resource }])
+  return metricsText([
+    gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
+    gauge('leading', '1 while this process leads', [bit(view.leader.isLeading)]),
+    gauge('serving', '1 while edges are let in', [bit(view.isServing)]),
+    ...hubMetrics(view),
+    ...upstreamMetrics(view),
+    gauge('objects', 'Objects that are held', ...perTable(name => tables[name]!.objects)),
+    gauge(
+      'stale',
+      '1 while the watch of a resource does not run',
+      ...perTable(name => bit(tables[name]!.state !== 'watching')),
+    ),
+    ...downstream,
+    gauge('uptime_seconds', 'Since the start', [view.uptimeSeconds]),
+    ...processMetrics(bridgeMetricFactory),
+  ])
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+import { hostname } from 'node:os'
+import type { Clock } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
+import type { NodeName } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import type { Random } from '../../core/random.js'
+import { LeaderElection } from '../../controller/leader-election.js'
+import { runController } from '../../controller/program.js'
+import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
+import { makeResourceClient } from '../../kube/client/http-resource-client.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import type { Listener } from '../../net/listen.js'
+import { listenForOperators } from '../../net/operator-listener.js'
+import { openEnrolment } from '../enroll/listener.js'
+import { openHub, type OpenHub } from '../hub/hub.js'
+import { LocationCache } from '../model/location/location-cache.js'
+import type { BridgeOptions } from '../options/bridge-options.js'
+import {
+  keepServerPair,
+  keepToken,
+  loadCertificates,
+  type Certificates,
+  type CertificateSeams,
+} from './certificates.js'
+import { makeDownstream } from './downstream/downstream.js'
+import { bridgeViews } from './operator-views.js'
+import type { Downstream } from './ports.js'
+import { makeSink } from './sink.js'
+import type { BridgeStatusView } from './status-view.js'
+import { UpstreamCounters } from './upstream/counters.js'
+import { Executor } from './upstream/executor.js'
+import { Upstream } from './upstream/upstream.js'
+
+/** What the process gives the bridge. */
+export interface BridgeProgramSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly version: string
+  /** For credentials: the Pod's service account and exec plugins are found through it. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** The bridge as a program. */
+export interface BridgeProgram {
+  /**
+   * Resolves when it listens; until the apiserver gives or keeps the certificates it waits.
+   * @throws ListenError, CredentialsError, InvalidInputError when the authority's Secret cannot be used
+   */
+  start(): Promise<void>
+  /** May be called while starting, and twice. */
+  stop(): Promise<void>
+}
+
+const MANAGER = 'edge-health-bridge'
+const STOP_MS = 4_000
+/** Requests of edges, Leases beside them, watches and the bridge's own. */
+const CONNECTIONS = 128
+
+class Program implements BridgeProgram {
+  readonly #options: BridgeOptions
+  readonly #seams: BridgeProgramSeams
+  readonly #credentials: Credentials
+  readonly #client: ResourceClient
+  readonly #election: LeaderElection
+  readonly #downstream: Downstream
+  readonly #upstream: Upstream
+  readonly #counters = new UpstreamCounters()
+  readonly #stopper = new AbortController()
+  readonly #startedAt: number
+  readonly #listeners: Listener[] = []
+  #hub: OpenHub | undefined
+  #isServing = false
+  #starting: Promise<void> | undefined
+  #running: Promise<unknown> | undefined
+
+  constructor(options: BridgeOptions, seams: BridgeProgramSeams) {
+    const { clock, random, log, environment } = seams
+    const { kubeconfig, masterUrl, leaseNamespace: namespace, leaseName: name } = options
+    this.#options = options
+    this.#seams = seams
+    this.#startedAt = clock.now()
+    this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
+    const world = { clock, random, log }
+    const client = makeResourceClient(
+      { ...world, credentials: this.#credentials },
+      { fieldManager: MANAGER, connections: CONNECTIONS },
+    )
+    this.#client = client
+    const identity = options.identity ?? hostname()
+    this.#election = new LeaderElection({ ...world, client }, { namespace, name, identity })
+    const { guard } = this.#election
+    const locations = new LocationCache()
+    const { signal } = this.#stopper
+    const downstream = makeDownstream({ ...world, client, guard, locations })
+    this.#downstream = downstream
+    const executor = new Executor(
+      { client, clock, locations, downstream, guard, signal },
+      { patienceMs: options.answerWithinMs },
+    )
+    this.#upstream = new Upstream({ clock, log, executor, counters: this.#counters })
+  }
+
+  start(): Promise<void> {
+    return (this.#starting ??= this.#start())
+  }
+
+  async stop(): Promise<void> {
+    this.#stopper.abort(new Error('stopped'))
+    await this.#starting?.catch(() => undefined)
+    await this.#running
+    await Promise.all([this.#hub?.close(), ...this.#listeners.map(listener => listener.close())])
+    await this.#client.close()
+  }
+
+  get #certificateSeams(): CertificateSeams {
+    const { clock, random, log } = this.#seams
+    return { client: this.#client, clock, random, log }
+  }
+
+  async #start(): Promise<void> {
+    const { clock, random, log } = this.#seams
+    const { signal } = this.#stopper
+    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    await this.#credentials.check()
+    const views = bridgeViews(() => this.#view(), {
+      metrics: () => this.#downstream.metrics,
+      explain: node => this.#explain(node),
+    })
+    const seams = { clock, random, log, signal }
+    this.#listeners.push(await listenForOperators(this.#options.statusAddress, views, seams))
+    const addresses = this.#options.advertiseAddresses
+    const certificates = await loadCertificates(addresses, this.#certificateSeams, signal)
+    if (certificates === undefined) return
+    const { hub, enrolment } = await this.#listen(certificates)
+    const renew = keepServerPair(
+      certificates,
+      {
+        addresses,
+        renew: pair => {
+          const tls = { ca: certificates.signer.ca, ...pair }
+          hub.renew(tls)
+          enrolment.renew({ ...tls, areClientsUnknown: true })
+        },
+      },
+      this.#certificateSeams,
+      signal,
+    )
+    this.#running = Promise.all([renew, this.#run(hub, certificates)]).catch((error: unknown) =>
+      log.error('bug: the bridge ended', { error: reasonOf(error) }),
+    )
+  }
+
+  async #listen(
+    certificates: Certificates,
+  ): Promise<{ readonly hub: OpenHub; readonly enrolment: Listener }> {
+    const { clock, random, log } = this.#seams
+    const { listenAddress: at, enrolAddress } = this.#options
+    const { authority, signer, server } = certificates
+    const seams = { clock, random, log, signal: this.#stopper.signal }
+    const hub = await openHub(
+      { address: at.host, port: at.port, tls: { ca: signer.ca, ...server } },
+      { ...seams, sink: makeSink(this.#upstream, this.#downstream) },
+    )
+    this.#hub = hub
+    const enrolment = await openEnrolment(
+      { address: enrolAddress.host, port: enrolAddress.port, server },
+      { ...seams, authority, signer, hasNode: node => this.#downstream.hasNode(node) },
+    )
+    this.#listeners.push(enrolment)
+    return { hub, enrolment }
+  }
+
+  #run(hub: OpenHub, certificates: Certificates): Promise<void> {
+    const { clock, log } = this.#seams
+    return runController(
+      {
+        informers: this.#downstream.informers,
+        election: this.#election,
+        lead: term => this.#lead(hub, certificates, term),
+        close: () => Promise.resolve(),
+      },
+      { clock, log },
+      this.#stopper.signal,
+      { stopMs: STOP_MS },
+    )
+  }
+
+  /** One term: edges are let in, and all of them are gone when it ends. */
+  async #lead(hub: OpenHub, certificates: Certificates, term: AbortSignal): Promise<void> {
+    const stop = (): void => {
+      this.#isServing = false
+      hub.standBy()
+    }
+    term.addEventListener('abort', stop, { once: true })
+    hub.serve()
+    this.#isServing = true
+    if (term.aborted) stop()
+    try {
+      await Promise.all([
+        this.#downstream.lead(term),
+        keepToken(certificates, this.#certificateSeams, term),
+      ])
+    } finally {
+      stop()
+      term.removeEventListener('abort', stop)
+      await this.#upstream.idle()
+    }
+  }
+
+  #explain(node: NodeName): object {
+    const link = this.#hub?.linkOf(node)
+    return {
+      node,
+      connection:
+        link === undefined
+          ? null
+          : {
+              remote: link.remote,
+              sinceSeconds: Math.round((this.#seams.clock.now() - link.since) / 1_000),
+              isHeld: link.isHeld,
+            },
+      ...this.#downstream.explain(node),
+    }
+  }
+
+  #view(): BridgeStatusView {
+    const { version, clock } = this.#seams
+    const { requests, unknown, dropped, leaseSeconds } = this.#counters
+    return {
+      version,
+      uptimeSeconds: Math.round((clock.now() - this.#startedAt) / 1_000),
+      leader: this.#election.status,
+      isServing: this.#isServing,
+      tables: Object.fromEntries(
+        Object.entries(this.#downstream.informers).map(([name, { status }]) => [name, status]),
+      ),
+      hub: this.#hub?.status,
+      upstream: {
+        running: this.#upstream.running,
+        ...{ requests: requests.all, unknown: unknown.all, dropped: dropped.all },
+        leaseSeconds: leaseSeconds.show(),
+      },
+      downstream: this.#downstream.status,
+    }
+  }
+}
+
+/** Against the real API, on the real network. Nothing runs before `start`. */
+export const makeProgram = (options: BridgeOptions, seams: BridgeProgramSeams): BridgeProgram =>
+  new Program(options, seams)

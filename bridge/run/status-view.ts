@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { InformerStatus } from '../../controller/informer.js'
+import type { LeaderStatus } from '../../controller/leader-election.js'
+import type { Distribution } from '../../net/metrics-text.js'
+import type { HubStatus } from '../hub/hub.js'
+
+/** `/status` of the bridge. */
+export interface BridgeStatusView {
+  readonly version: string
+  readonly uptimeSeconds: number
+  readonly leader: LeaderStatus
+  /** Whether edges are let in. */
+  readonly isServing: boolean
+  /** By resource. */
+  readonly tables: Readonly<Record<string, InformerStatus>>
+  /** Undefined until there are certificates. */
+  readonly hub: HubStatus | undefined
+  readonly upstream: {
+    /** Requests that run now. */
+    readonly running: number
+    /** Since the start, by handler and what became of them. */
+    readonly requests: Readonly<Record<string, number>>
+    readonly unknown: Readonly<Record<string, number>>
+    readonly dropped: Readonly<Record<string, number>>
+    /** From a Lease's arrival to its answer. */
+    readonly leaseSeconds: Distribution
+  }
+  readonly downstream: object
+}

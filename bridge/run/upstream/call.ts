@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import type { KubeStatus } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
+import type { WriteGuard } from '../../../kube/client/write.js'
+import type { LocationCache } from '../../model/location/location-cache.js'
+import type { Message } from '../../model/message/message.js'
+import type { Resource } from '../../model/resource/resource.js'
+import type { Handler, UpstreamRoute } from '../../model/route/upstream.js'
+import type { Downstream } from '../ports.js'
+
+/** What an edge asked. */
+export interface Request {
+  readonly node: NodeName
+  readonly message: Message
+  readonly route: UpstreamRoute
+  /** Undefined where it is about no object. */
+  readonly resource: Resource | undefined
+  /** Clock ms. */
+  readonly arrivedAt: number
+  /** The same by the apiserver's clock, epoch ms, never ahead of it; undefined while that is not known. */
+  readonly servedAt: number | undefined
+}
+
+/** What came of a request. */
+export type Result =
+  | { readonly kind: 'object'; readonly object: JsonMap }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'refused'; readonly refusal: KubeStatus }
+
+export interface ExecutorSeams {
+  readonly client: ResourceClient
+  readonly clock: Clock
+  readonly locations: LocationCache
+  readonly downstream: Pick<Downstream, 'answering' | 'leaseSeen'>
+  /** Asked right before each write. */
+  readonly guard: WriteGuard
+  /** Aborts when the program ends. */
+  readonly signal: AbortSignal
+}
+
+/** One request while it is carried out. */
+export interface Call extends ExecutorSeams {
+  readonly node: NodeName
+  readonly handler: Handler
+  readonly resource: Resource
+  /** The object, patch or options of the message; empty for what has none. */
+  readonly content: JsonMap
+  readonly message: Message
+  readonly servedAt: number | undefined
+}
+
+/** It is not done, and why the edge is told so. */
+export const refused = (status: number, reason: string, message: string): Result => ({
+  kind: 'refused',
+  refusal: { status, reason, message },
+})

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { WriteGuard } from '../../../kube/client/write.js'
+import { contentObject } from '../../model/message/content.js'
+import type { Message, Stamp } from '../../model/message/message.js'
+import {
+  answerReply,
+  errorReply,
+  membershipReply,
+  objectReply,
+  okReply,
+  textReply,
+} from '../../model/message/reply.js'
+import { statusOf } from '../../model/message/status.js'
+import type { Resource } from '../../model/resource/resource.js'
+import type { ReplyForm } from '../../model/route/upstream.js'
+import { refused, type ExecutorSeams, type Request, type Result } from './call.js'
+import { HANDLERS, WITH_CONTENT } from './handlers.js'
+
+const failure = (error: unknown): Result =>
+  error instanceof InvalidInputError
+    ? refused(400, 'BadRequest', error.message)
+    : { kind: 'refused', refusal: statusOf(error) }
+
+/** Edges renew each 10 s: an older word of theirs says nothing of now. */
+const LEASE_PATIENCE_MS = 10_000
+
+const nothingOf = (node: NodeName): Resource => ({ node, namespace: '', type: '', name: '' })
+
+/** How results look on the wire, but for refusals. */
+const wellReply = (
+  form: ReplyForm,
+  { message, stamp }: { readonly message: Message; readonly stamp: Stamp },
+  result: Exclude<Result, { readonly kind: 'refused' }>,
+): Message => {
+  if (form === 'membership') return membershipReply(message, stamp)
+  switch (result.kind) {
+    case 'done':
+      return okReply(message, stamp)
+    case 'text':
+      return textReply(message, stamp, result.text)
+    case 'object':
+      return form === 'answer'
+        ? answerReply(message, stamp, { object: result.object })
+        : objectReply(message, stamp, result.object)
+  }
+}
+
+const replyOf = (form: ReplyForm, message: Message, stamp: Stamp, result: Result): Message => {
+  if (result.kind !== 'refused') return wellReply(form, { message, stamp }, result)
+  const { refusal } = result
+  return form === 'answer'
+    ? answerReply(message, stamp, { refusal })
+    : errorReply(message, stamp, refusal.message)
+}
+
+/** What became of a request, for metrics. */
+const outcomeOf = (result: Result): string => {
+  if (result.kind !== 'refused') return 'done'
+  const { status } = result.refusal
+  if (status === 403) return 'forbidden'
+  return status >= 500 ? 'failed' : 'refused'
+}
+
+/** Carries out what edges ask, one request at a time of those that it is given; never rejects but for a bug. */
+export class Executor {
+  readonly #seams: ExecutorSeams
+  readonly #patienceMs: number
+
+  constructor(seams: ExecutorSeams, { patienceMs }: { readonly patienceMs: number }) {
+    this.#seams = seams
+    this.#patienceMs = patienceMs
+  }
+
+  /** What the apiserver's clock shows now at the least. */
+  serverTime(): number | undefined {
+    return this.#seams.client.serverTime()
+  }
+
+  async execute(
+    request: Request,
+    stamp: () => Stamp,
+  ): Promise<{ readonly reply: Message | undefined; readonly outcome: string }> {
+    const result = await this.#result(request)
+    const { reply: form } = request.route
+    const outcome = outcomeOf(result)
+    if (form === 'none') return { reply: undefined, outcome }
+    const reply = replyOf(form, request.message, stamp(), result)
+    const { resource } = request
+    if (form === 'object' && result.kind === 'object' && resource !== undefined)
+      this.#seams.downstream.answering(resource, result.object)
+    return { reply, outcome }
+  }
+
+  async #result(request: Request): Promise<Result> {
+    const lateReason = (): string | undefined => this.#lateness(request)
+    const late = lateReason()
+    if (late !== undefined) return refused(504, 'Timeout', late)
+    const { node, message, route, servedAt } = request
+    const { handler } = route
+    try {
+      const resource = request.resource ?? nothingOf(node)
+      const takes = WITH_CONTENT.has(handler)
+      const content = takes ? contentObject(`content of ${message.resource}`, message.content) : {}
+      const guard: WriteGuard = () => this.#seams.guard() ?? lateReason()
+      return await HANDLERS[handler]({
+        ...{ ...this.#seams, guard, node, handler, resource, content, message, servedAt },
+      })
+    } catch (error) {
+      return failure(error)
+    }
+  }
+
+  /** Why a request is not carried out any more. */
+  #lateness({ route, arrivedAt }: Request): string | undefined {
+    const limitMs = route.lane === 'lease' ? LEASE_PATIENCE_MS : this.#patienceMs
+    const waitedMs = this.#seams.clock.now() - arrivedAt
+    return waitedMs > limitMs ? `it waited for ${Math.round(waitedMs / 1_000)} s` : undefined
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import { InvalidInputError } from '../../../core/errors.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
+import type { ObjectName, ResourceType } from '../../../kube/client/resource.js'
+import { KINDS, type ObjectType } from '../../model/resource/kinds.js'
+import type { Resource } from '../../model/resource/resource.js'
+
+const whole = (raw: unknown): JsonMap => {
+  if (!isMap(raw)) throw new InvalidInputError('object', 'must be an object', typeof raw)
+  return raw
+}
+
+/** An object as the API has it, whole: an edge is given all of it. */
+export const objectsOf = (type: ObjectType): ResourceType<JsonMap> => {
+  const { group, version, plural } = KINDS[type]
+  return { group, version, resource: plural, parse: whole }
+}
+
+/** What makes tokens of a ServiceAccount. */
+export const TOKENS: ResourceType<JsonMap> = {
+  ...{ group: '', version: 'v1', resource: 'serviceaccounts', subresource: 'token' },
+  parse: whole,
+}
+
+/** The object of a message. */
+export const objectNameOf = ({ namespace, name }: Resource): ObjectName =>
+  namespace === '' ? { name } : { namespace, name }

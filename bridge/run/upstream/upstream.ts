@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../../core/clock.js'
+import { reasonOf } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { Logger } from '../../../core/log.js'
+import type { NodeLink } from '../../hub/hub.js'
+import type { Task } from '../../model/lane/upstream-lanes.js'
+import { UpstreamTurns, type Turn } from '../../model/lane/upstream-turns.js'
+import type { Message, Stamp } from '../../model/message/message.js'
+import { errorReply } from '../../model/message/reply.js'
+import { objectKey } from '../../model/resource/resource.js'
+import type { Upstream as What, UpstreamRoute } from '../../model/route/upstream.js'
+import { RareLog } from '../../rare-log.js'
+import type { Request } from './call.js'
+import type { UpstreamCounters } from './counters.js'
+import type { Executor } from './executor.js'
+
+export interface UpstreamSeams {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly executor: Executor
+  readonly counters: UpstreamCounters
+}
+
+/** What it costs beside its frame to keep a request. */
+const REQUEST_BYTES = 512
+
+type Asked = Extract<What, { readonly kind: 'request' | 'special' }>
+
+/** Requests about no object follow one another, so that one node has one of them running. */
+const keyOf = (what: Asked): string =>
+  what.kind === 'request' ? objectKey(what.resource) : what.route.handler
+
+/**
+ * What edges ask, carried out in turns: each object's requests in order, Leases first, one node after another. Who asks more
+ * than it may have waiting is not read until half of it is done; nobody else waits for that.
+ */
+export class Upstream {
+  readonly #seams: UpstreamSeams
+  readonly #rareLog: RareLog
+  readonly #turns = new UpstreamTurns<Request>()
+  readonly #links = new Map<NodeName, NodeLink>()
+  /** Told when the last running request has ended. */
+  #whenIdle: () => void = () => undefined
+  #running = 0
+
+  constructor(seams: UpstreamSeams) {
+    this.#seams = seams
+    this.#rareLog = new RareLog(seams.clock, seams.log)
+  }
+
+  /** Requests that run now. */
+  get running(): number {
+    return this.#running
+  }
+
+  connected(link: NodeLink): void {
+    this.#links.set(link.node, link)
+    // What it asked on the connection before is not done yet.
+    if (this.#turns.lanesOf(link.node)?.isFull === true) link.hold('lane')
+  }
+
+  ended(link: NodeLink): void {
+    if (this.#links.get(link.node) === link) this.#links.delete(link.node)
+  }
+
+  received(link: NodeLink, message: Message, what: What, length: number): void {
+    const { counters, log } = this.#seams
+    const { node } = link
+    switch (what.kind) {
+      case 'request':
+      case 'special':
+        this.#push(link, { message, what, length })
+        return
+      case 'unknown':
+        counters.unknown.add('unknown')
+        this.#rareLog.warn('unknown', 'an edge asks what nobody serves', { node, ...what })
+        link.send(errorReply(message, this.#stamp(), what.reason))
+        return
+      case 'ignored':
+        counters.unknown.add('ignored')
+        log.debug('a message is not heard', { node, reason: what.reason })
+        return
+      case 'ack':
+      case 'control':
+      case 'failed':
+      case 'keepalive':
+    }
+  }
+
+  /** Resolves when nothing runs. What waits is left. */
+  async idle(): Promise<void> {
+    if (this.#running > 0) await new Promise<void>(resolve => (this.#whenIdle = resolve))
+  }
+
+  #push(
+    link: NodeLink,
+    {
+      message,
+      what,
+      length,
+    }: { readonly message: Message; readonly what: Asked; readonly length: number },
+  ): void {
+    const { clock, counters, executor } = this.#seams
+    const { node } = link
+    const { lane } = what.route
+    const task: Task<Request> = {
+      ...{ lane, key: keyOf(what), bytes: REQUEST_BYTES + length },
+      value: {
+        ...{ node, message, route: what.route, arrivedAt: clock.now() },
+        servedAt: executor.serverTime(),
+        resource: what.kind === 'request' ? what.resource : undefined,
+      },
+    }
+    const dropped = this.#turns.push(node, task)
+    if (dropped.length > 0) counters.dropped.add('event', dropped.length)
+    if (this.#turns.lanesOf(node)?.isFull === true) link.hold('lane')
+    this.#pump()
+  }
+
+  #pump(): void {
+    for (let turn = this.#turns.take(); turn !== undefined; turn = this.#turns.take()) {
+      this.#running++
+      void this.#run(turn)
+    }
+  }
+
+  async #run(turn: Turn<Request>): Promise<void> {
+    const { executor, counters, clock, log } = this.#seams
+    const { value } = turn.task
+    const { route, message, arrivedAt } = value
+    try {
+      const { reply, outcome } = await executor.execute(value, () => this.#stamp())
+      counters.requests.add(`${route.handler} ${outcome}`)
+      if (route.lane === 'lease') counters.leaseSeconds.add((clock.now() - arrivedAt) / 1_000)
+      // On whichever connection the node has now: edges know their requests by id.
+      if (reply !== undefined) this.#links.get(turn.node)?.send(reply)
+    } catch (error) {
+      log.error('bug: a request was not answered', { node: turn.node, error: reasonOf(error) })
+      this.#bug(turn.node, message, route)
+    } finally {
+      this.#ended(turn)
+    }
+  }
+
+  #bug(node: NodeName, message: Message, { reply }: UpstreamRoute): void {
+    if (reply !== 'none')
+      this.#links.get(node)?.send(errorReply(message, this.#stamp(), 'the bridge failed'))
+  }
+
+  #ended(turn: Turn<Request>): void {
+    this.#turns.done(turn)
+    this.#running--
+    if (this.#turns.lanesOf(turn.node)?.mayResume !== false)
+      this.#links.get(turn.node)?.release('lane')
+    this.#pump()
+    if (this.#running === 0) this.#whenIdle()
+  }
+
+  #stamp(): Stamp {
+    return { id: randomUUID(), at: this.#seams.clock.wall() }
+  }
+}
