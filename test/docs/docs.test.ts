@@ -39,7 +39,7 @@ t.test('every link leads somewhere', t => {
 
 t.test('every source file that a page names exists', t => {
   const SOURCE =
-    /(?<![\w/.-])(?:core|vote|plan|plugins|net|kube|options|controller|agent|sandbox|wrapper|grids|admission|cli|bench|test|testkit)\/[\w./-]*\.(?:ts|mjs|cjs)\b/g
+    /(?<![\w/.-])(?:core|vote|plan|plugins|net|kube|options|controller|agent|sandbox|wrapper|grids|admission|bridge|cli|bench|test|testkit)\/[\w./-]*\.(?:ts|mjs|cjs)\b/g
   const named = pages
     .filter(page => page !== 'CHANGELOG.md')
     .flatMap(page => [...read(page).matchAll(SOURCE)].map(([file]) => ({ page, file })))
@@ -72,8 +72,9 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
   const wrapper = (await import(definitionsOf('wrapper'))) as { wrapperOptionSet: Options }
   const grids = (await import(definitionsOf('grids'))) as { gridsOptionSet: Options }
   const admission = (await import(definitionsOf('admission'))) as { admissionOptionSet: Options }
+  const bridge = (await import(definitionsOf('bridge'))) as { bridgeOptionSet: Options }
   const sets = [
-    ...[agentOptionSet, wrapper.wrapperOptionSet],
+    ...[agentOptionSet, wrapper.wrapperOptionSet, bridge.bridgeOptionSet],
     ...[grids.gridsOptionSet, admission.admissionOptionSet],
   ]
   const known = new Set(
@@ -96,7 +97,7 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
     known.add(name)
   known.add('optimize-for-size')
   for (const page of pages.filter(
-    page => !/^docs\/(wrapper-|grids-|admission-)?options\.md$/.test(page),
+    page => !/^docs\/(wrapper-|grids-|admission-|bridge-)?options\.md$/.test(page),
   )) {
     // Inline code only: blocks show other programs' commands.
     const text = read(page).replace(/```[\s\S]*?```/g, '')
@@ -117,7 +118,8 @@ t.test('every metric that a page names exists', t => {
   const wrapper = shared + source('wrapper', 'status', 'metrics.ts')
   const grids = shared + source('grids', 'run', 'metrics.ts')
   const admission = shared + source('admission', 'run', 'metrics.ts')
-  const programs: Readonly<Record<string, string>> = { wrapper, grids, admission }
+  const bridge = shared + source('bridge', 'run', 'metrics.ts')
+  const programs: Readonly<Record<string, string>> = { wrapper, grids, admission, bridge }
   const names = new Set<string>()
   for (const page of pages) {
     for (const [name] of read(page).matchAll(/edge_health_[a-z_]+/g)) names.add(name)
@@ -125,9 +127,9 @@ t.test('every metric that a page names exists', t => {
   t.ok(names.size > 10)
   for (const name of names) {
     const short = name
-      .replace(/^edge_health_(wrapper_|grids_|admission_|node_)?/, '')
+      .replace(/^edge_health_(wrapper_|grids_|admission_|bridge_|node_)?/, '')
       .replace(/_total$/, '')
-    const [, of] = /^edge_health_(wrapper|grids|admission)_/.exec(name) ?? []
+    const [, of] = /^edge_health_(wrapper|grids|admission|bridge)_/.exec(name) ?? []
     const program = programs[of ?? ''] ?? agent
     t.ok(program.includes(`'${short}'`), name)
   }
