@@ -4,6 +4,8 @@ import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import { ApiBackoff } from './api-backoff.js'
 import { AgentCounters } from './counters.js'
+import { History } from './history/history.js'
+import { HistoryRecorder } from './history/recorder.js'
 import type { Counts, Views } from './http/views.js'
 import type { AgentOptions } from './options/agent-options.js'
 import type { KubeApi } from './ports/kube-api.js'
@@ -70,6 +72,8 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
   const { clock } = suspension
   const store = makeResultStore(clock.now())
   const counters = new AgentCounters(store)
+  const history = new History({ clock, folder, log })
+  const recorder = new HistoryRecorder(options, store, entry => history.add(entry))
   const apiBackoff = new ApiBackoff({ clock, random })
   const turns = new TurnLoop({ clock, store, suspension })
   const seams = { ...world, clock, store, apiBackoff, suspension, turns }
@@ -87,11 +91,17 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
   const resumed = (): void => {
     if (signal.aborted) return
     counters.suspended()
+    history.add({ kind: 'agent', to: 'resumed' })
     for (const stage of stages) stage.resumed()
     turns.ask('changed')
   }
   const start = async (): Promise<void> => {
     suspension.start()
+    await history.load()
+    if (!signal.aborted) {
+      recorder.continueFrom(history.entries)
+      history.add({ kind: 'agent', to: 'started', note: `version ${world.version}` })
+    }
     for (const stage of stages) if (!signal.aborted) await stage.start()
     if (signal.aborted) {
       suspension.stop()
@@ -109,11 +119,22 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
     turns.stop()
     for (const stage of stages.toReversed()) await stage.stop()
     await kube.close()
+    history.add({ kind: 'agent', to: 'stopped' })
+    await history.save()
     await folder.settled()
   }
   let stopped: Promise<void> | undefined
   return {
-    views: makeViews(options, { ...seams, counters, nodeList, check, exchange, vote, write }),
+    views: makeViews(options, {
+      ...seams,
+      counters,
+      history,
+      nodeList,
+      check,
+      exchange,
+      vote,
+      write,
+    }),
     inbox: exchange.inbox,
     home: nodeList.home,
     setPeerListener: status => store.peerListener.set(status),

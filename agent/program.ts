@@ -95,8 +95,8 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
   let local: Listener | undefined
   const openLocal = async (): Promise<void> => {
     const { localAddress: address, localPort: port, localinfoTime, metricsNodes } = options
-    const app = makeLocalApp({ views, localinfoTime, metricsNodes, clock, log })
     const sources = byUser(trustedUsers(), { clock })
+    const app = makeLocalApp({ views, localinfoTime, metricsNodes, sources, clock, log })
     local = await listen(
       { address, port, ...app, limits: LOCAL_LIMITS, sources },
       { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('local') },

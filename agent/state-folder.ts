@@ -7,7 +7,8 @@ import type { Logger } from '../core/log.js'
 import { replaceFile } from '../net/atomic-file.js'
 
 /** What is remembered over a restart; each name is one file. */
-export type StateName = 'roster.json' | 'zone-config.json' | 'keys.json' | 'heartbeat'
+export type StateName =
+  'roster.json' | 'zone-config.json' | 'keys.json' | 'heartbeat' | 'history.json'
 
 /** Where the agent keeps what it needs to vote after a boot without the cloud. */
 export interface StateFolder {

@@ -6,6 +6,9 @@ import type { Logger } from '../../core/log.js'
 const HEARTBEAT_MS = 15_000
 const MAX_UNREAD_BYTES = 4 << 20
 const MAX_CLIENTS = 32
+/** One stranger's, and all strangers' together: the node's own programs keep the rest. */
+const PER_STRANGER = 8
+const STRANGERS = 24
 
 /** One server-sent event. */
 export interface StreamEvent {
@@ -27,8 +30,11 @@ interface StreamOptions {
 
 /** Clients that are told of every change. */
 export interface EventStream {
-  /** False: there are too many clients already, and nothing was sent. */
-  open(response: ServerResponse, first: StreamEvent): boolean
+  /**
+   * False: there are too many clients already, and nothing was sent.
+   * @param source whose share it counts against; undefined: only against the total
+   */
+  open(response: ServerResponse, first: StreamEvent, source?: string): boolean
   send(event: StreamEvent): void
   readonly clients: number
   /** Ends all streams. */
@@ -44,7 +50,8 @@ export const makeEventStream = (
   log: Logger,
   { maxUnread = MAX_UNREAD_BYTES, isWhole = false }: StreamOptions = {},
 ): EventStream => {
-  const clients = new Set<ServerResponse>()
+  /** With their sources. */
+  const clients = new Map<ServerResponse, string | undefined>()
   let cancelHeartbeat: (() => void) | undefined
 
   const drop = (client: ServerResponse): void => {
@@ -56,7 +63,7 @@ export const makeEventStream = (
   /** What the kernel took counts as read; the rest waits in our memory. */
   const makeRoom = (bytes: number): void => {
     for (;;) {
-      const slowest = [...clients].sort((a, b) => b.writableLength - a.writableLength)
+      const slowest = [...clients.keys()].sort((a, b) => b.writableLength - a.writableLength)
       const unread = slowest.reduce((sum, { writableLength }) => sum + writableLength, 0)
       const [first] = slowest
       if (first === undefined || unread === 0 || unread + bytes <= maxUnread) return
@@ -73,34 +80,44 @@ export const makeEventStream = (
   }
   const beat = (): void => {
     cancelHeartbeat = clock.after(HEARTBEAT_MS, () => {
-      write(': still here\n\n', [...clients])
+      write(': still here\n\n', [...clients.keys()])
       if (clients.size > 0) beat()
     })
+  }
+
+  const hasRoom = (source: string | undefined): boolean => {
+    if (clients.size >= MAX_CLIENTS) return false
+    if (source === undefined) return true
+    const strangers = [...clients.values()].filter(each => each !== undefined)
+    return (
+      strangers.length < STRANGERS &&
+      strangers.filter(each => each === source).length < PER_STRANGER
+    )
   }
 
   return {
     get clients() {
       return clients.size
     },
-    open: (response, first) => {
-      if (clients.size >= MAX_CLIENTS) return false
+    open: (response, first, source) => {
+      if (!hasRoom(source)) return false
       response.writeHead(200, {
         'Content-Type': 'text/event-stream; charset=utf-8',
         'Cache-Control': 'no-store',
         'X-Accel-Buffering': 'no',
       })
       response.on('close', () => drop(response))
-      clients.add(response)
+      clients.set(response, source)
       if (cancelHeartbeat === undefined) beat()
       write(textOf(first), [response])
       return true
     },
     send: event => {
-      const readers = [...clients].filter(client => !isWhole || client.writableLength === 0)
+      const readers = [...clients.keys()].filter(client => !isWhole || client.writableLength === 0)
       write(textOf(event), readers)
     },
     close: () => {
-      for (const client of clients) client.end()
+      for (const client of clients.keys()) client.end()
       clients.clear()
       cancelHeartbeat?.()
       cancelHeartbeat = undefined

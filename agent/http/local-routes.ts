@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Request, RequestHandler, Response } from 'express'
+import type { IncomingMessage } from 'node:http'
+import type { Request, RequestHandler } from 'express'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import { isLoopback } from '../../core/loopback.js'
 import type { Listening } from '../../net/listen.js'
+import { endOf, type Sources } from '../../net/sources.js'
 import { METRICS_TYPE } from '../../net/metrics-text.js'
 import { makeEventStream } from './event-stream.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
 import { agentMetricsText, type MetricsNodes } from './metrics.js'
 import { PAGE } from './page.js'
-import { finish, forbidHost, makeBareApp, sendText } from './plain.js'
-import { makeStatusFeed } from './status-feed.js'
+import { finish, forbidHost, makeBareApp, queryOf, sendText, wantsStream } from './plain.js'
+import { addStatusRoutes } from './status-routes.js'
 import type { Views } from './views.js'
 
 /** What the own node's listener needs. */
@@ -18,6 +20,8 @@ export interface LocalSeams {
   readonly views: Views
   readonly localinfoTime: LocalinfoTime
   readonly metricsNodes: MetricsNodes
+  /** Who asks, for the streams' budgets. @default all are one trusted program */
+  readonly sources?: Sources
   readonly clock: Clock
   readonly log: Logger
 }
@@ -26,25 +30,6 @@ export interface LocalSeams {
 export type LocalApp = Required<Pick<Listening, 'handle' | 'forbidden' | 'onClose'>>
 
 const MAX_VERBOSITY_BODY = 64
-
-const queryOf = (request: Request): URLSearchParams => {
-  const at = request.url.indexOf('?')
-  return new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1))
-}
-
-const wantsStream = (request: Request): boolean => {
-  const value = queryOf(request).get('stream')
-  return value !== null && value !== '0' && value !== 'false'
-}
-
-const sendJson = (response: Response, status: number, value: unknown): void => {
-  const body = Buffer.from(`${JSON.stringify(value)}\n`)
-  response.statusCode = status
-  response.setHeader('Content-Type', 'application/json; charset=utf-8')
-  response.setHeader('Cache-Control', 'no-store')
-  response.setHeader('Content-Length', body.length)
-  response.end(body)
-}
 
 const readShort = async (request: Request): Promise<string | undefined> => {
   let text = ''
@@ -78,30 +63,37 @@ const debugFlags =
     sendText(response, 200, `successfully set klog.logging.verbosity to ${text}`, '')
   }
 
+/** The key of a stranger's budget; undefined for who has none. */
+const sourceTeller =
+  (sources: Sources | undefined) =>
+  ({ socket }: IncomingMessage): string | undefined => {
+    if (sources === undefined) return undefined
+    const key = sources.keyOf(endOf(socket)) ?? 'unknown'
+    return sources.isMember(key) ? undefined : key
+  }
+
 /**
- * What the own node may ask: `/localinfo` and its stream, `/status` and its stream, `/metrics`, `/healthz`,
+ * What the own node may ask: `/localinfo` and its stream, `/status` and `/history` with their streams, `/metrics`, `/healthz`,
  * `/readyz`, `/debug/flags/v`, and a page for people at `/`.
  */
 export const makeLocalApp = ({
   views,
   localinfoTime,
   metricsNodes,
+  sources,
   clock,
   log,
 }: LocalSeams): LocalApp => {
+  const sourceOf = sourceTeller(sources)
   const app = makeBareApp()
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
   const localStream = makeEventStream(clock, log)
-  const statusFeed = makeStatusFeed(views, clock, log)
   /** Everything up to now, so that who opens a stream next begins where the others are. */
   const tellChanges = (): void => {
     const data = localInfo.changes()
     if (data !== undefined) localStream.send({ event: 'change', id: localInfo.generation(), data })
   }
-  const unsubscribe = views.subscribe(() => {
-    statusFeed.changed()
-    tellChanges()
-  })
+  const unsubscribe = views.subscribe(tellChanges)
 
   app.all('/localinfo', (request, response) => {
     const interest = queryOf(request).get('interest')
@@ -109,7 +101,7 @@ export const makeLocalApp = ({
     if (wantsStream(request)) {
       tellChanges()
       const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
-      if (localStream.open(response, first)) return
+      if (localStream.open(response, first, sourceOf(request))) return
       // Whoever holds all streams takes none of what stands in them from the others: they ask again.
     }
     const body = localInfo.body()
@@ -117,15 +109,7 @@ export const makeLocalApp = ({
     response.setHeader('Content-Length', body.length)
     response.end(body)
   })
-  app.get('/status', (request, response) => {
-    const name = queryOf(request).get('node')
-    if (name !== null) {
-      const node = views.node(name)
-      if (node === undefined) sendText(response, 404, 'no such node in this zone')
-      else sendJson(response, 200, { ...views.zone(), node })
-    } else if (!wantsStream(request)) sendJson(response, 200, views.status())
-    else if (!statusFeed.open(response)) sendText(response, 503, 'too many streams')
-  })
+  const endStatus = addStatusRoutes(app, { views, clock, log, sourceOf })
   app.get('/metrics', (_request, response) => {
     const body = Buffer.from(agentMetricsText(views, metricsNodes))
     response.setHeader('Content-Type', METRICS_TYPE)
@@ -151,7 +135,7 @@ export const makeLocalApp = ({
     onClose: () => {
       unsubscribe()
       localStream.close()
-      statusFeed.close()
+      endStatus()
     },
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, Express } from 'express'
 import express from 'express'
 import type { Logger } from '../../core/log.js'
@@ -18,6 +18,27 @@ export const sendText = (
   const body = Buffer.from(`${text}${end}`)
   response.setHeader('Content-Length', body.length)
   response.end(body)
+}
+
+/** JSON with its newline, never kept by anybody in between. */
+export const sendJson = (response: ServerResponse, value: unknown): void => {
+  const body = Buffer.from(`${JSON.stringify(value)}\n`)
+  response.statusCode = 200
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
+  response.setHeader('Cache-Control', 'no-store')
+  response.setHeader('Content-Length', body.length)
+  response.end(body)
+}
+
+export const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => {
+  const at = url.indexOf('?')
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1))
+}
+
+/** `?stream=1` and the like. */
+export const wantsStream = (request: IncomingMessage): boolean => {
+  const value = queryOf(request).get('stream')
+  return value !== null && value !== '0' && value !== 'false'
 }
 
 /** For whoever names another host than this one. */

@@ -3,23 +3,22 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import { makeEventStream } from './event-stream.js'
-import type { Views } from './views.js'
 
 /** Changes closer together than this are one event. */
 const SETTLE_MS = 250
 /** Without a change ages still grow: a new event this often. */
 const REFRESH_MS = 5_000
 
-/** The whole `/status` as events, for `status --watch` and the page. Costs nothing while nobody watches. */
+/** A whole document as events, such as `/status` for `status --watch`. Costs nothing while nobody watches. */
 export interface StatusFeed {
-  /** False: too many clients. */
-  open(response: ServerResponse): boolean
+  /** False: too many clients, or too many of this source. */
+  open(response: ServerResponse, source?: string): boolean
   changed(): void
   close(): void
 }
 
 /** A feed whose events are whole views: a reader needs no memory, and a lost event loses nothing. */
-export const makeStatusFeed = (views: Views, clock: Clock, log: Logger): StatusFeed => {
+export const makeStatusFeed = (document: () => unknown, clock: Clock, log: Logger): StatusFeed => {
   const stream = makeEventStream(clock, log, { isWhole: true })
   let id = 0
   let isSoon = false
@@ -28,7 +27,7 @@ export const makeStatusFeed = (views: Views, clock: Clock, log: Logger): StatusF
   const event = (): { event: string; id: number; data: string } => ({
     event: 'status',
     id: ++id,
-    data: JSON.stringify(views.status()),
+    data: JSON.stringify(document()),
   })
   const plan = (ms: number): void => {
     cancel?.()
@@ -42,8 +41,8 @@ export const makeStatusFeed = (views: Views, clock: Clock, log: Logger): StatusF
   }
 
   return {
-    open: response => {
-      if (!stream.open(response, event())) return false
+    open: (response, source) => {
+      if (!stream.open(response, event(), source)) return false
       if (cancel === undefined) plan(REFRESH_MS)
       return true
     },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Distribution } from '../../net/metrics-text.js'
+import type { HistoryEntryView, HistoryView } from './history-view.js'
 import type { NodeDetail, StatusView, ZoneStatus } from './status-view.js'
 
 /** What the own node may rely on: who is reachable. */
@@ -52,6 +53,10 @@ export interface Views {
   zone(): ZoneStatus
   /** One node with its voters; undefined when the roster does not have it. */
   node(name: string): NodeDetail | undefined
+  /** Entries whose id is above `after`. @param after @default 0: all */
+  history(after?: number): HistoryView
+  /** Calls back with each new entry. The returned function ends that. */
+  subscribeHistory(onEntry: (entry: HistoryEntryView) => void): () => void
   counts(): Counts
   /** Ready when the roster is known; `reason` says what is missing, or what makes it ready. */
   readiness(): { readonly isReady: boolean; readonly reason: string }

@@ -18,6 +18,16 @@ export const classColour: Readonly<Record<NodeClassName, Colour>> = {
   undecided: 'yellow',
 }
 
+/** In a few letters, for counts and lists. */
+export const classWord: Readonly<Record<NodeClassName, string>> = {
+  healthy: 'healthy',
+  dead: 'dead',
+  'kubelet-sick': 'kubelet sick',
+  'cloud-link-cut': 'cut',
+  'zone-link-cut': 'zone cut',
+  undecided: 'undecided',
+}
+
 const count = (node: NodeStatus): string =>
   `${node.votes.down} down, ${node.votes.up} up, ${node.votes.needed} needed`
 

@@ -3,9 +3,12 @@ import type { Clock } from '../../core/clock.js'
 import { brakeLimit } from '../../vote/verdicts.js'
 import { makeJudgement } from '../../vote/judgement.js'
 import type { AgentCounters } from '../counters.js'
+import type { History } from '../history/history.js'
+import { CAPACITY } from '../history/ring.js'
 import { showKeySet } from '../key-ring.js'
 import { REFUSALS } from '../stages/exchange/refusal.js'
 import type { EngineStatus } from '../stages/exchange/status.js'
+import type { HistoryView } from '../http/history-view.js'
 import type { StatusView, ZoneStatus } from '../http/status-view.js'
 import type { Counts, Views } from '../http/views.js'
 import type { AgentOptions } from '../options/agent-options.js'
@@ -18,6 +21,7 @@ import type { VoteStage } from '../stages/vote/stage.js'
 import type { WriteStage } from '../stages/write/stage.js'
 import { makeLocalView } from './local-view.js'
 import { nodeDetailOf, nodeStatusOf, type NodeScene } from './node-status.js'
+import { historyEntryView } from './history-view.js'
 import { timesOf } from './times.js'
 
 /** What the views look at; they change nothing. */
@@ -25,6 +29,7 @@ export interface ViewSeams extends Pick<Views, 'setVerbosity'> {
   readonly clock: Clock
   readonly store: ResultStore
   readonly counters: AgentCounters
+  readonly history: Pick<History, 'entries' | 'lastId' | 'added'>
   readonly nodeList: Pick<NodeListStage, 'status' | 'lists'>
   readonly check: CheckStage
   readonly exchange: Pick<ExchangeStage, 'status' | 'report'>
@@ -89,6 +94,14 @@ const peerListenerOf = ({ options, seams }: Parts): PeerListenerStatus => {
   return isElsewhere ? { ...peerListener.current, trouble } : peerListener.current
 }
 
+const selfOf = (
+  { nodeName }: AgentOptions,
+  members: readonly { readonly name: string; readonly address: string }[],
+): ZoneStatus['self'] => ({
+  name: nodeName,
+  address: members.find(({ name }) => name === nodeName)?.address ?? '',
+})
+
 const zoneOf = (parts: Parts): ZoneStatus => {
   const { options, seams, startedAt } = parts
   const { roster, rule } = seams.store.nodeList.current
@@ -97,13 +110,12 @@ const zoneOf = (parts: Parts): ZoneStatus => {
   const { nodeList, check, exchange, vote } = seams
   const { confinement } = seams.write
   const members = roster?.members ?? []
-  const address = members.find(({ name }) => name === options.nodeName)?.address ?? ''
   return {
     version: seams.version,
     at: new Date(times.wall).toISOString(),
     uptimeSeconds: (times.now - startedAt) / 1_000,
     zone: { name: roster?.zone ?? '', members: members.length, rule },
-    self: { name: options.nodeName, address },
+    self: selfOf(options, members),
     peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),
     keys: keysOf(parts),
@@ -200,6 +212,19 @@ const subscribe = (store: ResultStore, onChange: (what: 'local' | 'status') => v
   }
 }
 
+const historyOf = ({ options, seams }: Parts, after: number): HistoryView => {
+  const times = timesOf(seams.clock)
+  const members = seams.store.nodeList.current.roster?.members ?? []
+  return {
+    at: new Date(times.wall).toISOString(),
+    self: selfOf(options, members),
+    capacity: CAPACITY,
+    entries: seams.history.entries
+      .filter(({ id }) => id > after)
+      .map(entry => historyEntryView(entry, times)),
+  }
+}
+
 /** Everything that HTTP shows of one agent. */
 export const makeViews = (options: AgentOptions, seams: ViewSeams): Views => {
   const parts: Parts = { options, seams, startedAt: seams.clock.now() }
@@ -213,6 +238,11 @@ export const makeViews = (options: AgentOptions, seams: ViewSeams): Views => {
       const index = scene?.state.roster.indexOf(name)
       return scene === undefined || index === undefined ? undefined : nodeDetailOf(scene, index)
     },
+    history: (after = 0) => historyOf(parts, after),
+    subscribeHistory: onEntry =>
+      seams.history.added.subscribe(entry =>
+        onEntry(historyEntryView(entry, timesOf(seams.clock))),
+      ),
     counts: () => countsOf(parts),
     readiness: () => readinessOf(parts),
     subscribe: onChange => subscribe(seams.store, onChange),

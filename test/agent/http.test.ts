@@ -414,6 +414,47 @@ t.test('/status: the zone, one node with its voters, and a stream of whole views
   stream.destroy()
 })
 
+t.test('/history: what happened, from an entry on, and as a stream', async t => {
+  const { views, port } = await startLocal(t, new FakeClock())
+  const entry = (id: number) => ({
+    ...({ id, at: '2026-01-01T10:00:00.000Z', kind: 'brake', nodes: [], count: 0 } as const),
+    ...{ from: null, to: 'on', text: 'the brake holds' },
+  })
+  views.happened(entry(1))
+  views.happened(entry(2))
+  const idsOf = (text: string) =>
+    (JSON.parse(text) as { entries: { id: number }[] }).entries.map(({ id }) => id)
+  t.strictSame(idsOf((await ask(port, '/history')).text), [1, 2])
+  t.strictSame(idsOf((await ask(port, '/history?after=1')).text), [2])
+  for (const after of ['', '-1', '1.5', 'x', '9'.repeat(16)])
+    t.match(await ask(port, `/history?after=${after}`), {
+      status: 400,
+      text: `after must be the id of an entry, got "${after}"\n`,
+    })
+  const stream = openStream(port, '/history?stream=1&after=1')
+  await stream.until(() => stream.events().length === 1)
+  views.happened(entry(3))
+  await stream.until(() => stream.events().length === 2)
+  const [first = '', second = ''] = stream.events()
+  t.match(first, /^snapshot 2 /)
+  t.strictSame(idsOf(first.slice('snapshot 2 '.length)), [2])
+  t.match(second, /^entry 3 \{"id":3,/)
+  stream.destroy()
+})
+
+t.test('a stranger has eight streams, all strangers 24, the node’s own programs the rest', t => {
+  const stream = makeEventStream(new FakeClock(), recordingLog())
+  const open = (source?: string) =>
+    stream.open(streamClient(0) as never, { event: 'a', id: 1, data: '' }, source)
+  const opened = (source: string) => Array.from({ length: 10 }, () => open(source)).filter(Boolean)
+  for (const source of ['user 1', 'user 2', 'user 3']) t.equal(opened(source).length, 8, source)
+  t.notOk(open('user 4'))
+  for (let i = 0; i < 8; i++) t.ok(open())
+  t.notOk(open())
+  stream.close()
+  t.end()
+})
+
 t.test('/readyz is red until the roster is known, and says why; /healthz is not', async t => {
   const { views, port } = await startLocal(t)
   t.match(await ask(port, '/readyz'), { status: 503, text: 'the roster is not known yet\n' })

@@ -5,6 +5,7 @@ import type {
   StatusView,
   ZoneStatus,
 } from '../../agent/http/status-view.js'
+import type { HistoryEntryView, HistoryView } from '../../agent/http/history-view.js'
 import type { Counts, LocalView, Views } from '../../agent/http/views.js'
 
 /** A zone in which nothing is wrong, seen from node-1. */
@@ -127,6 +128,8 @@ export class FakeViews implements Views {
   verbosity = -1
   interest: readonly string[] = []
   tallies: Counts = noCounts
+  entries: HistoryEntryView[] = []
+  readonly historyListeners = new Set<(entry: HistoryEntryView) => void>()
   readonly listeners = new Set<(what: 'local' | 'status') => void>()
 
   localView(): LocalView {
@@ -141,6 +144,19 @@ export class FakeViews implements Views {
   }
   node(name: string): NodeDetail | undefined {
     return this.details.find(node => node.name === name)
+  }
+  history(after = 0): HistoryView {
+    const { at, self } = this.view
+    return { at, self, capacity: 1_024, entries: this.entries.filter(({ id }) => id > after) }
+  }
+  subscribeHistory(onEntry: (entry: HistoryEntryView) => void): () => void {
+    this.historyListeners.add(onEntry)
+    return () => this.historyListeners.delete(onEntry)
+  }
+  /** One more entry. */
+  happened(entry: HistoryEntryView): void {
+    this.entries.push(entry)
+    for (const listener of this.historyListeners) listener(entry)
   }
   counts(): Counts {
     return this.tallies

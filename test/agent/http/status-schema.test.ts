@@ -8,7 +8,8 @@ import { World } from '../../../testkit/zone/world.js'
 const root = join(import.meta.dirname, '..', '..', '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const schema = JSON.parse(read('docs/status.schema.json')) as Schema
-const explain: Schema = { ...schema, allOf: undefined, required: undefined, properties: undefined, $ref: '#/$defs/explain' } // prettier-ignore
+const partOf = (name: string): Schema => ({ ...schema, allOf: undefined, required: undefined, properties: undefined, $ref: `#/$defs/${name}` }) // prettier-ignore
+const explain = partOf('explain')
 
 /** Everything that the agents of the zone say, as it goes over the wire. */
 const check = (t: Test, what: string, world: World): void => {
@@ -17,6 +18,8 @@ const check = (t: Test, what: string, world: World): void => {
     const { views } = agent
     const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
     t.strictSame(violations(schema, wire(views.status())), [], `${what}: /status of ${name}`)
+    const history = violations(partOf('history'), wire(views.history()))
+    t.strictSame(history, [], `${what}: /history of ${name}`)
     for (const other of world.machines) {
       const node = views.node(other.name)
       if (node === undefined) continue
@@ -81,7 +84,10 @@ t.test('the schema names every field and every value of the types, and no other'
   const peerListener = read('agent/http/peer-listener.ts')
   const [listenerStatus = ''] = /interface PeerListenerStatus \{[^}]*\}/.exec(peerListener) ?? []
   const types = typeWords(
-    [read('agent/http/status-view.ts'), read('core/stage.ts'), listenerStatus].join('\n'),
+    [
+      ...['agent/http/status-view.ts', 'agent/http/history-view.ts', 'core/stage.ts'].map(read),
+      listenerStatus,
+    ].join('\n'),
   )
   const values = new Set<string>()
   const fields = new Set<string>()
