@@ -50,7 +50,7 @@ export interface RecordDifference {
 }
 
 /** The same content, or the same version. An older version is no reason to be content: the cluster may have been restored. */
-const isSame = (held: Held, wanted: Held): boolean =>
+export const isSameObject = (held: Held, wanted: Held): boolean =>
   (held.print !== '' && held.print === wanted.print) ||
   compareVersions(wanted.version, held.version) === 'same'
 
@@ -63,6 +63,6 @@ export const compareRecord = (record: EdgeRecord, wanted: EdgeRecord): RecordDif
   remove: [...record.keys()].filter(uid => !wanted.has(uid)),
   send: [...wanted].flatMap(([uid, object]) => {
     const held = record.get(uid)
-    return held !== undefined && isSame(held, object) ? [] : [uid]
+    return held !== undefined && isSameObject(held, object) ? [] : [uid]
   }),
 })

@@ -1,20 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
-import { sleep } from '../../../core/clock.js'
+import type { ControllerParts } from '../../../controller/program.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import type { Metric } from '../../../net/metrics-text.js'
+import type { NodeLink } from '../../hub/hub.js'
+import type { EndReason } from '../../hub/session.js'
+import type { Message } from '../../model/message/message.js'
+import type { Resource } from '../../model/resource/resource.js'
+import type { VouchMode } from '../../model/vouch/gap.js'
 import type { Downstream, DownstreamSeams } from '../ports.js'
+import { ObjectSyncs } from '../recorder/object-syncs.js'
+import type { RecordStore } from '../recorder/record-disk.js'
+import { RecordMaps } from '../recorder/record-map.js'
+import { Recorder } from '../recorder/recorder.js'
+import { LeaseKeeper } from '../vouch/lease-keeper.js'
+import { Cluster } from './cluster.js'
+import { downstreamMetrics, downstreamStatus, explainNode } from './downstream-view.js'
+import { Teller } from './teller.js'
 
-/** Tells edges nothing: until there are watches, an edge registers and reports, and is given no pods. */
-export const makeDownstream = ({ clock }: DownstreamSeams): Downstream => ({
-  informers: {},
-  hasNode: () => false,
-  connected: () => undefined,
-  acknowledged: () => undefined,
-  ended: () => undefined,
-  answering: () => undefined,
-  leaseSeen: () => undefined,
-  lead: async term => {
-    await sleep(clock, Infinity, term)
-  },
-  status: {},
-  metrics: [],
-  explain: () => ({}),
-})
+/** What downstream is told by the options. */
+export interface DownstreamOptions {
+  /** Where the cluster keeps what edges hold. */
+  readonly namespace: string
+  /** Where this process keeps it. */
+  readonly disk: RecordStore
+  readonly adoptsObjectSyncs: boolean
+  readonly writesObjectSyncs: boolean
+  readonly vouch: VouchMode
+}
+
+/** What runs in one term alone. */
+export interface TermParts {
+  readonly teller: Teller
+  readonly recorder: Recorder
+  readonly keeper: LeaseKeeper
+}
+
+class WorkingDownstream implements Downstream {
+  readonly #options: DownstreamOptions
+  readonly #seams: DownstreamSeams
+  readonly #cluster: Cluster
+  readonly #connected = new Set<NodeName>()
+  #parts: TermParts | undefined
+
+  constructor(options: DownstreamOptions, seams: DownstreamSeams) {
+    this.#options = options
+    this.#seams = seams
+    this.#cluster = new Cluster({
+      ...seams,
+      isConnected: node => this.#connected.has(node),
+      changed: (node, place) => this.#parts?.teller.changed(node, place),
+      unread: (node, place) => this.#parts?.teller.ask(node, place),
+    })
+  }
+
+  get informers(): ControllerParts['informers'] {
+    return this.#cluster.informers
+  }
+
+  get status(): object {
+    return downstreamStatus(this.#parts)
+  }
+
+  get metrics(): readonly Metric[] {
+    return downstreamMetrics(this.#parts)
+  }
+
+  hasNode(node: NodeName): boolean {
+    return this.#cluster.hasNode(node)
+  }
+
+  connected(link: NodeLink): void {
+    this.#connected.add(link.node)
+    this.#parts?.keeper.heard(link.node)
+    this.#cluster.nodeCame(link.node)
+    this.#parts?.teller.connected(link)
+  }
+
+  acknowledged(link: NodeLink, message: Message): void {
+    this.#parts?.teller.acknowledged(link, message)
+  }
+
+  ended(link: NodeLink, why: EndReason): void {
+    const { node } = link
+    this.#connected.delete(node)
+    this.#parts?.teller.ended(link)
+    if (why !== 'another connection of the node') this.#cluster.nodeLeft(node)
+    if (why !== 'the bridge is leaving') this.#parts?.keeper.lost(node)
+  }
+
+  answering(resource: Resource, object: JsonMap): void {
+    this.#parts?.teller.answering(resource, object)
+  }
+
+  leaseSeen(node: NodeName, lease: JsonMap): void {
+    this.#parts?.keeper.leaseSeen(node, lease)
+  }
+
+  async lead(term: AbortSignal): Promise<void> {
+    const parts = this.#begin(term)
+    this.#parts = parts
+    for (const node of this.#cluster.nodes) {
+      this.#cluster.nodeCame(node)
+      if (!this.#connected.has(node)) parts.keeper.lost(node)
+    }
+    await new Promise<void>(resolve => {
+      if (term.aborted) resolve()
+      else term.addEventListener('abort', () => resolve(), { once: true })
+    })
+    this.#parts = undefined
+    await Promise.all([parts.keeper.stop(), parts.teller.stop()])
+  }
+
+  explain(node: NodeName): object {
+    return explainNode(node, this.#parts, this.#seams.clock)
+  }
+
+  #begin(term: AbortSignal): TermParts {
+    const { client, clock, random, log, guard } = this.#seams
+    const { namespace, disk, vouch } = this.#options
+    const world = { client, clock, random, log }
+    const recorder = new Recorder(this.#options, {
+      ...{ clock, random, log, fresh: random.bits64().toString(16) },
+      disk,
+      maps: new RecordMaps({ client, namespace, guard }),
+      writerOf: name => this.#cluster.writerOf(namespace, name),
+      syncs: new ObjectSyncs({ client, guard }),
+    })
+    const cluster = this.#cluster
+    const conditionsOf = (node: NodeName) => cluster.conditionsOf(node)
+    return {
+      recorder,
+      teller: new Teller({ ...world, cluster, recorder }, term),
+      keeper: new LeaseKeeper(vouch, { ...world, guard, conditionsOf }),
+    }
+  }
+}
+
+/** Keeps edges as the cluster is, and the Leases of those that are not heard for a moment. */
+export const makeDownstream = (options: DownstreamOptions, seams: DownstreamSeams): Downstream =>
+  new WorkingDownstream(options, seams)

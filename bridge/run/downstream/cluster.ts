@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Informer } from '../../../controller/informer.js'
+import type { ControllerParts } from '../../../controller/program.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import type { Logger } from '../../../core/log.js'
+import type { NodeCondition } from '../../../core/node.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
+import type { LocationCache, Need } from '../../model/location/location-cache.js'
+import type { Held, Place } from '../../model/record/held.js'
+import type { DownstreamType } from '../../model/route/downstream.js'
+import { resourceOf } from './resources.js'
+import {
+  contentView,
+  edgeNodeView,
+  podView,
+  type ContentView,
+  type EdgeNodeView,
+  type ObjectState,
+  type PodView,
+} from './views.js'
+
+/** What marks a Node as one of the edge. */
+export const EDGE_LABEL = 'node-role.kubernetes.io/edge'
+/** On a ConfigMap that is a record: who wrote it last. */
+export const WRITER_ANNOTATION = 'edge-health/record-writer'
+
+export interface ClusterSeams {
+  readonly client: Pick<ResourceClient, 'watch'>
+  readonly log: Logger
+  readonly locations: LocationCache
+  /** Whether a node is connected here: its pods count, whatever its labels say. */
+  readonly isConnected: (node: NodeName) => boolean
+  /** What a node should keep at a place may be another object or another state of it now, or none. */
+  readonly changed: (node: NodeName, place: Place) => void
+  /** A pod was seen before its node was known to be an edge: it must be read. */
+  readonly unread: (node: NodeName, place: Place) => void
+}
+
+/** An object that a node should keep. */
+export interface Wanted {
+  readonly uid: string
+  readonly held: Held
+  /** In JSON, as edges are sent it; undefined: it must be read. */
+  readonly text: string | undefined
+}
+
+const keyOf = ({ namespace, name }: Place): string =>
+  namespace === '' ? name : `${namespace}/${name}`
+
+const podPlace = ({ namespace, name }: PodView): Place => ({ type: 'pod', namespace, name })
+
+const nodePlace = (name: string): Place => ({ type: 'node', namespace: '', name })
+
+const isTold = (type: string): type is DownstreamType => type === 'configmap' || type === 'secret'
+
+const isSameState = (one: ObjectState | undefined, other: ObjectState | undefined): boolean =>
+  one?.uid === other?.uid && one?.print === other?.print
+
+/** What the nodes of the edge should keep, as the cluster has it now. It fills the cache of locations. */
+export class Cluster {
+  readonly #seams: ClusterSeams
+  readonly #nodes: Informer<EdgeNodeView>
+  readonly #pods: Informer<PodView>
+  readonly #contents: Readonly<Record<'configmap' | 'secret', Informer<ContentView>>>
+
+  constructor(seams: ClusterSeams) {
+    this.#seams = seams
+    const { client, log } = seams
+    this.#nodes = new Informer({
+      ...{ client, log, form: 'full', resource: resourceOf('node') },
+      labelSelector: EDGE_LABEL,
+      project: edgeNodeView,
+      onChange: (key, before, after) => this.#nodeChanged(key as NodeName, before, after),
+    })
+    this.#pods = new Informer({
+      ...{ client, log, form: 'full', resource: resourceOf('pod') },
+      fieldSelector: 'spec.nodeName!=',
+      project: raw => podView(raw, node => this.isEdge(node)),
+      indices: { node: ({ node }) => [node] },
+      onChange: (_key, before, after) => this.#podChanged(before, after),
+    })
+    const contents = (type: 'configmap' | 'secret'): Informer<ContentView> =>
+      new Informer({
+        ...{ client, log, form: 'metadata', resource: resourceOf(type) },
+        project: raw => contentView(raw, WRITER_ANNOTATION),
+        onChange: key => this.#contentChanged(type, key),
+      })
+    this.#contents = { configmap: contents('configmap'), secret: contents('secret') }
+  }
+
+  get informers(): ControllerParts['informers'] {
+    const [nodes, pods] = [this.#nodes, this.#pods]
+    return {
+      nodes,
+      pods: {
+        // Which pods are kept depends on the nodes.
+        start: () => void nodes.synced.then(isSynced => (isSynced ? pods.start() : undefined)),
+        stop: () => pods.stop(),
+        synced: pods.synced,
+        get status() {
+          return pods.status
+        },
+      },
+      configmaps: this.#contents.configmap,
+      secrets: this.#contents.secret,
+    }
+  }
+
+  /** Nodes of the edge. */
+  get nodes(): readonly NodeName[] {
+    return this.#nodes.keys() as readonly NodeName[]
+  }
+
+  hasNode(node: NodeName): boolean {
+    return this.#nodes.get(node) !== undefined
+  }
+
+  isEdge(node: NodeName): boolean {
+    return this.hasNode(node) || this.#seams.isConnected(node)
+  }
+
+  /** What peers say of a node; undefined: there is no such Node of the edge. */
+  conditionsOf(node: NodeName): readonly NodeCondition[] | undefined {
+    return this.#nodes.get(node)?.conditions
+  }
+
+  /** Who wrote the record in this ConfigMap last; undefined: there is none, or it does not say. */
+  writerOf(namespace: string, name: string): string | undefined {
+    const { annotations } = this.#contents.configmap.get(`${namespace}/${name}`) ?? {}
+    return annotations?.[WRITER_ANNOTATION]
+  }
+
+  /** The object at a place that a node should keep; undefined: none. */
+  wanted(node: NodeName, place: Place): Wanted | undefined {
+    const state = this.#stateOf(node, place)
+    if (state === undefined) return undefined
+    const { uid, version, print } = state
+    const { type, namespace, name } = place
+    const { text } = state as Partial<PodView>
+    return { uid, held: { type, namespace, name, version, print }, text }
+  }
+
+  /** Everything that a node should keep. */
+  wantedOf(node: NodeName): ReadonlyMap<string, Wanted> {
+    const places = [
+      nodePlace(node),
+      ...this.#pods.byIndex('node', node).map(podPlace),
+      ...this.#seams.locations.needsOf(node).flatMap(need => this.#placeOf(need)),
+    ]
+    const wanted = places.map(place => this.wanted(node, place)).filter(one => one !== undefined)
+    return new Map(wanted.map(one => [one.uid, one]))
+  }
+
+  /** A node connected, or became one of the edge: its pods count from now on, and those that were seen before must be read. */
+  nodeCame(node: NodeName): void {
+    for (const pod of this.#pods.byIndex('node', node))
+      if (pod.text === undefined) this.#seams.unread(node, podPlace(pod))
+      else this.#locate(pod)
+  }
+
+  /** A node is not connected any more: where it is no node of the edge, nothing of it counts. */
+  nodeLeft(node: NodeName): void {
+    if (!this.hasNode(node)) this.#seams.locations.removeNode(node)
+  }
+
+  /** A pod was read whose content was not kept. */
+  podRead(raw: JsonMap): void {
+    const view = podView(raw, node => this.isEdge(node))
+    if (view === undefined) return
+    const known = this.#pods.get(keyOf(podPlace(view)))
+    // What the watch brought since is newer, and counts already.
+    if (known?.uid === view.uid && known.text === undefined) this.#locate(view)
+  }
+
+  #stateOf(node: NodeName, place: Place): ObjectState | undefined {
+    const { type, namespace, name } = place
+    if (type === 'node') return name === node ? this.#nodes.get(name) : undefined
+    const key = keyOf(place)
+    if (type === 'pod') {
+      const pod = this.#pods.get(key)
+      return pod?.node === node ? pod : undefined
+    }
+    const isNeeded = this.#seams.locations.needOf(node, type, namespace, name) !== undefined
+    return isNeeded ? this.#contents[type].get(key) : undefined
+  }
+
+  #placeOf({ type, namespace, name }: Need): readonly Place[] {
+    return isTold(type) ? [{ type, namespace, name }] : []
+  }
+
+  #nodeChanged(
+    node: NodeName,
+    before: EdgeNodeView | undefined,
+    after: EdgeNodeView | undefined,
+  ): void {
+    // Pods of a node that is gone end when they are gone; a label that somebody takes off ends none.
+    if (after === undefined && !this.#seams.isConnected(node))
+      this.#seams.locations.removeNode(node)
+    if (before === undefined) this.nodeCame(node)
+    if (after !== undefined && !isSameState(before, after))
+      this.#seams.changed(node, nodePlace(node))
+  }
+
+  #podChanged(before: PodView | undefined, after: PodView | undefined): void {
+    if (after?.text === undefined) {
+      const { uid } = (before ?? after)!
+      this.#needsChanged(this.#seams.locations.removePod(uid))
+    } else this.#locate(after)
+    if (isSameState(before, after) && before?.node === after?.node) return
+    for (const view of [before, after])
+      if (view !== undefined) this.#seams.changed(view.node, podPlace(view))
+  }
+
+  #locate({ text, node }: PodView): void {
+    const pod = JSON.parse(text!) as JsonMap
+    const { begun, ended } = this.#seams.locations.setPod(pod, node)
+    this.#needsChanged([...begun, ...ended])
+  }
+
+  #needsChanged(needs: readonly Need[]): void {
+    for (const need of needs)
+      for (const place of this.#placeOf(need)) this.#seams.changed(need.node, place)
+  }
+
+  #contentChanged(type: 'configmap' | 'secret', key: string): void {
+    const [namespace = '', name = ''] = key.split('/')
+    for (const node of this.#seams.locations.usersOf(type, namespace, name))
+      this.#seams.changed(node, { type, namespace, name })
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { countsBy, metricFactory, type Metric } from '../../../net/metrics-text.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { EdgeRecord } from '../../model/record/held.js'
+import type { RecorderStatus } from '../recorder/recorder.js'
+import type { LeaseKeeperStatus } from '../vouch/lease-keeper.js'
+import type { MessageCounts, NodeLane } from './node-lane.js'
+
+/** What runs in one term, as far as it is shown. */
+export interface ShownParts {
+  readonly teller: {
+    readonly lanes: readonly NodeLane[]
+    readonly reading: number
+    readonly counts: Readonly<MessageCounts>
+    laneOf(node: NodeName): NodeLane | undefined
+  }
+  readonly recorder: { readonly status: RecorderStatus }
+  readonly keeper: {
+    readonly status: LeaseKeeperStatus
+    sinceOf(node: NodeName): number | undefined
+  }
+}
+
+const { gauge, counter } = metricFactory('edge_health_bridge_')
+
+const secondsSince = (at: number, clock: Clock): number => Math.round((clock.now() - at) / 1_000)
+
+const sum = (lanes: readonly NodeLane[], of: (lane: NodeLane) => number): number =>
+  lanes.reduce((total, lane) => total + of(lane), 0)
+
+const IDLE = { isLeading: false } as const
+
+/** For `/status`. @param parts undefined while another bridge serves */
+export const downstreamStatus = (parts: ShownParts | undefined): object => {
+  if (parts === undefined) return IDLE
+  const { teller, recorder, keeper } = parts
+  const { lanes, reading, counts: messages } = teller
+  return {
+    isLeading: true,
+    waiting: sum(lanes, ({ lane }) => lane.messages),
+    waitingBytes: sum(lanes, ({ lane }) => lane.bytes),
+    unacknowledged: sum(lanes, ({ lane }) => lane.inFlight),
+    aside: sum(lanes, ({ lane }) => lane.asides().length),
+    reading,
+    messages,
+    record: recorder.status,
+    vouching: keeper.status,
+  }
+}
+
+const NONE: ShownParts = {
+  teller: {
+    ...{ lanes: [], reading: 0 },
+    counts: { sent: 0, resent: 0, acknowledged: 0, refused: 0 },
+    laneOf: () => undefined,
+  },
+  recorder: { status: { isDiskFailing: false, unsaved: 0, failing: 0 } },
+  keeper: { status: { gaps: 0, renewals: 0, ended: {} }, sinceOf: () => undefined },
+}
+
+export const downstreamMetrics = (parts: ShownParts = NONE): readonly Metric[] => {
+  const { lanes, counts } = parts.teller
+  const { isDiskFailing, unsaved } = parts.recorder.status
+  const { gaps, renewals, ended } = parts.keeper.status
+  return [
+    gauge('told_waiting', 'Messages to edges that are not acknowledged yet', [
+      sum(lanes, ({ lane }) => lane.messages),
+    ]),
+    gauge('told_aside', 'Objects that edges did not take and that are tried again later', [
+      sum(lanes, ({ lane }) => lane.asides().length),
+    ]),
+    counter(
+      'told',
+      'Messages to edges, by what became of them',
+      ...countsBy('result', { ...counts }),
+    ),
+    gauge('record_unsaved', 'Nodes whose record the cluster does not have as it is now', [unsaved]),
+    gauge('record_disk_failing', '1 while records cannot be kept on disk', [isDiskFailing ? 1 : 0]),
+    gauge('gaps', 'Nodes that are not heard and whose Leases are looked after', [gaps]),
+    counter('lease_renewals', 'Leases that were renewed for nodes that were not heard', [renewals]),
+    counter(
+      'gaps_ended',
+      'Nodes whose Leases are not looked after any more',
+      ...countsBy('reason', ended),
+    ),
+  ]
+}
+
+const holdsOf = (held: EdgeRecord): object => {
+  const kinds: Record<string, number> = {}
+  for (const { type } of held.values()) kinds[type] = (kinds[type] ?? 0) + 1
+  const isUnsure = [...held.values()].filter(({ version }) => version === '0').length
+  return { ...kinds, unsure: isUnsure }
+}
+
+const asidesOf = ({ lane }: NodeLane, clock: Clock): readonly object[] =>
+  lane.asides().map(({ key, reason, until, times }) => ({
+    ...{ object: key, reason, times, againInSeconds: Math.max(0, -secondsSince(until, clock)) },
+  }))
+
+/** For `explain`: what a node was told, what waits and why, what it holds. */
+export const explainNode = (
+  node: NodeName,
+  parts: ShownParts | undefined,
+  clock: Clock,
+): object => {
+  if (parts === undefined) return IDLE
+  const lane = parts.teller.laneOf(node)
+  const since = parts.keeper.sinceOf(node)
+  const vouching = since === undefined ? null : { since: new Date(since).toISOString() }
+  if (lane === undefined) return { isLeading: true, vouching, told: null }
+  const { comparedAt } = lane
+  return {
+    ...{ isLeading: true, vouching },
+    told: {
+      waiting: lane.lane.messages,
+      waitingBytes: lane.lane.bytes,
+      unacknowledged: lane.lane.inFlight,
+      aside: asidesOf(lane, clock),
+      messages: { ...lane.counts },
+      comparedSecondsAgo: comparedAt === undefined ? null : secondsSince(comparedAt, clock),
+    },
+    holds: holdsOf(lane.record.held),
+  }
+}

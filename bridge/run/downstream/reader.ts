@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
+import type { Clock } from '../../../core/clock.js'
+import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import type { Logger } from '../../../core/log.js'
+import type { Random } from '../../../core/random.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
+import { placeOf, type Place } from '../../model/record/held.js'
+import { wholeOf } from './resources.js'
+
+export interface ReaderSeams {
+  readonly client: Pick<ResourceClient, 'get'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** The object at a place, or undefined if there is none, for those who asked. */
+  readonly read: (place: Place, object: JsonMap | undefined, nodes: ReadonlySet<NodeName>) => void
+}
+
+/** Reads at the same time, and how many may begin in a second. */
+const LIMITS = { workers: 8, startsPerSecond: 200, firstRetryMs: 500, lastRetryMs: 30_000 }
+
+/** Reads objects whose content nobody keeps, once for all nodes that are waiting, until it was answered. */
+export class Reader {
+  readonly #seams: ReaderSeams
+  readonly #queue: WorkQueue
+  readonly #asked = new Map<string, { readonly place: Place; readonly nodes: Set<NodeName> }>()
+
+  constructor(seams: ReaderSeams) {
+    this.#seams = seams
+    const { clock, random, log } = seams
+    this.#queue = new WorkQueue(
+      (key, signal) => this.#read(key, signal),
+      {
+        ...{ clock, random },
+        onFailure: (object, reason, failures) =>
+          log[failures === 1 ? 'warn' : 'debug']('an object for edges cannot be read', {
+            ...{ object, error: reason, failures },
+          }),
+      },
+      LIMITS,
+    )
+  }
+
+  /** Objects that somebody waits for. */
+  get waiting(): number {
+    return this.#asked.size
+  }
+
+  ask(node: NodeName, place: Place): void {
+    const key = placeOf(place)
+    const asked = this.#asked.get(key) ?? { place, nodes: new Set() }
+    asked.nodes.add(node)
+    this.#asked.set(key, asked)
+    this.#queue.add(key)
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop()
+  }
+
+  async #read(key: string, signal: AbortSignal): Promise<WorkResult> {
+    const asked = this.#asked.get(key)
+    if (asked === undefined) return { kind: 'done' }
+    const { place, nodes } = asked
+    // Who asks from now on wants what is written from now on.
+    this.#asked.delete(key)
+    try {
+      this.#seams.read(place, await this.#get(place, signal), nodes)
+      return { kind: 'done' }
+    } catch (error) {
+      const again = this.#asked.get(key)
+      this.#asked.set(key, { place, nodes: new Set([...nodes, ...(again?.nodes ?? [])]) })
+      const { retryAfterMs } = error instanceof KubeStatusError ? error : {}
+      return { kind: 'failed', reason: reasonOf(error), retryAfterMs }
+    }
+  }
+
+  async #get(place: Place, signal: AbortSignal): Promise<JsonMap | undefined> {
+    const { type, namespace, name } = place
+    const where = namespace === '' ? { name } : { namespace, name }
+    try {
+      return await this.#seams.client.get(wholeOf(type), where, signal)
+    } catch (error) {
+      if (error instanceof KubeStatusError && error.status === 404) return undefined
+      throw error
+    }
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, type Clock } from '../../../core/clock.js'
+import { reasonOf } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import type { Logger } from '../../../core/log.js'
+import { jitter, type Random } from '../../../core/random.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
+import type { NodeLink } from '../../hub/hub.js'
+import { DOWNSTREAM_LIMITS, type DownstreamLimits } from '../../model/lane/downstream-lane.js'
+import { printOf } from '../../model/merge/change.js'
+import type { Message } from '../../model/message/message.js'
+import type { Place } from '../../model/record/held.js'
+import type { DownstreamType } from '../../model/route/downstream.js'
+import type { Resource } from '../../model/resource/resource.js'
+import type { Recorder } from '../recorder/recorder.js'
+import type { Cluster } from './cluster.js'
+import { NodeLane, type MessageCounts } from './node-lane.js'
+import { Reader } from './reader.js'
+import { metadataText } from './resources.js'
+
+export interface TellerSeams {
+  readonly client: Pick<ResourceClient, 'get'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly cluster: Pick<Cluster, 'podRead' | 'wanted' | 'wantedOf'>
+  readonly recorder: Pick<Recorder, 'forget' | 'open' | 'stop'>
+  readonly limits?: DownstreamLimits
+}
+
+/** How long a node may be away before what it has not taken is forgotten: it is compared with the cluster anyway. */
+const KEPT_MS = 300_000
+const RETRY_MS = 2_000
+/** How long the last records may take to be kept. */
+const STOP_MS = 2_000
+
+const KEPT_TYPES: ReadonlySet<string> = new Set<DownstreamType>([
+  'configmap',
+  'node',
+  'pod',
+  'secret',
+])
+const isKept = (place: { readonly type: string }): place is Place => KEPT_TYPES.has(place.type)
+
+/** Tells edges of objects, in one term. */
+export class Teller {
+  readonly #seams: TellerSeams
+  readonly #reader: Reader
+  readonly #lanes = new Map<NodeName, NodeLane>()
+  readonly #links = new Map<NodeName, NodeLink>()
+  readonly #totals: MessageCounts = { sent: 0, resent: 0, acknowledged: 0, refused: 0 }
+  readonly #cancels = new Map<NodeName, () => void>()
+  readonly #term: AbortSignal
+
+  constructor(seams: TellerSeams, term: AbortSignal) {
+    this.#seams = seams
+    this.#term = term
+    this.#reader = new Reader({ ...seams, read: (...all) => this.#read(...all) })
+  }
+
+  get lanes(): readonly NodeLane[] {
+    return [...this.#lanes.values()]
+  }
+
+  /** Of all nodes, since the term began. */
+  get counts(): Readonly<MessageCounts> {
+    return this.#totals
+  }
+
+  /** Objects that are being read. */
+  get reading(): number {
+    return this.#reader.waiting
+  }
+
+  laneOf(node: NodeName): NodeLane | undefined {
+    return this.#lanes.get(node)
+  }
+
+  connected(link: NodeLink): void {
+    this.#links.set(link.node, link)
+    this.#cancels.get(link.node)?.()
+    // It cannot reject: what fails is tried again.
+    void this.#open(link)
+  }
+
+  ended(link: NodeLink): void {
+    const { node } = link
+    if (this.#links.get(node) !== link) return
+    this.#links.delete(node)
+    this.#lanes.get(node)?.close()
+    this.#cancels.set(
+      node,
+      this.#seams.clock.after(KEPT_MS, () => this.#forget(node)),
+    )
+  }
+
+  acknowledged({ node }: NodeLink, message: Message): void {
+    this.#lanes.get(node)?.acknowledged(message)
+  }
+
+  answering({ node, ...resource }: Resource, object: JsonMap): void {
+    const record = this.#lanes.get(node)?.record
+    const uid = metadataText(object, 'uid')
+    if (record === undefined || uid === '' || !isKept(resource) || record.held.has(uid)) return
+    const { type, namespace, name } = resource
+    const version = metadataText(object, 'resourceVersion')
+    record.answering(uid, { type, namespace, name, version, print: printOf(type, object) })
+  }
+
+  /** What a node should keep at a place may have changed. */
+  changed(node: NodeName, place: Place): void {
+    this.#lanes.get(node)?.look(place)
+  }
+
+  /** Read an object for a node. */
+  ask(node: NodeName, place: Place): void {
+    this.#reader.ask(node, place)
+  }
+
+  /** Ends; what is known is kept before. */
+  async stop(): Promise<void> {
+    for (const cancel of this.#cancels.values()) cancel()
+    for (const lane of this.#lanes.values()) lane.close()
+    await this.#reader.stop()
+    const end = new AbortController()
+    const cancel = this.#seams.clock.after(STOP_MS, () => end.abort(new Error('too late')))
+    await this.#seams.recorder.stop(end.signal)
+    cancel()
+  }
+
+  /** An edge is told nothing before it is known what it holds. */
+  async #open(link: NodeLink): Promise<void> {
+    const { node } = link
+    const { recorder, clock, random, log } = this.#seams
+    while (this.#links.get(node) === link && !this.#term.aborted) {
+      try {
+        const record = await recorder.open(node, this.#term)
+        if (this.#links.get(node) !== link || this.#term.aborted) return
+        const lane = this.#lanes.get(node) ?? this.#makeLane(node, record)
+        lane.open(link)
+        return
+      } catch (error) {
+        if (this.#term.aborted) return
+        log.warn('it is not known what an edge holds', { node, error: reasonOf(error) })
+        await sleep(clock, jitter(random, RETRY_MS, 0.2), this.#term)
+      }
+    }
+  }
+
+  #makeLane(node: NodeName, record: NodeLane['record']): NodeLane {
+    const { clock, random, cluster, limits = DOWNSTREAM_LIMITS } = this.#seams
+    const ask = (of: NodeName, place: Place): void => this.ask(of, place)
+    const lane = new NodeLane(node, record, {
+      clock,
+      random,
+      cluster,
+      limits,
+      ask,
+      totals: this.#totals,
+    })
+    this.#lanes.set(node, lane)
+    return lane
+  }
+
+  #forget(node: NodeName): void {
+    this.#cancels.delete(node)
+    if (this.#links.has(node)) return
+    this.#lanes.delete(node)
+    this.#seams.recorder.forget(node)
+  }
+
+  #read(place: Place, object: JsonMap | undefined, nodes: ReadonlySet<NodeName>): void {
+    if (place.type === 'pod' && object !== undefined) this.#seams.cluster.podRead(object)
+    for (const node of nodes) this.#lanes.get(node)?.read(place, object)
+  }
+}

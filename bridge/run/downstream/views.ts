@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import { parseNodeName, type NodeName } from '../../../core/ids.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
+import { PEER_HEALTH } from '../../../core/marks.js'
+import type { NodeCondition } from '../../../core/node.js'
+import { printOf } from '../../model/merge/change.js'
+import { tidyObject } from '../../model/merge/tidy.js'
+import { metadataText } from './resources.js'
+
+/** Which state of which object. */
+export interface ObjectState {
+  readonly uid: string
+  readonly version: string
+  /** See `printOf`; '' where the content is not looked at. */
+  readonly print: string
+}
+
+/** A pod that has a node. */
+export interface PodView extends ObjectState {
+  readonly namespace: string
+  readonly name: string
+  readonly node: NodeName
+  /** As edges are sent it, in JSON; undefined where its node was no edge when it was seen. */
+  readonly text: string | undefined
+}
+
+/** A node of the edge. */
+export interface EdgeNodeView extends ObjectState {
+  /** What the peers say of it; no other condition is kept. */
+  readonly conditions: readonly NodeCondition[]
+}
+
+/** A ConfigMap or a Secret, as far as it is known without its content. */
+export interface ContentView extends ObjectState {
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+const stateOf = (raw: JsonMap): Omit<ObjectState, 'print'> => ({
+  uid: metadataText(raw, 'uid'),
+  version: metadataText(raw, 'resourceVersion'),
+})
+
+/** @returns undefined for a pod that has no node yet */
+export const podView = (raw: unknown, isEdge: (node: NodeName) => boolean): PodView | undefined => {
+  if (!isMap(raw)) return undefined
+  const { nodeName }: JsonMap = isMap(raw['spec']) ? raw['spec'] : {}
+  if (typeof nodeName !== 'string' || nodeName === '') return undefined
+  const node = parseNodeName(nodeName)
+  const isRead = isEdge(node)
+  return {
+    ...stateOf(raw),
+    namespace: metadataText(raw, 'namespace'),
+    name: metadataText(raw, 'name'),
+    node,
+    print: isRead ? printOf('pod', raw) : '',
+    text: isRead ? JSON.stringify(tidyObject('pod', raw)) : undefined,
+  }
+}
+
+const isCondition = (value: unknown): value is NodeCondition =>
+  isMap(value) && value['type'] === PEER_HEALTH
+
+export const edgeNodeView = (raw: unknown): EdgeNodeView | undefined => {
+  if (!isMap(raw)) return undefined
+  const { conditions }: JsonMap = isMap(raw['status']) ? raw['status'] : {}
+  return {
+    ...stateOf(raw),
+    print: printOf('node', raw),
+    conditions: Array.isArray(conditions) ? conditions.filter(isCondition) : [],
+  }
+}
+
+/** @param kept the annotation that is looked at; all others are left out */
+export const contentView = (raw: unknown, kept: string): ContentView | undefined => {
+  if (!isMap(raw)) return undefined
+  const { annotations }: JsonMap = isMap(raw['metadata']) ? raw['metadata'] : {}
+  const value = isMap(annotations) ? annotations[kept] : undefined
+  return {
+    ...stateOf(raw),
+    print: '',
+    annotations: typeof value === 'string' ? { [kept]: value } : NO_ANNOTATIONS,
+  }
+}
+
+const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({})

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
+import type { Clock } from '../../../core/clock.js'
+import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { Logger } from '../../../core/log.js'
+import type { Random } from '../../../core/random.js'
+import { decodeRecord, encodeRecord } from '../../model/record/codec.js'
+import type { EdgeRecord } from '../../model/record/held.js'
+import { NodeRecord } from './node-record.js'
+import type { ObjectSyncs } from './object-syncs.js'
+import type { RecordStore } from './record-disk.js'
+import { recordMapName, type RecordMaps } from './record-map.js'
+
+export interface RecorderSeams {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** By which name this process signs where its folder has none. */
+  readonly fresh: string
+  readonly disk: RecordStore
+  readonly maps: Pick<RecordMaps, 'read' | 'write'>
+  /** Who wrote the record in a ConfigMap of this name last, as the watch knows; undefined: nobody. */
+  readonly writerOf: (name: string) => string | undefined
+  /** cloudcore's records. */
+  readonly syncs: Pick<ObjectSyncs, 'read' | 'write'>
+}
+
+export interface RecorderOptions {
+  /** Where nobody knows what an edge holds, cloudcore's ObjectSyncs are believed. */
+  readonly adoptsObjectSyncs: boolean
+  /** ObjectSyncs are kept as cloudcore would. */
+  readonly writesObjectSyncs: boolean
+}
+
+/** How records are kept. */
+export interface RecorderStatus {
+  readonly isDiskFailing: boolean
+  /** Nodes whose record the cluster does not have yet, or not as it is now. */
+  readonly unsaved: number
+  /** Those of them whose last write failed. */
+  readonly failing: number
+}
+
+/** How long acknowledgements may be on no disk: they would be asked for once more. */
+const SOON_MS = 500
+/** The cluster is told of one node's changes no more often. */
+const CLUSTER_MS = 2_000
+const QUEUE = { workers: 8, startsPerSecond: 100, firstRetryMs: 2_000, lastRetryMs: 60_000 }
+const EMPTY: EdgeRecord = new Map()
+
+/** One node's record and what of it is kept where. */
+interface Kept {
+  readonly record: NodeRecord
+  /** The write that waits for the one that runs. */
+  next: Promise<void> | undefined
+  running: Promise<void>
+  cancelSoon: (() => void) | undefined
+  isUnsaved: boolean
+  /** As the ObjectSyncs have it; undefined: nobody has looked. */
+  synced: EdgeRecord | undefined
+}
+
+/** What edges hold: at once on the disk, a little later in the cluster. Works in one term. */
+export class Recorder {
+  readonly #options: RecorderOptions
+  readonly #seams: RecorderSeams
+  readonly #kept = new Map<NodeName, Kept>()
+  readonly #queue: WorkQueue
+  readonly #writer: Promise<string>
+  /** cloudcore's records as they were when they were first asked for. */
+  #synced: Promise<ReadonlyMap<string, EdgeRecord>> | undefined
+
+  constructor(options: RecorderOptions, seams: RecorderSeams) {
+    const { clock, random, log } = seams
+    this.#options = options
+    this.#seams = seams
+    this.#writer = seams.disk.writer(seams.fresh)
+    this.#queue = new WorkQueue(
+      (node, signal) => this.#tell(node as NodeName, signal),
+      {
+        ...{ clock, random },
+        onFailure: (node, reason, failures) =>
+          log[failures === 1 ? 'warn' : 'debug'](
+            'what an edge holds cannot be kept in the cluster',
+            {
+              ...{ node, error: reason, failures },
+            },
+          ),
+      },
+      QUEUE,
+    )
+  }
+
+  get status(): RecorderStatus {
+    const unsaved = [...this.#kept.values()].filter(({ isUnsaved }) => isUnsaved).length
+    const { isFailing: isDiskFailing } = this.#seams.disk
+    return { isDiskFailing, unsaved, failing: this.#queue.status.failing }
+  }
+
+  /** What a node holds. Rejects as ResourceClient does, where the cluster has to be asked. */
+  async open(node: NodeName, signal: AbortSignal): Promise<NodeRecord> {
+    const known = this.#kept.get(node)
+    if (known !== undefined) return known.record
+    const held = await this.#load(node, signal)
+    const kept: Kept = this.#kept.get(node) ?? {
+      record: new NodeRecord(held, {
+        save: () => this.#save(node, kept),
+        saveSoon: () => this.#saveSoon(node, kept),
+      }),
+      ...{ next: undefined, running: Promise.resolve(), cancelSoon: undefined },
+      ...{ isUnsaved: false, synced: undefined },
+    }
+    this.#kept.set(node, kept)
+    return kept.record
+  }
+
+  /** The node left and all is kept: its record is read again when it comes back. */
+  forget(node: NodeName): void {
+    const kept = this.#kept.get(node)
+    if (kept?.isUnsaved === false && kept.next === undefined) this.#kept.delete(node)
+  }
+
+  /** Keep what is not kept yet, until the signal aborts. Never rejects. */
+  async stop(signal: AbortSignal): Promise<void> {
+    await this.#queue.stop()
+    for (const [node, kept] of this.#kept) {
+      kept.cancelSoon?.()
+      await this.#save(node, kept)
+      if (!kept.isUnsaved || signal.aborted) continue
+      const result = await this.#tell(node, signal)
+      if (result.kind === 'failed')
+        this.#seams.log.warn('what an edge holds is not in the cluster', {
+          ...{ node, error: result.reason },
+        })
+    }
+  }
+
+  async #load(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
+    const { disk, maps, writerOf, log } = this.#seams
+    const inCluster = writerOf(recordMapName(node))
+    // Another bridge has served the node since this disk was written.
+    const isForeign = inCluster !== undefined && inCluster !== (await this.#writer)
+    const onDisk = isForeign ? undefined : await disk.read(node)
+    const text = onDisk ?? (await maps.read(node, signal))
+    if (text === undefined) return this.#adopt(node, signal)
+    const { record, unread } = decodeRecord(text)
+    if (unread > 0) log.warn('a part of what an edge holds is not known', { node, lines: unread })
+    return record
+  }
+
+  async #adopt(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
+    return this.#options.adoptsObjectSyncs ? await this.#syncedOf(node, signal) : EMPTY
+  }
+
+  /** All are read once: from then on there are records of our own. */
+  async #syncedOf(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
+    this.#synced ??= this.#seams.syncs.read(signal)
+    try {
+      return (await this.#synced).get(node) ?? EMPTY
+    } catch (error) {
+      this.#synced = undefined
+      throw error
+    }
+  }
+
+  /** One write at a time; what changes while it runs goes with the next one. */
+  #save(node: NodeName, kept: Kept): Promise<void> {
+    kept.isUnsaved = true
+    this.#queue.addAfter(node, CLUSTER_MS)
+    kept.next ??= kept.running.then(() => {
+      kept.next = undefined
+      kept.running = this.#seams.disk.write(node, this.#textOf(node, kept))
+      return kept.running
+    })
+    return kept.next
+  }
+
+  #saveSoon(node: NodeName, kept: Kept): void {
+    kept.isUnsaved = true
+    kept.cancelSoon ??= this.#seams.clock.after(SOON_MS, () => {
+      kept.cancelSoon = undefined
+      void this.#save(node, kept)
+    })
+  }
+
+  #textOf(node: NodeName, { record }: Kept): string {
+    const { text, left } = encodeRecord(record.held)
+    if (left > 0) this.#seams.log.warn('an edge holds more than its record', { node, left })
+    return text
+  }
+
+  async #tell(node: NodeName, signal: AbortSignal): Promise<WorkResult> {
+    const kept = this.#kept.get(node)
+    if (kept?.isUnsaved !== true) return { kind: 'done' }
+    const after = new Map(kept.record.held)
+    const text = this.#textOf(node, kept)
+    kept.isUnsaved = false
+    try {
+      await this.#seams.maps.write(node, { text, writer: await this.#writer }, signal)
+      await this.#sync(node, kept, after, signal)
+      return { kind: 'done' }
+    } catch (error) {
+      kept.isUnsaved = true
+      const { retryAfterMs } = error instanceof KubeStatusError ? error : {}
+      return { kind: 'failed', reason: reasonOf(error), retryAfterMs }
+    }
+  }
+
+  async #sync(node: NodeName, kept: Kept, after: EdgeRecord, signal: AbortSignal): Promise<void> {
+    if (!this.#options.writesObjectSyncs) return
+    kept.synced ??= await this.#syncedOf(node, signal)
+    await this.#seams.syncs.write(node, { before: kept.synced, after }, signal)
+    kept.synced = after
+  }
+}

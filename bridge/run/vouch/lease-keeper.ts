@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
+import type { Clock } from '../../../core/clock.js'
+import { KubeStatusError, reasonOf, WithheldError } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import type { Logger } from '../../../core/log.js'
+import type { NodeCondition } from '../../../core/node.js'
+import type { Random } from '../../../core/random.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
+import type { WriteGuard } from '../../../kube/client/write.js'
+import { NODE_LEASES } from '../../model/merge/lease.js'
+import {
+  GAP_LIMITS,
+  gapSince,
+  gapStep,
+  type Gap,
+  type GapEnd,
+  type GapStep,
+  type SeenLease,
+  type VouchMode,
+} from '../../model/vouch/gap.js'
+import { wholeOf } from '../downstream/resources.js'
+import { annotationsOf, renewedLease, seenLease } from './lease-object.js'
+
+export interface LeaseKeeperSeams {
+  readonly client: Pick<ResourceClient, 'get' | 'serverTime' | 'update'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Asked right before each write. */
+  readonly guard: WriteGuard
+  /** What a node's peers say of it now; undefined: there is no such Node. */
+  readonly conditionsOf: (node: NodeName) => readonly NodeCondition[] | undefined
+}
+
+/** What was done about nodes that are not heard. */
+export interface LeaseKeeperStatus {
+  /** Nodes that are not heard and whose Leases are looked after. */
+  readonly gaps: number
+  readonly renewals: number
+  /** Gaps that ended, by reason. */
+  readonly ended: Readonly<Partial<Record<GapEnd, number>>>
+}
+
+/** What is known of a gap; times as in `Gap`. */
+type Facts = Omit<Gap, 'conditions' | 'lease' | 'now'> & { readonly isRead: boolean }
+
+const LEASES = wholeOf('lease')
+const QUEUE = { workers: 16, startsPerSecond: 200, firstRetryMs: 1_000, lastRetryMs: 5_000 }
+
+/** Renews the Leases of nodes that the bridge does not hear, as far as `gapStep` allows. Works in one term. */
+export class LeaseKeeper {
+  readonly #mode: VouchMode
+  readonly #seams: LeaseKeeperSeams
+  readonly #queue: WorkQueue
+  readonly #gaps = new Map<NodeName, Facts>()
+  readonly #ended: Partial<Record<GapEnd, number>> = {}
+  #renewals = 0
+
+  constructor(mode: VouchMode, seams: LeaseKeeperSeams) {
+    this.#mode = mode
+    this.#seams = seams
+    const { clock, random, log } = seams
+    this.#queue = new WorkQueue(
+      (node, signal) => this.#look(node as NodeName, signal),
+      {
+        ...{ clock, random },
+        onFailure: (node, reason, failures) =>
+          log[failures === 1 ? 'warn' : 'debug']('a Lease cannot be looked after', {
+            ...{ node, error: reason, failures },
+          }),
+      },
+      QUEUE,
+    )
+  }
+
+  get status(): LeaseKeeperStatus {
+    return { gaps: this.#gaps.size, renewals: this.#renewals, ended: { ...this.#ended } }
+  }
+
+  /** Since when a node is not heard, epoch ms; undefined: it is, or nothing is done about it. */
+  sinceOf(node: NodeName): number | undefined {
+    return this.#gaps.get(node)?.since
+  }
+
+  /** A node is not heard: its connection was lost, or it has none yet in this term. */
+  lost(node: NodeName): void {
+    if (this.#mode === 'off') return
+    const since = this.#seams.client.serverTime()
+    this.#gaps.set(node, {
+      ...{ mode: this.#mode, since: since ?? NaN, isRead: false },
+      ...{ heardAt: undefined, leaseAtStart: undefined, renewedAt: undefined },
+    })
+    this.#queue.add(node)
+  }
+
+  /** The first sign of a node ends its gap. */
+  heard(node: NodeName): void {
+    this.#end(node, 'heard')
+  }
+
+  /** The Lease as the node itself wrote it: what it said before it was lost may be written after. */
+  leaseSeen(node: NodeName, lease: JsonMap): void {
+    const facts = this.#gaps.get(node)
+    if (facts?.isRead !== true) return
+    this.#gaps.set(node, { ...facts, leaseAtStart: seenLease(lease), renewedAt: undefined })
+  }
+
+  stop(): Promise<void> {
+    this.#gaps.clear()
+    return this.#queue.stop()
+  }
+
+  async #look(node: NodeName, signal: AbortSignal): Promise<WorkResult> {
+    const known = this.#gaps.get(node)
+    if (known === undefined) return { kind: 'done' }
+    if (known.isRead) {
+      // What needs no look at the Lease is found without one.
+      const { renewedAt, leaseAtStart } = known
+      const lease = leaseAtStart && {
+        ...leaseAtStart,
+        renewedAt: renewedAt ?? leaseAtStart.renewedAt,
+      }
+      const step = this.#step(node, known, lease)
+      if (step.kind !== 'renew') return this.#settled(node, step)
+    }
+    const raw = await this.#read(node, signal)
+    const lease = seenLease(raw)
+    const facts = this.#begun(node, raw)
+    if (facts === undefined) return { kind: 'done' }
+    const step = this.#step(node, facts, lease)
+    return step.kind === 'renew'
+      ? this.#renew(node, { raw: raw!, ...step }, signal)
+      : this.#settled(node, step)
+  }
+
+  /** A gap whose Lease was read; undefined: it has ended. */
+  #begun(node: NodeName, raw: JsonMap | undefined): Facts | undefined {
+    const facts = this.#gaps.get(node)
+    if (facts === undefined || facts.isRead) return facts
+    const { since } = facts
+    const begun = {
+      ...facts,
+      since: gapSince(annotationsOf(raw), Number.isNaN(since) ? this.#now() : since),
+      leaseAtStart: seenLease(raw),
+      isRead: true,
+    }
+    this.#gaps.set(node, begun)
+    return begun
+  }
+
+  #step(node: NodeName, facts: Facts, lease: SeenLease | undefined): GapStep {
+    const conditions = this.#seams.conditionsOf(node)
+    return gapStep({ ...facts, lease, conditions, now: this.#now() })
+  }
+
+  #settled(node: NodeName, step: Exclude<GapStep, { kind: 'renew' }>): WorkResult {
+    if (step.kind === 'wait')
+      return { kind: 'done', againMs: Math.max(0, step.until - this.#now()) }
+    this.#end(node, step.reason)
+    return { kind: 'done' }
+  }
+
+  async #renew(
+    node: NodeName,
+    { raw, renewTime }: { readonly raw: JsonMap; readonly renewTime: number },
+    signal: AbortSignal,
+  ): Promise<WorkResult> {
+    const facts = this.#gaps.get(node)!
+    const lease = seenLease(raw)
+    const body = renewedLease(raw, { renewTime, since: facts.since })
+    const guard = (): string | undefined => this.#objection(node, facts, lease)
+    const of = { namespace: NODE_LEASES, name: node }
+    try {
+      await this.#seams.client.update(LEASES, of, { body, guard }, signal)
+    } catch (error) {
+      // Somebody was faster: the next look says who.
+      if (error instanceof KubeStatusError && error.status === 409)
+        return { kind: 'done', againMs: 0 }
+      if (error instanceof WithheldError) return { kind: 'done', againMs: GAP_LIMITS.askMs }
+      const { retryAfterMs } = error instanceof KubeStatusError ? error : {}
+      return { kind: 'failed', reason: reasonOf(error), retryAfterMs }
+    }
+    this.#renewals++
+    if (this.#gaps.get(node) === facts) this.#gaps.set(node, { ...facts, renewedAt: renewTime })
+    return { kind: 'done', againMs: GAP_LIMITS.everyMs }
+  }
+
+  /** Why the time must not be written any more: it was decided before there was a connection to write it on. */
+  #objection(node: NodeName, facts: Facts, lease: SeenLease | undefined): string | undefined {
+    const trouble = this.#seams.guard()
+    if (trouble !== undefined) return trouble
+    if (this.#gaps.get(node) !== facts) return 'the node was heard'
+    return this.#step(node, facts, lease).kind === 'renew'
+      ? undefined
+      : 'nobody vouches for the node'
+  }
+
+  async #read(node: NodeName, signal: AbortSignal): Promise<JsonMap | undefined> {
+    try {
+      return await this.#seams.client.get(LEASES, { namespace: NODE_LEASES, name: node }, signal)
+    } catch (error) {
+      if (error instanceof KubeStatusError && error.status === 404) return undefined
+      throw error
+    }
+  }
+
+  /** By the apiserver's clock, and never ahead of it; whole milliseconds, as what is written is compared later. */
+  #now(): number {
+    return Math.floor(this.#seams.client.serverTime() ?? 0)
+  }
+
+  #end(node: NodeName, reason: GapEnd): void {
+    const facts = this.#gaps.get(node)
+    if (facts === undefined) return
+    this.#gaps.delete(node)
+    this.#ended[reason] = (this.#ended[reason] ?? 0) + 1
+    if (reason !== 'heard' || facts.renewedAt !== undefined)
+      this.#seams.log.info('the Lease of a node is left to the node', { node, reason })
+  }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+import { isMap, type JsonMap } from '../../../core/json.js'
+import { microTime } from '../../../kube/client/micro-time.js'
+import { metadataOf } from '../../model/merge/tidy.js'
+import { GAP_ANNOTATION, type SeenLease } from '../../model/vouch/gap.js'
+
+const mapOf = (value: unknown): JsonMap => (isMap(value) ? value : {})
+
+/** When a Lease was renewed and for how long; undefined: it does not say. */
+export const seenLease = (lease: JsonMap | undefined): SeenLease | undefined => {
+  const { renewTime, leaseDurationSeconds } = mapOf(lease?.['spec'])
+  const renewedAt = typeof renewTime === 'string' ? Date.parse(renewTime) : NaN
+  if (Number.isNaN(renewedAt) || typeof leaseDurationSeconds !== 'number') return undefined
+  return { renewedAt, durationMs: leaseDurationSeconds * 1_000 }
+}
+
+/** The annotations of an object that are texts. */
+export const annotationsOf = (object: JsonMap | undefined): Readonly<Record<string, string>> => {
+  const { annotations } = metadataOf(object ?? {})
+  const texts = Object.entries(mapOf(annotations)).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  )
+  return Object.fromEntries(texts)
+}
+
+/** The same state of the Lease with another time, and since when it is a bridge that renews it. Times are epoch ms. */
+export const renewedLease = (
+  lease: JsonMap,
+  { renewTime, since }: { readonly renewTime: number; readonly since: number },
+): JsonMap => {
+  const { managedFields: _, ...metadata } = metadataOf(lease)
+  const annotations = {
+    ...mapOf(metadata['annotations']),
+    [GAP_ANNOTATION]: new Date(since).toISOString(),
+  }
+  return {
+    ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
+    metadata: { ...metadata, annotations },
+    spec: { ...mapOf(lease['spec']), renewTime: microTime(renewTime) },
+  }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// What edges are told, in virtual time: simulated edges, a cluster in memory, and connections that are cut.
+import t from 'tap'
+import { at } from '../../../testkit/edge/bodies.js'
+import { MAPS, mapBody, MemoryDisk, NODES, nodeBody, podBody, PODS, Stage } from './stage.js'
+
+const MINUTE = 60_000
+
+t.test(
+  'a pod that is bound to an edge runs there, and what it refers to comes with it',
+  async t => {
+    const stage = new Stage(t)
+    const disk = new MemoryDisk()
+    await stage.start({ disk })
+    stage.cluster.put(MAPS, mapBody('prices', '1'))
+    const edge = stage.edge('e1')
+    await stage.clock.advance(5_000)
+    stage.cluster.put(PODS, podBody('web', 'e1', { map: 'prices' }))
+    await stage.clock.advance(5_000)
+    t.equal(edge.view.pods['till/pod/web']?.phase, 'Running')
+    t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '1')
+    t.match(disk.files.get('e1'), / till web /, 'that it is there is on disk')
+    t.match(disk.files.get('e1'), / till prices /)
+    const { explain } = stage.bridge!.downstream
+    t.match(explain.call(stage.bridge!.downstream, 'e1' as never), {
+      told: { waiting: 0, unacknowledged: 0, aside: [] },
+      holds: { node: 1, pod: 1, configmap: 1, unsure: 0 },
+    })
+    t.equal(stage.told('e1', 'till/pod/web').length, 1, 'its own status is not told to it')
+    t.strictSame(
+      at(stage.kept('e1', 'pod').get('web'), 'metadata', 'managedFields'),
+      undefined,
+      'nor what no edge needs',
+    )
+  },
+)
+
+t.test('a ConfigMap that changes is sent to those who refer to it alone', async t => {
+  const stage = new Stage(t)
+  await stage.start()
+  stage.cluster.put(MAPS, mapBody('prices', '1'))
+  stage.edge('e1')
+  stage.edge('e2')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(PODS, podBody('web', 'e1', { map: 'prices' }))
+  stage.cluster.put(PODS, podBody('other', 'e2'))
+  await stage.clock.advance(5_000)
+  stage.cluster.put(MAPS, mapBody('prices', '2'))
+  await stage.clock.advance(5_000)
+  t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '2')
+  t.strictSame(stage.told('e2', 'till/configmap/prices'), [])
+  stage.cluster.delete(PODS, { namespace: 'till', name: 'web' })
+  await stage.clock.advance(5_000)
+  t.equal(stage.kept('e1', 'pod').size, 0, 'a pod that is gone is gone there')
+  t.equal(stage.kept('e1', 'configmap').size, 0, 'and what nobody needs any more')
+})
+
+t.test(
+  'a bridge that begins anew with its record tells what differs, and nothing else',
+  async t => {
+    const stage = new Stage(t)
+    const disk = new MemoryDisk()
+    const first = await stage.start({ disk })
+    stage.cluster.put(MAPS, mapBody('prices', '1'))
+    stage.cluster.put(MAPS, mapBody('old', '1'))
+    const edge = stage.edge('e1')
+    await stage.clock.advance(5_000)
+    for (const name of ['a', 'b', 'c'])
+      stage.cluster.put(PODS, podBody(name, 'e1', { map: name === 'b' ? 'old' : 'prices' }))
+    await stage.clock.advance(5_000)
+    await first.stop(false)
+    stage.cluster.delete(PODS, { namespace: 'till', name: 'b' })
+    stage.cluster.put(MAPS, mapBody('prices', '2'))
+    const second = await stage.start({ disk })
+    await stage.clock.advance(MINUTE)
+    t.ok(edge.view.isConnected)
+    t.strictSame(
+      second.sent
+        .filter(({ message: { parentId } }) => parentId === undefined)
+        .map(({ message: { operation, resource } }) => `${operation} ${resource}`)
+        .sort(),
+      ['delete till/configmap/old', 'delete till/pod/b', 'update till/configmap/prices'],
+    )
+    t.strictSame(Object.keys(edge.view.pods), ['till/pod/a', 'till/pod/c'])
+    t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '2')
+  },
+)
+
+t.test('a bridge without the disk goes by what the cluster keeps', async t => {
+  const stage = new Stage(t)
+  const first = await stage.start({ disk: new MemoryDisk() })
+  stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(PODS, podBody('a', 'e1'))
+  stage.cluster.put(PODS, podBody('b', 'e1'))
+  await stage.clock.advance(10_000)
+  await first.stop(false)
+  stage.cluster.delete(PODS, { namespace: 'till', name: 'b' })
+  const second = await stage.start({ disk: new MemoryDisk() })
+  await stage.clock.advance(MINUTE)
+  t.strictSame(
+    second.sent
+      .filter(({ message: { parentId } }) => parentId === undefined)
+      .map(({ message: { operation, resource } }) => `${operation} ${resource}`),
+    ['delete till/pod/b'],
+  )
+})
+
+t.test('a disk that is older than the record of another bridge is not believed', async t => {
+  const stage = new Stage(t)
+  const [mine, others] = [new MemoryDisk(), new MemoryDisk()]
+  const first = await stage.start({ disk: mine })
+  const edge = stage.edge('e1')
+  await stage.clock.advance(10_000)
+  await first.stop()
+  const second = await stage.start({ disk: others })
+  await stage.clock.advance(MINUTE)
+  stage.cluster.put(PODS, podBody('a', 'e1'))
+  await stage.clock.advance(10_000)
+  t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
+  await second.stop()
+  stage.cluster.delete(PODS, { namespace: 'till', name: 'a' })
+  await stage.start({ disk: mine })
+  await stage.clock.advance(MINUTE)
+  t.strictSame(edge.view.pods, {}, 'a pod of which the disk knows nothing ends all the same')
+})
+
+t.test('an acknowledgement that is lost brings the same message again', async t => {
+  const stage = new Stage(t)
+  const bridge = await stage.start()
+  stage.edge('e1')
+  await stage.clock.advance(5_000)
+  bridge.isAckHeard = ({ resource }) => !resource.startsWith('till/pod')
+  stage.cluster.put(PODS, podBody('a', 'e1'))
+  stage.cluster.put(PODS, podBody('b', 'e1'))
+  await stage.clock.advance(21_000)
+  const ids = stage.told('e1', 'till/pod/a').map(({ id }) => id)
+  t.equal(ids.length, 4)
+  t.equal(new Set(ids).size, 1)
+  t.match(bridge.downstream.explain('e1' as never), {
+    told: { aside: [{ object: 'pod till/a', reason: 'no ack', times: 1 }, {}] },
+  })
+  stage.cluster.put(PODS, podBody('c', 'e1'))
+  bridge.isAckHeard = () => true
+  await stage.clock.advance(2_000)
+  t.ok(stage.kept('e1', 'pod').has('c'), 'others do not wait for it')
+  await stage.clock.advance(MINUTE)
+  t.match(bridge.downstream.explain('e1' as never), { told: { waiting: 0 }, holds: { pod: 3 } })
+})
+
+t.test('five hundred objects reach one edge, sixteen at a time, and its Lease goes on', async t => {
+  const stage = new Stage(t)
+  const bridge = await stage.start()
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  const volumes: object[] = []
+  for (let i = 0; i < 500; i++) {
+    stage.cluster.put(MAPS, mapBody(`m${i}`, String(i)))
+    volumes.push({ name: `v${i}`, configMap: { name: `m${i}` } })
+  }
+  let most = 0
+  const unacknowledged = new Set<string>()
+  bridge.arrives = ({ id, parentId }) => {
+    if (parentId === undefined) unacknowledged.add(id)
+    most = Math.max(most, unacknowledged.size)
+    return true
+  }
+  bridge.isAckHeard = ({ parentId = '' }) => {
+    unacknowledged.delete(parentId)
+    return true
+  }
+  stage.cluster.put(PODS, podBody('big', 'e1', { volumes }))
+  await stage.clock.advance(MINUTE)
+  t.equal(stage.kept('e1', 'configmap').size, 500)
+  t.equal(edge.view.dropped, 0)
+  t.ok(most <= 16, `${most} at a time`)
+  t.equal(bridge.sent.filter(({ message }) => message.parentId === undefined).length, 502)
+})
+
+t.test('a pod that a late cache does not know is asked for before it is stopped', async t => {
+  const stage = new Stage(t)
+  const disk = new MemoryDisk()
+  const first = await stage.start({ disk })
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(PODS, podBody('a', 'e1'))
+  await stage.clock.advance(5_000)
+  await first.stop()
+  const body = stage.cluster.get(PODS, { namespace: 'till', name: 'a' })!
+  // The next bridge's watch does not show it: as if it had listed from an older server.
+  stage.cluster.put(PODS, { ...body, spec: { ...(body['spec'] as object), nodeName: '' } })
+  await stage.start({ disk })
+  stage.cluster.isHeldBack = true
+  stage.cluster.put(PODS, body)
+  await stage.clock.advance(MINUTE)
+  t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
+  t.strictSame(stage.told('e1', 'till/pod/a'), [])
+  stage.cluster.deliver()
+  await stage.clock.advance(MINUTE)
+  t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
+})
+
+t.test('pods that were bound before the node was known are told of', async t => {
+  const stage = new Stage(t)
+  await stage.start()
+  stage.cluster.put(MAPS, mapBody('prices', '1'))
+  stage.cluster.put(PODS, podBody('early', 'e1', { map: 'prices' }))
+  const edge = stage.edge('e1')
+  await stage.clock.advance(10_000)
+  t.equal(edge.view.pods['till/pod/early']?.phase, 'Running')
+  t.equal(stage.kept('e1', 'configmap').size, 1)
+})
+
+t.test('a label that somebody takes off ends no pod', async t => {
+  const stage = new Stage(t)
+  await stage.start()
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(PODS, podBody('a', 'e1'))
+  await stage.clock.advance(5_000)
+  const node = stage.cluster.get(NODES, { name: 'e1' })!
+  stage.cluster.put(NODES, { ...node, metadata: { ...node.metadata, labels: {} } })
+  await stage.clock.advance(10 * MINUTE)
+  t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
+  stage.bridge!.cut('e1')
+  await stage.clock.advance(2 * MINUTE)
+  t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
+  stage.cluster.put(NODES, nodeBody('e1'))
+  stage.cluster.delete(PODS, { namespace: 'till', name: 'a' })
+  await stage.clock.advance(MINUTE)
+  t.strictSame(edge.view.pods, {})
+})

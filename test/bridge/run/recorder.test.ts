@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What edges hold: on a real disk, in the cluster, and as cloudcore keeps it.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { RecordDisk } from '../../../bridge/run/recorder/record-disk.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+import { MAPS, mapBody, MemoryDisk, nodeBody, NODES, podBody, PODS, Stage } from './stage.js'
+
+const E1 = 'e1' as NodeName
+const SYNCS = {
+  ...{ group: 'reliablesyncs.kubeedge.io', version: 'v1alpha1', resource: 'objectsyncs' },
+}
+const RECORD = { namespace: 'edge-system', name: 'bridge-record-e1' }
+
+t.test('a folder keeps records and a name, readable by its owner alone', async t => {
+  const folder = join(t.testdir(), 'state')
+  const log = recordingLog()
+  const disk = new RecordDisk(folder, log)
+  t.equal(await disk.writer('aaaaaaaa'), 'aaaaaaaa')
+  t.equal(await new RecordDisk(folder, log).writer('bbbbbbbb'), 'aaaaaaaa', 'the first name stays')
+  t.equal(await disk.read(E1), undefined)
+  await disk.write(E1, 'one')
+  await disk.write(E1, 'two')
+  t.equal(await disk.read(E1), 'two')
+  const long = `${'a'.repeat(240)}.b` as NodeName
+  await disk.write(long, 'long')
+  t.equal(await disk.read(long), 'long')
+  t.strictSame(log.lines, [])
+  t.equal(readdirSync(folder).length, 3)
+})
+
+t.test('a disk that fails is told of once, and nothing throws', async t => {
+  const folder = join(t.testdir({ file: '' }), 'file', 'state')
+  const log = recordingLog()
+  const disk = new RecordDisk(folder, log)
+  t.equal(await disk.writer('aaaaaaaa'), 'aaaaaaaa')
+  await disk.write(E1, 'one')
+  t.ok(disk.isFailing)
+  t.equal(log.lines.length, 1)
+})
+
+t.test('a file that is too large for a record is none', async t => {
+  const folder = t.testdir({ 'record-e1': 'x'.repeat((1 << 20) + 1) })
+  const log = recordingLog()
+  t.equal(await new RecordDisk(folder, log).read(E1), undefined)
+  t.match(log.lines, [{ level: 'error', fields: { error: /larger than/ } }])
+})
+
+t.test('the cluster is told of changes together, every two seconds at most', async t => {
+  const stage = new Stage(t)
+  await stage.start()
+  stage.edge('e1')
+  await stage.clock.advance(10_000)
+  const records = (): number =>
+    stage.cluster.writes.filter(one => one.includes('bridge-record-e1')).length
+  const before = records()
+  for (let i = 0; i < 40; i++) {
+    stage.cluster.put(PODS, podBody(`p${i}`, 'e1'))
+    await stage.clock.advance(250)
+  }
+  t.ok(records() - before <= 6, `${records() - before} writes in ten seconds`)
+  await stage.clock.advance(5_000)
+  const record = String((stage.cluster.get(MAPS, RECORD)?.['data'] as JsonMap)['record'])
+  t.equal(record.split('\n').filter(line => line.startsWith('p ')).length, 40)
+  const calm = records()
+  await stage.clock.advance(600_000)
+  t.equal(records(), calm, 'nothing is written while nothing changes')
+})
+
+t.test('an apiserver that is away keeps no pod from being told of, once it is back', async t => {
+  const stage = new Stage(t)
+  await stage.start()
+  stage.cluster.put(MAPS, mapBody('prices', '1'))
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.isAway = true
+  stage.cluster.put(PODS, podBody('web', 'e1', { map: 'prices' }))
+  await stage.clock.advance(60_000)
+  stage.cluster.isAway = false
+  await stage.clock.advance(60_000)
+  t.equal(edge.view.pods['till/pod/web']?.phase, 'Running')
+  t.match(stage.bridge!.downstream.status, { record: { unsaved: 0, failing: 0 } })
+})
+
+t.test(
+  "what cloudcore's edges hold by its account is believed where nothing else is known",
+  async t => {
+    const stage = new Stage(t)
+    stage.cluster.put(NODES, nodeBody('e1'))
+    const pod = stage.cluster.put(PODS, podBody('web', 'e1'))
+    const sync = (name: string, uid: string, version: string) =>
+      stage.cluster.put(SYNCS, {
+        metadata: { name: `e1.${uid}`, namespace: 'till' },
+        spec: { objectAPIVersion: 'v1', objectKind: 'pod', objectName: name },
+        status: { objectResourceVersion: version },
+      })
+    sync('web', String(pod.metadata['uid']), String(pod.metadata['resourceVersion']))
+    sync('gone', 'uid-gone', '7')
+    const bridge = await stage.start({ adoptsObjectSyncs: true })
+    stage.edge('e1')
+    await stage.clock.advance(10_000)
+    const told = bridge.sent
+      .filter(({ message: { parentId } }) => parentId === undefined)
+      .map(({ message: { operation, resource } }) => `${operation} ${resource}`)
+    t.strictSame(told.sort(), ['delete till/pod/gone', 'update null/node/e1'])
+    t.ok(stage.cluster.get(MAPS, RECORD), 'from now on there is a record of our own')
+  },
+)
+
+t.test('the way back: ObjectSyncs say what edges hold', async t => {
+  const stage = new Stage(t)
+  await stage.start({ writesObjectSyncs: true })
+  stage.edge('e1')
+  await stage.clock.advance(5_000)
+  const { metadata } = stage.cluster.put(PODS, podBody('web', 'e1'))
+  await stage.clock.advance(10_000)
+  const of = { namespace: 'till', name: `e1.${String(metadata['uid'])}` }
+  t.match(stage.cluster.get(SYNCS, of), {
+    kind: 'ObjectSync',
+    spec: { objectKind: 'pod', objectName: 'web' },
+    status: { objectResourceVersion: /^\d+$/ },
+  })
+  stage.cluster.delete(PODS, { namespace: 'till', name: 'web' })
+  await stage.clock.advance(10_000)
+  t.equal(stage.cluster.get(SYNCS, of), undefined)
+})
+
+t.test('a record that is cut in the middle costs no pod its life', async t => {
+  const stage = new Stage(t)
+  const disk = new MemoryDisk()
+  const first = await stage.start({ disk })
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(PODS, podBody('a', 'e1'))
+  stage.cluster.put(PODS, podBody('b', 'e1'))
+  await stage.clock.advance(5_000)
+  await first.stop(false)
+  disk.files.set('e1', disk.files.get('e1')!.slice(0, -20))
+  await stage.start({ disk })
+  await stage.clock.advance(60_000)
+  t.strictSame(Object.keys(edge.view.pods), ['till/pod/a', 'till/pod/b'])
+  t.match(stage.bridge!.log.lines, [{ message: 'a part of what an edge holds is not known' }])
+})
