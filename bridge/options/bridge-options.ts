@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ListenAddress } from '../../options/kinds.js'
+import type { VouchMode } from '../model/vouch/gap.js'
 
 /** Everything that the bridge can be told, resolved, checked and frozen. */
 export interface BridgeOptions {
@@ -13,7 +14,15 @@ export interface BridgeOptions {
   readonly advertiseAddresses: readonly string[]
   /** How long a request of an edge may wait before it is answered with 504. @default 30_000 */
   readonly answerWithinMs: number
-  /** Where the Lease is. @default edge-system */
+  /** Whose word renews the Lease of a node that is not heard. @default zone */
+  readonly vouch: VouchMode
+  /** Where what edges hold is kept at once. @default /var/lib/edge-health-bridge */
+  readonly stateDir: string
+  /** Where nobody knows what an edge holds, cloudcore's ObjectSyncs are believed. @default false */
+  readonly adoptObjectSyncs: boolean
+  /** ObjectSyncs are kept as cloudcore would, for the way back to it. @default false */
+  readonly writeObjectSyncs: boolean
+  /** Where the Lease is, and what edges hold is kept for another bridge. @default edge-system */
   readonly leaseNamespace: string
   /** @default edge-health-bridge */
   readonly leaseName: string

@@ -2,10 +2,13 @@
 import { isIP } from 'node:net'
 import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
 import {
+  boolean,
   duration,
   listenAddress,
   objectName,
+  oneOf,
   optional,
+  path,
   text,
   type Kind,
 } from '../../options/kinds.js'
@@ -16,9 +19,10 @@ import {
   masterUrlOption,
   statusAddressOption,
 } from '../../options/shared-definitions.js'
+import type { VouchMode } from '../model/vouch/gap.js'
 import type { BridgeOptions } from './bridge-options.js'
 
-type Group = 'Kubernetes' | 'Edges' | 'Leader' | 'Listening' | 'Log'
+type Group = 'Kubernetes' | 'Edges' | 'Record' | 'Leader' | 'Listening' | 'Log'
 
 interface BridgeDefinition<T> extends Definition<T> {
   readonly group: Group
@@ -63,6 +67,35 @@ export const bridgeDefinitions: {
     summary: 'a request that waited so long is answered with 504 instead of being carried out',
     relation: 'edges themselves wait 60 s; a Lease waits for 10 s at most',
   },
+  vouch: {
+    flag: 'vouch',
+    group: 'Edges',
+    kind: oneOf<VouchMode>('zone', 'grace', 'off'),
+    default: 'zone',
+    summary:
+      "whose word renews the Lease of a node that the bridge lost or does not hear yet, for 120 s at most: the node's zone (its condition PeerHealth, at most 30 s old), nobody's but time (`grace`, for edges without agents), or none",
+  },
+  stateDir: {
+    flag: 'state-dir',
+    group: 'Record',
+    kind: path,
+    default: '/var/lib/edge-health-bridge',
+    summary: 'folder for what each edge holds, written before it is sent',
+  },
+  adoptObjectSyncs: {
+    flag: 'adopt-object-syncs',
+    group: 'Record',
+    kind: boolean,
+    default: 'false',
+    summary: "believe cloudcore's ObjectSyncs about edges of which nothing else is known",
+  },
+  writeObjectSyncs: {
+    flag: 'write-object-syncs',
+    group: 'Record',
+    kind: boolean,
+    default: 'false',
+    summary: 'keep ObjectSyncs as cloudcore would, for the way back to it',
+  },
   listenAddress: {
     flag: 'listen-address',
     group: 'Listening',
@@ -82,7 +115,8 @@ export const bridgeDefinitions: {
     group: 'Leader',
     kind: objectName,
     default: 'edge-system',
-    summary: 'namespace of the Lease by which one of several processes serves the edges',
+    summary:
+      'namespace of the Lease by which one of several processes serves the edges, and of the ConfigMaps `bridge-record-NODE`',
   },
   leaseName: {
     flag: 'lease-name',
@@ -107,6 +141,7 @@ export const bridgeDefinitions: {
 const groups: Readonly<Record<Group, string>> = {
   Kubernetes: 'How Kubernetes is reached',
   Edges: 'How edges are served',
+  Record: 'Where it is kept what edges hold',
   Leader: 'Who serves',
   Listening: 'Where we listen',
   Log: 'What is logged',

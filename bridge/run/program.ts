@@ -26,6 +26,7 @@ import {
 import { makeDownstream } from './downstream/downstream.js'
 import { bridgeViews } from './operator-views.js'
 import type { Downstream } from './ports.js'
+import { RecordDisk } from './recorder/record-disk.js'
 import { makeSink } from './sink.js'
 import type { BridgeStatusView } from './status-view.js'
 import { UpstreamCounters } from './upstream/counters.js'
@@ -93,7 +94,14 @@ class Program implements BridgeProgram {
     const { guard } = this.#election
     const locations = new LocationCache()
     const { signal } = this.#stopper
-    const downstream = makeDownstream({ ...world, client, guard, locations })
+    const downstream = makeDownstream(
+      {
+        ...{ namespace, vouch: options.vouch, disk: new RecordDisk(options.stateDir, log) },
+        adoptsObjectSyncs: options.adoptObjectSyncs,
+        writesObjectSyncs: options.writeObjectSyncs,
+      },
+      { ...world, client, guard, locations },
+    )
     this.#downstream = downstream
     const executor = new Executor(
       { client, clock, locations, downstream, guard, signal },

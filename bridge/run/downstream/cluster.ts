@@ -9,7 +9,7 @@ import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { LocationCache, Need } from '../../model/location/location-cache.js'
 import type { Held, Place } from '../../model/record/held.js'
 import type { DownstreamType } from '../../model/route/downstream.js'
-import { resourceOf } from './resources.js'
+import { objectsOf } from '../upstream/objects.js'
 import {
   contentView,
   edgeNodeView,
@@ -68,13 +68,13 @@ export class Cluster {
     this.#seams = seams
     const { client, log } = seams
     this.#nodes = new Informer({
-      ...{ client, log, form: 'full', resource: resourceOf('node') },
+      ...{ client, log, form: 'full', resource: objectsOf('node') },
       labelSelector: EDGE_LABEL,
       project: edgeNodeView,
       onChange: (key, before, after) => this.#nodeChanged(key as NodeName, before, after),
     })
     this.#pods = new Informer({
-      ...{ client, log, form: 'full', resource: resourceOf('pod') },
+      ...{ client, log, form: 'full', resource: objectsOf('pod') },
       fieldSelector: 'spec.nodeName!=',
       project: raw => podView(raw, node => this.isEdge(node)),
       indices: { node: ({ node }) => [node] },
@@ -82,7 +82,7 @@ export class Cluster {
     })
     const contents = (type: 'configmap' | 'secret'): Informer<ContentView> =>
       new Informer({
-        ...{ client, log, form: 'metadata', resource: resourceOf(type) },
+        ...{ client, log, form: 'metadata', resource: objectsOf(type) },
         project: raw => contentView(raw, WRITER_ANNOTATION),
         onChange: key => this.#contentChanged(type, key),
       })

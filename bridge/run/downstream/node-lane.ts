@@ -25,7 +25,7 @@ import {
 import { deleteMessage, updateMessage } from '../../model/route/downstream.js'
 import type { NodeRecord } from '../recorder/node-record.js'
 import type { Cluster } from './cluster.js'
-import { metadataText } from './resources.js'
+import { metadataText } from './views.js'
 
 /** What an edge is to be told of one object. */
 type Word =

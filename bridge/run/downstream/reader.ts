@@ -8,7 +8,7 @@ import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import { placeOf, type Place } from '../../model/record/held.js'
-import { wholeOf } from './resources.js'
+import { objectNameOf, objectsOf } from '../upstream/objects.js'
 
 export interface ReaderSeams {
   readonly client: Pick<ResourceClient, 'get'>
@@ -79,10 +79,8 @@ export class Reader {
   }
 
   async #get(place: Place, signal: AbortSignal): Promise<JsonMap | undefined> {
-    const { type, namespace, name } = place
-    const where = namespace === '' ? { name } : { namespace, name }
     try {
-      return await this.#seams.client.get(wholeOf(type), where, signal)
+      return await this.#seams.client.get(objectsOf(place.type), objectNameOf(place), signal)
     } catch (error) {
       if (error instanceof KubeStatusError && error.status === 404) return undefined
       throw error

@@ -17,7 +17,7 @@ import type { Recorder } from '../recorder/recorder.js'
 import type { Cluster } from './cluster.js'
 import { NodeLane, type MessageCounts } from './node-lane.js'
 import { Reader } from './reader.js'
-import { metadataText } from './resources.js'
+import { metadataText } from './views.js'
 
 export interface TellerSeams {
   readonly client: Pick<ResourceClient, 'get'>

@@ -4,8 +4,7 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { PEER_HEALTH } from '../../../core/marks.js'
 import type { NodeCondition } from '../../../core/node.js'
 import { printOf } from '../../model/merge/change.js'
-import { tidyObject } from '../../model/merge/tidy.js'
-import { metadataText } from './resources.js'
+import { metadataOf, tidyObject } from '../../model/merge/tidy.js'
 
 /** Which state of which object. */
 export interface ObjectState {
@@ -33,6 +32,12 @@ export interface EdgeNodeView extends ObjectState {
 /** A ConfigMap or a Secret, as far as it is known without its content. */
 export interface ContentView extends ObjectState {
   readonly annotations: Readonly<Record<string, string>>
+}
+
+/** A field of an object's metadata; '' where it is no text. */
+export const metadataText = (object: JsonMap, key: string): string => {
+  const { [key]: value } = metadataOf(object)
+  return typeof value === 'string' ? value : ''
 }
 
 const stateOf = (raw: JsonMap): Omit<ObjectState, 'print'> => ({

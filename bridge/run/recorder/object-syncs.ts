@@ -7,6 +7,7 @@ import { statusOf, type ObjectName, type ResourceType } from '../../../kube/clie
 import type { WriteGuard } from '../../../kube/client/write.js'
 import type { EdgeRecord, Held } from '../../model/record/held.js'
 import { objectSyncOf, readObjectSync } from '../../model/record/object-sync.js'
+import { objectNameOf } from '../upstream/objects.js'
 import { KINDS } from '../../model/resource/kinds.js'
 
 const syncs = (resource: string): ResourceType<JsonMap> => ({
@@ -98,7 +99,5 @@ export class ObjectSyncs {
   }
 }
 
-const nameOf = (node: NodeName, uid: string, { namespace }: Held): ObjectName => ({
-  name: `${node}.${uid}`,
-  ...(namespace === '' ? {} : { namespace }),
-})
+const nameOf = (node: NodeName, uid: string, { namespace }: Held): ObjectName =>
+  objectNameOf({ namespace, name: `${node}.${uid}` })

@@ -22,6 +22,9 @@ export const TOKENS: ResourceType<JsonMap> = {
   parse: whole,
 }
 
-/** The object of a message. */
-export const objectNameOf = ({ namespace, name }: Resource): ObjectName =>
+/** An object of that name. */
+export const objectNameOf = ({
+  namespace,
+  name,
+}: Pick<Resource, 'name' | 'namespace'>): ObjectName =>
   namespace === '' ? { name } : { namespace, name }

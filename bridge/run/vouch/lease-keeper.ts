@@ -20,7 +20,7 @@ import {
   type SeenLease,
   type VouchMode,
 } from '../../model/vouch/gap.js'
-import { wholeOf } from '../downstream/resources.js'
+import { objectsOf } from '../upstream/objects.js'
 import { annotationsOf, renewedLease, seenLease } from './lease-object.js'
 
 export interface LeaseKeeperSeams {
@@ -46,7 +46,7 @@ export interface LeaseKeeperStatus {
 /** What is known of a gap; times as in `Gap`. */
 type Facts = Omit<Gap, 'conditions' | 'lease' | 'now'> & { readonly isRead: boolean }
 
-const LEASES = wholeOf('lease')
+const LEASES = objectsOf('lease')
 const QUEUE = { workers: 16, startsPerSecond: 200, firstRetryMs: 1_000, lastRetryMs: 5_000 }
 
 /** Renews the Leases of nodes that the bridge does not hear, as far as `gapStep` allows. Works in one term. */

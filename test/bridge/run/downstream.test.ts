@@ -2,7 +2,7 @@
 // What edges are told, in virtual time: simulated edges, a cluster in memory, and connections that are cut.
 import t from 'tap'
 import { at } from '../../../testkit/edge/bodies.js'
-import { MAPS, mapBody, MemoryDisk, NODES, nodeBody, podBody, PODS, Stage } from './stage.js'
+import { MAPS, mapBody, MemoryDisk, NODES, nodeBody, podBody, PODS, Stage } from './memory-stage.js'
 
 const MINUTE = 60_000
 

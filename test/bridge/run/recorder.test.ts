@@ -7,7 +7,7 @@ import { RecordDisk } from '../../../bridge/run/recorder/record-disk.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
-import { MAPS, mapBody, MemoryDisk, nodeBody, NODES, podBody, PODS, Stage } from './stage.js'
+import { MAPS, mapBody, MemoryDisk, nodeBody, NODES, podBody, PODS, Stage } from './memory-stage.js'
 
 const E1 = 'e1' as NodeName
 const SYNCS = {

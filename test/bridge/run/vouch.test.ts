@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Body } from '../../../testkit/edge/memory-cluster.js'
-import { LEASES, NODES, nodeBody, Stage } from './stage.js'
+import { LEASES, NODES, nodeBody, Stage } from './memory-stage.js'
 
 const E1 = 'e1' as NodeName
 const OF = { namespace: 'kube-node-lease', name: 'e1' }
