@@ -133,15 +133,16 @@ export class Teller {
   async #open(link: NodeLink): Promise<void> {
     const { node } = link
     const { recorder, clock, random, log } = this.#seams
-    while (this.#links.get(node) === link && !this.#term.aborted) {
+    const isOver = (): boolean => this.#links.get(node) !== link || this.#term.aborted
+    while (!isOver()) {
       try {
         const record = await recorder.open(node, this.#term)
-        if (this.#links.get(node) !== link || this.#term.aborted) return
+        if (isOver()) return
         const lane = this.#lanes.get(node) ?? this.#makeLane(node, record)
         lane.open(link)
         return
       } catch (error) {
-        if (this.#term.aborted) return
+        if (isOver()) return
         log.warn('it is not known what an edge holds', { node, error: reasonOf(error) })
         await sleep(clock, jitter(random, RETRY_MS, 0.2), this.#term)
       }

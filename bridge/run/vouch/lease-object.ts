@@ -28,14 +28,14 @@ export const renewedLease = (
   lease: JsonMap,
   { renewTime, since }: { readonly renewTime: number; readonly since: number },
 ): JsonMap => {
-  const { managedFields: _, ...metadata } = metadataOf(lease)
+  const metadata = metadataOf(lease)
   const annotations = {
     ...mapOf(metadata['annotations']),
     [GAP_ANNOTATION]: new Date(since).toISOString(),
   }
   return {
     ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
-    metadata: { ...metadata, annotations },
+    metadata: { ...metadata, managedFields: undefined, annotations },
     spec: { ...mapOf(lease['spec']), renewTime: microTime(renewTime) },
   }
 }

@@ -21,8 +21,7 @@ t.test(
     t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '1')
     t.match(disk.files.get('e1'), / till web /, 'that it is there is on disk')
     t.match(disk.files.get('e1'), / till prices /)
-    const { explain } = stage.bridge!.downstream
-    t.match(explain.call(stage.bridge!.downstream, 'e1' as never), {
+    t.match(stage.bridge!.downstream.explain('e1' as never), {
       told: { waiting: 0, unacknowledged: 0, aside: [] },
       holds: { node: 1, pod: 1, configmap: 1, unsure: 0 },
     })

@@ -136,9 +136,16 @@ export class Stage {
     const term = new AbortController()
     let isOver = false
     const guard = (): string | undefined => (isOver ? 'another bridge leads' : undefined)
+    // A process that is killed writes nothing any more.
+    const kept: RecordStore = {
+      isFailing: false,
+      read: node => disk.read(node),
+      writer: fresh => disk.writer(fresh),
+      write: (node, text) => (isOver ? Promise.resolve() : disk.write(node, text)),
+    }
     const downstream = makeDownstream(
       {
-        ...{ namespace: 'edge-system', vouch: 'off', disk },
+        ...{ namespace: 'edge-system', vouch: 'off', disk: kept },
         ...{ adoptsObjectSyncs: false, writesObjectSyncs: false, ...more },
       },
       { client, clock, random: seededRandom(++this.#count), log, guard, locations },
@@ -158,9 +165,9 @@ export class Stage {
         for (const node of [...links.keys()]) this.#cut(node, 'the bridge is leaving')
         term.abort()
         this.bridge = undefined
-        let hasEnded = false
-        void leading.then(() => (hasEnded = true))
-        while (!hasEnded) await clock.advance(100)
+        const ended = new AbortController()
+        void leading.then(() => ended.abort())
+        while (!ended.signal.aborted) await clock.advance(100)
         await Promise.all(Object.values(downstream.informers).map(one => one.stop()))
       },
     }
