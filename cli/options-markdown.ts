@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { groupBy } from '../core/group-by.js'
 import { envName, type Definition, type OptionSet } from '../options/definition.js'
 import { klogFlags } from '../options/klog.js'
 
@@ -15,34 +16,46 @@ const profileCell = ({ profiles = {}, default: usual }: Definition<unknown>): st
     .map(([name, value]) => `${name} ${code(value)}`)
     .join(', ')
 
-const row = (definition: Definition<unknown>, hasProfiles: boolean): string => {
-  const { flag, kind, summary, relation, aliases = [], env, isList } = definition
-  const foreign = aliases.map(({ name, seconds }) => `\`--${name}\`${seconds ? ' (seconds)' : ''}`)
-  const also = [...(env === undefined ? [] : [`\`${env}\` in the environment`]), ...foreign]
-  const what = [summary, relation, `${isList === true ? 'Each ' : ''}${kind.rule}`]
-    .filter(text => text !== undefined)
-    .join('; ')
-  const profiles = hasProfiles ? ` ${profileCell(definition)} |` : ''
-  return `| ${code(`--${flag}`)} | ${defaultCell(definition)} |${profiles} ${what.replaceAll('|', '\\|')} | ${also.join(', ')} |`
+const whatCell = ({ kind, summary, relation, isList }: Definition<unknown>): string => {
+  const text = [summary, relation].filter(part => part !== undefined).join('; ')
+  const values = `${kind.brief}${isList === true ? ', several times' : ''}`
+  return `${text} (${values})`.replaceAll('|', '\\|')
 }
 
+const namesCell = ({ aliases = [], env }: Definition<unknown>): string => {
+  const foreign = aliases.map(({ name, seconds }) => `\`--${name}\`${seconds ? ' (seconds)' : ''}`)
+  return [...(env === undefined ? [] : [code(env)]), ...foreign].join(', ')
+}
+
+/** A table of one group; a column that would be empty is left out. */
 const section = (set: OptionSet, group: string, title: string): string => {
-  const hasProfiles = Object.keys(set.profiles).length > 0
+  const definitions = set.definitions.filter(each => each.group === group)
+  const columns: readonly [string, (definition: Definition<unknown>) => string][] = [
+    ['option', ({ flag }) => code(`--${flag}`)],
+    ['default', defaultCell],
+    ['profiles', profileCell],
+    ['what it is', whatCell],
+    ['other names', namesCell],
+  ]
+  const used = columns.filter(([, cell]) => definitions.some(each => cell(each) !== ''))
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
   return [
     `## ${title}`,
     '',
-    `| option | default |${hasProfiles ? ' profiles |' : ''} what it is | other names |`,
-    `|---|---|${hasProfiles ? '---|' : ''}---|---|`,
-    ...set.definitions.filter(each => each.group === group).map(each => row(each, hasProfiles)),
+    line(used.map(([head]) => head)),
+    `|${used.map(() => '---|').join('')}`,
+    ...definitions.map(each => line(used.map(([, cell]) => cell(each)))),
     '',
   ].join('\n')
 }
 
-/** Flags that do nothing, beside klog's. */
-const replacedText = ({ ignored }: OptionSet): string => {
+/** Flags that do nothing, beside klog's, by the reason. */
+const ignoredText = ({ ignored }: OptionSet): string => {
   const rows = Object.entries(ignored).filter(([name]) => !(name in klogFlags))
   if (rows.length === 0) return ''
-  const lines = rows.map(([name, why]) => `- ${code(`--${name}`)}: ${why}`)
+  const lines = [...groupBy(rows, ([, why]) => why)].map(
+    ([why, names]) => `- ${names.map(([name]) => code(`--${name}`)).join(', ')}: ${why}`,
+  )
   return `\nFlags of SuperEdge's that are accepted, do nothing and say so in the log:\n\n${lines.join('\n')}\n`
 }
 
@@ -51,34 +64,35 @@ const profilesText = ({ profiles }: OptionSet): string => {
   return list.length === 0 ? '' : `\nProfiles: ${list.join('; ')}.\n`
 }
 
-/** A program's page of options, from its definitions alone. */
+const RULES = `The first of these places that gives an option wins:
+
+1. the flag \`--check-period 5s\`
+2. the environment, \`EDGE_HEALTH_CHECK_PERIOD=5s\`; empty counts as not given
+3. the file of \`--config\` (YAML, \`check-period: 5s\`; an unknown key is an error)
+4. the profile, where the program has any
+5. the default
+
+A bad value ends the program with exit code 2 and one line that names the option, its rule and the value.
+\`--print-config\` shows the result and where each value came from, in the form that \`--config\` reads.
+
+In brackets: which values an option takes. Durations have a unit: \`500ms\`, \`10s\`, \`1m30s\`. SuperEdge's names are accepted
+beside ours and do what they say; there a bare number is seconds. klog's \`--v\` from 4 on is \`--log-level debug\`; its other
+flags (${Object.keys(klogFlags)
+  .map(name => code(`--${name}`))
+  .join(', ')}) do nothing.
+`
+
+/** A program's page of options, from its definitions alone. The agent's has the rules that hold for all programs. */
 export const optionsMarkdown = (set: OptionSet): string => {
-  const { example } = set
-  const places = [
-    `the flag \`--${example} 5s\``,
-    `the environment, \`${envName(example)}=5s\`; empty counts as not given`,
-    `the file of \`--config\` (YAML, \`${example}: 5s\`; an unknown key is an error)`,
-    ...(Object.keys(set.profiles).length > 0 ? ['the profile'] : []),
-    'the default',
-  ]
-  const numbers = ['two', 'three', 'four', 'five']
+  const rules =
+    set.command === 'agent'
+      ? RULES
+      : `[How options are given](options.md), for example \`--${set.example} 5s\` or \`${envName(set.example)}=5s\`. In brackets: which values one takes.\n`
   return `<!-- Made by \`edge-health ${set.command} --options-markdown\`; a test fails when it differs. -->
 <!-- prettier-ignore-start -->
 # Options of \`edge-health ${set.command}\`
 
-Each option may be given in ${numbers[places.length - 2]!} places. The first that gives it wins:
-
-${places.map((place, index) => `${index + 1}. ${place}`).join('\n')}
-
-A bad value ends the program with exit code 2 and one line that names the option, its rule and the value.
-\`--print-config\` shows the result and where each value came from; what it prints can be given to \`--config\`.
-
-Durations have a unit: \`500ms\`, \`10s\`, \`1m30s\`. SuperEdge's names are accepted beside ours and do what they say;
-there a bare number is seconds. klog's \`--v\` from 4 on is \`--log-level debug\`; its other flags
-(${Object.keys(klogFlags)
-    .map(name => `\`--${name}\``)
-    .join(', ')}) are accepted and do nothing.
-${replacedText(set)}${profilesText(set)}
+${rules}${ignoredText(set)}${profilesText(set)}
 ${Object.entries(set.groups)
   .map(([group, title]) => section(set, group, title))
   .join('\n')}

@@ -12,6 +12,8 @@ export interface Kind<T> {
   readonly name: string
   /** Completes "the option …": `must be a duration from 100ms to 1h`. */
   readonly rule: string
+  /** The rule in the reference, where its page says what all of a kind have in common: `100ms to 1h`. */
+  readonly brief: string
   /**
    * Undefined when the text breaks the rule. A kind of many rules throws InvalidInputError instead, and names the
    * option by `thing`.
@@ -49,6 +51,7 @@ export const duration = (min: string, max: string): Kind<number> => {
   return {
     name: 'duration',
     rule: `must be a duration from ${min} to ${max} with its unit, such as 10s, 500ms or 1m`,
+    brief: `${min} to ${max}`,
     parse: text => {
       const ms = parseDuration(text)
       return ms === undefined || ms < low || ms > high ? undefined : accept(ms)
@@ -61,6 +64,7 @@ export const duration = (min: string, max: string): Kind<number> => {
 export const integer = (min: number, max: number, name = 'number'): Kind<number> => ({
   name,
   rule: `must be a whole number from ${min} to ${max}`,
+  brief: `${min} to ${max}`,
   parse: text => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN
     return value >= min && value <= max ? accept(value) : undefined
@@ -77,6 +81,7 @@ export const port: Kind<number> = {
 export const share: Kind<number> = {
   name: 'share',
   rule: 'must be a share above 0 and up to 100%, such as 40% or 0.4',
+  brief: '0.4 or 40%',
   parse: text => {
     const match = /^(\d{1,3}(?:\.\d{1,6})?)(%?)$/.exec(text)
     if (match === null) return undefined
@@ -90,6 +95,7 @@ export const share: Kind<number> = {
 export const oneOf = <T extends string>(...words: readonly T[]): Kind<T> => ({
   name: words.join('|'),
   rule: `must be one of ${words.join(', ')}`,
+  brief: words.join(', '),
   parse: text => (words.includes(text as T) ? accept(text as T) : undefined),
   format: value => value,
 })
@@ -97,6 +103,7 @@ export const oneOf = <T extends string>(...words: readonly T[]): Kind<T> => ({
 export const boolean: Kind<boolean> = {
   name: 'true|false',
   rule: 'must be true or false',
+  brief: 'true, false',
   parse: text => (text === 'true' || text === 'false' ? accept(text === 'true') : undefined),
   format: String,
 }
@@ -105,6 +112,7 @@ export const boolean: Kind<boolean> = {
 export const address: Kind<string> = {
   name: 'address',
   rule: 'must be an IPv4 or IPv6 address without brackets',
+  brief: 'IP address',
   parse: text => {
     const address = canonicalAddress(text)
     return address === undefined ? undefined : accept(address)
@@ -115,6 +123,7 @@ export const address: Kind<string> = {
 export const nodeName: Kind<NodeName> = {
   name: 'name',
   rule: 'must be a node name: an RFC 1123 subdomain of at most 253 characters',
+  brief: 'node name',
   parse: text => {
     try {
       return accept(parseNodeName(text))
@@ -139,6 +148,7 @@ const LISTEN_ADDRESS =
 export const listenAddress: Kind<ListenAddress> = {
   name: 'address:port',
   rule: 'must be an IP address and a port such as 127.0.0.1:51006 or [::1]:51006',
+  brief: 'IP:port',
   parse: given => {
     const { six, four, digits } = LISTEN_ADDRESS.exec(given)?.groups ?? {}
     const host = six ?? (four === 'localhost' ? '127.0.0.1' : (four ?? ''))
@@ -149,30 +159,39 @@ export const listenAddress: Kind<ListenAddress> = {
   format: ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
 }
 
-const matching = (name: string, rule: string, pattern: RegExp): Kind<string> => ({
+const matching = (
+  { name, rule, brief }: Pick<Kind<string>, 'name' | 'rule' | 'brief'>,
+  pattern: RegExp,
+): Kind<string> => ({
   name,
   rule,
+  brief,
   parse: text => (pattern.test(text) ? accept(text) : undefined),
   format: value => value,
 })
 
 /** A Kubernetes object's name. */
 export const objectName = matching(
-  'name',
-  'must be a Kubernetes object name of at most 63 lower case letters, digits and dashes',
+  {
+    name: 'name',
+    rule: 'must be a Kubernetes object name of at most 63 lower case letters, digits and dashes',
+    brief: 'object name',
+  },
   /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
 )
 
 /** Free text on one line. */
 export const text = matching(
-  'text',
-  'must be at most 128 printable characters',
+  {
+    name: 'text',
+    rule: 'must be at most 128 printable characters',
+    brief: 'at most 128 printable characters',
+  },
   /^[\x20-\x7e]{0,128}$/,
 )
 
 export const path = matching(
-  'path',
-  'must be a path without control characters',
+  { name: 'path', rule: 'must be a path without control characters', brief: 'path' },
   /^\P{Cc}{1,4096}$/u,
 )
 
@@ -180,6 +199,7 @@ export const path = matching(
 export const url = (...schemes: readonly string[]): Kind<string> => ({
   name: 'url',
   rule: `must be a URL that starts with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`,
+  brief: `${schemes.join(' or ')} URL`,
   parse: given => {
     if (!URL.canParse(given) || /\s/.test(given)) return undefined
     const { protocol, hostname, port: number } = new URL(given)
@@ -202,6 +222,7 @@ const SELECTOR = new RegExp(`^\\s*${SELECTOR_TERM}(?:\\s*,\\s*${SELECTOR_TERM})*
 export const selector: Kind<string> = {
   name: 'selector',
   rule: 'must be a label selector such as role=edge,!spare or zone in (a,b)',
+  brief: 'label selector',
   parse: given =>
     given.length <= 1_024 && (given === '' || SELECTOR.test(given)) ? accept(given) : undefined,
   format: value => value,
@@ -211,6 +232,7 @@ export const selector: Kind<string> = {
 export const optional = <T>(kind: Kind<T>): Kind<T | undefined> => ({
   name: kind.name,
   rule: `${kind.rule}, or none`,
+  brief: `${kind.brief}, or none`,
   parse: (given, thing) =>
     given === '' || given === 'none' ? accept(undefined) : kind.parse(given, thing),
   format: value => (value === undefined ? '' : kind.format(value)),

@@ -30,6 +30,7 @@ interface AdmissionDefinition<T> extends Definition<T> {
 const anyAddress: Kind<ListenAddress> = {
   ...listenAddress,
   rule: 'must be an IP address and a port such as 0.0.0.0:8443, [::]:8443 or :8443',
+  brief: 'IP:port or :port',
   parse: (text, thing) =>
     listenAddress.parse(text.startsWith(':') ? `0.0.0.0${text}` : text, thing),
 }

@@ -6,6 +6,7 @@ import type { OwnTaint } from '../../plan/options.js'
 export const score: Kind<number> = {
   name: 'score',
   rule: 'must be a score above 0 and up to 100 with at most 6 decimals',
+  brief: 'above 0 and up to 100',
   parse: text => {
     const match = /^(\d{1,3})(?:\.(\d{1,6}))?$/.exec(text)
     if (match === null) return undefined
@@ -23,6 +24,7 @@ const TAINT = new RegExp(
 export const taint: Kind<OwnTaint> = {
   name: 'taint',
   rule: 'must be a taint such as key:NoSchedule or key=value:NoExecute',
+  brief: 'key:NoSchedule or key=value:NoExecute',
   parse: given => {
     const match = TAINT.exec(given)
     if (match === null) return undefined

@@ -33,6 +33,7 @@ const formatSpec = (spec: PluginSpec): string =>
 const pluginKind = (name: string): Kind<PluginSpec> => ({
   name: 'plugin',
   rule: 'must be key=value pairs such as weight=0.5,port=10250',
+  brief: 'weight=0.5,port=10250 and so on',
   parse: (given, thing) => ({ value: parsePluginSpec(name, given, thing) }),
   format: formatSpec,
 })
@@ -50,7 +51,7 @@ export const pluginDefinitions: readonly PluginDefinition[] = pluginNames.map(na
   kind: pluginKind(name),
   default: DEFAULTS[name],
   summary: SUMMARIES[name] ?? `check plugin ${name}`,
-  relation: 'giving any plugin replaces the whole default set',
+  relation: 'any plugin given replaces the default set',
   aliases: [{ name: `${name}plugin` }],
   isList: true,
 }))

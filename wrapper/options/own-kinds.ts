@@ -37,6 +37,7 @@ const readAutonomy = (thing: string, key: string, value: string): Partial<Autono
 export const autonomy: Kind<Autonomy> = {
   name: 'key=value,…',
   rule: 'must be key=value pairs such as enabled=true,interval=10,address=http://127.0.0.1:51005/localinfo',
+  brief: 'enabled=true,interval=10,address=http://127.0.0.1:51005/localinfo',
   parse: (given, thing) => {
     if (given === '') return undefined
     const seen = new Set<string>()
