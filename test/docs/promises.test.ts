@@ -83,8 +83,6 @@ const sectionsOf = (text: string, headings: readonly string[]): string =>
 const EXPLAINS = [
   '| can write ConfigMaps or the Secret in `edge-system` | change who votes, and the key |',
   'Measured, not argued: ',
-  'Kubernetes 1.36.3, N=5 and N=10, played on ',
-  'N=10 was played on a machine that was busy with it alone.',
   ...['| cluster | nodes: ', '| cluster | nodes/status: ', '| `edge-system` | ConfigMaps '],
   ...[
     '| `edge-system` | Secret ',
