@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { groupBy } from '../core/group-by.js'
 import { envName, type Definition, type OptionSet } from '../options/definition.js'
+import { briefOf } from '../options/kinds.js'
 import { klogFlags } from '../options/klog.js'
 
 const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
@@ -18,7 +19,7 @@ const profileCell = ({ profiles = {}, default: usual }: Definition<unknown>): st
 
 const whatCell = ({ kind, summary, relation, isList }: Definition<unknown>): string => {
   const text = [summary, relation].filter(part => part !== undefined).join('; ')
-  const values = `${kind.brief}${isList === true ? ', several times' : ''}`
+  const values = `${briefOf(kind)}${isList === true ? ', several times' : ''}`
   return `${text} (${values})`.replaceAll('|', '\\|')
 }
 

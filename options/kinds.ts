@@ -12,8 +12,8 @@ export interface Kind<T> {
   readonly name: string
   /** Completes "the option …": `must be a duration from 100ms to 1h`. */
   readonly rule: string
-  /** The rule in the reference, where its page says what all of a kind have in common: `100ms to 1h`. */
-  readonly brief: string
+  /** The rule in the reference, which says of durations and the like once what they are: `100ms to 1h`. Left out: the rule. */
+  readonly brief?: string
   /**
    * Undefined when the text breaks the rule. A kind of many rules throws InvalidInputError instead, and names the
    * option by `thing`.
@@ -22,6 +22,10 @@ export interface Kind<T> {
   /** The text that parses to this value. */
   format(value: T): string
 }
+
+/** What the reference says of the values that a kind takes. */
+export const briefOf = ({ brief, rule }: Kind<unknown>): string =>
+  brief ?? rule.replace(/^must be /, '')
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/
@@ -160,7 +164,7 @@ export const listenAddress: Kind<ListenAddress> = {
 }
 
 const matching = (
-  { name, rule, brief }: Pick<Kind<string>, 'name' | 'rule' | 'brief'>,
+  { name, rule, brief }: Required<Pick<Kind<string>, 'name' | 'rule' | 'brief'>>,
   pattern: RegExp,
 ): Kind<string> => ({
   name,
@@ -232,7 +236,7 @@ export const selector: Kind<string> = {
 export const optional = <T>(kind: Kind<T>): Kind<T | undefined> => ({
   name: kind.name,
   rule: `${kind.rule}, or none`,
-  brief: `${kind.brief}, or none`,
+  brief: `${briefOf(kind)}, or none`,
   parse: (given, thing) =>
     given === '' || given === 'none' ? accept(undefined) : kind.parse(given, thing),
   format: value => (value === undefined ? '' : kind.format(value)),
