@@ -144,8 +144,12 @@ class Hub implements OpenHub {
     this.#isServing = true
   }
 
-  standBy(): void {
+  pause(): void {
     this.#isServing = false
+  }
+
+  standBy(): void {
+    this.pause()
     for (const { session } of this.#sessions.values()) session.leave('the bridge is leaving')
   }
 
@@ -193,7 +197,7 @@ class Hub implements OpenHub {
 
   /** Why a node cannot be served now. */
   #troubleWith(node: NodeName): string | undefined {
-    if (!this.#isServing) return 'another bridge serves the edges'
+    if (!this.#isServing) return 'this bridge does not lead'
     const isFull = this.#sessions.size >= this.#limits.nodes && !this.#sessions.has(node)
     return isFull ? 'too many nodes are connected' : undefined
   }
@@ -303,6 +307,8 @@ export interface OpenHub {
   linkOf(node: NodeName): NodeLink | undefined
   /** Accept edges from now on. */
   serve(): void
+  /** Accept no more edges; those that are connected stay. */
+  pause(): void
   /** Another bridge serves: end all connections, refuse new ones with 503. */
   standBy(): void
   /** Use these certificates for new connections. */

@@ -27,15 +27,16 @@ export interface Downstream {
   acknowledged(link: NodeLink, message: Message): void
   ended(link: NodeLink, why: EndReason): void
   /**
-   * An object leaves as the answer to a query: the edge will hold it. Called before it leaves.
+   * An object leaves as the answer to a query: the edge will hold it. Called before it leaves. One without a uid stands in
+   * for an object that does not exist and that no pod must have.
    * @param resource what was asked for
    */
   answering(resource: Resource, object: JsonMap): void
   /** The Lease of a node as the apiserver has it now, read or written for the node: it was heard. */
   leaseSeen(node: NodeName, lease: JsonMap): void
   /**
-   * Its work of one term, over informers that are synced. Edges are connected in terms alone. Ends soon after the signal
-   * aborts; all connections end then, too.
+   * Its work of one term, over informers that are synced. Connections are told of in terms alone, after this was called:
+   * each term's end is theirs, and those that outlive it begin anew with the next one. Ends soon after the signal aborts.
    */
   lead(term: AbortSignal): Promise<void>
   /** For `/status`. */

@@ -5,7 +5,7 @@ import { reasonOf } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
-import { LeaderElection } from '../../controller/leader-election.js'
+import { LeaderElection, type LeaderStatus } from '../../controller/leader-election.js'
 import { runController } from '../../controller/program.js'
 import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
@@ -27,8 +27,9 @@ import { makeDownstream } from './downstream/downstream.js'
 import { bridgeViews } from './operator-views.js'
 import type { Downstream } from './ports.js'
 import { RecordDisk } from './recorder/record-disk.js'
-import { makeSink } from './sink.js'
+import { Sink } from './sink.js'
 import type { BridgeStatusView } from './status-view.js'
+import { Terms } from './term.js'
 import { UpstreamCounters } from './upstream/counters.js'
 import { Executor } from './upstream/executor.js'
 import { Upstream } from './upstream/upstream.js'
@@ -67,12 +68,13 @@ class Program implements BridgeProgram {
   readonly #election: LeaderElection
   readonly #downstream: Downstream
   readonly #upstream: Upstream
+  readonly #sink: Sink
   readonly #counters = new UpstreamCounters()
   readonly #stopper = new AbortController()
   readonly #startedAt: number
   readonly #listeners: Listener[] = []
   #hub: OpenHub | undefined
-  #isServing = false
+  #terms: Terms | undefined
   #starting: Promise<void> | undefined
   #running: Promise<unknown> | undefined
 
@@ -108,6 +110,7 @@ class Program implements BridgeProgram {
       { patienceMs: options.answerWithinMs },
     )
     this.#upstream = new Upstream({ clock, log, executor, counters: this.#counters })
+    this.#sink = new Sink(this.#upstream, downstream)
   }
 
   start(): Promise<void> {
@@ -169,7 +172,7 @@ class Program implements BridgeProgram {
     const seams = { clock, random, log, signal: this.#stopper.signal }
     const hub = await openHub(
       { address: at.host, port: at.port, tls: { ca: signer.ca, ...server } },
-      { ...seams, sink: makeSink(this.#upstream, this.#downstream) },
+      { ...seams, sink: this.#sink },
     )
     this.#hub = hub
     const enrolment = await openEnrolment(
@@ -182,38 +185,36 @@ class Program implements BridgeProgram {
 
   #run(hub: OpenHub, certificates: Certificates): Promise<void> {
     const { clock, log } = this.#seams
+    const { signal } = this.#stopper
+    const leader = (): LeaderStatus => this.#election.status
+    const terms = new Terms({ clock, log, hub, leader, sink: this.#sink, signal })
+    this.#terms = terms
     return runController(
       {
         informers: this.#downstream.informers,
         election: this.#election,
-        lead: term => this.#lead(hub, certificates, term),
+        lead: term => this.#lead(terms, certificates, term),
         close: () => Promise.resolve(),
       },
       { clock, log },
-      this.#stopper.signal,
+      signal,
       { stopMs: STOP_MS },
     )
   }
 
-  /** One term: edges are let in, and all of them are gone when it ends. */
-  async #lead(hub: OpenHub, certificates: Certificates, term: AbortSignal): Promise<void> {
-    const stop = (): void => {
-      this.#isServing = false
-      hub.standBy()
-    }
+  /** One term: edges are let in. */
+  async #lead(terms: Terms, certificates: Certificates, term: AbortSignal): Promise<void> {
+    const stop = (): void => terms.end()
     term.addEventListener('abort', stop, { once: true })
-    hub.serve()
-    this.#isServing = true
+    const downstream = this.#downstream.lead(term)
+    // Downstream is ready for connections now: some may have outlived the term before.
+    terms.begin()
     if (term.aborted) stop()
     try {
-      await Promise.all([
-        this.#downstream.lead(term),
-        keepToken(certificates, this.#certificateSeams, term),
-      ])
+      await Promise.all([downstream, keepToken(certificates, this.#certificateSeams, term)])
     } finally {
       stop()
       term.removeEventListener('abort', stop)
-      await this.#upstream.idle()
     }
   }
 
@@ -240,7 +241,7 @@ class Program implements BridgeProgram {
       version,
       uptimeSeconds: Math.round((clock.now() - this.#startedAt) / 1_000),
       leader: this.#election.status,
-      isServing: this.#isServing,
+      isServing: this.#terms?.isServing === true,
       tables: Object.fromEntries(
         Object.entries(this.#downstream.informers).map(([name, { status }]) => [name, status]),
       ),

@@ -1,23 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { NodeName } from '../../core/ids.js'
 import type { HubSink, NodeLink } from '../hub/hub.js'
+import type { EndReason } from '../hub/session.js'
+import type { Message } from '../model/message/message.js'
+import type { Upstream as What } from '../model/route/upstream.js'
 import type { Downstream } from './ports.js'
 import type { Upstream } from './upstream/upstream.js'
 
-/** Whom the hub tells: requests go up, the word of edges about what they were told goes to whoever told them. */
-export const makeSink = (
-  upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>,
-  downstream: Pick<Downstream, 'connected' | 'acknowledged' | 'ended'>,
-): HubSink => ({
-  connected: (link: NodeLink): void => {
-    upstream.connected(link)
-    downstream.connected(link)
-  },
-  received: (link, message, what, bytes): void => {
-    if (what.kind === 'ack' || what.kind === 'failed') downstream.acknowledged(link, message)
-    else upstream.received(link, message, what, bytes)
-  },
-  ended: (link, why): void => {
-    upstream.ended(link)
-    downstream.ended(link, why)
-  },
-})
+/**
+ * Whom the hub tells: requests go up, the word of edges about what they were told goes to whoever told them. Connections
+ * outlive a term that ended for want of the apiserver; to downstream they end with it, and begin with the next one.
+ */
+export class Sink implements HubSink {
+  readonly #upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>
+  readonly #downstream: Pick<Downstream, 'connected' | 'acknowledged' | 'ended'>
+  readonly #links = new Map<NodeName, NodeLink>()
+  #isTerm = false
+
+  constructor(
+    upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>,
+    downstream: Pick<Downstream, 'connected' | 'acknowledged' | 'ended'>,
+  ) {
+    this.#upstream = upstream
+    this.#downstream = downstream
+  }
+
+  /** A term begins. */
+  begin(): void {
+    this.#isTerm = true
+    for (const link of this.#links.values()) this.#downstream.connected(link)
+  }
+
+  /** It is over. */
+  pause(): void {
+    if (!this.#isTerm) return
+    this.#isTerm = false
+    for (const link of this.#links.values()) this.#downstream.ended(link, 'the bridge is leaving')
+  }
+
+  connected(link: NodeLink): void {
+    this.#links.set(link.node, link)
+    this.#upstream.connected(link)
+    if (this.#isTerm) this.#downstream.connected(link)
+  }
+
+  received(link: NodeLink, message: Message, what: What, length: number): void {
+    if (what.kind !== 'ack' && what.kind !== 'failed')
+      this.#upstream.received(link, message, what, length)
+    else if (this.#isTerm) this.#downstream.acknowledged(link, message)
+  }
+
+  ended(link: NodeLink, why: EndReason): void {
+    if (this.#links.get(link.node) === link) this.#links.delete(link.node)
+    this.#upstream.ended(link)
+    if (this.#isTerm) this.#downstream.ended(link, why)
+  }
+}

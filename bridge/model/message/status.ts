@@ -4,6 +4,7 @@ import {
   KubeUnreachableError,
   reasonOf,
   TimeoutError,
+  WithheldError,
   type KubeStatus,
 } from '../../../core/errors.js'
 import type { JsonMap } from '../../../core/json.js'
@@ -38,6 +39,8 @@ export const statusOf = (error: unknown): KubeStatus => {
       message: error.said === '' ? message : error.said,
       details: error.details,
     }
+  // Too late, or another bridge leads: nothing was sent.
+  if (error instanceof WithheldError) return { status: 503, reason: 'ServiceUnavailable', message }
   if (error instanceof TimeoutError) return { status: 504, reason: 'Timeout', message }
   if (error instanceof KubeUnreachableError)
     return error.cause instanceof TimeoutError

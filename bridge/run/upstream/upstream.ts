@@ -41,8 +41,6 @@ export class Upstream {
   readonly #rareLog: RareLog
   readonly #turns = new UpstreamTurns<Request>()
   readonly #links = new Map<NodeName, NodeLink>()
-  /** Told when the last running request has ended. */
-  #whenIdle: () => void = () => undefined
   #running = 0
 
   constructor(seams: UpstreamSeams) {
@@ -87,11 +85,6 @@ export class Upstream {
       case 'failed':
       case 'keepalive':
     }
-  }
-
-  /** Resolves when nothing runs. What waits is left. */
-  async idle(): Promise<void> {
-    if (this.#running > 0) await new Promise<void>(resolve => (this.#whenIdle = resolve))
   }
 
   #push(
@@ -155,7 +148,6 @@ export class Upstream {
     if (this.#turns.lanesOf(turn.node)?.mayResume !== false)
       this.#links.get(turn.node)?.release('lane')
     this.#pump()
-    if (this.#running === 0) this.#whenIdle()
   }
 
   #stamp(): Stamp {

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { makeSigner } from '../../../bridge/enroll/signer.js'
 import type { BridgeOptions } from '../../../bridge/options/bridge-options.js'
 import { makeProgram } from '../../../bridge/run/program.js'
-import { systemClock } from '../../../core/clock.js'
+import { systemClock, type Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
 import { systemRandom } from '../../../core/random.js'
 import { edgeSubject, requestCertificate } from '../../../testkit/edge/certificate-request.js'
@@ -42,7 +42,7 @@ const HOST = '127.0.0.1'
 export const openCluster = async (t: Test): Promise<TestApi> => {
   const cluster = await testApi()
   t.teardown(() => cluster.api.stop())
-  for (const name of ['kubeedge', 'edge-system', 'shop'])
+  for (const name of ['kubeedge', 'edge-system', 'kube-node-lease', 'shop'])
     await cluster.ask('POST /api/v1/namespaces', { metadata: { name } })
   return cluster
 }
@@ -50,7 +50,12 @@ export const openCluster = async (t: Test): Promise<TestApi> => {
 let bridges = 0
 
 /** A bridge that serves, unless another one does. */
-export const openBridge = async (t: Test, cluster: TestApi, more: Partial<BridgeOptions> = {}) => {
+export const openBridge = async (
+  t: Test,
+  cluster: TestApi,
+  more: Partial<BridgeOptions> = {},
+  clock: Clock = systemClock,
+) => {
   const user = `bridge-${++bridges}`
   const folder = t.testdir({
     [user]: JSON.stringify({
@@ -75,7 +80,7 @@ export const openBridge = async (t: Test, cluster: TestApi, more: Partial<Bridge
       ...{ leaseNamespace: 'edge-system', leaseName: 'edge-health-bridge', logLevel: 'info' },
       ...more,
     },
-    { clock: systemClock, random: systemRandom, log, version: 'test', environment: {} },
+    { clock, random: systemRandom, log, version: 'test', environment: {} },
   )
   t.teardown(() => program.stop())
   await program.start()

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { errStatus, statusOf } from '../../../../bridge/model/message/status.js'
-import { KubeStatusError, KubeUnreachableError, TimeoutError } from '../../../../core/errors.js'
+import {
+  KubeStatusError,
+  KubeUnreachableError,
+  TimeoutError,
+  WithheldError,
+} from '../../../../core/errors.js'
 import { isMap } from '../../../../core/json.js'
 import fc from '../../../../testkit/properties.js'
 
@@ -39,6 +44,14 @@ t.test('what an edge is told of a failure', t => {
       'no connection',
       new KubeUnreachableError('get lease', 'refused'),
       { status: 503, reason: 'ServiceUnavailable', message: 'get lease: refused' },
+    ],
+    [
+      'what was kept back',
+      new WithheldError('put lease', 'another leads'),
+      {
+        ...{ status: 503, reason: 'ServiceUnavailable' },
+        message: 'put lease: not sent, another leads',
+      },
     ],
     [
       'a fault of ours',
