@@ -70,6 +70,8 @@ export class NodeLane {
   readonly #pending = new Map<string, Telling<Word>>()
   /** Pods that the edge holds and that nobody knows of here: they are being asked for. */
   readonly #doubts = new Set<string>()
+  /** Some of those are gone: when all are answered, what they referred to is looked at again. */
+  #wasDoubtRight = false
   #link: NodeLink | undefined
   #isPumping = false
   #comparedAt: number | undefined
@@ -122,6 +124,7 @@ export class NodeLane {
   compare(): void {
     const { clock, random, cluster } = this.#seams
     this.#lane.compared()
+    this.#wasDoubtRight = false
     this.#comparedAt = clock.now()
     const wanted = cluster.wantedOf(this.node)
     const held = new Map([...wanted].map(([uid, object]) => [uid, object.held]))
@@ -144,18 +147,16 @@ export class NodeLane {
 
   /** An object was read for this node; undefined: there is none at that place. */
   read(place: Place, object: JsonMap | undefined): void {
-    const { cluster } = this.#seams
-    const isDoubted = this.#doubts.delete(placeOf(place))
-    if (object === undefined || !this.#isMine(place, object)) {
-      this.#removeAllBut(undefined, place)
-      // What it referred to may go as well.
-      if (isDoubted && this.#doubts.size === 0) this.compare()
-    } else {
-      const uid = metadataText(object, 'uid')
-      // Another object than the watch knows of: that will tell of it.
-      if (cluster.wanted(this.node, place)?.uid === uid) this.#update(uid, place, object)
-    }
-    void this.#pump()
+    const isMine = object !== undefined && this.#isMine(place, object)
+    const uid = isMine ? metadataText(object, 'uid') : undefined
+    const hasRemoved = this.#removeAllBut(uid, place)
+    // Another object than the watch knows of: that will tell of it.
+    if (isMine && this.#seams.cluster.wanted(this.node, place)?.uid === uid)
+      this.#update(uid!, place, object)
+    // What was doubted is gone, and what it referred to may go as well.
+    if (this.#doubts.delete(placeOf(place)) && hasRemoved) this.#wasDoubtRight = true
+    if (this.#wasDoubtRight && this.#doubts.size === 0) this.compare()
+    else void this.#pump()
   }
 
   /** An edge's word about a message, which may be none of ours. */
@@ -210,9 +211,13 @@ export class NodeLane {
     if (pods.length === 0) for (const [uid, object] of held) this.#delete(uid, object)
   }
 
-  #removeAllBut(uid: string | undefined, place: Place): void {
-    for (const [other, held] of this.#expected())
-      if (other !== uid && isAt(held, place)) this.#delete(other, held)
+  /** @returns whether there was something else at that place */
+  #removeAllBut(uid: string | undefined, place: Place): boolean {
+    const others = [...this.#expected()].filter(
+      ([other, held]) => other !== uid && isAt(held, place),
+    )
+    for (const [other, held] of others) this.#delete(other, held)
+    return others.length > 0
   }
 
   #delete(uid: string, { type, namespace, name }: Place): void {

@@ -34,7 +34,7 @@ export class NodeRecord {
   /** It leaves as the answer to a question: a ConfigMap or Secret that may stay there is no reason to wait. */
   answering(uid: string, held: Held): void {
     noteSending(this.#held, uid, held)
-    this.#keeping.saveSoon()
+    void this.#keeping.save()
   }
 
   stored(uid: string, held: Held): void {

@@ -199,6 +199,29 @@ t.test('a pod that a late cache does not know is asked for before it is stopped'
   t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
 })
 
+t.test('a pod that was made anew while no bridge was there is the only one', async t => {
+  const stage = new Stage(t)
+  const disk = new MemoryDisk()
+  const first = await stage.start({ disk })
+  stage.cluster.put(MAPS, mapBody('old', '1'))
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(PODS, podBody('a', 'e1', { map: 'old' }))
+  stage.cluster.put(PODS, podBody('b', 'e1'))
+  await stage.clock.advance(5_000)
+  await first.stop(false)
+  for (const name of ['a', 'b']) stage.cluster.delete(PODS, { namespace: 'till', name })
+  const { metadata } = stage.cluster.put(PODS, podBody('a', 'e1'))
+  await stage.start({ disk })
+  await stage.clock.advance(MINUTE)
+  t.strictSame(
+    Object.entries(edge.view.pods).map(([name, { uid }]) => [name, uid]),
+    [['till/pod/a', metadata['uid']]],
+  )
+  t.equal(stage.kept('e1', 'configmap').size, 0, 'nor is there what the first one referred to')
+  t.match(stage.bridge!.downstream.explain('e1' as never), { holds: { pod: 1, unsure: 0 } })
+})
+
 t.test('pods that were bound before the node was known are told of', async t => {
   const stage = new Stage(t)
   await stage.start()
