@@ -227,10 +227,8 @@ class NodeWrapper implements Wrapper {
     if (isMissing === this.#isNodeMissing) return
     this.#isNodeMissing = isMissing
     if (isMissing)
-      this.#seams.log.error("the cluster has no such Node; --hostname must be the Node's name", {
-        node,
-      })
-    else this.#seams.log.info('the cluster has this Node now', { node })
+      this.#seams.log.error("the cluster has no such Node; --hostname must be the Node's name")
+    else this.#seams.log.info('the cluster has this Node now')
   }
 
   /** Nodes with endpoints that the agent knows: those of its zone. */

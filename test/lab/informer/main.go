@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -187,6 +188,7 @@ func run() error {
 	server := flag.String("server", "", "where the API is")
 	token := flag.String("token", "", "bearer token")
 	ca := flag.String("ca", "", "file with the authority of an https server")
+	node := flag.String("node", "", "the one Node to ask for, as kube-proxy does; all where it is empty")
 	isJSON := flag.Bool("json", false, "ask for JSON alone, not for protobuf")
 	flag.Parse()
 	config := &rest.Config{Host: *server, BearerToken: *token, QPS: 100, Burst: 200}
@@ -202,9 +204,17 @@ func run() error {
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
+	ofOne := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.FieldSelector = "metadata.name=" + *node
+		}))
 	all := map[string]*informer{}
 	for name, resource := range resources {
-		generic, err := factory.ForResource(resource)
+		from := factory
+		if name == "nodes" && *node != "" {
+			from = ofOne
+		}
+		generic, err := from.ForResource(resource)
 		if err != nil {
 			return err
 		}
@@ -223,8 +233,10 @@ func run() error {
 	defer stop()
 	startedAt := time.Now()
 	factory.StartWithContext(ctx)
+	ofOne.StartWithContext(ctx)
 	go func() {
 		factory.WaitForCacheSync(ctx.Done())
+		ofOne.WaitForCacheSync(ctx.Done())
 		fmt.Fprintf(os.Stderr, "synced after %s\n", time.Since(startedAt).Round(time.Millisecond))
 	}()
 	out := json.NewEncoder(os.Stdout)

@@ -31,7 +31,7 @@ export type Turns = ReadonlyMap<string, number>
 const TURN = 'turn'
 
 /** The Node that the wrapper runs on. */
-const OWN = 'nodes/n-0'
+export const OWN_NODE = 'n-0'
 
 export class Walk {
   readonly #api: ApiClient
@@ -50,6 +50,11 @@ export class Walk {
 
   get turns(): Turns {
     return this.#turns
+  }
+
+  /** Make the wrapper's own Node: without it the wrapper is not ready. */
+  async begin(): Promise<void> {
+    await this.#touch('nodes', OWN_NODE, name => this.#node(name))
   }
 
   /** One change. @returns what it was. */
@@ -95,7 +100,7 @@ export class Walk {
       return `add ${key}`
     }
     // The wrapper's own Node stays: without it the wrapper goes by the labels that it had.
-    if (key !== OWN && this.#maybe(12)) {
+    if (key !== `nodes/${OWN_NODE}` && this.#maybe(12)) {
       await this.#api.delete(`${PATHS[resource]}/${name}`, this.#signal)
       this.#turns.delete(key)
       // The apiserver takes a Service's Endpoints with it.

@@ -28,6 +28,8 @@ export interface InformerOptions {
   readonly server: string
   readonly token: string
   readonly ca: string | undefined
+  /** The one Node that it asks for, as kube-proxy does. @default all */
+  readonly node: string | undefined
   readonly encoding: 'json' | 'protobuf'
   readonly lists: 'streamed' | 'plain'
 }
@@ -45,6 +47,7 @@ export class Informer {
       `--server=${options.server}`,
       `--token=${options.token}`,
       ...(options.ca === undefined ? [] : [`--ca=${options.ca}`]),
+      ...(options.node === undefined ? [] : [`--node=${options.node}`]),
       ...(options.encoding === 'json' ? ['--json'] : []),
     ]
     this.#process = spawn(program, args, {
