@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
+import { KubeStatusError } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { Random } from '../../core/random.js'
@@ -7,12 +8,14 @@ import type { Credentials } from '../../kube/client/credentials.js'
 import { eventBody, EVENTS, type EventFacts } from '../../kube/client/event-body.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { WatchOptions } from '../../kube/client/list-watch.js'
+import { microTime } from '../../kube/client/micro-time.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { statusOf, type ResourceType } from '../../kube/client/resource.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
 import {
   WRITER,
+  type AgentLease,
   type DataView,
   type KubeApi,
   type LeaseView,
@@ -79,12 +82,14 @@ const byName = <T>(sink: WatchSink<T>): WatchSink<T> => ({
 class ClientApi implements KubeApi {
   readonly #client: ResourceClient
   readonly #seams: KubeSeams
+  readonly #credentials: Credentials
 
   constructor(credentials: Credentials, seams: KubeSeams, options: KubeOptions) {
     const watch = { ...WATCH, ...options.watch }
     const settings = { ...options, watch, fieldManager: WRITER }
     this.#client = makeResourceClient({ credentials, ...seams }, settings)
     this.#seams = seams
+    this.#credentials = credentials
   }
 
   watchNodes(pick: { selector: string } | { name: string }, sink: WatchSink<NodeView>): Watching {
@@ -138,6 +143,28 @@ class ClientApi implements KubeApi {
   ): Promise<LeaseView> {
     const of = { namespace: LEASE_NAMESPACE, name: node }
     return this.#client.patch(LEASES, of, { patch, guard }, signal)
+  }
+
+  async renewAgentLease(lease: AgentLease, signal: AbortSignal): Promise<void> {
+    const { namespace, name, holder, durationSeconds } = lease
+    const renewTime = microTime(this.serverTime() ?? this.#seams.clock.wall())
+    const spec = { holderIdentity: holder, leaseDurationSeconds: durationSeconds, renewTime }
+    const patch = { type: 'merge', body: { spec } } as const
+    try {
+      await this.#client.patch(LEASES, { namespace, name }, { patch }, signal)
+    } catch (error) {
+      if (!(error instanceof KubeStatusError) || error.status !== 404) throw error
+      const { group, version } = LEASES
+      const body = {
+        ...{ apiVersion: `${group}/${version}`, kind: 'Lease' },
+        ...{ metadata: { namespace, name }, spec },
+      }
+      await this.#client.create(LEASES, { namespace }, { body }, signal)
+    }
+  }
+
+  async server(): Promise<URL> {
+    return (await this.#credentials.material()).server
   }
 
   createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {

@@ -97,6 +97,8 @@ export interface AgentOptions extends VoteOptions, PlanOptions, CheckOptions, Ex
   readonly nodeListPeriodMs: number
   /** How often the vote runs when nothing changes (SuperEdge's voteperiod). @default 10_000 */
   readonly votePeriodMs: number
+  /** By what the cloud link is judged. @default auto */
+  readonly cloudCheck: 'auto' | 'livez' | 'write'
   /** How often the apiserver is asked for a sign of life, and for how long. @default 10_000 / 3_000 */
   readonly cloudCheckPeriodMs: number
   readonly cloudCheckTimeoutMs: number

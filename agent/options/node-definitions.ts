@@ -161,6 +161,14 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     summary: 'how often the vote runs when nothing changes; a change is voted on at once',
     aliases: [{ name: 'voteperiod', seconds: true }],
   },
+  cloudCheck: {
+    flag: 'cloud-check',
+    group: 'Kubernetes',
+    kind: oneOf('auto', 'livez', 'write'),
+    default: 'auto',
+    summary:
+      "how the cloud link is judged: by the apiserver's /livez, or by renewing a Lease of the agent's own, edge-health-NODE in --namespace, as KubeEdge's MetaServer answers /livez from its cache; auto is write where the API is at port 10550 of this machine, as MetaServer is",
+  },
   cloudCheckPeriodMs: {
     flag: 'cloud-check-period',
     group: 'Kubernetes',

@@ -24,6 +24,15 @@ export interface LeaseView {
   readonly renewal: { readonly isByAgent: boolean; readonly at: number } | undefined
 }
 
+/** A Lease by which an agent asks for a sign of the cloud's life. */
+export interface AgentLease {
+  readonly namespace: string
+  readonly name: string
+  /** Whose it is. */
+  readonly holder: string
+  readonly durationSeconds: number
+}
+
 /** Who writes for us, as `managedFields` and Events say it. SuperEdge's agents write as `edge-health`. */
 export const WRITER = 'edge-health-agent'
 
@@ -76,6 +85,13 @@ export interface KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<LeaseView>
+  /**
+   * Renew a Lease of the agent's own, in a namespace of its own, made where there is none. Through KubeEdge's MetaServer a
+   * write alone reaches the cloud: what it is asked to read it answers from its cache.
+   */
+  renewAgentLease(of: AgentLease, signal: AbortSignal): Promise<void>
+  /** Where requests go. Rejects with CredentialsError. */
+  server(): Promise<URL>
   createEvent(event: NodeEvent, signal: AbortSignal): Promise<void>
   /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
   ping(signal: AbortSignal): Promise<void>

@@ -4,6 +4,7 @@ import type { WatchEvent } from './watch-event.js'
 /** A part of a list. */
 export interface Page<R> {
   readonly items: readonly R[]
+  /** '' where the server does not say. */
   readonly version: string
   /** Empty on the last page. */
   readonly next: string

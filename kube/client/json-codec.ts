@@ -22,19 +22,24 @@ export const parseJson = (path: string, text: string): unknown => {
   }
 }
 
+const isListKind = (kind: unknown): boolean => typeof kind === 'string' && kind.endsWith('List')
+
 /**
- * Parse a list.
+ * Parse a list. KubeEdge's MetaServer answers without the cloud from what it keeps: such a list has no version, and a kind
+ * such as `ConfigmapList`.
  * @throws KubeUnreachableError when it is not one
  */
 export const parseJsonPage = (path: string, text: string): Page<unknown> => {
-  const { items, metadata } = (parseJson(path, text) ?? {}) as {
+  const { items, kind, metadata } = (parseJson(path, text) ?? {}) as {
     items?: unknown
+    kind?: unknown
     metadata?: { resourceVersion?: unknown; continue?: unknown }
   }
-  const version = metadata?.resourceVersion
+  const version = metadata?.resourceVersion ?? ''
   // Go writes an empty list as null in places.
   const list = items ?? []
-  if (typeof version !== 'string' || version === '' || !Array.isArray(list))
+  const isVersioned = version !== '' || (isListKind(kind) && Array.isArray(items))
+  if (typeof version !== 'string' || !isVersioned || !Array.isArray(list))
     throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
   const next = metadata?.continue
   return { items: list, version, next: typeof next === 'string' ? next : '' }

@@ -102,7 +102,7 @@ class ListWatch<T, R> implements Watching {
   #lists = 0
   #trouble: string | undefined
   #hasComplained = false
-  /** Where to watch from; undefined asks for a full list. */
+  /** Where to watch from; undefined asks for a full list, and so does '' once its watch has ended. */
   #version: string | undefined
   /** The newest version that was ever reached. */
   #known: string | undefined
@@ -172,8 +172,9 @@ class ListWatch<T, R> implements Watching {
     // Counts as a failure until the watch has lived for a while.
     this.#backoff.failures++
     try {
-      this.#version ??= await this.#list()
-      if (!this.#isStopped()) await this.#watch(this.#version)
+      if (this.#version === undefined || this.#version === '') this.#version = await this.#list()
+      const from = this.#version
+      if (!this.#isStopped()) await this.#watch(from)
       if (this.#isStopped() || this.#backoff.failures === 0) return 0
       return this.#backOff('the server ended the watch at once')
     } catch (error) {
@@ -197,7 +198,7 @@ class ListWatch<T, R> implements Watching {
     if (this.#isStopped()) return version
     this.#heard()
     this.#isProven = true
-    this.#known = version
+    this.#known = version === '' ? undefined : version
     this.#needsNewest = false
     this.#lists++
     this.#trouble = undefined
@@ -263,7 +264,8 @@ class ListWatch<T, R> implements Watching {
 
   #take(event: WatchEvent<R>): void {
     this.#heard()
-    this.#version = event.version
+    // What a list without a version is followed by may miss what went in between: the next step is another list.
+    if (this.#version !== '') this.#version = event.version
     this.#known = event.version
     this.#isProven = true
     if (event.type === 'DELETED') this.#receiver.remove(event.key)

@@ -87,6 +87,8 @@ export class FakeWatches implements KubeApi {
   tryNodePatch = never
   getLease = never
   patchLease = never
+  renewAgentLease = never
+  server = never
   createEvent = never
   serverTime(): number | undefined {
     return undefined

@@ -367,6 +367,8 @@ export class FakeCluster {
           },
           sink,
         ),
+      renewAgentLease: () => Promise.reject(new Error('agents here ask for /livez')),
+      server: () => Promise.resolve(new URL('https://cluster:6443')),
       watchConfigMap: (_, name, sink) => data('configmap', name, sink),
       watchSecret: (_, name, sink) => data('secret', name, sink),
       getNode: (name, signal) =>

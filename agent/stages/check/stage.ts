@@ -16,7 +16,7 @@ import type { OwnNodeResult, VoteOutcome, ZoneRecords } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import type { ShownStage } from '../stage.js'
 import { makeChecker, type Checker } from './checker.js'
-import { makeApiCheck } from './cloud-link.js'
+import { makeCloudCheck } from './cloud-check.js'
 import { creditOf } from './credit.js'
 import { KubeletReports, reportOf } from './kubelet-reports.js'
 import { OwnNode } from './own-node.js'
@@ -34,7 +34,7 @@ interface CheckSeams {
   readonly random: Random
   readonly log: Logger
   readonly store: ResultStore
-  readonly kube: Pick<KubeApi, 'ping' | 'getLease'>
+  readonly kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server'>
   readonly apiBackoff: ApiBackoff
   readonly probes: ProbeSeams
   readonly loopLag?: LoopLag | undefined
@@ -84,7 +84,7 @@ class ZoneCheck implements CheckStage {
     })
     this.#ownNode = new OwnNode(options, {
       ...{ clock, random, log, http: probes.http },
-      ping: makeApiCheck(kube, options.nodeName, apiBackoff),
+      ping: makeCloudCheck(options, kube, apiBackoff),
       onLink: cloudLink => {
         apiBackoff.linkChanged()
         this.#publish({ cloudLink })

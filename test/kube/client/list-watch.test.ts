@@ -525,3 +525,32 @@ t.test('stop from inside the sink: the rest of the chunk is not told', async t =
   await eventually(() => server.open === 0)
   t.same(inner.told, ['=a', '+b'])
 })
+
+t.test(
+  "a list as KubeEdge's MetaServer keeps it has no version: it is taken, and read again after each watch",
+  async t => {
+    const kept = (...names: string[]) =>
+      answer({
+        apiVersion: 'v1',
+        kind: 'ConfigmapList',
+        metadata: {},
+        items: names.map(name => node(name)),
+      })
+    const { server, sink, waitedFor } = await setUp(t, [
+      kept('a', 'b'),
+      ended(event('ADDED', 'c', '7')),
+      kept('a', 'c'),
+      open(),
+    ])
+    await waitedFor(3)
+    t.same(sink.told, ['=a,b', '+c', '=a,c'])
+    const versions = server.asked.map(({ query }) => query.get('resourceVersion'))
+    t.same(versions, [null, '', null, ''])
+  },
+)
+
+t.test('what is no list is none, also without a version', async t => {
+  const { watching, state } = await setUp(t, [answer({ kind: 'Status', metadata: {} })])
+  await state('backing-off')
+  t.match(watching.status.trouble, /no list of the Kubernetes API/)
+})

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError } from '../../../core/errors.js'
+import { namesThisHost } from '../../../core/loopback.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import { makeApiCheck } from './cloud-link.js'
+
+type CheckOptions = Pick<
+  AgentOptions,
+  'cloudCheck' | 'cloudCheckFailures' | 'cloudCheckPeriodMs' | 'namespace' | 'nodeName'
+>
+
+/** One round trip; rejects when the cloud did not answer. */
+type Check = (signal: AbortSignal) => Promise<void>
+
+/** Where KubeEdge's MetaServer listens. */
+const META_SERVER_PORT = '10550'
+
+const isMetaServer = ({ host, port }: URL): boolean =>
+  port === META_SERVER_PORT && namesThisHost(host, 'localhost')
+
+/** The cloud said no, or that somebody else was faster: it has answered. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof KubeStatusError && error.status < 500 && error.status !== 429
+
+const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOptions): Check => {
+  const { cloudCheckPeriodMs, cloudCheckFailures, namespace, nodeName } = options
+  const seconds = Math.ceil((cloudCheckPeriodMs * (cloudCheckFailures + 2)) / 1_000)
+  const lease = {
+    ...{ namespace, name: `edge-health-${nodeName}`, holder: nodeName },
+    durationSeconds: Math.max(1, seconds),
+  }
+  return async signal => {
+    try {
+      await kube.renewAgentLease(lease, signal)
+    } catch (error) {
+      if (!isAnswer(error)) throw error
+    }
+  }
+}
+
+/** How the cloud is asked for a sign of life. What a cache on this machine answers is none. */
+export const makeCloudCheck = (
+  options: CheckOptions,
+  kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server'>,
+  apiBackoff: ApiBackoff,
+): Check => {
+  const livez = makeApiCheck(kube, options.nodeName, apiBackoff)
+  const write = makeWriteCheck(kube, options)
+  switch (options.cloudCheck) {
+    case 'livez':
+      return livez
+    case 'write':
+      return write
+    case 'auto':
+      return async signal => (isMetaServer(await kube.server()) ? write(signal) : livez(signal))
+  }
+}

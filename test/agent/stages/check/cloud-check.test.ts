@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// By what the cloud link is judged, also where the node's own API is a cache: KubeEdge's MetaServer.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ApiBackoff } from '../../../../agent/api-backoff.js'
+import { makeKubeApi } from '../../../../agent/adapters/kube-api.js'
+import { makeCloudCheck } from '../../../../agent/stages/check/cloud-check.js'
+import { KubeStatusError, KubeUnreachableError } from '../../../../core/errors.js'
+import { parseNodeName } from '../../../../core/ids.js'
+import { makeCredentials } from '../../../../kube/client/credentials.js'
+import { FakeClock } from '../../../../testkit/fake-clock.js'
+import { answer, refusal, startScripted } from '../../../../testkit/http/scripted-server.js'
+import { recordingLog } from '../../../../testkit/recording-log.js'
+import { seededRandom } from '../../../../testkit/seeded-random.js'
+
+const { signal } = new AbortController()
+
+const OPTIONS = {
+  ...{ cloudCheckPeriodMs: 10_000, cloudCheckFailures: 2 },
+  ...{ namespace: 'edge-system', nodeName: parseNodeName('e1') },
+} as const
+
+/** A check and what it asked. */
+const checkOf = (cloudCheck: 'auto' | 'livez' | 'write', url: string, trouble?: Error) => {
+  const asked: string[] = []
+  const ask = (what: string) => async (): Promise<never> => {
+    asked.push(what)
+    if (trouble !== undefined) throw trouble
+    return undefined as never
+  }
+  const kube = {
+    ping: ask('livez'),
+    renewAgentLease: ask('write'),
+    getLease: async () => {
+      asked.push('own Lease, from the cache')
+      return {} as never
+    },
+    server: async () => new URL(url),
+  }
+  const clock = new FakeClock()
+  const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
+  return { asked, check: makeCloudCheck({ ...OPTIONS, cloudCheck }, kube, backoff) }
+}
+
+const status = (code: number): Error =>
+  new KubeStatusError('PATCH', { status: code, reason: '', message: '' })
+
+t.test('auto writes where the API is a MetaServer, and asks /livez elsewhere', async t => {
+  const rows = [
+    ['http://127.0.0.1:10550', 'write'],
+    ['http://localhost:10550', 'write'],
+    ['http://[::1]:10550', 'write'],
+    ['https://127.0.0.1:6443', 'livez'],
+    ['https://10.0.0.1:10550', 'livez'],
+    ['https://kubernetes.default.svc', 'livez'],
+  ] as const
+  for (const [url, what] of rows) {
+    const { check, asked } = checkOf('auto', url)
+    await check(signal)
+    t.strictSame(asked, [what], url)
+  }
+})
+
+t.test('a cache that answers everything else does not hide that the cloud is away', async t => {
+  const away = status(500)
+  const { check, asked } = checkOf('write', 'http://127.0.0.1:10550', away)
+  await t.rejects(check(signal), away)
+  t.strictSame(asked, ['write'])
+  const silent = new KubeUnreachableError('PATCH', 'ECONNREFUSED')
+  await t.rejects(checkOf('write', 'http://x', silent).check(signal), silent)
+  await t.rejects(checkOf('write', 'http://x', status(429)).check(signal))
+  for (const code of [403, 404, 409, 422])
+    await t.resolves(checkOf('write', 'http://x', status(code)).check(signal), `${code} is a word`)
+})
+
+t.test("the agent's own Lease is renewed, and made where there is none", async t => {
+  const server = await startScripted()
+  const clock = new FakeClock()
+  const seams = { clock, log: recordingLog(), random: seededRandom(1) }
+  const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
+  const api = makeKubeApi(credentials, seams)
+  t.teardown(async () => {
+    await api.close()
+    await server.close()
+  })
+  t.equal((await api.server()).href, `${server.url}/`)
+  const lease = {
+    ...{ kind: 'Lease', spec: {} },
+    metadata: { name: 'edge-health-e1', uid: 'u', resourceVersion: '1' },
+  }
+  server.script(
+    answer(lease),
+    refusal(404, 'NotFound'),
+    answer(lease, { status: 201 }),
+    refusal(500, ''),
+  )
+  const of = {
+    ...{ namespace: 'edge-system', name: 'edge-health-e1', holder: 'e1', durationSeconds: 40 },
+  }
+  await api.renewAgentLease(of, signal)
+  await api.renewAgentLease(of, signal)
+  await t.rejects(api.renewAgentLease(of, signal), /scripted 500/)
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/edge-system/leases'
+  t.strictSame(
+    server.asked.map(({ method, path }) => `${method} ${path.split('?')[0]}`),
+    [
+      `PATCH ${leases}/edge-health-e1`,
+      `PATCH ${leases}/edge-health-e1`,
+      `POST ${leases}`,
+      `PATCH ${leases}/edge-health-e1`,
+    ],
+  )
+  t.match(JSON.parse(server.asked[2]!.body), {
+    metadata: { name: 'edge-health-e1', namespace: 'edge-system' },
+    spec: { holderIdentity: 'e1', leaseDurationSeconds: 40, renewTime: /000Z$/ },
+  })
+})
+
+t.test("the kubeconfig in docs/kubeedge.md leads to the node's MetaServer", async t => {
+  const page = readFileSync(join(import.meta.dirname, '../../../../docs/kubeedge.md'), 'utf8')
+  const [, text = ''] = /```yaml\n(apiVersion: v1\n[^`]*)```/.exec(page) ?? []
+  const folder = t.testdir({ kubeconfig: text })
+  const seams = { clock: new FakeClock(), log: recordingLog(), random: seededRandom(1) }
+  const credentials = makeCredentials(
+    { kubeconfig: `${folder}/kubeconfig`, environment: {} },
+    seams,
+  )
+  const api = makeKubeApi(credentials, seams)
+  t.equal((await api.server()).href, 'http://127.0.0.1:10550/')
+  await api.close()
+})
