@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..', '..')
+const preload = pathToFileURL(join(root, 'test', 'runner', 'preload.mjs')).href
+
+interface Played {
+  readonly isGood: boolean
+  readonly out: string
+}
+/** A test file of these lines, as `tap` starts one. */
+const play = (path: string, lines: string): Promise<Played> => {
+  writeFileSync(path, `import t from 'tap'\n${lines}\n`)
+  const env = { ...process.env, TAP: '1', NODE_OPTIONS: `--import=${preload}` }
+  return new Promise(resolve => {
+    execFile(process.execPath, [path], { cwd: root, env }, (error, out) =>
+      resolve({ isGood: error === null, out }),
+    )
+  })
+}
+
+t.test('what nobody catches fails the file', async t => {
+  const folder = t.testdir({})
+  const rows: [what: string, lines: string, isGood: boolean][] = [
+    ['nothing', `t.test('a', async t => { t.ok(true) })`, true],
+    ['an awaited throw', `t.test('a', async () => { throw new Error('no') })`, false],
+    [
+      'a throw in a timer',
+      `t.test('a', t => { setTimeout(() => { throw new Error('no') }, 1); setTimeout(() => t.end(), 50) })`,
+      false,
+    ],
+    [
+      'a rejection that nobody awaits',
+      `t.test('a', t => { void Promise.reject(new Error('no')); setTimeout(() => t.end(), 50) })`,
+      false,
+    ],
+    ['a failed assertion', `t.test('a', async t => { t.equal(1, 2) })`, false],
+    [
+      'programs that a test starts are not preloaded',
+      `t.equal(process.env['NODE_OPTIONS'], undefined)`,
+      true,
+    ],
+  ]
+  const played = rows.map(([, lines], place) => play(join(folder, `${place}.test.ts`), lines))
+  for (const [place, { isGood, out }] of (await Promise.all(played)).entries())
+    t.equal(isGood, rows[place]![2], rows[place]![0], { out })
+})
+
+t.test('a changed file is compiled anew, with a map to its own lines', async t => {
+  const path = join(t.testdir({}), 'it.test.ts')
+  const lines = (word: string): string => `interface A { a: string }\nt.equal('${word}', 'yes')`
+  t.match(await play(path, lines('yes')), { isGood: true })
+  t.match(await play(path, lines('no')), { isGood: false, out: /lineNumber: 3/ })
+  const kept = join(root, '.cache', 'transpiled', `${relative(root, path)}.js`)
+  t.notMatch(readFileSync(kept, 'utf8'), 'interface')
+})
