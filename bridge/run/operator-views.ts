@@ -5,21 +5,14 @@ import { jsonAnswer, plainAnswer, type OperatorViews } from '../../net/operator-
 import { bridgeMetrics } from './metrics.js'
 import type { BridgeStatusView } from './status-view.js'
 
-/** Only who serves is ready, so that a Service leads edges to the one that lets them in. */
-const readiness = ({
-  isServing,
-  hub,
-  tables,
-  leader,
-}: BridgeStatusView): ReturnType<OperatorViews['ready']> => {
-  if (isServing) return { isReady: true, reason: 'ok' }
+/** Ready is who could lead: a rollout must not wait for one that does. */
+const readiness = ({ hub, tables }: BridgeStatusView): ReturnType<OperatorViews['ready']> => {
   const missing = Object.keys(tables).filter(name => !tables[name]!.isSynced)
   const reasons = [
     ...(hub === undefined ? ['there are no certificates yet'] : []),
     ...(missing.length === 0 ? [] : [`not listed yet: ${missing.join(', ')}`]),
   ]
-  const waits = leader.holder === '' ? 'waits for the Lease' : `${leader.holder} serves the edges`
-  return { isReady: false, reason: reasons.join('; ') || waits }
+  return { isReady: reasons.length === 0, reason: reasons.join('; ') || 'ok' }
 }
 
 const nodeIn = (query: URLSearchParams): NodeName | undefined => {

@@ -53,6 +53,7 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['renamed'],
   ['zones', 'fast', 'renamed'],
   ['namespace'],
+  ['bridge'],
   ['grids'],
   ['grids', 'renamed', 'renamed-grids'],
   ['grids', 'without-policies'],

@@ -89,7 +89,7 @@ export const openBridge = async (
     return { status: answer.status, text: await answer.text() }
   }
   const url = `wss://${HOST}:${ports.hub}`
-  const isServing = async () => (await fetchText('/readyz')).status === 200
+  const isServing = async () => (await fetchText('/metrics')).text.includes('_serving 1\n')
   const authority = async () => {
     const { body } = await cluster.ask('GET /api/v1/namespaces/kubeedge/secrets/casecret')
     const { cadata = '', cakeydata = '' } = body['data'] as Record<string, string>

@@ -21,6 +21,7 @@ export type Writer =
   | 'agent of an earlier Node'
   | 'wrapper'
   | 'webhook'
+  | 'bridge'
 
 /** One request. */
 export interface Sent {
@@ -166,6 +167,20 @@ export class Bed {
   /** Of the component's account, once that is applied. */
   async makeWebhookToken(): Promise<void> {
     this.#tokens.set('webhook', await this.#podToken('edge-health-webhook', this.writer))
+  }
+
+  /** The same for the bridge, and an edge with a Pod that runs. */
+  async makeBridgeToken(edge: string): Promise<void> {
+    this.#tokens.set('bridge', await this.#podToken('edge-health-bridge', this.writer))
+    const { admin } = this.#plane
+    await this.makeNode(edge, 'condemned')
+    const labels = { metadata: { labels: { 'node-role.kubernetes.io/edge': '' } } }
+    await admin.patch(`${NODES}/${edge}`, 'merge', labels, this.#signal)
+    const pod = {
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'bridged-pod' } },
+      spec: { nodeName: edge, containers: [{ name: 'own', image: 'own' }] },
+    }
+    await admin.post('/api/v1/namespaces/default/pods', pod, this.#signal)
   }
 
   async send(by: Writer, { method, path, type, body }: Sent): Promise<Answered> {

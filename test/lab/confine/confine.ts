@@ -17,6 +17,7 @@ import {
   WITH_VOUCH_TAINT,
 } from './rows.js'
 import { playMutants } from './mutants.js'
+import { BRIDGE, BRIDGE_AS_ADMIN, EDGE } from './bridge-rows.js'
 import { WEBHOOK, WEBHOOK_AS_ADMIN } from './webhook-rows.js'
 import { Table } from './table.js'
 
@@ -83,6 +84,20 @@ const playWebhook = async (seams: Seams, bed: Bed): Promise<void> => {
   await plane.kubectl(['apply', '-k', 'deploy/base'])
 }
 
+/** The bridge's account, with its own rights and as cluster-admin. */
+const playBridge = async (seams: Seams, bed: Bed): Promise<void> => {
+  const { plane, table } = seams
+  await plane.kubectl(['create', 'namespace', 'kubeedge'])
+  const parts = { resources: ['deploy/base'], components: ['deploy/components/bridge'] }
+  await plane.kubectl(['apply', '-k', kustomization(join(plane.dir, 'bridge'), parts)])
+  await bed.makeBridgeToken(EDGE)
+  await playChanged(seams, 'with deploy/components/bridge', BRIDGE)
+  const bind = ['create', 'clusterrolebinding', 'too-much-bridge', '--clusterrole=cluster-admin']
+  await plane.kubectl([...bind, '--serviceaccount=edge-system:edge-health-bridge'])
+  await table.play('with cluster-admin bound to the bridge', BRIDGE_AS_ADMIN)
+  await plane.kubectl(['apply', '-k', 'deploy/base'])
+}
+
 /** The policies as deploy/ has them, under names with a prefix. */
 const playRenamed = async (seams: Seams): Promise<void> => {
   const { plane, say, signal } = seams
@@ -142,6 +157,7 @@ export const runConfine = async (
   await playChanged(seams, 'with example.com/dead:NoExecute in ownTaints', WITH_OWN_TAINT)
   await plane.kubectl(['apply', '-k', 'deploy/base'])
   await playWebhook(seams, bed)
+  await playBridge(seams, bed)
   await playRenamed(seams)
   await bindAdmin(plane)
   await table.play('with cluster-admin bound to both accounts', [...AS_ADMIN, ...UNGUARDED])

@@ -3,7 +3,7 @@
 import type { Sent } from './bed.js'
 
 export const MANAGER = 'fieldManager=edge-health-agent'
-const STRATEGIC = 'application/strategic-merge-patch+json'
+export const STRATEGIC = 'application/strategic-merge-patch+json'
 export const MERGE = 'application/merge-patch+json'
 export const JSON_PATCH = 'application/json-patch+json'
 export const APPLY = 'application/apply-patch+yaml'

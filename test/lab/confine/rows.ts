@@ -44,6 +44,7 @@ export type Refuser =
   | 'agent-others'
   | 'wrapper-writes'
   | 'webhook-writes'
+  | 'bridge-writes'
   /** The token is not believed. */
   | 'authentication'
 
