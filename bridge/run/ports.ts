@@ -32,6 +32,11 @@ export interface Downstream {
    * @param resource what was asked for
    */
   answering(resource: Resource, object: JsonMap): void
+  /**
+   * An edge reported about a pod of which nobody knows: it may run one that is gone, and that no record has.
+   * @param uid that of the pod, by the edge's word
+   */
+  podUnknown(pod: Resource, uid: string): void
   /** The Lease of a node as the apiserver has it now, read or written for the node: it was heard. */
   leaseSeen(node: NodeName, lease: JsonMap): void
   /**

@@ -93,6 +93,10 @@ class WorkingDownstream implements Downstream {
     this.#parts?.teller.answering(resource, object)
   }
 
+  podUnknown(pod: Resource, uid: string): void {
+    this.#parts?.teller.podUnknown(pod, uid)
+  }
+
   leaseSeen(node: NodeName, lease: JsonMap): void {
     this.#parts?.keeper.leaseSeen(node, lease)
   }

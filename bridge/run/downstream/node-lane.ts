@@ -54,6 +54,8 @@ export interface MessageCounts {
 
 /** How long after a comparison with the cluster the next one comes. */
 const COMPARE_MS = 300_000
+/** An edge's own word adds to its record no longer when so much of it is not sure. */
+const MAX_UNSURE = 200
 /** A message without its object. */
 const ENVELOPE_BYTES = 300
 
@@ -143,6 +145,15 @@ export class NodeLane {
     if (wanted !== undefined && this.#differs(wanted.uid, wanted.held))
       this.#send(wanted.uid, wanted)
     void this.#pump()
+  }
+
+  /** The edge says that it has an object that is not in its record: it goes, unless the cluster has it. */
+  suspect(uid: string, place: Place): void {
+    const { held } = this.record
+    const unsure = [...held.values()].filter(({ version }) => version === '0').length
+    if (held.has(uid) || this.#pending.has(uid) || unsure >= MAX_UNSURE) return
+    this.record.answering(uid, { ...place, version: '0', print: '' })
+    this.#seams.ask(this.node, place)
   }
 
   /** An object was read for this node; undefined: there is none at that place. */

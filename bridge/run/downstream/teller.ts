@@ -108,6 +108,10 @@ export class Teller {
     record.answering(uid, { type, namespace, name, version, print: printOf(type, object) })
   }
 
+  podUnknown({ node, namespace, name }: Resource, uid: string): void {
+    this.#lanes.get(node)?.suspect(uid, { type: 'pod', namespace, name })
+  }
+
   /** What a node should keep at a place may have changed. */
   changed(node: NodeName, place: Place): void {
     this.#lanes.get(node)?.look(place)

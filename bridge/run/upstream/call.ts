@@ -35,7 +35,7 @@ export interface ExecutorSeams {
   readonly client: ResourceClient
   readonly clock: Clock
   readonly locations: LocationCache
-  readonly downstream: Pick<Downstream, 'answering' | 'leaseSeen'>
+  readonly downstream: Pick<Downstream, 'answering' | 'leaseSeen' | 'podUnknown'>
   /** Asked right before each write. */
   readonly guard: WriteGuard
   /** Aborts when the program ends. */

@@ -42,8 +42,7 @@ const patchFor = ({ content, message }: Call, uid: string): string => {
   return JSON.stringify({ ...content, metadata: { ...metadata, uid } })
 }
 
-/** The status of a pod as its edge sees it. */
-export const patchPodStatus = async (call: Call): Promise<Result> => {
+const writeStatus = async (call: Call): Promise<Result> => {
   const right = await judged(call)
   if (!right.ok) return { kind: 'refused', refusal: right.refusal }
   const { client, resource, guard, signal } = call
@@ -51,6 +50,18 @@ export const patchPodStatus = async (call: Call): Promise<Result> => {
   const name = objectNameOf(resource)
   const found = await client.patch(statusOf(PODS), name, { patch, guard }, signal)
   return { kind: 'object', object: tidyObject('pod', found) }
+}
+
+/** The status of a pod as its edge sees it. Of one that is gone the edge may not know so. */
+export const patchPodStatus = async (call: Call): Promise<Result> => {
+  try {
+    return await writeStatus(call)
+  } catch (error) {
+    const { uid } = metadataOf(call.content)
+    if (error instanceof KubeStatusError && error.status === 404 && typeof uid === 'string')
+      call.downstream.podUnknown(call.resource, uid)
+    throw error
+  }
 }
 
 /** The image of a pod that the edge runs of its own accord. */

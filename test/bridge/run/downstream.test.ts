@@ -222,6 +222,23 @@ t.test('a pod that was made anew while no bridge was there is the only one', asy
   t.match(stage.bridge!.downstream.explain('e1' as never), { holds: { pod: 1, unsure: 0 } })
 })
 
+t.test('a pod that is gone ends at its own report, though nobody has a record of it', async t => {
+  const stage = new Stage(t)
+  const first = await stage.start()
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(PODS, podBody('a', 'e1'))
+  await stage.clock.advance(100)
+  t.ok(edge.view.pods['till/pod/a'], 'it came, and has not reported yet')
+  await first.stop(false)
+  stage.cluster.delete(PODS, { namespace: 'till', name: 'a' })
+  stage.cluster.delete(MAPS, { namespace: 'edge-system', name: 'bridge-record-e1' })
+  await stage.start()
+  await stage.clock.advance(MINUTE)
+  t.strictSame(edge.view.pods, {})
+  t.match(stage.bridge!.downstream.explain('e1' as never), { holds: { node: 1, unsure: 0 } })
+})
+
 t.test('pods that were bound before the node was known are told of', async t => {
   const stage = new Stage(t)
   await stage.start()

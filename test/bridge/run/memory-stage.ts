@@ -301,15 +301,18 @@ export class Stage {
     return answerReply(message, stamp, lease === undefined ? { refusal } : { object: lease })
   }
 
-  #patchPod(
-    message: Message,
-    { namespace, name }: Resource,
-    stamp: { id: string; at: number },
-  ): Message {
+  #patchPod(message: Message, resource: Resource, stamp: { id: string; at: number }): Message {
+    const { namespace, name } = resource
     const pod = this.cluster.get(PODS, { namespace, name })
-    const { status } = JSON.parse(String(message.content)) as { status: JsonMap }
+    const { metadata, status } = JSON.parse(String(message.content)) as {
+      metadata: { uid: string }
+      status: JsonMap
+    }
     const refusal = { status: 404, reason: 'NotFound', message: `pods ${name} not found` }
-    if (pod === undefined) return answerReply(message, stamp, { refusal })
+    if (pod === undefined) {
+      this.bridge!.downstream.podUnknown(resource, metadata.uid)
+      return answerReply(message, stamp, { refusal })
+    }
     const before = isMap(pod['status']) ? pod['status'] : {}
     const object = this.cluster.put(PODS, { ...pod, status: { ...before, ...status } })
     return answerReply(message, stamp, { object })

@@ -293,9 +293,11 @@ t.test('what downstream hears of it', async t => {
   await ask(link, said('query', 'shop/configmap/may'))
   await ask(link, said('query', 'shop/secret/foreign'))
   await ask(link, lease('update'))
+  await ask(link, said('patch', 'shop/podpatch/gone', '{"metadata":{"uid":"u9"},"status":{}}'))
   t.strictSame(seen, [
     'answering configmap must ConfigMap',
     'answering configmap may ConfigMap',
     'lease e1',
+    'unknown pod gone u9',
   ])
 })

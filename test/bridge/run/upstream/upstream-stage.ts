@@ -166,6 +166,7 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
         answering: ({ type, name }, object) =>
           seen.push(`answering ${type} ${name} ${String(object['kind'])}`),
         leaseSeen: node => seen.push(`lease ${node}`),
+        podUnknown: ({ name }, uid) => seen.push(`unknown pod ${name} ${uid}`),
       },
       guard: () => state.guard,
       signal: new AbortController().signal,
