@@ -29,11 +29,8 @@ export interface NodeListResult {
   readonly listedAt: number
   /** In words: why these nodes. */
   readonly rule: string
-  /**
-   * The members' Node objects as the watch has them now, by name; none while the roster is from disk. Not a copy: a
-   * thousand Nodes tell of themselves three times a second, and nothing that matters here has moved.
-   */
-  readonly nodes: Pick<ReadonlyMap<string, NodeView>, 'get'>
+  /** The own Node as it was last read; undefined while the roster is from disk. Of others the roster says all that is known. */
+  readonly ownNode: () => NodeView | undefined
   /** The API has a Node of our name at present. Who has none is no member, whatever roster it knew. */
   readonly isRegistered: boolean
   /** Whether a Node as it was just read belongs to the zone, by its own labels. */

@@ -75,6 +75,8 @@ export interface ResultStore {
   readonly endedVouch: Signal<results.EndedVouch>
 
   // write
+  /** Members whose Nodes carry SuperEdge's mark, of those that were read. */
+  readonly marked: Section<ReadonlySet<string>>
   readonly write: Signal<results.WriteRecord>
   /** The newest write about each member, Events apart. */
   readonly writes: Section<ReadonlyMap<string, results.WriteRecord>>
@@ -100,7 +102,7 @@ export const makeResultStore = (now: number): ResultStore => ({
     source: 'none',
     listedAt: 0,
     rule: 'not yet known',
-    nodes: new Map(),
+    ownNode: () => undefined,
     isRegistered: false,
     isOfZone: () => false,
     withoutAddress: [],
@@ -123,6 +125,7 @@ export const makeResultStore = (now: number): ResultStore => ({
   zone: new Section<results.ZoneState | undefined>(undefined),
   vote: new Signal(),
   endedVouch: new Signal(),
+  marked: new Section<ReadonlySet<string>>(new Set()),
   write: new Signal(),
   writes: new Section<ReadonlyMap<string, results.WriteRecord>>(new Map()),
   renewals: new Section<ReadonlyMap<string, string>>(new Map()),

@@ -46,6 +46,7 @@ export class TurnLoop {
     let { cloudLink } = store.ownNode.current
     store.records.subscribe(() => this.ask('changed'))
     store.evidence.subscribe(news => this.ask(news))
+    store.marked.subscribe(() => this.ask('changed'))
     store.ownNode.subscribe(own => {
       this.ask('changed')
       if (own.cloudLink !== cloudLink) this.ask('writes')

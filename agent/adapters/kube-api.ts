@@ -19,11 +19,13 @@ import {
   type DataView,
   type KubeApi,
   type LeaseView,
+  type MemberList,
+  type MemberView,
   type NodeEvent,
 } from '../ports/kube-api.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
 import { parseLease } from './lease-view.js'
-import { parseNodeView } from './node-view.js'
+import { parseMember, parseNodeView } from './node-view.js'
 
 /** What the adapter needs of the world. */
 export interface KubeSeams {
@@ -45,6 +47,11 @@ export interface KubeOptions {
 
 const CORE = { group: '', version: 'v1' } as const
 const NODES: ResourceType<NodeView> = { ...CORE, resource: 'nodes', parse: parseNodeView }
+const MEMBERS: ResourceType<MemberView> = {
+  ...{ ...CORE, resource: 'nodes' },
+  isTable: true,
+  parse: parseMember,
+}
 const CONFIG_MAPS: ResourceType<DataView> = {
   ...CORE,
   resource: 'configmaps',
@@ -58,13 +65,11 @@ const LEASES: ResourceType<LeaseView> = {
   parse: parseLease,
 }
 const LEASE_NAMESPACE = 'kube-node-lease'
-/** A kubelet's Node is 10 kB and more, and a page is held whole: with 500 an agent of 1000 nodes peaks some 10 MiB higher. */
-const PAGE_SIZE = 200
 /**
  * Most watches are of one object that hardly ever changes: to list it again costs less than an hour's bookmarks, and each
  * watch that is resumed costs a token. After an outage a zone's agents come back spread over some seconds.
  */
-const WATCH = { pageSize: PAGE_SIZE, bookmarks: false, watchMs: 3_600_000, spreadMs: 5_000 }
+const WATCH = { bookmarks: false, fromCache: true, watchMs: 3_600_000, spreadMs: 5_000 }
 
 const factsOf = ({ node, nodeUid, ...event }: NodeEvent): EventFacts => ({
   ...event,
@@ -92,9 +97,34 @@ class ClientApi implements KubeApi {
     this.#credentials = credentials
   }
 
-  watchNodes(pick: { selector: string } | { name: string }, sink: WatchSink<NodeView>): Watching {
-    const which = 'name' in pick ? pick : { labelSelector: pick.selector }
-    return this.#client.watch(NODES, which, sink)
+  watchNode(name: string, sink: WatchSink<NodeView>): Watching {
+    return this.#client.watch(NODES, { name }, sink)
+  }
+
+  watchMembers(
+    { selector, name }: { readonly selector: string; readonly name?: string | undefined },
+    sink: WatchSink<MemberView>,
+  ): Watching {
+    return this.#client.watch(MEMBERS, { labelSelector: selector, name }, sink)
+  }
+
+  async listMembers(
+    selector: string,
+    known: string | undefined,
+    signal: AbortSignal,
+  ): Promise<MemberList> {
+    const which = { labelSelector: selector, fromCache: { known } }
+    const { items, resourceVersion } = await this.#client.list(MEMBERS, which, signal)
+    return { members: items, version: resourceVersion }
+  }
+
+  async getMember(
+    selector: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<MemberView | undefined> {
+    const which = { labelSelector: selector, name }
+    return (await this.#client.list(MEMBERS, which, signal)).items[0]
   }
 
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching {

@@ -4,6 +4,8 @@ import { canonicalAddress } from '../../core/address.js'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import { parseWith } from '../../core/parse.js'
+import { TableRow } from '../../kube/client/table-codec.js'
+import type { MemberView } from '../ports/kube-api.js'
 import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 
 const texts = v.record(v.string(), v.string())
@@ -107,4 +109,19 @@ export const parseNodeView = (raw: unknown): NodeView => {
     conditions: Object.freeze(conditions.map(conditionOf)),
     ...(spec.unschedulable ? { isCordoned: true } : {}),
   })
+}
+
+/**
+ * A Node as a row of `kubectl get -o wide`, or whole from a server that makes no Tables.
+ * @throws InvalidInputError as `parseNodeView`, and for a Table without the column.
+ */
+export const parseMember = (raw: unknown): MemberView => {
+  if (raw instanceof TableRow)
+    return Object.freeze({
+      name: parseNodeName(raw.name),
+      // `<none>` is no address.
+      address: canonicalAddress(raw.text('Internal-IP')),
+    })
+  const { name, internalIPs } = parseNodeView(raw)
+  return Object.freeze({ name, address: internalIPs[0] })
 }

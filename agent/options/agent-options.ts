@@ -95,6 +95,10 @@ export interface AgentOptions extends VoteOptions, PlanOptions, CheckOptions, Ex
   readonly allowDefaultHmacKey: boolean
   /** How often the roster is read again from what the watches hold. @default 10_000 */
   readonly nodeListPeriodMs: number
+  /** Nodes of a zone that are watched one by one; a larger zone is polled. @default 25 */
+  readonly zoneWatchUpTo: number
+  /** How often a larger zone is listed. @default 600_000 */
+  readonly zonePollPeriodMs: number
   /** How often the vote runs when nothing changes (SuperEdge's voteperiod). @default 10_000 */
   readonly votePeriodMs: number
   /** By what the cloud link is judged. @default auto */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { NodeName } from '../../core/ids.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
@@ -8,6 +9,20 @@ export interface DataView {
   readonly name: string
   readonly resourceVersion: string
   readonly data: Readonly<Record<string, string>>
+}
+
+/** A Node as its zone needs it all the time. Frozen. */
+export interface MemberView {
+  readonly name: NodeName
+  /** Its first InternalIP; undefined when it has none. */
+  readonly address: string | undefined
+}
+
+/** Some Nodes of a list, or all of it. */
+export interface MemberList {
+  readonly members: readonly MemberView[]
+  /** Of which state they were. */
+  readonly version: string
 }
 
 /** A coordination.k8s.io/v1 Lease. */
@@ -57,8 +72,17 @@ export interface NodeEvent {
  * KubeUnreachableError (no answer), CredentialsError, WithheldError (the guard said no), or the signal's reason.
  */
 export interface KubeApi {
-  /** Nodes by label selector ('' is all) or one node by name. */
-  watchNodes(pick: { selector: string } | { name: string }, sink: WatchSink<NodeView>): Watching
+  /** One Node in full, whatever becomes of it: some 15 kB an event. */
+  watchNode(name: string, sink: WatchSink<NodeView>): Watching
+  /** Names and addresses of Nodes by label selector ('' is all), of all or of one name: half a kB an event. */
+  watchMembers(
+    which: { readonly selector: string; readonly name?: string | undefined },
+    sink: WatchSink<MemberView>,
+  ): Watching
+  /** All of them once, from the server's memory: any state, or one that is not older than `known`. */
+  listMembers(selector: string, known: string | undefined, signal: AbortSignal): Promise<MemberList>
+  /** One of them as it is now; undefined when there is none of that name. */
+  getMember(selector: string, name: string, signal: AbortSignal): Promise<MemberView | undefined>
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   watchSecret(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   getNode(name: string, signal: AbortSignal): Promise<NodeView>

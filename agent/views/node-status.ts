@@ -35,7 +35,7 @@ export interface NodeScene {
   readonly store: ResultStore
   readonly check: Pick<CheckStage, 'stateOf' | 'ownKubelet'>
   readonly engine: EngineStatus
-  readonly writer: Pick<Writer, 'nextWrite' | 'taintBackoff' | 'heldUntil'>
+  readonly writer: Pick<Writer, 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil'>
   readonly times: Times
 }
 
@@ -162,15 +162,19 @@ interface Coming {
 
 /** What is written once the verdict on its way is final; undefined when the Node already looks like that. */
 const onItsWay = (
-  { options, state, store }: NodeScene,
+  { options, state, store, writer }: NodeScene,
   explanation: Explanation,
 ): Coming | undefined => {
   const { judgement, table, roster } = state
   const { index } = explanation
   const { name, id } = roster.members[index]!
   const desired = marksOfVerdict({ verdict: explanation.pending, class: explanation.class }, false)
-  const node = store.nodeList.current.nodes.get(name)
-  if (node === undefined || !differs(node, desired, false, options)) return undefined
+  const node = writer.nodeOf(name)
+  const isWritten =
+    node === undefined
+      ? explanation.pending === explanation.verdict
+      : !differs(node, desired, false, options)
+  if (isWritten) return undefined
   const hold = explanation.guards.length === 1 ? explanation.guards[0] : undefined
   const isLinkUp = store.ownNode.current.cloudLink.state === 'up'
   return {

@@ -87,7 +87,7 @@ const topologyOf = ({ seams }: Parts): ZoneStatus['topology'] => {
 /** Peers look for this agent at the first InternalIP of its Node, whatever its own option says. */
 const peerListenerOf = ({ options, seams }: Parts): PeerListenerStatus => {
   const { peerListener, nodeList } = seams.store
-  const address = nodeList.current.nodes.get(options.nodeName)?.internalIPs[0]
+  const address = nodeList.current.ownNode()?.internalIPs[0]
   const isElsewhere =
     options.nodeAddress !== undefined && address !== undefined && address !== options.nodeAddress
   const trouble = `--node-address is ${options.nodeAddress}, but the Node's first InternalIP is ${address}`

@@ -8,7 +8,7 @@ import {
 import { KubeClient } from './client.js'
 import type { KubeCall } from './open-response.js'
 import { jsonCodec, metadataCodec } from './json-codec.js'
-import { MAX_PAGE_BYTES, pathOf } from './list-pages.js'
+import { cacheQuery, MAX_PAGE_BYTES, pathOf } from './list-pages.js'
 import { tableCodec } from './table-codec.js'
 import { listWatch } from './list-watch.js'
 import {
@@ -59,7 +59,8 @@ const queryOf = ({ name, labelSelector = '', fieldSelector = '' }: Selection): Q
   }
 }
 
-const pageQuery = ({ limit = 0, continueAt = '' }: ListRequest): Query => ({
+const pageQuery = ({ limit = 0, continueAt = '', fromCache }: ListRequest): Query => ({
+  ...(fromCache === undefined ? {} : cacheQuery(fromCache.known)),
   ...(limit > 0 ? { limit: String(limit) } : {}),
   ...(continueAt === '' ? {} : { continue: continueAt }),
 })

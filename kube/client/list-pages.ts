@@ -25,6 +25,12 @@ export const pathOf = (path: string, query: Readonly<Record<string, string>>): s
   return text === '' ? path : `${path}?${text}`
 }
 
+/** Which state of a list will do of those that the server has in its memory: any, or one that is not older than what is known. */
+export const cacheQuery = (known: string | undefined): Readonly<Record<string, string>> =>
+  known === undefined
+    ? { resourceVersion: '0' }
+    : { resourceVersion: known, resourceVersionMatch: 'NotOlderThan' }
+
 /** What a list says apart from its objects. */
 interface ListEnd {
   /** The version to watch from. */

@@ -7,7 +7,7 @@ import type { Watching, WatchStatus } from './watching.js'
 import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
 import { BrokenStreamError } from './codec.js'
-import { listAll, pathOf, type ListRequest } from './list-pages.js'
+import { cacheQuery, listAll, pathOf, type ListRequest } from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
 import type { WatchEvent } from './watch-event.js'
 import { IdleError, readWatch } from './watch-stream.js'
@@ -82,12 +82,6 @@ const MOST_SILENT = 32
 const OVERTIME_MS = 60_000
 /** Refusals that say nothing about the version that was asked for. */
 const NOT_OF_VERSION: readonly number[] = [401, 403, 429]
-
-/** Which state of the list will do: any, or one that is not older than what is known. */
-const cacheQuery = (known: string | undefined): Readonly<Record<string, string>> =>
-  known === undefined
-    ? { resourceVersion: '0' }
-    : { resourceVersion: known, resourceVersionMatch: 'NotOlderThan' }
 
 class ListWatch<T, R> implements Watching {
   readonly #spec: WatchSpec<T, R>

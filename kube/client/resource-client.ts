@@ -27,6 +27,8 @@ export interface Selection extends Place {
 export interface ListRequest extends Selection {
   /** At most so many; `next` of the answer leads to the rest. @default all */
   readonly limit?: number | undefined
+  /** A state that the server has in its memory will do: any, or one that is not older than `known`. @default the newest */
+  readonly fromCache?: { readonly known: string | undefined } | undefined
   /** Where to go on: `next` of the page before, with the same selection. 410 `Expired` when the server forgot its state. */
   readonly continueAt?: string | undefined
 }

@@ -59,6 +59,8 @@ export class Zone {
   readonly moved = new Set<number>()
   readonly pingBroken = new Set<string>()
   refusing: Refusing | undefined
+  /** When the last refusal ended. */
+  #refusedUntil = -Infinity
   /** Keys that were ever in use. */
   readonly #keys = ['a key of the test world']
   readonly #portless: number
@@ -233,6 +235,13 @@ export class Zone {
     mend: ({ node }) => this.mend(node % this.size),
     'mend-network': () => this.mendNetwork(),
     'mend-cloud': () => this.mendCloud(),
+  }
+
+  /** Whether the apiserver refused, or had refused, who began then what it asked first. */
+  wasRefused(beganAt: number): boolean {
+    return this.refusing === undefined
+      ? beganAt <= this.#refusedUntil
+      : beganAt >= this.refusing.since
   }
 
   /** From now on all requests but checks of the link are refused; in one of four answers the body says when to come back, in no number. */
@@ -428,6 +437,7 @@ export class Zone {
   }
 
   mendCloud(): void {
+    if (this.refusing !== undefined) this.#refusedUntil = this.world.clock.now()
     this.#refusal = undefined
     this.refusing = undefined
     this.pingBroken.clear()

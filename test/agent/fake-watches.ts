@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeView } from '../../core/node.js'
 import { parseNodeName } from '../../core/ids.js'
-import type { DataView, KubeApi } from '../../agent/ports/kube-api.js'
+import { KubeStatusError } from '../../core/errors.js'
+import type { DataView, KubeApi, MemberList, MemberView } from '../../agent/ports/kube-api.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
+import { settle } from '../../testkit/fake-clock.js'
 
 const never = (): Promise<never> => Promise.reject(new Error('not scripted'))
 
@@ -25,31 +27,80 @@ export const dataView = (name: string, data: Record<string, string>, version = '
   data,
 })
 
+const memberOf = ({ name, internalIPs }: NodeView): MemberView => ({
+  name,
+  address: internalIPs[0],
+})
+
 interface Open<T> {
   readonly key: string
+  /** A label selector. */
+  readonly selector: string
   readonly sink: WatchSink<T>
   isOpen: boolean
 }
 
 /** The watching half of KubeApi: a test hands each open watch what it shall see. */
 export class FakeWatches implements KubeApi {
+  /** Watches of members by their selector, of the own Node by `name:n1`. */
+  readonly members: Open<MemberView>[] = []
   readonly nodes: Open<NodeView>[] = []
+  /** How many lists a watch says to have had, of those that begin from now on. */
+  watchLists = 1
+  readonly #own = new Map<string, NodeView | null>()
+  readonly #waiting = new Set<() => void>()
+  readonly lists = new Map<string, readonly NodeView[]>()
   readonly data: Open<DataView>[] = []
 
-  #open<T>(list: Open<T>[], key: string, sink: WatchSink<T>): Watching {
-    const open: Open<T> = { key, sink, isOpen: true }
+  #open<T>(list: Open<T>[], key: string, sink: WatchSink<T>, selector = ''): Watching {
+    const open: Open<T> = { key, selector, sink, isOpen: true }
     list.push(open)
     return {
-      status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined },
+      status: { state: 'watching', lastHeardAt: 0, lists: this.watchLists, trouble: undefined },
       stop: async () => {
         open.isOpen = false
       },
     }
   }
 
-  watchNodes(pick: { selector: string } | { name: string }, sink: WatchSink<NodeView>): Watching {
-    return this.#open(this.nodes, 'name' in pick ? `name:${pick.name}` : pick.selector, sink)
+  watchNode(name: string, sink: WatchSink<NodeView>): Watching {
+    return this.#open(this.nodes, name, sink)
   }
+  watchMembers(
+    { selector, name }: { readonly selector: string; readonly name?: string | undefined },
+    sink: WatchSink<MemberView>,
+  ): Watching {
+    const key = name === undefined ? selector : `name:${name}`
+    return this.#open(this.members, key, sink, selector)
+  }
+  /** Thrown at whoever lists. */
+  refusal: Error | undefined
+  /** The states that lists had to be as new as. */
+  readonly known: (string | undefined)[] = []
+  listMembers = async (selector: string, known: string | undefined): Promise<MemberList> => {
+    this.known.push(known)
+    if (this.refusal !== undefined) throw this.refusal
+    const version = String(this.known.length)
+    return { members: (this.lists.get(selector) ?? []).map(memberOf), version }
+  }
+  /** Names of members that were looked at. */
+  readonly looks: string[] = []
+  getMember = async (selector: string, name: string): Promise<MemberView | undefined> => {
+    this.looks.push(name)
+    if (this.refusal !== undefined) throw this.refusal
+    return (this.lists.get(selector) ?? []).map(memberOf).find(member => member.name === name)
+  }
+  /** Names of Nodes that were read. */
+  readonly reads: string[] = []
+
+  getNode = async (name: string): Promise<NodeView> => {
+    this.reads.push(name)
+    while (!this.#own.has(name)) await new Promise<void>(resolve => this.#waiting.add(resolve))
+    const node = this.#own.get(name) ?? null
+    if (node !== null) return node
+    throw new KubeStatusError(name, { status: 404, reason: 'NotFound', message: '' })
+  }
+
   watchConfigMap(_namespace: string, name: string, sink: WatchSink<DataView>): Watching {
     return this.#open(this.data, name, sink)
   }
@@ -57,34 +108,58 @@ export class FakeWatches implements KubeApi {
     return this.#open(this.data, name, sink)
   }
 
-  /** What every open watch of this key sees as its whole list. */
-  showNodes(key: string, items: readonly NodeView[]): void {
-    for (const open of this.nodes.filter(open => open.isOpen && open.key === key)) {
-      open.sink.replace(items)
+  /** What every open watch of this key sees as its whole list; `name:n1` is a Node that is read as well. */
+  async showNodes(key: string, items: readonly NodeView[]): Promise<void> {
+    this.lists.set(key, items)
+    const name = /^name:(.*)$/.exec(key)?.[1]
+    if (name !== undefined) this.#own.set(name, items[0] ?? null)
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
+    for (const { key: other, isOpen, sink } of [...this.members]) {
+      if (!isOpen || other !== key) continue
+      // Labels of the own Node may have moved: then its row leaves the selection.
+      if (name === undefined) sink.replace(items.map(memberOf))
+      else {
+        sink.remove(name)
+        if (items[0] !== undefined) sink.upsert(memberOf(items[0]))
+      }
     }
+    await settle()
   }
   /** What every open watch of this key sees of one Node. */
-  tellNode(key: string, item: NodeView): void {
-    for (const open of this.nodes.filter(open => open.isOpen && open.key === key)) {
-      open.sink.upsert(item)
+  async tellNode(key: string, item: NodeView): Promise<void> {
+    for (const open of this.members.filter(open => open.isOpen && open.key === key)) {
+      open.sink.upsert(memberOf(item))
     }
+    await settle()
   }
-  showData(name: string, data: Record<string, string> | undefined, version = '1'): void {
+  async showData(
+    name: string,
+    data: Record<string, string> | undefined,
+    version = '1',
+  ): Promise<void> {
     for (const open of this.data.filter(open => open.isOpen && open.key === name)) {
       open.sink.replace(data === undefined ? [] : [dataView(name, data, version)])
     }
+    await settle()
   }
   /** Selectors of the node watches that are open, the own node's left out. */
   get selectors(): readonly string[] {
-    return this.nodes
+    return this.members
       .filter(open => open.isOpen && !open.key.startsWith('name:'))
       .map(open => open.key)
   }
 
-  getNode = never
   patchNode = never
   patchNodeStatus = never
   tryNodePatch = never
+  /** Selectors that the row of the own Node matches for now. */
+  get facts(): readonly string[] {
+    return this.members
+      .filter(({ isOpen, key }) => isOpen && key.startsWith('name:'))
+      .map(({ selector }) => selector)
+  }
+
   getLease = never
   patchLease = never
   renewAgentLease = never

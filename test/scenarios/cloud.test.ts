@@ -212,6 +212,9 @@ t.test(
         await world.run(20_000)
         const healedAt = world.clock.now()
         world.healCloud(...world.indices)
+        const isNoticed = (): boolean =>
+          world.machines.some(({ agent }) => agent?.views.zone().cloudLink.state === 'up')
+        await world.until(isNoticed, 20_000)
         await world.run(backAfterMs)
         world.repair(4)
         const areHealthy = (): boolean =>

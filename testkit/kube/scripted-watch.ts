@@ -3,8 +3,10 @@
 import type { Test } from 'tap'
 import type { NodeView } from '../../core/node.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
-import { makeKubeApi } from '../../agent/adapters/kube-api.js'
+import { parseNodeView } from '../../agent/adapters/node-view.js'
 import { makeCredentials } from '../../kube/client/credentials.js'
+import { makeResourceClient } from '../../kube/client/http-resource-client.js'
+import type { ResourceType } from '../../kube/client/resource.js'
 import { FakeClock, settle } from '../fake-clock.js'
 import { recordingLog } from '../recording-log.js'
 import { answer, startScripted, type Step } from '../http/scripted-server.js'
@@ -60,6 +62,12 @@ export const eventually = async (isTrue: () => boolean): Promise<void> => {
   if (!isTrue()) throw new Error('it never became true')
 }
 
+/** Nodes in full. */
+export const NODES: ResourceType<NodeView> = {
+  ...{ group: '', version: 'v1', resource: 'nodes' },
+  parse: parseNodeView,
+}
+
 export const setUp = async (
   t: Test,
   steps: readonly Step[],
@@ -73,10 +81,10 @@ export const setUp = async (
     { masterUrl: server.url, environment: {}, serviceAccountFolder: '/nonexistent' },
     { clock, log },
   )
-  const defaults = { bookmarks: true, watchMs: 450_000, fromCache: false, spreadMs: 0 }
-  const seams = { clock, log, random: seededRandom(seed) }
-  const api = makeKubeApi(credentials, seams, { watch: { ...defaults, ...watch } })
-  const watching = api.watchNodes(pick, sink)
+  const seams = { credentials, clock, log, random: seededRandom(seed) }
+  const options = { fieldManager: 'test', watch: { pageSize: 200, ...watch } }
+  const api = makeResourceClient(seams, options)
+  const watching = api.watch(NODES, { labelSelector: pick.selector }, sink)
   t.teardown(async () => {
     await api.close()
     await server.close()

@@ -7,6 +7,7 @@ import {
   type DataView,
   type KubeApi,
   type LeaseView,
+  type MemberView,
   type NodeEvent,
   WRITER,
 } from '../../agent/ports/kube-api.js'
@@ -49,10 +50,20 @@ export interface Call {
   readonly what: string
 }
 
-const matchOf = (pick: { selector: string } | { name: string }): ((raw: Raw) => boolean) => {
-  if ('name' in pick) return raw => raw.metadata.name === pick.name
-  const matches = parseLabelSelector(pick.selector)
-  return raw => matches(raw as unknown as Parameters<typeof matches>[0])
+const matchOf = (which: {
+  readonly selector: string
+  readonly name?: string | undefined
+}): ((raw: Raw) => boolean) => {
+  const matches = parseLabelSelector(which.selector)
+  const { name } = which
+  return raw =>
+    (name === undefined || raw.metadata.name === name) &&
+    matches(raw as unknown as Parameters<typeof matches>[0])
+}
+
+const memberOf = (raw: Raw): MemberView => {
+  const { name, internalIPs } = viewOf(raw)
+  return { name, address: internalIPs[0] }
 }
 
 const isMarked = (raw: Raw): boolean =>
@@ -317,6 +328,14 @@ export class FakeCluster {
     }
   }
 
+  #members(which: Parameters<typeof matchOf>[0]): readonly MemberView[] {
+    const nodes = [...this.#objects].filter(([key]) => key.startsWith('node/'))
+    return nodes
+      .map(([, raw]) => raw)
+      .filter(matchOf(which))
+      .map(memberOf)
+  }
+
   /** What a part of the control plane changes on the spot; watches hear of it, `writes` does not. */
   edit(kind: 'node' | 'lease' | 'configmap' | 'secret', name: string, change: object): void {
     this.#store(kind, { ...this.#read(kind, name), ...change })
@@ -357,18 +376,27 @@ export class FakeCluster {
         sink,
       )
     return {
-      watchNodes: (pick, sink) =>
+      watchNode: (name, sink) =>
         this.#watch(
           client,
-          {
-            kind: 'node',
-            matches: matchOf(pick),
-            parse: viewOf,
-          },
+          { kind: 'node', matches: raw => raw.metadata.name === name, parse: viewOf },
           sink,
         ),
       renewAgentLease: () => Promise.reject(new Error('agents here ask for /livez')),
       server: () => Promise.resolve(new URL('https://cluster:6443')),
+      watchMembers: (which, sink) =>
+        this.#watch(client, { kind: 'node', matches: matchOf(which), parse: memberOf }, sink),
+      listMembers: (selector, _known, signal) =>
+        this.#call(caller, { what: 'list nodes', signal }, () => ({
+          members: this.#members({ selector }),
+          version: String(this.#version),
+        })),
+      getMember: (selector, name, signal) =>
+        this.#call(
+          caller,
+          { what: `look at ${name}`, signal },
+          () => this.#members({ selector, name })[0],
+        ),
       watchConfigMap: (_, name, sink) => data('configmap', name, sink),
       watchSecret: (_, name, sink) => data('secret', name, sink),
       getNode: (name, signal) =>

@@ -76,6 +76,8 @@ export interface Machine {
   kubelet: Health
   isOn: boolean
   isFrozen: boolean
+  /** Its cloud link was cut when it was frozen. */
+  wasCut: boolean
   /** Somebody else's agent runs there, which is not ours to start. */
   isForeign: boolean
   /** Its answers take longer than any round waits. */
@@ -151,7 +153,14 @@ export class World {
       files: new Map(),
       ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
       ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
-      ...{ isFrozen: false, isForeign: false, isTooSlow: false, isBlind: false, isMember: true },
+      ...{
+        isFrozen: false,
+        wasCut: false,
+        isForeign: false,
+        isTooSlow: false,
+        isBlind: false,
+        isMember: true,
+      },
       ...{ isUnable: false, impostor: undefined },
     }
     this.machines.push(machine)
@@ -430,6 +439,7 @@ export class World {
   freeze(index: number, how: Suspension = 'stopped'): void {
     const machine = this.machine(index)
     machine.isFrozen = true
+    machine.wasCut = this.cluster.isCut(machine.name)
     this.network.freeze(machine.address)
     this.cluster.cut(machine.name)
     machine.process?.freeze(how)
@@ -439,7 +449,7 @@ export class World {
   thaw(index: number): void {
     const machine = this.machine(index)
     machine.isFrozen = false
-    this.cluster.heal(machine.name)
+    if (!machine.wasCut) this.cluster.heal(machine.name)
     machine.process?.thaw()
     machine.kubeletProcess?.thaw()
     this.network.thaw(machine.address)

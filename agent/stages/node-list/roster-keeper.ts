@@ -5,7 +5,9 @@ import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import { parseJson } from '../../../core/parse.js'
 import { isRosterOf, makeRoster, type Roster } from '../../../core/roster.js'
-import type { KubeApi } from '../../ports/kube-api.js'
+import type { Random } from '../../../core/random.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import type { KubeApi, MemberView } from '../../ports/kube-api.js'
 import { keepLastGood, type LastGood } from './last-good.js'
 import { parseRoster, rememberRoster, type RememberedRoster } from './remembered-roster.js'
 import {
@@ -17,8 +19,16 @@ import {
   ZONE_CONFIG,
   type ZoneConfig,
 } from './zone-config.js'
-import { isOfZone, membersOf, zoneRuleOf, type ZoneRule, type Membership } from './zone-rule.js'
-import { watchZone, type Found, type ZoneWatch } from './zone-watch.js'
+import {
+  isOfZone,
+  membersOf,
+  membersSelector,
+  ruleKeys,
+  zoneRuleOf,
+  type ZoneRule,
+  type Membership,
+} from './zone-rule.js'
+import { watchZone, type Found, type Selected, type ZoneWatch } from './zone-watch.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { StateFolder } from '../../state-folder.js'
 import type { ConfigProblem, NodeListResult } from '../../results.js'
@@ -29,7 +39,13 @@ export const HMAC_CONFIG = 'hmac-config'
 
 type NodeListOptions = Pick<
   AgentOptions,
-  'nodeName' | 'nodeAddress' | 'namespace' | 'edgeSelector' | 'keySecret'
+  | 'nodeName'
+  | 'nodeAddress'
+  | 'namespace'
+  | 'edgeSelector'
+  | 'keySecret'
+  | 'zoneWatchUpTo'
+  | 'zonePollPeriodMs'
 >
 
 interface RosterKeeperSeams {
@@ -37,6 +53,8 @@ interface RosterKeeperSeams {
   readonly folder: StateFolder
   readonly store: ResultStore
   readonly clock: Clock
+  readonly random: Random
+  readonly apiBackoff: ApiBackoff
   readonly log: Logger
   /** The key material as the API has it now; called again when it changes. */
   readonly onKeys: (secret: Found, hmacConfig: Found) => void
@@ -50,6 +68,8 @@ export interface RosterKeeper {
   start(): Promise<void>
   /** Compute the roster from what the watches hold; says in words what came out. */
   round(): string
+  /** Nobody reaches this member any more: its Node may be gone, or have another address. */
+  doubt(name: string): void
   /** Full lists that the watches asked for so far. */
   readonly lists: number
   stop(): Promise<void>
@@ -87,11 +107,17 @@ const sharedAddresses = (roster: Roster): string | undefined => {
 }
 
 /** Why these nodes, and who was left out of them. */
-const whyWords = ({ why }: ZoneRule, { inOtherUnits }: Membership): string => {
+const whyWords = ({ why }: ZoneRule, inOtherUnits: readonly string[]): string => {
   const count = inOtherUnits.length
   if (count === 0) return why
   const names = inOtherUnits.slice(0, 5).join(', ') + (count > 5 ? ', …' : '')
   return `${why}, but ${count} that are in other units too and so in a zone of their own (${names})`
+}
+
+const selectedBy = (rule: ZoneRule): Selected | undefined => {
+  if (rule.kind !== 'selector') return undefined
+  const isShared = rule.otherUnits.length > 0
+  return { selector: membersSelector(rule), wider: isShared ? rule.selector : undefined }
 }
 
 /** ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk. */
@@ -141,22 +167,20 @@ export const makeRosterKeeper = (
   const rosterOf = (
     own: NodeView,
     rule: ZoneRule,
-    nodes: Iterable<NodeView>,
+    nodes: Iterable<MemberView>,
   ): [Roster, Membership] => {
     const address = options.nodeAddress ?? own.internalIPs[0]
     if (address === undefined)
       throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
-    const otherUnits = rule.kind === 'selector' ? rule.otherUnits : []
-    const membership = membersOf({ name: own.name, address }, nodes, otherUnits)
+    const membership = membersOf({ name: own.name, address }, nodes)
     const { members } = membership
     const { roster: last } = store.nodeList.current
     const isSame = last !== undefined && isRosterOf(last, rule.zone, own.name, members)
     return [isSame ? last : makeRoster(rule.zone, own.name, members), membership]
   }
-  const ownNow = (): NodeView | undefined => watch?.own ?? undefined
-  const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, NodeView>): string => {
+  const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, MemberView>): string => {
     const [roster, membership] = rosterOf(own, rule, nodes.values())
-    const why = whyWords(rule, membership)
+    const why = whyWords(rule, watch?.elsewhere.filter(name => name !== own.name) ?? [])
     const { roster: last, source } = store.nodeList.current
     const listedAt = clock.wall()
     reviewShared(roster, listedAt)
@@ -169,7 +193,7 @@ export const makeRosterKeeper = (
       source: 'api',
       listedAt,
       rule: why,
-      nodes: { get: name => (name === own.name ? ownNow() : nodes.get(name)) },
+      ownNode: () => watch?.own ?? undefined,
       isOfZone: node => isOfZone(rule, node),
       withoutAddress: membership.withoutAddress,
       problems: problems(),
@@ -184,10 +208,11 @@ export const makeRosterKeeper = (
     publish({ problems: problems(), isRegistered: own !== null && own !== undefined })
     if (own === null)
       throw new InvalidInputError('own Node', 'must exist in the API', options.nodeName)
+    if (config !== undefined) watch.followOwn(ruleKeys(config))
     if (own === undefined || config === undefined) return waiting()
     const rule = zoneRuleOf(own, config, options.edgeSelector)
-    watch.select(rule.kind === 'selector' ? rule.selector : undefined)
-    const nodes = rule.kind === 'selector' ? watch.nodes : new Map<string, NodeView>()
+    watch.select(selectedBy(rule))
+    const nodes = rule.kind === 'selector' ? watch.members : new Map<string, MemberView>()
     return nodes === undefined ? waiting() : take(own, rule, nodes)
   }
   const waiting = (): string => {
@@ -238,17 +263,19 @@ export const makeRosterKeeper = (
       const last = await recall('roster.json', text => parseRoster(text, options.nodeName))
       if (last !== undefined) publish({ ...last, source: 'disk' })
       watch = watchZone(
-        seams.kube,
         {
           nodeName: options.nodeName,
           namespace: options.namespace,
           configMaps: [ZONE_CONFIG, UNIT_CONFIG, HMAC_CONFIG],
           secret: options.keySecret,
+          watchUpTo: options.zoneWatchUpTo,
+          pollMs: options.zonePollPeriodMs,
         },
-        onChange,
+        { ...seams, onChange },
       )
     },
     round,
+    doubt: name => watch?.doubt(name),
     get lists() {
       return watch?.lists ?? 0
     },

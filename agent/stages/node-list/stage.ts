@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 import type { Logger } from '../../../core/log.js'
+import type { Random } from '../../../core/random.js'
+import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { ConfigProblem } from '../../results.js'
@@ -16,6 +18,8 @@ interface NodeListSeams {
   readonly folder: StateFolder
   readonly store: ResultStore
   readonly clock: Clock
+  readonly random: Random
+  readonly apiBackoff: ApiBackoff
   readonly log: Logger
 }
 
@@ -54,6 +58,10 @@ export const makeNodeListStage = (options: AgentOptions, seams: NodeListSeams): 
       keys.offer(secret, hmacConfig)
       publishKeys()
     },
+  })
+  store.vote.subscribe(({ state, changes }) => {
+    for (const index of changes.local)
+      if (state.judgement.localUp[index] === 0) roster.doubt(state.roster.members[index]!.name)
   })
   const runner = makeStageRunner('get-node-list', () => roster.round(), seams)
   const { nodeList } = store

@@ -2,6 +2,7 @@
 import { parseZoneName, type ZoneName } from '../../../core/ids.js'
 import type { NodeView } from '../../../core/node.js'
 import type { Member } from '../../../core/roster.js'
+import type { MemberView } from '../../ports/kube-api.js'
 import { parseLabelSelector } from '../../../kube/label-selector.js'
 import type { ZoneConfig } from './zone-config.js'
 
@@ -100,11 +101,26 @@ export const zoneRuleOf = (own: NodeView, config: ZoneConfig, edgeSelector: stri
   )
 }
 
-/** All units that the Node says it is in, by name. */
-export const unitsOf = ({ labels }: Pick<NodeView, 'labels'>): readonly string[] =>
-  Object.keys(labels)
-    .filter(key => labels[key] === UNIT_LABEL_VALUE)
+/** The keys of the labels of the own Node that `zoneRuleOf` looks at. */
+export const ruleKeys = ({ units }: ZoneConfig): readonly string[] => [
+  ...CONTROL_PLANE_LABELS,
+  ZONE_LABEL,
+  ...(units?.names ?? []),
+]
+
+/** A selector that matches the Node as long as its labels of these keys stay as they are. */
+export const factsOf = ({ labels }: NodeView, keys: readonly string[]): string =>
+  [...new Set(keys)]
     .sort()
+    .map(key => (labels[key] === undefined ? `!${key}` : `${key}=${labels[key]}`))
+    .join(',')
+
+/** Selects the members, whose labels then need not be looked at: who is in another unit too is none. */
+export const membersSelector = ({
+  selector,
+  otherUnits,
+}: Extract<ZoneRule, { kind: 'selector' }>): string =>
+  [selector, ...otherUnits.map(unit => `${unit}!=${UNIT_LABEL_VALUE}`)].join(',')
 
 const isInOtherUnit = (labels: NodeView['labels'], otherUnits: readonly string[]): boolean =>
   otherUnits.some(unit => labels[unit] === UNIT_LABEL_VALUE)
@@ -120,8 +136,6 @@ export interface Membership {
   readonly members: readonly Member[]
   /** They have no InternalIP. */
   readonly withoutAddress: readonly string[]
-  /** They are in other units too, and so in a zone of their own. */
-  readonly inOtherUnits: readonly string[]
 }
 
 /**
@@ -130,18 +144,14 @@ export interface Membership {
  */
 export const membersOf = (
   own: { readonly name: NodeView['name']; readonly address: string },
-  nodes: Iterable<NodeView>,
-  otherUnits: readonly string[] = [],
+  nodes: Iterable<MemberView>,
 ): Membership => {
   const members: Member[] = [own]
   const withoutAddress: string[] = []
-  const inOtherUnits: string[] = []
-  for (const node of nodes) {
-    if (node.name === own.name) continue
-    const address = node.internalIPs[0]
-    if (isInOtherUnit(node.labels, otherUnits)) inOtherUnits.push(node.name)
-    else if (address === undefined) withoutAddress.push(node.name)
-    else members.push({ name: node.name, address })
+  for (const { name, address } of nodes) {
+    if (name === own.name) continue
+    if (address === undefined) withoutAddress.push(name)
+    else members.push({ name, address })
   }
-  return { members, withoutAddress, inOtherUnits }
+  return { members, withoutAddress }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
-import type { DataView, KubeApi } from '../../ports/kube-api.js'
+import type { DataView, MemberView } from '../../ports/kube-api.js'
 import type { Watching, WatchSink } from '../../../kube/client/watching.js'
-import { unitsOf } from './zone-rule.js'
+import { MembersWatch } from './members-watch.js'
+import { OwnNode, type WatchSeams } from './own-node.js'
 
 /** A cache of one list/watch: what is there now, or undefined before the first list. */
 interface Cache<T> {
@@ -12,11 +14,10 @@ interface Cache<T> {
 
 type Watch<T> = (sink: WatchSink<T>) => Watching
 
-/** Keep what a list/watch tells by name; `onChange` follows each change, unless `isSame` says that it is none. */
+/** Keep what a list/watch tells by name; `onChange` follows each change. */
 const keep = <T extends { readonly name: string }>(
   watch: Watch<T>,
   onChange: () => void,
-  isSame: (before: T, after: T) => boolean = () => false,
 ): Cache<T> => {
   const items = new Map<string, T>()
   const cache: Partial<Cache<T>> = {}
@@ -31,9 +32,8 @@ const keep = <T extends { readonly name: string }>(
       changed()
     },
     upsert: item => {
-      const before = items.get(item.name)
       items.set(item.name, item)
-      if (before === undefined || !isSame(before, item)) changed()
+      changed()
     },
     remove: name => {
       items.delete(name)
@@ -43,21 +43,23 @@ const keep = <T extends { readonly name: string }>(
   return cache as Cache<T>
 }
 
-/** The API has matched the labels of our own units: what is left to matter of another node is where it is, and its units. */
-const isSameMember = (before: NodeView, after: NodeView): boolean =>
-  before.internalIPs[0] === after.internalIPs[0] && unitsOf(before).join() === unitsOf(after).join()
-
 /** A ConfigMap or Secret as the watch sees it; undefined before the first list, null when there is none. */
 export type Found = DataView | null | undefined
 
 /** Everything that decides who is in the zone, kept fresh by watches. */
 export interface ZoneWatch {
-  /** The own Node; undefined before the first list, null when it does not exist. */
+  /** The own Node; undefined before it was read, null when it does not exist. */
   readonly own: NodeView | null | undefined
+  /** Labels of these keys of the own Node matter from now on. */
+  followOwn(keys: readonly string[]): void
   /** Nodes that match the watched selector; undefined before its first list. */
-  readonly nodes: ReadonlyMap<string, NodeView> | undefined
-  /** Watch the nodes of this selector from now on; undefined watches none. */
-  select(selector: string | undefined): void
+  readonly members: ReadonlyMap<string, MemberView> | undefined
+  /** Names that match the wider selector alone. */
+  readonly elsewhere: readonly string[]
+  /** Nobody reaches this member any more: its Node may be gone, or have another address. */
+  doubt(name: string): void
+  /** Follow the Nodes of this selector from now on; undefined follows none. */
+  select(which: Selected | undefined): void
   configMap(name: string): Found
   secret(name: string): Found
   /** Full lists so far, of all watches that run. */
@@ -65,20 +67,33 @@ export interface ZoneWatch {
   stop(): Promise<void>
 }
 
+/** Which Nodes to follow. */
+export interface Selected {
+  readonly selector: string
+  /** Selects some that are in other zones too; undefined when there are no such. */
+  readonly wider: string | undefined
+}
+
 interface ZoneWatchPlan {
   readonly nodeName: string
   readonly namespace: string
   readonly configMaps: readonly string[]
   readonly secret: string
+  readonly watchUpTo: number
+  readonly pollMs: number
 }
 
 const single = <T>(cache: Cache<T> | undefined, name: string): T | null | undefined =>
   cache?.current === undefined ? undefined : (cache.current.get(name) ?? null)
 
 /** Start the watches. `onChange` is called after each change that may move the roster, from the watches' callbacks. */
-export const watchZone = (kube: KubeApi, plan: ZoneWatchPlan, onChange: () => void): ZoneWatch => {
-  const { nodeName, namespace } = plan
-  const own = keep<NodeView>(sink => kube.watchNodes({ name: nodeName }, sink), onChange)
+export const watchZone = (
+  plan: ZoneWatchPlan,
+  seams: WatchSeams & { readonly log: Logger },
+): ZoneWatch => {
+  const { nodeName, namespace, watchUpTo, pollMs } = plan
+  const { kube, onChange } = seams
+  const own = new OwnNode(nodeName, seams)
   const configMaps = new Map(
     plan.configMaps.map(name => [
       name,
@@ -86,36 +101,44 @@ export const watchZone = (kube: KubeApi, plan: ZoneWatchPlan, onChange: () => vo
     ]),
   )
   const secret = keep<DataView>(sink => kube.watchSecret(namespace, plan.secret, sink), onChange)
-  const ended: Promise<void>[] = []
-  let selected: string | undefined
-  let nodes: Cache<NodeView> | undefined
+  const ending = new Set<Promise<void>>()
+  const letEnd = (work: Promise<void>): void => {
+    const done = work.finally(() => ending.delete(done))
+    ending.add(done)
+  }
+  let selected = ''
+  let members: MembersWatch | undefined
   const watchings = (): Watching[] =>
-    [own, secret, ...configMaps.values(), ...(nodes === undefined ? [] : [nodes])].map(
-      ({ watching }) => watching,
-    )
+    [secret, ...configMaps.values()].map(({ watching }) => watching)
   return {
     get own() {
-      return single(own, nodeName)
+      return own.view
     },
-    get nodes() {
-      return nodes?.current
+    followOwn: keys => own.follow(keys),
+    get members() {
+      return members?.members
     },
-    select: selector => {
-      if (selector === selected) return
-      if (nodes !== undefined) ended.push(nodes.watching.stop())
-      selected = selector
-      nodes =
-        selector === undefined
-          ? undefined
-          : keep<NodeView>(sink => kube.watchNodes({ selector }, sink), onChange, isSameMember)
+    get elsewhere() {
+      return members?.elsewhere ?? []
+    },
+    doubt: name => members?.doubt(name),
+    select: which => {
+      const text = JSON.stringify(which ?? null)
+      if (text === selected) return
+      if (members !== undefined) letEnd(members.stop())
+      selected = text
+      members =
+        which === undefined ? undefined : new MembersWatch({ ...which, watchUpTo, pollMs }, seams)
     },
     configMap: name => single(configMaps.get(name), name),
     secret: name => single(secret, name),
     get lists() {
-      return watchings().reduce((sum, { status }) => sum + status.lists, 0)
+      const others = watchings().reduce((sum, { status }) => sum + status.lists, 0)
+      return others + own.lists + (members?.lists ?? 0)
     },
     stop: async () => {
-      await Promise.all([...ended, ...watchings().map(watching => watching.stop())])
+      const ends = watchings().map(watching => watching.stop())
+      await Promise.all([...ending, ...ends, own.stop(), members?.stop()])
     },
   }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
 import { judge } from '../../../vote/judge.js'
 import { reviewVouching } from '../../../vote/vouch.js'
 import type { WitnessAnswer } from '../../../vote/witness.js'
@@ -48,9 +47,8 @@ export const makeVoter = (options: AgentOptions, seams: VoterSeams): Voter => {
     cancel()
     const { judgement, table, vouching, roster } = state
     const now = clock.now()
-    const { nodes } = store.nodeList.current
-    const isMarked = (member: number): boolean =>
-      nodes.get(roster.members[member]!.name)?.annotations[UNHEALTHY_ANNOTATION] !== undefined
+    const { marked } = store
+    const isMarked = (member: number): boolean => marked.current.has(roster.members[member]!.name)
     const context = { witness: seams.witness(), isMarked }
     const changes = judge(judgement, table, now, { options, context })
     steady = changes.steady ? state : undefined

@@ -29,7 +29,7 @@ export class ConfigEvents {
     if (!apiBackoff.isReady) return
     apiBackoff.left()
     const node = this.#nodeName
-    const own = store.nodeList.current.nodes.get(node)
+    const own = store.nodeList.current.ownNode()
     const event = {
       ...{ node, nodeUid: own?.uid ?? '', reportingInstance: node },
       ...({ type: 'Warning', reason: 'ConfigRefused', action: 'Reload' } as const),

@@ -12,6 +12,8 @@ interface NodeWorkSeams {
   readonly kube: KubeApi
   readonly record: WriteRecorder
   readonly store: ResultStore
+  /** A Node that is followed in full, as it is now. */
+  readonly seen: (name: string) => NodeView | undefined
   /** Judge by what is known at this moment. */
   readonly judge: () => void
   /** Told how each request about a Node went. */
@@ -32,7 +34,7 @@ export class NodeWork {
   readonly #seams: NodeWorkSeams
   /** Ends what is under way, at a suspension or at the end. */
   #present = makeController()
-  /** Nodes as our own writes left them, until the watch has caught up. */
+  /** Nodes as we read or wrote them last, until a watch has caught up. */
   readonly #written = new Map<
     string,
     { readonly seen: NodeView | undefined; readonly node: NodeView }
@@ -48,20 +50,25 @@ export class NodeWork {
     return this.#present.signal
   }
 
-  /** The Node as it is by our own last write or by the watch, whichever is newer. */
+  /** The Node as it is by our own last look or write or by a watch, whichever is newer; undefined when nobody looked. */
   nodeOf(name: string): NodeView | undefined {
-    const seen = this.#seams.store.nodeList.current.nodes.get(name)
+    const seen = this.#seams.seen(name)
     const own = this.#written.get(name)
     if (own !== undefined && own.seen === seen) return own.node
     this.#written.delete(name)
     return seen
   }
 
+  /** The Node as it was read or written no longer counts: others may have written since. */
+  doubt(name: string): void {
+    this.#written.delete(name)
+  }
+
   /** Never rejects. */
   async carryOut(task: Task): Promise<TaskEnd> {
     const { kube, record, store, judge, backoff } = this.#seams
     const { node: name } = task
-    const seen = store.nodeList.current.nodes.get(name)
+    const seen = this.#seams.seen(name)
     const { signal } = this
     backoff.left()
     const end = await reconcileNode(task, { kube, record, judge, signal })

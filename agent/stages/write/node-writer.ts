@@ -25,6 +25,8 @@ export interface Task {
 
 /** How a task ended: `node` is the newest form of the Node that was seen. */
 export interface TaskEnd {
+  /** The Node as it was first read; undefined when it never was. */
+  readonly before: NodeView | undefined
   readonly node: NodeView | undefined
   /** Writes that were done. */
   readonly written: number
@@ -67,14 +69,17 @@ export const reconcileNode = async (
   const guard = guardOf(task.isWanted, judge)
   const { node: name, what } = task
   let node: NodeView | undefined
+  let before: NodeView | undefined
   let written = 0
   let last: unknown
   for (let tries = 0; tries < MOST_WRITES; tries++) {
     let kind: WriteRecord['kind'] = 'status'
     try {
       node ??= await kube.getNode(name, signal)
+      before ??= node
       const plan = task.isWanted() ? task.plan(node) : NOTHING
-      if (plan.kind === 'nothing') return { node, written, result: 'done', error: undefined }
+      if (plan.kind === 'nothing')
+        return { before, node, written, result: 'done', error: undefined }
       kind = plan.kind
       node = await (plan.kind === 'status'
         ? kube.patchNodeStatus(name, plan.patch, signal, guard)
@@ -85,9 +90,9 @@ export const reconcileNode = async (
       const result = resultOf(error)
       last = error
       record({ node: name, kind, what, result, trouble: reasonOf(error) })
-      if (result !== 'conflict') return { node, written, result, error }
+      if (result !== 'conflict') return { before, node, written, result, error }
       node = undefined
     }
   }
-  return { node, written, result: 'conflict', error: last }
+  return { before, node, written, result: 'conflict', error: last }
 }

@@ -26,7 +26,10 @@ interface WriteSeams {
 export interface WriteStage
   extends
     Stage,
-    Pick<Writer, 'review' | 'nextWrite' | 'taintBackoff' | 'heldUntil' | 'confinement'> {}
+    Pick<
+      Writer,
+      'review' | 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil' | 'confinement'
+    > {}
 
 /** Each write is counted and logged, and the newest about each member is kept. */
 const makeRecorder =
@@ -50,6 +53,7 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     ...seams,
     record: makeRecorder(seams),
     judge: () => turns.voteNow(),
+    onNode: () => turns.ask('writes'),
   })
   const configEvents = new ConfigEvents(options.nodeName, seams)
   store.configProblem.subscribe(problem => configEvents.tell(problem))
@@ -61,6 +65,7 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     start: () => Promise.resolve(),
     review: () => writer.review(),
     nextWrite: node => writer.nextWrite(node),
+    nodeOf: node => writer.nodeOf(node),
     taintBackoff: node => writer.taintBackoff(node),
     heldUntil: node => writer.heldUntil(node),
     get confinement() {

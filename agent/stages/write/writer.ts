@@ -17,6 +17,7 @@ import type { ResultStore } from '../../store.js'
 import { Cleaning } from './cleaning.js'
 import { ConfinementCheck, type Confinement } from './confinement.js'
 import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
+import { KnownNodes } from './known-nodes.js'
 import { LinkFlaps } from './link-flaps.js'
 import { WriteAuthority } from './write-authority.js'
 import { NodeWork } from './node-work.js'
@@ -24,14 +25,7 @@ import type { Task, WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
 import { WriteSchedule, type NextWrite } from './write-schedule.js'
 import { Vouching } from './vouching.js'
-import {
-  differs,
-  planMarks,
-  planYoungVouch,
-  desiredMarksFor,
-  wordingOf,
-  wordsFor,
-} from './desired-marks.js'
+import { planMarks, planYoungVouch, desiredMarksFor, wordingOf, wordsFor } from './desired-marks.js'
 
 /** How often to look whether a majority has spoken. */
 const CONFIRM_MS = 500
@@ -46,6 +40,8 @@ interface WriterSeams {
   readonly apiBackoff: ApiBackoff
   /** Judge by what is known at this moment; whoever was suspended meanwhile is told first. */
   readonly judge: () => void
+  /** Told when a Node that is followed has changed. */
+  readonly onNode: () => void
 }
 
 /** Brings the cluster to what the zone decided, if it is this agent's turn. */
@@ -55,6 +51,8 @@ export interface Writer {
   /** Vouching for the node ended. */
   vouchEnded(node: string, why: VouchEnd): void
   nextWrite(node: string): NextWrite | undefined
+  /** The Node as it was read or written last, or as it is if it is followed; undefined when nobody looked. */
+  nodeOf(node: string): NodeView | undefined
   /** Until when the marks of a node whose link comes and goes stay; −Infinity for no time. */
   heldUntil(node: string): number
   /** Whether the cluster keeps the agents' account to what agents write. */
@@ -80,6 +78,7 @@ class LevelWriter implements Writer {
   readonly #flaps = new LinkFlaps()
   readonly #work: NodeWork
   readonly #confinement: ConfinementCheck
+  readonly #known: KnownNodes
   #cancelTimer: () => void = () => undefined
 
   constructor(options: AgentOptions, seams: WriterSeams) {
@@ -93,7 +92,9 @@ class LevelWriter implements Writer {
     const authority = new WriteAuthority(options, { ...seams, signal, isHeld })
     const schedule = new WriteSchedule(options)
     const backoff = new RequestBackoff(seams)
-    const work = new NodeWork({ ...seams, backoff, onEnd })
+    const seen = (name: string): NodeView | undefined => this.#known.seen(name)
+    const work = new NodeWork({ ...seams, backoff, onEnd, seen })
+    this.#known = new KnownNodes(options, { ...seams, authority, work })
     this.#authority = authority
     this.#schedule = schedule
     this.#backoff = backoff
@@ -129,6 +130,10 @@ class LevelWriter implements Writer {
     return state && this.#schedule.next(node, () => this.#authority.turn(state, node)?.rank)
   }
 
+  nodeOf(node: string): NodeView | undefined {
+    return this.#work.nodeOf(node)
+  }
+
   heldUntil(node: string): number {
     return this.#flaps.heldUntil(node)
   }
@@ -159,8 +164,10 @@ class LevelWriter implements Writer {
     }
     const { state } = permission
     let nextAt = Infinity
+    this.#known.begin(state)
     for (let index = 0; index < state.table.size; index++)
       nextAt = Math.min(nextAt, this.#reviewMember(state, index))
+    this.#known.end(state)
     nextAt = Math.min(nextAt, this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
@@ -179,6 +186,7 @@ class LevelWriter implements Writer {
     this.#stopping.abort()
     this.#cancelTimer()
     await this.#confinement.stop()
+    await this.#known.stop()
     await this.#work.stop()
     await this.#vouching.settled()
   }
@@ -197,6 +205,7 @@ class LevelWriter implements Writer {
     this.#backoff.keepOnly(isMember)
     this.#flaps.keepOnly(isMember)
     this.#work.keepOnly(isMember)
+    this.#known.keepOnly(isMember)
     this.#vouching.taints.keepOnly(isMember)
     this.#vouching.leases.keepOnly(isMember)
     this.#events.keepOnly(name => isMember(name) || this.#cleaning.has(name))
@@ -206,8 +215,8 @@ class LevelWriter implements Writer {
   #reviewMember(state: ZoneState, index: number): number {
     const { name } = state.roster.members[index]!
     const now = this.#seams.clock.now()
-    const node = this.#work.nodeOf(name)
     const desired = this.#authority.desired(state, index)
+    const node = this.#known.nodeOf(name, desired)
     const isVouched = desiredMarksFor(state, index) === 'vouched'
     const youngUntil = desired === 'vouched' ? this.#authority.youngUntil(state, index) : -Infinity
     const isYoung = now < youngUntil
@@ -215,15 +224,16 @@ class LevelWriter implements Writer {
     const noticedAt = isVouched ? this.#authority.noticedAt(state, index) : -Infinity
     const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
     const heldUntil = this.#noteLink(state, index)
-    if (node === undefined || this.#work.running.has(name)) return vouchAt
-    if (!differs(node, desired, isYoung, this.#options)) {
+    this.#known.follow(state, index, { desired, node })
+    if (this.#work.running.has(name)) return vouchAt
+    if (!this.#known.isDue(name, { desired, node, isYoung })) {
       this.#schedule.forget(name)
       return vouchAt
     }
-    const notBefore = carriesCutMarks(node) ? heldUntil : -Infinity
+    const notBefore = node === undefined || carriesCutMarks(node) ? heldUntil : -Infinity
     const dueAt = this.#dueAt(state, name, { desired, notBefore })
     if (dueAt > now) return Math.min(vouchAt, dueAt)
-    this.#work.running.start(name, this.#bringMember(name, node, desired))
+    this.#work.running.start(name, this.#bringMember(name, desired))
     return vouchAt
   }
 
@@ -272,7 +282,7 @@ class LevelWriter implements Writer {
    * Write what is true at the moment of each write, not what was true when the turn came. Where something else is
    * wanted by then, that has a turn of its own.
    */
-  async #bringMember(name: string, before: NodeView, what: DesiredMarks): Promise<void> {
+  async #bringMember(name: string, what: DesiredMarks): Promise<void> {
     const { store, clock } = this.#seams
     let event: EventWords | undefined
     const plan: Task['plan'] = node => {
@@ -288,9 +298,10 @@ class LevelWriter implements Writer {
     }
     const isWanted = (): boolean => what !== 'keep' && this.#authority.desiredNow(name) === what
     const end = await this.#work.carryOut({ node: name, what, plan, isWanted })
-    if (end.written === 0 || event === undefined || end.node === undefined) return
-    await this.#events.tell(end.node, event)
-    await this.#events.tellVouchEnd(end.node, before, what)
+    const { before, node, written } = end
+    if (written === 0 || event === undefined || node === undefined || before === undefined) return
+    await this.#events.tell(node, event)
+    await this.#events.tellVouchEnd(node, before, what)
   }
 }
 

@@ -78,9 +78,16 @@ export class ExchangeGuards {
     return (
       machine.isMember &&
       isAsBefore &&
+      !this.#isIgnorant(machine, facts.begunAt) &&
       this.#facts.isTalking(machine) &&
       !this.#facts.isMoved(machine)
     )
+  }
+
+  /** Without a disk, and refused by the apiserver, it cannot know its zone yet. */
+  #isIgnorant({ agent }: Machine, begunAt: number): boolean {
+    const isRefused = this.#facts.zone.wasRefused(begunAt)
+    return isRefused && agent?.views.localView().nodes.length === 0
   }
 
   #review(asker: Machine, other: Machine): void {

@@ -296,8 +296,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/stages/node-list/zone-rule.ts',
-        from: '    if (isInOtherUnit(node.labels, otherUnits)) inOtherUnits.push(node.name)\n    else if',
-        to: '    if',
+        from: "[selector, ...otherUnits.map(unit => `${unit}!=${UNIT_LABEL_VALUE}`)].join(',')",
+        to: 'selector + otherUnits.slice(0, 0).join()',
       },
       {
         file: 'agent/stages/node-list/zone-rule.ts',

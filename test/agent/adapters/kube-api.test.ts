@@ -288,10 +288,7 @@ t.test('close ends calls and watches, and later calls fail', async t => {
     code: 'KUBE_UNREACHABLE',
     message: /closed/,
   })
-  api.watchNodes(
-    { name: 'n1' },
-    { replace: () => t.fail(), upsert: () => t.fail(), remove: () => t.fail() },
-  )
+  api.watchNode('n1', { replace: () => t.fail(), upsert: () => t.fail(), remove: () => t.fail() })
   await server.request(1)
   t.equal(
     server.asked.find(asked => asked.path.endsWith('nodes'))!.query.get('fieldSelector'),

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { rawNode, startPlain } from '../../../testkit/kube/built-kube.js'
 import { settle } from '../../../testkit/fake-clock.js'
+import { recordingSink, setUp } from '../../../testkit/kube/scripted-watch.js'
 import { answer, refusal, type Step } from '../../../testkit/http/scripted-server.js'
 
 t.test(
@@ -11,7 +12,7 @@ t.test(
     const begun: Step = { kind: 'stream', lines: ['{"metadata":{"resourceVersion":"1"},'] }
     server.script(begun, begun)
     let listed: readonly unknown[] | undefined
-    const watching = api.watchNodes(
+    const watching = api.watchMembers(
       { selector: '' },
       { replace: items => (listed = items), upsert: () => t.fail(), remove: () => t.fail() },
     )
@@ -35,17 +36,13 @@ t.test(
 )
 
 t.test('FW11: a list that expired between two pages is asked for in one', async t => {
-  const { server, api } = await startPlain(t)
+  const sink = recordingSink()
   const page = (version: string, more?: string) =>
     answer({ metadata: { resourceVersion: version, continue: more }, items: [rawNode] })
-  server.script(page('1', 'x'), refusal(410, 'Expired'), page('2'))
-  const listed = await new Promise<readonly unknown[]>(resolve =>
-    api.watchNodes(
-      { selector: '' },
-      { replace: resolve, upsert: () => t.fail(), remove: () => t.fail() },
-    ),
-  )
-  t.equal(listed.length, 1)
+  const steps = [page('1', 'x'), refusal(410, 'Expired'), page('2')]
+  const { server } = await setUp(t, steps, { sink })
+  await sink.until(1)
+  t.strictSame(sink.told, ['=n1'])
   t.strictSame(
     server.asked.slice(0, 3).map(({ query }) => [query.get('limit'), query.get('continue')]),
     [

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { NodeView } from '../../../core/node.js'
 import type { Watching } from '../../../kube/client/watching.js'
-import { makeKubeApi } from '../../../agent/adapters/kube-api.js'
+import { makeResourceClient } from '../../../kube/client/http-resource-client.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -19,6 +19,7 @@ import {
   ended,
   recordingSink,
   eventually,
+  NODES,
   setUp,
 } from '../../../testkit/kube/scripted-watch.js'
 
@@ -322,8 +323,9 @@ t.test('refused connections: waits grow to 30 s, and start anew after a success'
   const clock = new FakeClock()
   const log = recordingLog()
   const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, { clock, log })
-  const api = makeKubeApi(credentials, { clock, log, random: seededRandom(3) })
-  const watching = api.watchNodes({ selector: '' }, recordingSink())
+  const seams = { credentials, clock, log, random: seededRandom(3) }
+  const api = makeResourceClient(seams, { fieldManager: 'test' })
+  const watching = api.watch(NODES, {}, recordingSink())
   for (const nominal of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
     await eventually(() => watching.status.state === 'backing-off')
     const { waitMs } = log.lines.at(-1)!.fields as { waitMs: number }

@@ -32,7 +32,7 @@ const startTls = async (t: Test) => {
 
 const watch = (api: KubeApi): void => {
   const ignore = (): void => undefined
-  api.watchNodes({ name: 'n1' }, { replace: ignore, upsert: ignore, remove: ignore })
+  api.watchNode('n1', { replace: ignore, upsert: ignore, remove: ignore })
 }
 
 for (const [name, start] of [

@@ -3,11 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { KubeStatusError } from '../../../../core/errors.js'
 import { parseNodeName } from '../../../../core/ids.js'
 import {
   makeRosterKeeper,
   type RosterKeeper,
 } from '../../../../agent/stages/node-list/roster-keeper.js'
+import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { openStateFolder } from '../../../../agent/state-folder.js'
 import type { ConfigProblem } from '../../../../agent/results.js'
 import { makeResultStore, type ResultStore } from '../../../../agent/store.js'
@@ -15,6 +17,7 @@ import type { Found } from '../../../../agent/stages/node-list/zone-watch.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
 import { FakeWatches, nodeView } from '../../fake-watches.js'
 import { recordingLog } from '../../../../testkit/recording-log.js'
+import { seededRandom } from '../../../../testkit/seeded-random.js'
 
 const NOT_MASTER = '!node-role.kubernetes.io/master,!node-role.kubernetes.io/control-plane'
 const UNIT = 'nodeunits.superedge.io'
@@ -27,6 +30,7 @@ interface World {
   readonly keys: [Found, Found][]
   readonly log: ReturnType<typeof recordingLog>
   readonly dir: string
+  readonly clock: FakeClock
 }
 
 const makeWorld = async (
@@ -48,27 +52,31 @@ const makeWorld = async (
       namespace: 'edge-system',
       edgeSelector: change.edgeSelector ?? '',
       keySecret: 'edge-health-keys',
+      zoneWatchUpTo: 25,
+      zonePollPeriodMs: 300_000,
     },
     {
       kube,
       folder: openStateFolder(dir, log),
       store,
       clock,
+      random: seededRandom(1),
+      apiBackoff: new ApiBackoff({ clock, random: seededRandom(2) }),
       log,
       onKeys: (secret, hmac) => keys.push([secret, hmac]),
       onProblem: problem => problems.push(problem),
     },
   )
   await stage.start()
-  return { kube, stage, store, problems, keys, log, dir }
+  return { kube, stage, store, problems, keys, log, dir, clock }
 }
 
 const names = (world: World): string[] =>
   (world.store.nodeList.current.roster?.members ?? []).map(member => member.name).sort()
 
-const noConfig = (kube: FakeWatches): void => {
-  kube.showData('edge-health-zone-config', undefined)
-  kube.showData('edge-health-config', undefined)
+const noConfig = async (kube: FakeWatches): Promise<void> => {
+  await kube.showData('edge-health-zone-config', undefined)
+  await kube.showData('edge-health-config', undefined)
 }
 
 t.test('the four zone cases of the contract', async t => {
@@ -97,13 +105,13 @@ t.test('the four zone cases of the contract', async t => {
   ]
   for (const [why, config, labels, selector] of rows) {
     const world = await makeWorld(t)
-    world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
-    world.kube.showData('edge-health-zone-config', config)
-    world.kube.showData('edge-health-config', undefined)
+    await world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
+    await world.kube.showData('edge-health-zone-config', config)
+    await world.kube.showData('edge-health-config', undefined)
     t.strictSame(world.kube.selectors, selector === undefined ? [] : [selector], why)
     if (selector === undefined) t.strictSame(names(world), ['n1'], why)
     else {
-      world.kube.showNodes(selector, [nodeView('n1', { labels }), nodeView('n2')])
+      await world.kube.showNodes(selector, [nodeView('n1', { labels }), nodeView('n2')])
       t.strictSame(names(world), ['n1', 'n2'], why)
     }
   }
@@ -114,7 +122,7 @@ t.test('unit mode; an empty pick is only me, never everybody or nobody', async t
     ['off: all edge nodes', { 'unit-internal-check': 'false' }, [], NOT_MASTER],
     ['on, no units named: only me', { 'unit-internal-check': 'true' }, ['u1']],
     ['in none of the named units: only me', { 'check-units': 'u1' }, ['u9']],
-    ['one unit', { 'check-units': 'u1, u2' }, ['u1'], `u1=${UNIT},${NOT_MASTER}`],
+    ['one unit', { 'check-units': 'u1, u2' }, ['u1'], `u1=${UNIT},${NOT_MASTER},u2!=${UNIT}`],
     ['a unit named twice', { 'check-units': 'u1,u1,' }, ['u1'], `u1=${UNIT},${NOT_MASTER}`],
     [
       'all shared units',
@@ -126,9 +134,9 @@ t.test('unit mode; an empty pick is only me, never everybody or nobody', async t
   for (const [why, config, units, selector] of rows) {
     const world = await makeWorld(t)
     const labels = Object.fromEntries(units.map(unit => [unit, UNIT]))
-    world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
-    world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'true' })
-    world.kube.showData('edge-health-config', config)
+    await world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
+    await world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'true' })
+    await world.kube.showData('edge-health-config', config)
     t.strictSame(world.kube.selectors, selector === undefined ? [] : [selector], why)
     if (selector === undefined) t.strictSame(names(world), ['n1'], why)
   }
@@ -136,12 +144,12 @@ t.test('unit mode; an empty pick is only me, never everybody or nobody', async t
 
 t.test('control-plane nodes judge nobody; the edge selector narrows', async t => {
   const world = await makeWorld(t, { edgeSelector: 'superedge.io/node-edge=enable' })
-  noConfig(world.kube)
-  world.kube.showNodes('name:n1', [nodeView('n1')])
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
   t.strictSame(world.kube.selectors, [`${NOT_MASTER},superedge.io/node-edge=enable`])
   for (const role of ['master', 'control-plane']) {
     const labels = { [`node-role.kubernetes.io/${role}`]: '' }
-    world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
+    await world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
     t.strictSame(names(world), ['n1'], role)
     t.match(world.store.nodeList.current.rule, /control-plane node/)
   }
@@ -151,12 +159,12 @@ t.test('a broken ConfigMap keeps the last good one and says so, once', async t =
   const world = await makeWorld(t)
   const labels = { 'superedgehealth/topology-zone': 'a' }
   const selector = `superedgehealth/topology-zone=a,${NOT_MASTER}`
-  world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
-  world.kube.showData('edge-health-config', undefined)
-  world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'true' }, '1')
-  world.kube.showNodes(selector, [nodeView('n1', { labels }), nodeView('n2', { labels })])
-  world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'perhaps' }, '2')
-  world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'perhaps' }, '2')
+  await world.kube.showNodes('name:n1', [nodeView('n1', { labels })])
+  await world.kube.showData('edge-health-config', undefined)
+  await world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'true' }, '1')
+  await world.kube.showNodes(selector, [nodeView('n1', { labels }), nodeView('n2', { labels })])
+  await world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'perhaps' }, '2')
+  await world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'perhaps' }, '2')
   t.strictSame(names(world), ['n1', 'n2'], 'the zone stays')
   t.equal(world.problems.length, 1, 'told once')
   const [problem] = world.store.nodeList.current.problems
@@ -165,41 +173,45 @@ t.test('a broken ConfigMap keeps the last good one and says so, once', async t =
     'ConfigMap edge-health-zone-config: TaintZoneAdmission must be "true" or "false", got "perhaps"',
   )
   t.equal(problem?.thing, 'ConfigMap edge-system/edge-health-zone-config')
-  world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'false' }, '3')
+  await world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'false' }, '3')
   t.strictSame(world.store.nodeList.current.problems, [], 'a good one clears it')
   t.strictSame(world.kube.selectors, [NOT_MASTER])
 })
 
 t.test('a ConfigMap without end keeps the last good one, too', async t => {
   const world = await makeWorld(t)
-  noConfig(world.kube)
-  world.kube.showNodes('name:n1', [nodeView('n1')])
-  world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
   const units = Array.from({ length: 200_000 }, (_, i) => `u${i}`).join(',')
-  world.kube.showData('edge-health-config', { 'check-units': units }, '2')
+  await world.kube.showData('edge-health-config', { 'check-units': units }, '2')
   t.strictSame(names(world), ['n1', 'n2'])
   t.match(world.store.nodeList.current.problems, [
     { problem: /check-units must list at most 256 label keys, got 200000$/ },
   ])
-  world.kube.showData('edge-health-config', { 'unit-internal-check': 'x'.repeat(1 << 20) }, '3')
+  await world.kube.showData(
+    'edge-health-config',
+    { 'unit-internal-check': 'x'.repeat(1 << 20) },
+    '3',
+  )
   t.match(world.store.nodeList.current.problems, [{ problem: /^.{0,200}$/ }])
   t.strictSame(names(world), ['n1', 'n2'])
 })
 
 t.test('broken from the start decides nothing, and the round says why', async t => {
   const world = await makeWorld(t)
-  world.kube.showNodes('name:n1', [nodeView('n1')])
-  world.kube.showData('edge-health-zone-config', undefined)
-  world.kube.showData('edge-health-config', { 'check-units': 'a b' })
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showData('edge-health-zone-config', undefined)
+  await world.kube.showData('edge-health-config', { 'check-units': 'a b' })
   t.equal(world.store.nodeList.current.roster, undefined)
   t.throws(() => world.stage.round(), { code: 'INVALID_INPUT' })
 })
 
 t.test('zone and config outlive a restart without the cloud', async t => {
   const world = await makeWorld(t)
-  noConfig(world.kube)
-  world.kube.showNodes('name:n1', [nodeView('n1')])
-  world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2'), nodeView('n3')])
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2'), nodeView('n3')])
   await world.stage.stop()
   t.equal(statSync(join(world.dir, 'roster.json')).mode & 0o777, 0o600)
 
@@ -208,8 +220,8 @@ t.test('zone and config outlive a restart without the cloud', async t => {
   t.equal(again.store.nodeList.current.source, 'disk')
   t.match(again.stage.round(), /waiting for the API; 3 nodes from disk/)
 
-  again.kube.showNodes('name:n1', [nodeView('n1')])
-  again.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+  await again.kube.showNodes('name:n1', [nodeView('n1')])
+  await again.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
   t.equal(again.store.nodeList.current.source, 'api', 'the remembered config is enough to go on')
   t.strictSame(names(again), ['n1', 'n2'])
 })
@@ -231,9 +243,9 @@ t.test('remembered state that is broken or about another node is not used', asyn
 
 t.test('members: identity is the name, the address the first InternalIP', async t => {
   const world = await makeWorld(t, { nodeAddress: 'fd00::1' })
-  noConfig(world.kube)
-  world.kube.showNodes('name:n1', [nodeView('n1')])
-  world.kube.showNodes(NOT_MASTER, [
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showNodes(NOT_MASTER, [
     nodeView('n1'),
     nodeView('n2', { internalIPs: ['10.0.0.2', 'fd00::2'] }),
     nodeView('n3', { internalIPs: [] }),
@@ -249,55 +261,212 @@ t.test('members: identity is the name, the address the first InternalIP', async 
 
 t.test('the own Node is missing, or has no address', async t => {
   const world = await makeWorld(t)
-  noConfig(world.kube)
-  world.kube.showNodes('name:n1', [])
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [])
   t.throws(() => world.stage.round(), { message: /own Node must exist in the API/ })
-  world.kube.showNodes('name:n1', [nodeView('n1', { internalIPs: [] })])
-  world.kube.showNodes(NOT_MASTER, [])
+  await world.kube.showNodes('name:n1', [nodeView('n1', { internalIPs: [] })])
+  await world.kube.showNodes(NOT_MASTER, [])
   t.throws(() => world.stage.round(), { message: /Node n1 must have an InternalIP/ })
 })
 
 t.test('an unchanged zone keeps its roster object; the file is written once', async t => {
   const world = await makeWorld(t)
-  noConfig(world.kube)
-  world.kube.showNodes('name:n1', [nodeView('n1')])
-  world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
   const { roster } = world.store.nodeList.current
-  world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2', { resourceVersion: '7' })])
+  await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2', { resourceVersion: '7' })])
   t.equal(world.store.nodeList.current.roster, roster)
-  t.equal(world.store.nodeList.current.nodes.get('n2')?.resourceVersion, '7')
   t.equal(world.log.lines.filter(line => line.message === 'roster').length, 1)
   await world.stage.stop()
   t.match(readFileSync(join(world.dir, 'roster.json'), 'utf8'), /"n2"/)
 })
 
-t.test('a Node that only tells of itself is seen, and nobody is counted anew', async t => {
+t.test(
+  'a Node that only tells of itself moves nothing; one that moved, or is new, does',
+  async t => {
+    const world = await makeWorld(t)
+    await noConfig(world.kube)
+    await world.kube.showNodes('name:n1', [nodeView('n1')])
+    await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+    let published = 0
+    world.store.nodeList.subscribe(() => published++)
+    const reads = world.kube.reads.length
+    await world.kube.tellNode(NOT_MASTER, nodeView('n2', { resourceVersion: '7' }))
+    await world.kube.tellNode('name:n1', nodeView('n1', { resourceVersion: '8' }))
+    t.strictSame([published, world.kube.reads.length], [0, reads])
+
+    await world.kube.tellNode(NOT_MASTER, nodeView('n2', { internalIPs: ['10.0.0.9'] }))
+    const moved = world.store.nodeList.current.roster
+    t.not(moved?.indexOfAddress('10.0.0.9'), undefined, 'its address moved')
+    await world.kube.tellNode(NOT_MASTER, nodeView('n3'))
+    t.strictSame(names(world), ['n1', 'n2', 'n3'], 'and a new one joins')
+    await world.kube.showNodes('name:n1', [nodeView('n1', { internalIPs: ['10.0.0.8'] })])
+    t.not(
+      world.store.nodeList.current.roster?.indexOfAddress('10.0.0.8'),
+      undefined,
+      'the own, too',
+    )
+  },
+)
+
+t.test('the own Node is read when a label that decides its zone moved, and then only', async t => {
   const world = await makeWorld(t)
-  noConfig(world.kube)
-  world.kube.showNodes('name:n1', [nodeView('n1')])
-  world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
-  let published = 0
-  world.store.nodeList.subscribe(() => published++)
-  const seen = (name: string) => world.store.nodeList.current.nodes.get(name)?.resourceVersion
+  const own = nodeView('n1', { labels: { 'superedgehealth/topology-zone': 'a', other: 'x' } })
+  await world.kube.showNodes('name:n1', [own])
+  await world.kube.showData('edge-health-zone-config', undefined)
+  await world.kube.showData('edge-health-config', { 'check-units': 'u1,u2' })
+  const [facts] = world.kube.facts
+  const kept = [...NOT_MASTER.split(','), 'superedgehealth/topology-zone=a', '!u1', '!u2']
+  t.strictSame(facts!.split(',').sort(), kept.sort(), 'its row is watched while these stay')
+  const labels = { ...own.labels, u1: UNIT }
+  await world.kube.showNodes('name:n1', [{ ...own, labels }])
+  t.strictSame(world.kube.selectors, [`u1=${UNIT},${NOT_MASTER},u2!=${UNIT}`])
+  t.strictSame(world.kube.facts.length, 1)
+  t.match(world.kube.facts[0], new RegExp(`u1=${UNIT}`), 'now these')
+})
 
-  world.kube.tellNode(NOT_MASTER, nodeView('n2', { resourceVersion: '7' }))
-  t.equal(seen('n2'), '7')
-  t.equal(published, 0)
-  world.kube.tellNode('name:n1', nodeView('n1', { resourceVersion: '8' }))
-  t.equal(seen('n1'), '8', 'the own Node decides the zone')
-  t.ok(published > 0)
+t.test('a large zone is polled; who joins is seen at once, who left at the next poll', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  const many = Array.from({ length: 30 }, (_, i) => nodeView(`n${i + 1}`))
+  await world.kube.showNodes('name:n1', [many[0]!])
+  await world.kube.showNodes(NOT_MASTER, many)
+  t.equal(names(world).length, 30)
+  const [joins, ...others] = world.kube.selectors
+  t.strictSame(others, [], 'one watch')
+  t.match(joins, /,kubernetes\.io\/hostname notin \(n1,n10,.*,n9\)$/, 'of those who are not known')
+  await world.kube.showNodes(joins!, [nodeView('n31')])
+  t.equal(names(world).length, 31, 'a node joins')
+  world.kube.lists.set(NOT_MASTER, many.slice(0, 28))
+  await world.clock.advance(260_000)
+  t.equal(names(world).length, 31)
+  await world.clock.advance(80_000)
+  t.equal(names(world).length, 28, 'who is not listed is gone')
+  t.notMatch(world.kube.selectors[0], /n29/, 'and would be a new one')
+  world.kube.lists.set(NOT_MASTER, many.slice(0, 20))
+  await world.clock.advance(340_000)
+  await world.kube.showNodes(NOT_MASTER, many.slice(0, 20))
+  t.strictSame(world.kube.selectors, [NOT_MASTER], 'a zone that is small again is watched')
+  t.equal(names(world).length, 20)
+  await world.stage.stop()
+  t.strictSame(world.kube.selectors, [])
+})
 
-  world.kube.tellNode(NOT_MASTER, nodeView('n2', { internalIPs: ['10.0.0.9'] }))
-  const moved = world.store.nodeList.current.roster
-  t.not(moved?.indexOfAddress('10.0.0.9'), undefined, 'its address moved')
-  world.kube.tellNode(NOT_MASTER, nodeView('n3'))
-  t.strictSame(names(world), ['n1', 'n2', 'n3'], 'and a new one joins')
+t.test('a list that is refused is asked for again', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  const many = Array.from({ length: 30 }, (_, i) => nodeView(`n${i + 1}`))
+  await world.kube.showNodes('name:n1', [many[0]!])
+  await world.kube.showNodes(NOT_MASTER, many)
+  world.kube.refusal = new KubeStatusError('nodes', {
+    ...{ status: 429, reason: 'TooManyRequests', message: '', retryAfterMs: 100_000 },
+  })
+  await world.clock.advance(340_000)
+  world.kube.refusal = undefined
+  world.kube.lists.set(NOT_MASTER, many.slice(1))
+  await world.clock.advance(80_000)
+  t.equal(names(world).length, 30, 'not before it may be')
+  await world.clock.advance(40_000)
+  t.equal(names(world).length, 30, 'the own Node stays, listed or not')
+  world.kube.lists.set(NOT_MASTER, many.slice(2))
+  await world.clock.advance(340_000)
+  t.equal(names(world).length, 29)
+})
+
+t.test('of a large zone who is doubted is asked for soon', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  const many = Array.from({ length: 30 }, (_, i) => nodeView(`n${i + 1}`))
+  await world.kube.showNodes('name:n1', [many[0]!])
+  await world.kube.showNodes(NOT_MASTER, many)
+  world.stage.doubt('n4')
+  world.stage.doubt('n5')
+  world.stage.doubt('n6')
+  world.stage.doubt('stranger')
+  const moved = nodeView('n5', { internalIPs: ['10.9.9.9'] })
+  world.kube.lists.set(NOT_MASTER, [many[3]!, moved])
+  await world.clock.advance(3_000)
+  t.strictSame(world.kube.looks, ['n4', 'n5', 'n6'], 'members alone, once each')
+  const { roster } = world.store.nodeList.current
+  t.equal(names(world).length, 29, 'the Node of n6 is gone')
+  t.not(roster?.indexOfAddress('10.9.9.9'), undefined, 'n5 has another address')
+  t.notMatch(world.kube.selectors[0], /n6[,)]/, 'n6 would be a new one')
+
+  world.kube.refusal = new KubeStatusError('nodes', {
+    ...{ status: 500, reason: '', message: '', retryAfterMs: undefined },
+  })
+  world.stage.doubt('n4')
+  await world.clock.advance(3_000)
+  world.kube.refusal = undefined
+  world.kube.lists.set(NOT_MASTER, [])
+  await world.clock.advance(30_000)
+  t.equal(world.kube.looks.length, 5, 'asked again where that failed')
+  t.equal(names(world).length, 28)
+
+  world.kube.lists.set(NOT_MASTER, many.slice(0, 26))
+  for (let i = 10; i < 20; i++) world.stage.doubt(`n${i}`)
+  await world.clock.advance(33_000)
+  t.equal(world.kube.looks.length, 5)
+  t.equal(names(world).length, 26, 'many are one list')
+})
+
+t.test('in a zone that is watched nobody needs to be doubted', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  world.stage.doubt('n2')
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+  world.stage.doubt('n2')
+  await world.clock.advance(60_000)
+  t.strictSame(world.kube.looks, [])
+})
+
+t.test('a poll never goes back in time, unless the server did', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  const many = Array.from({ length: 30 }, (_, i) => nodeView(`n${i + 1}`))
+  await world.kube.showNodes('name:n1', [many[0]!])
+  await world.kube.showNodes(NOT_MASTER, many)
+  world.kube.lists.set(NOT_MASTER, many)
+  const { known } = world.kube
+  const nextPoll = async (): Promise<string | undefined> => {
+    const { length } = known
+    while (known.length === length) await world.clock.advance(1_000)
+    return known.at(-1)
+  }
+  world.kube.members.find(({ isOpen, key }) => isOpen && key.includes('notin'))!.sink.reached!('70')
+  t.equal(await nextPoll(), '70', 'not older than what the watch told of')
+  t.equal(await nextPoll(), '1', 'nor than the list before')
+  world.kube.refusal = new KubeStatusError('nodes', {
+    ...{ status: 504, reason: 'Timeout', message: 'too large version', retryAfterMs: undefined },
+  })
+  t.equal(await nextPoll(), '2')
+  world.kube.refusal = undefined
+  t.equal(await nextPoll(), undefined, 'restored from a backup')
+})
+
+t.test('who joins is not watched for where that is refused', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  const many = Array.from({ length: 30 }, (_, i) => nodeView(`n${i + 1}`))
+  await world.kube.showNodes('name:n1', [many[0]!])
+  world.kube.watchLists = 0
+  await world.kube.showNodes(NOT_MASTER, many)
+  t.equal(world.kube.selectors.length, 1)
+  world.kube.lists.set(NOT_MASTER, many)
+  await world.clock.advance(335_000)
+  t.strictSame(world.kube.selectors, [], 'a proxy does not take so long a selector')
+  world.kube.lists.set(NOT_MASTER, [...many, nodeView('n31')])
+  await world.clock.advance(335_000)
+  t.equal(names(world).length, 31, 'the poll tells')
+  t.equal(world.kube.selectors.length, 1, 'and then it is tried again')
 })
 
 t.test('keys are handed on as found', async t => {
   const world = await makeWorld(t)
-  world.kube.showData('edge-health-keys', { primary: 'k' })
-  world.kube.showData('hmac-config', undefined)
+  await world.kube.showData('edge-health-keys', { primary: 'k' })
+  await world.kube.showData('hmac-config', undefined)
   const [secret, hmac] = world.keys.at(-1)!
   t.equal(secret?.data['primary'], 'k')
   t.equal(hmac, null)

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import type { Logger } from '../../../core/log.js'
+import { jitter } from '../../../core/random.js'
+import type { Watching, WatchSink } from '../../../kube/client/watching.js'
+import { askPatiently } from '../../ask-patiently.js'
+import type { MemberList, MemberView } from '../../ports/kube-api.js'
+import type { WatchSeams } from './own-node.js'
+
+/** Which Nodes, and how closely they are followed. */
+export interface MembersPlan {
+  readonly selector: string
+  /** Selects some that are in other zones too; undefined when there are no such. */
+  readonly wider: string | undefined
+  /** So many are watched; of more, joins are watched and the rest is polled. */
+  readonly watchUpTo: number
+  readonly pollMs: number
+}
+
+/** Back to a watch when so many fewer are there, so that a zone at the limit does not change its ways all the time. */
+const FEWER = 0.8
+/** Longer ones some proxies refuse. */
+const MOST_SELECTOR_CHARACTERS = 30_000
+/** What a label's value may be; a longer name is not excluded, and costs an event each time its kubelet reports. */
+const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
+const RETRY_MS = 30_000
+/** Who is elsewhere is only told, not needed: while the members are watched, that is asked so much more rarely. */
+const RARELY = 12
+/** Members in doubt are asked for within so long, each agent at a moment of its own. */
+const LOOK_WITHIN_MS = 3_000
+/** More than so many in doubt are one list for everybody, which costs the server more: within so long. */
+const MOST_LOOKS = 8
+const LIST_WITHIN_MS = 30_000
+
+type Members = ReadonlyMap<string, MemberView>
+
+const byName = (list: readonly MemberView[]): Map<string, MemberView> =>
+  new Map(list.map(member => [member.name, member]))
+
+/** Nodes that match a selector: watched while they are few, polled when each kubelet's report would cost too much. */
+export class MembersWatch {
+  readonly #plan: MembersPlan
+  readonly #seams: WatchSeams & { readonly log: Logger }
+  readonly #stopping = new AbortController()
+  /** What ends by itself. */
+  readonly #ending = new Set<Promise<void>>()
+  #members: Map<string, MemberView> | undefined
+  #elsewhere: readonly string[] = []
+  #watching: Watching
+  #isPolled = false
+  #polls = 0
+  #cancelPoll: () => void = () => undefined
+  /** The newest state that was told of. */
+  #version: string | undefined
+  readonly #doubted = new Set<string>()
+  #cancelLook: (() => void) | undefined
+
+  constructor(plan: MembersPlan, seams: WatchSeams & { readonly log: Logger }) {
+    this.#plan = plan
+    this.#seams = seams
+    this.#watching = this.#watchAll()
+    if (plan.wider !== undefined) this.#poll()
+  }
+
+  /** Undefined before the first list. */
+  get members(): Members | undefined {
+    return this.#members
+  }
+
+  /** Names of those that are in other zones too, and so no members. */
+  get elsewhere(): readonly string[] {
+    return this.#elsewhere
+  }
+
+  get lists(): number {
+    return this.#polls + this.#watching.status.lists
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#cancelPoll()
+    this.#cancelLook?.()
+    await Promise.all([...this.#ending, this.#watching.stop()])
+  }
+
+  /** Nobody reaches it any more: where it is not watched, its Node may be gone, or have another address. */
+  doubt(name: string): void {
+    if (!this.#isPolled || this.#members?.has(name) !== true) return
+    this.#doubted.add(name)
+    this.#lookWithin(LOOK_WITHIN_MS)
+  }
+
+  #watchAll(): Watching {
+    return this.#watch(this.#plan.selector, {
+      replace: list => {
+        this.#members = byName(list)
+        if (list.length > this.#plan.watchUpTo) this.#startPolling()
+        this.#seams.onChange()
+      },
+      ...this.#following(),
+    })
+  }
+
+  #following(): Pick<WatchSink<MemberView>, 'upsert' | 'remove' | 'reached'> {
+    return {
+      upsert: member => {
+        const before = this.#members?.get(member.name)
+        this.#members?.set(member.name, member)
+        if (before === undefined || before.address !== member.address) this.#seams.onChange()
+      },
+      remove: name => {
+        if (this.#members?.delete(name) !== true) return
+        this.#seams.onChange()
+        if (this.#plan.wider !== undefined) this.#poll()
+      },
+      reached: version => (this.#version = version),
+    }
+  }
+
+  #watch(selector: string, sink: WatchSink<MemberView>): Watching {
+    return this.#seams.kube.watchMembers({ selector }, sink)
+  }
+
+  #startPolling(): void {
+    this.#isPolled = true
+    this.#watchJoins()
+    this.#pollLater(this.#plan.pollMs)
+  }
+
+  /** Who is known is left out, so that nothing comes but who is new. */
+  #watchJoins(): void {
+    const { selector } = this.#plan
+    const names = [...this.#members!.keys()].filter(name => LABEL_VALUE.test(name)).sort()
+    const joins = `${selector},kubernetes.io/hostname notin (${names.join(',')})`
+    this.#letEnd(this.#watching.stop())
+    if (joins.length > MOST_SELECTOR_CHARACTERS) return
+    const following = this.#following()
+    const replace = (list: readonly MemberView[]): void => list.forEach(following.upsert)
+    this.#watching = this.#watch(joins, { ...following, replace })
+  }
+
+  #letEnd(work: Promise<void>): void {
+    const done = work.finally(() => this.#ending.delete(done))
+    this.#ending.add(done)
+  }
+
+  #pollLater(ms: number): void {
+    const { clock, random } = this.#seams
+    this.#cancelPoll()
+    this.#cancelPoll = clock.after(jitter(random, ms, 0.1), () => this.#poll())
+  }
+
+  #lookWithin(ms: number): void {
+    const { clock, random } = this.#seams
+    this.#cancelLook ??= clock.after(random.below(ms), () => {
+      this.#cancelLook = undefined
+      if (this.#doubted.size <= MOST_LOOKS) this.#letEnd(this.#look([...this.#doubted]))
+      else this.#pollLater(random.below(LIST_WITHIN_MS))
+      this.#doubted.clear()
+    })
+  }
+
+  async #look(names: readonly string[]): Promise<void> {
+    const { kube, log } = this.#seams
+    const { signal } = this.#stopping
+    const { upsert, remove } = this.#following()
+    const looks = names.map(async name => {
+      try {
+        const member = await askPatiently(this.#seams, signal, of =>
+          kube.getMember(this.#plan.selector, name, of),
+        )
+        if (signal.aborted || this.#members?.has(name) !== true) return
+        if (member !== undefined) upsert(member)
+        else {
+          remove(name)
+          // It would be a new one.
+          if (this.#isPolled) this.#watchJoins()
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        log.debug('member not looked at', { node: name, error: reasonOf(error) })
+        this.#doubted.add(name)
+        this.#lookWithin(RETRY_MS)
+      }
+    })
+    await Promise.all(looks)
+  }
+
+  #poll(): void {
+    this.#cancelPoll()
+    this.#letEnd(this.#pollNow())
+  }
+
+  async #pollNow(): Promise<void> {
+    const { kube, log } = this.#seams
+    const { selector, wider, pollMs } = this.#plan
+    const { signal } = this.#stopping
+    try {
+      const known = this.#version
+      const ask = (which: string): Promise<MemberList> =>
+        askPatiently(this.#seams, signal, of => kube.listMembers(which, known, of))
+      const list = this.#isPolled ? await ask(selector) : undefined
+      const all = wider === undefined ? undefined : await ask(wider)
+      if (signal.aborted) return
+      this.#polls++
+      if (list !== undefined) this.#take(list)
+      const members = this.#members
+      this.#elsewhere =
+        members === undefined || all === undefined
+          ? []
+          : all.members.map(({ name }) => name).filter(name => !members.has(name))
+      this.#seams.onChange()
+      this.#pollLater(this.#isPolled ? pollMs : RARELY * pollMs)
+    } catch (error) {
+      if (signal.aborted) return
+      log.debug('zone not listed', { error: reasonOf(error) })
+      // A server that was restored from a backup never reaches that state again.
+      if (error instanceof KubeStatusError) this.#version = undefined
+      this.#pollLater(RETRY_MS)
+    }
+  }
+
+  #take({ members: list, version }: MemberList): void {
+    const before = this.#members
+    this.#members = byName(list)
+    this.#version = version
+    if (list.length <= this.#plan.watchUpTo * FEWER) {
+      this.#isPolled = false
+      this.#letEnd(this.#watching.stop())
+      this.#watching = this.#watchAll()
+      return
+    }
+    const isSame = list.length === before?.size && list.every(({ name }) => before.has(name))
+    if (!isSame) this.#watchJoins()
+    // Refused all the time, perhaps for the length of its selector: polls tell of joins, too.
+    else if (this.#watching.status.lists === 0) this.#letEnd(this.#watching.stop())
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+import { sleep, type Clock } from '../../../core/clock.js'
+import { KubeStatusError } from '../../../core/errors.js'
+import type { NodeView } from '../../../core/node.js'
+import type { Random } from '../../../core/random.js'
+import { Backoff } from '../../../kube/client/backoff.js'
+import type { Watching } from '../../../kube/client/watching.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import { askPatiently } from '../../ask-patiently.js'
+import type { KubeApi, MemberView } from '../../ports/kube-api.js'
+import { factsOf } from './zone-rule.js'
+
+/** What watching Nodes needs of the world. */
+export interface WatchSeams {
+  readonly kube: KubeApi
+  readonly clock: Clock
+  readonly random: Random
+  readonly apiBackoff: ApiBackoff
+  /** After each change that may move the roster. */
+  readonly onChange: () => void
+}
+
+/**
+ * The own Node. It is read in full when it is new, when its address or a label that matters moved, and when it is gone;
+ * that is learnt from a watch of its row, whose selector it matches as long as those labels stay.
+ */
+export class OwnNode {
+  readonly #name: string
+  readonly #seams: WatchSeams
+  readonly #stopping = new AbortController()
+  #view: NodeView | null | undefined
+  #keys: readonly string[] = []
+  #facts: string | undefined
+  #watching: Watching | undefined
+  #reading: Promise<void> | undefined
+  #mustReadAgain = false
+  #stopped: Promise<unknown> = Promise.resolve()
+
+  constructor(name: string, seams: WatchSeams) {
+    this.#name = name
+    this.#seams = seams
+    this.#read()
+  }
+
+  /** Undefined before it was read, null when it does not exist. */
+  get view(): NodeView | null | undefined {
+    return this.#view
+  }
+
+  get lists(): number {
+    return this.#watching?.status.lists ?? 0
+  }
+
+  /** Labels of these keys matter from now on. */
+  follow(keys: readonly string[]): void {
+    if (keys.join() === this.#keys.join()) return
+    this.#keys = keys
+    this.#read()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await Promise.all([this.#reading, this.#watching?.stop(), this.#stopped])
+  }
+
+  #read(): void {
+    this.#mustReadAgain = true
+    this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined))
+  }
+
+  async #readAll(): Promise<void> {
+    const { kube, clock, random, apiBackoff } = this.#seams
+    const { signal } = this.#stopping
+    const backoff = new Backoff(random)
+    while (this.#mustReadAgain && !this.#isStopped) {
+      this.#mustReadAgain = false
+      try {
+        this.#take(await askPatiently(this.#seams, signal, of => kube.getNode(this.#name, of)))
+      } catch (error) {
+        if (error instanceof KubeStatusError && error.status === 404) {
+          this.#take(null)
+          continue
+        }
+        this.#mustReadAgain = true
+        backoff.failures++
+        // Who is refused what others are given waits by itself.
+        if (apiBackoff.isReady) await sleep(clock, backoff.waitMs(), signal)
+      }
+    }
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
+  #take(view: NodeView | null): void {
+    if (this.#isStopped) return
+    this.#view = view
+    this.#watch(view === null ? '' : factsOf(view, this.#keys))
+    this.#seams.onChange()
+  }
+
+  #watch(facts: string): void {
+    if (facts === this.#facts) return
+    if (this.#watching !== undefined)
+      this.#stopped = Promise.all([this.#stopped, this.#watching.stop()])
+    this.#facts = facts
+    const which = { selector: facts, name: this.#name }
+    this.#watching = this.#seams.kube.watchMembers(which, {
+      replace: ([row]) => this.#see(row),
+      upsert: row => this.#see(row),
+      remove: () => this.#see(undefined),
+    })
+  }
+
+  /** Whether the row, or its absence, is what is known. */
+  #see(row: MemberView | undefined): void {
+    const known = this.#view ?? undefined
+    const isSame = (row === undefined) === (known === undefined)
+    if (!isSame || row?.address !== known?.internalIPs[0]) this.#read()
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeView } from '../../../core/node.js'
+import type { Watching } from '../../../kube/client/watching.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+
+/** Each is a connection and some 15 kB, and as much for each change of its Node; a kubelet that is dead or cut off changes nothing. */
+const MOST = 8
+
+interface Followed {
+  readonly watching: Watching
+  /** Undefined before the first list, and when there is no such Node. */
+  node: NodeView | undefined
+}
+
+interface AttentionSeams {
+  readonly kube: Pick<KubeApi, 'watchNode'>
+  /** Told of each change of a Node that is followed. */
+  readonly onChange: () => void
+}
+
+/** Follows Nodes in full that differ from plain healthy ones: what others do to their marks has to be seen. */
+export class Attention {
+  readonly #seams: AttentionSeams
+  readonly #followed = new Map<string, Followed>()
+  readonly #ending = new Set<Promise<void>>()
+  #next = new Set<string>()
+
+  constructor(seams: AttentionSeams) {
+    this.#seams = seams
+  }
+
+  /** The Node as it is now; undefined when it is not followed, or not known yet. */
+  nodeOf(name: string): NodeView | undefined {
+    return this.#followed.get(name)?.node
+  }
+
+  has(name: string): boolean {
+    return this.#followed.has(name)
+  }
+
+  /** A new look at all members begins. */
+  begin(): void {
+    this.#next = new Set()
+  }
+
+  /** This one needs it, as long as there is room. */
+  ask(name: string): void {
+    this.#next.add(name)
+  }
+
+  /** Nobody else needs it. */
+  end(): void {
+    for (const [name, { watching }] of this.#followed) {
+      if (this.#next.has(name)) continue
+      this.#followed.delete(name)
+      this.#letEnd(watching.stop())
+    }
+    for (const name of this.#next)
+      if (!this.#followed.has(name) && this.#followed.size < MOST) this.#follow(name)
+  }
+
+  async stop(): Promise<void> {
+    this.begin()
+    this.end()
+    await Promise.all(this.#ending)
+  }
+
+  #follow(name: string): void {
+    const tell = (node: NodeView | undefined): void => {
+      followed.node = node
+      this.#seams.onChange()
+    }
+    const watching = this.#seams.kube.watchNode(name, {
+      replace: ([node]) => tell(node),
+      upsert: tell,
+      remove: () => tell(undefined),
+    })
+    const followed: Followed = { watching, node: undefined }
+    this.#followed.set(name, followed)
+  }
+
+  #letEnd(work: Promise<void>): void {
+    const done = work.finally(() => this.#ending.delete(done))
+    this.#ending.add(done)
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
+import type { NodeView } from '../../../core/node.js'
+import type { Random } from '../../../core/random.js'
+import type { DesiredMarks } from '../../../plan/node-plan.js'
+import { VERDICT } from '../../../vote/quorum.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { KubeApi } from '../../ports/kube-api.js'
+import type { ZoneState } from '../../results.js'
+import type { ResultStore } from '../../store.js'
+import { Attention } from './attention.js'
+import { differs } from './desired-marks.js'
+import type { NodeWork } from './node-work.js'
+import { UnknownNodes } from './unknown-nodes.js'
+import type { WriteAuthority } from './write-authority.js'
+
+/** Ranks that follow a Node which is not plain healthy; in zones that are watched one by one all do. */
+const FOLLOWING_RANKS = 2
+
+/** What a Node should look like, and what it does; undefined when nobody looked. */
+interface Wanted {
+  readonly desired: DesiredMarks
+  readonly node: NodeView | undefined
+}
+
+interface KnownNodesSeams {
+  readonly kube: Pick<KubeApi, 'watchNode'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly store: Pick<ResultStore, 'marked'>
+  readonly authority: Pick<WriteAuthority, 'turn'>
+  readonly work: Pick<NodeWork, 'nodeOf' | 'doubt'>
+  /** Told when a Node that is followed has changed. */
+  readonly onNode: () => void
+}
+
+/** What is known of the members' Nodes, whose marks no row of a list tells: which have to be read, and which are followed. */
+export class KnownNodes {
+  readonly #options: AgentOptions
+  readonly #seams: KnownNodesSeams
+  readonly #attention: Attention
+  readonly #unknown: UnknownNodes
+
+  constructor(options: AgentOptions, seams: KnownNodesSeams) {
+    this.#options = options
+    this.#seams = seams
+    this.#attention = new Attention({ kube: seams.kube, onChange: seams.onNode })
+    this.#unknown = new UnknownNodes(seams.random)
+  }
+
+  /** A new look at all members begins. */
+  begin(state: ZoneState): void {
+    const { clock, authority } = this.#seams
+    this.#attention.begin()
+    this.#unknown.begin({
+      now: clock.now(),
+      size: state.table.size,
+      isFirst: name => authority.turn(state, name)?.heard === 0,
+    })
+  }
+
+  /** All members were looked at. */
+  end(state: ZoneState): void {
+    this.#attention.end()
+    this.#noteMarked(state)
+  }
+
+  /** A Node that is followed, as it is now. */
+  seen(name: string): NodeView | undefined {
+    return this.#attention.nodeOf(name)
+  }
+
+  /** The Node as far as what was read of it still counts; undefined when nobody looked. */
+  nodeOf(name: string, desired: DesiredMarks): NodeView | undefined {
+    const { work } = this.#seams
+    const node = work.nodeOf(name)
+    const isOver =
+      this.#unknown.note(name, desired) ||
+      (node !== undefined && this.#unknown.isOld(name, desired))
+    if (!isOver) return node
+    work.doubt(name)
+    return work.nodeOf(name)
+  }
+
+  /** Whether the Node differs from what is wanted, or has to be read to know. */
+  isDue(name: string, wanted: Wanted & { readonly isYoung: boolean }): boolean {
+    const { desired, node, isYoung } = wanted
+    if (node === undefined) return this.#unknown.mustLook(name, desired)
+    const isDifferent = differs(node, desired, isYoung, this.#options)
+    if (!isDifferent && desired === 'healthy') this.#unknown.settled(name)
+    return isDifferent
+  }
+
+  /** A Node that is not plain healthy is followed in full: what others do to its marks has to be seen. */
+  follow(state: ZoneState, index: number, { desired, node }: Wanted): void {
+    const { name } = state.roster.members[index]!
+    const isFollowed = this.#attention.has(name)
+    const isPlain = node !== undefined && !differs(node, 'healthy', false, this.#options)
+    const isWanted =
+      desired === 'keep'
+        ? isFollowed || this.#staysUndecided(state, index)
+        : desired !== 'healthy' || (isFollowed && !isPlain)
+    if (!isWanted) return
+    const isSmall = state.table.size <= this.#options.zoneWatchUpTo
+    const rank = isSmall ? 0 : (this.#seams.authority.turn(state, name)?.rank ?? Infinity)
+    if (rank < FOLLOWING_RANKS) this.#attention.ask(name)
+  }
+
+  /** Forget who left. */
+  keepOnly(isKept: (node: string) => boolean): void {
+    this.#unknown.keepOnly(isKept)
+  }
+
+  stop(): Promise<void> {
+    return this.#attention.stop()
+  }
+
+  /** Tell the vote which Nodes, of those that were read, carry SuperEdge's mark. */
+  #noteMarked({ roster }: ZoneState): void {
+    const { store, work } = this.#seams
+    const { marked } = store
+    const names: string[] = []
+    for (const { name } of roster.members)
+      if (work.nodeOf(name)?.annotations[UNHEALTHY_ANNOTATION] !== undefined) names.push(name)
+    const isSame =
+      names.length === marked.current.size && names.every(name => marked.current.has(name))
+    if (!isSame) marked.set(new Set(names))
+  }
+
+  /** A mark from before that nobody asks for counts for the brake. */
+  #staysUndecided({ judgement: j, roster, table }: ZoneState, index: number): boolean {
+    const { undecided } = VERDICT
+    const isOpen = j.verdict[index] === undecided && j.pending[index] === undecided
+    return this.#unknown.staysUndecided(roster.members[index]!.name, isOpen && index !== table.self)
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { UnknownNodes } from '../../../../agent/stages/write/unknown-nodes.js'
+import { seededRandom } from '../../../../testkit/seeded-random.js'
+
+const HOUR_MS = 3_600_000
+
+/** Ours to look at are those whose names begin with `our`. */
+const make = () => {
+  const unknown = new UnknownNodes(seededRandom(1))
+  let asked = 0
+  const isFirst = (node: string): boolean => {
+    asked++
+    return node.startsWith('our')
+  }
+  return {
+    unknown,
+    begin: (now: number, size = 5) => unknown.begin({ now, size, isFirst }),
+    get asked() {
+      return asked
+    },
+  }
+}
+
+t.test('who moved has to be read by everybody whose turn comes, until it is known', async t => {
+  const { unknown, begin } = make()
+  begin(0)
+  t.notOk(unknown.note('n2', 'healthy'), 'as it was when we came')
+  t.notOk(unknown.mustLook('n2', 'healthy'))
+  t.ok(unknown.note('n2', 'dead'), 'what was known of it is over')
+  t.notOk(unknown.note('n2', 'dead'), 'once')
+  t.ok(unknown.mustLook('n2', 'dead'))
+  t.notOk(unknown.note('n2', 'keep'))
+  t.notOk(unknown.mustLook('n2', 'keep'), 'nobody asks for anything')
+  t.ok(unknown.note('n2', 'healthy'))
+  t.ok(unknown.mustLook('n2', 'healthy'))
+  unknown.settled('n2')
+  t.notOk(unknown.mustLook('n2', 'healthy'))
+  t.ok(make().unknown.note('n3', 'vouched'), 'marked by somebody before us')
+})
+
+t.test(
+  'what was left over is looked for by the first in the order, until that has looked',
+  async t => {
+    const { unknown, begin } = make()
+    begin(0)
+    t.ok(unknown.mustLook('our', 'healthy'))
+    begin(1_000)
+    t.ok(unknown.mustLook('our', 'healthy'), 'until it was read')
+    t.notOk(unknown.mustLook('other', 'healthy'))
+    unknown.settled('our')
+    t.notOk(unknown.mustLook('our', 'healthy'))
+    begin(0.6 * HOUR_MS)
+    t.notOk(unknown.isOld('our', 'healthy'))
+    begin(1.4 * HOUR_MS)
+    t.notOk(unknown.isOld('our', 'dead'), 'whom we marked others follow')
+    t.ok(unknown.isOld('our', 'healthy'), 'and again an hour later')
+    t.ok(unknown.mustLook('our', 'healthy'))
+  },
+)
+
+t.test('whose turn it is is asked of few at once, and rarely in a large zone', async t => {
+  const zone = make()
+  const names = Array.from({ length: 30 }, (_, i) => `n${i}`)
+  const review = (now: number): number => {
+    const before = zone.asked
+    zone.begin(now, 1000)
+    for (const name of names) zone.unknown.mustLook(name, 'healthy')
+    return zone.asked - before
+  }
+  t.strictSame([review(0), review(1_000), review(2_000), review(3_000)], [10, 10, 10, 0])
+  t.equal(review(6_900_000), 0)
+  t.equal(review(13_100_000), 10)
+})
+
+t.test('who is undecided for long may carry a mark', async t => {
+  const { unknown, begin } = make()
+  const at = (now: number, isUndecided: boolean): boolean => {
+    begin(now)
+    return unknown.staysUndecided('n2', isUndecided)
+  }
+  t.strictSame(
+    [at(0, true), at(29_999, true), at(30_000, true), at(30_001, false), at(60_000, true)],
+    [false, false, true, false, false],
+  )
+})
+
+t.test('who left is forgotten', async t => {
+  const { unknown, begin } = make()
+  begin(0)
+  unknown.note('n2', 'dead')
+  unknown.note('our', 'healthy')
+  unknown.mustLook('our', 'healthy')
+  unknown.staysUndecided('n2', true)
+  unknown.keepOnly(() => false)
+  begin(40_000)
+  t.notOk(unknown.mustLook('n2', 'healthy'))
+  t.notOk(unknown.staysUndecided('n2', true))
+  t.ok(unknown.note('n2', 'dead'), 'it is new')
+})
