@@ -6,6 +6,7 @@ import { makeCredentials } from '../../kube/client/credentials.js'
 import { systemClock } from '../../core/clock.js'
 import { makeWrapperServer } from '../../wrapper/server.js'
 import { testApi } from '../../testkit/kube/api-client.js'
+import { settle } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
 import { openedList, PROTOBUF, SetHealth, type Thing } from './wrapper-world.js'
@@ -122,3 +123,40 @@ t.test('it asks by a name of its own, and says what upstream warns its readers o
   t.equal(await warned('/api/v1/nodes'), null, 'and of nothing else')
   t.strictSame([...names], ['edge-health-wrapper'])
 })
+
+t.test(
+  'FW23: short lists come from upstream’s memory, long ones in pages; watches last an hour',
+  async t => {
+    const asked: URL[] = []
+    const upstream = http.createServer(({ url = '' }, answer) => {
+      asked.push(new URL(url, 'http://upstream'))
+      answer.setHeader('Content-Type', 'application/json')
+      if (url.includes('watch=true')) answer.flushHeaders()
+      else answer.end('{"metadata":{"resourceVersion":"7"},"items":[]}')
+    })
+    const port = await listening(upstream)
+    t.teardown(() => {
+      upstream.closeAllConnections()
+      upstream.close()
+    })
+    const { url } = await startServer(t, `http://127.0.0.1:${port}`)
+    for (const path of ['nodes', 'services', 'endpoints']) await fetch(`${url}/api/v1/${path}`)
+    while (asked.length < 10) await settle()
+    const of = (isWatch: boolean, ...names: string[]): Record<string, (string | null)[]> => {
+      const found: Record<string, (string | null)[]> = {}
+      for (const { pathname, searchParams } of asked)
+        if (searchParams.has('watch') === isWatch)
+          found[pathname.split('/').at(-1)!] = names.map(name => searchParams.get(name))
+      return found
+    }
+    t.strictSame(of(false, 'resourceVersion', 'limit', 'fieldSelector'), {
+      nodes: ['0', null, 'metadata.name=a'],
+      services: ['0', null, null],
+      servicecidrs: ['0', null, null],
+      endpoints: [null, '500', null],
+      endpointslices: [null, '500', null],
+    })
+    for (const [name, [seconds]] of Object.entries(of(true, 'timeoutSeconds')))
+      t.ok(Number(seconds) >= 2_400 && Number(seconds) <= 4_800, `${name}: ${seconds} s`)
+  },
+)

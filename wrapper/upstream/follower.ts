@@ -11,6 +11,12 @@ import { itemOf, makeItemCodec } from './item-codec.js'
 
 const EVERYTHING: Readonly<Record<string, string>> = {}
 
+/** Each watch that is resumed costs a token. After an outage the wrappers come back spread over some seconds. */
+const WATCH: WatchOptions = { watchMs: 3_600_000, spreadMs: 5_000 }
+
+/** Of these a whole list may be 40 MB: they come in pages, which a list from the server's memory does not know. */
+const LONG: readonly Resource[] = ['endpoints', 'endpointslices']
+
 /** What following upstream needs. */
 export interface FollowerSeams {
   readonly store: Store
@@ -66,7 +72,8 @@ export class Follower {
       },
     }
     const seams = { client, clock, random, log }
-    this.#watchings.set(resource, listWatch(spec, seams, this.#options))
+    const options = { ...WATCH, fromCache: !LONG.includes(resource), ...this.#options }
+    this.#watchings.set(resource, listWatch(spec, seams, options))
     return true
   }
 

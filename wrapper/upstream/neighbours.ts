@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { listWatch } from '../../kube/client/list-watch.js'
+import { listWatch, type WatchOptions } from '../../kube/client/list-watch.js'
 import type { Watching } from '../../kube/client/watching.js'
 import { nameIn, NODE_ROWS, NodeRowsPoll, type NodeRowsSeams, rowsQuery } from './node-rows.js'
 
@@ -20,6 +20,13 @@ export interface NeighboursStatus {
  * for instead, at 10 kB a time.
  */
 const MOST_WATCHED = 100
+/** A list is as cheap as an hour's bookmarks, each of which names all columns anew. */
+const WATCH: WatchOptions = {
+  bookmarks: false,
+  fromCache: true,
+  watchMs: 3_600_000,
+  spreadMs: 5_000,
+}
 const POLL_MS = 120_000
 
 /** The nodes that share one value of one label with this node: watched while they are few, polled while they are many. */
@@ -73,7 +80,7 @@ class Neighbourhood {
         remove: (name: string) => this.#remove(name),
       },
     }
-    this.#watching = listWatch(spec, this.#seams)
+    this.#watching = listWatch(spec, this.#seams, WATCH)
   }
 
   #startPoll(): void {
