@@ -183,7 +183,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: oneOf('auto', 'livez', 'write'),
     default: 'auto',
     summary:
-      "how the cloud link is judged: by the apiserver's /livez, or by renewing a Lease of the agent's own, edge-health-NODE in --namespace, as KubeEdge's MetaServer answers /livez from its cache; auto is write where the API is at port 10550 of this machine, as MetaServer is",
+      "how the cloud link is judged: by /livez, or by writing a Lease of the agent's own; auto writes where the API is KubeEdge's MetaServer (local port 10550)",
   },
   cloudCheckPeriodMs: {
     flag: 'cloud-check-period',

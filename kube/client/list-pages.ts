@@ -26,8 +26,8 @@ export const pathOf = (path: string, query: Readonly<Record<string, string>>): s
 }
 
 /** Which state of a list will do of those that the server has in its memory: any, or one that is not older than what is known. */
-export const cacheQuery = (known: string | undefined): Readonly<Record<string, string>> =>
-  known === undefined
+export const cacheQuery = (known = ''): Readonly<Record<string, string>> =>
+  known === ''
     ? { resourceVersion: '0' }
     : { resourceVersion: known, resourceVersionMatch: 'NotOlderThan' }
 
