@@ -27,8 +27,10 @@ const CELLS = [
 /** The sequences after those that `npm test` plays. */
 const ATTACKS = ['--seed', '501', '--sequences', '4500', '--jobs', '2']
 
-/** Programs that the lab needs → Debian's packages. */
+/** Programs that the lab needs → Debian's packages, and what the tests of the agent's page need. */
 const TOOLS = { ip: 'iproute2', iptables: 'iptables', unshare: 'util-linux', mount: 'mount' }
+
+const BROWSER = { chromium: 'chromium' }
 
 const PATH = [process.env['PATH'], '/usr/local/go/bin', '/usr/sbin', '/sbin'].join(delimiter)
 const env = { ...process.env, PATH }
@@ -120,13 +122,13 @@ const part = async (name, args, minutes) => {
   console.log(`--- ${name}: ${showCounts(judged)} in ${since(from)}`)
 }
 
-const installTools = () => {
-  const missing = Object.keys(TOOLS).filter(program => !isThere(program))
+const installTools = tools => {
+  const missing = Object.keys(tools).filter(program => !isThere(program))
   if (missing.length === 0) return
-  const packages = [...new Set(missing.map(program => TOOLS[program]))]
+  const packages = [...new Set(missing.map(program => tools[program]))]
   console.log(`${missing.join(', ')} not found: apt-get install ${packages.join(' ')}`)
   const install = ['install', '--yes', '--no-install-recommends', ...packages]
-  // The lab says what is missing still.
+  // The lab, and the tests, say what is missing still.
   for (const args of [['update', '--quiet'], install])
     spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
 }
@@ -145,7 +147,7 @@ const getTools = () =>
   })
 
 const needsControlPlane = ['conformance', 'names', 'confine', 'grids', 'cells'].some(wanted)
-if (needsControlPlane) installTools()
+installTools({ ...(needsControlPlane ? TOOLS : {}), ...(wanted('tests') ? BROWSER : {}) })
 const built = needsControlPlane ? buildControlPlane() : undefined
 const tools = wanted('tests') ? getTools() : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
