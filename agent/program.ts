@@ -94,9 +94,15 @@ export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program
 
   let local: Listener | undefined
   const openLocal = async (): Promise<void> => {
-    const { localAddress: address, localPort: port, localinfoTime, metricsNodes } = options
+    const {
+      localAddress: address,
+      localPort: port,
+      localinfoTime,
+      metricsNodes,
+      namespace,
+    } = options
     const sources = byUser(trustedUsers(), { clock })
-    const app = makeLocalApp({ views, localinfoTime, metricsNodes, sources, clock, log })
+    const app = makeLocalApp({ views, localinfoTime, metricsNodes, sources, namespace, clock, log })
     local = await listen(
       { address, port, ...app, limits: LOCAL_LIMITS, sources },
       { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('local') },

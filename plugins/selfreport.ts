@@ -6,7 +6,7 @@ import type { PluginKind, SelfReport } from './seams.js'
 const RESULTS: Readonly<Record<SelfReport, ProbeResult>> = Object.freeze({
   well: SUCCESS,
   bad: failure('its own agent says that its kubelet is bad'),
-  unknown: unknown('it has not said how its kubelet is'),
+  unknown: unknown('its agent says nothing of its kubelet'),
 })
 
 /** The node's own signed word about its kubelet, as it came with the exchange. No packet is sent. */

@@ -10,7 +10,7 @@ import { METRICS_TYPE } from '../../net/metrics-text.js'
 import { makeEventStream } from './event-stream.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
 import { agentMetricsText, type MetricsNodes } from './metrics.js'
-import { PAGE } from './page.js'
+import { addPageRoutes } from './page/routes.js'
 import { finish, forbidHost, makeBareApp, queryOf, sendText, wantsStream } from './plain.js'
 import { addStatusRoutes } from './status-routes.js'
 import type { Views } from './views.js'
@@ -20,6 +20,8 @@ export interface LocalSeams {
   readonly views: Views
   readonly localinfoTime: LocalinfoTime
   readonly metricsNodes: MetricsNodes
+  /** The agents', for lines that people copy. */
+  readonly namespace: string
   /** Who asks, for the streams' budgets. @default all are one trusted program */
   readonly sources?: Sources
   readonly clock: Clock
@@ -73,7 +75,7 @@ const sourceTeller =
   }
 
 /**
- * What the own node may ask: `/localinfo` and its stream, `/status` and `/history` with their streams, `/metrics`, `/healthz`,
+ * What the own node may ask: `/localinfo` and its stream, `/status` and `/history` with their streams, `/explain`, `/matrix`, `/metrics`, `/healthz`,
  * `/readyz`, `/debug/flags/v`, and a page for people at `/`.
  */
 export const makeLocalApp = ({
@@ -81,6 +83,7 @@ export const makeLocalApp = ({
   localinfoTime,
   metricsNodes,
   sources,
+  namespace,
   clock,
   log,
 }: LocalSeams): LocalApp => {
@@ -109,7 +112,10 @@ export const makeLocalApp = ({
     response.setHeader('Content-Length', body.length)
     response.end(body)
   })
-  const endStatus = addStatusRoutes(app, { views, clock, log, sourceOf })
+  const ends = [
+    addStatusRoutes(app, { views, clock, log, sourceOf }),
+    addPageRoutes(app, { views, namespace, clock, log, sourceOf }),
+  ]
   app.get('/metrics', (_request, response) => {
     const body = Buffer.from(agentMetricsText(views, metricsNodes))
     response.setHeader('Content-Type', METRICS_TYPE)
@@ -122,12 +128,6 @@ export const makeLocalApp = ({
     sendText(response, isReady ? 200 : 503, reason)
   })
   app.all('/debug/flags/v', debugFlags(views))
-  app.get('/', (_request, response) => {
-    response.setHeader('Content-Type', 'text/html; charset=utf-8')
-    response.setHeader('Content-Security-Policy', PAGE.policy)
-    response.setHeader('Content-Length', PAGE.body.length)
-    response.end(PAGE.body)
-  })
   finish(app, log)
   return {
     handle: app,
@@ -135,7 +135,7 @@ export const makeLocalApp = ({
     onClose: () => {
       unsubscribe()
       localStream.close()
-      endStatus()
+      for (const end of ends) end()
     },
   }
 }

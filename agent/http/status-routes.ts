@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { IncomingMessage } from 'node:http'
-import type { Express } from 'express'
+import type { Express, Response } from 'express'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
+import { plain } from '../../core/text.js'
+import { explainText } from '../text/explain-text.js'
+import { statusText } from '../text/status-text.js'
 import { makeEventStream } from './event-stream.js'
 import { queryOf, sendJson, sendText, wantsStream } from './plain.js'
 import { makeStatusFeed } from './status-feed.js'
@@ -13,6 +16,27 @@ interface StatusSeams {
   readonly clock: Clock
   readonly log: Logger
   readonly sourceOf: (request: IncomingMessage) => string | undefined
+}
+
+/** `?format=`, of which json is the default; undefined after the refusal. */
+const formatOf = (request: IncomingMessage, response: Response): 'json' | 'text' | undefined => {
+  const format = queryOf(request).get('format') ?? 'json'
+  if (format === 'json' || format === 'text') return format
+  sendText(response, 400, `format must be json or text, got ${JSON.stringify(format)}`)
+  return undefined
+}
+
+const sendNode = (views: Views, name: string, request: IncomingMessage, response: Response) => {
+  const format = formatOf(request, response)
+  if (format === undefined) return
+  const node = views.node(name)
+  if (node === undefined) {
+    sendText(response, 404, 'no such node in this zone')
+    return
+  }
+  const view = { ...views.zone(), node }
+  if (format === 'json') sendJson(response, view)
+  else sendText(response, 200, explainText(view, plain), '')
 }
 
 const TOO_MANY = 'too many streams'
@@ -43,20 +67,26 @@ const addHistory = (app: Express, { views, clock, log, sourceOf }: StatusSeams):
   }
 }
 
-/** `/status` and `/history`, each with its stream. @returns what ends the streams */
+/** `/status` and `/history`, each with its stream, `/explain` and `/matrix`. @returns what ends the streams */
 export const addStatusRoutes = (app: Express, seams: StatusSeams): (() => void) => {
   const { views, clock, log, sourceOf } = seams
   const feed = makeStatusFeed(() => views.status(), clock, log)
   const unsubscribe = views.subscribe(() => feed.changed())
   app.get('/status', (request, response) => {
     const name = queryOf(request).get('node')
-    if (name !== null) {
-      const node = views.node(name)
-      if (node === undefined) sendText(response, 404, 'no such node in this zone')
-      else sendJson(response, { ...views.zone(), node })
-    } else if (!wantsStream(request)) sendJson(response, views.status())
-    else if (!feed.open(response, sourceOf(request))) sendText(response, 503, TOO_MANY)
+    if (name !== null) sendNode(views, name, request, response)
+    else if (wantsStream(request)) {
+      if (!feed.open(response, sourceOf(request))) sendText(response, 503, TOO_MANY)
+    } else {
+      const format = formatOf(request, response)
+      if (format === 'json') sendJson(response, views.status())
+      else if (format === 'text') sendText(response, 200, statusText(views.status(), plain), '')
+    }
   })
+  app.get('/explain/:name', (request, response) =>
+    sendNode(views, request.params.name, request, response),
+  )
+  app.get('/matrix', (_request, response) => sendJson(response, views.matrix()))
   const endHistory = addHistory(app, seams)
   return () => {
     unsubscribe()

@@ -43,6 +43,8 @@ export interface ProbeView {
   readonly failedRounds: number
   /** Share of first attempts that were missed, 0 to 1. */
   readonly loss: number
+  /** How long the last round took that found it up; null before the first. */
+  readonly roundTripSeconds: number | null
   readonly lastRoundSeconds: number | null
   /** Why the last round failed, or could not be made; empty when all is well. */
   readonly reason: string

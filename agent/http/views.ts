@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Distribution } from '../../net/metrics-text.js'
 import type { HistoryEntryView, HistoryView } from './history-view.js'
+import type { MatrixView } from './matrix-view.js'
 import type { NodeDetail, StatusView, ZoneStatus } from './status-view.js'
 
 /** What the own node may rely on: who is reachable. */
@@ -55,8 +56,12 @@ export interface Views {
   node(name: string): NodeDetail | undefined
   /** Entries whose id is above `after`. @param after @default 0: all */
   history(after?: number): HistoryView
+  /** Id of the newest entry; 0 before the first. */
+  lastEntry(): number
   /** Calls back with each new entry. The returned function ends that. */
   subscribeHistory(onEntry: (entry: HistoryEntryView) => void): () => void
+  /** Who says what about whom. */
+  matrix(): MatrixView
   counts(): Counts
   /** Ready when the roster is known; `reason` says what is missing, or what makes it ready. */
   readiness(): { readonly isReady: boolean; readonly reason: string }

@@ -63,7 +63,7 @@ const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string 
 
 const writtenLine = ({ lastWrite }: NodeDetail, at: string): string =>
   lastWrite === null
-    ? 'nothing that this agent knows of'
+    ? 'nothing by this agent since it started'
     : `${lastWrite.what}, by ${lastWrite.by} ${ageText(secondsSince(lastWrite.at, at))} ago: ${lastWrite.result}`
 
 const nextLine = ({ nextWrite }: NodeDetail): string => {

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type {
-  GuardView,
-  NodeClassName,
-  NodeDetail,
-  NodeStatus,
-  ZoneStatus,
-} from '../http/status-view.js'
+import type { GuardView, NodeClassName, NodeStatus, ZoneStatus } from '../http/status-view.js'
 import { ageText, secondsSince, type Colour } from '../../core/text.js'
 
 /** Red is dead, yellow is alive but troubled. */
@@ -45,7 +39,7 @@ const pendingHeadline = (node: NodeStatus, { brake, zone }: ZoneStatus): string 
 }
 
 /** Verdict and class in one sentence without the name. */
-export const headline = (node: NodeDetail, zone: ZoneStatus): string => {
+export const headline = (node: NodeStatus, zone: ZoneStatus): string => {
   if (node.verdict !== 'unhealthy' && node.pending === 'unhealthy')
     return pendingHeadline(node, zone)
   switch (node.class) {

@@ -2,18 +2,7 @@
 import { ageText, clean, secondsSince, table, type Paint } from '../../core/text.js'
 import type { GuardKind, NodeStatus, StatusView } from '../http/status-view.js'
 import { classColour, looksDead } from './headline.js'
-
-/** Most peers cannot reach it, and a guard still keeps that from being final. */
-const isPending = (node: NodeStatus): boolean => looksDead(node) && node.verdict !== 'unhealthy'
-
-const classCounts = (nodes: readonly NodeStatus[]): string => {
-  const counts = new Map<string, number>()
-  for (const node of nodes) {
-    const name = isPending(node) ? 'pending dead' : node.class
-    counts.set(name, (counts.get(name) ?? 0) + 1)
-  }
-  return [...counts].map(([name, count]) => `${count} ${name}`).join(', ')
-}
+import { worstFirst, zoneHeadline } from './standing.js'
 
 /** While keys are rotated, or differ between members: how far the rotation is. */
 const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
@@ -36,8 +25,14 @@ const replayLine = ({ nodes }: StatusView): readonly string[] => {
       ]
 }
 
-/** What is wrong with the zone or with this agent, one line each. */
-const troubles = (view: StatusView): readonly string[] => [
+/** That nothing is written about nodes that look dead; undefined while it may be. */
+export const brakeText = ({ brake, zone }: StatusView): string | undefined =>
+  brake.isOn
+    ? `the brake holds: ${brake.unhealthy} of ${zone.members} nodes look dead, at most ${brake.limit} may be condemned at one time`
+    : undefined
+
+/** What else is wrong with the zone or with this agent, one line each. */
+export const troubles = (view: StatusView): readonly string[] => [
   ...(view.roster.source === 'none' ? ['the roster is not known yet'] : []),
   ...(view.roster.source === 'disk'
     ? [`the roster comes from disk and is ${ageText(view.roster.ageSeconds)} old`]
@@ -52,11 +47,6 @@ const troubles = (view: StatusView): readonly string[] => [
     : []),
   ...keyLine(view),
   ...replayLine(view),
-  ...(view.brake.isOn
-    ? [
-        `the brake holds: ${view.brake.unhealthy} of ${view.zone.members} nodes look dead, at most ${view.brake.limit} may be condemned at one time`,
-      ]
-    : []),
   ...(view.selfSuspect
     ? ["this agent suspects itself: its own probes fail where others' succeed"]
     : []),
@@ -82,7 +72,8 @@ const pendingNotes = (node: NodeStatus): readonly string[] =>
     ? []
     : [`pending ${node.pending === 'unhealthy' ? 'dead' : node.pending}: ${waitsFor(node)}`]
 
-const noteOf = (node: NodeStatus, at: string): string => {
+/** What there is to tell of a node beside its class, each in a few words. */
+export const notesOf = (node: NodeStatus, at: string): readonly string[] => {
   const notes = [...pendingNotes(node)]
   if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
@@ -93,7 +84,7 @@ const noteOf = (node: NodeStatus, at: string): string => {
     notes.push(
       `written by ${node.lastWrite.by} ${ageText(secondsSince(node.lastWrite.at, at))} ago`,
     )
-  return notes.join('; ')
+  return notes
 }
 
 /** The status for people. */
@@ -103,9 +94,9 @@ export const statusText = (view: StatusView, paint: Paint): string => {
   const link = `cloud link ${cloudLink.state}${since === null ? '' : ` for ${ageText(since)}`}`
   const head = [
     `zone ${zone.name === '' ? '(whole cluster)' : zone.name}: ${zone.members} nodes (${zone.rule}), seen from ${self.name}, ${link}`,
-    `${view.nodes.length === 0 ? 'no nodes' : classCounts(view.nodes)}; disruption ${view.disruption}`,
+    `${zoneHeadline(view.nodes)}; disruption ${view.disruption}`,
   ]
-  const rows = view.nodes.map(node => [
+  const rows = worstFirst(view.nodes).map(node => [
     { text: node.name, colour: 'bold' as const },
     { text: node.class, colour: looksDead(node) ? ('red' as const) : classColour[node.class] },
     ageText(secondsSince(node.since, at)),
@@ -113,12 +104,15 @@ export const statusText = (view: StatusView, paint: Paint): string => {
     probeText(node),
     `${node.votes.down}/${node.votes.up}/${node.votes.needed}`,
     ageText(node.recordAgeSeconds),
-    noteOf(node, at),
+    notesOf(node, at).join('; '),
   ])
   const header = ['NODE', 'CLASS', 'FOR', 'HERE', 'PROBE', 'DOWN/UP/NEED', 'RECORD', 'NOTE']
+  const brake = brakeText(view)
   return [
     ...head.map(line => `${clean(line)}\n`),
-    ...troubles(view).map(line => `${paint('yellow', `! ${clean(line)}`)}\n`),
+    ...[...(brake === undefined ? [] : [brake]), ...troubles(view)].map(
+      line => `${paint('yellow', `! ${clean(line)}`)}\n`,
+    ),
     ...(rows.length === 0 ? [] : ['\n', table([header, ...rows], paint)]),
   ].join('')
 }

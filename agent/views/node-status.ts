@@ -53,6 +53,7 @@ const probeOf = ({ options, check, times, state }: NodeScene, index: number): Pr
     scoreLine: options.scoreLine / MILLIONTHS,
     failedRounds: Math.max(0, probe.failedRounds),
     loss: probe.loss,
+    roundTripSeconds: probe.roundTripMs === undefined ? null : probe.roundTripMs / 1_000,
     lastRoundSeconds: times.age(probe.lastRoundAt),
     reason: probe.reason,
     heldSeconds: Math.max(0, times.until(probe.heldUntil) ?? 0),

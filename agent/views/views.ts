@@ -9,6 +9,7 @@ import { showKeySet } from '../key-ring.js'
 import { REFUSALS } from '../stages/exchange/refusal.js'
 import type { EngineStatus } from '../stages/exchange/status.js'
 import type { HistoryView } from '../http/history-view.js'
+import type { MatrixView } from '../http/matrix-view.js'
 import type { StatusView, ZoneStatus } from '../http/status-view.js'
 import type { Counts, Views } from '../http/views.js'
 import type { AgentOptions } from '../options/agent-options.js'
@@ -20,6 +21,7 @@ import type { NodeListStage } from '../stages/node-list/stage.js'
 import type { VoteStage } from '../stages/vote/stage.js'
 import type { WriteStage } from '../stages/write/stage.js'
 import { makeLocalView } from './local-view.js'
+import { matrixOf } from './matrix.js'
 import { nodeDetailOf, nodeStatusOf, type NodeScene } from './node-status.js'
 import { historyEntryView } from './history-view.js'
 import { timesOf } from './times.js'
@@ -212,6 +214,17 @@ const subscribe = (store: ResultStore, onChange: (what: 'local' | 'status') => v
   }
 }
 
+const NO_VOTES = { members: 0, isPartial: false, targets: [], roundTripSeconds: [], voters: [] }
+
+const votesOf = ({ options, seams }: Parts): MatrixView => {
+  const { clock, store, check } = seams
+  const state = store.zone.current
+  const now = clock.now()
+  const wall = clock.wall()
+  if (state === undefined) return { at: new Date(wall).toISOString(), ...NO_VOTES }
+  return matrixOf(state, { now, wall, options }, name => check.stateOf(name)?.roundTripMs)
+}
+
 const historyOf = ({ options, seams }: Parts, after: number): HistoryView => {
   const times = timesOf(seams.clock)
   const members = seams.store.nodeList.current.roster?.members ?? []
@@ -238,6 +251,8 @@ export const makeViews = (options: AgentOptions, seams: ViewSeams): Views => {
       const index = scene?.state.roster.indexOf(name)
       return scene === undefined || index === undefined ? undefined : nodeDetailOf(scene, index)
     },
+    lastEntry: () => seams.history.lastId,
+    matrix: () => votesOf(parts),
     history: (after = 0) => historyOf(parts, after),
     subscribeHistory: onEntry =>
       seams.history.added.subscribe(entry =>

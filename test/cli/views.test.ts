@@ -22,7 +22,13 @@ const serve = async (t: Test): Promise<{ views: FakeViews; url: string }> => {
   const views = new FakeViews()
   const seams = { clock: systemClock, log: recordingLog() }
   const listener = await openListener(
-    makeLocalApp({ views, localinfoTime: 'zero', metricsNodes: 'all', ...seams }),
+    makeLocalApp({
+      views,
+      localinfoTime: 'zero',
+      metricsNodes: 'all',
+      namespace: 'edge-system',
+      ...seams,
+    }),
   )
   t.teardown(() => listener.close())
   return { views, url: `http://127.0.0.1:${listener.port}` }
@@ -40,6 +46,7 @@ const deadNode = nodeFixture(2, {
     scoreLine: 100,
     failedRounds: 6,
     loss: 0.05,
+    roundTripSeconds: null,
     lastRoundSeconds: 1,
     reason: 'connect ECONNREFUSED 10.0.0.2:10250',
     heldSeconds: 0,
@@ -119,15 +126,15 @@ t.test('status for people', t => {
   t.equal(
     statusText(view, plain),
     `zone shanghai: 5 nodes (zone label), seen from node-1, cloud link up for 52 min
-2 healthy, 1 dead, 1 cloud-link-cut, 1 pending dead; disruption partial
-! the roster comes from disk and is 7 min old
+1 dead · 1 pending dead · 1 cut · 2 healthy; disruption partial
 ! the brake holds: 3 of 5 nodes look dead, at most 2 may be condemned at one time
+! the roster comes from disk and is 7 min old
 
 NODE    CLASS           FOR     HERE  PROBE  DOWN/UP/NEED  RECORD  NOTE
-node-1  healthy         52 min  up    self   0/4/3         0 s
 node-2  dead            23 s    down  down   3/0/3         31 s    connect ECONNREFUSED 10.0.0.2:10250; written by node-3 12 s ago
-node-3  cloud-link-cut  5 min   up    up     0/4/3         2 s     vouched for by node-1
 node-4  healthy         52 min  down  up     3/0/3         45 s    pending dead: held by brake
+node-3  cloud-link-cut  5 min   up    up     0/4/3         2 s     vouched for by node-1
+node-1  healthy         52 min  up    self   0/4/3         0 s
 node-5  healthy         52 min  up    up     0/4/3         2 s
 `,
   )
@@ -148,7 +155,7 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
   const held = { guards: [{ kind: 'hold', text: 'held for another 3 s' }] } as const
   t.match(
     statusText(statusFixture({ 4: { ...heldNode, ...held } }), plain),
-    /\n4 healthy, 1 pending dead; [^]* pending dead: waits for --write-hold\n/,
+    /\n1 pending dead · 4 healthy; [^]* pending dead: waits for --write-hold\n/,
     'the counts agree with exit code 1',
   )
   t.match(statusText({ ...statusFixture(), nodes: [] }, plain), /\nno nodes; disruption normal\n$/)
@@ -205,7 +212,7 @@ guards       none holds
 own probes   up, score 100 (line 100), last round 4 s ago, loss 5 %
 own record   it said 2 s ago: kubelet well, cloud link cut since 2026-01-01T09:54:30.000Z (6 min ago)
 exchange     ok, speaks edge-health, last heard 2 s ago
-written      nothing that this agent knows of
+written      nothing by this agent since it started
 next write   renew its Lease, by node-1 in 4 s (this agent is number 1 in the order of writers)
 vouching     by node-1, since 2026-01-01T09:55:10.000Z (5 min ago): peers reach it and its kubelet is well`,
   )

@@ -6,6 +6,7 @@ import type {
   ZoneStatus,
 } from '../../agent/http/status-view.js'
 import type { HistoryEntryView, HistoryView } from '../../agent/http/history-view.js'
+import type { MatrixView } from '../../agent/http/matrix-view.js'
 import type { Counts, LocalView, Views } from '../../agent/http/views.js'
 
 /** A zone in which nothing is wrong, seen from node-1. */
@@ -66,6 +67,7 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
           scoreLine: 100,
           failedRounds: 0,
           loss: 0.05,
+          roundTripSeconds: 0.004,
           lastRoundSeconds: 4,
           reason: '',
           heldSeconds: 0,
@@ -129,6 +131,10 @@ export class FakeViews implements Views {
   interest: readonly string[] = []
   tallies: Counts = noCounts
   entries: HistoryEntryView[] = []
+  votes: MatrixView = {
+    ...{ at: '2026-01-01T10:00:00.000Z', members: 5, isPartial: false },
+    ...{ targets: [], roundTripSeconds: [], voters: [] },
+  }
   readonly historyListeners = new Set<(entry: HistoryEntryView) => void>()
   readonly listeners = new Set<(what: 'local' | 'status') => void>()
 
@@ -152,6 +158,12 @@ export class FakeViews implements Views {
   subscribeHistory(onEntry: (entry: HistoryEntryView) => void): () => void {
     this.historyListeners.add(onEntry)
     return () => this.historyListeners.delete(onEntry)
+  }
+  lastEntry(): number {
+    return this.entries.at(-1)?.id ?? 0
+  }
+  matrix(): MatrixView {
+    return this.votes
   }
   /** One more entry. */
   happened(entry: HistoryEntryView): void {

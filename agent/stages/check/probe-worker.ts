@@ -38,6 +38,8 @@ export interface TargetState {
   readonly reason: string
   /** Share of first attempts that were missed, as measured, of the plugin that misses most. */
   readonly loss: number
+  /** How long the last round took that found it up; undefined before the first. */
+  readonly roundTripMs: number | undefined
   /** It answers again, but has to go on until then to count as up. */
   readonly heldUntil: number
   /** Rounds that said something, and rounds that were void. */
@@ -109,6 +111,7 @@ export class ProbeWorker {
     score: 0,
     reason: '',
     loss: 0,
+    roundTripMs: undefined,
     heldUntil: -Infinity,
     rounds: 0,
     voidRounds: 0,
@@ -223,7 +226,7 @@ export class ProbeWorker {
     }
     this.#voids = 0
     this.#saidAt = now
-    const after = this.#judge(end, now)
+    const after = this.#judge(end, when.startedAt, now)
     this.#state = after
     this.#planNext(when.startedAt, before, false)
     this.#tell(before, end, when.startedAt)
@@ -260,7 +263,7 @@ export class ProbeWorker {
     }
   }
 
-  #judge(end: RoundEnd, now: number): TargetState {
+  #judge(end: RoundEnd, startedAt: number, now: number): TargetState {
     const before = this.#state
     const common = {
       lastRoundAt: now,
@@ -268,6 +271,7 @@ export class ProbeWorker {
       loss: Math.max(...this.#links.map(link => link.measuredLoss)),
       rounds: before.rounds + 1,
       voidRounds: before.voidRounds,
+      roundTripMs: end.verdict === 'up' ? now - startedAt : before.roundTripMs,
     }
     if (end.verdict === 'down') {
       if (!before.isDown) {

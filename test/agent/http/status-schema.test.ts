@@ -18,6 +18,8 @@ const check = (t: Test, what: string, world: World): void => {
     const { views } = agent
     const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
     t.strictSame(violations(schema, wire(views.status())), [], `${what}: /status of ${name}`)
+    const matrix = violations(partOf('matrix'), wire(views.matrix()))
+    t.strictSame(matrix, [], `${what}: /matrix of ${name}`)
     const history = violations(partOf('history'), wire(views.history()))
     t.strictSame(history, [], `${what}: /history of ${name}`)
     for (const other of world.machines) {
@@ -85,7 +87,12 @@ t.test('the schema names every field and every value of the types, and no other'
   const [listenerStatus = ''] = /interface PeerListenerStatus \{[^}]*\}/.exec(peerListener) ?? []
   const types = typeWords(
     [
-      ...['agent/http/status-view.ts', 'agent/http/history-view.ts', 'core/stage.ts'].map(read),
+      ...[
+        'agent/http/status-view.ts',
+        'agent/http/history-view.ts',
+        'agent/http/matrix-view.ts',
+        'core/stage.ts',
+      ].map(read),
       listenerStatus,
     ].join('\n'),
   )

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Colour } from '../../core/text.js'
+import type { NodeStatus } from '../http/status-view.js'
+import { classColour, classWord, looksDead } from './headline.js'
+
+type Judged = Pick<NodeStatus, 'verdict' | 'pending' | 'class'>
+
+/** Most peers cannot reach it, and a guard still keeps that from being final. */
+export const isPending = (node: Judged): boolean => looksDead(node) && node.verdict !== 'unhealthy'
+
+/** How a node stands, in one or two words. */
+export const standingOf = (node: Judged): string =>
+  isPending(node) ? 'pending dead' : classWord[node.class]
+
+export const standingColour = (node: Judged): Colour =>
+  looksDead(node) ? 'red' : classColour[node.class]
+
+/** Worst first. */
+const ORDER = ['dead', 'pending dead', 'kubelet sick', 'undecided', 'zone cut', 'cut', 'healthy']
+
+/** The zone in one line: `2 dead · 1 cut · 47 healthy`. */
+export const zoneHeadline = (nodes: readonly Judged[]): string => {
+  const counts = new Map<string, number>()
+  for (const node of nodes) {
+    const word = standingOf(node)
+    counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  const parts = ORDER.filter(word => counts.has(word)).map(word => `${counts.get(word)!} ${word}`)
+  return parts.length === 0 ? 'no nodes' : parts.join(' · ')
+}
+
+/** The colour of the worst node. */
+export const zoneColour = (nodes: readonly Judged[]): Colour => {
+  const colours = new Set(nodes.map(standingColour))
+  if (colours.has('red')) return 'red'
+  return colours.has('yellow') ? 'yellow' : 'green'
+}
+
+/** Healthy, and yet there is something to tell: it is not reached from here, somebody says down, or it is on its way. */
+export const isDoubtful = ({ local, votes, pending, probe, kubelet }: NodeStatus): boolean =>
+  local === 'down' ||
+  votes.down > 0 ||
+  pending !== null ||
+  kubelet === 'bad' ||
+  (probe !== null && probe.vote !== 'up')
+
+const rankOf = (node: NodeStatus): number => {
+  const rank = ORDER.indexOf(standingOf(node))
+  return rank === ORDER.length - 1 && !isDoubtful(node) ? ORDER.length : rank
+}
+
+/** The worst first; of those who stand alike the one that turned last, and of those by name. */
+export const worstFirst = <N extends NodeStatus>(nodes: readonly N[]): readonly N[] => {
+  const turnedAt = ({ since }: N): number => (since === null ? 0 : Date.parse(since))
+  const isWell = (node: N): boolean => rankOf(node) === ORDER.length
+  const byName = (a: N, b: N): number => (a.name < b.name ? -1 : 1)
+  return [...nodes].sort((a, b) => {
+    const worse = rankOf(a) - rankOf(b)
+    if (worse !== 0) return worse
+    return isWell(a) ? byName(a, b) : turnedAt(b) - turnedAt(a) || byName(a, b)
+  })
+}
