@@ -2,8 +2,7 @@
 import type { JsonMap } from '../../../core/json.js'
 import { id64 } from '../../../core/ids.js'
 import type { ObjectType } from '../resource/kinds.js'
-import type { ObjectEvent } from '../route/downstream.js'
-import { essenceOf, metadataOf } from './tidy.js'
+import { essenceOf } from './tidy.js'
 
 /** A short mark of the part of an object that edges are told of: 11 characters. Two that differ mean a change. */
 export const printOf = (type: ObjectType, object: JsonMap): string => {
@@ -18,28 +17,9 @@ export interface Seen {
   readonly print: string
 }
 
-/** An event, and what is to be remembered; undefined: nothing. */
-export interface Change {
-  /** What an edge is to be told; undefined: nothing. */
-  readonly event: ObjectEvent | undefined
-  readonly seen: Seen | undefined
-}
-
 /**
- * What a watch's event means for edges. An object that is being deleted is no new one, whatever the watch calls it; one
- * of another uid is; and one whose status alone changed is not news.
+ * Are edges to be told? Of one that came, went, is another one of that name, or changed; not of one whose status alone
+ * changed. Whatever a watch calls it, a change that nobody saw is found in the same way.
  */
-export const changeOf = (
-  event: ObjectEvent,
-  type: ObjectType,
-  object: JsonMap,
-  before: Seen | undefined,
-): Change => {
-  if (event === 'deleted') return { event, seen: undefined }
-  const { uid, deletionTimestamp } = metadataOf(object)
-  const seen = { uid: String(uid), print: printOf(type, object) }
-  const isKnown = before?.uid === seen.uid
-  if (isKnown && before.print === seen.print) return { event: undefined, seen }
-  const isNew = event === 'added' && !isKnown && deletionTimestamp === undefined
-  return { event: isNew ? 'added' : 'modified', seen }
-}
+export const isNews = (before: Seen | undefined, after: Seen | undefined): boolean =>
+  before?.uid !== after?.uid || before?.print !== after?.print

@@ -7,19 +7,6 @@ import { wireResource, type Resource } from '../resource/resource.js'
 /** What the bridge tells edges of unasked. */
 export type DownstreamType = 'configmap' | 'node' | 'pod' | 'secret'
 
-/** What happened to an object. */
-export type ObjectEvent = 'added' | 'modified' | 'deleted'
-
-/**
- * What an edge is told of an event. Never `insert`: an edge that has a row of that name already says OK to an insert and
- * keeps the old one, as SQLite refuses a second one; an update stores and starts what is new as well as what it knows.
- */
-export const OPERATION_OF: Readonly<Record<ObjectEvent, 'delete' | 'update'>> = {
-  added: 'update',
-  modified: 'update',
-  deleted: 'delete',
-}
-
 /** An object that an edge is told about. */
 export interface DownstreamResource extends Resource {
   readonly type: DownstreamType
@@ -40,7 +27,8 @@ const message = (
 })
 
 /**
- * The object as it is now.
+ * The object as it is now. Never `insert`: an edge that has a row of that name already says OK to an insert and keeps the
+ * old one, as SQLite refuses a second one; an update stores and starts what is new as well as what it knows.
  * @param object Whole, with `apiVersion` and `kind`: an edge panics without them.
  */
 export const updateMessage = (
@@ -50,7 +38,7 @@ export const updateMessage = (
 ): Message => {
   const { resourceVersion }: JsonMap = isMap(object['metadata']) ? object['metadata'] : {}
   return message(resource, stamp, {
-    operation: OPERATION_OF.modified,
+    operation: 'update',
     resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
     content: object,
   })
@@ -64,7 +52,7 @@ export const deleteMessage = (resource: DownstreamResource, stamp: Stamp, uid: s
   const { type, namespace, name, node } = resource
   const { apiVersion, kind } = KINDS[type]
   return message(resource, stamp, {
-    operation: OPERATION_OF.deleted,
+    operation: 'delete',
     resourceVersion: undefined,
     content: {
       ...{ apiVersion, kind },
@@ -73,12 +61,3 @@ export const deleteMessage = (resource: DownstreamResource, stamp: Stamp, uid: s
     },
   })
 }
-
-const NEEDS_ACK: ReadonlySet<string> = new Set(['delete', 'insert', 'update'])
-
-/**
- * Must it be sent again until the edge says OK? What the bridge tells of objects must; who waits for a reply asks
- * again when it is lost.
- */
-export const needsAck = ({ source, operation, parentId }: Message): boolean =>
-  source === EDGE_CONTROLLER && parentId === undefined && NEEDS_ACK.has(operation)

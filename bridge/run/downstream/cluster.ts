@@ -7,6 +7,7 @@ import type { Logger } from '../../../core/log.js'
 import type { NodeCondition } from '../../../core/node.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { LocationCache, Need } from '../../model/location/location-cache.js'
+import { isNews } from '../../model/merge/change.js'
 import type { Held, Place } from '../../model/record/held.js'
 import type { DownstreamType } from '../../model/route/downstream.js'
 import { objectsOf } from '../upstream/objects.js'
@@ -53,9 +54,6 @@ const podPlace = ({ namespace, name }: PodView): Place => ({ type: 'pod', namesp
 const nodePlace = (name: string): Place => ({ type: 'node', namespace: '', name })
 
 const isTold = (type: string): type is DownstreamType => type === 'configmap' || type === 'secret'
-
-const isSameState = (one: ObjectState | undefined, other: ObjectState | undefined): boolean =>
-  one?.uid === other?.uid && one?.print === other?.print
 
 /** What the nodes of the edge should keep, as the cluster has it now. It fills the cache of locations. */
 export class Cluster {
@@ -156,7 +154,7 @@ export class Cluster {
   nodeCame(node: NodeName): void {
     for (const pod of this.#pods.byIndex('node', node))
       if (pod.text === undefined) this.#seams.unread(node, podPlace(pod))
-      else this.#locate(pod)
+      else if (this.#seams.locations.podOf(pod.uid) === undefined) this.#locate(pod)
   }
 
   /** A node is not connected any more: where it is no node of the edge, nothing of it counts. */
@@ -198,8 +196,7 @@ export class Cluster {
     if (after === undefined && !this.#seams.isConnected(node))
       this.#seams.locations.removeNode(node)
     if (before === undefined) this.nodeCame(node)
-    if (after !== undefined && !isSameState(before, after))
-      this.#seams.changed(node, nodePlace(node))
+    if (after !== undefined && isNews(before, after)) this.#seams.changed(node, nodePlace(node))
   }
 
   #podChanged(before: PodView | undefined, after: PodView | undefined): void {
@@ -207,7 +204,7 @@ export class Cluster {
       const { uid } = (before ?? after)!
       this.#needsChanged(this.#seams.locations.removePod(uid))
     } else this.#locate(after)
-    if (isSameState(before, after) && before?.node === after?.node) return
+    if (!isNews(before, after) && before?.node === after?.node) return
     for (const view of [before, after])
       if (view !== undefined) this.#seams.changed(view.node, podPlace(view))
   }

@@ -224,11 +224,19 @@ export class NodeLane {
 
   /** @returns whether there was something else at that place */
   #removeAllBut(uid: string | undefined, place: Place): boolean {
-    const others = [...this.#expected()].filter(
-      ([other, held]) => other !== uid && isAt(held, place),
-    )
-    for (const [other, held] of others) this.#delete(other, held)
+    const others = this.#heldAt(place).filter(other => other !== uid)
+    for (const other of others) this.#delete(other, place)
     return others.length > 0
+  }
+
+  /** Uids of what the edge will hold at a place once it has taken everything that it was told. */
+  #heldAt(place: Place): readonly string[] {
+    const found: string[] = []
+    for (const [uid, held] of this.record.held)
+      if (isAt(held, place) && !this.#pending.has(uid)) found.push(uid)
+    for (const [uid, { value }] of this.#pending)
+      if (value.kind === 'update' && isAt(value.held, place)) found.push(uid)
+    return found
   }
 
   #delete(uid: string, { type, namespace, name }: Place): void {

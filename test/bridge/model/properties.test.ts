@@ -6,11 +6,10 @@ import {
   DownstreamLane,
   type Sending,
 } from '../../../bridge/model/lane/downstream-lane.js'
-import { changeOf, printOf, type Seen } from '../../../bridge/model/merge/change.js'
+import { isNews, printOf, type Seen } from '../../../bridge/model/merge/change.js'
 import { decodeRecord, encodeRecord } from '../../../bridge/model/record/codec.js'
 import { compareRecord, type Held } from '../../../bridge/model/record/held.js'
 import { noteRemoved, noteSending, noteStored } from '../../../bridge/model/record/note.js'
-import type { ObjectEvent } from '../../../bridge/model/route/downstream.js'
 import type { JsonMap } from '../../../core/json.js'
 import fc from '../../../testkit/properties.js'
 import { pod } from './objects.js'
@@ -98,18 +97,19 @@ class Play {
     this.lane.offer({ key: `pod ${word.name}`, uid: word.uid, bytes: 100, value: word })
   }
 
-  change(event: ObjectEvent, name: string, living: Living): void {
-    const raw = rawOf(name, living)
-    const { event: told, seen } = changeOf(event, 'pod', raw, this.seen.get(name))
-    if (seen === undefined) this.seen.delete(name)
-    else this.seen.set(name, seen)
-    if (told !== undefined) this.offer(this.wordOf(name, told, living))
+  seenOf(name: string, living: Living): Seen {
+    return { uid: living.uid, print: printOf('pod', rawOf(name, living)) }
   }
 
-  wordOf(name: string, event: ObjectEvent, { uid, image, version }: Living): Word {
-    return event === 'deleted'
-      ? { kind: 'delete', name, uid }
-      : { kind: 'update', name, uid, image, version: String(version) }
+  change(name: string, living: Living): void {
+    const seen = this.seenOf(name, living)
+    const isTold = isNews(this.seen.get(name), seen)
+    this.seen.set(name, seen)
+    if (isTold) this.offer(this.updateOf(name, living))
+  }
+
+  updateOf(name: string, { uid, image, version }: Living): Word {
+    return { kind: 'update', name, uid, image, version: String(version) }
   }
 
   set(name: string, isStatusOnly: boolean): void {
@@ -120,14 +120,15 @@ class Play {
         ? { uid: `u${id}`, image: id, version: id, phase: 0 }
         : { ...before, version: id, ...(isStatusOnly ? { phase: id } : { image: id }) }
     this.cluster.set(name, after)
-    this.change(before === undefined ? 'added' : 'modified', name, after)
+    this.change(name, after)
   }
 
   remove(name: string): void {
     const before = this.cluster.get(name)
     if (before === undefined) return
     this.cluster.delete(name)
-    this.change('deleted', name, before)
+    this.seen.delete(name)
+    this.offer({ kind: 'delete', name, uid: before.uid })
   }
 
   heldOf(name: string, living: Living): Held {
@@ -144,7 +145,7 @@ class Play {
     for (const uid of remove) this.offer({ kind: 'delete', name: this.record.get(uid)!.name, uid })
     for (const uid of send) {
       const { name } = wanted.get(uid)!
-      this.offer(this.wordOf(name, 'modified', this.cluster.get(name)!))
+      this.offer(this.updateOf(name, this.cluster.get(name)!))
     }
   }
 
@@ -168,8 +169,7 @@ class Play {
     this.record = new Map(decodeRecord(encodeRecord(this.record).text).record)
     this.lane = this.makeLane()
     this.seen.clear()
-    for (const [name, living] of this.cluster)
-      this.seen.set(name, changeOf('added', 'pod', rawOf(name, living), undefined).seen!)
+    for (const [name, living] of this.cluster) this.seen.set(name, this.seenOf(name, living))
   }
 
   send(): void {
@@ -213,7 +213,7 @@ class Play {
         name: value.name,
       })) {
         const living = this.cluster.get(value.name)
-        if (living?.uid === uid) this.offer(this.wordOf(value.name, 'modified', living))
+        if (living?.uid === uid) this.offer(this.updateOf(value.name, living))
       }
   }
 

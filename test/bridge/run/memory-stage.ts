@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Test } from 'tap'
-import { DOWNSTREAM_LIMITS } from '../../../bridge/model/lane/downstream-lane.js'
 import type { NodeLink } from '../../../bridge/hub/hub.js'
 import { frameOf } from '../../../bridge/model/message/frame.js'
 import type { Message } from '../../../bridge/model/message/message.js'
@@ -36,7 +35,6 @@ import { seededRandom } from '../../../testkit/seeded-random.js'
 export const NODES = objectsOf('node')
 export const PODS = objectsOf('pod')
 export const MAPS = objectsOf('configmap')
-export const SECRETS = objectsOf('secret')
 export const LEASES = objectsOf('lease')
 
 /** A folder in memory, which outlives the bridge. */
@@ -318,5 +316,3 @@ export class Stage {
     return answerReply(message, stamp, { object })
   }
 }
-
-export { DOWNSTREAM_LIMITS }

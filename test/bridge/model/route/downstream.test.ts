@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { frameOf } from '../../../../bridge/model/message/frame.js'
-import type { Message } from '../../../../bridge/model/message/message.js'
-import {
-  deleteMessage,
-  needsAck,
-  OPERATION_OF,
-  updateMessage,
-} from '../../../../bridge/model/route/downstream.js'
+import { deleteMessage, updateMessage } from '../../../../bridge/model/route/downstream.js'
 import { parseNodeName } from '../../../../core/ids.js'
 
 const node = parseNodeName('shop-1')
@@ -18,7 +12,6 @@ const route = (operation: string, resource: string) => ({
 })
 
 t.test('an object as it is', t => {
-  t.strictSame(OPERATION_OF, { added: 'update', modified: 'update', deleted: 'delete' })
   const object = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'web', resourceVersion: '5' } }
   t.strictSame(JSON.parse(frameOf(updateMessage(pod, stamp, object))), {
     header: { msg_id: 'm1', timestamp: 9, resourceversion: '5' },
@@ -47,25 +40,5 @@ t.test('an object that is gone', t => {
     route: route('delete', 'null/node/shop-1'),
     content: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'shop-1', uid: 'u2' } },
   })
-  t.end()
-})
-
-t.test('what is sent until the edge says OK', t => {
-  const message = updateMessage(pod, stamp, {})
-  const rows: [claim: string, more: Partial<Message>, needs: boolean][] = [
-    ['an update', {}, true],
-    ['a delete', { operation: 'delete' }, true],
-    ['an insert', { operation: 'insert' }, true],
-    ['a reply', { operation: 'response', parentId: 'q' }, false],
-    ['an error', { operation: 'error', parentId: 'q' }, false],
-    ['no devices', { source: 'devicecontroller', operation: 'response' }, false],
-    [
-      "the edge's own API",
-      { source: 'dynamiccontroller', operation: 'applicationResponse' },
-      false,
-    ],
-    ['an update that is a reply', { parentId: 'q' }, false],
-  ]
-  for (const [claim, more, needs] of rows) t.equal(needsAck({ ...message, ...more }), needs, claim)
   t.end()
 })
