@@ -21,7 +21,7 @@ import type { WrapperStatusView } from './status/status-view.js'
 import { makeViews } from './status/views.js'
 import { RESOURCES, type Resource } from './store/resources.js'
 import { makeVersions } from './store/versions.js'
-import { readNode } from './wire/node.js'
+import { readLabels } from './wire/meta.js'
 
 /** The world as the wrapper sees it. */
 export interface WrapperSeams {
@@ -201,7 +201,7 @@ class NodeWrapper implements Wrapper {
   #ownNodeChanged(): void {
     this.#lookForOwnNode()
     const own = this.#server!.store.table('nodes').get(this.#options.nodeName)
-    const labels = own === undefined ? '' : JSON.stringify([...readNode(own.raw).labels])
+    const labels = own === undefined ? '' : JSON.stringify([...readLabels(own.raw)])
     if (labels === this.#ownLabels) return
     this.#ownLabels = labels
     this.#persistence.changed('nodes')

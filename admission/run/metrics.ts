@@ -8,11 +8,10 @@ import {
   type Metric,
   type Sample,
 } from '../../net/metrics-text.js'
-import { SECONDS_BUCKETS } from './review-counters.js'
 import type { AdmissionStatusView } from './status-view.js'
 
 const factory = metricFactory('edge_health_admission_')
-const { gauge, counter } = factory
+const { gauge, counter, histogram } = factory
 
 /** `/node-taint changed` is the path, and what became of the write. */
 const reviewSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
@@ -22,7 +21,7 @@ const reviewSamples = (counts: Readonly<Record<string, number>>): readonly Sampl
   })
 
 const metricsOf = (view: AdmissionStatusView): readonly Metric[] => {
-  const { nodes, certificate, counts, seconds } = view
+  const { nodes, certificate, counts } = view
   const { validUntil } = certificate
   return [
     gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
@@ -32,13 +31,7 @@ const metricsOf = (view: AdmissionStatusView): readonly Metric[] => {
       'Requests that were no review',
       ...countsBy('status', counts.refusals),
     ),
-    counter('review_seconds', 'Seconds that answers took', [seconds.sum]),
-    counter(
-      'reviews_within',
-      'Answers that took at most so many seconds',
-      ...SECONDS_BUCKETS.map((le, at): Sample => [seconds.buckets[at]!, { seconds: String(le) }]),
-      [seconds.count, { seconds: '+Inf' }],
-    ),
+    histogram('review_duration_seconds', 'How long answers took', view.reviewSeconds),
     gauge('nodes', 'Nodes that are known', [nodes.objects]),
     gauge('kept_nodes', 'Nodes that are kept', [nodes.kept.length]),
     gauge('stale', '1 while no decision may rest on the known Nodes', [bit(!nodes.isReady)]),

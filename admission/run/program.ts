@@ -165,7 +165,7 @@ class Program implements AdmissionProgram {
     const { version, clock } = this.#seams
     const table = this.#table
     const { knowledge } = this.#reviewer
-    const { reviews, refusals, seconds, answered, buckets } = this.#counters
+    const { reviews, refusals, durations } = this.#counters
     const { validUntil, ...certificate } = this.#certificates.status
     return {
       version,
@@ -181,7 +181,7 @@ class Program implements AdmissionProgram {
         validUntil: validUntil === null ? null : new Date(validUntil).toISOString(),
       },
       counts: { reviews: reviews.all, refusals: refusals.all },
-      seconds: { sum: seconds, count: answered, buckets: [...buckets] },
+      reviewSeconds: durations.show(),
     }
   }
 }

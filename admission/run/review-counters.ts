@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Counts } from '../../core/counts.js'
+import { Histogram } from '../../net/metrics-text.js'
 import type { ReviewPath } from '../model/decide.js'
 import type { Decision } from '../model/decision.js'
 
-/** Upper bounds of the histogram of answers, in seconds; the apiserver waits for two. */
-export const SECONDS_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.2, 1, 2] as const
+/** Seconds; the apiserver waits for two. */
+const DURATION_BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.2, 1, 2]
 
 /** What was asked and answered since the start; metrics and status read it. */
 export class ReviewCounters {
@@ -12,9 +13,8 @@ export class ReviewCounters {
   readonly reviews = new Counts()
   /** Requests that were no review, by HTTP status. */
   readonly refusals = new Counts()
-  readonly buckets: number[] = SECONDS_BUCKETS.map(() => 0)
-  seconds = 0
-  answered = 0
+  /** Of answers, in seconds. */
+  readonly durations = new Histogram(DURATION_BOUNDS)
 
   decided(path: ReviewPath, decision: Decision): void {
     this.reviews.add(`${path} ${decision.kind === 'unchanged' ? decision.why : decision.kind}`)
@@ -26,13 +26,5 @@ export class ReviewCounters {
 
   refused(status: number): void {
     this.refusals.add(String(status))
-  }
-
-  took(ms: number): void {
-    const seconds = ms / 1_000
-    this.seconds += seconds
-    this.answered++
-    for (const [at, bound] of SECONDS_BUCKETS.entries())
-      if (seconds <= bound) this.buckets[at] = this.buckets[at]! + 1
   }
 }

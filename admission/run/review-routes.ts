@@ -107,7 +107,7 @@ export const reviewRoutes = ({
       const source = sources.keyOf(endOf(request.socket))
       const review = await readReview(request, source)
       send(response, 200, 'application/json', await decide(path, review, source))
-      counters.took(clock.now() - beganAt)
+      counters.durations.add((clock.now() - beganAt) / 1_000)
     } catch (error) {
       refuse(request, response, error)
     }

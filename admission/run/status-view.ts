@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { InformerStatus } from '../../controller/informer.js'
+import type { Distribution } from '../../net/metrics-text.js'
 
 /** `/status` of the webhook. */
 export interface AdmissionStatusView {
@@ -30,10 +31,5 @@ export interface AdmissionStatusView {
     /** Requests that were no review, by HTTP status. */
     readonly refusals: Readonly<Record<string, number>>
   }
-  readonly seconds: {
-    readonly sum: number
-    readonly count: number
-    /** Of `SECONDS_BUCKETS`, each with those before it. */
-    readonly buckets: readonly number[]
-  }
+  readonly reviewSeconds: Distribution
 }

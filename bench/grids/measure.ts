@@ -119,9 +119,10 @@ class Bench {
     await until(
       'the controller rests',
       async () => {
-        const { seconds, queue } = await this.#controller.status()
-        if (seconds.count !== last || queue.ready + queue.running > 0) at = performance.now()
-        last = seconds.count
+        const { reconcileSeconds, queue } = await this.#controller.status()
+        if (reconcileSeconds.count !== last || queue.ready + queue.running > 0)
+          at = performance.now()
+        last = reconcileSeconds.count
         await sleep(systemClock, 100, never)
         return performance.now() - at > 2_000
       },

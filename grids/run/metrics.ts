@@ -8,11 +8,10 @@ import {
   type Metric,
   type Sample,
 } from '../../net/metrics-text.js'
-import { SECONDS_BUCKETS } from './counters.js'
 import type { GridsStatusView } from './status-view.js'
 
 const factory = metricFactory('edge_health_grids_')
-const { gauge, counter } = factory
+const { gauge, counter, histogram } = factory
 
 /** `apply done` is what it was, and what became of it. */
 const writeSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
@@ -20,16 +19,6 @@ const writeSamples = (counts: Readonly<Record<string, number>>): readonly Sample
     const [kind = '', result = ''] = words.split(' ')
     return [count, { kind, result }]
   })
-
-const secondsMetrics = ({ sum, count, buckets }: GridsStatusView['seconds']): readonly Metric[] => [
-  counter('reconcile_seconds', 'Seconds that looks at grids took', [sum]),
-  counter(
-    'reconciles_within',
-    'Looks at grids that took at most so many seconds',
-    ...SECONDS_BUCKETS.map((le, at): Sample => [buckets[at]!, { seconds: String(le) }]),
-    [count, { seconds: '+Inf' }],
-  ),
-]
 
 const metricsOf = (view: GridsStatusView): readonly Metric[] => {
   const { leader, queue, grids, counts, tables, events } = view
@@ -47,7 +36,7 @@ const metricsOf = (view: GridsStatusView): readonly Metric[] => {
     counter('drift', 'Applies, by why they were needed', ...countsBy('cause', counts.drift)),
     counter('status_writes', 'Writes of status', ...countsBy('result', counts.statuses)),
     counter('reconciles', 'Looks at grids', ...countsBy('result', counts.reconciles)),
-    ...secondsMetrics(view.seconds),
+    histogram('reconcile_duration_seconds', 'How long looks at grids took', view.reconcileSeconds),
     gauge('objects', 'Objects that are held', ...perTable(name => tables[name]!.objects)),
     gauge(
       'stale',

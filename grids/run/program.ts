@@ -139,7 +139,7 @@ class Program implements GridsProgram {
   #view(): GridsStatusView {
     const { version, clock } = this.#seams
     const { tables, queue, states } = this.#controller
-    const { writes, drift, statuses, reconciles, seconds, reconciled, buckets } = this.#counters
+    const { writes, drift, statuses, reconciles, durations } = this.#counters
     return {
       version,
       uptimeSeconds: Math.round((clock.now() - this.#startedAt) / 1_000),
@@ -158,7 +158,7 @@ class Program implements GridsProgram {
         ...{ writes: writes.all, drift: drift.all },
         ...{ statuses: statuses.all, reconciles: reconciles.all },
       },
-      seconds: { sum: seconds, count: reconciled, buckets: [...buckets] },
+      reconcileSeconds: durations.show(),
       events: this.#events.status,
     }
   }

@@ -101,7 +101,7 @@ export class Reconciler {
     const { clock, counters } = this.#seams
     const startedAt = clock.now()
     const result = await this.#look(key, signal)
-    counters.took(clock.now() - startedAt)
+    counters.durations.add((clock.now() - startedAt) / 1_000)
     counters.reconciles.add(result.kind)
     return result
   }

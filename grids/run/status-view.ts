@@ -3,6 +3,7 @@ import type { EventRecorderStatus } from '../../controller/event-recorder.js'
 import type { InformerStatus } from '../../controller/informer.js'
 import type { LeaderStatus } from '../../controller/leader-election.js'
 import type { WorkQueueStatus } from '../../controller/work-queue.js'
+import type { Distribution } from '../../net/metrics-text.js'
 
 /** `/status` of the grids' controller. */
 export interface GridsStatusView {
@@ -27,11 +28,6 @@ export interface GridsStatusView {
     readonly statuses: Readonly<Record<string, number>>
     readonly reconciles: Readonly<Record<string, number>>
   }
-  readonly seconds: {
-    readonly sum: number
-    readonly count: number
-    /** Of `SECONDS_BUCKETS`, each with those before it. */
-    readonly buckets: readonly number[]
-  }
+  readonly reconcileSeconds: Distribution
   readonly events: EventRecorderStatus
 }

@@ -19,6 +19,7 @@ import { findTool } from '../../testkit/tools.js'
 import { wrapperStatusFixture } from '../../testkit/wrapper/status-fixture.js'
 import { FakeViews, statusFixture } from '../../testkit/zone/status-fixture.js'
 import { wrapperMetricsText } from '../../wrapper/status/metrics.js'
+import { Histogram } from '../../net/metrics-text.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const groups = ruleGroups()
@@ -31,7 +32,7 @@ const gridsView: GridsStatusView = {
   ...{ tables: {}, queue: {} as GridsStatusView['queue'] },
   grids: { known: 3, held: 0, invalid: 0, failedUnits: 0 },
   counts: { writes: {}, drift: {}, statuses: {}, reconciles: {} },
-  seconds: { sum: 0, count: 0, buckets: [0, 0, 0, 0, 0, 0, 0] },
+  reconcileSeconds: new Histogram([1]).show(),
   events: {} as GridsStatusView['events'],
 }
 

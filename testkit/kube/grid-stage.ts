@@ -251,7 +251,7 @@ export class GridStage {
     let since = systemClock.now()
     await until('the controller rests', () => {
       const { queue } = this.#controller!
-      const now = this.counters.reconciled + this.writes.length
+      const now = this.counters.durations.show().count + this.writes.length
       if (now !== last || queue.ready + queue.running > 0) {
         last = now
         since = systemClock.now()

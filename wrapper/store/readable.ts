@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { withVersion } from '../wire/meta.js'
-import { readNode } from '../wire/node.js'
+import { readLabels, withVersion } from '../wire/meta.js'
 import { readService } from '../wire/service.js'
 import type { Row } from './resources.js'
 
@@ -11,6 +10,6 @@ import type { Row } from './resources.js'
  */
 export const checkReadable = ({ resource }: Row, raw: Uint8Array): void => {
   withVersion(raw, '0')
-  if (resource === 'nodes') readNode(raw)
+  if (resource === 'nodes') readLabels(raw)
   else if (resource === 'services') readService(raw)
 }

@@ -2,7 +2,7 @@
 import type { Logger } from '../../core/log.js'
 import type { NodeHealth, Surroundings } from '../prune/decide.js'
 import type { ServiceRule } from '../prune/topology-keys.js'
-import { readNode } from '../wire/node.js'
+import { readLabels } from '../wire/meta.js'
 import { readService } from '../wire/service.js'
 import type { HistoryLimits } from './history.js'
 import type { Item, Upstream } from './item.js'
@@ -243,7 +243,7 @@ export class Store {
     this.#store('nodes', items, gone)
     const own = items.find(({ key }) => key === this.#options.self)
     if (own === undefined) return
-    if (this.#topology.setOwnLabels(readNode(own.raw).labels)) this.#judge(this.#topology.services)
+    if (this.#topology.setOwnLabels(readLabels(own.raw))) this.#judge(this.#topology.services)
   }
 
   /** Which nodes share a value matters to services with topology that have endpoints there. */

@@ -7,7 +7,7 @@ import { fromJson } from '../../../wrapper/wire/from-json.js'
 import type { JsonMap } from '../../../wrapper/wire/kinds.js'
 import { localRewrite } from '../../../wrapper/wire/local-rewrite.js'
 import { readAnnotation, readLabels, readMeta, withVersion } from '../../../wrapper/wire/meta.js'
-import { readNode } from '../../../wrapper/wire/node.js'
+import { readUnschedulable } from '../../../wrapper/wire/node.js'
 import {
   isScalar,
   messageOf,
@@ -49,7 +49,7 @@ const READERS: readonly ((bytes: Uint8Array) => unknown)[] = [
   readMeta,
   readLabels,
   bytes => readAnnotation(bytes, 'topologyKeys'),
-  readNode,
+  readUnschedulable,
   readService,
   bytes => readSlice(bytes).endpoints.map(({ address }) => address),
   bytes => readEndpoints(bytes).endpoints.map(({ address }) => address),
