@@ -6,6 +6,7 @@ import { cpus, release } from 'node:os'
 import { join } from 'node:path'
 import { runAdmission } from './admission/admission.js'
 import { runConfine } from './confine/confine.js'
+import { runBridge } from './bridge/scene.js'
 import { runConformance } from './conformance.js'
 import { binariesIn } from '../../testkit/control-plane/programs.js'
 import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane/control-plane.js'
@@ -168,6 +169,8 @@ const main = async (): Promise<boolean> => {
       return withApi(plane => runNames(plane, say, stop.signal))
     case 'confine':
       return withApi(plane => runConfine(plane, { ...options, say }, stop.signal))
+    case 'bridge':
+      return withApi(plane => runBridge(plane, say, stop.signal))
     case 'takeover':
       return withApi(plane => runTakeover({ plane, script }, say, stop.signal))
     case 'kubectl':

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-import { InvalidInputError } from '../../../core/errors.js'
+import { InvalidInputError, type KubeStatus } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
 import { contentObject } from '../../model/message/content.js'
 import type { Message, Stamp } from '../../model/message/message.js'
 import {
   answerReply,
+  applicationReply,
   errorReply,
   membershipReply,
   objectReply,
   okReply,
   textReply,
 } from '../../model/message/reply.js'
-import { statusOf } from '../../model/message/status.js'
+import { errStatus, statusOf } from '../../model/message/status.js'
 import type { Resource } from '../../model/resource/resource.js'
 import type { ReplyForm } from '../../model/route/upstream.js'
 import { refused, type ExecutorSeams, type Request, type Result } from './call.js'
@@ -47,9 +49,17 @@ const wellReply = (
   }
 }
 
+/** The asker at the edge waits for its own words with the outcome in them; anything else it takes for no answer. */
+const rejected = (message: Message, refusal: KubeStatus): JsonMap => {
+  const { ID, Key, Verb, Nodename }: JsonMap = isMap(message.content) ? message.content : {}
+  const outcome = { Status: 'Rejected', Reason: refusal.message, Error: errStatus(refusal) }
+  return { ID, Key, Verb, Nodename, ...outcome }
+}
+
 const replyOf = (form: ReplyForm, message: Message, stamp: Stamp, result: Result): Message => {
   if (result.kind !== 'refused') return wellReply(form, { message, stamp }, result)
   const { refusal } = result
+  if (form === 'application') return applicationReply(message, stamp, rejected(message, refusal))
   return form === 'answer'
     ? answerReply(message, stamp, { refusal })
     : errorReply(message, stamp, refusal.message)

@@ -100,6 +100,24 @@ t.test('each verb, as the server gets it', async t => {
       '{}',
     ],
     [
+      c => c.patch(deployments, web, { patch: { type: 'strategic-merge', text: '{"x": 1e30}' } }, never), // prettier-ignore
+      `PATCH ${ALL}/web?fieldManager=tester`,
+      'application/strategic-merge-patch+json',
+      '{"x": 1e30}',
+    ],
+    [
+      c => c.create({ ...deployments, subresource: 'token' }, web, { body: { spec: {} } }, never),
+      `POST ${ALL}/web/token?fieldManager=tester`,
+      'application/json',
+      '{"spec":{}}',
+    ],
+    [
+      c => c.delete(DEPLOYMENTS, web, { gracePeriodSeconds: 0 }, never),
+      `DELETE ${ALL}/web`,
+      'application/json',
+      '{"gracePeriodSeconds":0}',
+    ],
+    [
       c => c.apply(deployments, web, { body: { kind: 'Deployment' } }, never),
       `PATCH ${ALL}/web?fieldManager=tester`,
       'application/apply-patch+yaml',

@@ -212,6 +212,14 @@ t.test('what an edge is told', async t => {
       said('query', 'k8s/ca.crt'),
       { content: '-----BEGIN' },
     ],
+    [
+      'a request to the MetaServer of the edge is rejected as it understands it',
+      said('null', 'null', { ID: 'a', Key: '/core/v1/secrets/shop/own', Verb: 'get' }, 'metaserver'),
+      {
+        operation: 'applicationResponse',
+        content: { ID: 'a', Status: 'Rejected', Error: { ErrStatus: { code: 403 } } },
+      },
+    ],
     ['what nobody serves is told so', said('query', 'shop/rule/x'), { operation: 'error' }],
     ['an Event is not answered', event('insert', ABOUT_WEB), undefined],
     ['a delete without a known form', said('delete', 'shop/pod/web', 7), { operation: 'error' }],
