@@ -15,6 +15,7 @@ const COMMANDS = {
   admission: 'what the webhook promises: the time of answers, memory',
   wrapper: 'what the wrapper promises: time, CPU, memory, lists, lost events',
   scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',
+  page: "what the agent's page and its texts cost; --picture FOLDER makes the README's picture",
   wire: 'what the bytes of 150000 endpoints cost the wrapper',
 }
 

@@ -4,7 +4,7 @@ import type { HistoryEntryView } from '../../agent/http/history-view.js'
 import type { MatrixView } from '../../agent/http/matrix-view.js'
 import type { NodeStatus, StatusView } from '../../agent/http/status-view.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
-import { systemClock } from '../../core/clock.js'
+import { systemClock, type Clock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
 import type { Listener } from '../../net/listen.js'
 import { openListener } from '../http/open-listener.js'
@@ -90,9 +90,13 @@ const historyFor = ({ nodes }: StatusView): HistoryEntryView[] => {
   }))
 }
 
-/** An agent's own listener that shows such a zone, on a free port of loopback. */
+/**
+ * An agent's own listener that shows such a zone, on a free port of loopback.
+ * @param clock of its streams
+ */
 export const serveZone = async (
   size: number,
+  clock: Clock = systemClock,
 ): Promise<{ views: FakeViews; listener: Listener }> => {
   const views = new FakeViews()
   views.view = troubledZone(size)
@@ -101,7 +105,7 @@ export const serveZone = async (
   views.details = views.view.nodes.map(node => ({ ...node, voters: [] }))
   const app = makeLocalApp({
     ...{ views, localinfoTime: 'zero', metricsNodes: 'all', namespace: 'edge-system' },
-    ...{ clock: systemClock, log: silentLog },
+    ...{ clock, log: silentLog },
   })
   return { views, listener: await openListener(app) }
 }

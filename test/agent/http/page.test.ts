@@ -11,6 +11,7 @@ import {
   type Browser,
   type BrowserPage,
 } from '../../../testkit/browser.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
 import { ask } from '../../../testkit/http/raw-http.js'
 import { nodeFixture } from '../../../testkit/zone/status-fixture.js'
 import { serveZone } from '../../../testkit/zone/troubled-zone.js'
@@ -194,7 +195,8 @@ t.test('in a real browser', { skip: noBrowser }, async t => {
   })
 
   await t.test('a connection that only looks alive is noticed too', async t => {
-    const { views, listener } = await serveZone(5)
+    const clock = new FakeClock()
+    const { views, listener } = await serveZone(5, clock)
     const page = await browser.newPage()
     t.teardown(async () => {
       await page.close()
@@ -206,6 +208,7 @@ t.test('in a real browser', { skip: noBrowser }, async t => {
     await page.clock.fastForward(13_000)
     await untilTrue(page, "document.querySelector('#stale').hidden === false")
     views.changed()
+    await clock.advance(250)
     await untilTrue(page, "document.querySelector('#stale').hidden")
     t.equal(await page.evaluate('document.title'), '2 dead · 1 cut · 2 healthy – shop-17')
   })
