@@ -16,6 +16,7 @@ import type { Transport } from './ports/transport.js'
 import type { PeerListenerStatus } from './results.js'
 import { makeCheckStage, type ProbeSeams } from './stages/check/stage.js'
 import { makeExchangeStage } from './stages/exchange/stage.js'
+import { makeIdentityStage } from './stages/identity/stage.js'
 import { makeNodeListStage, type Home } from './stages/node-list/stage.js'
 import { makeVoteStage } from './stages/vote/stage.js'
 import { makeWriteStage } from './stages/write/stage.js'
@@ -79,12 +80,13 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
   const seams = { ...world, clock, store, apiBackoff, suspension, turns }
 
   const nodeList = makeNodeListStage(options, seams)
+  const identity = makeIdentityStage(options, seams)
   const exchange = makeExchangeStage(options, seams)
   const check = makeCheckStage(options, seams)
   const vote = makeVoteStage(options, seams)
   const write = makeWriteStage(options, seams)
   /** What takes the rounds begins before what makes them. */
-  const stages = [nodeList, exchange, check, vote, write]
+  const stages = [nodeList, identity, exchange, check, vote, write]
   turns.start(vote, write)
 
   /** All that is known is from before a suspension: nothing of it may be acted upon. */

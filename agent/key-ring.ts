@@ -12,6 +12,8 @@ export interface SignKey {
   /** First byte of SHA-256 of the key: which key to try, not who may sign. */
   readonly id: number
   readonly key: KeyObject
+  /** Two nodes alone have it, not the whole zone. @default false */
+  readonly isOfPair?: boolean
 }
 
 /**

@@ -8,6 +8,8 @@ import type { Vote } from '../vote/evidence.js'
 import type { Changes } from '../vote/judge.js'
 import type { Judgement } from '../vote/judgement.js'
 import type { Vouching, VouchEnd } from '../vote/vouch.js'
+import type { NodeKeys } from './identity/node-keys.js'
+import type { Pin } from './identity/pins.js'
 import type { KeyRing } from './key-ring.js'
 import type { RecordTable } from './records/table.js'
 
@@ -46,6 +48,20 @@ export interface KeyResult {
   readonly ring: KeyRing | undefined
   /** Why the present ones are not used; the last good ones stay in force. */
   readonly problem: ConfigProblem | undefined
+}
+
+/** Which keys nodes have. */
+export interface ZoneIdentities {
+  /** The own ones; undefined without an identity, or before others can know it. */
+  readonly own: OwnIdentity | undefined
+  /** The members' ones, by name. */
+  readonly pins: ReadonlyMap<string, Pin>
+}
+
+/** What this node has of its own, and others read in the API. */
+export interface OwnIdentity {
+  readonly keys: NodeKeys
+  readonly generation: number
 }
 
 /** Whether this node reaches the apiserver. */

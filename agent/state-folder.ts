@@ -8,7 +8,14 @@ import { replaceFile } from '../net/atomic-file.js'
 
 /** What is remembered over a restart; each name is one file. */
 export type StateName =
-  'roster.json' | 'zone-config.json' | 'keys.json' | 'heartbeat' | 'history.json'
+  | 'roster.json'
+  | 'zone-config.json'
+  | 'keys.json'
+  | 'heartbeat'
+  | 'history.json'
+  | 'identity.json'
+  | 'identities.json'
+  | 'epoch'
 
 /** Where the agent keeps what it needs to vote after a boot without the cloud. */
 export interface StateFolder {

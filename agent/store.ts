@@ -50,6 +50,9 @@ export interface ResultStore {
   /** Once for each broken version of an object. */
   readonly configProblem: Signal<results.ConfigProblem>
 
+  // identity
+  readonly identities: Section<results.ZoneIdentities>
+
   // check
   readonly ownNode: Section<results.OwnNodeResult>
   readonly round: Signal<results.RoundOutcome>
@@ -64,6 +67,8 @@ export interface ResultStore {
   readonly records: Section<results.ZoneRecords | undefined>
   /** The records' votes have to be counted again, if what is new about them matters. Told often. */
   readonly evidence: Signal<News>
+  /** This member seems to have other keys than those that are known. */
+  readonly unknownIdentity: Signal<NodeName>
   /** This node should be probed now. */
   readonly probeNow: Signal<NodeName>
 
@@ -110,6 +115,7 @@ export const makeResultStore = (now: number): ResultStore => ({
   }),
   keys: new Section<results.KeyResult>({ ring: undefined, problem: undefined }),
   configProblem: new Signal(),
+  identities: new Section<results.ZoneIdentities>({ own: undefined, pins: new Map() }),
   ownNode: new Section<results.OwnNodeResult>({
     cloudLink: { state: 'unknown', since: now, trouble: undefined },
     kubelet: 'unknown',
@@ -121,6 +127,7 @@ export const makeResultStore = (now: number): ResultStore => ({
   whoIsThere: new Signal(),
   records: new Section<results.ZoneRecords | undefined>(undefined),
   evidence: new Signal(),
+  unknownIdentity: new Signal(),
   probeNow: new Signal(),
   zone: new Section<results.ZoneState | undefined>(undefined),
   vote: new Signal(),

@@ -22,10 +22,11 @@ import {
   type MemberList,
   type MemberView,
   type NodeEvent,
+  type NodeNotes,
 } from '../ports/kube-api.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
 import { parseLease } from './lease-view.js'
-import { parseMember, parseNodeView } from './node-view.js'
+import { parseMember, parseNodeNotes, parseNodeView } from './node-view.js'
 
 /** What the adapter needs of the world. */
 export interface KubeSeams {
@@ -51,6 +52,11 @@ const MEMBERS: ResourceType<MemberView> = {
   ...{ ...CORE, resource: 'nodes' },
   isTable: true,
   parse: parseMember,
+}
+const NODE_NOTES: ResourceType<NodeNotes> = {
+  ...{ ...CORE, resource: 'nodes' },
+  isMetadataOnly: true,
+  parse: parseNodeNotes,
 }
 const CONFIG_MAPS: ResourceType<DataView> = {
   ...CORE,
@@ -137,6 +143,10 @@ class ClientApi implements KubeApi {
 
   getNode(name: string, signal: AbortSignal): Promise<NodeView> {
     return this.#client.get(NODES, { name }, signal)
+  }
+
+  getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes> {
+    return this.#client.get(NODE_NOTES, { name }, signal)
   }
 
   patchNode(

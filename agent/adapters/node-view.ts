@@ -5,7 +5,7 @@ import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import { parseWith } from '../../core/parse.js'
 import { TableRow } from '../../kube/client/table-codec.js'
-import type { MemberView } from '../ports/kube-api.js'
+import type { MemberView, NodeNotes } from '../ports/kube-api.js'
 import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 
 const texts = v.record(v.string(), v.string())
@@ -59,6 +59,17 @@ const keptAnnotations = (all: Readonly<Record<string, string>>): Record<string, 
   const kept: Record<string, string> = {}
   for (const key in all) if (isKeptAnnotation(key)) kept[key] = all[key]!
   return kept
+}
+
+const notesSchema = v.object({
+  metadata: v.object({ uid: v.string(), annotations: v.nullish(texts, {}) }),
+})
+
+/** @throws InvalidInputError when the metadata of a Node is not what the API promises. */
+export const parseNodeNotes = (raw: unknown): NodeNotes => {
+  const { uid, annotations } = parseWith(notesSchema, 'Node', raw).metadata
+  const own = Object.entries(annotations).filter(([key]) => key.startsWith(OWN_PREFIX))
+  return Object.freeze({ uid, annotations: Object.freeze(Object.fromEntries(own)) })
 }
 
 const taintOf = (raw: v.InferOutput<typeof taintSchema>): Taint =>

@@ -32,7 +32,8 @@ export interface PublishedIdentity {
   readonly previousSignature: Buffer | undefined
 }
 
-const MAX_GENERATION = 0xffff
+/** What a statement has room for. */
+export const MAX_GENERATION = 0xffff
 /** `1`, the generation, two keys, one or two signatures. */
 const MAX_LENGTH = 2 + 6 + 2 * 44 + 2 * 87
 const VERSION = '1'

@@ -50,8 +50,14 @@ export const digestOf = (known: KnownWord | undefined, now: number): number =>
 /**
  * What brings somebody up to date who sent this digest of a member; undefined where it knows as much, or more. A
  * shorter form is chosen only where the other one has the statement that it continues.
+ * @param least by how many quarters its knowledge of the same statement must be older
  */
-export const newsFor = (known: KnownWord, digest: number, now: number): Entry | undefined => {
+export const newsFor = (
+  known: KnownWord,
+  digest: number,
+  now: number,
+  least = 1,
+): Entry | undefined => {
   const { received, progress, madeAt } = known
   const { statement } = received
   // What they know is younger than that.
@@ -61,16 +67,18 @@ export const newsFor = (known: KnownWord, digest: number, now: number): Entry | 
   const theirs = timeOf(known) + (ahead > DIGEST_STEPS / 2 ? ahead - DIGEST_STEPS : ahead)
   if (digest === 0 || theirs < statement.time)
     return { kind: 'statement', received, progress, age: Math.max(0, now - madeAt) }
-  if (theirs >= timeOf(known)) return undefined
+  if (timeOf(known) - theirs < least) return undefined
   const time = modulo(timeOf(known), TIME_STEPS)
   const slot = (quarters: number): number => Math.floor(quarters / statement.slot)
   if (slot(theirs - statement.time) === slot(progress.quarters)) return { kind: 'time', time }
   return { kind: 'link', time, link: progress.link! }
 }
 
-/** How far a member has come that is shown at a time, given how far we know it to be: the next such time. */
-export const quartersAt = (known: KnownWord, time: number): number =>
-  known.progress.quarters + modulo(time - timeOf(known), TIME_STEPS)
+/** How far a member has come that is shown at a time, given how far we know it to be: the nearest such time. */
+export const quartersAt = (known: KnownWord, time: number): number => {
+  const ahead = modulo(time - timeOf(known), TIME_STEPS)
+  return known.progress.quarters + (ahead > TIME_STEPS / 2 ? ahead - TIME_STEPS : ahead)
+}
 
 /** Bytes that an entry takes at most. */
 export const entryBytes = (entry: Entry): number =>

@@ -75,6 +75,22 @@ export class MemberWord {
     return this.#equivocations
   }
 
+  /** Whether a signature has to be proved to take it in: the one thing here that costs much. */
+  isUnproved({ statement, bytes }: ReceivedStatement): boolean {
+    const known = this.#received
+    if (statement.generation !== this.#generation) return false
+    return (
+      known === undefined ||
+      (compareStatements(statement, known.statement) >= 0 && !bytes.equals(known.bytes))
+    )
+  }
+
+  /** Our own clock stood still, or was put back: when anything was made is not known, until the node shows more. */
+  forgetAge(): void {
+    this.#clock = new OriginClock()
+    this.#madeAt = -Infinity
+  }
+
   /**
    * A statement with how far its node has come since.
    * @param toldAge ms, as the relay says; Infinity when it says nothing

@@ -6,6 +6,7 @@ import type { Progress } from './member-word.js'
 import { makeVerifier, type NodeKeys, type Verifier } from './node-keys.js'
 import {
   compareStatements,
+  heartbeatAt,
   isSignedBy,
   parseStatement,
   QUARTER_MS,
@@ -28,6 +29,8 @@ interface OwnWordSeams {
   readonly clock: Clock
   /** `LINK_BYTES` at random, new ones each time. */
   readonly seed: () => Uint8Array
+  /** Where the records of this node go on in the order of `EHP1`: above `floor`. */
+  readonly nextHeartbeat: (floor: number) => number
   /** Remember an epoch over a restart: no later life may use it again. */
   readonly save: (epoch: number) => void
 }
@@ -41,7 +44,7 @@ interface OwnIdentity {
 }
 
 const LOG_LINKS = 10
-const MAX_EPOCH = 0xffff_ffff
+export const MAX_EPOCH = 0xffff_ffff
 
 /** All that others may pass on of this node: its statement, and how long it has stood by it. */
 export interface OwnNews {
@@ -60,8 +63,10 @@ export class OwnWord {
   /** The newest time that was shown in this epoch. */
   #shown = -1
   #epoch: number
+  /** The newest one that others may have reckoned. */
+  #heartbeat = 0
   #content: OwnContent
-  #received!: ReceivedStatement
+  #received: ReceivedStatement | undefined
   #chain!: LinkChain
 
   /** @param slot quarters of a second that a link stands for, 2 to 32 */
@@ -93,7 +98,8 @@ export class OwnWord {
     const at = this.#slotNow()
     const link = at === 0 ? undefined : this.#chain.link(at)
     this.#shown = this.#timeNow()
-    return { received: this.#received, progress: { quarters: this.#quartersNow(), link } }
+    this.#heartbeat = heartbeatAt(this.#received!.statement, this.#quartersNow())
+    return { received: this.#received!, progress: { quarters: this.#quartersNow(), link } }
   }
 
   /** This node was suspended, or others know more of it than it does: its clock is read anew. */
@@ -114,9 +120,9 @@ export class OwnWord {
    */
   refute(shown: ReceivedStatement): boolean {
     const { origin, generation } = this.#identity
-    if (shown.statement.generation !== generation || shown.bytes.equals(this.#received.bytes))
-      return false
-    if (compareStatements(shown.statement, this.#received.statement) < 0) return false
+    const mine = this.#received!
+    if (shown.statement.generation !== generation || shown.bytes.equals(mine.bytes)) return false
+    if (compareStatements(shown.statement, mine.statement) < 0) return false
     if (!isSignedBy(shown, origin, this.#verify)) return false
     this.#epoch = shown.statement.epoch
     this.beginEpoch()
@@ -128,7 +134,7 @@ export class OwnWord {
   }
 
   #quartersNow(): number {
-    return this.#timeNow() - this.#received.statement.time
+    return this.#timeNow() - this.#received!.statement.time
   }
 
   #slotNow(): number {
@@ -136,7 +142,8 @@ export class OwnWord {
   }
 
   #seal(): void {
-    const { clock, seed } = this.#seams
+    const { clock, seed, nextHeartbeat } = this.#seams
+    const heartbeat = nextHeartbeat(this.#heartbeat)
     const { origin, keys, generation } = this.#identity
     const { cutAt, ...content } = this.#content
     const epoch = this.#epoch
@@ -146,7 +153,7 @@ export class OwnWord {
     const isCut = (content.flags & FLAG.cloudCut) !== 0
     const statement = {
       ...content,
-      ...{ generation, epoch, time, slot: this.#slot, logLinks: LOG_LINKS },
+      ...{ generation, epoch, time, heartbeat, slot: this.#slot, logLinks: LOG_LINKS },
       anchor: this.#chain.anchor,
       cutFor: isCut ? Math.max(0, Math.floor((clock.now() - cutAt) / QUARTER_MS)) : 0,
     }

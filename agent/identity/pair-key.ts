@@ -45,5 +45,5 @@ export const makePairKey = (pair: Pair, shared: SignKey): SignKey | undefined =>
   ids.writeBigUInt64LE(ownId < peerId ? peerId : ownId, 8)
   ids.writeBigUInt64LE(zoneHash, 16)
   const key = createHmac('sha256', shared.key).update(LABEL).update(secret).update(ids).digest()
-  return { id: hash('sha256', key, 'buffer')[0]!, key: createSecretKey(key) }
+  return { id: hash('sha256', key, 'buffer')[0]!, key: createSecretKey(key), isOfPair: true }
 }

@@ -30,6 +30,11 @@ export interface Statement {
   readonly cutFor: number
   /** Of roster and topology: whoever has the same knows about whom the node says up by not naming it. */
   readonly membershipHash: bigint
+  /**
+   * Where its records stand in the order of `EHP1` when it says this, 1 to 2^32 − 1: one more for each second that it
+   * stands by it. So whoever passes it on to an agent without identities numbers it as its node does.
+   */
+  readonly heartbeat: number
   /** Ids of who is down, ascending. */
   readonly down: readonly bigint[]
   /** Ids of whom it should watch and has not looked at, ascending. */
@@ -44,8 +49,16 @@ export const compareStatements = (
   b: Pick<Statement, 'epoch' | 'time'>,
 ): number => a.epoch - b.epoch || a.time - b.time
 
+/** Quarters in a second. */
+const PER_SECOND = 4
+
+/** The heartbeat of a node that has stood by a statement for so many quarters. */
+export const heartbeatAt = ({ heartbeat }: Statement, quarters: number): number =>
+  heartbeat + Math.floor(quarters / PER_SECOND)
+
 const VERSION = 1
-const HEAD_BYTES = 4 + 2 + 4 + 6 + LINK_BYTES + 8
+const HEARTBEAT_AT = 4 + 2 + 4 + 6 + LINK_BYTES + 8
+const HEAD_BYTES = HEARTBEAT_AT + 4
 const MIN_SLOT = 2
 const MAX_SLOT = 32
 const MAX_LOG_LINKS = 11
@@ -80,6 +93,7 @@ const encodeContent = (s: Statement): Buffer => {
   out.writeUIntLE(s.time, 10, 6)
   s.anchor.copy(out, 16)
   out.writeBigUInt64LE(s.membershipHash, 16 + LINK_BYTES)
+  out.writeUInt32LE(s.heartbeat, HEARTBEAT_AT)
   let at = HEAD_BYTES
   if ((s.flags & FLAG.cloudCut) !== 0) at = writeVarint(out, at, s.cutFor)
   for (const ids of [s.down, s.notLooked, s.standsInFor]) at = writeIds(out, at, ids)
@@ -130,6 +144,7 @@ const readHead = (bytes: Buffer): Omit<Statement, Lists | 'cutFor'> | undefined 
   const [version, flags, slot, logLinks] = [bytes[0]!, bytes[1]!, bytes[2]!, bytes[3]!]
   const generation = bytes.readUInt16LE(4)
   const epoch = bytes.readUInt32LE(6)
+  const heartbeat = bytes.readUInt32LE(HEARTBEAT_AT)
   const isGood =
     version === VERSION &&
     (flags & ~FLAG_MASK) === 0 &&
@@ -137,10 +152,11 @@ const readHead = (bytes: Buffer): Omit<Statement, Lists | 'cutFor'> | undefined 
     slot <= MAX_SLOT &&
     logLinks <= MAX_LOG_LINKS &&
     generation > 0 &&
-    epoch > 0
+    epoch > 0 &&
+    heartbeat > 0
   if (!isGood) return undefined
   return {
-    ...{ flags, slot, logLinks, generation, epoch },
+    ...{ flags, slot, logLinks, generation, epoch, heartbeat },
     time: bytes.readUIntLE(10, 6),
     anchor: Buffer.from(bytes.subarray(16, 16 + LINK_BYTES)),
     membershipHash: bytes.readBigUInt64LE(16 + LINK_BYTES),

@@ -48,6 +48,12 @@ export interface ExchangeOptions {
   readonly burstMs: number
   /** Limit for one round trip with a peer. @default 2_000 */
   readonly exchangeTimeoutMs: number
+  /** Whether nodes sign what they say with keys of their own. @default 'off' */
+  readonly identity: 'off' | 'prefer' | 'require'
+  /** How long a signed sign of life stands for. @default 1_000 */
+  readonly linkSlotMs: number
+  /** For how long a node must have been silent before other keys of it count, for which its old ones do not vouch. */
+  readonly identityChangeAfterMs: number
   /** A flip waits this long for others to travel with it. @default 50 */
   readonly pushBatchMs: number
   /** A partner that failed is left out this long. @default 15_000 */

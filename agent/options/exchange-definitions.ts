@@ -95,6 +95,34 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     profiles: { fast: '5s' },
     summary: 'a partner that failed is left out this long',
   },
+  identity: {
+    flag: 'identity',
+    group: 'Exchange',
+    kind: oneOf('off', 'prefer', 'require'),
+    default: 'off',
+    summary:
+      'whether nodes sign what they say with keys of their own: not at all, towards all members that publish theirs, or whoever does not sign does not count',
+    relation: 'require needs --superedge-peers=off',
+  },
+  linkSlotMs: {
+    flag: 'link-slot',
+    group: 'Exchange',
+    kind: duration('500ms', '8s'),
+    default: '1s',
+    profiles: { fast: '500ms' },
+    summary:
+      'each signed sign of life stands for this time, in steps of 250ms; who passes it on can make it look younger by at most that',
+  },
+  identityChangeAfterMs: {
+    flag: 'identity-change-after',
+    group: 'Exchange',
+    kind: duration('1s', '1h'),
+    default: '2m',
+    profiles: { fast: '20s' },
+    summary:
+      'when a node publishes other keys, for which its old ones do not vouch, these count once it was silent for so long',
+    relation: 'at least --record-ttl',
+  },
   superedgePeers: {
     flag: 'superedge-peers',
     group: 'Exchange',

@@ -46,6 +46,7 @@ const rules: readonly Rule[] = [
   atLeast('recordTtlMs', 2, 'ringExchangePeriodMs'),
   atMost('burstPeriodMs', 'exchangePeriodMs'),
   atMost('burstPeriodMs', 'ringExchangePeriodMs'),
+  atLeast('identityChangeAfterMs', 1, 'recordTtlMs'),
   below('exchangeTimeoutMs', 'recordTtlMs'),
   atMost('attemptsMin', 'attemptsMax'),
   atMost('downCheckPeriodMs', 'checkPeriodMs'),
@@ -63,6 +64,13 @@ const rules: readonly Rule[] = [
         ? `must be left out unless --witness is target (it is ${options.witness})`
         : 'must be given when --witness is target'
     },
+  },
+  {
+    option: 'identity',
+    broken: options =>
+      options.identity === 'require' && options.superedgePeers !== 'off'
+        ? `must not be require with ${nameOf('superedgePeers', options)}, whose results nobody signs`
+        : undefined,
   },
   {
     option: 'deadTaint',

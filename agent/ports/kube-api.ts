@@ -25,6 +25,13 @@ export interface MemberList {
   readonly version: string
 }
 
+/** What a Node's metadata says of it. Frozen. */
+export interface NodeNotes {
+  readonly uid: string
+  /** Only keys that start with `edge-health/`. */
+  readonly annotations: Readonly<Record<string, string>>
+}
+
 /** A coordination.k8s.io/v1 Lease. */
 export interface LeaseView {
   readonly name: string
@@ -86,6 +93,8 @@ export interface KubeApi {
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   watchSecret(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   getNode(name: string, signal: AbortSignal): Promise<NodeView>
+  /** Its metadata alone, a few kB. */
+  getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes>
   patchNode(
     name: string,
     patch: KubePatch,

@@ -120,9 +120,7 @@ export class RecordTable implements Evidence {
   }
 
   /** A draft that fits this table's rows. */
-  makeDraft(): RecordDraft {
-    return newDraft(this.rowBytes)
-  }
+  readonly makeDraft = (): RecordDraft => newDraft(this.rowBytes)
 
   /**
    * What the own rounds say. About a member that we neither watch nor stand in for it is kept to ourselves.
@@ -224,12 +222,16 @@ export class RecordTable implements Evidence {
    * @param isFirstHand its origin itself told us, just now.
    */
   merge(draft: RecordDraft, isFirstHand = false): Merged {
-    const { origin, hb } = draft
-    if (origin === this.self) {
+    if (draft.origin === this.self) {
       this.#refute(draft)
       return 'old'
     }
-    if (!this.#isNews(draft, isFirstHand)) return 'old'
+    return this.#isNews(draft, isFirstHand) ? this.put(draft) : 'old'
+  }
+
+  /** Let a record count that is known to be the newest of its origin, which is not this node. */
+  put(draft: RecordDraft): News {
+    const { origin, hb } = draft
     const flags = draft.flags & FLAG_MASK
     const cutAt = (flags & FLAG.cloudCut) === 0 ? -Infinity : draft.cloudCutAt
     const hasNewFlags = this.flags[origin] !== flags || this.hb[origin] === 0

@@ -150,6 +150,7 @@ export class FakeWatches implements KubeApi {
       .map(open => open.key)
   }
 
+  getNodeNotes = never
   patchNode = never
   patchNodeStatus = never
   tryNodePatch = never

@@ -153,6 +153,8 @@ const trueMessages = async (members: readonly Member[]): Promise<Record<Route, U
         onSuspect: () => undefined,
         onSuspended: () => undefined,
         saveHeartbeat: () => undefined,
+        saveEpoch: () => undefined,
+        onUnknownIdentity: () => undefined,
         localUp: () => true,
       },
     )

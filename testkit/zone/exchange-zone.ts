@@ -21,6 +21,8 @@ export const exchangeOptions: EngineOptions = {
   exchangeTimeoutMs: 2_000,
   pushBatchMs: 50,
   partnerBackoffMs: 15_000,
+  identity: 'off',
+  linkSlotMs: 1_000,
   superedgePeers: 'off',
   superedgePeriodMs: 10_000,
   superedgeAttempts: 1,
@@ -47,6 +49,8 @@ export interface TestAgent {
   readonly engine: Engine
   readonly suspected: NodeName[]
   readonly saved: number[]
+  /** Whose keys it asked for. */
+  readonly unknown: NodeName[]
   readonly log: ReturnType<typeof recordingLog>
   evidence: number
   /** The agent as others see it after a kill: nobody listens. */
@@ -91,12 +95,14 @@ export class ExchangeZone {
     const log = recordingLog()
     const suspected: NodeName[] = []
     const saved: number[] = []
+    const unknown: NodeName[] = []
     const engine = makeEngine(
       { ...exchangeOptions, ...options.o },
       {
         roster: options.roster ?? rosterOf(n, options.members ?? this.members),
         keys: options.keys ?? makeKeyRing(KEY_A),
-        savedHeartbeat: options.savedHeartbeat,
+        ...{ savedHeartbeat: options.savedHeartbeat, savedEpoch: options.savedEpoch },
+        identities: options.identities,
         ...(options.topology === undefined ? {} : { topology: options.topology }),
       },
       {
@@ -108,6 +114,8 @@ export class ExchangeZone {
         onSuspect: name => suspected.push(name),
         onSuspended: () => undefined,
         saveHeartbeat: value => saved.push(value),
+        saveEpoch: () => undefined,
+        onUnknownIdentity: name => unknown.push(name),
         localUp: options.localUp ?? (() => true),
       },
     )
@@ -121,6 +129,7 @@ export class ExchangeZone {
       engine,
       suspected,
       saved,
+      unknown,
       log,
       evidence: 0,
       kill: () => {

@@ -11,10 +11,11 @@ import {
   type NodeEvent,
   WRITER,
 } from '../../agent/ports/kube-api.js'
+import { IDENTITY_ANNOTATION } from '../../agent/identity/annotation.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
 import { parseLease } from '../../agent/adapters/lease-view.js'
-import { parseNodeView } from '../../agent/adapters/node-view.js'
+import { parseNodeNotes, parseNodeView } from '../../agent/adapters/node-view.js'
 import { jsonPatch } from '../../sandbox/api/patch-json.js'
 import { mergePatch } from '../../sandbox/api/patch-merge.js'
 import { strategicPatch } from '../../sandbox/api/patch-strategic.js'
@@ -69,6 +70,17 @@ const memberOf = (raw: Raw): MemberView => {
 const isMarked = (raw: Raw): boolean =>
   (raw.metadata['annotations'] as Record<string, string> | undefined)?.['nodeunhealth'] !==
   undefined
+
+/** The whole of a patch is the one annotation. */
+const isIdentityPatch = (patch: KubePatch): boolean => {
+  const { metadata, ...others } = patch.type === 'merge' ? patch.body : { metadata: undefined }
+  const { annotations, ...rest } = { annotations: {}, ...(metadata as object | undefined) }
+  const keys = Object.keys(annotations)
+  return (
+    [others, rest].every(each => Object.keys(each).length === 0) &&
+    keys.join() === IDENTITY_ANNOTATION
+  )
+}
 
 const renewTimeOf = (raw: Raw): string =>
   (raw['spec'] as { renewTime?: string } | undefined)?.renewTime ?? ''
@@ -133,6 +145,8 @@ const LISTS = { 'status.conditions': 'type', 'status.addresses': 'type' }
  */
 export class FakeCluster {
   readonly writes: Write[] = []
+  /** How often an agent wrote which keys its own node has, by node: nothing else may be said of oneself. */
+  readonly identityWrites = new Map<string, number>()
   /** Whether it refuses agents what is not their job. */
   isConfined = true
   /** Called with each request that arrives: an error is thrown at the caller, a promise holds the answer back. */
@@ -277,7 +291,9 @@ export class FakeCluster {
     const renewTime = [renewTimeOf(before), renewTimeOf(next)] as const
     const tainted = taintKeysOf(next).filter(key => !taintKeysOf(before).includes(key))
     const [at, wall] = [this.#clock.now(), this.#clock.wall()]
-    this.writes.push({ at, wall, by, node, kind, mark, isChange, renewTime, tainted })
+    if (by === node && isIdentityPatch(patch))
+      this.identityWrites.set(node, (this.identityWrites.get(node) ?? 0) + 1)
+    else this.writes.push({ at, wall, by, node, kind, mark, isChange, renewTime, tainted })
     return this.#store(where, next)
   }
 
@@ -401,6 +417,10 @@ export class FakeCluster {
       watchSecret: (_, name, sink) => data('secret', name, sink),
       getNode: (name, signal) =>
         this.#call(caller, { what: `get ${name}`, signal }, () => viewOf(this.#read('node', name))),
+      getNodeNotes: (name, signal) =>
+        this.#call(caller, { what: `get notes ${name}`, signal }, () =>
+          parseNodeNotes(this.#read('node', name)),
+        ),
       patchNode: (name, patch, signal, guard) =>
         this.#call(caller, { what: `patch ${name}`, signal, guard }, () =>
           viewOf(this.#write(actor, name, 'spec', patch)),

@@ -72,6 +72,8 @@ export interface Machine {
   /** The agent's process and the kubelet's. */
   process: ProcessClock | undefined
   kubeletProcess: ProcessClock | undefined
+  /** Options of its agent alone, over those of the zone; read when it boots. */
+  flags: readonly string[]
   unlisten: () => void
   kubelet: Health
   isOn: boolean
@@ -161,7 +163,7 @@ export class World {
         isBlind: false,
         isMember: true,
       },
-      ...{ isUnable: false, impostor: undefined },
+      ...{ isUnable: false, impostor: undefined, flags: [] },
     }
     this.machines.push(machine)
     this.cluster.put('node', name, {
@@ -246,6 +248,7 @@ export class World {
       `--node-name=${machine.name}`,
       `--profile=${this.#o.profile ?? 'default'}`,
       ...(this.#o.flags ?? []),
+      ...machine.flags,
     ].map((flag): [string, string] => {
       const at = flag.indexOf('=')
       return [flag.slice(2, at), flag.slice(at + 1)]

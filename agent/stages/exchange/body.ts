@@ -35,7 +35,7 @@ const ENTRY_BYTES = 5 + 1 + 1 + 5 + ROWS_OVERHEAD
 const CAP_BYTES = 1 << 20
 
 /** Members that a sparse message may name: ours and theirs may differ, but not without end. */
-const maxEntries = (size: number): number => 2 * size + 64
+export const maxEntries = (size: number): number => 2 * size + 64
 
 /** The longest message that a zone of this size has use for; checked before anything else is. */
 export const maxMessageBytes = (size: number): number => {
@@ -60,6 +60,8 @@ export interface BodyOrder {
   readonly suspects: readonly number[]
   /** Without records: acknowledgements and challenges. */
   readonly isEmpty?: boolean
+  /** Of whom nothing is said, since they say it themselves. */
+  readonly leaveOut?: (index: number) => boolean
 }
 
 /**
@@ -121,8 +123,9 @@ export class BodyCodec {
     let at = start
     let lastFlags = 0
     for (let i = 0; i < size; i++) {
-      const delta = hb[i] === 0 ? 0 : zigzag(hb[i]! - order.baseHb)
-      const age = ageOf(hb[i] === 0 ? -Infinity : producedAt[i]!, now)
+      const isKnown = this.#isTold(i, order)
+      const delta = isKnown ? zigzag(hb[i]! - order.baseHb) : 0
+      const age = isKnown ? ageOf(producedAt[i]!, now) : AGE_UNKNOWN
       if (delta === 0 && age === AGE_UNKNOWN) {
         out[at++] = 0
         out[at++] = AGE_UNKNOWN
@@ -138,6 +141,10 @@ export class BodyCodec {
       if (rows !== undefined) at = writeRows(out, at, rows)
     }
     return at
+  }
+
+  #isTold(origin: number, { leaveOut }: BodyOrder): boolean {
+    return this.#table.hb[origin] !== 0 && leaveOut?.(origin) !== true
   }
 
   #rowsOf(origin: number, sparse: boolean): RecordRows<Uint8Array> | undefined {

@@ -11,6 +11,8 @@ export interface ExchangeContext {
   readonly traffic: Traffic
   /** Aborted when the exchange ends. */
   readonly signal: AbortSignal
+  /** Something is contested, or was a moment ago: news has to be fast. */
+  readonly isBurst: boolean
   /** `Clock.now`. */
   readonly now: number
 }

@@ -13,12 +13,15 @@ import type { KeyRing } from '../../key-ring.js'
 import { topologyFor } from '../../records/kring.js'
 import { Membership } from './membership.js'
 import { Partners } from './partners.js'
-import { AT_ONCE, PER_SECOND } from './peer-state.js'
+import { AT_ONCE, PER_SECOND, type PeerState } from './peer-state.js'
 import { Push } from './push.js'
 import { RateLimit } from './rate-limit.js'
 import { SuperEdgeExchange } from './superedge/superedge.js'
 import { Traffic } from './traffic.js'
 import { statusOf, type EngineStatus } from './status.js'
+import type { Refusal } from './refusal.js'
+import { MAX_SIGNED_BYTES } from './signed-body.js'
+import type { ZoneIdentities } from '../../results.js'
 import type { News, RecordTable } from '../../records/table.js'
 import type { MakeTopology } from '../../records/topology.js'
 import type { Route } from '../../ports/transport.js'
@@ -33,6 +36,10 @@ export interface EngineStart {
   readonly keys: KeyRing
   /** What `saveHeartbeat` was last given; undefined on a node without memory. */
   readonly savedHeartbeat: number | undefined
+  /** What `saveEpoch` was last given. @default 0: nothing */
+  readonly savedEpoch?: number | undefined
+  /** @default nobody has any */
+  readonly identities?: ZoneIdentities | undefined
   /** @default mesh or rings, as the options say */
   readonly topology?: MakeTopology | undefined
 }
@@ -48,6 +55,8 @@ export interface Engine {
   /** Goes on with what both rosters share. */
   setRoster(roster: Roster): void
   setKeys(keys: KeyRing): void
+  /** Other keys of nodes became known. */
+  setIdentities(identities: ZoneIdentities): void
   /** An own round ended. A flip is pushed; whoever called for this vote gets it in any case. @returns whether it flipped. */
   setOwnVote(target: number, says: Vote, failedRounds: number): boolean
   /** A member that we had no duty to probe is not probed any more. */
@@ -114,14 +123,21 @@ export const makeEngine = (
     if (news === 'changed') push.votesCame()
     seams.onEvidence(news)
   }
-  const membership = new Membership({ ...start, options, seams, heartbeat, makeTopology, onNews })
   const traffic = new Traffic(seams.log)
+  const onRefusal = (refusal: Refusal, peer: PeerState): void => traffic.refuse(refusal, peer)
+  const membership = new Membership({
+    ...{ ...start, options, seams, heartbeat, makeTopology },
+    ...{ onNews, onRefusal },
+  })
   const stopping = new AbortController()
   const { signal } = stopping
   // One listener per request under way, and those are bounded by the number of peers.
   setMaxListeners(0, signal)
   const context: ExchangeContext = {
     ...{ options, seams, membership, traffic, signal },
+    get isBurst() {
+      return gossip.isBurst
+    },
     get now() {
       return seams.clock.now()
     },
@@ -138,6 +154,7 @@ export const makeEngine = (
     results: new RateLimit(membership.table.size, PER_SECOND, AT_ONCE),
   })
   let limits = makeLimits()
+  const leastMax = options.identity === 'off' ? 0 : MAX_SIGNED_BYTES
 
   const setOwnFlags = (flags: number, cloudCutAt: number): void => {
     if ((membership.table.setOwnFlags(flags, cloudCutAt) & PUSHED_FLAGS) !== 0) push.flags()
@@ -147,7 +164,9 @@ export const makeEngine = (
       ? limits.results.take(from, seams.clock.now())
       : limits.proved.take(from, seams.clock.now(), Math.max(LEAST_PROVED_BYTES, bytes))
   const maxBytes = (route: Route): number =>
-    route === 'result' ? superedge.maxBytes : maxMessageBytes(membership.table.size)
+    route === 'result'
+      ? superedge.maxBytes
+      : Math.max(maxMessageBytes(membership.table.size), leastMax)
 
   return {
     get table() {
@@ -168,6 +187,9 @@ export const makeEngine = (
     },
     setKeys: keys => {
       membership.setKeys(keys)
+    },
+    setIdentities: identities => {
+      membership.setIdentities(identities)
     },
     setOwnVote: (target, says, failedRounds) => {
       const flipped = membership.table.setOwnVote(target, says, failedRounds)

@@ -94,13 +94,16 @@ export class Gossip {
 
   /** With nobody to talk to, in a zone of one above all, the own record must still not grow old. */
   #speakAlone(): void {
-    this.#context.membership.table.beat()
+    this.#context.membership.speak()
     this.#context.seams.onEvidence('fresher')
   }
 
   async #exchangeWith(partner: PeerState): Promise<void> {
     partner.isGossiping = true
-    await this.#client.deliver(partner, new Batch(this.#context, 'gossip', []))
+    await this.#client.deliver(
+      partner,
+      new Batch(this.#context, 'gossip', [], { isWide: this.isBurst }),
+    )
     partner.isGossiping = false
   }
 }

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ExchangeContext } from './context.js'
-import type { Message } from './membership.js'
+import type { BodyOrder } from './body.js'
+import type { BodyFor, Message, SigningKeys } from './membership.js'
 import type { PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Admission } from './session.js'
 import type { Answer, Route } from '../../ports/transport.js'
-import { open, seal, SPARSE, TYPE, zoneNamedBy, type Header } from './wire.js'
+import {
+  headerNamedBy,
+  isOfPair,
+  open,
+  seal,
+  SPARSE,
+  TYPE,
+  zoneNamedBy,
+  type Header,
+  type Opened,
+} from './wire.js'
 
 /** An answer as the HTTP layer sends it. */
 export interface PeerAnswer extends Answer {
@@ -45,6 +56,8 @@ export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
   nosniff: true,
 })
 
+const NO_NEWS = new Uint8Array(0)
+
 /** The receiving side of /v1: believes a message only after signature, sender and session agree. */
 export class Inbox {
   readonly #context: ExchangeContext
@@ -57,19 +70,55 @@ export class Inbox {
 
   receive(route: Extract<Route, 'gossip' | 'vote'>, bytes: Uint8Array): PeerAnswer {
     const { membership } = this.#context
-    const message = open(bytes, membership.zone, membership.keys)
-    if (!message.ok)
-      return message.refusal === 'wrong-zone'
-        ? this.#ofOtherZone(bytes)
-        : this.#refuse(message.refusal)
+    const named = isOfPair(bytes) ? headerNamedBy(bytes) : undefined
+    const message =
+      named === undefined
+        ? open(bytes, membership.zone, membership.keys)
+        : this.#openOfPair(bytes, named)
+    if (!message.ok) return this.#refuseUnproved(message.refusal, bytes, named)
     const { header } = message
     if (header.type !== TYPE[route] || (header.flags | SPARSE) !== SPARSE) {
       return this.#refuse('malformed')
     }
-    if (header.senderId === membership.ownId) return this.#ownReturned(header)
+    if (header.senderId === membership.ownId) return this.#ownReturned(message)
     const peer = membership.peerById(header.senderId)
     if (peer === undefined) return this.#refuse('unknown-sender')
+    if (!message.isOfPair && !membership.isShared(peer)) return this.#unsigned(peer)
     return this.#fromMember(route, message, bytes.length, peer)
+  }
+
+  /** Only who it says that it is, and we, have the key; what we sent ourselves has that of whom it was for. */
+  #openOfPair(bytes: Uint8Array, { senderId }: Header): Opened {
+    const { membership } = this.#context
+    if (senderId === membership.ownId)
+      return open(bytes, membership.zone, { keys: membership.pairKeys }, 'of-pair')
+    const peer = membership.peerById(senderId)
+    if (peer === undefined) return { ok: false, refusal: 'unknown-sender' }
+    if (membership.isShared(peer)) return { ok: false, refusal: 'no-identity' }
+    return open(bytes, membership.zone, { keys: membership.keysFor(peer)?.keys ?? [] }, 'of-pair')
+  }
+
+  /**
+   * Whoever sent it shows keys that we do not know, or sent it to somebody else at whose address we are: our signature,
+   * with the keys that we have with whom it names, tells that one who is here.
+   */
+  #refuseUnproved(refusal: Refusal, bytes: Uint8Array, named: Header | undefined): PeerAnswer {
+    const { membership, seams, traffic } = this.#context
+    if (refusal === 'wrong-zone') return this.#ofOtherZone(bytes, named)
+    const peer = named && membership.peerById(named.senderId)
+    if (named === undefined || peer === undefined) return this.#refuse(refusal)
+    seams.onUnknownIdentity(peer.name)
+    const keys = membership.keysFor(peer)
+    if (keys === undefined || membership.isShared(peer)) return this.#refuse(refusal, peer)
+    traffic.refuse(refusal, peer)
+    const signed = this.#sealed(named, TYPE.challenge, 0n, { keys })
+    return { ...signed, status: STATUS_OF[refusal] }
+  }
+
+  /** It has an identity, so anybody with the zone's key may say this in its name; or it gave its identity up. */
+  #unsigned(peer: PeerState): PeerAnswer {
+    this.#context.seams.onUnknownIdentity(peer.name)
+    return this.#refuse('unsigned', peer)
   }
 
   #fromMember(
@@ -99,24 +148,28 @@ export class Inbox {
    * What we sent to a peer's address came to ourselves: the address is ours, whatever our Node object says, or somebody
    * there passes requests on. Our signature tells us that it is not the peer who answers. Nothing of it is taken in.
    */
-  #ownReturned(request: Header): PeerAnswer {
+  #ownReturned({ header: request, isOfPair: isPair, keyId }: Message): PeerAnswer {
     const { membership, traffic } = this.#context
+    const pairs = membership.pairKeys.filter(({ id }) => isPair && id === keyId)
+    const keys = pairs[0] === undefined ? membership.keys : { primary: pairs[0], keys: pairs }
     if (request.senderBoot !== membership.boot) return this.#refuse('own-id')
     traffic.refuse('own-id')
-    return this.#sealed(request, TYPE.challenge, 0n)
+    return this.#sealed(request, TYPE.challenge, 0n, { keys })
   }
 
   /**
    * Somebody with our key asks here for a member of another zone: our signature tells him that it is not that one who
    * answers. Nothing of it is taken in.
    */
-  #ofOtherZone(bytes: Uint8Array): PeerAnswer {
+  #ofOtherZone(bytes: Uint8Array, named: Header | undefined): PeerAnswer {
     const { membership, traffic } = this.#context
     const zone = zoneNamedBy(bytes)
-    const message = open(bytes, zone, membership.keys)
-    if (!message.ok) return this.#refuse('wrong-zone')
+    const message = named === undefined ? open(bytes, zone, membership.keys) : undefined
+    const request = message?.ok === true ? message.header : named
+    if (request === undefined) return this.#refuse('wrong-zone')
     traffic.refuse('wrong-zone')
-    const signed = this.#sealed(message.header, TYPE.challenge, 0n, { zone })
+    // We have no keys with members of other zones: those of the zone tell them apart from us well enough.
+    const signed = this.#sealed(request, TYPE.challenge, 0n, { zone, keys: membership.keys })
     return { ...signed, status: STATUS_OF['wrong-zone'] }
   }
 
@@ -130,7 +183,8 @@ export class Inbox {
     const { seams, now } = this.#context
     const shown =
       type === TYPE.challenge ? peer.inbound.challenge(seams.random, now) : peer.inbound.next(now)
-    return this.#sealed(request, type, shown, { peer })
+    const keys = this.#context.membership.keysFor(peer) ?? this.#context.membership.keys
+    return this.#sealed(request, type, shown, { peer, keys })
   }
 
   /** Bound to the request by its sender's boot id and number: it answers nothing else, and nobody else. */
@@ -138,16 +192,19 @@ export class Inbox {
     request: Header,
     type: ReplyType,
     shown: bigint,
-    to: { readonly peer?: PeerState; readonly zone?: bigint } = {},
+    to: { readonly keys: SigningKeys; readonly peer?: PeerState; readonly zone?: bigint },
   ): PeerAnswer {
     const { membership, traffic, now } = this.#context
-    const { table, keys } = membership
+    const { table } = membership
     const isEmpty = type !== TYPE.state
     const sparse = request.membershipHash !== table.hash
-    if (!isEmpty) table.beat()
+    if (!isEmpty) membership.speak()
     const baseHb = table.hb[table.self]!
-    const order = { sparse, suspects: [], keySetHash: keys.setHash, baseHb, isEmpty }
-    const body = membership.codec.encode(order, now)
+    const order = { sparse, suspects: [], keySetHash: membership.keys.setHash, baseHb, isEmpty }
+    const { bytes: body, count } =
+      to.keys.primary.isOfPair === true
+        ? this.#bodyOfPair(order, to.peer)
+        : { bytes: membership.codec.encode(order, now), count: isEmpty ? 0 : table.size }
     const header: Header = {
       type,
       flags: sparse ? SPARSE : 0,
@@ -157,12 +214,23 @@ export class Inbox {
       senderSeq: request.senderSeq,
       baseHb,
       destBoot: request.senderBoot,
-      count: isEmpty ? 0 : table.size,
+      count,
       heldMs: 0,
     }
-    const bytes = seal(header, body, to.zone ?? membership.zone, keys.primary)
+    const bytes = seal(header, body, to.zone ?? membership.zone, to.keys.primary)
     traffic.sent(bytes.length, to.peer)
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
+  }
+
+  /** What it asked for, by what it says that it knows. In a mesh it is told in return what we know. */
+  #bodyOfPair(order: BodyOrder, peer: PeerState | undefined): BodyFor {
+    const { membership } = this.#context
+    const { words, table } = membership
+    if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
+    const news = words.newsFor(peer.digest ?? NO_NEWS, this.#context.isBurst)
+    const body = membership.bodyOfPair(order, news, table.topology.kind === 'mesh')
+    words.told(peer, body.entries)
+    return body
   }
 
   #refuse(refusal: Refusal, peer?: PeerState): PeerAnswer {

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { NodeName } from '../../../core/ids.js'
 import type { Roster } from '../../../core/roster.js'
 import type { KeyRing } from '../../key-ring.js'
 import type { Heartbeat } from '../../records/heartbeat.js'
+import { readEntries } from '../../identity/entries.js'
+import { makePairKey } from '../../identity/pair-key.js'
 import { RecordTable, type News } from '../../records/table.js'
+import type { ZoneIdentities } from '../../results.js'
 import type { MakeTopology } from '../../records/topology.js'
-import { BodyCodec } from './body.js'
+import { BodyCodec, maxEntries, type BodyOrder } from './body.js'
 import type { EngineOptions, EngineSeams } from './seams.js'
 import { PeerState } from './peer-state.js'
+import type { Refusal } from './refusal.js'
 import { makeBoot } from './session.js'
-import { zoneHash, type Opened } from './wire.js'
+import {
+  readSignedBody,
+  writeSignedBody,
+  type NewsEntry,
+  type PlacedEntry,
+  type ReadSignedBody,
+} from './signed-body.js'
+import { SPARSE, zoneHash, type Opened } from './wire.js'
+import { moreOf, slotOf, Words } from './words.js'
 
 /** An authenticated message. */
 export type Message = Extract<Opened, { ok: true }>
@@ -20,8 +33,32 @@ interface MembershipStart {
   readonly makeTopology: MakeTopology
   readonly keys: KeyRing
   readonly roster: Roster
+  /** @default nobody has any */
+  readonly identities?: ZoneIdentities | undefined
+  /** @default 0: none */
+  readonly savedEpoch?: number | undefined
+  readonly onRefusal: (refusal: Refusal, peer: PeerState) => void
   /** Told when a message brought something. */
   readonly onNews: (news: News) => void
+}
+
+interface Signed extends ReadSignedBody {
+  readonly news: readonly PlacedEntry[]
+}
+
+const NOBODY: ZoneIdentities = { own: undefined, pins: new Map() }
+const NOTHING = new Uint8Array(0)
+
+/** Who may have signed a message. */
+export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
+
+/** What a peer is told, in the form of its protocol. */
+export interface BodyFor {
+  readonly bytes: Buffer
+  /** For the header. */
+  readonly count: number
+  /** What of it the peer knows once it took the message. */
+  readonly entries: readonly NewsEntry[]
 }
 
 /**
@@ -37,6 +74,8 @@ export class Membership {
   #codec: BodyCodec
   #peers: readonly (PeerState | undefined)[]
   #topSeq = 0
+  #identities: ZoneIdentities
+  readonly #words: Words
 
   constructor(start: MembershipStart) {
     this.#start = start
@@ -46,6 +85,8 @@ export class Membership {
     this.#codec = new BodyCodec(this.#table)
     this.#zone = this.#zoneOf(start.roster)
     this.#peers = this.#peersOf(start.roster, [])
+    this.#identities = start.identities ?? NOBODY
+    this.#words = this.#makeWords()
   }
 
   /** The own incarnation: of this run, or since `resumed`. */
@@ -70,6 +111,15 @@ export class Membership {
     return this.#codec
   }
 
+  /** What members with identities signed. */
+  get words(): Words {
+    return this.#words
+  }
+
+  get identities(): ZoneIdentities {
+    return this.#identities
+  }
+
   /** By roster index; the own place is empty. */
   get peers(): readonly (PeerState | undefined)[] {
     return this.#peers
@@ -89,7 +139,69 @@ export class Membership {
   }
 
   setKeys(keys: KeyRing): void {
+    if (keys !== this.#keys) this.#forgetPairs()
     this.#keys = keys
+  }
+
+  setIdentities(identities: ZoneIdentities): void {
+    this.#identities = identities
+    this.#forgetPairs()
+    this.#words.setIdentities(identities)
+  }
+
+  /**
+   * What messages between this peer and us are signed with: the keys of the pair where both have identities, so there is
+   * no choice that anybody on the way could make; else those of the zone. Undefined: it is not spoken with.
+   */
+  keysFor(peer: PeerState): SigningKeys | undefined {
+    if (!this.#words.isSigned(peer.index))
+      return this.#start.options.identity === 'require' ? undefined : this.#keys
+    peer.pair ??= this.#makePair(peer)
+    return peer.pair
+  }
+
+  /** Whether messages of this peer are signed with the keys of the zone. */
+  isShared(peer: PeerState): boolean {
+    return this.keysFor(peer) === this.#keys
+  }
+
+  /** All keys that we have with others: what we sent to one of them is signed with one of these. */
+  get pairKeys(): SigningKeys['keys'] {
+    return this.#peers.flatMap(peer =>
+      peer === undefined || this.isShared(peer) ? [] : (this.keysFor(peer)?.keys ?? []),
+    )
+  }
+
+  #makePair(peer: PeerState): SigningKeys | undefined {
+    const { own, pins } = this.#identities
+    const pin = pins.get(peer.name)
+    if (own === undefined || pin === undefined) return undefined
+    const pair = {
+      ...{ ownId: this.ownId, ownAgreementKey: own.keys.agreementKey },
+      ...{ peerId: peer.id, peerAgreement: pin.keys.agreement, zoneHash: this.#zone },
+    }
+    const keys = this.#keys.keys.flatMap(shared => makePairKey(pair, shared) ?? [])
+    const [primary] = keys
+    return primary && { primary, keys }
+  }
+
+  #forgetPairs(): void {
+    for (const peer of this.#peers) if (peer !== undefined) peer.pair = undefined
+  }
+
+  #makeWords(): Words {
+    const { options, seams, heartbeat, savedEpoch = 0, onRefusal } = this.#start
+    const nextHeartbeat = (floor: number): number => {
+      heartbeat.refute(floor)
+      return heartbeat.next()
+    }
+    const start = {
+      ...{ clock: seams.clock, slot: slotOf(options.linkSlotMs), savedEpoch, nextHeartbeat },
+      saveEpoch: (epoch: number) => seams.saveEpoch(epoch),
+      onUnknownIdentity: (name: NodeName) => seams.onUnknownIdentity(name),
+      onRefusal,
+    }
+    return new Words(start, { zoneHash: this.#zone, table: this.#table }, this.#identities)
   }
 
   setRoster(roster: Roster): void {
@@ -97,6 +209,8 @@ export class Membership {
     this.#codec = new BodyCodec(this.#table)
     this.#zone = this.#zoneOf(roster)
     this.#peers = this.#peersOf(roster, this.#peers)
+    this.#forgetPairs()
+    this.#words.move({ zoneHash: this.#zone, table: this.#table })
   }
 
   /** Go on after a time in which this agent did not run; see `Engine.resumed`. */
@@ -104,6 +218,13 @@ export class Membership {
     this.#boot = makeBoot(this.#start.seams.random)
     for (const peer of this.#peers) peer?.inbound.forget()
     this.#table.forgetAges()
+    this.#words.resumed()
+  }
+
+  /** Make the own record as new as now; called before it is sent. */
+  speak(): void {
+    this.#table.beat()
+    this.#words.say()
   }
 
   /** The number of the next request to this peer. */
@@ -129,16 +250,85 @@ export class Membership {
     peer.rosterHash = header.membershipHash
     peer.keyId = message.keyId
     if (!this.#codec.canRead(header)) return []
-    const head = this.#codec.read(header, body, asOf)
+    const signed = message.isOfPair ? this.#readSigned(message) : undefined
+    if (message.isOfPair && signed === undefined) return undefined
+    const shared = signed?.shared ?? body
+    const head = this.#codec.read(header, shared, asOf)
     if (head === undefined) return undefined
     peer.keySetHash = head.keySetHash
-    let news: News | undefined
-    this.#codec.read(header, body, asOf, draft => {
-      const merged = this.#table.merge(draft, draft.origin === peer.index)
-      if (merged !== 'old' && news !== 'changed') news = merged
-    })
+    const said = this.#mergeShared({ header, body: shared }, peer, asOf)
+    const news = moreOf(said, signed && this.#takeSigned(signed, peer, asOf))
     if (news !== undefined) this.#start.onNews(news)
     return head.suspects
+  }
+
+  #takeSigned(signed: Signed, peer: PeerState, asOf: number): News | undefined {
+    const now = this.#now
+    this.#takeDigest(signed, peer, now)
+    return this.#words.take(signed.news, peer, now - asOf)
+  }
+
+  /** What nobody signed is believed about members alone who sign nothing. */
+  #mergeShared(
+    { header, body }: Pick<Message, 'header' | 'body'>,
+    peer: PeerState,
+    asOf: number,
+  ): News | undefined {
+    let news: News | undefined
+    if (this.#start.options.identity === 'require') return undefined
+    this.#codec.read(header, body, asOf, draft => {
+      if (this.#words.isSigned(draft.origin)) return
+      const merged = this.#table.merge(draft, draft.origin === peer.index)
+      if (merged !== 'old') news = moreOf(news, merged)
+    })
+    return news
+  }
+
+  /** With all that it says about members, by roster index; undefined when any of it is malformed. */
+  #readSigned({ header, body }: Message): Signed | undefined {
+    const { size, roster } = this.#table
+    const signed = readSignedBody(body, header.flags === SPARSE)
+    if (signed === undefined) return undefined
+    const { ids, digest, entries } = signed
+    const count = ids?.length ?? size
+    if (count > maxEntries(size) || (digest.length !== 0 && digest.length !== count))
+      return undefined
+    const news: PlacedEntry[] = []
+    const isRead = readEntries(entries, count, (at, entry) => {
+      const place = ids === undefined ? at : roster.indexOfId(ids[at]!)
+      if (place !== undefined) news.push({ place, entry })
+    })
+    return isRead ? { ...signed, news } : undefined
+  }
+
+  #takeDigest({ ids, digest }: ReadSignedBody, peer: PeerState, now: number): void {
+    if (digest.length === 0) return
+    const own = ids === undefined ? Buffer.from(digest) : Buffer.alloc(this.#table.size)
+    ids?.forEach((id, at) => {
+      const index = this.#table.roster.indexOfId(id)
+      if (index !== undefined) own[index] = digest[at]!
+    })
+    peer.tells(own, now)
+  }
+
+  /**
+   * A body for a peer that we share the keys of a pair with.
+   * @param isAsking say what we know, so that the peer tells the rest
+   */
+  bodyOfPair(order: BodyOrder, news: readonly NewsEntry[], isAsking: boolean): BodyFor {
+    const table = this.#table
+    const { members } = table.roster
+    const isSigned = (index: number): boolean => index === table.self || this.#words.isSigned(index)
+    const isEmpty = order.isEmpty === true || members.every((_, index) => isSigned(index))
+    const shared = this.#codec.encode({ ...order, isEmpty, leaveOut: isSigned }, this.#now)
+    const ids = order.sparse ? members.map(({ id }) => id) : undefined
+    const digest = isAsking ? this.#words.digest() : NOTHING
+    const { bytes, written } = writeSignedBody({ shared, ids, digest }, news, table.self)
+    return { bytes, count: isEmpty ? 0 : table.size, entries: written }
+  }
+
+  get #now(): number {
+    return this.#start.seams.clock.now()
   }
 
   #makeTable(roster: Roster, previous?: RecordTable): RecordTable {
@@ -162,6 +352,7 @@ export class Membership {
       if (index === roster.self) return undefined
       const known = byId.get(member.id)
       known?.moveTo(member, index)
+      if (known !== undefined) known.digest = undefined
       // A peer that left and came back still remembers our numbers: begin above all that were ever used.
       return known ?? new PeerState(member, { index, port, seq: this.#topSeq })
     })

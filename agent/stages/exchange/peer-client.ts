@@ -3,11 +3,22 @@ import { withTimeout } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { ExchangeContext } from './context.js'
-import type { Message } from './membership.js'
+import type { BodyOrder } from './body.js'
+import type { BodyFor, Message, SigningKeys } from './membership.js'
 import type { PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Answer, Peer, Route } from '../../ports/transport.js'
-import { open, seal, SPARSE, TYPE, type Header } from './wire.js'
+import type { NewsEntry } from './signed-body.js'
+import {
+  headerNamedBy,
+  isOfPair,
+  open,
+  seal,
+  SPARSE,
+  TYPE,
+  type Header,
+  type Opened,
+} from './wire.js'
 
 /** What fits the header. */
 const MAX_HELD_MS = 0xffff_ffff
@@ -16,6 +27,20 @@ const MAX_HELD_MS = 0xffff_ffff
 interface Body {
   readonly asOf: number
   readonly bytes: Buffer
+}
+
+interface BatchOptions {
+  /** Leave the records out: nothing is new, and no state is wanted in return. @default false */
+  readonly isEmpty?: boolean
+  /** Of members with identities: tell also of those who go on saying the same. @default in a mesh alone */
+  readonly isWide?: boolean
+}
+
+/** A message to one peer. */
+interface Sealed {
+  readonly bytes: Buffer
+  /** What the peer knows once it took it. */
+  readonly entries: readonly NewsEntry[]
 }
 
 /** The state as of one moment, for any number of receivers: encoded at most once per form, signed for each. */
@@ -29,20 +54,22 @@ export class Batch {
   readonly #context: ExchangeContext
   readonly #baseHb: number
   readonly #count: number
+  readonly #isWide: boolean
+  readonly #order: Omit<BodyOrder, 'sparse'>
   readonly #encode: (sparse: boolean) => Body
   #dense: Body | undefined
   #sparse: Body | undefined
 
-  /** @param isEmpty leave the records out: nothing is new, and no state is wanted in return. */
   constructor(
     context: ExchangeContext,
     route: Extract<Route, 'gossip' | 'vote'>,
     suspects: readonly NodeName[],
-    isEmpty = false,
+    { isEmpty = false, isWide = false }: BatchOptions = {},
   ) {
     const { membership } = context
     const { table, codec, keys } = membership
-    table.beat()
+    membership.speak()
+    this.#isWide = isWide || table.topology.kind === 'mesh'
     this.#context = context
     this.route = route
     this.suspects = suspects
@@ -56,15 +83,22 @@ export class Batch {
       if (index !== undefined) indices.push(index)
     }
     const order = { suspects: indices, keySetHash: keys.setHash, baseHb: this.#baseHb, isEmpty }
+    this.#order = order
     this.#encode = sparse => {
       const asOf = context.now
       return { asOf, bytes: codec.encode({ ...order, sparse }, asOf) }
     }
   }
 
-  seal(peer: PeerState, seq: number, sparse: boolean): Buffer {
+  seal(
+    peer: PeerState,
+    { seq, sparse, keys }: { seq: number; sparse: boolean; keys: SigningKeys },
+  ): Sealed {
     const { membership } = this.#context
-    const { bytes, asOf } = this.#bodyFor(peer, sparse)
+    const { bytes, asOf, count, entries } =
+      keys.primary.isOfPair === true
+        ? this.#bodyOfPair(peer, sparse)
+        : { ...this.#bodyFor(peer, sparse), count: this.#count, entries: [] }
     const header: Header = {
       type: TYPE[this.route],
       flags: sparse ? SPARSE : 0,
@@ -74,10 +108,19 @@ export class Batch {
       senderSeq: seq,
       baseHb: this.#baseHb,
       destBoot: peer.destBoot,
-      count: this.#count,
+      count,
       heldMs: peer.destBoot === 0n ? 0 : Math.min(MAX_HELD_MS, Math.floor(asOf - peer.shownAt)),
     }
-    return seal(header, bytes, membership.zone, membership.keys.primary)
+    return { bytes: seal(header, bytes, membership.zone, keys.primary), entries }
+  }
+
+  /** What is news to this peer: it is written for nobody else. */
+  #bodyOfPair(peer: PeerState, sparse: boolean): Body & BodyFor {
+    const { membership, now, isBurst } = this.#context
+    const isFast = isBurst || this.route === 'vote'
+    const entries = this.isEmpty ? [] : membership.words.newsForPeer(peer, this.#isWide, isFast)
+    const order = { ...this.#order, sparse }
+    return { asOf: now, ...membership.bodyOfPair(order, entries, !this.isEmpty) }
   }
 
   /** Written anew when its ages are from before the number that goes with it: they count from then. */
@@ -136,9 +179,14 @@ export class PeerClient {
 
   async #once(peer: PeerState, batch: Batch, signal: AbortSignal): Promise<Step> {
     const { membership, traffic, seams, now } = this.#context
+    const keys = membership.keysFor(peer)
+    if (keys === undefined) {
+      this.#failed(peer, 'it has published no identity that we know')
+      return 'failed'
+    }
     const seq = membership.nextSeq(peer)
     const isSparse = peer.rosterHash !== undefined && peer.rosterHash !== batch.hash
-    const bytes = batch.seal(peer, seq, isSparse)
+    const { bytes, entries } = batch.seal(peer, { seq, keys, sparse: isSparse })
     const sentAt = now
     peer.lastSentAt = sentAt
     traffic.sent(bytes.length, peer)
@@ -147,18 +195,27 @@ export class PeerClient {
     if (answer.status !== 200 && answer.status !== 409) return this.#denied(peer, answer, seq)
     const message = this.#openReply(peer, answer, seq)
     if (message === undefined) return 'failed'
-    return this.#took(peer, message, { sentAt, denseHash: isSparse ? undefined : batch.hash })
+    const step = this.#took(peer, message, {
+      sentAt,
+      denseHash: isSparse ? undefined : batch.hash,
+    })
+    if (step === 'done') membership.words.told(peer, entries)
+    return step
   }
 
   /** It says why this request failed, and nothing about who is there unless an agent of another zone signed it. */
   #denied(peer: PeerState, answer: Answer, seq: number): Step {
-    if (answer.status === STATUS_OF['wrong-zone']) {
-      const { membership } = this.#context
-      const opened = open(answer.body, membership.zone, membership.keys)
-      if (opened.ok) this.#noteSigner(peer, opened, seq)
-      this.#failed(peer, `answered ${answer.status} wrong-zone`)
-      return 'failed'
+    const { membership, seams } = this.#context
+    const opened = this.#open(peer, answer.body)
+    if (opened.ok) {
+      this.#noteSigner(peer, opened, seq)
+      const isOtherZone = answer.status === STATUS_OF['wrong-zone']
+      const why = isOtherZone ? 'wrong-zone' : 'signed by another, or with other keys'
+      this.#failed(peer, `answered ${answer.status} ${why}`)
     }
+    // Its keys may not be those that we know any more, or ours not those that it knows.
+    if (!membership.isShared(peer)) seams.onUnknownIdentity(peer.name)
+    if (opened.ok) return 'failed'
     if (answer.status === 404 && peer.isSuperEdge) {
       peer.triedV1At = this.#context.now
       return 'failed'
@@ -173,13 +230,24 @@ export class PeerClient {
   /** A reply counts only if this peer signed it for this very request. */
   #openReply(peer: PeerState, answer: Answer, seq: number): Message | undefined {
     const context = this.#context
-    const opened = open(answer.body, context.membership.zone, context.membership.keys)
+    const opened = this.#open(peer, answer.body)
     if (opened.ok) this.#noteSigner(peer, opened, seq)
     const refusal = opened.ok ? this.#wrongReply(peer, opened, answer.status, seq) : opened.refusal
     if (refusal === undefined && opened.ok) return opened
     if (refusal !== undefined) context.traffic.refuse(refusal, peer)
     this.#failed(peer, `reply refused: ${refusal}`)
     return undefined
+  }
+
+  /** Signed with the zone's keys, or with those that we have with whom it names, be it the peer itself or who is in its place. */
+  #open(peer: PeerState, bytes: Uint8Array): Opened {
+    const { membership } = this.#context
+    const { zone, keys, ownId } = membership
+    if (!isOfPair(bytes)) return open(bytes, zone, keys)
+    const { senderId } = headerNamedBy(bytes)
+    const signer = senderId === ownId ? peer : membership.peerById(senderId)
+    const pair = signer && membership.keysFor(signer)
+    return open(bytes, zone, pair ?? { keys: [] }, 'of-pair')
   }
 
   /** A round that had to wait until it was known who is there can be made now. */
@@ -200,10 +268,12 @@ export class PeerClient {
 
   #wrongReply(peer: PeerState, reply: Message, status: number, seq: number): Refusal | undefined {
     const { type, senderId, destBoot, senderSeq } = reply.header
+    const { membership } = this.#context
+    // Who has keys of a pair with us signs with nothing else.
+    if (!reply.isOfPair && !membership.isShared(peer)) return 'unsigned'
     const isRightType =
       status === 409 ? type === TYPE.challenge : type === TYPE.state || type === TYPE.ack
-    const isOurs =
-      senderId === peer.id && destBoot === this.#context.membership.boot && senderSeq === seq
+    const isOurs = senderId === peer.id && destBoot === membership.boot && senderSeq === seq
     return isRightType && isOurs ? undefined : 'wrong-reply'
   }
 

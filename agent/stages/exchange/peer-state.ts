@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { RosterMember } from '../../../core/roster.js'
 import type { NodeName } from '../../../core/ids.js'
+import type { KeyRing } from '../../key-ring.js'
 import { RateLimit } from './rate-limit.js'
 import { RefusalCounts } from './refusal.js'
 import { InboundSession } from './session.js'
@@ -55,6 +56,14 @@ export class PeerState {
   lastSigner: bigint | undefined
   keyId: number | undefined
   keySetHash: number | undefined
+  /** How much it knows of each member, by roster index, as it last told us; undefined when it did not. */
+  digest: Uint8Array | undefined
+  digestAt = -Infinity
+  /** What it passes on of others is not believed until then. */
+  mutedUntil = -Infinity
+  /** The keys that it and we alone have, as those of the zone; undefined until they were made. */
+  pair: Pick<KeyRing, 'primary' | 'keys'> | undefined
+
   /** In words, why our last request to it failed; undefined while it does not. */
   trouble: string | undefined
   bytesSent = 0
@@ -77,6 +86,12 @@ export class PeerState {
     this.backoffUntil = -Infinity
     this.lastSigner = undefined
     this.wasAsked = false
+  }
+
+  /** It told how much it knows of each member. */
+  tells(digest: Uint8Array, now: number): void {
+    this.digest = digest
+    this.digestAt = now
   }
 
   /** It spoke our protocol, rightly signed. */

@@ -237,7 +237,7 @@ export class Push {
         for (const name of suspects) lane.suspects.add(name)
         continue
       }
-      batch ??= new Batch(this.#context, 'vote', suspects, isEmpty)
+      batch ??= new Batch(this.#context, 'vote', suspects, { isEmpty })
       // Never rejects.
       void this.#run(lane, peer, batch)
     }
@@ -259,7 +259,8 @@ export class Push {
       )
       lane.isWanted = false
       lane.suspects.clear()
-      const batch = new Batch(this.#context, 'vote', suspects, isRetry && first.isEmpty)
+      const isEmpty = isRetry && first.isEmpty
+      const batch = new Batch(this.#context, 'vote', suspects, { isEmpty })
       wasTaken = await this.#client.deliver(peer, batch)
     }
     lane.isBusy = false

@@ -12,6 +12,14 @@ export type Refusal =
   /** Sent by ourselves, or in our name. */
   | 'own-id'
   | 'unknown-sender'
+  /** Its sender has no identity that we know. */
+  | 'no-identity'
+  /** Signed with the zone's key alone, though its sender has an identity, or must have one here. */
+  | 'unsigned'
+  /** Passed on in the name of a member that did not sign it, or not with the keys that we know. */
+  | 'bad-statement'
+  /** Passed on as a member's sign of life, which it is not of what we know that member said. */
+  | 'bad-link'
   /** Not meant for this incarnation of this receiver. This and the next three are answered with a challenge. */
   | 'challenged'
   /** Under way for longer than its sender waits for an answer. */
@@ -38,6 +46,10 @@ export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   'bad-signature': 403,
   'own-id': 403,
   'unknown-sender': 403,
+  'no-identity': 403,
+  unsigned: 403,
+  'bad-statement': 200,
+  'bad-link': 200,
   challenged: 409,
   late: 409,
   ahead: 409,

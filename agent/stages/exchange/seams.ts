@@ -8,7 +8,7 @@ import type { Transport } from '../../ports/transport.js'
 import type { News } from '../../records/table.js'
 
 /** What the exchange is told; times in milliseconds. */
-export interface EngineOptions extends ExchangeOptions {
+export interface EngineOptions extends Omit<ExchangeOptions, 'identityChangeAfterMs'> {
   /** Where all agents of the zone listen for peers. */
   readonly port: number
   /** How long a record counts. */
@@ -32,6 +32,10 @@ export interface EngineSeams {
   onSuspended(): void
   /** Keep this number for the next start; called at most every 30 s. */
   saveHeartbeat(heartbeat: number): void
+  /** Keep this epoch of what this node signs for the next start. */
+  saveEpoch(epoch: number): void
+  /** A member speaks with keys that are not known here: its Node says which it has. May be called often. */
+  onUnknownIdentity(name: NodeName): void
   /** The local view, as SuperEdge peers are told it. */
   localUp(target: number): boolean
 }

@@ -13,6 +13,7 @@ import type { EndedVote, RoundOutcome, VoteOutcome } from '../../results.js'
 import type { StateFolder } from '../../state-folder.js'
 import type { ResultStore } from '../../store.js'
 import type { ShownStage } from '../stage.js'
+import { MAX_EPOCH } from '../../identity/own-word.js'
 import { makeEngine, type Engine } from './engine.js'
 import { MajorityCall } from './majority-call.js'
 import type { EngineStatus } from './status.js'
@@ -23,7 +24,7 @@ interface ExchangeSeams {
   readonly log: Logger
   readonly store: ResultStore
   readonly transport: Transport
-  /** Keeps the heartbeat over a restart. */
+  /** Keeps the heartbeat, and the epoch of what the node signs, over a restart. */
   readonly folder: Pick<StateFolder, 'read' | 'write'>
   readonly suspension: { look(): void; told(by: 'peers'): void }
   /** @default mesh or rings, as the options say */
@@ -54,6 +55,7 @@ class ZoneExchange implements ExchangeStage {
   readonly #majorityCall: MajorityCall
   #engine: Engine | undefined
   #savedHeartbeat: number | undefined
+  #savedEpoch = 0
   #isStarted = false
   #stopping: Promise<void> | undefined
 
@@ -67,6 +69,7 @@ class ZoneExchange implements ExchangeStage {
     const { store } = seams
     store.nodeList.subscribe(() => this.#follow())
     store.keys.subscribe(() => this.#follow())
+    store.identities.subscribe(identities => this.#engine?.setIdentities(identities))
     store.ownNode.subscribe(() => this.#publishOwnState())
     store.round.subscribe(outcome => this.#takeRound(outcome))
     store.endedVote.subscribe(ended => this.#endVote(ended))
@@ -109,6 +112,8 @@ class ZoneExchange implements ExchangeStage {
   async start(): Promise<void> {
     const saved = Number(await this.#seams.folder.read('heartbeat'))
     this.#savedHeartbeat = Number.isSafeInteger(saved) && saved > 0 ? saved : undefined
+    const epoch = Number(await this.#seams.folder.read('epoch'))
+    this.#savedEpoch = Number.isSafeInteger(epoch) && epoch > 0 && epoch <= MAX_EPOCH ? epoch : 0
     this.#isStarted = true
     this.#follow()
   }
@@ -155,10 +160,15 @@ class ZoneExchange implements ExchangeStage {
     const { clock, random, log, transport, store, folder, suspension, topology } = this.#seams
     return makeEngine(
       this.#options,
-      { ...start, savedHeartbeat: this.#savedHeartbeat, topology },
+      {
+        ...{ ...start, savedHeartbeat: this.#savedHeartbeat, topology },
+        ...{ savedEpoch: this.#savedEpoch, identities: store.identities.current },
+      },
       {
         ...{ clock, random, log, transport },
         saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
+        saveEpoch: epoch => void folder.write('epoch', String(epoch)),
+        onUnknownIdentity: name => store.unknownIdentity.tell(name),
         onEvidence: news => store.evidence.tell(news),
         onSuspect: name => store.probeNow.tell(name),
         onSuspended: () => suspension.told('peers'),

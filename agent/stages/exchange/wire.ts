@@ -8,9 +8,16 @@ import type { Refusal } from './refusal.js'
 export const HEADER_BYTES = 64
 export const MAC_BYTES = 32
 
-/** 'EHP1' in little endian. */
-const MAGIC = 0x31504845
-const VERSION = 2
+/** What a message begins with, in little endian, and the byte behind it. */
+interface Protocol {
+  readonly magic: number
+  readonly version: number
+}
+
+/** `EHP1`: signed with the key of the zone, so by any of its members. */
+const SHARED: Protocol = { magic: 0x31504845, version: 2 }
+/** `EHP2`: signed with the key of two nodes, so by the one that it names. */
+const OF_PAIR: Protocol = { magic: 0x32504845, version: 1 }
 
 /** What a message is. A request never passes for a reply, nor one route's request for the other's. */
 export const TYPE = {
@@ -57,6 +64,8 @@ export type Opened =
       readonly header: Header
       readonly body: Buffer
       readonly keyId: number
+      /** Its sender alone, beside us, can have signed it. */
+      readonly isOfPair: boolean
     }
   | { readonly ok: false; readonly refusal: Refusal }
 
@@ -69,10 +78,11 @@ const macOf = (key: KeyObject, signed: Uint8Array): Buffer =>
 
 /** Sign a header and a body into one message of its own memory: it may be sent while the body's buffer is reused. */
 export const seal = (header: Header, body: Uint8Array, zone: bigint, key: SignKey): Buffer => {
+  const { magic, version } = key.isOfPair === true ? OF_PAIR : SHARED
   const end = HEADER_BYTES + body.length
   const out = Buffer.allocUnsafe(end + MAC_BYTES)
-  out.writeUInt32LE(MAGIC, 0)
-  out[4] = VERSION
+  out.writeUInt32LE(magic, 0)
+  out[4] = version
   out[5] = header.type
   out[6] = header.flags
   out[7] = key.id
@@ -111,24 +121,39 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 /** The zone that a message of full length says it is for; nothing of it is proved. */
 export const zoneNamedBy = (message: Uint8Array): bigint => bufferOf(message).readBigUInt64LE(8)
 
+/** Whether a message says that it is signed with the key of a pair; of which one, its sender's id tells. */
+export const isOfPair = (message: Uint8Array): boolean =>
+  message.length >= HEADER_BYTES + MAC_BYTES && bufferOf(message).readUInt32LE(0) === OF_PAIR.magic
+
+/** What a message of full length says of itself; nothing of it is proved. */
+export const headerNamedBy = (message: Uint8Array): Header => headerOf(bufferOf(message))
+
 /**
  * Verify a message. Only what is needed to find the key is read before the signature is proved over the raw bytes.
  * Never throws, whatever the bytes.
+ * @param keys of the zone, or of a pair: a message signed with the other kind is malformed
  */
-export const open = (message: Uint8Array, zone: bigint, keys: KeyRing): Opened => {
+export const open = (
+  message: Uint8Array,
+  zone: bigint,
+  { keys }: Pick<KeyRing, 'keys'>,
+  kind: 'shared' | 'of-pair' = 'shared',
+): Opened => {
+  const { magic, version } = kind === 'shared' ? SHARED : OF_PAIR
   const bytes = bufferOf(message)
   if (bytes.length < HEADER_BYTES + MAC_BYTES) return refused('malformed')
-  if (bytes.readUInt32LE(0) !== MAGIC) return refused('malformed')
-  if (bytes[4] !== VERSION) return refused('wrong-version')
+  if (bytes.readUInt32LE(0) !== magic) return refused('malformed')
+  if (bytes[4] !== version) return refused('wrong-version')
   const end = bytes.length - MAC_BYTES
   if (bytes.readBigUInt64LE(8) !== zone) return refused('wrong-zone')
   const keyId = bytes[7]!
-  const candidates = keys.keys.filter(key => key.id === keyId)
+  const candidates = keys.filter(key => key.id === keyId)
   if (candidates.length === 0) return refused('unknown-key')
   const signed = bytes.subarray(0, end)
   const mac = bytes.subarray(end)
   if (!candidates.some(key => timingSafeEqual(macOf(key.key, signed), mac))) {
     return refused('bad-signature')
   }
-  return { ok: true, header: headerOf(bytes), body: bytes.subarray(HEADER_BYTES, end), keyId }
+  const body = bytes.subarray(HEADER_BYTES, end)
+  return { ok: true, header: headerOf(bytes), body, keyId, isOfPair: kind === 'of-pair' }
 }

@@ -20,6 +20,7 @@ const keys = generateNodeKeys()
 const verify = makeVerifier(keys.public.signing)
 const origin = { zoneHash: 5n, id: 77n }
 const SLOT = 4
+const nextHeartbeat = (floor: number): number => floor + 1
 
 const content = (down: readonly bigint[]) => ({
   ...{ flags: 0, membershipHash: 9n, cutAt: -Infinity, down, notLooked: [], standsInFor: [] },
@@ -62,7 +63,7 @@ t.test('whoever says how much it knows is brought up to date, and told nothing e
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 12 }), async acts => {
       const clock = new FakeClock(1_000, undefined, { settle: () => Promise.resolve() })
-      const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined }
+      const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined, nextHeartbeat }
       const own = new OwnWord(
         { origin, keys, generation: 1, savedEpoch: 0 },
         SLOT,
@@ -101,7 +102,7 @@ t.test('whoever says how much it knows is brought up to date, and told nothing e
 
 t.test('what a relay does not know the age of counts as old', async t => {
   const clock = new FakeClock()
-  const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined }
+  const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined, nextHeartbeat }
   const own = new OwnWord({ origin, keys, generation: 1, savedEpoch: 0 }, SLOT, content([]), seams)
   const { received, progress } = own.news()
   const entry: Entry = { kind: 'statement', received, progress, age: 100_000 }

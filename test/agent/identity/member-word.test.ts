@@ -46,6 +46,7 @@ const say = (epoch: number, time: number, down: readonly bigint[] = [], seed = 1
         flags: FLAG.kubeletWell,
         cutFor: 0,
         membershipHash: 9n,
+        heartbeat: 1,
         down,
         notLooked: [],
         standsInFor: [],

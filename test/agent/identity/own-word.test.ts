@@ -20,7 +20,9 @@ const start = (clock: Clock, savedEpoch = 0) => {
   const random = seededRandom(1)
   const saved: number[] = []
   const seed = (): Buffer => Buffer.from(Array.from({ length: 10 }, () => random.below(256)))
-  const seams = { clock, seed, save: (epoch: number) => saved.push(epoch) }
+  let heartbeat = 0
+  const nextHeartbeat = (floor: number) => (heartbeat = Math.max(heartbeat, floor) + 1)
+  const seams = { clock, seed, nextHeartbeat, save: (epoch: number) => saved.push(epoch) }
   const own = new OwnWord({ origin, keys, generation: 1, savedEpoch }, SLOT, well, seams)
   return { own, saved }
 }

@@ -16,7 +16,13 @@ const verify = makeVerifier(keys.public.signing)
 const origin = { zoneHash: 5n, id: 77n }
 const quiet: Statement = {
   ...{ generation: 1, epoch: 1, time: 7_000_000_000, slot: 4, logLinks: 10 },
-  ...{ anchor: Buffer.alloc(10, 7), flags: FLAG.kubeletWell, cutFor: 0, membershipHash: 9n },
+  ...{
+    anchor: Buffer.alloc(10, 7),
+    flags: FLAG.kubeletWell,
+    cutFor: 0,
+    membershipHash: 9n,
+    heartbeat: 1,
+  },
   ...{ down: [], notLooked: [], standsInFor: [] },
 }
 const seal = (statement: Statement): Buffer =>
@@ -36,6 +42,7 @@ const statements: fc.Arbitrary<Statement> = fc
     flags: fc.integer({ min: 0, max: 63 }),
     cutFor: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
     membershipHash: fc.bigInt(0n, 2n ** 64n - 1n),
+    heartbeat: fc.integer({ min: 1, max: 0xffff_ffff }),
     ...{ down: ids, notLooked: ids, standsInFor: ids },
   })
   .map(one => ({ ...one, cutFor: (one.flags & FLAG.cloudCut) === 0 ? 0 : one.cutFor }))
@@ -54,8 +61,8 @@ t.test('what is sealed is read again, and was said by who signed it', t => {
     }),
     { numRuns: 200 },
   )
-  t.equal(seal(quiet).length, 101, 'bytes when nothing is down')
-  t.equal(seal({ ...quiet, down: [1n, 2n] }).length, 117)
+  t.equal(seal(quiet).length, 105, 'bytes when nothing is down')
+  t.equal(seal({ ...quiet, down: [1n, 2n] }).length, 121)
   t.end()
 })
 
@@ -109,11 +116,12 @@ t.test('what is not in its one form is malformed, though it be signed', t => {
     ['too long a chain', set(3, 12)],
     ['generation 0', set(4, 0)],
     ['epoch 0', set(6, 0)],
+    ['heartbeat 0', set(34, 0)],
     ['one byte more', bytes => Buffer.concat([bytes, Buffer.alloc(1)])],
     ['one byte less', bytes => bytes.subarray(0, -1)],
-    ['a name twice', set(35, 2)],
-    ['names in disorder', set(35, 3)],
-    ['more names than bytes', set(34, 200)],
+    ['a name twice', set(39, 2)],
+    ['names in disorder', set(39, 3)],
+    ['more names than bytes', set(38, 200)],
   ]
   t.ok(parseStatement(altered(bytes => bytes)))
   for (const [what, change] of rows) t.equal(parseStatement(altered(change)), undefined, what)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import { FLAG } from '../../../vote/evidence.js'
+import type { KnownWord } from '../../identity/entries.js'
+import type { OwnContent } from '../../identity/own-word.js'
+import { heartbeatAt, QUARTER_MS } from '../../identity/statement.js'
+import { isSet, setBit } from '../../records/bits.js'
+import type { RecordDraft } from '../../records/record-draft.js'
+import type { RecordTable } from '../../records/table.js'
+
+/** Whether the own node is at work as a backup observer. */
+const isAtWork = ({ topology, bits, rowBytes, self }: RecordTable, target: number): boolean => {
+  const slot = topology.backupSlotOf(self, target)
+  return slot >= 0 && isSet(bits, self * rowBytes, slot + topology.backupSlots)
+}
+
+const idsOf = ({ roster }: RecordTable, targets: readonly number[]): readonly bigint[] =>
+  // Members are in the order of their ids.
+  targets.toSorted((a, b) => a - b).map(target => roster.members[target]!.id)
+
+/** What the own record says, by name. */
+export const ownContent = (table: RecordTable): OwnContent => {
+  const { self, topology, flags, cloudCutAt } = table
+  const targets = [...topology.targetsOf(self)]
+  const standsInFor =
+    table.downCount[self] === 0
+      ? []
+      : [...topology.backupTargetsOf(self)].filter(target => isAtWork(table, target))
+  const isDown = (target: number): boolean => table.saysDown(self, target)
+  const down =
+    table.downCount[self] === 0 ? [] : [...new Set([...targets, ...standsInFor])].filter(isDown)
+  const notLooked =
+    table.unlookedCount[self] === 0 ? [] : targets.filter(target => !table.hasLooked(self, target))
+  return {
+    flags: flags[self]!,
+    cutAt: cloudCutAt[self]!,
+    membershipHash: table.hash,
+    down: idsOf(table, down),
+    notLooked: idsOf(table, notLooked),
+    standsInFor: idsOf(table, standsInFor),
+  }
+}
+
+/**
+ * Bring what a member signed into a draft. Where it has another roster or topology, whoever it does not name stays as we
+ * knew it, since it may not watch there whom we think it does; and backup observers' votes wait.
+ */
+export const draftOf = (
+  table: RecordTable,
+  draft: RecordDraft,
+  origin: number,
+  { received: { statement }, progress, madeAt }: KnownWord,
+): RecordDraft => {
+  const { topology, roster, rowBytes } = table
+  const isSame = statement.membershipHash === table.hash
+  draft.origin = origin
+  draft.hb = heartbeatAt(statement, progress.quarters)
+  draft.producedAt = madeAt
+  draft.flags = statement.flags
+  draft.cloudCutAt =
+    (statement.flags & FLAG.cloudCut) === 0
+      ? -Infinity
+      : madeAt - (progress.quarters + statement.cutFor) * QUARTER_MS
+  draft.down.fill(0)
+  if (isSame) draft.unlooked.fill(0)
+  else draft.unlooked.set(table.unlooked.subarray(origin * rowBytes, (origin + 1) * rowBytes))
+  const slotOf = (id: bigint): number => {
+    const target = roster.indexOfId(id)
+    if (target === undefined) return -1
+    const slot = topology.slotOf(origin, target)
+    return slot < 0 && isSame ? topology.backupSlotOf(origin, target) : slot
+  }
+  for (const id of statement.notLooked) {
+    const slot = slotOf(id)
+    if (slot >= 0) setBit(draft.unlooked, slot)
+  }
+  for (const id of statement.down) {
+    const slot = slotOf(id)
+    if (slot < 0) continue
+    setBit(draft.down, slot)
+    draft.unlooked[slot >> 3]! &= ~(1 << (slot & 7))
+  }
+  for (const id of isSame ? statement.standsInFor : []) {
+    const target = roster.indexOfId(id)
+    const slot = target === undefined ? -1 : topology.backupSlotOf(origin, target)
+    if (slot >= 0) setBit(draft.down, slot + topology.backupSlots)
+  }
+  draft.anyDown = draft.down.some(byte => byte !== 0)
+  draft.anyUnlooked = draft.unlooked.some(byte => byte !== 0)
+  return draft
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import * as v from 'valibot'
+import { InvalidInputError, reasonOf } from '../../../core/errors.js'
+import type { Logger } from '../../../core/log.js'
+import { parseJson, parseWith } from '../../../core/parse.js'
+import {
+  isOwnIdentity,
+  MAX_GENERATION,
+  parseIdentity,
+  writeIdentity,
+  type IdentitySubject,
+  type PublishedIdentity,
+} from '../../identity/annotation.js'
+import { generateNodeKeys, readNodeKeys, type NodeKeys } from '../../identity/node-keys.js'
+import type { OwnIdentity } from '../../results.js'
+import type { StateFolder } from '../../state-folder.js'
+
+const schema = v.object({
+  version: v.literal(1),
+  generation: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_GENERATION)),
+  isPublished: v.boolean(),
+  keys: v.unknown(),
+})
+
+interface Remembered {
+  readonly keys: NodeKeys
+  readonly generation: number
+  /** The Node's annotation said so, once: others know it, also while this node cannot ask. */
+  readonly isPublished: boolean
+}
+
+/** What was broken, without what was found there: that may be a key. */
+const ruleOf = (error: unknown): string =>
+  error instanceof InvalidInputError ? `${error.thing} ${error.rule}` : reasonOf(error)
+
+/** What is on disk; undefined when there is nothing of use. */
+const recall = async (folder: StateFolder, log: Logger): Promise<Remembered | undefined> => {
+  const text = await folder.read('identity.json')
+  if (text === undefined) return undefined
+  try {
+    const thing = 'remembered identity'
+    const { generation, isPublished, keys } = parseWith(schema, thing, parseJson(thing, text))
+    return { generation, isPublished, keys: readNodeKeys(keys) }
+  } catch (error) {
+    log.error('remembered identity is not used, this node gets another', { error: ruleOf(error) })
+    return undefined
+  }
+}
+
+/** What a Node's annotation says; undefined when it is missing, or broken. */
+export const readPublished = (text: string | undefined): PublishedIdentity | undefined => {
+  if (text === undefined) return undefined
+  try {
+    return parseIdentity(text)
+  } catch (error) {
+    if (error instanceof InvalidInputError) return undefined
+    throw error
+  }
+}
+
+/** The keys of this node, made once and kept on disk. Who loses the disk gets keys of a next generation. */
+export class OwnKeys {
+  readonly #folder: StateFolder
+  #known: Remembered
+
+  private constructor(folder: StateFolder, known: Remembered) {
+    this.#folder = folder
+    this.#known = known
+  }
+
+  static async open(folder: StateFolder, log: Logger): Promise<OwnKeys> {
+    const known = await recall(folder, log)
+    const own = new OwnKeys(
+      folder,
+      known ?? { keys: generateNodeKeys(), generation: 1, isPublished: false },
+    )
+    if (known === undefined) own.#save()
+    return own
+  }
+
+  /** Undefined until others can know it. */
+  get published(): OwnIdentity | undefined {
+    const { keys, generation, isPublished } = this.#known
+    return isPublished ? { keys, generation } : undefined
+  }
+
+  /**
+   * What the own Node says.
+   * @returns what its annotation has to say instead; undefined when it is right.
+   */
+  review(subject: IdentitySubject, text: string | undefined): string | undefined {
+    const { keys, generation } = this.#known
+    const found = readPublished(text)
+    const isOurs =
+      found?.keys.signing.equals(keys.public.signing) === true &&
+      found.keys.agreement.equals(keys.public.agreement)
+    if (isOurs && found.generation === generation && isOwnIdentity(subject, found)) {
+      this.#publishes(true)
+      return undefined
+    }
+    // Keys that were there before are of a generation of their own, be they lost, or those of a machine of our name.
+    if (found !== undefined && !isOurs && found.generation >= generation)
+      this.#known = {
+        ...{ keys, isPublished: false },
+        generation: Math.min(MAX_GENERATION, found.generation + 1),
+      }
+    this.#publishes(false)
+    return writeIdentity(subject, this.#known.generation, keys)
+  }
+
+  #publishes(isPublished: boolean): void {
+    this.#known = { ...this.#known, isPublished }
+    this.#save()
+  }
+
+  /** Never rejects; a disk that is full is shown by the state folder. */
+  #save(): void {
+    const { keys, generation, isPublished } = this.#known
+    const text = JSON.stringify({ version: 1, generation, isPublished, keys: keys.toJson() })
+    if (text !== this.#saved) void this.#folder.write('identity.json', text)
+    this.#saved = text
+  }
+  #saved = ''
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { reasonOf } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { Logger } from '../../../core/log.js'
+import { jitter, type Random } from '../../../core/random.js'
+import type { Roster } from '../../../core/roster.js'
+import type { ApiBackoff } from '../../api-backoff.js'
+import { IDENTITY_ANNOTATION, type IdentitySubject } from '../../identity/annotation.js'
+import { decidePin, type Pin, type PinDecision } from '../../identity/pins.js'
+import { keepOnly } from '../../keep-only.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { KubeApi, NodeNotes } from '../../ports/kube-api.js'
+import type { OwnIdentity } from '../../results.js'
+import type { StateFolder } from '../../state-folder.js'
+import type { ResultStore } from '../../store.js'
+import type { Stage } from '../stage.js'
+import { OwnKeys, readPublished } from './own-keys.js'
+import { parsePins, rememberPins } from './remembered-pins.js'
+
+interface IdentitySeams {
+  readonly kube: Pick<KubeApi, 'getNodeNotes' | 'patchNode'>
+  readonly folder: StateFolder
+  readonly store: ResultStore
+  readonly apiBackoff: ApiBackoff
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** A member's Node is read when it joins, when it seems to have other keys, and this often. */
+const REVIEW_MS = 12 * 3_600_000
+const REVIEW_SHARE = 0.3
+/** Own keys that are not published yet are looked after, and so is a Node that could not be read. */
+const AGAIN_MS = 15_000
+/** The same member is read again at most this often, whoever sends what in its name. */
+const WANTED_MS = 10_000
+/** Reads at once, and the time between those that follow: a thousand agents begin with a thousand members. */
+const AT_ONCE = 30
+const APART_MS = 500
+
+/** The keys of this node and of its zone's members, from the API and before that from disk. */
+class NodeIdentities implements Stage {
+  readonly #options: AgentOptions
+  readonly #seams: IdentitySeams
+  readonly #stopping = new AbortController()
+  readonly #dueAt = new Map<NodeName, number>()
+  readonly #readAt = new Map<NodeName, number>()
+  readonly #pins = new Map<NodeName, Pin>()
+  #own: OwnKeys | undefined
+  #ownDueAt = -Infinity
+  #startedAt = 0
+  #credit = AT_ONCE
+  #creditAt = 0
+  #cancel: () => void = () => undefined
+  #running: Promise<void> | undefined
+
+  constructor(options: AgentOptions, seams: IdentitySeams) {
+    this.#options = options
+    this.#seams = seams
+    const { store } = seams
+    store.nodeList.subscribe(() => this.#follow())
+    store.unknownIdentity.subscribe(name => this.#want(name))
+  }
+
+  async start(): Promise<void> {
+    const { folder, log, clock } = this.#seams
+    this.#startedAt = clock.now()
+    this.#creditAt = clock.now()
+    if (this.#options.identity !== 'off') {
+      this.#own = await OwnKeys.open(folder, log)
+      for (const pin of await this.#recalled()) this.#pins.set(pin.node, pin)
+      this.#publish()
+    }
+    this.#follow()
+  }
+
+  resumed(): void {
+    // What Nodes say is read from time to time in any case.
+  }
+
+  stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#cancel()
+    return this.#running ?? Promise.resolve()
+  }
+
+  async #recalled(): Promise<readonly Pin[]> {
+    const { folder, log } = this.#seams
+    const text = await folder.read('identities.json')
+    if (text === undefined) return []
+    try {
+      return parsePins(text)
+    } catch (error) {
+      log.warn('remembered state is not used', {
+        name: 'identities.json',
+        error: reasonOf(error),
+      })
+      return []
+    }
+  }
+
+  /** The roster may have changed: who is new is read, who left is forgotten. */
+  #follow(): void {
+    const { roster, source } = this.#seams.store.nodeList.current
+    if (roster === undefined || source !== 'api') return
+    if (this.#own !== undefined) this.#followMembers(roster)
+    // Before it was started nothing is known to be missing.
+    if (this.#own !== undefined || this.#options.identity === 'off') this.#plan()
+  }
+
+  #followMembers(roster: Roster): void {
+    const others = roster.members.filter((_, index) => index !== roster.self)
+    const names = new Set(others.map(({ name }) => name))
+    const before = this.#pins.size
+    for (const known of [this.#dueAt, this.#readAt, this.#pins])
+      keepOnly(known, name => names.has(name))
+    for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
+    if (this.#pins.size < before) this.#pinsChanged()
+  }
+
+  /** Whose keys are known from disk is in no hurry. */
+  #firstAt(name: NodeName): number {
+    const { clock, random } = this.#seams
+    return this.#pins.has(name) ? clock.now() + random.below(REVIEW_MS) : clock.now()
+  }
+
+  #want(name: NodeName): void {
+    const due = this.#dueAt.get(name)
+    if (due === undefined) return
+    const soon = Math.max(
+      this.#seams.clock.now(),
+      (this.#readAt.get(name) ?? -Infinity) + WANTED_MS,
+    )
+    if (due <= soon) return
+    this.#dueAt.set(name, soon)
+    this.#plan()
+  }
+
+  #plan(): void {
+    if (this.#stopping.signal.aborted || this.#running !== undefined) return
+    this.#cancel()
+    const { clock, apiBackoff } = this.#seams
+    const due = Math.min(this.#ownDueAt, ...this.#dueAt.values())
+    if (due === Infinity) return
+    const at = Math.max(due, apiBackoff.readyAt, this.#credit < 1 ? this.#creditAt + APART_MS : 0)
+    this.#cancel = clock.after(Math.max(0, at - clock.now()), () => {
+      this.#running = this.#round().finally(() => {
+        this.#running = undefined
+        this.#plan()
+      })
+    })
+  }
+
+  /** What is due, one after the other. Never rejects. */
+  async #round(): Promise<void> {
+    const { clock, apiBackoff } = this.#seams
+    const { signal } = this.#stopping
+    const now = clock.now()
+    this.#credit = Math.min(AT_ONCE, this.#credit + (now - this.#creditAt) / APART_MS)
+    this.#creditAt = now
+    if (this.#ownDueAt <= now) await this.#reviewOwn()
+    for (const [name, due] of this.#dueAt) {
+      if (signal.aborted || !apiBackoff.isReady || this.#credit < 1) return
+      if (due > now) continue
+      this.#credit--
+      await this.#reviewMember(name)
+    }
+  }
+
+  async #reviewOwn(): Promise<void> {
+    const { kube, clock, random } = this.#seams
+    const { nodeName } = this.#options
+    const { signal } = this.#stopping
+    const before = this.#own?.published
+    this.#ownDueAt = clock.now() + AGAIN_MS
+    const found = await this.#ask('own identity', () => kube.getNodeNotes(nodeName, signal))
+    if (found === undefined) return
+    const wanted = this.#wantedNote(found)
+    if (wanted === found.annotations[IDENTITY_ANNOTATION]) {
+      this.#ownDueAt =
+        this.#own === undefined ? Infinity : clock.now() + jitter(random, REVIEW_MS, REVIEW_SHARE)
+    } else {
+      const body = { metadata: { annotations: { [IDENTITY_ANNOTATION]: wanted ?? null } } }
+      const isDone = await this.#ask('own identity', async () => {
+        await kube.patchNode(nodeName, { type: 'merge', body }, signal)
+        return true
+      })
+      // What was written is read again at once.
+      if (isDone === true) this.#ownDueAt = clock.now()
+    }
+    if (this.#own?.published !== before) this.#publish()
+  }
+
+  /** What the own Node has to say; undefined: nothing. */
+  #wantedNote({ uid, annotations }: NodeNotes): string | undefined {
+    const found = annotations[IDENTITY_ANNOTATION]
+    return (
+      this.#own && (this.#own.review(this.#subject(this.#options.nodeName, uid), found) ?? found)
+    )
+  }
+
+  #subject(node: NodeName, uid: string): IdentitySubject {
+    return { clusterId: this.#options.clusterId, node, uid }
+  }
+
+  async #reviewMember(name: NodeName): Promise<void> {
+    const { kube, clock, random, log } = this.#seams
+    this.#dueAt.set(name, clock.now() + AGAIN_MS)
+    const found = await this.#ask(name, () => kube.getNodeNotes(name, this.#stopping.signal))
+    if (found === undefined || !this.#dueAt.has(name)) return
+    this.#readAt.set(name, clock.now())
+    const decision = decidePin(
+      this.#pins.get(name),
+      {
+        subject: this.#subject(name, found.uid),
+        published: readPublished(found.annotations[IDENTITY_ANNOTATION]),
+        silentMs: this.#silentMs(name),
+      },
+      this.#options.identityChangeAfterMs,
+    )
+    const isWaiting = decision.kind === 'wait'
+    const next = isWaiting
+      ? Math.max(WANTED_MS, decision.ms)
+      : jitter(random, REVIEW_MS, REVIEW_SHARE)
+    this.#dueAt.set(name, clock.now() + next)
+    if (decision.kind === 'refuse')
+      log.warn('identity refused: not made by its keys', { node: name })
+    if (isWaiting) log.warn('identity changed without its old key', { node: name, ms: decision.ms })
+    this.#decide(name, decision)
+  }
+
+  #decide(name: NodeName, decision: PinDecision): void {
+    if (decision.kind === 'take') this.#pins.set(name, decision.pin)
+    else if (decision.kind !== 'none' || !this.#pins.delete(name)) return
+    const { log } = this.#seams
+    log.info('identity', { node: name, generation: this.#pins.get(name)?.generation ?? null })
+    this.#pinsChanged()
+  }
+
+  /** For how long nothing counted that the member signed, as far as this run can tell. */
+  #silentMs(name: NodeName): number {
+    const { store, clock } = this.#seams
+    const table = store.records.current?.table
+    const index = table?.roster.indexOf(name)
+    const heardAt = index === undefined ? -Infinity : table!.producedAt[index]!
+    return clock.now() - Math.max(heardAt, this.#startedAt)
+  }
+
+  #pinsChanged(): void {
+    void this.#seams.folder.write('identities.json', rememberPins(this.#pins.values()))
+    this.#publish()
+  }
+
+  #publish(): void {
+    const own: OwnIdentity | undefined = this.#own?.published
+    this.#seams.store.identities.set(Object.freeze({ own, pins: new Map(this.#pins) }))
+  }
+
+  /** Undefined when the API did not answer, or said no. */
+  async #ask<T>(what: string, request: () => Promise<T>): Promise<T | undefined> {
+    const { apiBackoff, log } = this.#seams
+    apiBackoff.left()
+    try {
+      const answer = await request()
+      apiBackoff.succeeded()
+      return answer
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return undefined
+      apiBackoff.failed(error)
+      log.debug('identity not read or written', { what, error: reasonOf(error) })
+      return undefined
+    }
+  }
+}
+
+/** The stage that knows which keys nodes have: its own ones it publishes in its Node, the members' ones it reads there. */
+export const makeIdentityStage = (options: AgentOptions, seams: IdentitySeams): Stage =>
+  new NodeIdentities(options, seams)

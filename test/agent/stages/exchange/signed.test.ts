@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { makeKeyRing } from '../../../../agent/key-ring.js'
+import { ExchangeZone, KEY_A, KEY_B, memberAt } from '../../../../testkit/zone/exchange-zone.js'
+import { TestIdentities } from '../../../../testkit/zone/identities.js'
+import { FLAG } from '../../../../vote/evidence.js'
+
+const start = (size: number, mode: 'prefer' | 'require', seed = 1) => {
+  const zone = new ExchangeZone(size, seed)
+  const identities = new TestIdentities(zone.members.map(({ name }) => name))
+  zone.members.forEach(({ name }, n) => {
+    zone.start(n, { o: { identity: mode }, identities: identities.of(name) })
+  })
+  return { zone, identities }
+}
+const ageAt = (zone: ExchangeZone, at: number, of: number): number => {
+  const { engine, index } = zone.agents[at]!
+  return zone.clock.now() - engine.table.producedAt[index(of)]!
+}
+
+for (const size of [2, 3, 10, 66])
+  t.test(`a zone of ${size} that requires identities hears everybody`, async t => {
+    const { zone } = start(size, 'require', size)
+    await zone.clock.advance(60_000)
+    for (let n = 0; n < size; n++)
+      for (let other = 0; other < size; other++)
+        if (n !== other && !(ageAt(zone, n, other) < 40_000))
+          t.fail(`n${n} heard of n${other} ${ageAt(zone, n, other)} ms ago`)
+    const refused = zone.agents.flatMap(({ engine }) => Object.entries(engine.status().refusals))
+    t.strictSame(
+      refused.filter(([why]) => why !== 'challenged'),
+      [],
+    )
+    const { topology } = zone.agents[0]!.engine.table
+    const self = zone.agents[0]!.index(0)
+    const target = topology.targetsOf(self)[0]!
+    const flipped = zone.agents.findIndex(({ index, n }) => index(n) === target)
+    zone.agents[0]!.vote(flipped, false)
+    zone.agents[0]!.vote(flipped, true)
+    const observers = [...topology.observersOf(target)]
+    const told = zone.agents.filter(({ n, index }) => n !== 0 && observers.includes(index(n)))
+    t.equal(told.length, observers.length - 1)
+    const ms = await zone.until(() => told.every(agent => agent.knows(0, flipped)), 30_000)
+    t.ok(ms <= 200, `a vote reached those whom it concerns in ${ms} ms`)
+    zone.agents[0]!.engine.setOwnFlags(FLAG.kubeletWell | FLAG.cloudCut, zone.clock.now() - 5_000)
+    const ms2 = await zone.until(
+      () => zone.agents.every(({ engine, index }) => engine.table.flags[index(0)] === 24),
+      30_000,
+    )
+    t.ok(ms2 < 30_000, `flags reached all in ${ms2} ms`)
+    for (const { n, engine, index } of zone.agents) {
+      const error = zone.clock.now() - ms2 - 5_000 - engine.table.cloudCutAt[index(0)]!
+      if (n !== 0 && Math.abs(error) > (size > 64 ? 5_000 : 1_500))
+        t.fail(`n${n} is wrong about the cut by ${error} ms`)
+    }
+    await zone.stop()
+  })
+
+t.test('bytes per node and second in a quiet zone', async t => {
+  for (const [size, most] of [
+    [10, 120],
+    [70, 450],
+  ] as const) {
+    const { zone } = start(size, 'require', size)
+    await zone.clock.advance(40_000)
+    const sent = (): number => zone.agents.reduce((sum, { engine }) => sum + engine.bytesSent, 0)
+    const before = sent()
+    const ms = size === 10 ? 120_000 : 20_000
+    await zone.clock.advance(ms)
+    const bytes = (sent() - before) / size / (ms / 1_000)
+    t.ok(bytes <= most, `N=${size}: ${bytes.toFixed(0)} B/s, at most ${most}`)
+    const ages = zone.agents.flatMap(({ n }) =>
+      zone.agents.flatMap(({ n: other }) => (n === other ? [] : [ageAt(zone, n, other)])),
+    )
+    ages.sort((a, b) => a - b)
+    t.ok(
+      ages[Math.floor(ages.length * 0.99)]! < 30_000,
+      `age p50 ${ages[ages.length >> 1]!}, p99 ${ages[Math.floor(ages.length * 0.99)]!}`,
+    )
+    await zone.stop()
+  }
+})
+
+t.test(
+  'members without an identity take part where it is preferred, and do not count where it is required',
+  async t => {
+    for (const mode of ['prefer', 'require'] as const) {
+      const zone = new ExchangeZone(6, 3)
+      const signing = new Set(zone.members.slice(0, 3).map(({ name }) => name))
+      const identities = new TestIdentities([...signing])
+      for (const [n, { name }] of zone.members.entries())
+        zone.start(
+          n,
+          signing.has(name) ? { o: { identity: mode }, identities: identities.of(name) } : {},
+        )
+      await zone.clock.advance(60_000)
+      for (const { n, engine, index } of zone.agents)
+        for (const other of zone.agents) {
+          if (n === other.n) continue
+          const isHeard = ageAt(zone, n, other.n) < 60_000
+          const isWanted = mode === 'prefer' || n < 3 === other.n < 3
+          if (isHeard !== isWanted) t.fail(`${mode}: n${n} hears n${other.n}: ${isHeard}`)
+          if (isWanted) t.equal(engine.table.hb[index(other.n)]! > 0, true)
+        }
+      // Agents without identities hear of a signed vote, from its origin or from others.
+      zone.agents[0]!.vote(5, true)
+      const told = mode === 'prefer' ? zone.agents.slice(1, 5) : zone.agents.slice(1, 3)
+      const ms = await zone.until(() => told.every(agent => agent.knows(0, 5)), 10_000)
+      t.ok(ms <= 1_000, `${mode}: ${ms} ms`)
+      await zone.stop()
+    }
+  },
+)
+
+t.test('whoever has the key of the zone alone speaks for nobody who has an identity', async t => {
+  const { zone, identities } = start(4, 'prefer')
+  await zone.clock.advance(30_000)
+  // The rogue knows the zone's key, and is n3.
+  zone.agents[3]!.kill()
+  const rogue = zone.start(3, { o: { identity: 'off' } })
+  rogue.vote(1, true)
+  await zone.clock.advance(20_000)
+  t.notOk(zone.agents[0]!.knows(3, 1), 'its own word is not believed without its signature')
+  t.ok((zone.agents[0]!.engine.status().refusals.unsigned ?? 0) > 0)
+  t.ok(zone.agents[0]!.unknown.includes(memberAt(3).name), 'its Node is asked for')
+  // It gave its identity up.
+  for (const { engine, n } of zone.agents.slice(0, 3))
+    engine.setIdentities(identities.of(memberAt(n).name, name => name !== memberAt(3).name))
+  await zone.clock.advance(30_000)
+  t.ok(zone.agents[0]!.knows(3, 1), 'as before')
+  await zone.stop()
+})
+
+t.test('other keys of a member, and another key of the zone', async t => {
+  const { zone, identities } = start(3, 'require')
+  await zone.clock.advance(20_000)
+  identities.renew(memberAt(2).name)
+  zone.agents[2]!.kill()
+  zone.start(2, { o: { identity: 'require' }, identities: identities.of(memberAt(2).name) })
+  await zone.clock.advance(40_000)
+  t.ok(ageAt(zone, 0, 2) > 30_000, 'not heard while nobody knows its keys')
+  t.ok(zone.agents[0]!.unknown.includes(memberAt(2).name))
+  for (const { engine, n } of zone.agents.slice(0, 2))
+    engine.setIdentities(identities.of(memberAt(n).name))
+  await zone.clock.advance(30_000)
+  t.ok(ageAt(zone, 0, 2) < 25_000)
+  for (const ring of [makeKeyRing(KEY_A, KEY_B), makeKeyRing(KEY_B, KEY_A), makeKeyRing(KEY_B)])
+    for (const { engine } of zone.agents) {
+      engine.setKeys(ring)
+      await zone.clock.advance(10_000)
+    }
+  await zone.clock.advance(30_000)
+  for (let n = 0; n < 3; n++)
+    for (let other = 0; other < 3; other++)
+      if (n !== other) t.ok(ageAt(zone, n, other) < 30_000, `n${n} of n${other}`)
+  await zone.stop()
+})
+
+t.test('an agent that was suspended, or lost its epoch, is heard again', async t => {
+  const { zone, identities } = start(3, 'require')
+  await zone.clock.advance(20_000)
+  zone.agents[1]!.engine.resumed()
+  t.equal(ageAt(zone, 1, 0), Infinity, 'what others said before is of unknown age')
+  await zone.clock.advance(20_000)
+  for (const other of [0, 2]) t.ok(ageAt(zone, 1, other) < 20_000)
+  t.ok(ageAt(zone, 0, 1) < 20_000)
+  zone.agents[2]!.kill()
+  // Its disk is back from before: the same epochs once more.
+  zone.start(2, { o: { identity: 'require' }, identities: identities.of(memberAt(2).name) })
+  await zone.clock.advance(30_000)
+  for (const other of [0, 1]) t.ok(ageAt(zone, other, 2) < 20_000)
+  await zone.stop()
+})

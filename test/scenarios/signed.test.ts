@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import t, { type Test } from 'tap'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
+
+const IDENTITY = 'edge-health/identity'
+const REQUIRE = ['--identity=require']
+
+const noteOf = (world: World, index: number): string =>
+  world.cluster.node(world.machine(index).name).annotations[IDENTITY] ?? ''
+
+/** How old the newest record of a node is with whoever has the oldest, in seconds. */
+const oldest = (world: World, index: number): number =>
+  Math.max(
+    ...world.indices
+      .filter(other => other !== index && world.machine(other).agent !== undefined)
+      .map(other => world.machine(other).agent?.views.node(`n${index}`)?.recordAgeSeconds ?? 9e9),
+  )
+const allHeard = (world: World, t: Test, what: string): void => {
+  for (const index of world.indices) {
+    if (world.machine(index).agent === undefined) continue
+    const seconds = oldest(world, index)
+    t.ok(seconds < 45, `${what}: n${index} is heard everywhere, ${seconds.toFixed(1)} s at most`)
+  }
+}
+
+t.test('a zone that requires identities marks who dies and takes the mark off again', async t => {
+  for (const size of [2, 3, 5, 10])
+    await scenario(t, { what: `N=${size}`, size, seed: size, flags: REQUIRE }, async world => {
+      await world.settled()
+      t.strictSame(world.writesSince(0), [], 'a healthy zone writes nothing but its identities')
+      t.equal(world.cluster.identityWrites.size, size)
+      for (const index of world.indices) t.match(noteOf(world, index), /^1 1 /)
+      allHeard(world, t, 'at rest')
+      const dead = size - 1
+      world.crash(dead)
+      await world.run(14_000)
+      t.ok(world.allSee(dead), 'every local view shows it')
+      await world.run(20_000)
+      t.strictSame(world.condemned(), [`n${dead}`])
+      const note = noteOf(world, dead)
+      world.repair(dead)
+      await world.run(60_000)
+      t.strictSame(world.condemned(), [])
+      t.ok(world.allSee())
+      t.equal(noteOf(world, dead), note, 'it has the keys that it had')
+    })
+})
+
+t.test('a node that lost its disk is heard with keys of the next generation', async t => {
+  await scenario(t, { what: 'N=5', size: 5, flags: REQUIRE }, async world => {
+    await world.settled()
+    world.killAgent(4)
+    world.machine(4).disk.clear()
+    world.boot(4)
+    await world.run(60_000)
+    t.match(noteOf(world, 4), /^1 2 /)
+    t.ok(oldest(world, 4) > 60, 'not before its old keys were silent for long enough')
+    await world.run(120_000)
+    allHeard(world, t, 'then')
+    t.ok(world.allSee())
+  })
+})
+
+t.test('identities on disk are enough to vote after a boot without the cloud', async t => {
+  await scenario(t, { what: 'N=5', size: 5, flags: REQUIRE }, async world => {
+    await world.settled()
+    world.cutCloud(...world.indices)
+    await world.run(20_000)
+    for (const index of [0, 1, 2]) {
+      world.killAgent(index)
+      world.boot(index)
+    }
+    await world.run(40_000)
+    allHeard(world, t, 'without the cloud')
+    world.crash(4)
+    await world.run(20_000)
+    t.ok(world.allSee(4))
+  })
+})
+
+t.test('a zone of ten moves to identities and back, one node at a time, under faults', async t => {
+  await scenario(t, { what: 'N=10', size: 10, seed: 4, loss: 0.05 }, async world => {
+    await world.settled()
+    const crashed = async (index: number): Promise<void> => {
+      world.crash(index)
+      await world.run(35_000)
+      t.strictSame(world.condemned(), [`n${index}`], `n${index} died`)
+      world.repair(index)
+      await world.run(50_000)
+      t.strictSame(world.condemned(), [], `n${index} is back`)
+    }
+    const move = async (mode: string): Promise<void> => {
+      for (const index of world.indices) {
+        const machine = world.machine(index)
+        machine.flags = [`--identity=${mode}`]
+        await world.restartAgent(index, 500)
+        await world.run(12_000)
+        if (index === 4) {
+          await crashed(7)
+          world.cutCloud(2)
+        }
+      }
+      world.healCloud(2)
+      await world.run(90_000)
+      allHeard(world, t, mode)
+      await crashed(3)
+    }
+    for (const mode of ['prefer', 'require', 'prefer', 'off']) await move(mode)
+    for (const index of world.indices) t.equal(noteOf(world, index), '', 'none is left')
+  })
+})
