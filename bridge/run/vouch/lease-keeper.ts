@@ -49,6 +49,12 @@ type Facts = Omit<Gap, 'conditions' | 'lease' | 'now'> & { readonly isRead: bool
 const LEASES = objectsOf('lease')
 const QUEUE = { workers: 16, startsPerSecond: 200, firstRetryMs: 1_000, lastRetryMs: 5_000 }
 
+/** Has nobody moved the Lease since, and is it older than the node's sign? */
+const isUntouched = (
+  { renewedAt, leaseAtStart, heardAt = 0 }: Facts,
+  now: number | undefined,
+): boolean => now !== undefined && now === (renewedAt ?? leaseAtStart?.renewedAt) && now < heardAt
+
 /** Renews the Leases of nodes that the bridge does not hear, as far as `gapStep` allows. Works in one term. */
 export class LeaseKeeper {
   readonly #mode: VouchMode
@@ -95,9 +101,18 @@ export class LeaseKeeper {
     this.#queue.add(node)
   }
 
-  /** The first sign of a node ends its gap. */
+  /**
+   * The first sign of a node ends its gap. Its Lease gets the time of that sign, once: an edge may wait a minute for the
+   * answer to a renewal that was lost with its connection, before it renews again.
+   */
   heard(node: NodeName): void {
-    this.#end(node, 'heard')
+    const facts = this.#gaps.get(node)
+    if (facts?.isRead !== true) {
+      this.#end(node, 'heard')
+      return
+    }
+    this.#gaps.set(node, { ...facts, heardAt: Math.max(this.#now(), facts.since + 1) })
+    this.#queue.add(node)
   }
 
   /** The Lease as the node itself wrote it: what it said before it was lost may be written after. */
@@ -123,6 +138,8 @@ export class LeaseKeeper {
         renewedAt: renewedAt ?? leaseAtStart.renewedAt,
       }
       const step = this.#step(node, known, lease)
+      if (step.kind === 'end' && step.reason === 'heard')
+        return this.#renewLast(node, known, signal)
       if (step.kind !== 'renew') return this.#settled(node, step)
     }
     const raw = await this.#read(node, signal)
@@ -185,6 +202,25 @@ export class LeaseKeeper {
     this.#renewals++
     if (this.#gaps.get(node) === facts) this.#gaps.set(node, { ...facts, renewedAt: renewTime })
     return { kind: 'done', againMs: GAP_LIMITS.everyMs }
+  }
+
+  /** The node was heard: unless its Lease was moved meanwhile, it gets that time. */
+  async #renewLast(node: NodeName, facts: Facts, signal: AbortSignal): Promise<WorkResult> {
+    const { heardAt: renewTime = 0, since } = facts
+    const raw = await this.#read(node, signal)
+    if (raw !== undefined && isUntouched(facts, seenLease(raw)?.renewedAt)) {
+      const { client, guard } = this.#seams
+      const write = { body: renewedLease(raw, { renewTime, since }), guard }
+      try {
+        await client.update(LEASES, { namespace: NODE_LEASES, name: node }, write, signal)
+        this.#renewals++
+      } catch (error) {
+        // Whoever was faster is the node itself.
+        if (!(error instanceof KubeStatusError) || error.status !== 409) throw error
+      }
+    }
+    if (this.#gaps.get(node) === facts) this.#end(node, 'heard')
+    return { kind: 'done' }
   }
 
   /** Why the time must not be written any more: it was decided before there was a connection to write it on. */
