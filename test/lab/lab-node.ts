@@ -76,7 +76,14 @@ export class LabNode extends NodeProcesses {
   async mountAccount(token: string): Promise<void> {
     const files = { token, 'ca.crt': this.#settings.ca, namespace: 'edge-system' }
     await this.space.run('mkdir', ['-p', SERVICE_ACCOUNT, STATE])
-    await this.space.run('mount', ['-t', 'tmpfs', '-o', `size=${STATE_SIZE}`, 'tmpfs', STATE])
+    await this.space.run('mount', [
+      '-t',
+      'tmpfs',
+      '-o',
+      `size=${STATE_SIZE},mode=0700`,
+      'tmpfs',
+      STATE,
+    ])
     for (const [file, text] of Object.entries(files))
       await this.space.run('sh', ['-c', `umask 077; cat >${SERVICE_ACCOUNT}/${file}`], text)
   }
