@@ -3,7 +3,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { sleep, systemClock } from '../core/clock.js'
 import { Child } from '../sandbox/child.js'
 import { kubeconfigText } from '../sandbox/zone-objects.js'
@@ -12,6 +11,7 @@ import { openWebhookBed } from '../testkit/admission/webhook-bed.js'
 import { never, rawType, until } from '../testkit/kube/grid-stage.js'
 import { askAt, type Asked } from './admission/asker.js'
 import { cpuMs, memoryOf } from './agent/proc.js'
+import { readArguments } from './command/arguments.js'
 import { buildBundle, finish } from './wrapper/isolated.js'
 import { percentile, type Row } from './wrapper/table.js'
 
@@ -27,40 +27,12 @@ What the webhook promises, measured on the bundle: reviews of Nodes at a steady 
 Times want a machine that does nothing else. Exits with 1 when a bar is missed, with 2 for a bad argument.
 `
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
-const refuse = (message: string): never => {
-  say(`bench admission: ${message}`)
-  process.exit(2)
-}
-
-const read = () => {
-  try {
-    return parseArgs({
-      options: {
-        nodes: { type: 'string' },
-        rate: { type: 'string', default: '100' },
-        seconds: { type: 'string' },
-        quick: { type: 'boolean', default: false },
-        output: { type: 'string', short: 'o', default: 'text' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values
-  } catch (error) {
-    return refuse((error as Error).message)
-  }
-}
-
-const values = read()
-if (values.help) {
-  process.stdout.write(HELP)
-  process.exit(0)
-}
-const whole = (name: string, text: string | undefined, otherwise: number): number => {
-  if (text === undefined) return otherwise
-  return /^\d{1,5}$/.test(text) && Number(text) > 0
-    ? Number(text)
-    : refuse(`--${name} must be a whole number above 0, got ${text}`)
-}
+const { values, refuse, whole } = readArguments('admission', HELP, {
+  nodes: { type: 'string' },
+  rate: { type: 'string' },
+  seconds: { type: 'string' },
+  quick: { type: 'boolean', default: false },
+})
 const nodes = whole('nodes', values.nodes, values.quick ? 200 : 1_000)
 const rate = whole('rate', values.rate, 100)
 const seconds = whole('seconds', values.seconds, values.quick ? 5 : 60)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bars of grids: the bundle as a process, against a real apiserver.
-import { parseArgs } from 'node:util'
+import { readArguments, say } from './command/arguments.js'
 import { gridRowsOf } from './grids/measure.js'
 import { buildBundle, finish, isIsolated, runIsolated } from './wrapper/isolated.js'
 
@@ -20,44 +20,16 @@ Times, CPU and memory want a machine that does nothing else.
 Exits with 1 when a bar is missed, with 2 for a bad argument.
 `
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
-const refuse = (message: string): never => {
-  say(`bench grids: ${message}`)
-  process.exit(2)
-}
-
-const read = () => {
-  try {
-    return parseArgs({
-      options: {
-        grids: { type: 'string' },
-        units: { type: 'string' },
-        idle: { type: 'string' },
-        settle: { type: 'string' },
-        quick: { type: 'boolean', default: false },
-        output: { type: 'string', short: 'o', default: 'text' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values
-  } catch (error) {
-    return refuse((error as Error).message)
-  }
-}
-
-const values = read()
-if (values.help) {
-  process.stdout.write(HELP)
-  process.exit(0)
-}
-const whole = (name: string, text: string | undefined, otherwise: number): number => {
-  if (text === undefined) return otherwise
-  return /^\d{1,5}$/.test(text) && Number(text) > 1
-    ? Number(text)
-    : refuse(`--${name} must be a whole number above 1, got ${text}`)
-}
+const { values, refuse, whole } = readArguments('grids', HELP, {
+  grids: { type: 'string' },
+  units: { type: 'string' },
+  idle: { type: 'string' },
+  settle: { type: 'string' },
+  quick: { type: 'boolean', default: false },
+})
 const size = {
-  grids: whole('grids', values.grids, values.quick ? 3 : 10),
-  units: whole('units', values.units, values.quick ? 100 : 1_000),
+  grids: whole('grids', values.grids, values.quick ? 3 : 10, 2),
+  units: whole('units', values.units, values.quick ? 100 : 1_000, 2),
   idleMs: 1_000 * whole('idle', values.idle, values.quick ? 5 : 60),
   settleMs: values.quick ? 0 : 1_000 * whole('settle', values.settle, 150),
   isTimed: !values.quick,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrapper's bars: the bundle under the image's flags, in front of an apiserver that is played, or of a real one.
-import { parseArgs } from 'node:util'
+import { readArguments, say } from './command/arguments.js'
 import { largeRows, latencyRows, smallMemoryRows } from './wrapper/flips.js'
 import { buildBundle, finish, isIsolated, runIsolated } from './wrapper/isolated.js'
 import { linkRows } from './wrapper/link.js'
@@ -27,48 +27,22 @@ Exits with 1 when a bar is missed, with 2 for a bad argument.
 const PARTS = ['latency', 'flip', 'memory', 'list', 'loss', 'link'] as const
 type Part = (typeof PARTS)[number]
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
-const refuse = (message: string): never => {
-  say(`bench wrapper: ${message}`)
-  process.exit(2)
-}
-
-const read = () => {
-  try {
-    return parseArgs({
-      options: {
-        only: { type: 'string', default: PARTS.join() },
-        changes: { type: 'string', default: '1000000' },
-        seed: { type: 'string', default: '1' },
-        nodes: { type: 'string', default: '10,100,1000' },
-        seconds: { type: 'string', default: '300' },
-        output: { type: 'string', short: 'o', default: 'text' },
-        straight: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values
-  } catch (error) {
-    return refuse((error as Error).message)
-  }
-}
-
-const values = read()
-if (values.help) {
-  process.stdout.write(HELP)
-  process.exit(0)
-}
+const { values, refuse, whole } = readArguments('wrapper', HELP, {
+  only: { type: 'string', default: PARTS.join() },
+  changes: { type: 'string' },
+  seed: { type: 'string' },
+  nodes: { type: 'string', default: '10,100,1000' },
+  seconds: { type: 'string' },
+  straight: { type: 'boolean', default: false },
+})
 const only = values.only.split(',')
 const unknown = only.find(name => !PARTS.includes(name as Part))
 if (unknown !== undefined) refuse(`--only must be of ${PARTS.join(', ')}, got ${unknown}`)
-const whole = (name: string, text: string): number =>
-  /^\d{1,9}$/.test(text) && Number(text) > 0
-    ? Number(text)
-    : refuse(`--${name} must be a whole number above 0, got ${text}`)
-const changes = whole('changes', values.changes)
-const seed = whole('seed', values.seed)
+const changes = whole('changes', values.changes, 1_000_000)
+const seed = whole('seed', values.seed, 1)
 const link = {
-  nodes: values.nodes.split(',').map(text => whole('nodes', text)),
-  seconds: whole('seconds', values.seconds),
+  nodes: values.nodes.split(',').map(text => whole('nodes', text, 0)),
+  seconds: whole('seconds', values.seconds, 300),
 }
 
 if (!isIsolated) {
