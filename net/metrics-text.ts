@@ -94,6 +94,16 @@ export const countsBy = (
   counts: Readonly<Record<string, number>>,
 ): readonly Sample[] => Object.entries(counts).map(([key, count]) => [count, { [label]: key }])
 
+/** The same of counts whose key is two words: `apply done`, the values of the two labels. */
+export const countsByPair = (
+  [first, second]: readonly [string, string],
+  counts: Readonly<Record<string, number>>,
+): readonly Sample[] =>
+  Object.entries(counts).map(([words, count]) => {
+    const [one = '', other = ''] = words.split(' ')
+    return [count, { [first]: one, [second]: other }]
+  })
+
 /** One series for each item of which `read` knows the value. */
 export const samplesOf = <T>(
   items: readonly T[],

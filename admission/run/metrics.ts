@@ -2,30 +2,27 @@
 import {
   bit,
   countsBy,
+  countsByPair,
   metricFactory,
   metricsText,
   processMetrics,
   type Metric,
-  type Sample,
 } from '../../net/metrics-text.js'
 import type { AdmissionStatusView } from './status-view.js'
 
 const factory = metricFactory('edge_health_admission_')
 const { gauge, counter, histogram } = factory
 
-/** `/node-taint changed` is the path, and what became of the write. */
-const reviewSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
-  Object.entries(counts).map(([words, count]) => {
-    const [path = '', result = ''] = words.split(' ')
-    return [count, { path, result }]
-  })
-
 const metricsOf = (view: AdmissionStatusView): readonly Metric[] => {
   const { nodes, certificate, counts } = view
   const { validUntil } = certificate
   return [
     gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
-    counter('reviews', 'Reviews, by what became of the write', ...reviewSamples(counts.reviews)),
+    counter(
+      'reviews',
+      'Reviews, by what became of the write',
+      ...countsByPair(['path', 'result'], counts.reviews),
+    ),
     counter(
       'refused_requests',
       'Requests that were no review',

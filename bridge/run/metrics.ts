@@ -2,6 +2,7 @@
 import {
   bit,
   countsBy,
+  countsByPair,
   metricFactory,
   metricsText,
   processMetrics,
@@ -14,13 +15,6 @@ import type { BridgeStatusView } from './status-view.js'
 /** Downstream's metrics have the same prefix. */
 export const bridgeMetricFactory = metricFactory('edge_health_bridge_')
 const { gauge, counter, histogram } = bridgeMetricFactory
-
-/** `update-lease done` is who did it, and what became of it. */
-const requestSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
-  Object.entries(counts).map(([words, count]) => {
-    const [handler = '', result = ''] = words.split(' ')
-    return [count, { handler, result }]
-  })
 
 /** Before there are certificates. */
 const NO_HUB: HubStatus = {
@@ -44,7 +38,11 @@ const hubMetrics = ({ hub = NO_HUB }: BridgeStatusView): readonly Metric[] => [
 
 const upstreamMetrics = ({ upstream }: BridgeStatusView): readonly Metric[] => [
   gauge('running', 'Requests of edges that run', [upstream.running]),
-  counter('requests', 'Requests of edges', ...requestSamples(upstream.requests)),
+  counter(
+    'requests',
+    'Requests of edges',
+    ...countsByPair(['handler', 'result'], upstream.requests),
+  ),
   counter('unserved', 'Messages that nobody serves', ...countsBy('kind', upstream.unknown)),
   counter('dropped', 'Messages without room', ...countsBy('kind', upstream.dropped)),
   histogram('lease_seconds', "From a Lease's arrival to its answer", upstream.leaseSeconds),

@@ -2,6 +2,7 @@
 import {
   bit,
   countsBy,
+  countsByPair,
   metricFactory,
   metricsText,
   processMetrics,
@@ -12,13 +13,6 @@ import type { GridsStatusView } from './status-view.js'
 
 const factory = metricFactory('edge_health_grids_')
 const { gauge, counter, histogram } = factory
-
-/** `apply done` is what it was, and what became of it. */
-const writeSamples = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
-  Object.entries(counts).map(([words, count]) => {
-    const [kind = '', result = ''] = words.split(' ')
-    return [count, { kind, result }]
-  })
 
 const metricsOf = (view: GridsStatusView): readonly Metric[] => {
   const { leader, queue, grids, counts, tables, events } = view
@@ -32,7 +26,7 @@ const metricsOf = (view: GridsStatusView): readonly Metric[] => {
     gauge('invalid', 'Grids that cannot be understood', [grids.invalid]),
     gauge('failed_units', 'Units and Services that are not as wanted', [grids.failedUnits]),
     gauge('queue_depth', 'Grids in the queue', ...countsBy('state', { ...queue })),
-    counter('writes', 'Writes of children', ...writeSamples(counts.writes)),
+    counter('writes', 'Writes of children', ...countsByPair(['kind', 'result'], counts.writes)),
     counter('drift', 'Applies, by why they were needed', ...countsBy('cause', counts.drift)),
     counter('status_writes', 'Writes of status', ...countsBy('result', counts.statuses)),
     counter('reconciles', 'Looks at grids', ...countsBy('result', counts.reconciles)),

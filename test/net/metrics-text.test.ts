@@ -2,6 +2,7 @@
 import t from 'tap'
 import {
   countsBy,
+  countsByPair,
   Histogram,
   metricFactory,
   metricsText,
@@ -11,6 +12,14 @@ import {
 } from '../../net/metrics-text.js'
 
 const { gauge, counter, histogram } = metricFactory('zone_')
+
+t.test('counts of two words have two labels', t => {
+  t.strictSame(countsByPair(['kind', 'result'], { 'apply done': 2, alone: 1 }), [
+    [2, { kind: 'apply', result: 'done' }],
+    [1, { kind: 'alone', result: '' }],
+  ])
+  t.end()
+})
 
 t.test('the text format: help, kind, a line for each series', t => {
   const text = metricsText([
