@@ -18,12 +18,26 @@ export interface PeerStatus {
   readonly backoffUntil: number | null
   readonly keyId: number | null
   readonly keySetHash: string | null
+  /** Its messages are signed with keys that it and we alone have. */
+  readonly isSigned: boolean
   /** Requests to it that failed, and why the last one did. */
   readonly failures: number
   readonly trouble: string | null
   readonly refusals: Counts
   readonly bytesSent: number
   readonly bytesReceived: number
+}
+
+/** What members sign with keys of their own, for `/status` and the metrics. */
+export interface IdentityStatus {
+  /** Which of the own keys count; null without an identity, or while others cannot know it. */
+  readonly generation: number | null
+  /** Members whose keys are known, this one among them. */
+  readonly members: number
+  /** Signatures of members that were proved, since start. */
+  readonly proved: number
+  /** Statements of members that had the number of another one. */
+  readonly equivocations: number
 }
 
 /** The exchange, for `/status` and the metrics. Bytes are of bodies, without HTTP. */
@@ -38,6 +52,7 @@ export interface EngineStatus {
   readonly messagesReceived: number
   readonly bytesSent: number
   readonly bytesReceived: number
+  readonly identity: IdentityStatus
   readonly peers: readonly PeerStatus[]
 }
 
@@ -58,12 +73,24 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
   backoffUntil: peer.backoffUntil > now ? peer.backoffUntil : null,
   keyId: peer.keyId ?? null,
   keySetHash: peer.keySetHash === undefined ? null : showKeySet(peer.keySetHash),
+  isSigned: membership.words.isSigned(peer.index),
   failures: peer.failures,
   trouble: peer.trouble ?? null,
   refusals: peer.refusals.show(),
   bytesSent: peer.bytesSent,
   bytesReceived: peer.bytesReceived,
 })
+
+const identityStatus = ({ membership }: ExchangeContext): IdentityStatus => {
+  const { words, identities, peers } = membership
+  const known = peers.filter(peer => peer !== undefined && words.isSigned(peer.index)).length
+  const { own } = identities
+  return {
+    generation: own?.generation ?? null,
+    members: own === undefined ? 0 : known + 1,
+    ...words.counts,
+  }
+}
 
 /** A copy of how things are. */
 export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStatus => {
@@ -79,6 +106,7 @@ export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStat
     messagesReceived: traffic.messagesReceived,
     bytesSent: traffic.bytesSent,
     bytesReceived: traffic.bytesReceived,
+    identity: identityStatus(context),
     peers: membership.peers.flatMap(peer =>
       peer === undefined ? [] : [peerStatus(peer, context)],
     ),

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+import t, { type Test } from 'tap'
+import { LINK_BYTES } from '../../../../agent/identity/link-chain.js'
+import { generateNodeKeys } from '../../../../agent/identity/node-keys.js'
+import {
+  QUARTER_MS,
+  sealStatement,
+  type ReceivedStatement,
+  type Statement,
+} from '../../../../agent/identity/statement.js'
+import type { PlacedEntry } from '../../../../agent/stages/exchange/signed-body.js'
+import { id64 } from '../../../../core/ids.js'
+import { ExchangeZone, memberAt } from '../../../../testkit/zone/exchange-zone.js'
+import { TestIdentities } from '../../../../testkit/zone/identities.js'
+import { Insider, ZONE } from '../../../../testkit/zone/insider.js'
+import { seededRandom } from '../../../../testkit/seeded-random.js'
+
+const SECOND = 1_000
+const TTL_MS = 60 * SECOND
+const SLOT_MS = SECOND
+/** Under way, and until the next exchange with whoever heard it first. */
+const BEST_DELAY_MS = 500
+
+/** Node 0 is stolen: its keys are the insider's, and its agent is gone. */
+const steal = async (size: number, seed = 1) => {
+  const zone = new ExchangeZone(size, seed)
+  const identities = new TestIdentities(zone.members.map(({ name }) => name))
+  const boot = (n: number): void => {
+    const o = { identity: 'require' } as const
+    zone.start(n, { o, identities: identities.of(memberAt(n).name) })
+  }
+  for (let n = 0; n < size; n++) boot(n)
+  await zone.clock.advance(40 * SECOND)
+  zone.agents[0]!.kill()
+  const insider = new Insider(zone, 0, identities)
+  const honest = zone.agents.slice(1)
+  const age = (at: number, of: number): number => {
+    const { engine, index } = zone.agents[at]!
+    return zone.clock.now() - engine.table.producedAt[index(of)]!
+  }
+  /** What member n last said, by whoever knows most of it. */
+  const newsOf = (n: number, from: number): PlacedEntry => {
+    const place = zone.agents[from]!.index(n)
+    return insider.tell(from, []).news.find(entry => entry.place === place)!
+  }
+  return { zone, identities, insider, honest, age, newsOf, boot }
+}
+type Stolen = Awaited<ReturnType<typeof steal>>
+
+const statementOf = ({ entry }: PlacedEntry): ReceivedStatement => {
+  if (entry.kind !== 'statement') throw new Error(entry.kind)
+  return entry.received
+}
+const withStatement = (news: PlacedEntry, bytes: Uint8Array): PlacedEntry => {
+  if (news.entry.kind !== 'statement') throw new Error(news.entry.kind)
+  return {
+    ...news,
+    entry: {
+      ...news.entry,
+      age: 0,
+      received: { ...news.entry.received, bytes: Buffer.from(bytes) },
+    },
+  }
+}
+/** Signed anew, with keys of the insider's choice, as of whom it likes. */
+const signed = (statement: Statement, id: bigint, zoneHash = ZONE): Buffer => {
+  const keys = generateNodeKeys()
+  return sealStatement(statement, { zoneHash, id }, bytes => keys.sign(bytes))
+}
+
+/** All lies that an insider can tell about what member `n` said of member `target`. */
+const lies = ({ zone, newsOf }: Stolen, n: number, target: number): [string, PlacedEntry][] => {
+  const news = newsOf(n, n)
+  const { statement, bytes } = statementOf(news)
+  const id = id64(memberAt(n).name)
+  const down = [id64(memberAt(target).name)]
+  const later = { ...statement, down, time: statement.time + 1 }
+  const rows: [string, Uint8Array][] = [
+    ['signed by another', signed(later, id)],
+    ['of another epoch', signed({ ...later, epoch: statement.epoch + 1 }, id)],
+    ['of the last epoch', signed({ ...later, epoch: 0xffff_ffff }, id)],
+    ['of another zone', signed(later, id, ZONE + 1n)],
+    ['of another generation', signed({ ...later, generation: 2 }, id)],
+    [
+      'with the signature of another',
+      Buffer.concat([signed(later, id).subarray(0, -64), bytes.subarray(-64)]),
+    ],
+    ['without a signature', Buffer.concat([signed(later, id).subarray(0, -64), Buffer.alloc(64)])],
+  ]
+  const another = statementOf(newsOf(n === 1 ? 2 : 1, n))
+  const place = zone.agents[n]!.index(n)
+  const { quarters } = (news.entry as Extract<PlacedEntry['entry'], { kind: 'statement' }>).progress
+  const time = (statement.time + quarters + 20) & 255
+  return [
+    ...rows.map(([what, altered]): [string, PlacedEntry] => [what, withStatement(news, altered)]),
+    ['what another said', withStatement(news, another.bytes)],
+    [
+      'a link of nobody',
+      { place, entry: { kind: 'link', time, link: Buffer.alloc(LINK_BYTES, 7) } },
+    ],
+    ['a time of a later slot', { place, entry: { kind: 'time', time } }],
+  ]
+}
+
+const believedNothing = (t: Test, stolen: Stolen, what: string): void => {
+  const { zone, honest } = stolen
+  for (const { n, engine, index, knows } of honest)
+    for (const { n: voter } of zone.agents)
+      for (const { n: target } of zone.agents) {
+        if (voter !== target && knows(voter, target))
+          t.fail(`${what}: n${n} holds that n${voter} calls n${target} down`)
+        if (engine.table.flags[index(voter)] !== 0)
+          t.fail(`${what}: n${n} believes flags of n${voter}`)
+      }
+}
+
+for (const size of [3, 5])
+  t.test(`N=${size}: a stolen node speaks for nobody else, whatever it says`, async t => {
+    const stolen = await steal(size, size)
+    const { zone, insider, honest, age } = stolen
+    // Each lie takes a minute: two who hear it, about themselves and about each other, are enough.
+    for (const { n: to } of honest.slice(0, 2))
+      for (const { n: voter } of honest.slice(0, 2))
+        for (const [what, lie] of lies(stolen, voter, to === 1 ? 2 : 1)) {
+          // Not muted any more: each lie is looked at.
+          await zone.clock.advance(61 * SECOND)
+          const before = age(to, voter)
+          const told = insider.tell(to, [lie])
+          if (told.status !== 200) t.fail(`${what}: answered ${told.status}`)
+          if (voter !== to && age(to, voter) < before)
+            t.fail(`${what}: n${voter} looks younger with n${to}`)
+          if (what === 'signed by another' || what === 'without a signature')
+            believedNothing(t, stolen, what)
+        }
+    believedNothing(t, stolen, 'in the end')
+    const refusals = honest
+      .slice(0, 2)
+      .map(({ engine }) => engine.status().refusals['bad-statement'] ?? 0)
+    t.ok(
+      refusals.every(count => count >= 3),
+      `refused: ${refusals.join()}`,
+    )
+    for (const { n: at } of honest)
+      for (const { n: of } of honest)
+        if (at !== of && !(age(at, of) < 40 * SECOND)) t.fail(`n${at} does not hear n${of}`)
+    // Nobody was silenced either.
+    zone.agents[1]!.vote(2, true)
+    const others = honest.filter(({ n }) => n > 2)
+    const ms = await zone.until(() => others.every(agent => agent.knows(1, 2)), 5 * SECOND)
+    t.ok(ms <= 300, `${ms} ms`)
+    await zone.stop()
+  })
+
+t.test(
+  'a dead node that an insider speaks for is fresh for no longer than a record, a slot and the least delay',
+  async t => {
+    for (const size of [3, 5, 10]) {
+      const stolen = await steal(size, size)
+      const { zone, insider, honest, age, newsOf } = stolen
+      const dead = size - 1
+      const living = honest.filter(({ n }) => n !== dead)
+      // It keeps every sign of life for itself.
+      const kept: PlacedEntry[] = []
+      for (let second = 0; second < 60; second++) {
+        await zone.clock.advance(SECOND)
+        kept.push(newsOf(dead, dead))
+      }
+      zone.agents[dead]!.kill()
+      const diedAt = zone.clock.now()
+      let freshUntil = diedAt
+      for (let second = 0; second < 90; second++) {
+        await zone.clock.advance(SECOND)
+        for (const { n: to } of living) {
+          // At the pace at which they were made, each as young as can be, and the newest with the end of its slot.
+          for (const { place, entry } of [kept[second % kept.length]!, kept.at(-1)!]) {
+            if (entry.kind !== 'statement') continue
+            const slot = entry.received.statement.slot
+            const quarters = entry.progress.quarters + slot - 1 - (entry.progress.quarters % slot)
+            insider.tell(to, [
+              { place, entry: { ...entry, age: 0, progress: { ...entry.progress, quarters } } },
+            ])
+          }
+          if (age(to, dead) < TTL_MS) freshUntil = zone.clock.now()
+        }
+      }
+      const ms = freshUntil - diedAt
+      t.ok(ms <= TTL_MS + SLOT_MS + BEST_DELAY_MS + SECOND, `N=${size}: fresh for ${ms / SECOND} s`)
+      await zone.stop()
+    }
+  },
+)
+
+t.test(
+  'a node that starts after the death is played the last five minutes of the dead one',
+  async t => {
+    const stolen = await steal(5)
+    const { zone, insider, age, newsOf, boot } = stolen
+    const kept: PlacedEntry[] = []
+    for (let second = 0; second < 300; second++) {
+      await zone.clock.advance(SECOND)
+      kept.push(newsOf(4, 4))
+    }
+    zone.agents[4]!.kill()
+    zone.agents[1]!.kill()
+    await zone.clock.advance(70 * SECOND)
+    boot(1)
+    const bootedAt = zone.clock.now()
+    let freshMs = 0
+    for (const news of [...kept, ...kept.slice(-1)]) {
+      await zone.clock.advance(SECOND)
+      insider.tell(1, [news])
+      if (age(1, 4) < TTL_MS) freshMs = zone.clock.now() - bootedAt
+    }
+    t.comment(`fresh for ${freshMs / SECOND} s`)
+    t.ok(freshMs <= 68.5 * SECOND, `fresh for ${freshMs / SECOND} s`)
+    await zone.stop()
+  },
+)
+
+t.test('whoever floods others with bad signatures is not listened to about others', async t => {
+  const stolen = await steal(5)
+  const { zone, insider, age } = stolen
+  const proved = (): number => zone.agents[1]!.engine.status().identity.proved
+  const all = lies(stolen, 2, 3).map(([, lie]) => lie)
+  const before = proved()
+  for (let message = 0; message < 200; message++) {
+    await zone.clock.advance(50)
+    insider.tell(1, [all[message % 7]!])
+  }
+  t.ok(proved() - before < 30, `${proved() - before} signatures proved in ten seconds`)
+  t.ok(age(1, 2) < 40 * SECOND)
+  await zone.stop()
+})
+
+t.test('validly signed messages, altered: nothing is believed, nothing breaks', async t => {
+  const messages = Number(process.env['EDGE_HEALTH_FUZZ'] ?? 2_000)
+  const stolen = await steal(4)
+  const { zone, insider, age, newsOf } = stolen
+  const random = seededRandom(7)
+  let passed = 0
+  let read = 0
+  for (const agent of zone.agents.slice(2)) agent.kill()
+  const real = [2, 3].map(n => newsOf(n, 1))
+  const truth = [2, 3].map(n => ({
+    n,
+    madeAt: zone.agents[1]!.engine.table.producedAt[zone.agents[1]!.index(n)]!,
+  }))
+  const alter = (body: Buffer): Uint8Array => {
+    const copy = Buffer.from(body)
+    const changes = 1 + random.below(3)
+    for (let change = 0; change < changes; change++) {
+      const at = random.below(copy.length)
+      const how = random.below(3)
+      if (how === 0) copy[at]! ^= 1 << random.below(8)
+      else if (how === 1) copy[at] = random.below(256)
+      else return copy.subarray(0, at)
+    }
+    return random.below(8) === 0
+      ? Buffer.concat([copy, copy.subarray(random.below(copy.length))])
+      : copy
+  }
+  for (let message = 0; message < messages; message++) {
+    await zone.clock.advance(60)
+    const { status } = insider.tell(1, real, { alter })
+    // Answered 400 or 200, so its signature was proved.
+    if (status === 400 || status === 200) passed++
+    if (status === 200) read++
+    if (message % 1_000 === 0)
+      believedNothing(t, { ...stolen, honest: [zone.agents[1]!] }, `message ${message}`)
+  }
+  t.equal(passed, messages, 'all came past the signature')
+  t.ok(read > messages / 100, `${read} of ${messages} were well-formed`)
+  for (const { n, madeAt } of truth) {
+    const ms = zone.clock.now() - age(1, n) - madeAt
+    t.ok(ms <= SLOT_MS + BEST_DELAY_MS + QUARTER_MS, `n${n} looks ${ms} ms younger than it is`)
+  }
+  believedNothing(t, { ...stolen, honest: [zone.agents[1]!] }, 'in the end')
+  await zone.stop()
+})

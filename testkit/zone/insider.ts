@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readEntries } from '../../agent/identity/entries.js'
+import { makePairKey } from '../../agent/identity/pair-key.js'
+import { makeKeyRing, type SignKey } from '../../agent/key-ring.js'
+import { open, seal, TYPE, zoneHash, type Header } from '../../agent/stages/exchange/wire.js'
+import {
+  readSignedBody,
+  writeSignedBody,
+  type PlacedEntry,
+} from '../../agent/stages/exchange/signed-body.js'
+import { id64 } from '../../core/ids.js'
+import { KEY_A, memberAt, zoneName, type ExchangeZone } from './exchange-zone.js'
+import type { TestIdentities } from './identities.js'
+
+/** Where the talk with one agent stands. */
+interface Talk {
+  destBoot: bigint
+  seq: number
+  shownAt: number
+}
+
+/** What became of one message. */
+export interface Told {
+  readonly status: number
+  /** What the agent answered about members, by its roster. */
+  readonly news: readonly PlacedEntry[]
+}
+
+/** Of an empty list of suspects, and no key set. */
+const NO_SHARED = Buffer.alloc(5)
+export const ZONE = zoneHash('test', zoneName)
+
+/**
+ * A member that holds the zone's key and keys of its own, and says what it likes: each message is signed as its receiver
+ * wants it.
+ */
+export class Insider {
+  readonly #zone: ExchangeZone
+  readonly #n: number
+  readonly #identities: TestIdentities
+  readonly #talks = new Map<number, Talk>()
+  readonly #keys = new Map<number, SignKey>()
+
+  constructor(zone: ExchangeZone, n: number, identities: TestIdentities) {
+    this.#zone = zone
+    this.#n = n
+    this.#identities = identities
+  }
+
+  /**
+   * @param alter the body before it is signed
+   * @param shared what is said as in `EHP1`, with so many records
+   */
+  tell(
+    to: number,
+    entries: readonly PlacedEntry[],
+    {
+      alter = body => body,
+      shared = NO_SHARED,
+      count = 0,
+    }: {
+      alter?: (body: Buffer) => Uint8Array
+      shared?: Uint8Array
+      count?: number
+    } = {},
+  ): Told {
+    const { engine } = this.#zone.agents[to]!
+    const { bytes } = writeSignedBody(
+      { shared, ids: undefined, digest: Buffer.alloc(engine.table.size) },
+      entries.map(entry => ({ ...entry, digest: 0 })),
+      -1,
+    )
+    const once = (): Told => this.#once(to, alter(bytes), count)
+    const told = once()
+    return told.status === 409 ? once() : told
+  }
+
+  #once(to: number, body: Uint8Array, count: number): Told {
+    const { clock, agents } = this.#zone
+    const { engine } = agents[to]!
+    const talk = this.#talks.get(to) ?? { destBoot: 0n, seq: 0, shownAt: 0 }
+    this.#talks.set(to, talk)
+    const key = this.#keyWith(to)
+    const header: Header = {
+      ...{ type: TYPE.gossip, flags: 0, membershipHash: engine.table.hash },
+      ...{ senderId: id64(memberAt(this.#n).name), senderBoot: 77n, senderSeq: ++talk.seq },
+      ...{ baseHb: 1, destBoot: talk.destBoot, count },
+      heldMs: talk.destBoot === 0n ? 0 : Math.floor(clock.now() - talk.shownAt),
+    }
+    const { status, body: answer } = engine.receive(
+      'gossip',
+      seal(header, body, ZONE, key),
+      memberAt(this.#n).address,
+    )
+    const opened = open(answer, ZONE, { keys: [key] }, 'of-pair')
+    if (!opened.ok) return { status, news: [] }
+    talk.destBoot = opened.header.senderBoot
+    talk.shownAt = clock.now()
+    const news: PlacedEntry[] = []
+    const read = readSignedBody(opened.body, false)
+    if (read !== undefined)
+      readEntries(read.entries, engine.table.size, (place, entry) => news.push({ place, entry }))
+    return { status, news }
+  }
+
+  #keyWith(to: number): SignKey {
+    const own = memberAt(this.#n).name
+    const peer = memberAt(to).name
+    const known = this.#keys.get(to)
+    const pair = {
+      ...{ ownId: id64(own), ownAgreementKey: this.#identities.keysOf(own).agreementKey },
+      ...{ peerId: id64(peer), zoneHash: ZONE },
+      peerAgreement: this.#identities.keysOf(peer).public.agreement,
+    }
+    const key = known ?? makePairKey(pair, makeKeyRing(KEY_A).primary)!
+    this.#keys.set(to, key)
+    return key
+  }
+}
