@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Maintenance } from '../core/maintenance.js'
+import { maintenanceText } from '../agent/text/headline.js'
 import { ageText, clean, secondsSince, table, type Colour, type Paint } from '../core/text.js'
 import type { ClusterEvent } from './cluster-look.js'
 import type { ClusterClass, ClusterNode, ClusterView, ClusterZone } from './cluster-view.js'
@@ -60,10 +60,6 @@ export const zonesText = (view: ClusterView, paint: Paint): string => {
       : clean(`\n${alone.length} more nodes are in no zone and judge nobody: see nodes`).trim()
   return `${notesText(view, paint)}${list}${rest === '' ? '' : `${rest}\n`}`
 }
-
-/** In a few words. */
-export const maintenanceText = ({ by, until }: Maintenance): string =>
-  by === 'cordoned' ? 'cordoned' : `maintenance until ${until ?? ''}`
 
 const leaseText = ({ lease }: ClusterNode): string => {
   if (lease === null) return '–'

@@ -8,8 +8,9 @@ import { outputOption, paintFor, type Format } from './format.js'
 import type { ExitCode, Run, CliContext } from './cli-context.js'
 
 /** 1 when a node is dead, even if a guard keeps that from being written. */
-export const exitOf = (nodes: readonly Pick<NodeStatus, 'verdict' | 'pending'>[]): ExitCode =>
-  nodes.some(looksDead) ? 1 : 0
+export const exitOf = (
+  nodes: readonly Pick<NodeStatus, 'verdict' | 'pending' | 'maintenance'>[],
+): ExitCode => (nodes.some(node => node.maintenance === null && looksDead(node)) ? 1 : 0)
 
 /** The alternate screen: what the terminal showed before comes back afterwards. */
 const OPEN_SCREEN = '\u001b[?1049h'

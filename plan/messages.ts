@@ -217,6 +217,41 @@ export const eventFor = (
   return { type, reason, action, note: messageFor(desired, explanation, w) }
 }
 
+/** The zone's brake as an Event tells of it. */
+export interface BrakeFacts {
+  readonly isOn: boolean
+  /** '' for a zone that has no name. */
+  readonly zone: string
+  readonly members: number
+  readonly unhealthy: number
+  readonly limit: number
+  /** Who looks dead. */
+  readonly names: readonly string[]
+}
+
+/** The Event for the zone's brake. */
+export const brakeEvent = ({ isOn, zone, names, ...facts }: BrakeFacts): EventWords => {
+  const where = zone === '' ? 'the zone' : `zone ${zone}`
+  const more = names.length > NAMES_LIMIT ? `, and ${names.length - NAMES_LIMIT} more` : ''
+  const who = names.length === 0 ? '' : ` (${names.slice(0, NAMES_LIMIT).join(', ')}${more})`
+  const count = `${facts.unhealthy} of ${facts.members} nodes look dead${who}, at most ${facts.limit} may be condemned at one time`
+  return isOn
+    ? {
+        ...{ type: 'Warning', reason: 'ZoneBrakeOn', action: 'Brake' },
+        note: shorten(`the brake of ${where} holds, nothing more is marked: ${count}`),
+      }
+    : {
+        ...{ type: 'Normal', reason: 'ZoneBrakeOff', action: 'Brake' },
+        note: shorten(`the brake of ${where} lets go: ${count}`),
+      }
+}
+
+/** The Event for several sites that are one zone because nobody configured zones. */
+export const zoneTrapEvent = (trap: string): EventWords => ({
+  ...{ type: 'Warning', reason: 'ZoneNotConfigured', action: 'Check' },
+  note: shorten(trap),
+})
+
 /** The Event for a vouching that ended. Only the link's return is good news. */
 export const vouchEndedEvent = (why: VouchEnd): EventWords => ({
   type: why === 'link-back' ? 'Normal' : 'Warning',

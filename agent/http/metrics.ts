@@ -125,6 +125,11 @@ const nodeMetrics = (nodes: readonly NodeStatus[]): readonly Metric[] => {
       "1 while the zone renews the node's Lease, or takes its taint off, in its place",
       node => bit(node.vouch.state === 'active'),
     ),
+    perNode(
+      'maintenance',
+      '1 while it is cordoned or its annotation edge-health/maintenance-until lies ahead: no alert; else absent',
+      ({ maintenance }) => (maintenance === null ? null : 1),
+    ),
     perNode('down_votes', 'Counted votes that say down', node => node.votes.down),
     perNode('up_votes', 'Counted votes that say up', node => node.votes.up),
     perNode(

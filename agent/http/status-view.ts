@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of `/status`: what `status`, `explain` and the page read. All instants are ISO 8601 of the agent's wall
 // clock, all lengths of time are seconds; null says that there is nothing to tell.
+import type { Maintenance } from '../../core/maintenance.js'
 import type { StageStatus } from '../../core/stage.js'
 import type { PeerListenerStatus } from '../results.js'
 
@@ -125,6 +126,10 @@ export interface NodeStatus {
   readonly kubeletReason: string | null
   /** Since when the node says that it does not reach the apiserver; null when it does, or says nothing. */
   readonly cloudCutSince: string | null
+  /** Work on it that was announced: nobody is alerted. Null while there is none, or its Node is not known. */
+  readonly maintenance: Maintenance | null
+  /** Why its annotation about that is not used, in words. */
+  readonly maintenanceTrouble: string | null
   /** Null for the own node. */
   readonly peer: PeerView | null
   readonly vouch: VouchView
@@ -155,7 +160,13 @@ export interface ZoneStatus {
   /** Now, by the agent's wall clock. */
   readonly at: string
   readonly uptimeSeconds: number
-  readonly zone: { readonly name: string; readonly members: number; readonly rule: string }
+  readonly zone: {
+    readonly name: string
+    readonly members: number
+    readonly rule: string
+    /** Why the zone is hardly the one that was meant, and what to do, in words; null when nothing says so. */
+    readonly trouble: string | null
+  }
   readonly self: { readonly name: string; readonly address: string }
   readonly peerListener: PeerListenerStatus
   readonly roster: {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Maintenance } from '../../core/maintenance.js'
 import type { GuardView, NodeClassName, NodeStatus, ZoneStatus } from '../http/status-view.js'
 import { ageText, secondsSince, type Colour } from '../../core/text.js'
 
@@ -37,6 +38,19 @@ const pendingHeadline = (node: NodeStatus, { brake, zone }: ZoneStatus): string 
     return `${votes} the brake holds: ${brake.unhealthy} of ${zone.members} nodes look dead, at most ${brake.limit} may be condemned at one time; nothing is written about any of them`
   return `${votes} that is not final yet; what holds it: ${kindsOf(node.guards)}`
 }
+
+/** Work that was announced, in a few words. */
+export const maintenanceText = ({ by, until }: Maintenance): string =>
+  by === 'cordoned' ? 'cordoned' : `in maintenance until ${until ?? ''}`
+
+/** That, or why the annotation is not used. */
+export const maintenanceNotes = ({
+  maintenance,
+  maintenanceTrouble,
+}: NodeStatus): readonly string[] => [
+  ...(maintenance === null ? [] : [maintenanceText(maintenance)]),
+  ...(maintenanceTrouble === null ? [] : [maintenanceTrouble]),
+]
 
 /** Verdict and class in one sentence without the name. */
 export const headline = (node: NodeStatus, zone: ZoneStatus): string => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ageText, clean, secondsSince, table, type Paint } from '../../core/text.js'
 import type { GuardKind, NodeStatus, StatusView } from '../http/status-view.js'
-import { classColour, looksDead } from './headline.js'
+import { classColour, looksDead, maintenanceNotes } from './headline.js'
 import { worstFirst, zoneHeadline } from './standing.js'
 
 /** While keys are rotated, or differ between members: how far the rotation is. */
@@ -37,6 +37,7 @@ export const troubles = (view: StatusView): readonly string[] => [
   ...(view.roster.source === 'disk'
     ? [`the roster comes from disk and is ${ageText(view.roster.ageSeconds)} old`]
     : []),
+  ...(view.zone.trouble === null ? [] : [view.zone.trouble]),
   ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
   ...(view.keys.trouble === null ? [] : [`keys: ${view.keys.trouble}`]),
   ...(view.peerListener.trouble === null
@@ -74,7 +75,7 @@ const pendingNotes = (node: NodeStatus): readonly string[] =>
 
 /** What there is to tell of a node beside its class, each in a few words. */
 export const notesOf = (node: NodeStatus, at: string): readonly string[] => {
-  const notes = [...pendingNotes(node)]
+  const notes = [...maintenanceNotes(node), ...pendingNotes(node)]
   if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
   if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')

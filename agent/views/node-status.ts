@@ -19,6 +19,7 @@ import type { ResultStore } from '../store.js'
 import { differs, wordingOf } from '../stages/write/desired-marks.js'
 import type { NextWrite } from '../stages/write/write-schedule.js'
 import type { Writer } from '../stages/write/writer.js'
+import { maintenanceOf, maintenanceTrouble } from '../../core/maintenance.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG } from '../../vote/evidence.js'
 import { explanationOf, type Explanation } from '../../vote/explanation.js'
@@ -215,6 +216,19 @@ const nextWriteOf = (
 const kubeletOf = (flags: number): NodeStatus['kubelet'] =>
   (flags & FLAG.kubeletBad) !== 0 ? 'bad' : (flags & FLAG.kubeletWell) !== 0 ? 'well' : 'unknown'
 
+/** What the operators announced about the node, as its Node has it now. */
+const maintenanceAt = (
+  { writer, times }: NodeScene,
+  name: string,
+): Pick<NodeStatus, 'maintenance' | 'maintenanceTrouble'> => {
+  const node = writer.nodeOf(name)
+  if (node === undefined) return { maintenance: null, maintenanceTrouble: null }
+  return {
+    maintenance: maintenanceOf(node, times.wall) ?? null,
+    maintenanceTrouble: maintenanceTrouble(node) ?? null,
+  }
+}
+
 const explanationAt = ({ state, times, options }: NodeScene, index: number): Explanation =>
   explanationOf(state.judgement, state.table, index, { now: times.now, options })
 
@@ -244,6 +258,7 @@ const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
     kubelet: kubeletOf(state.table.flags[index]!),
     kubeletReason: explanation.isSelf && ownKubelet !== '' ? ownKubelet : null,
     cloudCutSince: times.iso(explanation.cloudCutAt),
+    ...maintenanceAt(scene, name),
     peer: explanation.isSelf ? null : peerOf(scene, index),
     vouch: vouchOf(scene, index),
     lastWrite: lastWriteOf(scene, name),

@@ -116,7 +116,12 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     version: seams.version,
     at: new Date(times.wall).toISOString(),
     uptimeSeconds: (times.now - startedAt) / 1_000,
-    zone: { name: roster?.zone ?? '', members: members.length, rule },
+    zone: {
+      name: roster?.zone ?? '',
+      members: members.length,
+      rule,
+      trouble: seams.write.zoneTrap ?? null,
+    },
     self: selfOf(options, members),
     peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),

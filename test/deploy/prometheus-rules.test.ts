@@ -45,6 +45,7 @@ const agentSeries = (node: string): readonly Series[] => {
     nodes: statusFixture().nodes.map(each => ({
       ...each,
       ...{ isSelf: each.name === node, peer: each.name === node ? null : peer },
+      maintenance: each.name === 'node-5' ? { by: 'cordoned' as const, until: null } : null,
     })),
   }
   views.tallies = {
@@ -102,6 +103,12 @@ const inputSeries = (changes: readonly Change[]) => {
 const of = (peer: string) => ({ peer })
 const at = (node: string) => ({ instance: `${node}:51009` })
 const dead: Change = ['edge_health_node_verdict', of('node-2'), '-1']
+/** As the agents tell of somebody who works on the node. */
+const worked = (peer: string) =>
+  WELL.filter(({ name }) => name === 'edge_health_node_maintenance').map(series => ({
+    series: seriesText({ ...series, labels: { ...series.labels, peer } }),
+    values: '1x1600',
+  }))
 const cut: Change = ['edge_health_node_cloud_cut', of('node-3'), '1']
 const down = (node: string): Change => ['up', { node }, '0']
 const changedFor = (minutes: number, value: number, after: number) =>
@@ -217,6 +224,12 @@ const ROWS: Readonly<
   ],
 }
 
+/** Alerts about one node, and which node it is in their row: none fires while somebody works on it. */
+const QUIET: Readonly<Record<string, string>> = {
+  ...{ NodeDead: 'node-2', KubeletSick: 'node-2', NodeCloudLinkCut: 'node-3' },
+  ...{ Undecided: 'node-4', VouchedLong: 'node-3', AgentDown: 'node-3' },
+}
+
 const firing = (alert: string): string => `count(ALERTS{alertname="EdgeHealth${alert}", alertstate="firing"}) or vector(0)` // prettier-ignore
 
 const caseOf = (
@@ -251,6 +264,16 @@ const casesOf = (alert: string) => {
   return [
     caseOf(`${alert} fires`, [...inputSeries(fires), ...more], at, [[firing(alert), count]]),
     caseOf(`${alert} is silent`, inputSeries(silent), at, [[firing(alert), 0]]),
+    ...(QUIET[alert] === undefined
+      ? []
+      : [
+          caseOf(
+            `${alert} is silent in maintenance`,
+            [...inputSeries(fires), ...worked(QUIET[alert])],
+            at,
+            [[firing(alert), 0]],
+          ),
+        ]),
   ]
 }
 

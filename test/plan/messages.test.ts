@@ -6,6 +6,7 @@ import { makeJudgement } from '../../vote/judgement.js'
 import { explanationOf, type Guard, type Explanation } from '../../vote/explanation.js'
 import type { VoteOptions } from '../../vote/options.js'
 import {
+  brakeEvent,
   eventFor,
   describeNode,
   describeTaintBackoff,
@@ -16,6 +17,7 @@ import {
   shorten,
   span,
   vouchEndedEvent,
+  zoneTrapEvent,
   describeVouchEnd,
   type Wording,
   describeUncounted,
@@ -272,5 +274,22 @@ t.test('a voter that has just begun to watch the node is named as such', t => {
     lines.join('\n'),
     /d says neither, 0 s ago; not counted: it has not looked, could not, or the node flapped/,
   )
+  t.end()
+})
+
+t.test('Events about the zone as a whole', t => {
+  const names = 'a b c d e f g h i j'.split(' ')
+  const facts = { zone: 'z', members: 20, unhealthy: 10, limit: 6, names }
+  t.match(brakeEvent({ ...facts, isOn: true }), {
+    ...{ type: 'Warning', reason: 'ZoneBrakeOn', action: 'Brake' },
+    note: 'the brake of zone z holds, nothing more is marked: 10 of 20 nodes look dead (a, b, c, d, e, f, g, h, and 2 more), at most 6 may be condemned at one time',
+  })
+  t.match(brakeEvent({ ...facts, isOn: false, zone: '', unhealthy: 0, names: [] }), {
+    ...{ type: 'Normal', reason: 'ZoneBrakeOff' },
+    note: 'the brake of the zone lets go: 0 of 20 nodes look dead, at most 6 may be condemned at one time',
+  })
+  t.match(brakeEvent({ ...facts, isOn: true, names: ['a'] }).note, /look dead \(a\), at most/)
+  t.match(zoneTrapEvent('x'.repeat(2_000)), { type: 'Warning', reason: 'ZoneNotConfigured' })
+  t.equal(zoneTrapEvent('x'.repeat(2_000)).note.length, NOTE_LIMIT)
   t.end()
 })

@@ -14,7 +14,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
   version: '0.1.0',
   at: '2026-01-01T10:00:00.000Z',
   uptimeSeconds: 4_000,
-  zone: { name: 'shanghai', members: 5, rule: 'zone label' },
+  zone: { name: 'shanghai', members: 5, rule: 'zone label', trouble: null },
   self: { name: 'node-1', address: '10.0.0.1' },
   peerListener: { address: '10.0.0.1', trouble: null },
   roster: { source: 'api', ageSeconds: 3, trouble: null },
@@ -76,6 +76,7 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
   kubelet: 'well',
   kubeletReason: null,
   cloudCutSince: null,
+  ...{ maintenance: null, maintenanceTrouble: null },
   peer:
     number === 1
       ? null

@@ -34,7 +34,7 @@ const changeOf = (number: number, size: number): Partial<NodeStatus> => {
 
 export const troubledZone = (size: number): StatusView => ({
   ...zoneFixture({ at: new Date().toISOString() }),
-  zone: { name: 'shop-17', members: size, rule: 'zone label' },
+  zone: { name: 'shop-17', members: size, rule: 'zone label', trouble: null },
   cloudLink: { state: 'up', since: ago(90_000) },
   brake: { isOn: false, unhealthy: 2, limit: Math.ceil(size / 2) },
   nodes: Array.from({ length: size }, (_, i) => {

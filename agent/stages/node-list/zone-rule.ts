@@ -4,6 +4,7 @@ import type { NodeView } from '../../../core/node.js'
 import type { Member } from '../../../core/roster.js'
 import type { MemberView } from '../../ports/kube-api.js'
 import { parseLabelSelector } from '../../../kube/label-selector.js'
+import { NO_ZONE_CONFIGURED } from '../../zone-trap.js'
 import type { ZoneConfig } from './zone-config.js'
 
 /** The node label that names a node's zone. */
@@ -95,9 +96,7 @@ export const zoneRuleOf = (own: NodeView, config: ZoneConfig, edgeSelector: stri
   if (zones?.isOn === true) return byZoneLabel(own, edgeSelector)
   return everybody(
     edgeSelector,
-    zones === undefined
-      ? 'all edge nodes: no zone is configured'
-      : 'all edge nodes: TaintZoneAdmission is false',
+    zones === undefined ? NO_ZONE_CONFIGURED : 'all edge nodes: TaintZoneAdmission is false',
   )
 }
 

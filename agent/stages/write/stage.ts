@@ -9,8 +9,11 @@ import { membersOnly, type ResultStore } from '../../store.js'
 import type { TurnLoop } from '../../turn-loop.js'
 import type { Stage } from '../stage.js'
 import { ConfigEvents } from './config-events.js'
+import { makeEventRecorder } from './event-recorder.js'
 import type { WriteRecorder } from './node-writer.js'
+import { RequestBackoff } from './request-backoff.js'
 import { makeWriter, type Writer } from './writer.js'
+import { ZoneEvents } from './zone-events.js'
 
 interface WriteSeams {
   readonly kube: KubeApi
@@ -26,10 +29,10 @@ interface WriteSeams {
 export interface WriteStage
   extends
     Stage,
-    Pick<
-      Writer,
-      'review' | 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil' | 'confinement'
-    > {}
+    Pick<Writer, 'review' | 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil' | 'confinement'> {
+  /** Several sites that are one zone by default, in words; undefined when nothing says so. */
+  readonly zoneTrap: string | undefined
+}
 
 /** Each write is counted and logged, and the newest about each member is kept. */
 const makeRecorder =
@@ -55,6 +58,12 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     judge: () => turns.voteNow(),
     onNode: () => turns.ask('writes'),
   })
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const backoff = new RequestBackoff(seams)
+  const record = makeRecorder(seams)
+  const events = makeEventRecorder(options.nodeName, { ...seams, record, signal, backoff })
+  const zoneEvents = new ZoneEvents(options, { ...seams, events })
   const configEvents = new ConfigEvents(options.nodeName, seams)
   store.configProblem.subscribe(problem => configEvents.tell(problem))
   store.endedVouch.subscribe(({ node, why }) => writer.vouchEnded(node, why))
@@ -68,12 +77,16 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     nodeOf: node => writer.nodeOf(node),
     taintBackoff: node => writer.taintBackoff(node),
     heldUntil: node => writer.heldUntil(node),
+    get zoneTrap() {
+      return zoneEvents.trap
+    },
     get confinement() {
       return writer.confinement
     },
     resumed: () => writer.resumed(),
     stop: () => {
       configEvents.stop()
+      stopping.abort()
       return writer.stop()
     },
   }

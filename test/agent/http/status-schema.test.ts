@@ -85,6 +85,8 @@ const typeWords = (text: string): { values: Set<string>; fields: Set<string> } =
 t.test('the schema names every field and every value of the types, and no other', t => {
   const peerListener = read('agent/http/peer-listener.ts')
   const [listenerStatus = ''] = /interface PeerListenerStatus \{[^}]*\}/.exec(peerListener) ?? []
+  const [maintenance = ''] =
+    /interface Maintenance \{[^}]*\}/.exec(read('core/maintenance.ts')) ?? []
   const types = typeWords(
     [
       ...[
@@ -94,6 +96,7 @@ t.test('the schema names every field and every value of the types, and no other'
         'core/stage.ts',
       ].map(read),
       listenerStatus,
+      maintenance,
     ].join('\n'),
   )
   const values = new Set<string>()

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { id64 } from '../../../core/ids.js'
+import { brakeEvent, zoneTrapEvent, type EventWords } from '../../../plan/messages.js'
+import { brakeLimit, isCondemned } from '../../../vote/verdicts.js'
+import { topWriter } from '../../../vote/writer.js'
+import type { AgentOptions } from '../../options/agent-options.js'
+import type { ZoneState } from '../../results.js'
+import type { ResultStore } from '../../store.js'
+import { partlyReached, zoneTrap } from '../../zone-trap.js'
+import type { EventRecorder } from './event-recorder.js'
+
+interface ZoneEventSeams {
+  readonly clock: Clock
+  readonly store: ResultStore
+  readonly events: Pick<EventRecorder, 'tell'>
+}
+
+/** A link that fails for a moment is no sign of several sites. */
+const UNREACHED_MS = 300_000
+/** In the place of a node's name, which has no blanks: who tells of the zone as a whole. */
+const ZONE_TARGET = 'the zone as a whole'
+
+/**
+ * Tells of the zone as a whole, as an Event about the own Node: the brake, and several sites that are one zone by default.
+ * One agent tells, the first in an order of its own; the others note that it does. What begins while nobody reaches the
+ * apiserver is told afterwards, if it still is so.
+ */
+export class ZoneEvents {
+  readonly #options: AgentOptions
+  readonly #seams: ZoneEventSeams
+  #isBraked = false
+  #hasTrap = false
+  #unreachedSince = Infinity
+  #trap: string | undefined
+
+  constructor(options: AgentOptions, seams: ZoneEventSeams) {
+    this.#options = options
+    this.#seams = seams
+    seams.store.vote.subscribe(({ state }) => this.#voted(state))
+  }
+
+  /** The trap of the default, in words; undefined when there is none. */
+  get trap(): string | undefined {
+    return this.#trap
+  }
+
+  #voted(state: ZoneState): void {
+    const { judgement, roster } = state
+    // Who has no voice knows of no brake, and that says nothing.
+    if (judgement.voice !== 'full') return
+    this.#trap = this.#trapOf(state)
+    const hasTrap = this.#trap !== undefined
+    if (judgement.brake === this.#isBraked && hasTrap === this.#hasTrap) return
+    const ids = roster.members.map(({ id }) => id)
+    const top = topWriter(judgement, state.table, { index: -1, id: id64(ZONE_TARGET) }, ids)
+    if (top === undefined) return
+    const isOurs = top === roster.self
+    if (judgement.brake !== this.#isBraked) {
+      this.#isBraked = judgement.brake
+      if (isOurs) this.#tell(this.#brakeWords(state))
+    }
+    if (hasTrap === this.#hasTrap) return
+    this.#hasTrap = hasTrap
+    if (isOurs && this.#trap !== undefined) this.#tell(zoneTrapEvent(this.#trap))
+  }
+
+  #trapOf(state: ZoneState): string | undefined {
+    const { store, clock } = this.#seams
+    const { rule } = store.nodeList.current
+    const now = clock.now()
+    const unreached = partlyReached(state)
+    if (unreached.length === 0) this.#unreachedSince = Infinity
+    else this.#unreachedSince = Math.min(this.#unreachedSince, now)
+    const isLasting = now - this.#unreachedSince >= UNREACHED_MS
+    const addresses = state.roster.members.map(({ address }) => address)
+    return zoneTrap(rule, addresses, isLasting ? unreached : [])
+  }
+
+  #brakeWords({ roster, judgement }: ZoneState): EventWords {
+    const { members, zone } = roster
+    const names = members.filter((_, index) => isCondemned(judgement, index))
+    return brakeEvent({
+      isOn: judgement.brake,
+      ...{ zone, members: members.length, unhealthy: judgement.dead },
+      limit: brakeLimit(members.length, this.#options),
+      names: names.map(({ name }) => name),
+    })
+  }
+
+  #tell(words: EventWords): void {
+    const { store, events } = this.#seams
+    const name = this.#options.nodeName
+    const uid = store.nodeList.current.ownNode()?.uid ?? ''
+    // It records what becomes of it and never rejects.
+    void events.tell({ name, uid }, words)
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { statusText } from '../../agent/text/status-text.js'
+import { explainText } from '../../agent/text/explain-text.js'
+import { exitOf } from '../../cli/status.js'
+import { plain } from '../../core/text.js'
+import { scenario } from '../../testkit/zone/scenario.js'
+import type { World } from '../../testkit/zone/world.js'
+
+const told = ({ cluster }: World, ...reasons: readonly string[]) =>
+  cluster.events.filter(({ reason }) => reasons.includes(reason))
+
+t.test('the brake is told once by one agent, and once that it lets go', async t => {
+  await scenario(t, { what: 'brake', size: 7, seed: 3, zone: 'a' }, async world => {
+    await world.settled()
+    for (const index of [0, 1, 2]) world.crash(index)
+    await world.run(20_000)
+    const on = told(world, 'ZoneBrakeOn')
+    t.equal(on.length, 1, on.map(({ by }) => by).join())
+    t.match(on[0], {
+      type: 'Warning',
+      note: /^the brake of zone a holds, nothing more is marked: 3 of 7 nodes look dead \(n\d, n\d, n\d\), at most 2 may/,
+    })
+    t.equal(
+      on[0]!.node,
+      on[0]!.reportingInstance,
+      'an Event about its own Node, as the policy asks',
+    )
+    t.strictSame(told(world, 'ZoneBrakeOff'), [])
+    for (const index of [0, 1, 2]) world.repair(index)
+    await world.run(25_000)
+    t.match(told(world, 'ZoneBrakeOff'), [{ type: 'Normal', note: /^the brake of zone a lets go/ }])
+    t.equal(told(world, 'ZoneBrakeOn').length, 1)
+    t.strictSame(told(world, 'ZoneNotConfigured'), [])
+  })
+})
+
+t.test('a brake that begins while nobody reaches the apiserver is told afterwards', async t => {
+  await scenario(t, { what: 'cut', size: 7, seed: 4, zone: 'a' }, async world => {
+    await world.settled()
+    world.cutCloud(...world.indices)
+    await world.run(15_000)
+    for (const index of [4, 5, 6]) world.crash(index)
+    await world.run(20_000)
+    t.strictSame(told(world, 'ZoneBrakeOn'), [])
+    world.healCloud(...world.indices)
+    await world.run(25_000)
+    t.equal(told(world, 'ZoneBrakeOn').length, 1)
+  })
+})
+
+t.test('several sites that are one zone by default: in the status, and in one Event', async t => {
+  await scenario(t, { what: 'trap', size: 4, seed: 5 }, async world => {
+    await world.settled()
+    const status = () => world.machine(1).agent!.views.status()
+    t.equal(status().zone.trouble, null)
+    const [one, other] = [world.machine(0).address, world.machine(3).address]
+    world.network.cut(one, other)
+    world.network.cut(other, one)
+    await world.run(180_000)
+    t.equal(status().zone.trouble, null, 'a link that fails for some minutes is no sign')
+    await world.run(150_000)
+    t.match(status().zone.trouble, /though they do not all reach n0, n3: give each site a zone/)
+    t.match(statusText(status(), plain), /^! no zone is configured, so all 4 nodes are one zone/m)
+    t.match(told(world, 'ZoneNotConfigured'), [{ type: 'Warning', note: /do not all reach/ }])
+    world.network.heal(one, other)
+    world.network.heal(other, one)
+    await world.run(30_000)
+    t.equal(status().zone.trouble, null)
+  })
+})
+
+t.test('a node in maintenance is judged, and alarms nobody', async t => {
+  await scenario(t, { what: 'maintenance', size: 5, seed: 6, zone: 'a' }, async world => {
+    await world.settled()
+    const annotate = (value: string): void => {
+      const { metadata } = world.cluster.raw('node', 'n2')
+      const annotations = { 'edge-health/maintenance-until': value }
+      world.cluster.edit('node', 'n2', { metadata: { ...metadata, annotations } })
+    }
+    annotate('2099-01-01T00:00:00Z')
+    world.crash(2)
+    await world.run(25_000)
+    t.strictSame(world.condemned(), ['n2'], 'it is judged and marked')
+    const { views } = world.machine(0).agent!
+    const node = () => views.node('n2')!
+    t.match(node(), {
+      ...{ class: 'dead', maintenanceTrouble: null },
+      maintenance: { by: 'annotation', until: '2099-01-01T00:00:00.000Z' },
+    })
+    t.equal(exitOf(views.status().nodes), 0)
+    t.match(statusText(views.status(), plain), /^n2 .* in maintenance until 2099-/m)
+    t.match(explainText({ ...views.zone(), node: node() }, plain), /^maintenance +in maintenance until/m) // prettier-ignore
+    annotate('next week')
+    await world.run(2_000)
+    t.equal(exitOf(views.status().nodes), 1)
+    t.match(node().maintenanceTrouble, /must be an RFC 3339 time/)
+    world.cluster.edit('node', 'n2', { spec: { unschedulable: true } })
+    await world.run(2_000)
+    t.strictSame(node().maintenance, { by: 'cordoned', until: null })
+    t.match(statusText(views.status(), plain), /^n2 .* cordoned/m)
+  })
+})
