@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline'
 import type { Option } from 'commander'
 import * as v from 'valibot'
+import type { HistoryEntryView, HistoryView } from '../agent/http/history-view.js'
 import type { ExplainView, StatusView } from '../agent/http/status-view.js'
 import { reasonOf } from '../core/errors.js'
 import { LocalClient } from './local-client.js'
@@ -59,18 +60,65 @@ export const fetchNode = async (
   return client.parse(base, path, nodeViewSchema, text) as ExplainView
 }
 
-/** Every new view from the agent's stream, until it ends or the context's signal aborts. @throws Exit 3. */
-export async function* watchStatus(base: string, context: CliContext): AsyncGenerator<StatusView> {
+const entrySchema = v.looseObject({
+  id: v.number(),
+  at: v.string(),
+  kind: v.string(),
+  text: v.string(),
+  nodes: v.array(v.string()),
+})
+const historySchema = v.looseObject({
+  at: v.string(),
+  self: v.looseObject({ name: v.string() }),
+  entries: v.array(entrySchema),
+})
+
+const parseHistory = (base: string, text: string): HistoryView =>
+  client.parse(base, '/history', historySchema, text) as HistoryView
+
+/** What happened lately. @throws Exit 3 when it cannot be had. */
+export const fetchHistory = async (base: string, context: CliContext): Promise<HistoryView> =>
+  parseHistory(base, (await client.fetch(base, '/history', context)).text)
+
+/** An answer as it is, whatever its status. @throws Exit 3 when there is none. */
+export const fetchText = async (base: string, path: string, context: CliContext): Promise<string> =>
+  (await client.fetch(base, path, context, () => true)).text
+
+/** Events of a stream, as JSON text, until it ends or the context's signal aborts. @throws Exit 3. */
+async function* watch(base: string, path: string, context: CliContext): AsyncGenerator<string> {
   try {
-    const response = await client.open(base, '/status?stream=1', context.signal)
+    const response = await client.open(base, path, context.signal)
     response.socket.setTimeout(0)
     if (response.statusCode !== 200) throw new Error(`it says ${response.statusCode ?? 0}`)
-    for await (const line of createInterface({ input: response })) {
-      if (line.startsWith('data: ')) yield parseStatus(base, line.slice('data: '.length))
-    }
+    for await (const line of createInterface({ input: response }))
+      if (line.startsWith('data: ')) yield line.slice('data: '.length)
   } catch (error) {
     if (context.signal.aborted) return
     throw error instanceof Exit ? error : client.unreachable(base, reasonOf(error))
   }
   if (!context.signal.aborted) throw client.unreachable(base, 'the stream ended')
+}
+
+/** Every entry after `after` from the agent's stream. @throws Exit 3. */
+export async function* watchHistory(
+  base: string,
+  after: number,
+  context: CliContext,
+): AsyncGenerator<HistoryEntryView> {
+  let last = after
+  for await (const text of watch(base, `/history?stream=1&after=${after}`, context)) {
+    // First everything since, and then each entry by itself.
+    const entries = text.includes('"entries"')
+      ? parseHistory(base, text).entries
+      : [client.parse(base, '/history', entrySchema, text) as HistoryEntryView]
+    for (const entry of entries.filter(({ id }) => id > last)) {
+      last = entry.id
+      yield entry
+    }
+  }
+}
+
+/** Every new view from the agent's stream, until it ends or the context's signal aborts. @throws Exit 3. */
+export async function* watchStatus(base: string, context: CliContext): AsyncGenerator<StatusView> {
+  for await (const text of watch(base, '/status?stream=1', context)) yield parseStatus(base, text)
 }

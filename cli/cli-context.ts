@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.js'
 
 /** Where text goes. */
 export interface Output {
-  write(text: string): unknown
+  write(text: string | Uint8Array): unknown
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
 }

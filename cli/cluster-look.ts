@@ -102,7 +102,8 @@ const orNote = async <T>(
   }
 }
 
-const configOf = async (
+/** What the two ConfigMaps say now. Rejects as ResourceClient does, and with InvalidInputError. */
+export const readZoneConfig = async (
   client: ResourceClient,
   namespace: string,
   signal: AbortSignal,
@@ -139,7 +140,7 @@ export const lookAtCluster = async (
     all(listPages(client, NODES, {}, signal)),
     orNote(all(leases), [], { notes, what: 'Leases cannot be read, so none is shown' }),
     orNote(all(events), [], { notes, what: 'Events cannot be read, so none is shown' }),
-    orNote(configOf(client, namespace, signal), BY_LABEL, {
+    orNote(readZoneConfig(client, namespace, signal), BY_LABEL, {
       notes,
       what: `the ConfigMaps of ${namespace} cannot be used, so zones are those of the label`,
     }),

@@ -33,6 +33,27 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./cluster.js')).registerCluster }),
   },
   {
+    name: 'doctor',
+    description:
+      'look for what is wrong with this node, its agent and its zone, and say what to do',
+    load: async () => ({ register: (await import('./doctor.js')).registerDoctor }),
+  },
+  {
+    name: 'matrix',
+    description: 'show who says what of whom, as the agent of this node knows it',
+    load: async () => ({ register: (await import('./matrix.js')).registerMatrix }),
+  },
+  {
+    name: 'history',
+    description: 'show what happened lately, as the agent of this node saw it',
+    load: async () => ({ register: (await import('./history.js')).registerHistory }),
+  },
+  {
+    name: 'bundle',
+    description: 'write a tar for a bug report, without any secret',
+    load: async () => ({ register: (await import('./bundle.js')).registerBundle }),
+  },
+  {
     name: 'demo',
     description:
       'a whole zone of agent processes on this machine, against an embedded Kubernetes API',

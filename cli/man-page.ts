@@ -6,7 +6,10 @@ const WIDTH = 78
 
 /** Words that roff would take for its own. */
 const escaped = (text: string): string =>
-  text.replaceAll('\\', '\\e').replaceAll(/[\p{Cc}]+/gu, ' ')
+  text
+    .replaceAll('\\', '\\e')
+    .replaceAll(/(?<=^|\s)--(?=\s|$)/g, '\\-\\-')
+    .replaceAll(/[\p{Cc}]+/gu, ' ')
 
 /** A line that begins with a dot or a quote would be a request. */
 const safe = (line: string): string => (/^[.']/.test(line) ? `\\&${line}` : line)

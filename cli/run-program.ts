@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { hostname } from 'node:os'
 import { configPathOf } from '../options/resolve.js'
 import type { OptionSources } from '../options/sources.js'
 import type { Clock } from '../core/clock.js'
@@ -93,6 +94,12 @@ export const runLong = async <O extends LoggerOptions>(
     return 1
   }
 }
+
+/** The machine's own name for a node that nobody named: for commands that look, never for a program that runs. */
+export const withHostname = (sources: OptionSources): OptionSources => ({
+  ...sources,
+  env: { NODE_NAME: hostname(), ...sources.env },
+})
 
 /** Flags, environment and, where one is named, the config file. @throws InvalidInputError when it cannot be read. */
 export const sourcesFrom = (flags: OptionSources['flags'], context: CliContext): OptionSources => {

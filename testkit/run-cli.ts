@@ -33,13 +33,13 @@ export const runCli = async (
       env: more.env ?? {},
       stdout: {
         write: text => {
-          out += text
+          out += typeof text === 'string' ? text : Buffer.from(text).toString('utf8')
           more.onOut?.(out)
         },
         isTTY: more.isTTY,
         columns: 100,
       },
-      stderr: { write: text => (err += text) },
+      stderr: { write: text => (err += String(text)) },
       readFile: path => {
         const text = more.files?.[path]
         if (text === undefined) throw new Error('no such file')

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The asking half of doctor: every question has an answer or a reason, and none waits for long.
+import { get } from 'node:http'
+import { get as getSecurely } from 'node:https'
+import { isIPv6 } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import * as v from 'valibot'
+import { parseNodeView } from '../agent/adapters/node-view.js'
+import type { AgentOptions } from '../agent/options/agent-options.js'
+import { isOfZone, zoneRuleOf } from '../agent/stages/node-list/zone-rule.js'
+import type { StatusView } from '../agent/http/status-view.js'
+import { reasonOf } from '../core/errors.js'
+import { parseWith } from '../core/parse.js'
+import { listPages } from '../grids/run/list-pages.js'
+import type { ResourceClient } from '../kube/client/resource-client.js'
+import type { ResourceType } from '../kube/client/resource.js'
+import { fetchStatus } from './agent-client.js'
+import type { CliContext } from './cli-context.js'
+import { readZoneConfig } from './cluster-look.js'
+import type { Asked, DoctorFacts, PeerProbe, Right } from './doctor-facts.js'
+import { rightsOf } from './doctor-rights.js'
+import { withClient } from './kube-options.js'
+
+const PROBE_MS = 2_000
+/** Several full packets, whatever the MTU; less than what an agent takes as a request line. */
+const LONG_BYTES = 6_000
+const MOST_PEERS = 64
+const AT_ONCE = 8
+
+const ask = async <T>(question: () => Promise<T>): Promise<Asked<T>> => {
+  try {
+    return { ok: true, value: await question() }
+  } catch (error) {
+    return { ok: false, reason: reasonOf(error).split('\n')[0]! }
+  }
+}
+
+class TimeoutError extends Error {}
+
+/** Any HTTP answer will do. @throws the system's error, or TimeoutError */
+const knock = (url: string, signal: AbortSignal): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const request = (url.startsWith('https:') ? getSecurely : get)(
+      url,
+      { signal, agent: false, timeout: PROBE_MS },
+      response => {
+        response.resume()
+        resolve(response.statusCode ?? 0)
+      },
+    )
+    request.on('timeout', () =>
+      request.destroy(new TimeoutError(`no answer within ${PROBE_MS} ms`)),
+    )
+    request.on('error', reject)
+  })
+
+const probePeer = async (
+  { name, address }: { readonly name: string; readonly address: string },
+  port: number,
+  signal: AbortSignal,
+): Promise<PeerProbe> => {
+  const base = `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
+  const short = await ask(() => knock(`${base}/`, signal))
+  if (!short.ok) return { name, address, short, long: undefined }
+  try {
+    await knock(`${base}/${'x'.repeat(LONG_BYTES)}`, signal)
+    return { name, address, short, long: { ok: true, value: 0 } }
+  } catch (error) {
+    const long = error instanceof TimeoutError ? 'timeout' : { ok: false as const, reason: reasonOf(error) } // prettier-ignore
+    return { name, address, short, long }
+  }
+}
+
+/** A few at a time, in their order. */
+const each = async <A, B>(
+  all: readonly A[],
+  work: (one: A) => Promise<B>,
+): Promise<readonly B[]> => {
+  const results: B[] = []
+  for (let at = 0; at < all.length; at += AT_ONCE)
+    results.push(...(await Promise.all(all.slice(at, at + AT_ONCE).map(work))))
+  return results
+}
+
+const reviewType = <S extends v.GenericSchema>(
+  resource: string,
+  schema: S,
+): ResourceType<v.InferOutput<S>> => ({
+  ...{
+    group: resource === 'selfsubjectreviews' ? 'authentication.k8s.io' : 'authorization.k8s.io',
+  },
+  ...{ version: 'v1', resource, parse: raw => parseWith(schema, resource, raw) },
+})
+
+const ACCESS = reviewType(
+  'selfsubjectaccessreviews',
+  v.object({ status: v.object({ allowed: v.boolean() }) }),
+)
+const WHO = reviewType(
+  'selfsubjectreviews',
+  v.object({ status: v.object({ userInfo: v.object({ username: v.string() }) }) }),
+)
+const NODES = { group: '', version: 'v1', resource: 'nodes', parse: parseNodeView } as const
+
+const mayI = async (
+  client: ResourceClient,
+  right: Right,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const body = {
+    ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' },
+    spec: { resourceAttributes: right },
+  }
+  return (await client.create(ACCESS, {}, { body }, signal)).status.allowed
+}
+
+const whoAmI = async (client: ResourceClient, signal: AbortSignal): Promise<string> => {
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
+  return (await client.create(WHO, {}, { body }, signal)).status.userInfo.username
+}
+
+/** Who is in the zone of the node by what the apiserver has now. */
+const membersNow = async (
+  client: ResourceClient,
+  name: string,
+  { namespace, edgeSelector }: Pick<AgentOptions, 'namespace' | 'edgeSelector'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> => {
+  const config = await readZoneConfig(client, namespace, signal)
+  const own = await client.get(NODES, { name }, signal)
+  const rule = zoneRuleOf(own, config, edgeSelector)
+  const names = new Set<string>([own.name])
+  if (rule.kind === 'selector')
+    for await (const page of listPages(client, NODES, { labelSelector: rule.selector }, signal))
+      for (const node of page)
+        // Who has no address cannot take part.
+        if (isOfZone(rule, node) && node.internalIPs.length > 0) names.add(node.name)
+  return [...names]
+}
+
+type ClusterFacts = Pick<DoctorFacts, 'api' | 'account' | 'rights' | 'members'>
+
+const clusterFacts = async (
+  options: AgentOptions,
+  node: string,
+  context: CliContext,
+): Promise<ClusterFacts> => {
+  const { signal, clock } = context
+  const { namespace, keySecret } = options
+  const flags = {
+    ...(options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig }),
+    ...(options.masterUrl === undefined ? {} : { masterUrl: options.masterUrl }),
+  }
+  const asked = await ask(() =>
+    withClient(flags, context, async (client): Promise<ClusterFacts> => {
+      const api = await ask(async () => {
+        await client.ping(signal)
+        const time = client.serverTime()
+        return { aheadMs: time === undefined ? null : clock.wall() - time }
+      })
+      if (!api.ok) return unreached(api.reason)
+      return {
+        api,
+        account: await ask(() => whoAmI(client, signal)),
+        rights: await each(rightsOf(namespace, keySecret), async right => ({
+          right,
+          allowed: await ask(() => mayI(client, right, signal)),
+        })),
+        members: await ask(() => membersNow(client, node, options, signal)),
+      }
+    }),
+  )
+  return asked.ok ? asked.value : unreached(asked.reason)
+}
+
+const unreached = (reason: string): ClusterFacts => {
+  const nothing = { ok: false, reason } as const
+  return { api: nothing, account: nothing, rights: [], members: nothing }
+}
+
+const ephemeralOf = async (
+  context: CliContext,
+): Promise<Asked<{ from: number; to: number; reserved: string }>> =>
+  // prettier-ignore
+  ask(() => {
+    const folder = '/proc/sys/net/ipv4'
+    const [from = NaN, to = NaN] = context.readFile(`${folder}/ip_local_port_range`).trim().split(/\s+/).map(Number) // prettier-ignore
+    const reserved = context.readFile(`${folder}/ip_local_reserved_ports`).trim()
+    return Promise.resolve({ from, to, reserved })
+  })
+
+/** The interface that has the address. */
+const linkOf = (
+  address: string,
+  context: CliContext,
+): Promise<Asked<{ name: string; mtu: number }>> =>
+  // prettier-ignore
+  ask(() => {
+    const found = Object.entries(networkInterfaces()).find(([, addresses = []]) =>
+      addresses.some(each => each.address === address),
+    )
+    if (found === undefined)
+      throw new Error(
+        address === ''
+          ? "the node's address is not known"
+          : `no interface of this machine has ${address}`,
+      )
+    const [name] = found
+    return Promise.resolve({ name, mtu: Number(context.readFile(`/sys/class/net/${name}/mtu`).trim()) })
+  })
+
+const peersOf = (
+  status: Asked<StatusView>,
+  port: number,
+  signal: AbortSignal,
+): Promise<readonly PeerProbe[]> => {
+  const nodes = status.ok ? status.value.nodes.filter(({ isSelf }) => !isSelf) : []
+  return each(nodes.slice(0, MOST_PEERS), node => probePeer(node, port, signal))
+}
+
+/** Ask all of it. */
+export const askAll = async (
+  { base, options }: { readonly base: string; readonly options: AgentOptions },
+  context: CliContext,
+): Promise<DoctorFacts> => {
+  const { signal } = context
+  const agent = await ask(() => fetchStatus(base, context))
+  const self = agent.ok ? agent.value.self : { name: options.nodeName, address: '' }
+  const { selfReportUrl, namespace, keySecret, port, localPort } = options
+  const kubeletUrl = selfReportUrl
+  return {
+    url: base,
+    agent,
+    ...(await clusterFacts(options, self.name, context)),
+    peers: await peersOf(agent, port, signal),
+    ports: [...new Set([port, localPort])],
+    ephemeral: await ephemeralOf(context),
+    link: await linkOf(self.address, context),
+    kubelet: await ask(async () => {
+      const status = await knock(kubeletUrl, signal)
+      if (status !== 200) throw new Error(`it answers ${status}`)
+      return status
+    }),
+    ...{ kubeletUrl, namespace, keySecret },
+  }
+}

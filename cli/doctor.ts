@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Command } from 'commander'
+import { agentOptionSet } from '../agent/options/definitions.js'
+import { resolveAgentOptions } from '../agent/options/resolve.js'
+import { clean, type Colour, type Paint } from '../core/text.js'
+import { agentOption, parseAgentUrl } from './agent-client.js'
+import type { CliContext, ExitCode, Run } from './cli-context.js'
+import { askAll } from './doctor-ask.js'
+import { diagnose, type Finding, type Level } from './doctor-findings.js'
+import { outputOption, paintFor, type Format } from './format.js'
+import { addOptions } from './option-flags.js'
+import { sourcesFrom, withHostname } from './run-program.js'
+
+interface DoctorFlags {
+  readonly agent: string
+  readonly output: Format
+}
+
+const FOOTER = `
+Run it on the node, or in its agent's Pod; there it takes some seconds of the agent's CPU. It takes the agent's options, so
+that it looks where the agent does. It writes nothing: the apiserver is asked for rights (SelfSubjectAccessReview), Nodes and
+ConfigMaps; peers, the kubelet and the agent are asked over HTTP.
+
+Exit codes: 0 nothing fails (a warning may be there), 1 something does, 2 bad usage.`
+
+const COLOUR: Readonly<Record<Level, Colour>> = { ok: 'green', warn: 'yellow', fail: 'red' }
+
+const count = (findings: readonly Finding[], level: Level): number =>
+  findings.filter(finding => finding.level === level).length
+
+/** For people: what was seen, and below it what to do. */
+export const doctorText = (findings: readonly Finding[], paint: Paint): string => {
+  const width = Math.max(...findings.map(({ check }) => check.length))
+  const lines = findings.flatMap(({ check, level, saw, fix }) => [
+    `${paint(COLOUR[level], level.padEnd(4))}  ${check.padEnd(width)}  ${clean(saw)}`,
+    ...(fix === null ? [] : [`${' '.repeat(width + 8)}→ ${clean(fix)}`]),
+  ])
+  const sum = `${count(findings, 'fail')} fail, ${count(findings, 'warn')} warn, ${count(findings, 'ok')} ok`
+  return `${lines.join('\n')}\n${sum}\n`
+}
+
+/** `edge-health doctor`. */
+export const registerDoctor = (program: Command, context: CliContext, run: Run): void => {
+  const command = program
+    .command('doctor')
+    .description(
+      'look for what is wrong with this node, its agent and its zone, and say what to do',
+    )
+  command.addOption(agentOption(context)).addOption(outputOption('text', 'json'))
+  const flags = addOptions(command, agentOptionSet)
+  command.addHelpText('after', FOOTER).action((own: DoctorFlags) =>
+    run(async (): Promise<ExitCode> => {
+      const base = parseAgentUrl(own.agent)
+      const { options } = resolveAgentOptions(withHostname(sourcesFrom(flags, context)))
+      const findings = diagnose(await askAll({ base, options }, context))
+      context.stdout.write(
+        own.output === 'json'
+          ? `${JSON.stringify({ findings }, null, 2)}\n`
+          : doctorText(findings, paintFor(context, context.stdout)),
+      )
+      return findings.some(({ level }) => level === 'fail') ? 1 : 0
+    }),
+  )
+}
