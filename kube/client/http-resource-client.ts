@@ -196,7 +196,9 @@ class HttpResourceClient implements ResourceClient {
     signal: AbortSignal,
   ): Promise<T> {
     const text = JSON.stringify(body)
-    const write = { ...where, method: 'POST', media: 'application/json', text } as const
+    // Who creates an object may pass its own name and namespace; only a subresource is below a name.
+    const name = type.subresource === undefined ? undefined : where.name
+    const write = { ...where, name, method: 'POST', media: 'application/json', text } as const
     return this.#write(type, write, options, signal)
   }
 

@@ -35,7 +35,7 @@ export interface ListRequest extends Selection {
 
 /** Where an object is created. */
 export interface CreateTarget extends Place {
-  /** The object below which it is made, for a subresource such as `token`; else the body's name counts. */
+  /** The object whose subresource it is, such as `token`; without a subresource the body's name alone counts. */
   readonly name?: string | undefined
 }
 

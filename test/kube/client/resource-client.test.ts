@@ -106,6 +106,12 @@ t.test('each verb, as the server gets it', async t => {
       '{"x": 1e30}',
     ],
     [
+      c => c.create(deployments, web, { body: { b: 2 } }, never),
+      `POST ${ALL}?fieldManager=tester`,
+      'application/json',
+      '{"b":2}',
+    ],
+    [
       c => c.create({ ...deployments, subresource: 'token' }, web, { body: { spec: {} } }, never),
       `POST ${ALL}/web/token?fieldManager=tester`,
       'application/json',
