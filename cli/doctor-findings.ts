@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { listed } from '../core/text.js'
 import { AGENT_ACCOUNT_NAME } from './doctor-rights.js'
 import type { Asked, DoctorFacts, PeerProbe, Right } from './doctor-facts.js'
 
@@ -18,11 +19,6 @@ export interface Finding {
 const ok = (check: string, saw: string): Finding => ({ check, level: 'ok', saw, fix: null })
 const warn = (check: string, saw: string, fix: string): Finding => ({ check, level: 'warn', saw, fix }) // prettier-ignore
 const fail = (check: string, saw: string, fix: string): Finding => ({ check, level: 'fail', saw, fix }) // prettier-ignore
-
-const MOST_NAMES = 6
-const listed = (names: readonly string[]): string =>
-  names.slice(0, MOST_NAMES).join(', ') +
-  (names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '')
 
 const LOOK = 'kubectl -n edge-system get pods -o wide; kubectl -n edge-system logs POD'
 
@@ -191,7 +187,7 @@ const exchange = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
     warn(
       'agreement',
       `no votes are exchanged with ${listed(silent.map(({ name, peer }) => `${name} (${peer?.trouble ?? peer?.state ?? ''})`))}`,
-      'wrong-zone: labels or ConfigMaps differ; unknown-key, bad-signature: keys; wrong-version: finish the update',
+      'wrong-zone: labels or ConfigMaps differ; unknown-key, bad-signature: keys; unsigned, no-identity: --identity; wrong-version: finish the update',
     ),
   ]
 }

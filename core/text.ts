@@ -24,6 +24,13 @@ export const secondsSince = (since: string | null, at: string): number | null =>
 /** Node names, reasons and whatever else comes from outside: no control character may reach a terminal. */
 export const clean = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ')
 
+const MOST_NAMES = 6
+
+/** `a, b, c`, or the first six and how many more there are; empty for none. */
+export const listed = (names: readonly string[]): string =>
+  names.slice(0, MOST_NAMES).join(', ') +
+  (names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '')
+
 interface Cell {
   readonly text: string
   readonly colour?: Colour

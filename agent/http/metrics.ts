@@ -94,6 +94,11 @@ const zoneMetrics = (status: StatusView): readonly Metric[] => {
       bit(status.correlatedFailure),
     ]),
     gauge('keys_ok', '1 while a usable key ring is loaded', [bit(status.keys.state !== 'missing')]),
+    gauge(
+      'identity_members',
+      'Members whose keys of their own are known, this one among them; 0 with --identity=off',
+      [status.identity.members],
+    ),
     gauge('keys_shared_members', 'Members that have the same set of keys, this one among them', [
       status.keys.sharedBy,
     ]),

@@ -60,6 +60,8 @@ export interface PeerView {
   readonly lastHeardSeconds: number | null
   /** Why it is not ok, in words; null when it is. */
   readonly trouble: string | null
+  /** Its keys are known: it is believed only when it signs with them. */
+  readonly isSigned: boolean
   /** Which keys it has, by its own word, as `keys.set` shows ours; null until it said so. */
   readonly keySet: string | null
 }
@@ -181,6 +183,13 @@ export interface ZoneStatus {
     readonly set: string | null
     /** Members that have the same set, we among them: all of them, before a rotation's next step. */
     readonly sharedBy: number
+  }
+  readonly identity: {
+    readonly mode: 'off' | 'prefer' | 'require'
+    /** Which of the own keys count; null without any, or before they are published. */
+    readonly generation: number | null
+    /** Members whose keys are known, this node among them; 0 while `generation` is null. */
+    readonly members: number
   }
   readonly stages: readonly StageStatus[]
   readonly cloudLink: { readonly state: 'up' | 'cut' | 'unknown'; readonly since: string | null }

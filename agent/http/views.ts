@@ -28,6 +28,10 @@ export interface Counts {
     readonly received: number
     /** By a short reason; every one there is, also those that never happened. */
     readonly refused: Readonly<Record<string, number>>
+    /** Signatures of members that were checked, good or bad. */
+    readonly proved: number
+    /** Statements with the number of another one of the same member: its keys are on two machines, or it lies. */
+    readonly equivocations: number
   }
   /** By what was written (`status`, `taints`, `lease`, `event`) and how it ended; every pair, also those that never happened. */
   readonly writes: readonly {

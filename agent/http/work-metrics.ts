@@ -55,6 +55,14 @@ export const workMetrics = (
       'Messages of peers that were refused',
       ...countsBy('reason', exchange.refused),
     ),
+    counter('identity_verified', 'Signatures of members that were checked, good or bad', [
+      exchange.proved,
+    ]),
+    counter(
+      'identity_equivocations',
+      'Statements with the number of another one of the same member: its keys are on two machines, or it lies',
+      [exchange.equivocations],
+    ),
     counter(
       'api_writes',
       'Writes to the Kubernetes API',

@@ -4,6 +4,7 @@ import type {
   ExplainView,
   GuardView,
   NodeDetail,
+  PeerView,
   ProbeView,
   VouchView,
 } from '../http/status-view.js'
@@ -36,16 +37,25 @@ const ownWord = (node: NodeDetail, at: string): string => {
   return `it said ${ageText(node.recordAgeSeconds)} ago: kubelet ${node.kubelet}${why}, ${cloud}`
 }
 
-const peerLine = (node: NodeDetail, ownSet: string | null): string => {
+/** Nothing while this node has no identity that is published: then it cannot use the others' ones. */
+const signedText = ({ isSigned }: PeerView, { mode, generation }: ExplainView['identity']) => {
+  if (mode === 'off' || generation === null) return ''
+  if (isSigned) return ', believed only when it signs'
+  const so = mode === 'require' ? ', so its votes do not count' : ''
+  return `, its identity is not known${so}`
+}
+
+const peerLine = (node: NodeDetail, { keys: own, identity }: ExplainView): string => {
   const { peer } = node
   if (peer === null) return 'this is the own node'
   const trouble = peer.trouble === null ? '' : `: ${peer.trouble}`
-  const isOther = peer.keySet !== null && peer.keySet !== ownSet
-  const keys = isOther ? `, has key set ${peer.keySet}, we have ${ownSet ?? 'none'}` : ''
+  const isOther = peer.keySet !== null && peer.keySet !== own.set
+  const keys = isOther ? `, has key set ${peer.keySet}, we have ${own.set ?? 'none'}` : ''
   const replay = peer.dialect.startsWith('superedge') ? ' (can be replayed)' : ''
+  const signed = signedText(peer, identity)
   // What worked until now says nothing of a node that most peers cannot reach.
   const state = peer.state === 'ok' && looksDead(node) ? 'worked until it fell silent' : peer.state
-  return `${state}, speaks ${peer.dialect}${replay}, last heard ${ageText(peer.lastHeardSeconds)} ago${keys}${trouble}`
+  return `${state}, speaks ${peer.dialect}${replay}${signed}, last heard ${ageText(peer.lastHeardSeconds)} ago${keys}${trouble}`
 }
 
 const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string => {
@@ -113,7 +123,7 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     ...guards,
     fact('own probes', probeLine(node)),
     fact('own record', ownWord(node, at)),
-    fact('exchange', peerLine(node, view.keys.set)),
+    fact('exchange', peerLine(node, view)),
     fact('written', writtenLine(node, at)),
     fact('next write', nextLine(node)),
     fact('vouching', vouchLine(node.vouch, at)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { ageText, clean, secondsSince, table, type Paint } from '../../core/text.js'
+import { ageText, clean, listed, secondsSince, table, type Paint } from '../../core/text.js'
 import type { GuardKind, NodeStatus, StatusView } from '../http/status-view.js'
 import { classColour, looksDead, maintenanceNotes } from './headline.js'
 import { worstFirst, zoneHeadline } from './standing.js'
@@ -13,6 +13,36 @@ const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
   const names =
     others.length === 0 ? '' : `; another set: ${others.map(({ name }) => name).join(', ')}`
   return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
+}
+
+/** Members whose identity is not known. */
+const unsigned = ({ nodes }: StatusView): string =>
+  listed(nodes.filter(({ peer }) => peer?.isSigned === false).map(({ name }) => name))
+
+/** How far a zone is on its way to `--identity=require`. */
+const identityLine = (view: StatusView): readonly string[] => {
+  const { mode, generation, members } = view.identity
+  if (mode === 'off' || generation === null) return []
+  const names = mode === 'prefer' ? unsigned(view) : ''
+  const others = names === '' ? '' : `; not of ${names}`
+  return [
+    `identities of ${members} of ${view.zone.members} members are known (--identity=${mode})${others}`,
+  ]
+}
+
+/** That somebody does not count for want of an identity, or that the own one is of no use yet. */
+const identityTrouble = (view: StatusView): readonly string[] => {
+  const { mode, generation } = view.identity
+  const isRequired = mode === 'require'
+  if (mode === 'off') return []
+  if (generation === null) {
+    const so = isRequired ? 'it exchanges no votes' : "it signs with the zone's key alone"
+    return [`the identity of this node is not published yet, and until then ${so}`]
+  }
+  const names = unsigned(view)
+  return isRequired && names !== ''
+    ? [`members without a known identity do not count: ${names}`]
+    : []
 }
 
 /** Members that speak SuperEdge's protocol. */
@@ -47,6 +77,7 @@ export const troubles = (view: StatusView): readonly string[] => [
     ? [`the account of the agents is not confined: ${view.confinement.reason}`]
     : []),
   ...keyLine(view),
+  ...identityTrouble(view),
   ...replayLine(view),
   ...(view.selfSuspect
     ? ["this agent suspects itself: its own probes fail where others' succeed"]
@@ -96,6 +127,7 @@ export const statusText = (view: StatusView, paint: Paint): string => {
   const head = [
     `zone ${zone.name === '' ? '(whole cluster)' : zone.name}: ${zone.members} nodes (${zone.rule}), seen from ${self.name}, ${link}`,
     `${zoneHeadline(view.nodes)}; disruption ${view.disruption}`,
+    ...identityLine(view),
   ]
   const rows = worstFirst(view.nodes).map(node => [
     { text: node.name, colour: 'bold' as const },

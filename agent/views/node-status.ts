@@ -81,6 +81,7 @@ const peerOf = ({ options, engine, times, state }: NodeScene, index: number): Pe
     state: lastHeardSeconds === null ? (refused.length > 0 ? 'refused' : 'unknown') : heard,
     dialect: DIALECTS[peer.speaks],
     lastHeardSeconds,
+    isSigned: peer.isSigned,
     keySet: peer.keySetHash,
     trouble:
       peer.trouble ??

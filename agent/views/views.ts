@@ -63,6 +63,12 @@ const keysOf = ({ seams: { store, exchange } }: Parts): ZoneStatus['keys'] => {
   return { state, trouble, set, sharedBy: set === null ? 0 : sharing + 1 }
 }
 
+const identityOf = ({ options, seams }: Parts): ZoneStatus['identity'] => ({
+  mode: options.identity,
+  generation: seams.store.identities.current.own?.generation ?? null,
+  members: seams.exchange.report?.identity.members ?? 0,
+})
+
 const judgedOf = (
   { options, seams }: Parts,
   size: number,
@@ -126,6 +132,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),
     keys: keysOf(parts),
+    identity: identityOf(parts),
     stages: [nodeList, check, exchange, vote].map(({ status }) => status),
     cloudLink: { state, since: times.iso(since) },
     confinement: { ...confinement, at: times.iso(confinement.at) },
@@ -160,6 +167,8 @@ const exchangeOf = (engine: EngineStatus): Counts['exchange'] => ({
   failed: engine.peers.reduce((sum, peer) => sum + peer.failures, 0),
   received: engine.messagesReceived,
   refused: { ...NO_REFUSALS, ...engine.refusals },
+  proved: engine.identity.proved,
+  equivocations: engine.identity.equivocations,
 })
 
 const NO_EXCHANGE: Counts['exchange'] = {
@@ -169,6 +178,8 @@ const NO_EXCHANGE: Counts['exchange'] = {
   failed: 0,
   received: 0,
   refused: NO_REFUSALS,
+  proved: 0,
+  equivocations: 0,
 }
 
 const countsOf = ({ seams }: Parts): Counts => {

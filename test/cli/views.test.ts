@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { explainText } from '../../agent/text/explain-text.js'
 import { statusText } from '../../agent/text/status-text.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
-import type { NodeDetail, ExplainView } from '../../agent/http/status-view.js'
+import type { ExplainView, NodeDetail, StatusView } from '../../agent/http/status-view.js'
 import { systemClock } from '../../core/clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { openListener } from '../../testkit/http/open-listener.js'
@@ -58,6 +58,7 @@ const deadNode = nodeFixture(2, {
     dialect: 'edge-health',
     lastHeardSeconds: 31,
     trouble: 'connect ETIMEDOUT',
+    isSigned: false,
     keySet: '1a2b3c4d',
   },
   vouch: { state: 'idle', since: null, by: null, reason: 'the node is condemned' },
@@ -162,6 +163,38 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
   t.end()
 })
 
+const signing = { peer: { ...nodeFixture(2).peer!, isSigned: true } }
+const prefer = { mode: 'prefer', generation: 1, members: 3 } as const
+
+t.test('status says who has an identity', t => {
+  const change = { 2: signing, 3: signing }
+  const said = (
+    identity: StatusView['identity'],
+    changes: Parameters<typeof statusFixture>[0] = change,
+  ): readonly string[] =>
+    statusText(statusFixture(changes, { identity }), plain).split('\n\n')[0]!.split('\n').slice(2)
+  t.strictSame(said({ ...prefer, mode: 'off' }), [])
+  t.strictSame(said(prefer), [
+    'identities of 3 of 5 members are known (--identity=prefer); not of node-4, node-5',
+  ])
+  t.strictSame(said({ ...prefer, mode: 'require' }), [
+    'identities of 3 of 5 members are known (--identity=require)',
+    '! members without a known identity do not count: node-4, node-5',
+  ])
+  const all = { ...change, 4: signing, 5: signing }
+  t.strictSame(said({ mode: 'require', generation: 1, members: 5 }, all), [
+    'identities of 5 of 5 members are known (--identity=require)',
+  ])
+  const unpublished = { generation: null, members: 0 }
+  t.strictSame(said({ ...unpublished, mode: 'prefer' }, {}), [
+    "! the identity of this node is not published yet, and until then it signs with the zone's key alone",
+  ])
+  t.strictSame(said({ ...unpublished, mode: 'require' }, {}), [
+    '! the identity of this node is not published yet, and until then it exchanges no votes',
+  ])
+  t.end()
+})
+
 const explained = (node: NodeDetail, zone: Partial<ExplainView> = {}): string =>
   explainText({ ...zoneFixture(zone), node }, plain)
 
@@ -235,6 +268,22 @@ guards       brake: 3 nodes look dead, at most 2 may be condemned`,
     /next write {3}annotation nodeunhealth=yes, by node-5 once no guard holds \(this agent is number 2/,
   )
   t.match(text, /nobody votes on it\n$/)
+  t.end()
+})
+
+t.test('explain: whether a node is believed without its own signature', t => {
+  const line = (identity: ExplainView['identity'], change = {}): string => {
+    const text = explained({ ...nodeFixture(2), ...change, voters: [] }, { identity })
+    return /^exchange +(.*)$/m.exec(text)![1]!
+  }
+  const known = 'ok, speaks edge-health, believed only when it signs, last heard 2 s ago'
+  const required = { ...prefer, mode: 'require' } as const
+  t.equal(line({ ...prefer, mode: 'off' }), 'ok, speaks edge-health, last heard 2 s ago')
+  t.equal(line({ ...prefer, generation: null }), 'ok, speaks edge-health, last heard 2 s ago')
+  t.equal(line(prefer, signing), known)
+  t.equal(line(required, signing), known)
+  t.match(line(prefer), /edge-health, its identity is not known, last heard/)
+  t.match(line(required), /its identity is not known, so its votes do not count, last heard/)
   t.end()
 })
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { ageText, clean, plain, secondsSince, table, type Paint } from '../../core/text.js'
+import { ageText, clean, listed, plain, secondsSince, table, type Paint } from '../../core/text.js'
 
 t.test('ages in the largest unit that still says something', t => {
   const rows: [number | null, string][] = [
@@ -21,6 +21,13 @@ t.test('a time that has not come yet is no age', t => {
   t.equal(secondsSince('2026-01-01T09:59:58Z', at), 2)
   t.equal(secondsSince('2026-01-01T10:00:05Z', at), 0)
   t.equal(secondsSince(null, at), null)
+  t.end()
+})
+
+t.test('names of a list, and how many more there are', t => {
+  t.equal(listed([]), '')
+  t.equal(listed(['a', 'b']), 'a, b')
+  t.equal(listed(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']), 'a, b, c, d, e, f and 2 more')
   t.end()
 })
 

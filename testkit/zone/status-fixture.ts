@@ -19,6 +19,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
   peerListener: { address: '10.0.0.1', trouble: null },
   roster: { source: 'api', ageSeconds: 3, trouble: null },
   keys: { state: 'ok', trouble: null, set: '1a2b3c4d', sharedBy: 5 },
+  identity: { mode: 'off', generation: null, members: 0 },
   stages: [
     {
       name: 'get-node-list',
@@ -85,6 +86,7 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
           dialect: 'edge-health',
           lastHeardSeconds: 2,
           trouble: null,
+          isSigned: false,
           keySet: '1a2b3c4d',
         },
   vouch: { state: 'idle', since: null, by: null, reason: 'its link to the apiserver is up' },
@@ -114,6 +116,8 @@ const noCounts: Counts = {
     failed: 0,
     received: 2,
     refused: { 'bad-signature': 1 },
+    proved: 7,
+    equivocations: 1,
   },
   writes: [{ kind: 'lease', result: 'done', count: 4 }],
   watchLists: 1,

@@ -18,7 +18,7 @@ export interface PeerStatus {
   readonly backoffUntil: number | null
   readonly keyId: number | null
   readonly keySetHash: string | null
-  /** Its messages are signed with keys that it and we alone have. */
+  /** Its keys are known: it is believed only when it signs with them. */
   readonly isSigned: boolean
   /** Requests to it that failed, and why the last one did. */
   readonly failures: number
@@ -30,13 +30,11 @@ export interface PeerStatus {
 
 /** What members sign with keys of their own, for `/status` and the metrics. */
 export interface IdentityStatus {
-  /** Which of the own keys count; null without an identity, or while others cannot know it. */
-  readonly generation: number | null
-  /** Members whose keys are known, this one among them. */
+  /** Members whose keys are known, this one among them; 0 while this one has none that the others can read. */
   readonly members: number
-  /** Signatures of members that were proved, since start. */
+  /** Signatures of members that were checked since start, good or bad. */
   readonly proved: number
-  /** Statements of members that had the number of another one. */
+  /** Statements with the number of another one of the same member. */
   readonly equivocations: number
 }
 
@@ -84,12 +82,7 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
 const identityStatus = ({ membership }: ExchangeContext): IdentityStatus => {
   const { words, identities, peers } = membership
   const known = peers.filter(peer => peer !== undefined && words.isSigned(peer.index)).length
-  const { own } = identities
-  return {
-    generation: own?.generation ?? null,
-    members: own === undefined ? 0 : known + 1,
-    ...words.counts,
-  }
+  return { members: identities.own === undefined ? 0 : known + 1, ...words.counts }
 }
 
 /** A copy of how things are. */

@@ -70,6 +70,24 @@ t.test('a zone of two, and an agent without keys', async t => {
   check(t, 'one is gone', world)
 })
 
+t.test('a zone whose nodes sign', async t => {
+  const world = new World(3, { flags: ['--identity=prefer'] })
+  t.teardown(() => world.stop())
+  check(t, 'before the start', world)
+  world.bootAll()
+  check(t, 'before identities are published', world)
+  await world.run(60_000)
+  check(t, 'all sign', world)
+  const { views } = world.machine(0).agent!
+  t.match(views.status(), {
+    identity: { mode: 'prefer', generation: 1, members: 3 },
+    nodes: [{ peer: null }, { peer: { isSigned: true } }, { peer: { isSigned: true } }],
+  })
+  const { proved, equivocations } = views.counts().exchange
+  t.ok(proved > 0, 'signatures are counted')
+  t.equal(equivocations, 0)
+})
+
 /** Words of the types that the views are made of: what is between quotes, and the names of fields. */
 const typeWords = (text: string): { values: Set<string>; fields: Set<string> } => {
   const code = text
