@@ -90,8 +90,7 @@ export const registerAdmission = (program: Command, context: CliContext, run: Ru
         }
         const { options, notices } = resolved
         const { makeProgram } = await import('../admission/run/program.js')
-        const named = { ...options, nodeName: 'admission' }
-        return runLong({ name: 'admission', options: named, notices, make: makeProgram }, context)
+        return runLong({ name: 'admission', options, notices, make: makeProgram }, context)
       }),
     )
   command

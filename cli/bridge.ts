@@ -45,8 +45,7 @@ export const registerBridge = (program: Command, context: CliContext, run: Run):
         }
         const { options, notices } = resolved
         const { makeProgram } = await import('../bridge/run/program.js')
-        const named = { ...options, nodeName: 'bridge' }
-        return runLong({ name: 'bridge', options: named, notices, make: makeProgram }, context)
+        return runLong({ name: 'bridge', options, notices, make: makeProgram }, context)
       }),
     )
 }

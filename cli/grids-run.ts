@@ -36,7 +36,7 @@ const runOnce = async (
   context: CliContext,
 ): Promise<ExitCode> => {
   const { makeProgram } = await import('../grids/run/program.js')
-  const log = makeLogger({ nodeName: 'grids', logLevel: options.logLevel }, context.stderr)
+  const log = makeLogger(options, 'grids', context.stderr)
   for (const notice of notices) log.warn(notice)
   const { clock, env: environment } = context
   const seams = { clock, random: systemRandom, log, version, environment }
@@ -69,8 +69,7 @@ export const registerGridsRun = (command: Command, context: CliContext, run: Run
         const { options, notices } = resolved
         if (own.once === true) return runOnce(options, notices, context)
         const { makeProgram } = await import('../grids/run/program.js')
-        const named = { ...options, nodeName: 'grids' }
-        return runLong({ name: 'grids', options: named, notices, make: makeProgram }, context)
+        return runLong({ name: 'grids', options, notices, make: makeProgram }, context)
       }),
     )
 }

@@ -42,7 +42,7 @@ export const withClient = async <T>(
   act: (client: ResourceClient) => Promise<T>,
 ): Promise<T> => {
   const { clock, env: environment } = context
-  const log = makeLogger({ nodeName: 'cli', logLevel: 'error' }, context.stderr)
+  const log = makeLogger({ logLevel: 'error' }, 'cli', context.stderr)
   const credentials = makeCredentials(
     {
       ...{ kubeconfig: kubeconfigOf(flags, context), masterUrl: flags.masterUrl, environment },

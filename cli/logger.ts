@@ -21,19 +21,21 @@ const flat = (fields: Fields): Fields =>
 
 /** Who logs, and how much. */
 export interface LoggerOptions {
-  readonly nodeName: string
+  /** The node that the program runs for; undefined for one that serves a whole cluster, which is named instead. */
+  readonly nodeName?: string
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
-/** JSON lines: `{"level":"warn","time":"…","node":"…","msg":"…",…}`. */
+/** JSON lines: `{"level":"warn","time":"…","node":"…","msg":"…",…}`, or with `program` for `node`. */
 export const makeLogger = (
   { nodeName, logLevel }: LoggerOptions,
+  program: string,
   output: Output,
 ): LevelledLogger => {
   const log = pino(
     {
       level: logLevel,
-      base: { node: nodeName },
+      base: nodeName === undefined ? { program } : { node: nodeName },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
     },

@@ -70,7 +70,7 @@ export const runLong = async <O extends LoggerOptions>(
   context: CliContext,
 ): Promise<ExitCode> => {
   const { clock, signal } = context
-  const { setVerbosity, ...log } = makeLogger(options, context.stderr)
+  const { setVerbosity, ...log } = makeLogger(options, name, context.stderr)
   for (const notice of notices) log.warn(notice)
   const environment = context.env
   const program = make(options, {

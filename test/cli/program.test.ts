@@ -217,7 +217,8 @@ t.test('an agent that does not stop is left after 5 s; a signal during start is 
 
 t.test('the log level moves while it runs, and errors are one line', t => {
   let text = ''
-  const log = makeLogger({ nodeName: 'n', logLevel: 'warn' }, { write: line => (text += line) })
+  const output = { write: (line: string | Uint8Array) => (text += String(line)) }
+  const log = makeLogger({ nodeName: 'n', logLevel: 'warn' }, 'agent', output)
   log.info('hidden')
   log.setVerbosity(4)
   log.debug('shown', { big: 1n })

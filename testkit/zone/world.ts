@@ -151,7 +151,7 @@ export class World {
     const name = `n${index}`
     const address = addressOfNode(index)
     const machine: Machine = {
-      ...{ name, address, disk: new Map(), log: recordingLog(), wall: { offsetMs: 0 } },
+      ...{ name, address, disk: new Map(), log: recordingLog(['node']), wall: { offsetMs: 0 } },
       files: new Map(),
       ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
       ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },

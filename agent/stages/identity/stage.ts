@@ -225,8 +225,9 @@ class NodeIdentities implements Stage {
       : jitter(random, REVIEW_MS, REVIEW_SHARE)
     this.#dueAt.set(name, clock.now() + next)
     if (decision.kind === 'refuse')
-      log.warn('identity refused: not made by its keys', { node: name })
-    if (isWaiting) log.warn('identity changed without its old key', { node: name, ms: decision.ms })
+      log.warn('identity refused: not made by its keys', { member: name })
+    if (isWaiting)
+      log.warn('identity changed without its old key', { member: name, ms: decision.ms })
     this.#decide(name, decision)
   }
 
@@ -234,7 +235,7 @@ class NodeIdentities implements Stage {
     if (decision.kind === 'take') this.#pins.set(name, decision.pin)
     else if (decision.kind !== 'none' || !this.#pins.delete(name)) return
     const { log } = this.#seams
-    log.info('identity', { node: name, generation: this.#pins.get(name)?.generation ?? null })
+    log.info('identity', { member: name, generation: this.#pins.get(name)?.generation ?? null })
     this.#pinsChanged()
   }
 

@@ -178,7 +178,7 @@ export class MembersWatch {
         }
       } catch (error) {
         if (signal.aborted) return
-        log.debug('member not looked at', { node: name, error: reasonOf(error) })
+        log.debug('member not looked at', { member: name, error: reasonOf(error) })
         this.#doubted.add(name)
         this.#lookWithin(RETRY_MS)
       }

@@ -65,7 +65,7 @@ export const makeEventRecorder = (
   const tell: EventRecorder['tell'] = async ({ name, uid }, { note: words, ...event }) => {
     const { reason: what } = event
     const allowance = allowanceOf(name)
-    log.info('told the cluster', { node: name, reason: what, note: words })
+    log.info('told the cluster', { member: name, reason: what, note: words })
     if (allowance.tokens < 1 || backoff.readyAt() > clock.now()) {
       allowance.leftOut++
       return

@@ -43,7 +43,7 @@ const makeRecorder =
     store.write.tell(write)
     const level = result === 'done' ? 'info' : 'warn'
     if (kind !== 'lease' || result !== 'done')
-      log[level]('write', { node, kind, what, result, trouble })
+      log[level]('write', { member: node, kind, what, result, trouble })
     if (kind === 'event') return
     const next = new Map(store.writes.current).set(node, write)
     store.writes.set(membersOnly(next, store.nodeList.current.roster))

@@ -33,7 +33,7 @@ export const makeTaintRemover = (seams: {
       backoffs.set(node.name, step.backoff)
       const isDue = step.plan.kind !== 'nothing'
       const words = isDue ? backoff(node.name, wording) : undefined
-      if (words !== undefined) log.warn('taint was put back', { node: node.name, detail: words })
+      if (words !== undefined) log.warn('taint was put back', { member: node.name, detail: words })
       return { isDue, nextAt: step.dueAt }
     },
     removal: () => {
