@@ -84,7 +84,7 @@ export const isNodeWrite = (asked: Asked): boolean =>
   asked.code < 300 &&
   !isDryRun(asked)
 
-/** The apiserver refused for want of rights, or a policy did; what was only tried does not count. */
+/** The apiserver refused for want of rights, a policy did, or it has no such method; what was only tried does not count. */
 export const isForbidden = (asked: Asked): boolean =>
   !isDryRun(asked) &&
-  (asked.code === 403 || asked.code === 401 || asked.message.includes('AdmissionPolicy'))
+  ([401, 403, 405].includes(asked.code) || asked.message.includes('AdmissionPolicy'))
