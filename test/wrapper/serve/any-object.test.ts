@@ -87,7 +87,6 @@ t.test('FW1: an object that the store cannot use costs no other', t => {
   const rows: [why: string, resource: Resource, raw: Uint8Array][] = [
     ['labels that are a number', 'nodes', noMap],
     ['two versions', 'nodes', twice],
-    ['a status that is a number', 'nodes', new Sink().copy(heardAt('x', 1)).number(3, 1).take()],
     ['a spec that is a number', 'services', noSpec],
   ]
   for (const [why, resource, raw] of rows)
@@ -96,6 +95,11 @@ t.test('FW1: an object that the store cannot use costs no other', t => {
       { code: 'MALFORMED_WIRE' },
       why,
     )
+  const oddStatus = new Sink().copy(heardAt('x', 1)).number(3, 1).take()
+  t.doesNotThrow(
+    () => itemOf(ROWS.nodes, { kind: 'bytes', raw: oddStatus }, () => undefined),
+    'what the store does not read, as the status of a Node, is passed on as it is',
+  )
   t.end()
 })
 
