@@ -92,9 +92,12 @@ export class FakeWatches implements KubeApi {
   }
   /** Names of Nodes that were read. */
   readonly reads: string[] = []
+  /** Thrown at whoever reads a Node. */
+  readRefusal: Error | undefined
 
   getNode = async (name: string): Promise<NodeView> => {
     this.reads.push(name)
+    if (this.readRefusal !== undefined) throw this.readRefusal
     while (!this.#own.has(name)) await new Promise<void>(resolve => this.#waiting.add(resolve))
     const node = this.#own.get(name) ?? null
     if (node !== null) return node

@@ -20,9 +20,15 @@ export interface WatchSeams {
   readonly onChange: () => void
 }
 
+const at = (view: NodeView, { address }: MemberView): NodeView =>
+  view.internalIPs[0] === address
+    ? view
+    : { ...view, internalIPs: address === undefined ? [] : [address] }
+
 /**
  * The own Node. It is read in full when it is new, when its address or a label that matters moved, and when it is gone;
- * that is learnt from a watch of its row, whose selector it matches as long as those labels stay.
+ * that is learnt from a watch of its row, whose selector it matches as long as those labels stay. The address that a row
+ * tells is true at once: an apiserver that refuses reads may serve watches.
  */
 export class OwnNode {
   readonly #name: string
@@ -34,6 +40,8 @@ export class OwnNode {
   #watching: Watching | undefined
   #reading: Promise<void> | undefined
   #mustReadAgain = false
+  /** What was told since the last read began is newer than what that read finds. */
+  #newer: MemberView | undefined
   #stopped: Promise<unknown> = Promise.resolve()
 
   constructor(name: string, seams: WatchSeams) {
@@ -75,7 +83,11 @@ export class OwnNode {
     while (this.#mustReadAgain && !this.#isStopped) {
       this.#mustReadAgain = false
       try {
-        this.#take(await askPatiently(this.#seams, signal, of => kube.getNode(this.#name, of)))
+        const ask = (of: AbortSignal): Promise<NodeView> => {
+          this.#newer = undefined
+          return kube.getNode(this.#name, of)
+        }
+        this.#take(await askPatiently(this.#seams, signal, ask))
       } catch (error) {
         if (error instanceof KubeStatusError && error.status === 404) {
           this.#take(null)
@@ -95,7 +107,7 @@ export class OwnNode {
 
   #take(view: NodeView | null): void {
     if (this.#isStopped) return
-    this.#view = view
+    this.#view = view && this.#newer ? at(view, this.#newer) : view
     this.#watch(view === null ? '' : factsOf(view, this.#keys))
     this.#seams.onChange()
   }
@@ -113,10 +125,16 @@ export class OwnNode {
     })
   }
 
-  /** Whether the row, or its absence, is what is known. */
   #see(row: MemberView | undefined): void {
+    this.#newer = row
     const known = this.#view ?? undefined
-    const isSame = (row === undefined) === (known === undefined)
-    if (!isSame || row?.address !== known?.internalIPs[0]) this.#read()
+    if (row === undefined || known === undefined) {
+      if (row !== known) this.#read()
+      return
+    }
+    this.#view = at(known, row)
+    if (this.#view === known) return
+    this.#seams.onChange()
+    this.#read()
   }
 }

@@ -8,6 +8,8 @@ import type { Note } from './words.js'
 const VIEW_MS = 9_000
 /** A watch has told of a changed Node. */
 const TOLD_MS = 2_000
+/** Longer than an agent waits before it asks an apiserver again that refused it. */
+const WAITS_MS = 70_000
 /** For so long after a cut an agent's own vote is looked at. */
 const VOTE_MS = 15_000
 /** A watch has told of it, and `Date` has whole seconds. */
@@ -20,6 +22,8 @@ export class ViewGuards {
   readonly #followers = new Map<string, Follower>()
   /** When its Node named its own address, last. */
   readonly #atHomeAt = new Map<string, number>()
+  /** When the apiserver refused, last. */
+  #refusedAt = -Infinity
   /** By viewer and node: which return was looked at. */
   readonly #returns = new Map<string, number>()
 
@@ -29,6 +33,7 @@ export class ViewGuards {
   }
 
   look(): void {
+    if (this.#facts.zone.refusing !== undefined) this.#refusedAt = this.#facts.now
     for (const machine of this.#facts.zone.world.machines) {
       this.#reviewView(machine)
       this.#reviewMemory(machine)
@@ -83,7 +88,10 @@ export class ViewGuards {
     this.#note('forgiven', isAgainst ? found : undefined)
   }
 
-  /** Its Node may name an address that it does not have; who is cut from the cloud cannot know that. */
+  /**
+   * Its Node may name an address that it does not have; who is cut from the cloud cannot know that. Nor can who was refused
+   * ever since it began: it goes by its disk, or knows no zone and opens no listener.
+   */
   #reviewListener(machine: Machine): void {
     const { name, agent, isMember } = machine
     const { linkCutAt, begunAt } = this.#facts.of(name)
@@ -91,7 +99,8 @@ export class ViewGuards {
     const sinceAt = Math.max(linkCutAt, begunAt, this.#atHomeAt.get(name) ?? -Infinity)
     if (agent === undefined || machine.isFrozen || !isMember) return
     if (this.#facts.now < sinceAt + TOLD_MS) return
-    const { peerListener } = agent.views.zone()
+    const { peerListener, roster } = agent.views.zone()
+    if (roster.source !== 'api' && this.#facts.now < this.#refusedAt + WAITS_MS) return
     const [wanted] = this.#facts.zone.world.cluster.node(name).internalIPs
     const found = `${name} says nothing, and its Node says ${wanted}`
     this.#note('found', peerListener.trouble === null ? found : undefined)

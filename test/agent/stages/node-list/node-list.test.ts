@@ -14,7 +14,7 @@ import { openStateFolder } from '../../../../agent/state-folder.js'
 import type { ConfigProblem } from '../../../../agent/results.js'
 import { makeResultStore, type ResultStore } from '../../../../agent/store.js'
 import type { Found } from '../../../../agent/stages/node-list/zone-watch.js'
-import { FakeClock } from '../../../../testkit/fake-clock.js'
+import { FakeClock, settle } from '../../../../testkit/fake-clock.js'
 import { FakeWatches, nodeView } from '../../fake-watches.js'
 import { recordingLog } from '../../../../testkit/recording-log.js'
 import { seededRandom } from '../../../../testkit/seeded-random.js'
@@ -73,6 +73,11 @@ const makeWorld = async (
 
 const names = (world: World): string[] =>
   (world.store.nodeList.current.roster?.members ?? []).map(member => member.name).sort()
+
+const ownAddress = ({ store }: World): string | undefined => {
+  const { roster } = store.nodeList.current
+  return roster?.members[roster.self]?.address
+}
 
 const noConfig = async (kube: FakeWatches): Promise<void> => {
   await kube.showData('edge-health-zone-config', undefined)
@@ -324,6 +329,48 @@ t.test('the own Node is read when a label that decides its zone moved, and then 
   t.strictSame(world.kube.selectors, [`u1=${UNIT},${NOT_MASTER},u2!=${UNIT}`])
   t.strictSame(world.kube.facts.length, 1)
   t.match(world.kube.facts[0], new RegExp(`u1=${UNIT}`), 'now these')
+})
+
+t.test('the address that a row tells of the own Node counts while reads are refused', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+  const moved = nodeView('n1', { internalIPs: ['10.0.0.8'] })
+  world.kube.readRefusal = new KubeStatusError('n1', {
+    ...{ status: 429, reason: 'TooManyRequests', message: '', retryAfterMs: 30_000 },
+  })
+  await world.kube.tellNode('name:n1', moved)
+  t.equal(ownAddress(world), '10.0.0.8', 'at once')
+  await world.kube.tellNode('name:n1', nodeView('n1', { internalIPs: [] }))
+  t.throws(() => world.stage.round(), { message: /Node n1 must have an InternalIP/ })
+  t.equal(ownAddress(world), '10.0.0.8', 'without one the last stays')
+  world.kube.readRefusal = undefined
+  await world.kube.showNodes('name:n1', [nodeView('n1', { internalIPs: ['10.0.0.9'] })])
+  const { length } = world.kube.reads
+  await world.clock.advance(70_000)
+  t.ok(world.kube.reads.length > length, 'and it is read as soon as it may be')
+  t.equal(ownAddress(world), '10.0.0.9')
+  await world.stage.stop()
+})
+
+t.test('what a row tells while the own Node is read is newer than what is read', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  await world.kube.showNodes('name:n1', [nodeView('n1')])
+  await world.kube.showNodes(NOT_MASTER, [nodeView('n1')])
+  const { sink } = world.kube.members.find(({ isOpen, key }) => isOpen && key === 'name:n1')!
+  const name = parseNodeName('n1')
+  const { length } = world.kube.reads
+  sink.upsert({ name, address: '10.0.0.8' })
+  t.equal(world.kube.reads.length, length + 1, 'a read that finds the Node as it was')
+  world.kube.readRefusal = new KubeStatusError('n1', {
+    ...{ status: 429, reason: 'TooManyRequests', message: '', retryAfterMs: 30_000 },
+  })
+  sink.upsert({ name, address: '10.0.0.9' })
+  await settle()
+  t.equal(ownAddress(world), '10.0.0.9')
+  await world.stage.stop()
 })
 
 t.test('a large zone is polled; who joins is seen at once, who left at the next poll', async t => {
