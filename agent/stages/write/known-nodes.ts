@@ -29,8 +29,8 @@ interface KnownNodesSeams {
   readonly clock: Clock
   readonly random: Random
   readonly store: Pick<ResultStore, 'marked'>
-  readonly authority: Pick<WriteAuthority, 'turn'>
-  readonly work: Pick<NodeWork, 'nodeOf' | 'doubt'>
+  readonly authority: Pick<WriteAuthority, 'turn' | 'desired'>
+  readonly work: Pick<NodeWork, 'nodeOf' | 'doubt' | 'running'>
   /** Told when a Node that is followed has changed. */
   readonly onNode: () => void
 }
@@ -51,19 +51,23 @@ export class KnownNodes {
 
   /** A new look at all members begins. */
   begin(state: ZoneState): void {
-    const { clock, authority } = this.#seams
     this.#attention.begin()
-    this.#unknown.begin({
-      now: clock.now(),
-      size: state.table.size,
-      isFirst: name => authority.turn(state, name)?.heard === 0,
-    })
+    this.#beginLook(state)
   }
 
-  /** All members were looked at. */
-  end(state: ZoneState): void {
+  /** This agent may not write now; what becomes of the members meanwhile has to be known when it may again. */
+  noteOnly(state: ZoneState): void {
+    const { authority, work } = this.#seams
+    this.#beginLook(state)
+    for (const [index, { name }] of state.roster.members.entries())
+      if (this.#unknown.note(name, authority.desired(state, index))) work.doubt(name)
+  }
+
+  /** All members were looked at. @returns when to look again for what may still be written about them */
+  end(state: ZoneState): number {
     this.#attention.end()
     this.#noteMarked(state)
+    return this.#unknown.askAt()
   }
 
   /** A Node that is followed, as it is now. */
@@ -77,7 +81,7 @@ export class KnownNodes {
     const node = work.nodeOf(name)
     const isOver =
       this.#unknown.note(name, desired) ||
-      (node !== undefined && this.#unknown.isOld(name, desired))
+      (node !== undefined && !work.running.has(name) && this.#unknown.isOld(name, desired))
     if (!isOver) return node
     work.doubt(name)
     return work.nodeOf(name)
@@ -114,6 +118,15 @@ export class KnownNodes {
 
   stop(): Promise<void> {
     return this.#attention.stop()
+  }
+
+  #beginLook(state: ZoneState): void {
+    const { clock, authority } = this.#seams
+    this.#unknown.begin({
+      now: clock.now(),
+      size: state.table.size,
+      isFirst: name => authority.turn(state, name)?.heard === 0,
+    })
   }
 
   /** Tell the vote which Nodes, of those that were read, carry SuperEdge's mark. */

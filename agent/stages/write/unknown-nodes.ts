@@ -10,6 +10,10 @@ const ASK_AGAIN_MS_PER_MEMBER = 10_000
 const ASKED_AT_ONCE = 10
 /** Votes settle sooner than this; who is undecided for longer may carry a mark from before, which counts for the brake. */
 const UNDECIDED_MS = 30_000
+/** After an agent has come to call a node healthy, another one may call it dead for so long, and its write may be under way. */
+const LATE_MS = 20_000
+/** When there was no room to ask about a node. */
+const ASK_SOON_MS = 500
 
 /** The zone at one look at all of its members. */
 interface Look {
@@ -23,8 +27,10 @@ interface Look {
 
 /**
  * Which Nodes have to be read to know what marks they carry: no row tells that, and a whole Node is 15 kB. Who was judged
- * otherwise since we know the zone may carry marks that somebody wrote. Any other may carry what was left over from
- * before, or what somebody put there by hand: the first in its order of writers looks once, and about once an hour.
+ * otherwise since we know the zone may carry marks that somebody wrote. So may who was of no verdict for a moment: others
+ * can have had one. The first in its order of writers looks when the node is healthy again, and again when the last late
+ * write must have landed. Any other may carry what was left over from before, or what somebody put there by hand: the
+ * first looks once, and about once an hour.
  */
 export class UnknownNodes {
   readonly #random: Random
@@ -32,6 +38,8 @@ export class UnknownNodes {
   readonly #moved = new Set<string>()
   /** Ours to look at. */
   readonly #ours = new Set<string>()
+  /** Who was not healthy all the time: until when late writes may land; +Infinity while it is not healthy. */
+  readonly #lateUntil = new Map<string, number>()
   /** Not before this is it asked whether a look is due. */
   readonly #askAt = new Map<string, number>()
   readonly #undecidedSince = new Map<string, number>()
@@ -50,9 +58,9 @@ export class UnknownNodes {
 
   /** What the node should look like now. @returns whether that moved, so that what was known of it may be over */
   note(node: string, desired: DesiredMarks): boolean {
-    if (desired === 'keep') return false
     const before = this.#desired.get(node)
-    if (before === desired) return false
+    if (before !== undefined || desired !== 'keep') this.#noteDoubt(node, desired)
+    if (desired === 'keep' || before === desired) return false
     this.#desired.set(node, desired)
     if (before === undefined && desired === 'healthy') return false
     this.#moved.add(node)
@@ -68,12 +76,21 @@ export class UnknownNodes {
   /** Whether a Node that was not read has to be read, by whoever's turn it is. */
   mustLook(node: string, desired: DesiredMarks): boolean {
     if (desired === 'keep') return false
-    return this.#moved.has(node) || this.#ours.has(node) || this.#becomesOurs(node)
+    if (desired !== 'healthy') return this.#moved.has(node)
+    return this.#becomesOurs(node) || this.#ours.has(node) || this.#moved.has(node)
   }
 
-  /** Whether what was read of a Node that should be healthy is so old that it is ours to look at again. */
+  /** Whether a Node that should be healthy was read so long ago, or so soon after a doubt, that it is ours to look at again. */
   isOld(node: string, desired: DesiredMarks): boolean {
-    return desired === 'healthy' && !this.#moved.has(node) && this.#becomesOurs(node)
+    return desired === 'healthy' && this.#becomesOurs(node)
+  }
+
+  /** When to ask again about those who were in doubt; +Infinity when nobody was. */
+  askAt(): number {
+    let askAt = Infinity
+    for (const [node, lateUntil] of this.#lateUntil)
+      if (lateUntil < Infinity) askAt = Math.min(askAt, this.#askAt.get(node) ?? -Infinity)
+    return Math.max(askAt, this.#look.now + ASK_SOON_MS)
   }
 
   /** Whether the zone has been of no opinion about the node for so long that its marks have to be known. */
@@ -90,16 +107,30 @@ export class UnknownNodes {
     keepOnly(this.#desired, isKept)
     keepOnly(this.#moved, isKept)
     keepOnly(this.#ours, isKept)
+    keepOnly(this.#lateUntil, isKept)
     keepOnly(this.#askAt, isKept)
     keepOnly(this.#undecidedSince, isKept)
+  }
+
+  #noteDoubt(node: string, desired: DesiredMarks): void {
+    const { now } = this.#look
+    if (desired !== 'healthy') this.#lateUntil.set(node, Infinity)
+    else if (this.#lateUntil.get(node) === Infinity) {
+      this.#lateUntil.set(node, now + LATE_MS)
+      // Who comes and goes is looked at no more often than that.
+      if ((this.#askAt.get(node) ?? now) > now + LATE_MS) this.#askAt.set(node, now)
+    }
   }
 
   #becomesOurs(node: string): boolean {
     const { now, size, isFirst } = this.#look
     if (this.#left === 0 || now < (this.#askAt.get(node) ?? -Infinity)) return false
     this.#left--
+    const lateUntil = this.#lateUntil.get(node) ?? -Infinity
+    const isLate = now >= lateUntil
+    if (isLate) this.#lateUntil.delete(node)
     const middleMs = Math.max(ASK_AGAIN_MS, ASK_AGAIN_MS_PER_MEMBER * size)
-    this.#askAt.set(node, now + jitter(this.#random, middleMs, 0.3))
+    this.#askAt.set(node, isLate ? now + jitter(this.#random, middleMs, 0.3) : lateUntil)
     if (!isFirst(node)) return false
     this.#ours.add(node)
     return true

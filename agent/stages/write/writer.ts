@@ -154,6 +154,7 @@ class LevelWriter implements Writer {
     if (isReached && store.nodeList.current.isRegistered) this.#confinement.review()
     const permission = this.#authority.permission
     if (permission.kind === 'denied') {
+      if (store.zone.current !== undefined) this.#known.noteOnly(store.zone.current)
       // The present truth is written later; what was wanted before does not matter then.
       this.#schedule.clear()
       if (store.ownNode.current.cloudLink.state !== 'up') {
@@ -167,8 +168,7 @@ class LevelWriter implements Writer {
     this.#known.begin(state)
     for (let index = 0; index < state.table.size; index++)
       nextAt = Math.min(nextAt, this.#reviewMember(state, index))
-    this.#known.end(state)
-    nextAt = Math.min(nextAt, this.#cleaning.review(state))
+    nextAt = Math.min(nextAt, this.#known.end(state), this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
     return this.#schedule.size === 0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import type { DesiredMarks } from '../../../../plan/node-plan.js'
 import { UnknownNodes } from '../../../../agent/stages/write/unknown-nodes.js'
 import { seededRandom } from '../../../../testkit/seeded-random.js'
 
@@ -59,6 +60,43 @@ t.test(
   },
 )
 
+t.test('who was in doubt is read again, and once more when late writes have landed', async t => {
+  const { unknown, begin } = make()
+  /** Whether it is read; by then it is known. */
+  const look = (now: number, node: string, desired: DesiredMarks): boolean => {
+    begin(now)
+    const isOver = unknown.note(node, desired) || unknown.isOld(node, desired)
+    const isRead = isOver && unknown.mustLook(node, desired)
+    if (isRead && desired === 'healthy') unknown.settled(node)
+    return isRead
+  }
+  /** When it is read, looked at every second. */
+  const until = (from: number, to: number, node: string, desired: DesiredMarks): number[] => {
+    const times: number[] = []
+    for (let now = from; now < to; now += 1_000) if (look(now, node, desired)) times.push(now)
+    return times
+  }
+  look(0, 'our', 'keep')
+  t.strictSame(until(1_000, 60_000, 'our', 'healthy'), [1_000], 'nobody knows yet: no doubt')
+  t.strictSame(until(60_000, 70_000, 'our', 'keep'), [], 'others may have marked it')
+  t.equal(unknown.askAt(), Infinity)
+  t.strictSame(until(70_000, 75_000, 'our', 'healthy'), [70_000])
+  t.equal(unknown.askAt(), 90_000)
+  t.strictSame(until(75_000, 76_000, 'our', 'keep'), [])
+  t.strictSame(until(76_000, 78_000, 'our', 'healthy'), [], 'who comes and goes')
+  t.strictSame(until(78_000, 80_000, 'our', 'keep'), [])
+  t.strictSame(until(80_000, 200_000, 'our', 'healthy'), [90_000, 100_000])
+  t.equal(unknown.askAt(), Infinity)
+
+  look(200_000, 'other', 'healthy')
+  look(201_000, 'other', 'keep')
+  t.strictSame(until(202_000, 300_000, 'other', 'healthy'), [], 'the first in its order looks')
+  t.equal(unknown.askAt(), Infinity)
+  look(300_000, 'ours too', 'dead')
+  const back = until(301_000, 400_000, 'ours too', 'healthy')
+  t.strictSame(back, [301_000, 321_000], 'it was dead when we came')
+})
+
 t.test('whose turn it is is asked of few at once, and rarely in a large zone', async t => {
   const zone = make()
   const names = Array.from({ length: 30 }, (_, i) => `n${i}`)
@@ -92,9 +130,12 @@ t.test('who left is forgotten', async t => {
   unknown.note('our', 'healthy')
   unknown.mustLook('our', 'healthy')
   unknown.staysUndecided('n2', true)
+  unknown.note('n2', 'healthy')
+  t.equal(unknown.askAt(), 500)
   unknown.keepOnly(() => false)
   begin(40_000)
   t.notOk(unknown.mustLook('n2', 'healthy'))
   t.notOk(unknown.staysUndecided('n2', true))
+  t.equal(unknown.askAt(), Infinity)
   t.ok(unknown.note('n2', 'dead'), 'it is new')
 })
