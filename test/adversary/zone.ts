@@ -40,9 +40,22 @@ const NO_SECONDS: readonly unknown[] = ['soon', {}, [], null, 'NaN', [1, 2]]
 /** Most are stopped: their clocks tell them least. */
 const SUSPENSIONS: readonly Suspension[] = ['stopped', 'stopped', 'asleep', 'paused']
 
+/** How long an agent waits after so many refusals in a row, at the longest, over what it was asked to wait. */
+const waitAfter = (count: number): number => Math.min(30_000, 500 * 2 ** (count - 1))
+
+/** What an agent came to that was refused. */
+interface Wait {
+  /** Refusals in a row. */
+  readonly count: number
+  /** Retry-After holds, whatever is served meanwhile. */
+  readonly askedUntil: number
+  readonly until: number
+}
+
 /** How the apiserver refuses at present. */
 export interface Refusing {
   readonly since: number
+  readonly status: number
   readonly retryAfterMs: number | undefined
   /** Requests of agents since, but for the checks of their links. */
   readonly asked: { readonly at: number; readonly by: string }[]
@@ -59,8 +72,10 @@ export class Zone {
   readonly moved = new Set<number>()
   readonly pingBroken = new Set<string>()
   refusing: Refusing | undefined
-  /** When the last refusal ended. */
-  #refusedUntil = -Infinity
+  /** When each agent was last served its own Node. */
+  readonly #ownReadAt = new Map<string, number>()
+  /** How long each agent that was refused waits, at the longest. */
+  readonly #waits = new Map<string, Wait>()
   /** Keys that were ever in use. */
   readonly #keys = ['a key of the test world']
   readonly #portless: number
@@ -83,6 +98,7 @@ export class Zone {
         return new KubeStatusError(what, { status: 500, reason: 'InternalError', message: '' })
       }
       this.refusing?.asked.push({ at, by })
+      this.#noteAnswer(by, what, at)
       return this.#refusal?.(what)
     }
   }
@@ -237,11 +253,25 @@ export class Zone {
     'mend-cloud': () => this.mendCloud(),
   }
 
-  /** Whether the apiserver refused, or had refused, who began then what it asked first. */
-  wasRefused(beganAt: number): boolean {
-    return this.refusing === undefined
-      ? beganAt <= this.#refusedUntil
-      : beganAt >= this.refusing.since
+  #noteAnswer(by: string, what: string, at: number): void {
+    const { count, askedUntil } = this.#waits.get(by) ?? { count: 0, askedUntil: -Infinity }
+    if (this.refusing === undefined) {
+      this.#waits.set(by, { count: 0, askedUntil, until: askedUntil })
+      if (what === `get ${by}`) this.#ownReadAt.set(by, at)
+      return
+    }
+    const asked = Math.max(askedUntil, at + (this.refusing.retryAfterMs ?? 0))
+    this.#waits.set(by, {
+      count: count + 1,
+      askedUntil: asked,
+      until: asked + waitAfter(count + 1),
+    })
+  }
+
+  /** Whether an agent was not served its own Node since then, and still waits as it was asked to. */
+  waitsForOwnNode(name: string, since: number): boolean {
+    const isRead = (this.#ownReadAt.get(name) ?? -Infinity) >= since
+    return !isRead && this.world.clock.now() < (this.#waits.get(name)?.until ?? -Infinity)
   }
 
   /** From now on all requests but checks of the link are refused; in one of four answers the body says when to come back, in no number. */
@@ -254,7 +284,7 @@ export class Zone {
     const header = isOdd ? undefined : retryAfter
     const retryAfterMs = parseRetryAfter(header, this.world.cluster.serverWall())
     this.#refusal = what => answerError(what, { status, phrase, retryAfterMs, body })
-    this.refusing = { since: this.world.clock.now(), retryAfterMs, asked: [] }
+    this.refusing = { since: this.world.clock.now(), status, retryAfterMs, asked: [] }
   }
 
   #cut(a: Machine, b: Machine): void {
@@ -437,7 +467,6 @@ export class Zone {
   }
 
   mendCloud(): void {
-    if (this.refusing !== undefined) this.#refusedUntil = this.world.clock.now()
     this.#refusal = undefined
     this.refusing = undefined
     this.pingBroken.clear()

@@ -71,29 +71,30 @@ export class ExchangeGuards {
   }
 
   /** Who is cut from the cloud may know the zone, or the key, of another time. */
-  #isAble(machine: Machine): boolean {
+  #isAble(machine: Machine, peer: Machine): boolean {
     const facts = this.#facts.of(machine.name)
     const { now } = this.#facts
     const isAsBefore = now > Math.max(facts.begunAt, facts.returned.at, facts.linkCutAt)
     return (
       machine.isMember &&
       isAsBefore &&
-      !this.#isIgnorant(machine, facts.begunAt) &&
+      !this.#isIgnorant(machine, peer) &&
       this.#facts.isTalking(machine) &&
       !this.#facts.isMoved(machine)
     )
   }
 
-  /** Without a disk, and refused by the apiserver, it cannot know its zone yet. */
-  #isIgnorant({ agent }: Machine, begunAt: number): boolean {
-    const isRefused = this.#facts.zone.wasRefused(begunAt)
-    return isRefused && agent?.views.localView().nodes.length === 0
+  /** It began or came back, and is not served its own Node, which alone says what zone it is in: it waits as it is asked to. */
+  #isIgnorant({ name, agent }: Machine, peer: Machine): boolean {
+    const { begunAt, returned } = this.#facts.of(name)
+    if (!this.#facts.zone.waitsForOwnNode(name, Math.max(begunAt, returned.at))) return false
+    return agent?.views.localView().nodes.every(node => node.name !== peer.name) === true
   }
 
   #review(asker: Machine, other: Machine): void {
     const facts = this.#facts
     const pair = `${asker.address} ${other.address}`
-    if (!this.#isAble(asker) || !this.#isAble(other) || !facts.canReach(asker, other))
+    if (!this.#isAble(asker, other) || !this.#isAble(other, asker) || !facts.canReach(asker, other))
       this.#refused.delete(pair)
     const refused = this.#refused.get(pair)
     if (refused === undefined) return

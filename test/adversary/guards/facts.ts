@@ -48,6 +48,8 @@ export interface Facts {
 interface Link {
   readonly agent: Agent | undefined
   readonly isBad: boolean
+  /** It says that it is unwell, and does not serve what would prove the contrary. */
+  readonly isUnserved: boolean
   readonly isMember: boolean
 }
 
@@ -217,13 +219,15 @@ export class FactBook {
   }
 
   #noteTurn({ name, agent, isMember }: Machine, facts: Facts): void {
-    const { world, pingBroken } = this.zone
+    const { world, pingBroken, refusing } = this.zone
     const isBad = world.cluster.isCut(name) || pingBroken.has(name)
+    const isUnserved = pingBroken.has(name) && (refusing?.status ?? 0) >= 500
     const known = this.#links.get(name)
-    this.#links.set(name, { agent, isBad, isMember })
+    this.#links.set(name, { agent, isBad, isUnserved, isMember })
     const isNew = known?.agent !== agent
     if (isNew) facts.begunAt = this.now
-    if (isNew || known?.isBad !== isBad) facts.turnedAt.push(this.now)
+    if (isNew || known?.isBad !== isBad || known.isUnserved !== isUnserved)
+      facts.turnedAt.push(this.now)
     if (known === undefined) return
     if (isNew || isMember !== known.isMember) this.forgotAt.push(this.now)
     if (isMember && !known.isMember)
