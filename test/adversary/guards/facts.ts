@@ -50,6 +50,7 @@ interface Link {
   readonly isBad: boolean
   /** It says that it is unwell, and does not serve what would prove the contrary. */
   readonly isUnserved: boolean
+  readonly offsetMs: number
   readonly isMember: boolean
 }
 
@@ -218,16 +219,18 @@ export class FactBook {
     facts.majorityAt = Math.max(facts.majorityAt, majorityAt)
   }
 
-  #noteTurn({ name, agent, isMember }: Machine, facts: Facts): void {
+  #noteTurn({ name, agent, isMember, wall }: Machine, facts: Facts): void {
     const { world, pingBroken, refusing } = this.zone
     const isBad = world.cluster.isCut(name) || pingBroken.has(name)
     const isUnserved = pingBroken.has(name) && (refusing?.status ?? 0) >= 500
     const known = this.#links.get(name)
-    this.#links.set(name, { agent, isBad, isUnserved, isMember })
+    const { offsetMs } = wall
+    this.#links.set(name, { agent, isBad, isUnserved, isMember, offsetMs })
     const isNew = known?.agent !== agent
     if (isNew) facts.begunAt = this.now
-    if (isNew || known?.isBad !== isBad || known.isUnserved !== isUnserved)
-      facts.turnedAt.push(this.now)
+    const isTurned = known?.isBad !== isBad || known.isUnserved !== isUnserved
+    // Who finds its clock a day later takes itself for suspended, and its link for unknown.
+    if (isNew || isTurned || known.offsetMs !== offsetMs) facts.turnedAt.push(this.now)
     if (known === undefined) return
     if (isNew || isMember !== known.isMember) this.forgotAt.push(this.now)
     if (isMember && !known.isMember)

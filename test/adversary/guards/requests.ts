@@ -20,8 +20,8 @@ const askedAtMost = (elapsedMs: number, retryAfterMs: number): number => {
 /**
  * What docs/operations.md promises of an apiserver that refuses: each agent waits longer after each refusal, half a second
  * at first and half a minute in the end, a third less at the most, and never less than it is asked to; but the Lease of a
- * node that is vouched for is read once in good time, and then once in its duration. A new life, and a link that turned,
- * begin anew.
+ * node that is vouched for is read once in good time, and then once in its duration. A new life, a link that turned, and
+ * a clock that stepped, which looks like a suspension, begin anew.
  */
 export const reviewRequests = (facts: FactBook, note: Note): void => {
   const { refusing, world, size } = facts.zone
