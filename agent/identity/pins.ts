@@ -61,7 +61,9 @@ export const decidePin = (
   if (!isKnown) return { kind: 'take', pin }
   const isAnnounced =
     published.generation > known.generation &&
-    isSuccessor(subject, published, makeVerifier(known.keys.signing))
+    // The same keys with a later number: somebody else wrote to the Node in between.
+    (isSame(known.keys, published.keys) ||
+      isSuccessor(subject, published, makeVerifier(known.keys.signing)))
   const ms = isAnnounced ? 0 : changeAfterMs - silentMs
   return ms > 0 ? { kind: 'wait', ms } : { kind: 'take', pin }
 }

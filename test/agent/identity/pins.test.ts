@@ -39,6 +39,14 @@ const rows: [
   ],
   ['… nor vouched for by others', known, write(subject, 4, second, foreign), 0, 'wait'],
   [
+    'the same keys with a later number vouch for themselves',
+    known,
+    write(subject, 4, first),
+    0,
+    'take',
+  ],
+  ['… and with an earlier one they are an annotation of before', known, write(subject, 2, first), 0, 'wait'], // prettier-ignore
+  [
     'a lost disk waits until the old keys have been silent',
     known,
     write(subject, 1, second),
