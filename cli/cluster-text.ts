@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { maintenanceText } from '../agent/text/headline.js'
+import { maintenanceFact, maintenanceNotes } from '../agent/text/headline.js'
 import { ageText, clean, secondsSince, table, type Colour, type Paint } from '../core/text.js'
 import type { ClusterEvent } from './cluster-look.js'
 import type { ClusterClass, ClusterNode, ClusterView, ClusterZone } from './cluster-view.js'
@@ -69,8 +69,7 @@ const leaseText = ({ lease }: ClusterNode): string => {
 
 const nodeNote = (node: ClusterNode): string =>
   [
-    ...(node.maintenance === null ? [] : [maintenanceText(node.maintenance)]),
-    ...(node.maintenanceTrouble === null ? [] : [node.maintenanceTrouble]),
+    ...maintenanceNotes(node),
     ...(node.zone === null ? [node.rule] : []),
     ...(node.class === 'healthy' ? [] : [node.reason ?? node.ready?.message ?? '']),
   ]
@@ -155,7 +154,7 @@ export const clusterExplainText = (
       'maintenance',
       maintenance === null
         ? (node.maintenanceTrouble ?? 'none')
-        : `${maintenanceText(maintenance)}: nobody is alerted`,
+        : `${maintenanceFact(maintenance)}: nobody is alerted`,
     ),
     '',
     `events: ${node.events.length === 0 ? 'none (the API forgets them, mostly after an hour)' : node.events.length}`,

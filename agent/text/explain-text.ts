@@ -8,7 +8,7 @@ import type {
   ProbeView,
   VouchView,
 } from '../http/status-view.js'
-import { classColour, headline, looksDead, maintenanceNotes } from './headline.js'
+import { classColour, headline, looksDead, maintenanceFact, maintenanceNotes } from './headline.js'
 
 const sinceText = (since: string | null, at: string): string =>
   since === null
@@ -118,7 +118,7 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     ...(node.pending === null
       ? []
       : [fact('', `pending ${node.pending}, ${sinceText(node.pendingSince, at)}`)]),
-    ...maintenanceNotes(node).map(text => fact('maintenance', text)),
+    ...maintenanceNotes(node, maintenanceFact).map(text => fact('maintenance', text)),
     fact('here', `${here} (/localinfo of ${view.self.name})`),
     ...guards,
     fact('own probes', probeLine(node)),

@@ -39,16 +39,20 @@ const pendingHeadline = (node: NodeStatus, { brake, zone }: ZoneStatus): string 
   return `${votes} that is not final yet; what holds it: ${kindsOf(node.guards)}`
 }
 
+/** Work that was announced, behind the word maintenance. */
+export const maintenanceFact = ({ by, until }: Maintenance): string =>
+  by === 'cordoned' ? 'cordoned' : `until ${until ?? ''}`
+
 /** Work that was announced, in a few words. */
-export const maintenanceText = ({ by, until }: Maintenance): string =>
-  by === 'cordoned' ? 'cordoned' : `in maintenance until ${until ?? ''}`
+export const maintenanceText = (maintenance: Maintenance): string =>
+  `${maintenance.by === 'cordoned' ? '' : 'in maintenance '}${maintenanceFact(maintenance)}`
 
 /** That, or why the annotation is not used. */
-export const maintenanceNotes = ({
-  maintenance,
-  maintenanceTrouble,
-}: NodeStatus): readonly string[] => [
-  ...(maintenance === null ? [] : [maintenanceText(maintenance)]),
+export const maintenanceNotes = (
+  { maintenance, maintenanceTrouble }: Pick<NodeStatus, 'maintenance' | 'maintenanceTrouble'>,
+  text = maintenanceText,
+): readonly string[] => [
+  ...(maintenance === null ? [] : [text(maintenance)]),
   ...(maintenanceTrouble === null ? [] : [maintenanceTrouble]),
 ]
 

@@ -196,7 +196,7 @@ t.test('zones, nodes and explain from the API alone', async t => {
   )
   const worked = await run('cluster explain a3')
   t.equal(worked.code, 0, 'announced work alerts nobody')
-  t.match(worked.out, /^maintenance +in maintenance until 2099-.*: nobody is alerted$/m)
+  t.match(worked.out, /^maintenance +until 2099-.*: nobody is alerted$/m)
   const cut = await run('cluster explain a4 -o json')
   t.match(JSON.parse(cut.out), {
     node: { isVouched: true, taints: ['edge-health/cloud-link-cut:NoSchedule'] },

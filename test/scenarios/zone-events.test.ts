@@ -90,7 +90,7 @@ t.test('a node in maintenance is judged, and alarms nobody', async t => {
     })
     t.equal(exitOf(views.status().nodes), 0)
     t.match(statusText(views.status(), plain), /^n2 .* in maintenance until 2099-/m)
-    t.match(explainText({ ...views.zone(), node: node() }, plain), /^maintenance +in maintenance until/m) // prettier-ignore
+    t.match(explainText({ ...views.zone(), node: node() }, plain), /^maintenance +until/m) // prettier-ignore
     annotate('next week')
     await world.run(2_000)
     t.equal(exitOf(views.status().nodes), 1)
