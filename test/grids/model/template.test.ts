@@ -158,7 +158,11 @@ t.test(
       { op: 'add', path: `/x${at}`, value: {} },
       { op: 'move', from: at === 0 ? '/replicas' : `/x${at - 1}`, path: `/x${at}/a` },
     ]).flat()
+    const huge = Array.from({ length: 20 }, (_, at) => ({
+      ...{ op: 'add', path: `/template/metadata/x${at}`, value: 'x'.repeat(80_000) },
+    }))
     const rows: [patches: object[], message: RegExp][] = [
+      [huge, /spec\.overrides\[0\]: the template must have at most 1572864 bytes, got \d+/],
       [twice, /spec\.overrides\[0\]: copy .*: copies would add \d+ bytes, and may add 3145728/],
       [deep, /spec\.overrides\[0\]: the template must be at most 64 levels deep/],
     ]
