@@ -18,8 +18,7 @@ interface TurnSeams {
 /** What takes part in a turn, in this order. */
 interface Parts {
   readonly vote: { vote(): void; refreshed(): void }
-  /** `review` says in words what there is to write. */
-  readonly write: { review(): string }
+  readonly write: { review(): void }
 }
 
 /**
@@ -64,11 +63,11 @@ export class TurnLoop {
     this.#cancel ??= this.#seams.clock.after(0, () => this.#turn())
   }
 
-  /** A whole turn at once. Says in words what there is to write. */
-  take(): string {
+  /** A whole turn at once. */
+  take(): void {
     const { vote, write } = this.#started
     this.#vote(() => vote.vote())
-    return write.review()
+    write.review()
   }
 
   /** A write is about to leave: what was decided must be so at this moment. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The four scheduled stages, by their contract names. */
-export type StageName = 'get-node-list' | 'check' | 'commun' | 'vote'
+/** SuperEdge's four stages, by their contract names, and the one that writes what they found. */
+export type StageName = 'get-node-list' | 'check' | 'commun' | 'vote' | 'write'
 
 /** How a stage's last round went; served by `/status`, logged only when it changes. */
 export interface StageStatus {

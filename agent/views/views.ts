@@ -115,8 +115,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
   const { roster, rule } = seams.store.nodeList.current
   const { state, since } = seams.store.ownNode.current.cloudLink
   const times = timesOf(seams.clock)
-  const { nodeList, check, exchange, vote } = seams
-  const { confinement } = seams.write
+  const { nodeList, check, exchange, vote, write } = seams
   const members = roster?.members ?? []
   return {
     version: seams.version,
@@ -126,16 +125,16 @@ const zoneOf = (parts: Parts): ZoneStatus => {
       name: roster?.zone ?? '',
       members: members.length,
       rule,
-      trouble: seams.write.zoneTrap ?? null,
+      trouble: write.zoneTrap ?? null,
     },
     self: selfOf(options, members),
     peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),
     keys: keysOf(parts),
     identity: identityOf(parts),
-    stages: [nodeList, check, exchange, vote].map(({ status }) => status),
+    stages: [nodeList, check, exchange, vote, write].map(({ status }) => status),
     cloudLink: { state, since: times.iso(since) },
-    confinement: { ...confinement, at: times.iso(confinement.at) },
+    confinement: { ...write.confinement, at: times.iso(write.confinement.at) },
     ...judgedOf(parts, members.length),
     topology: topologyOf(parts),
   }

@@ -251,3 +251,64 @@ t.test('a write that meets a conflict is planned anew from what is true then', a
     t.match(world.cluster.node('n3').annotations['edge-health/reason'], /cannot reach/)
   })
 })
+
+t.test(
+  'while the apiserver refuses writes the stage write fails and says which, and no other',
+  async t => {
+    await scenario(t, { what: 'stage write', size: 5, seed: 57 }, async world => {
+      const stagesOf = (index: number) => world.machine(index).agent!.views.zone().stages
+      const failing = () =>
+        [0, 1, 2, 4].flatMap(index => stagesOf(index).filter(({ state }) => state !== 'ok'))
+      await world.settled()
+      t.strictSame(failing(), [])
+      const quiet = stagesOf(0)[4]
+      t.match(quiet, { name: 'write', detail: 'all is written' })
+      let isRefusing = true
+      refuse(world, { status: 403 }, what => isRefusing && what.startsWith('patch n3'))
+      world.crash(3)
+      await world.until(() => failing().length > 0, 40_000)
+      const [shown, ...others] = failing()
+      t.strictSame(others, [], 'of one agent, and of no stage else')
+      t.match(shown, { name: 'write', state: 'failing', detail: /^n3: dead: refused: .*patch n3/ })
+      t.ok(shown!.rounds > 0 && shown!.lastAt! >= quiet!.lastAt!, 'with its own last round')
+      isRefusing = false
+      await world.until(() => world.condemned().includes('n3'), 90_000)
+      await world.run(10_000)
+      t.strictSame(failing(), [], 'it works again when the write was taken')
+
+      isRefusing = true
+      world.repair(3)
+      await world.until(() => failing().length > 0, 60_000)
+      t.match(failing(), [{ name: 'write', detail: /^n3: healthy: refused/ }])
+      world.crash(3)
+      await world.run(120_000)
+      t.strictSame(world.condemned(), ['n3'])
+      t.strictSame(failing(), [], 'nor does it fail for what is not wanted any more')
+    })
+  },
+)
+
+t.test(
+  'a cut link is no failure of the stage write, a Lease that cannot be renewed is',
+  async t => {
+    await scenario(t, { what: 'cut link', size: 5, seed: 58 }, async world => {
+      await world.settled()
+      world.cutCloud(0)
+      await world.run(60_000)
+      t.match(world.machine(0).agent!.views.zone().stages[4], {
+        ...{ name: 'write', state: 'ok', detail: 'nothing is written: no link to the apiserver' },
+      })
+      const failing = () =>
+        world.indices
+          .map(index => world.machine(index).agent!.views.zone().stages[4]!)
+          .filter(({ state }) => state === 'failing')
+      t.strictSame(failing(), [], 'nor of those who vouch for it')
+      world.cluster.onCall = ({ by, what }) =>
+        what.includes('lease') && !by.startsWith('kubelet/')
+          ? new KubeStatusError(what, { status: 403, reason: '', message: '' })
+          : undefined
+      await world.until(() => failing().length > 0, 60_000)
+      t.match(failing()[0], { detail: /^n0: renew the Lease in its place: refused: / })
+    })
+  },
+)

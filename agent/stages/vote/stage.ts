@@ -70,8 +70,8 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
   const runner = makeStageRunner(
     'vote',
     () => {
-      const toWrite = turns.take()
-      return `${voter.describe()}; ${toWrite}`
+      turns.take()
+      return voter.describe()
     },
     seams,
   )

@@ -7,11 +7,12 @@ import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import { membersOnly, type ResultStore } from '../../store.js'
 import type { TurnLoop } from '../../turn-loop.js'
-import type { Stage } from '../stage.js'
+import type { ShownStage } from '../stage.js'
 import { ConfigEvents } from './config-events.js'
 import { makeEventRecorder } from './event-recorder.js'
 import type { WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
+import { statusOf } from './stage-status.js'
 import { makeWriter, type Writer } from './writer.js'
 import { ZoneEvents } from './zone-events.js'
 
@@ -28,7 +29,7 @@ interface WriteSeams {
 /** The stage that brings the cluster to what the zone decided. */
 export interface WriteStage
   extends
-    Stage,
+    ShownStage,
     Pick<Writer, 'review' | 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil' | 'confinement'> {
   /** Several sites that are one zone by default, in words; undefined when nothing says so. */
   readonly zoneTrap: string | undefined
@@ -71,6 +72,9 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     store.writes.set(membersOnly(store.writes.current, records?.roster)),
   )
   return {
+    get status() {
+      return statusOf(writer.reviews, store, node => writer.isWanted(node))
+    },
     start: () => Promise.resolve(),
     review: () => writer.review(),
     nextWrite: node => writer.nextWrite(node),

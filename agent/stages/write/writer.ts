@@ -24,6 +24,7 @@ import { NodeWork } from './node-work.js'
 import type { Task, WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
 import { WriteSchedule, type NextWrite } from './write-schedule.js'
+import type { Reviews } from './stage-status.js'
 import { Vouching } from './vouching.js'
 import { planMarks, planYoungVouch, desiredMarksFor, wordingOf, wordsFor } from './desired-marks.js'
 
@@ -46,11 +47,15 @@ interface WriterSeams {
 
 /** Brings the cluster to what the zone decided, if it is this agent's turn. */
 export interface Writer {
-  /** Look at everybody; start what is due. Says in words what there is to do. */
-  review(): string
+  /** Look at everybody; start what is due. */
+  review(): void
+  /** The looks at everybody so far. */
+  readonly reviews: Reviews
   /** Vouching for the node ended. */
   vouchEnded(node: string, why: VouchEnd): void
   nextWrite(node: string): NextWrite | undefined
+  /** Whether something is still to be written about the node, or its Lease is to be renewed. */
+  isWanted(node: string): boolean
   /** The Node as it was read or written last, or as it is if it is followed; undefined when nobody looked. */
   nodeOf(node: string): NodeView | undefined
   /** Until when the marks of a node whose link comes and goes stay; −Infinity for no time. */
@@ -80,6 +85,7 @@ class LevelWriter implements Writer {
   readonly #confinement: ConfinementCheck
   readonly #known: KnownNodes
   #cancelTimer: () => void = () => undefined
+  #reviews: Reviews = { count: 0, lastAt: NaN, said: '' }
 
   constructor(options: AgentOptions, seams: WriterSeams) {
     this.#options = options
@@ -87,7 +93,7 @@ class LevelWriter implements Writer {
     const { signal } = this.#stopping
     // Events about several nodes are told beside each other, and those are bounded by the zone's size.
     setMaxListeners(0, signal)
-    const onEnd = (): void => void this.review()
+    const onEnd = (): void => this.review()
     const isHeld = (name: string): boolean | undefined => this.#vouching.leases.isHeld(name)
     const authority = new WriteAuthority(options, { ...seams, signal, isHeld })
     const schedule = new WriteSchedule(options)
@@ -130,6 +136,10 @@ class LevelWriter implements Writer {
     return state && this.#schedule.next(node, () => this.#authority.turn(state, node)?.rank)
   }
 
+  isWanted(node: string): boolean {
+    return this.#schedule.since(node) < Infinity || this.#authority.isVouchedNow(node)
+  }
+
   nodeOf(node: string): NodeView | undefined {
     return this.#work.nodeOf(node)
   }
@@ -144,8 +154,19 @@ class LevelWriter implements Writer {
     return this.#vouching.taints.backoff(node, wordingOf(state, this.#seams.clock.now()))
   }
 
-  review(): string {
+  get reviews(): Reviews {
+    return this.#reviews
+  }
+
+  review(): void {
     this.#cancelTimer()
+    const said = this.#review()
+    const count = this.#reviews.count + 1
+    this.#reviews = { count, said, lastAt: this.#seams.clock.wall() }
+  }
+
+  /** @returns in words what there is to write */
+  #review(): string {
     if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
     if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
