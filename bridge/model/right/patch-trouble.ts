@@ -36,8 +36,20 @@ export const isOwnLabel = (key: string): boolean => {
 export const isOwnAnnotation = (key: string): boolean =>
   key !== UNHEALTHY_ANNOTATION && !key.startsWith(OWN_PREFIX)
 
-const keysIn = (map: JsonMap, field: string): readonly string[] =>
-  isMap(map[field]) ? Object.keys(map[field]) : []
+/** A directive may stand for the fields that it names. */
+const isDirective = (key: string): boolean => key.startsWith('$')
+
+/** Why these labels or annotations may not be put over those that a Node has: null takes all of them off, a directive the others'. */
+const textsTrouble = (
+  metadata: JsonMap,
+  [field, thing]: readonly ['annotations' | 'labels', string],
+  isOwn: (key: string) => boolean,
+): string | undefined => {
+  const { [field]: texts = {} } = metadata
+  if (!isMap(texts)) return `its metadata.${field} must be an object`
+  const key = Object.keys(texts).find(key => isDirective(key) || !isOwn(key))
+  return key === undefined ? undefined : `it must not give itself the ${thing} ${key}`
+}
 
 /** What of metadata a patch may name: what says which object, and what a kubelet tells of itself. */
 const NODE_METADATA: ReadonlySet<string> = new Set([
@@ -49,24 +61,25 @@ const NODE_METADATA: ReadonlySet<string> = new Set([
 ])
 const POD_METADATA: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion'])
 
-/** A directive may stand for the fields that it names. */
-const isDirective = (key: string): boolean => key.startsWith('$')
-
 const strangerIn = (map: JsonMap, known: ReadonlySet<string>): string | undefined =>
   Object.keys(map).find(key => !known.has(key))
 
-/** Lists of conditions that take away or set what peers say. `$patch` on a whole list replaces it, and with it theirs. */
+const isOfWholeList = (item: unknown): boolean =>
+  isMap(item) &&
+  item['$patch'] !== undefined &&
+  (item['$patch'] !== 'delete' || typeof item['type'] !== 'string')
+
+/**
+ * Lists of conditions that take away or set what peers say. `$patch` may delete the one condition that it names; any other
+ * replaces the whole list, and with it theirs, whatever type stands beside it.
+ */
 const conditionTrouble = (status: JsonMap): string | undefined => {
   const { conditions = [] } = status
   if (!Array.isArray(conditions)) return 'its conditions must be a list'
   const items: readonly unknown[] = conditions
   if (items.some(item => isMap(item) && item['type'] === PEER_HEALTH))
     return `condition ${PEER_HEALTH} is what its peers say`
-  return items.some(
-    item => isMap(item) && item['$patch'] !== undefined && item['type'] === undefined,
-  )
-    ? 'its conditions must not be replaced as a whole'
-    : undefined
+  return items.some(isOfWholeList) ? 'its conditions must not be replaced as a whole' : undefined
 }
 
 const statusTrouble = (patch: JsonMap): string | undefined => {
@@ -79,16 +92,14 @@ const statusTrouble = (patch: JsonMap): string | undefined => {
 }
 
 const metadataTrouble = (patch: JsonMap, known: ReadonlySet<string>): string | undefined => {
-  const metadata = patch['metadata'] ?? {}
+  const { metadata = {} } = patch
   if (!isMap(metadata)) return 'its metadata must be an object'
   const field = strangerIn(metadata, known)
   if (field !== undefined) return `it must not change metadata.${field}`
-  const label = keysIn(metadata, 'labels').find(key => !isOwnLabel(key))
-  if (label !== undefined) return `it must not give itself the label ${label}`
-  const annotation = keysIn(metadata, 'annotations').find(key => !isOwnAnnotation(key))
-  return annotation === undefined
-    ? undefined
-    : `it must not give itself the annotation ${annotation}`
+  return (
+    textsTrouble(metadata, ['labels', 'label'], isOwnLabel) ??
+    textsTrouble(metadata, ['annotations', 'annotation'], isOwnAnnotation)
+  )
 }
 
 const PATCHED: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata', 'status'])

@@ -78,6 +78,23 @@ t.test("what a patch of a node's status may not do", t => {
       { metadata: { annotations: { nodeunhealth: null } } },
       'it must not give itself the annotation nodeunhealth',
     ],
+    ['no labels at all', { metadata: { labels: null } }, 'its metadata.labels must be an object'],
+    [
+      'no annotations at all',
+      { metadata: { annotations: null } },
+      'its metadata.annotations must be an object',
+    ],
+    [
+      'all labels anew',
+      { metadata: { labels: { $patch: 'delete' } } },
+      'it must not give itself the label $patch',
+    ],
+    [
+      'only some annotations',
+      { metadata: { annotations: { $retainKeys: ['x'] } } },
+      'it must not give itself the annotation $retainKeys',
+    ],
+    ['metadata null', { metadata: null }, 'its metadata must be an object'],
     ['metadata that is none', { metadata: 'x' }, 'its metadata must be an object'],
     [
       "its peers' word",
@@ -92,6 +109,16 @@ t.test("what a patch of a node's status may not do", t => {
     [
       'all conditions anew',
       conditions({ $patch: 'replace' }),
+      'its conditions must not be replaced as a whole',
+    ],
+    [
+      'all conditions anew, with a type beside it',
+      conditions({ type: 'Ready', status: 'True' }, { type: 'x', $patch: 'replace' }),
+      'its conditions must not be replaced as a whole',
+    ],
+    [
+      'deleting what has no type',
+      conditions({ type: null, $patch: 'delete' }),
       'its conditions must not be replaced as a whole',
     ],
     ['no conditions', { status: { conditions: null } }, 'its conditions must be a list'],
