@@ -21,6 +21,8 @@ export interface EnrolSeams {
   readonly log: Logger
   /** Whether the cluster has a Node of that name. */
   readonly hasNode: (node: NodeName) => boolean
+  /** Whether it has one of that name that is none of the edge's. Rejects while nobody can say. */
+  readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 
 /** An answer that is no success: why is told to who asks, and to the log. */
@@ -94,6 +96,7 @@ const signed = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outc
   if (node === undefined) return refusal(400, 'the header NodeName must name a node')
   const trouble = troubleOf(request, node, seams)
   if (trouble !== undefined) return trouble
+  if (await seams.isForeign(node)) return refusal(403, 'the Node of that name is none of the edge')
   try {
     // Who sends too much is answered, not cut off.
     const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>

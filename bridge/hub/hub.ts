@@ -48,6 +48,8 @@ export interface HubSeams {
   readonly log: Logger
   readonly signal: AbortSignal
   readonly sink: HubSink
+  /** Whether the cluster has a Node of that name that is none of the edge's. Who asks while nobody can say is sent away. */
+  readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 
 /** What the hub has seen, for metrics. */
@@ -63,6 +65,12 @@ export interface HubStatus {
   readonly framesOut: number
   /** Frames that are no messages. */
   readonly malformed: number
+}
+
+/** Why a connection is refused. */
+interface Trouble {
+  readonly status: 403 | 503
+  readonly reason: string
 }
 
 const CLOSE_MS = 1_500
@@ -83,6 +91,8 @@ class Hub implements OpenHub {
   readonly #frames: ByteBudget
   readonly #websockets: WebSocketServer
   readonly #sessions = new Map<NodeName, { readonly session: Session; readonly link: NodeLink }>()
+  /** Nodes of which it is not known yet whether they are edges. */
+  readonly #asked = new Set<NodeName>()
   readonly #refused = new Map<string, number>()
   readonly #ended = new Map<string, number>()
   readonly #rareLog: RareLog
@@ -112,7 +122,7 @@ class Hub implements OpenHub {
       {
         ...{ address, port, tls, limits: this.#limits.listen, sources: byAddress(() => false) },
         handle: (_request, response) => void response.writeHead(404).end(),
-        upgrade: (request, socket, head) => this.#upgrade(request, socket, head),
+        upgrade: (request, socket, head) => void this.#upgrade(request, socket, head),
         // A node has one connection; that is limited here.
         areUpgradesCounted: false,
       },
@@ -173,7 +183,8 @@ class Hub implements OpenHub {
 
   #whenEmpty: () => void = () => undefined
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  /** Never rejects. */
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // Until it is a websocket nobody else listens.
     socket.on('error', () => undefined)
     const { method, url, headers } = request
@@ -185,9 +196,10 @@ class Hub implements OpenHub {
       return
     }
     const { node } = identity
-    const trouble = this.#troubleWith(node)
+    const trouble =
+      this.#troubleWith(node) ?? (await this.#strangeness(node)) ?? this.#troubleWith(node)
     if (trouble !== undefined) {
-      this.#refuse(socket, 503, { reason: trouble, remote, commonName })
+      this.#refuse(socket, trouble.status, { reason: trouble.reason, remote, commonName })
       return
     }
     this.#websockets.handleUpgrade(request, socket, head, websocket =>
@@ -196,10 +208,24 @@ class Hub implements OpenHub {
   }
 
   /** Why a node cannot be served now. */
-  #troubleWith(node: NodeName): string | undefined {
-    if (!this.#isServing) return 'this bridge does not lead'
+  #troubleWith(node: NodeName): Trouble | undefined {
+    if (!this.#isServing) return { status: 503, reason: 'this bridge does not lead' }
     const isFull = this.#sessions.size >= this.#limits.nodes && !this.#sessions.has(node)
-    return isFull ? 'too many nodes are connected' : undefined
+    return isFull ? { status: 503, reason: 'too many nodes are connected' } : undefined
+  }
+
+  /** Why a node is none of ours. */
+  async #strangeness(node: NodeName): Promise<Trouble | undefined> {
+    if (this.#asked.has(node)) return { status: 503, reason: 'another connection of it waits' }
+    this.#asked.add(node)
+    try {
+      const isForeign = await this.#seams.isForeign(node)
+      return isForeign ? { status: 403, reason: 'the Node is none of the edge' } : undefined
+    } catch (error) {
+      return { status: 503, reason: `nobody can say whether it is an edge: ${reasonOf(error)}` }
+    } finally {
+      this.#asked.delete(node)
+    }
   }
 
   #refuse(

@@ -24,6 +24,7 @@ import {
   type CertificateSeams,
 } from './certificates.js'
 import { makeDownstream } from './downstream/downstream.js'
+import { isForeignNode } from './foreign-node.js'
 import { bridgeViews } from './operator-views.js'
 import type { Downstream } from './ports.js'
 import { RecordDisk } from './recorder/record-disk.js'
@@ -169,7 +170,11 @@ class Program implements BridgeProgram {
     const { clock, random, log } = this.#seams
     const { listenAddress: at, enrolAddress } = this.#options
     const { authority, signer, server } = certificates
-    const seams = { clock, random, log, signal: this.#stopper.signal }
+    const { signal } = this.#stopper
+    const hasNode = (node: NodeName): boolean => this.#downstream.hasNode(node)
+    const isForeign = async (node: NodeName): Promise<boolean> =>
+      !hasNode(node) && isForeignNode(this.#client, node, signal)
+    const seams = { clock, random, log, signal, isForeign }
     const hub = await openHub(
       { address: at.host, port: at.port, tls: { ca: signer.ca, ...server } },
       { ...seams, sink: this.#sink },
@@ -177,7 +182,7 @@ class Program implements BridgeProgram {
     this.#hub = hub
     const enrolment = await openEnrolment(
       { address: enrolAddress.host, port: enrolAddress.port, server },
-      { ...seams, authority, signer, hasNode: node => this.#downstream.hasNode(node) },
+      { ...seams, authority, signer, hasNode },
     )
     this.#listeners.push(enrolment)
     return { hub, enrolment }

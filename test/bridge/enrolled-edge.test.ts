@@ -28,13 +28,14 @@ t.test('an edge that was given a token connects with the certificate that it get
   const where = { address: '127.0.0.1', port: 0 }
   const enrolment = await openEnrolment(
     { ...where, server },
-    { ...seams, authority, signer, hasNode: () => false },
+    { ...seams, authority, signer, hasNode: () => false, isForeign: () => Promise.resolve(false) },
   )
   const heard: string[] = []
   const hub = await openHub(
     { ...where, tls: { ca: signer.ca, ...server } },
     {
       ...seams,
+      isForeign: () => Promise.resolve(false),
       sink: {
         connected: ({ node }) => heard.push(`${node} connected`),
         received: ({ node }, { operation, resource }) =>

@@ -27,6 +27,8 @@ const begin = async (t: Test) => {
     {
       ...{ authority, signer, log, clock: systemClock, random: seededRandom(1) },
       ...{ signal: new AbortController().signal, hasNode: node => node === 'there' },
+      isForeign: node =>
+        node === 'unknown' ? Promise.reject(new Error('away')) : Promise.resolve(node === 'cp-1'),
     },
   )
   t.teardown(() => listener.close())
@@ -112,6 +114,18 @@ t.test('without a token that counts there is nothing', async t => {
     t.equal((await ask('/edge.crt', more)).status, status, what)
   const foreign = await makeNodePair(await makeOther(), 'e1')
   t.equal((await ask('/edge.crt', { headers, body, ...foreign })).status, 401, 'another authority')
+})
+
+t.test('nobody is given the certificate of a Node that is none of the edge', async t => {
+  const { ask, withToken, log } = await begin(t)
+  const { der: body } = await requestCertificate(edgeSubject('cp-1'))
+  const refused = await ask('/edge.crt', { headers: withToken('cp-1'), body })
+  t.equal(refused.status, 403)
+  t.match(refused.body.toString(), /none of the edge/)
+  const unknown = await requestCertificate(edgeSubject('unknown'))
+  const asked = { headers: withToken('unknown'), body: unknown.der }
+  t.equal((await ask('/edge.crt', asked)).status, 500, 'nor while nobody can say')
+  t.notMatch(JSON.stringify(log.lines), /a certificate was signed/)
 })
 
 t.test('whether a node is there, and nothing else', async t => {

@@ -72,6 +72,26 @@ t.test('nobody speaks for a node but who has its certificate', async t => {
   t.strictSame(told, [])
 })
 
+t.test('who has the certificate of a Node that is none of the edge is refused', async t => {
+  const waiting: ((isForeign: boolean) => void)[] = []
+  const { dial, hub, told } = await openStage(t, {
+    isForeign: node => {
+      if (node === 'cp-1') return Promise.resolve(true)
+      if (node === 'e1') return Promise.reject(new Error('the apiserver is away'))
+      return new Promise(resolve => waiting.push(resolve))
+    },
+  })
+  t.match((await dial('cp-1')).said, [/403/])
+  t.match((await dial('e1')).said, [/503/], 'nor is it guessed')
+  const first = dial('e2')
+  await until(() => waiting.length === 1)
+  t.match((await dial('e2')).said, [/503/], 'one connection of a node waits, not a thousand')
+  waiting[0]!(false)
+  t.strictSame((await first).said, ['opened'])
+  t.equal(told.length, 1)
+  t.match(hub.status, { connected: 1, refused: { 403: 1, 503: 2 } })
+})
+
 t.test('no certificate, no connection; no upgrade, nothing to see', async t => {
   const { hub, url, ca, told } = await openStage(t)
   const said: string[] = []

@@ -56,6 +56,7 @@ export interface StageOptions {
   /** What the hub's clock follows. */
   readonly world?: FakeClock
   readonly clock?: Clock
+  readonly isForeign?: (node: string) => Promise<boolean>
   readonly onReceived?: (link: NodeLink, message: Message) => void
 }
 
@@ -73,6 +74,7 @@ export const openStage = async (t: Test, options: StageOptions = {}) => {
     {
       ...{ clock: options.clock ?? fake, random: seededRandom(1), log },
       signal: new AbortController().signal,
+      isForeign: options.isForeign ?? (() => Promise.resolve(false)),
       sink: {
         connected: link => told.push({ kind: 'connected', link }),
         received: (link, message, what) => {

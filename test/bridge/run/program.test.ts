@@ -39,6 +39,17 @@ t.test('nobody speaks for another node, and a second socket ends the first', asy
   t.match(text, /edge_health_bridge_refused_total\{status="403"\} \d/)
 })
 
+t.test('a certificate for a Node that is none of the edge opens nothing', async t => {
+  const cluster = await openCluster(t)
+  await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'cp-1', labels: { a: 'b' } } })
+  const bridge = await openBridge(t, cluster)
+  await until(bridge.isServing)
+  const thief = await bridge.edge('cp-1')
+  await until(() => thief.count('refused') > 0)
+  t.match(thief.events[0], { reason: /403/ })
+  t.equal(thief.count('connected'), 0)
+})
+
 t.test('one of two bridges serves; when it stops the other does', async t => {
   const cluster = await openCluster(t)
   const one = await openBridge(t, cluster)

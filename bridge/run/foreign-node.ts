@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError } from '../../core/errors.js'
+import type { NodeName } from '../../core/ids.js'
+import { isMap } from '../../core/json.js'
+import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { metadataOf } from '../model/merge/tidy.js'
+import { EDGE_LABEL } from './downstream/cluster.js'
+import { objectsOf } from './upstream/objects.js'
+
+/**
+ * Whether the cluster has a Node of that name that is none of the edge's: who holds a certificate or a token for it is given
+ * nothing of it. Rejects as ResourceClient.get does.
+ */
+export const isForeignNode = async (
+  client: Pick<ResourceClient, 'get'>,
+  name: NodeName,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  try {
+    const { labels } = metadataOf(await client.get(objectsOf('node'), { name }, signal))
+    return !(isMap(labels) && Object.hasOwn(labels, EDGE_LABEL))
+  } catch (error) {
+    if (error instanceof KubeStatusError && error.status === 404) return false
+    throw error
+  }
+}
