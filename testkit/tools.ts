@@ -4,7 +4,8 @@ import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
-export type Tool = 'fish' | 'hadolint' | 'helm' | 'mandoc' | 'prometheus' | 'promtool' | 'zsh'
+export type Tool =
+  'fish' | 'hadolint' | 'helm' | 'helm-docs' | 'mandoc' | 'prometheus' | 'promtool' | 'zsh'
 
 /** Where a program is; or why a test that needs it is skipped. */
 export type FoundTool =

@@ -4,43 +4,18 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { parseManifests, readManifests, renderManifests } from '../../testkit/deploy/manifests.js'
+import { readManifests, renderManifests } from '../../testkit/deploy/manifests.js'
 import type { Manifest } from '../../testkit/deploy/rbac.js'
-import { ruleGroups } from '../../testkit/prometheus/rules.js'
+import { byKey, chart, makeHelm, type Rendered } from '../../testkit/helm/render.js'
 import { findTool } from '../../testkit/tools.js'
+import { ruleGroups } from '../../testkit/prometheus/rules.js'
 
 const root = join(import.meta.dirname, '..', '..')
-const chart = join(root, 'charts', 'edge-health')
 const base = join(root, 'deploy', 'base')
 const component = (name: string) => join(root, 'deploy', 'components', name)
 const helm = findTool('helm')
+const { render, run } = makeHelm(helm.path)
 const skip = { skip: helm.missing }
-
-const run = (...args: readonly string[]) =>
-  spawnSync(helm.path, args, { cwd: root, encoding: 'utf8' })
-
-const keyOf = ({ kind, metadata: { namespace, name } }: Manifest): string =>
-  [kind, namespace, name].filter(part => part !== undefined).join('/')
-const byKey = (objects: readonly Manifest[]): Record<string, Manifest> =>
-  Object.fromEntries(
-    objects.map(object => [keyOf(object), object] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
-  )
-
-interface Rendered {
-  readonly objects: Readonly<Record<string, Manifest>>
-  readonly err: string
-}
-const set = (values: readonly string[]) => values.flatMap(value => ['--set-json', value])
-const render = (
-  values: readonly string[] = [],
-  namespace = 'edge-system',
-  kube = '1.36.3',
-): Rendered => {
-  const where = ['--namespace', namespace, '--kube-version', kube]
-  const { status, stdout, stderr } = run('template', 'edge-health', chart, ...where, ...set(values))
-  if (status !== 0) return { objects: {}, err: stderr }
-  return { objects: byKey(parseManifests(stdout)), err: '' }
-}
 
 t.test('helm lint --strict', skip, t => {
   const { status, stdout } = run('lint', '--strict', chart, '--kube-version', '1.36.3')
@@ -60,8 +35,6 @@ t.test('what is switched on is what the components bring', skip, t => {
   ])
   const names = ['zones', 'metrics', 'prometheus-rules']
   t.strictSame(objects, byKey(renderManifests(base, names.map(component))))
-  const groups = parse(readFileSync(join(chart, 'files/rules.yaml'), 'utf8')) as unknown
-  t.strictSame(groups, { groups: ruleGroups() })
   const policy = 'ValidatingAdmissionPolicy/edge-health-agent-nodes'
   t.strictSame(
     render(['options.vouch="taint"']).objects[policy],
@@ -70,6 +43,44 @@ t.test('what is switched on is what the components bring', skip, t => {
   )
   t.end()
 })
+
+/** What helm leaves alone when the release goes. */
+const KEPT = { 'helm.sh/resource-policy': 'keep' }
+
+/** Each component as a value of the chart switches it on. */
+const COMPONENTS: readonly (readonly [values: readonly string[], names: readonly string[]])[] = [
+  [['grids.enabled=true'], ['grids']],
+  [['admission.enabled=true'], ['webhook']],
+  [
+    ['admission.enabled=true', 'admission.pods=true'],
+    ['webhook', 'webhook-pods'],
+  ],
+  [['bridge.enabled=true'], ['bridge']],
+  [['keep.enabled=true'], ['keep']],
+  [
+    ['grids.enabled=true', 'admission.enabled=true', 'bridge.enabled=true', 'options.vouch="taint"', 'policies.enabled=false'], // prettier-ignore
+    ['grids', 'webhook', 'bridge', 'without-policies'],
+  ],
+]
+
+for (const [values, names] of COMPONENTS)
+  t.test(`${values.join(' ')} adds the components ${names.join(', ')}`, skip, t => {
+    const { objects, err } = render(values)
+    t.equal(err, '')
+    const agent = (key: string) =>
+      !/(ConfigMap|DaemonSet)\/edge-system\/edge-health-agent/.test(key)
+    const only = (all: Readonly<Record<string, Manifest>>) =>
+      Object.fromEntries(Object.entries(all).filter(([key]) => agent(key)))
+    const kinds = Object.values(objects).filter(({ kind }) => kind === 'CustomResourceDefinition')
+    t.equal(kinds.length, names.includes('grids') ? 3 : 0)
+    for (const { metadata } of kinds) {
+      const { annotations } = metadata as unknown as { annotations?: object }
+      t.strictSame(annotations, KEPT, 'no grid is lost with the release')
+      delete (metadata as { annotations?: object }).annotations
+    }
+    t.strictSame(only(objects), only(byKey(renderManifests(base, names.map(component)))))
+    t.end()
+  })
 
 t.test('what is switched off is not there', skip, t => {
   const keys = (...values: readonly string[]) => Object.keys(render(values).objects)
@@ -91,8 +102,8 @@ t.test('what is switched off is not there', skip, t => {
 })
 
 t.test('options are a ConfigMap, and a change of them restarts the agents', skip, t => {
-  const { objects } = render(['options.check-period="7s"', 'options.dns-plugin=["weight=1"]'])
-  const map = objects['ConfigMap/edge-system/edge-health-agent-options']!
+  const options = render(['options.check-period="7s"', 'options.dns-plugin=["weight=1"]'])
+  const map = options.objects['ConfigMap/edge-system/edge-health-agent-options']!
   t.strictSame(parse((map['data'] as Record<string, string>)['options.yaml']!), {
     'check-period': '7s',
     'dns-plugin': ['weight=1'],
@@ -101,7 +112,7 @@ t.test('options are a ConfigMap, and a change of them restarts the agents', skip
     const agent = rendered.objects['DaemonSet/edge-system/edge-health-agent']!
     return (agent['spec'] as { template: { metadata: { annotations?: unknown } } }).template
   }
-  t.match(JSON.stringify(pod({ objects, err: '' })), '--config=/etc/edge-health/options.yaml')
+  t.match(JSON.stringify(pod(options)), '--config=/etc/edge-health/options.yaml')
   const sum = (value: string) => pod(render([`options.check-period="${value}"`])).metadata
   t.match(sum('7s').annotations, { 'checksum/options': /^[0-9a-f]{64}$/ })
   t.strictNotSame(sum('7s'), sum('8s'))
@@ -132,6 +143,79 @@ t.test('image, keys, taints, arguments and another namespace go where they belon
   t.end()
 })
 
+/** A component's values → the workload that has them. */
+const WORKLOADS = {
+  agent: 'DaemonSet/elsewhere/edge-health-agent',
+  wrapper: 'DaemonSet/elsewhere/edge-health-wrapper',
+  admission: 'Deployment/elsewhere/edge-health-webhook',
+  grids: 'Deployment/elsewhere/edge-health-grids',
+  bridge: 'Deployment/elsewhere/edge-health-bridge',
+}
+
+for (const [name, key] of Object.entries(WORKLOADS))
+  t.test(`${name} has what its values say, in a namespace of any name`, skip, t => {
+    const isDeployment = key.startsWith('Deployment')
+    const strategy = { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 2 } }
+    const own = {
+      ...{ enabled: true, priorityClassName: 'own', updateStrategy: strategy },
+      resources: { limits: { memory: '1Gi' } },
+      nodeSelector: { own: 'yes' },
+      tolerations: [{ key: 'own', operator: 'Exists' }],
+      affinity: { nodeAffinity: { own: [] } },
+      extraArgs: ['--log-level=debug'],
+      extraEnv: [{ name: 'OWN', value: 'yes' }],
+      ...(isDeployment ? { replicas: 5 } : {}),
+    }
+    const set = Object.entries(own).map(
+      ([value, given]) => `${name}.${value}=${JSON.stringify(given)}`,
+    )
+    const { objects, err } = render([...set, 'image.pullSecrets=[{"name":"r"}]'], 'elsewhere')
+    t.equal(err, '')
+    t.notMatch(JSON.stringify(objects), /edge-system/)
+    const spec = objects[key]!['spec'] as Record<string, unknown> & {
+      template: { spec: { containers: readonly [{ args: readonly string[] }] } }
+    }
+    t.strictSame(spec[isDeployment ? 'strategy' : 'updateStrategy'], strategy)
+    t.equal(spec['replicas'], isDeployment ? 5 : undefined)
+    const pod = spec.template.spec
+    t.match(pod, {
+      priorityClassName: 'own',
+      imagePullSecrets: [{ name: 'r' }],
+      nodeSelector: own.nodeSelector,
+      tolerations: own.tolerations,
+      affinity: own.affinity,
+    })
+    const [container] = pod.containers
+    t.match(container, { resources: own.resources })
+    t.equal(container.args.at(-1), '--log-level=debug')
+    t.match(JSON.stringify(container), '{"name":"OWN","value":"yes"}')
+    t.end()
+  })
+
+t.test('webhook and bridge: one Pod, other addresses, other ports', skip, t => {
+  const budget = 'PodDisruptionBudget/edge-system/edge-health-webhook'
+  t.ok(render(['admission.enabled=true']).objects[budget])
+  const alone = render(['admission.enabled=true', 'admission.replicas=1']).objects
+  t.notOk(alone[budget], 'a budget of one would hold every drain')
+  const { objects } = render([
+    ...['bridge.enabled=true', 'bridge.advertiseAddress="edges.example.com,203.0.113.7"'],
+    ...['bridge.service.type="LoadBalancer"', 'bridge.service.edgesNodePort=31000'],
+  ])
+  t.match(
+    JSON.stringify(objects['Deployment/edge-system/edge-health-bridge']),
+    '"value":"edges.example.com,203.0.113.7"',
+  )
+  const service = (rendered: Rendered['objects']) =>
+    JSON.stringify(rendered['Service/edge-system/edge-health-bridge']!['spec'])
+  t.match(service(objects), '"type":"LoadBalancer"')
+  t.match(service(objects), '"nodePort":31000')
+  const inside = render(['bridge.enabled=true', 'bridge.service.type="ClusterIP"']).objects
+  t.notMatch(service(inside), 'nodePort')
+  const grids = Object.keys(render(['grids.enabled=true', 'grids.crds=false']).objects)
+  t.notOk(grids.some(key => key.startsWith('CustomResourceDefinition')))
+  t.end()
+})
+
 t.test('a value that is unknown, or of the wrong kind, is refused by name', skip, t => {
   const rows: readonly (readonly [value: string, said: RegExp])[] = [
     ['agnet.enabled=true', /agnet/],
@@ -145,12 +229,32 @@ t.test('a value that is unknown, or of the wrong kind, is refused by name', skip
     ['agent.extraArgs=["x"]', /extraArgs/],
     ['policies.ownTaints=["a"]', /ownTaints/],
     ['prometheusRule.disabled=["BrakeOn"]', /disabled/],
+    ['admission.strategy={}', /strategy/],
+    ['grids.replicas=0', /replicas/],
+    ['bridge.service.port=1', /port/],
+    ['keep.replicas=1', /replicas/],
+    ['wrapper.tolerations=[{"effekt":"NoExecute"}]', /effekt/],
+    ['agent.affinity={"nodes":{}}', /nodes/],
+    ['grids.extraEnv=[{"value":"a"}]', /name/],
   ]
   for (const [value, said] of rows) t.match(render([value]).err, said, value)
   t.match(render([], 'edge-system', '1.29.4').err, /policies\.enabled must be false for Kubernetes older/) // prettier-ignore
   t.equal(render(['policies.enabled=false'], 'edge-system', '1.29.4').err, '')
+  t.match(render(['keep.enabled=true'], 'edge-system', '1.35.0').err, /keep\.enabled must be false for Kubernetes older than 1\.36/) // prettier-ignore
+  t.match(render(['keep.enabled=true', 'admission.enabled=true']).err, /only one of them may be true/) // prettier-ignore
   t.end()
 })
+
+for (const [part, missing] of [
+  ['files', false],
+  ['readme', findTool('helm-docs').missing],
+] as const)
+  t.test(`the part "${part}" is as it is made`, { skip: missing }, t => {
+    const args = ['testkit/helm/chart.mjs', '--check', part]
+    const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
+    t.equal(status, 0, stderr)
+    t.end()
+  })
 
 t.test('chart and package are one version', t => {
   const { version } = parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }

@@ -9,3 +9,34 @@
 {{- define "edge-health.quoted" -}}
 {{- range $i, $text := . }}{{ if $i }}, {{ end }}'{{ $text }}'{{ end }}
 {{- end -}}
+
+{{/* What each Pod takes from the values of its component, `of`. */}}
+{{- define "edge-health.placement" -}}
+{{- with .of.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .of.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .of.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .of.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Objects as deploy/ has them, in this namespace: `files` of the folder `of`. */}}
+{{- define "edge-health.files" -}}
+{{- range .files }}
+---
+{{ $.root.Files.Get (printf "files/%s/%s.yaml" $.of .) | replace "edge-system" $.root.Release.Namespace }}
+{{- end }}
+{{- end -}}
