@@ -7,7 +7,7 @@ import type { ExplainView, StatusView } from '../agent/http/status-view.js'
 import { agentOptionSet } from '../agent/options/definitions.js'
 import { describeOptions, resolveAgentOptions } from '../agent/options/resolve.js'
 import { reasonOf } from '../core/errors.js'
-import { plain } from '../core/text.js'
+import { clean, plain } from '../core/text.js'
 import { agentOption, fetchHistory, fetchNode, fetchStatus, fetchText, parseAgentUrl } from './agent-client.js' // prettier-ignore
 import type { CliContext, ExitCode, Run } from './cli-context.js'
 import { Exit } from './cli-context.js'
@@ -56,7 +56,7 @@ class Collected {
     try {
       this.files.push({ path, text: await text() })
     } catch (error) {
-      this.troubles.push(`${path}: ${reasonOf(error).split('\n')[0]!}`)
+      this.troubles.push(clean(`${path}: ${reasonOf(error).split('\n')[0]!}`))
     }
   }
 }
@@ -64,6 +64,9 @@ class Collected {
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 const isTroubled = ({ class: name }: StatusView['nodes'][number]): boolean => name !== 'healthy'
+
+/** A node's name may be longer than a path in an archive; what is none, and leads to another folder, somebody else answered. */
+const fileName = (name: string): string => name.slice(0, 64).replaceAll(/[^a-z0-9.-]/g, '_')
 
 const addNodes = async (
   base: string,
@@ -74,8 +77,7 @@ const addNodes = async (
   const chosen = [...nodes.filter(isTroubled), ...nodes.filter(node => !isTroubled(node))]
   const views: ExplainView[] = []
   for (const [index, { name }] of chosen.slice(0, MOST_NODES).entries())
-    // A node's name may be longer than a path in an archive.
-    await into.add(`explain/${index + 1}-${name.slice(0, 64)}.txt`, async () => {
+    await into.add(`explain/${index + 1}-${fileName(name)}.txt`, async () => {
       const view = await fetchNode(base, name, context)
       if (view === undefined) throw new Error('it has left the zone')
       views.push(view)

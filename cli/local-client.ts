@@ -4,6 +4,7 @@ import { Option } from 'commander'
 import type { GenericSchema } from 'valibot'
 import { EdgeHealthError, InvalidInputError, reasonOf } from '../core/errors.js'
 import { parseJson, parseWith } from '../core/parse.js'
+import { clean } from '../core/text.js'
 import { Exit, type CliContext } from './cli-context.js'
 
 /** A program on this node that shows its status over HTTP. */
@@ -25,6 +26,8 @@ export interface LocalAnswer {
 
 const TIMEOUT_MS = 5_000
 const MAX_BODY_BYTES = 64 * 1_048_576
+/** Of a refusal, which may be anybody's. */
+const MAX_SAID = 200
 
 const readAll = async (response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = []
@@ -97,7 +100,8 @@ export class LocalClient {
   ): Promise<LocalAnswer> {
     const answer = await this.#fetch(base, path, signal)
     if (answer.status === 200 || isWanted(answer)) return answer
-    throw this.unreachable(base, `it says ${answer.status} ${answer.text.trim()}`)
+    const said = clean(answer.text.slice(0, MAX_SAID).trim())
+    throw this.unreachable(base, `it says ${answer.status} ${said}`)
   }
 
   /**

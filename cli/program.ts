@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { suggestion } from '../options/nearest.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
+import { cleanLines } from '../core/text.js'
 import type { MakeAgent } from './agent.js'
 import type { LazyCommand } from './lazy-command.js'
 import { ABOUT, registerOwn } from './own-commands.js'
@@ -121,7 +122,7 @@ export const runProgram = async (
     return code
   } catch (error) {
     const [exitCode, message] = exitOf(error, program, argv)
-    if (message !== '') context.stderr.write(`edge-health: ${message}\n`)
+    if (message !== '') context.stderr.write(`edge-health: ${cleanLines(message)}\n`)
     return exitCode
   }
 }

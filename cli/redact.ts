@@ -10,9 +10,10 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g, REDACTED],
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/gi, `$1 ${REDACTED}`],
   // user:password@ of a URL.
-  [/(\b[a-z][\w+.-]*:\/\/)[^\s/@"']+@/gi, `$1${REDACTED}@`],
+  [/(\b[a-z][\w+.-]*:\/\/)[^\s/"]+@/gi, `$1${REDACTED}@`],
+  // Quotes may be escaped: JSON inside of a text of JSON.
   [
-    /((?:password|passwd|(?<!key-)secret|token|api[-_]?key|hmac[-_]?key|private[-_]?key|primary|secondary)["']?\s*[:=]\s*)("[^"\n]*"|'[^'\n]*'|[^\s,;}"']+)/gi,
+    /((?:password|passwd|(?<!key-)secret|token|api[-_]?key|hmac[-_]?key|private[-_]?key|primary|secondary)\\*["']?\s*[:=]\s*)("(?:[^"\\\n]|\\.)*"|\\+"[^"\n]*"|'[^'\n]*'|[^\s,;}"']+)/gi,
     `$1${REDACTED}`,
   ],
   // 32 bytes and more in base64, as keys are; paths and names are shorter, or have other characters.

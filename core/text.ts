@@ -21,8 +21,15 @@ export const ageText = (seconds: number | null): string => {
 export const secondsSince = (since: string | null, at: string): number | null =>
   since === null ? null : Math.max(0, (Date.parse(at) - Date.parse(since)) / 1_000)
 
-/** Node names, reasons and whatever else comes from outside: no control character may reach a terminal. */
-export const clean = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ')
+/**
+ * Node names, reasons and whatever else comes from outside: nothing may reach a terminal that moves, colours, hides or reorders
+ * what stands around it. That is control characters, format characters such as those of writing direction, and separators of
+ * lines.
+ */
+export const clean = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+
+/** The same for a text of several lines. */
+export const cleanLines = (text: string): string => text.split('\n').map(clean).join('\n')
 
 const MOST_NAMES = 6
 

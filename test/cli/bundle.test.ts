@@ -32,6 +32,10 @@ t.test('what looks like a secret is taken out, and words stay', t => {
     [`primary=${KEY}`, `primary=${REDACTED}`],
     [`key ${KEY} end`, `key ${REDACTED} end`],
     ['"password": "a b c", "x": 1', `"password": ${REDACTED}, "x": 1`],
+    ['https://me:p@ss@host/x', `https://${REDACTED}@host/x`],
+    ["https://me:pa'ss@host/x", `https://${REDACTED}@host/x`],
+    ['"token": "ab\\"cd", "x": 1', `"token": ${REDACTED}, "x": 1`],
+    ['got {\\"token\\": \\"abcd\\", \\"x\\": 1}', `got {\\"token\\": ${REDACTED}, \\"x\\": 1}`],
     ['the planted one', `the ${REDACTED} one`],
     ['kubeletauth-plugin: weight=0.5,port=10250  # default', 'kubeletauth-plugin: weight=0.5,port=10250  # default'], // prettier-ignore
     ['key-secret: edge-health-keys', 'key-secret: edge-health-keys'],
@@ -114,6 +118,36 @@ t.test('a bundle holds everything that helps, and no secret', async t => {
   const silent = await runCli(`bundle --agent http://127.0.0.1:1 --file ${join(folder, 'b.tar')} --kubeconfig /none`.split(' '), { parts: { lazyCommands } }) // prettier-ignore
   t.match(silent, { code: 3, out: /missing: status\.json: no agent answers/ })
 })
+
+t.test(
+  'whoever answers in the place of an agent reaches no other folder, and no terminal',
+  async t => {
+    const { views, url } = await serve(t)
+    const file = join(t.testdir(), 'out.tar')
+    const view = statusFixture()
+    const name = `../../../../tmp/x\u001b[2J`
+    views.view = { ...view, nodes: [{ ...view.nodes[0]!, name }] }
+    views.details = [{ ...detail(1, []), name }]
+    const line = `bundle --agent ${url} --file ${file} --node-name a --kubeconfig /none`
+    const ran = await runCli(line.split(' '), { parts: { lazyCommands } })
+    t.equal(ran.code, 0, ran.err)
+    const { stdout } = spawnSync('tar', ['-tf', file], { encoding: 'utf8' })
+    t.match(stdout, /^edge-health-bundle\/explain\/1-\.\._\.\._\.\._\.\._tmp_x__2_\.txt$/m)
+    t.notMatch(stdout, /\.\.\//)
+
+    const squatter = await openListener({
+      handle: (_request, response) =>
+        void response.writeHead(500).end(`\u001b]0;x\u0007${'y'.repeat(10_000)}`),
+    })
+    t.teardown(() => squatter.close())
+    const status = await runCli(['status', '--agent', `http://127.0.0.1:${squatter.port}`], {
+      parts: { lazyCommands },
+    })
+    t.equal(status.code, 3)
+    t.notMatch(status.err, /[\u001b\u0007]/)
+    t.ok(status.err.length < 1_000)
+  },
+)
 
 t.test('an archive is one that tar reads, whatever the sizes', t => {
   const folder = t.testdir()

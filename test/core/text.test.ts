@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { ageText, clean, listed, plain, secondsSince, table, type Paint } from '../../core/text.js'
+import {
+  ageText,
+  clean,
+  cleanLines,
+  listed,
+  plain,
+  secondsSince,
+  table,
+  type Paint,
+} from '../../core/text.js'
 
 t.test('ages in the largest unit that still says something', t => {
   const rows: [number | null, string][] = [
@@ -41,5 +50,9 @@ t.test('columns are as wide as their widest cell; control characters never get o
   t.equal(table(rows, plain), 'A         B\nlong [2J  x\ny\n')
   t.equal(table(rows, paint), 'A         B\n<red>long [2J</>  x\ny\n')
   t.equal(clean('a\r\n\tb'), 'a b')
+  t.equal(clean('a\u001b[31m\u009b2Jb'), 'a [31m 2Jb')
+  t.equal(clean('dead\u202eyhtlaeh\u2066\u200b\u2028b\u2029'), 'dead yhtlaeh b ')
+  t.equal(clean('Zürich – 東京 é'), 'Zürich – 東京 é')
+  t.equal(cleanLines('a\u001bb\nc\u202ed\n'), 'a b\nc d\n')
   t.end()
 })
