@@ -144,7 +144,7 @@ const nodeOf = (node: NodeView, rule: ZoneRule, look: ClusterLook): ClusterNode 
     reason: node.annotations[REASON_ANNOTATION] ?? null,
     isVouched: node.labels[VOUCHED_LABEL] !== undefined,
     maintenance: maintenanceOf(node, look.now) ?? null,
-    maintenanceTrouble: maintenanceTrouble(node) ?? null,
+    maintenanceTrouble: maintenanceTrouble(node, look.now) ?? null,
     lease: leaseOf(look.leases.get(node.name), look.now),
     taints: node.taints.filter(isShownTaint).map(taintText),
     events: look.events.filter(event => event.node === node.name),

@@ -19,22 +19,31 @@ export const parseInstant = (text: string): number | undefined => {
   return Number.isNaN(at) ? undefined : at
 }
 
-/** Why the node's annotation is not used; undefined when it is, or there is none. */
-export const maintenanceTrouble = ({
-  annotations,
-}: Pick<NodeView, 'annotations'>): string | undefined => {
+/** Whoever may write the Node, which its kubelet may, must not silence it for ever, and neither must a mistyped year. */
+const MOST_DAYS = 31
+const MOST_MS = MOST_DAYS * 86_400_000
+
+/** Why the node's annotation is not used; undefined when it is, is past, or there is none. @param wall epoch ms */
+export const maintenanceTrouble = (
+  { annotations }: Pick<NodeView, 'annotations'>,
+  wall: number,
+): string | undefined => {
   const text = annotations[MAINTENANCE_ANNOTATION]
-  return text === undefined || parseInstant(text) !== undefined
-    ? undefined
-    : `annotation ${MAINTENANCE_ANNOTATION} must be an RFC 3339 time such as 2026-01-31T18:00:00Z, got ${JSON.stringify(text.slice(0, 80))}`
+  if (text === undefined) return undefined
+  const at = parseInstant(text)
+  const refused = (rule: string): string =>
+    `annotation ${MAINTENANCE_ANNOTATION} must ${rule}, got ${JSON.stringify(text.slice(0, 80))}`
+  if (at === undefined) return refused('be an RFC 3339 time such as 2026-01-31T18:00:00Z')
+  return at > wall + MOST_MS ? refused(`lie at most ${MOST_DAYS} days ahead`) : undefined
 }
 
-/** @param wall epoch ms @returns undefined for a node that nobody works on, also where the annotation is past or no time. */
+/** @param wall epoch ms @returns undefined for a node that nobody works on, also where the annotation is past, too far ahead, or no time. */
 export const maintenanceOf = (
   { annotations, isCordoned }: Pick<NodeView, 'annotations' | 'isCordoned'>,
   wall: number,
 ): Maintenance | undefined => {
   const at = parseInstant(annotations[MAINTENANCE_ANNOTATION] ?? '')
-  if (at !== undefined && at > wall) return { by: 'annotation', until: new Date(at).toISOString() }
+  if (at !== undefined && at > wall && at <= wall + MOST_MS)
+    return { by: 'annotation', until: new Date(at).toISOString() }
   return isCordoned === true ? { by: 'cordoned', until: null } : undefined
 }

@@ -226,7 +226,7 @@ const maintenanceAt = (
   if (node === undefined) return { maintenance: null, maintenanceTrouble: null }
   return {
     maintenance: maintenanceOf(node, times.wall) ?? null,
-    maintenanceTrouble: maintenanceTrouble(node) ?? null,
+    maintenanceTrouble: maintenanceTrouble(node, times.wall) ?? null,
   }
 }
 

@@ -11,6 +11,9 @@ t.test('who works on a node says so by annotation or by cordon', t => {
     ['2026-01-01T10:00:01Z', 'annotation', '2026-01-01T10:00:01.000Z'],
     ['2026-01-01t12:00:00.5+01:00', 'annotation', '2026-01-01T11:00:00.500Z'],
     ['2026-01-01T10:00:00Z', undefined, undefined],
+    ['2026-02-01T10:00:00Z', 'annotation', '2026-02-01T10:00:00.000Z'],
+    ['2026-02-01T10:00:01Z', undefined, undefined],
+    ['9999-12-31T23:59:59Z', undefined, undefined],
     ['2026-01-01', undefined, undefined],
     ['tomorrow', undefined, undefined],
     ['2026-13-01T10:00:01Z', undefined, undefined],
@@ -25,19 +28,24 @@ t.test('who works on a node says so by annotation or by cordon', t => {
   })
   t.equal(maintenanceOf({ annotations: {} }, NOW), undefined)
   t.match(
-    maintenanceOf({ ...until('2027-01-01T00:00:00Z'), isCordoned: true }, NOW),
+    maintenanceOf({ ...until('2026-01-20T00:00:00Z'), isCordoned: true }, NOW),
     { by: 'annotation' },
     'the later of two is not asked for: the annotation has an end',
   )
   t.end()
 })
 
-t.test('an annotation that is no time says why it is not used', t => {
-  t.equal(maintenanceTrouble({ annotations: {} }), undefined)
-  t.equal(maintenanceTrouble(until('2020-01-01T00:00:00Z')), undefined, 'past is no trouble')
+t.test('an annotation that is no time, or one far ahead, says why it is not used', t => {
+  t.equal(maintenanceTrouble({ annotations: {} }, NOW), undefined)
+  t.equal(maintenanceTrouble(until('2020-01-01T00:00:00Z'), NOW), undefined, 'past is no trouble')
+  t.equal(maintenanceTrouble(until('2026-02-01T10:00:00Z'), NOW), undefined)
   t.match(
-    maintenanceTrouble(until('tomorrow')),
+    maintenanceTrouble(until('tomorrow'), NOW),
     /must be an RFC 3339 time such as .*got "tomorrow"/,
+  )
+  t.match(
+    maintenanceTrouble(until('2062-01-01T10:00:00Z'), NOW),
+    /must lie at most 31 days ahead, got "2062/,
   )
   t.equal(parseInstant('2026-01-01 10:00:00Z'), undefined)
   t.end()

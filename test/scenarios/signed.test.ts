@@ -62,6 +62,27 @@ t.test('a node that lost its disk is heard with keys of the next generation', as
   })
 })
 
+t.test("a node whose disk is a copy of another's has keys of its own", async t => {
+  await scenario(t, { what: 'N=5', size: 5, flags: REQUIRE }, async world => {
+    await world.settled()
+    world.crash(4)
+    await world.run(20_000)
+    const copy = world.machine(4).disk
+    copy.clear()
+    for (const [name, text] of world.machine(3).disk) copy.set(name, text)
+    world.repair(4)
+    await world.run(180_000)
+    const keysOf = (index: number): readonly string[] => noteOf(world, index).split(' ').slice(2, 4)
+    t.match(noteOf(world, 3), /^1 1 /, 'whose disk it was has the keys that it had')
+    t.strictSame(
+      keysOf(4).filter(key => keysOf(3).includes(key)),
+      [],
+    )
+    allHeard(world, t, 'both')
+    t.strictSame(world.condemned(), [])
+  })
+})
+
 t.test('identities on disk are enough to vote after a boot without the cloud', async t => {
   await scenario(t, { what: 'N=5', size: 5, flags: REQUIRE }, async world => {
     await world.settled()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import { InvalidInputError, reasonOf } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import { parseJson, parseWith } from '../../../core/parse.js'
 import {
@@ -19,6 +20,7 @@ const schema = v.object({
   version: v.literal(1),
   generation: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_GENERATION)),
   isPublished: v.boolean(),
+  node: v.string(),
   keys: v.unknown(),
 })
 
@@ -33,13 +35,22 @@ interface Remembered {
 const ruleOf = (error: unknown): string =>
   error instanceof InvalidInputError ? `${error.thing} ${error.rule}` : reasonOf(error)
 
-/** What is on disk; undefined when there is nothing of use. */
-const recall = async (folder: StateFolder, log: Logger): Promise<Remembered | undefined> => {
+/** What is on disk; undefined when there is nothing of use: also the keys of another node, whose disk this one's was copied from. */
+const recall = async (
+  folder: StateFolder,
+  log: Logger,
+  own: NodeName,
+): Promise<Remembered | undefined> => {
   const text = await folder.read('identity.json')
   if (text === undefined) return undefined
   try {
     const thing = 'remembered identity'
-    const { generation, isPublished, keys } = parseWith(schema, thing, parseJson(thing, text))
+    const found = parseWith(schema, thing, parseJson(thing, text))
+    const { generation, isPublished, node, keys } = found
+    if (node !== own) {
+      log.warn('remembered identity is of another node, this one gets its own', { member: node })
+      return undefined
+    }
     return { generation, isPublished, keys: readNodeKeys(keys) }
   } catch (error) {
     log.error('remembered identity is not used, this node gets another', { error: ruleOf(error) })
@@ -61,19 +72,19 @@ export const readPublished = (text: string | undefined): PublishedIdentity | und
 /** The keys of this node, made once and kept on disk. Who loses the disk gets keys of a next generation. */
 export class OwnKeys {
   readonly #folder: StateFolder
+  readonly #node: NodeName
   #known: Remembered
 
-  private constructor(folder: StateFolder, known: Remembered) {
+  private constructor(folder: StateFolder, node: NodeName, known: Remembered) {
     this.#folder = folder
+    this.#node = node
     this.#known = known
   }
 
-  static async open(folder: StateFolder, log: Logger): Promise<OwnKeys> {
-    const known = await recall(folder, log)
-    const own = new OwnKeys(
-      folder,
-      known ?? { keys: generateNodeKeys(), generation: 1, isPublished: false },
-    )
+  static async open(folder: StateFolder, node: NodeName, log: Logger): Promise<OwnKeys> {
+    const known = await recall(folder, log, node)
+    const fresh = { keys: generateNodeKeys(), generation: 1, isPublished: false }
+    const own = new OwnKeys(folder, node, known ?? fresh)
     if (known === undefined) own.#save()
     return own
   }
@@ -116,7 +127,8 @@ export class OwnKeys {
   /** Never rejects; a disk that is full is shown by the state folder. */
   #save(): void {
     const { keys, generation, isPublished } = this.#known
-    const text = JSON.stringify({ version: 1, generation, isPublished, keys: keys.toJson() })
+    const node = this.#node
+    const text = JSON.stringify({ version: 1, node, generation, isPublished, keys: keys.toJson() })
     if (text !== this.#saved) void this.#folder.write('identity.json', text)
     this.#saved = text
   }

@@ -68,7 +68,7 @@ class NodeIdentities implements Stage {
     this.#startedAt = clock.now()
     this.#creditAt = clock.now()
     if (this.#options.identity !== 'off') {
-      this.#own = await OwnKeys.open(folder, log)
+      this.#own = await OwnKeys.open(folder, this.#options.nodeName, log)
       for (const pin of await this.#recalled()) this.#pins.set(pin.node, pin)
       this.#publish()
     }
