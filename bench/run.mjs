@@ -16,6 +16,8 @@ const COMMANDS = {
   wrapper: 'what the wrapper promises: time, CPU, memory, lists, lost events',
   scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',
   page: "what the agent's page and its texts cost; --picture FOLDER makes the README's picture",
+  fleet:
+    'a thousand clients after an apiserver restart and after an outage: requests over time, bytes, CPU, beside client-go',
   wire: 'what the bytes of 150000 endpoints cost the wrapper',
 }
 

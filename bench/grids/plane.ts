@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findBinaries } from '../../testkit/control-plane/binaries.js'
 import { servingPair } from '../../testkit/control-plane/certificates.js'
-import { makeControlPlane, type ControlPlane } from '../../testkit/control-plane/control-plane.js'
+import {
+  makeControlPlane,
+  type ControlPlane,
+  type ControlPlaneOptions,
+} from '../../testkit/control-plane/control-plane.js'
 import { API, binariesIn } from '../../testkit/control-plane/programs.js'
 
 const never = new AbortController().signal
@@ -55,12 +59,13 @@ export interface BenchPlane {
 export const openPlane = async (
   say: (line: string) => void,
   addresses: readonly string[] = [],
+  more: Pick<ControlPlaneOptions, 'auditPolicy'> = {},
 ): Promise<BenchPlane> => {
   const wanted = { folder: 'testkit/control-plane', kubernetes: undefined, programs: API }
   const binaries = binariesIn(await findBinaries(wanted, process.env, say))
   const dir = mkdtempSync(join(tmpdir(), 'edge-health-bench-'))
   const plane = await makeControlPlane({
-    ...{ binaries, dir, users: [], graceMs: undefined },
+    ...{ binaries, dir, users: [], graceMs: undefined, ...more },
     serving: await servingPair(['127.0.0.1', ...addresses]),
     onCrash: ({ title }, lines) => {
       say([`${title} ended by itself`, ...lines].join('\n  '))

@@ -142,7 +142,7 @@ const runVersion = async (
 ): Promise<number> => {
   const binaries = await binariesFor(options, kubernetes)
   const informer =
-    options.command === 'informers' ? buildGoProgram('test/lab/informer', process.env) : ''
+    options.command === 'informers' ? buildGoProgram('testkit/informer', process.env) : ''
   const { report } = options
   const isOneOfMany = options.kubernetes.length > 1 && kubernetes !== undefined
   const more = isOneOfMany && report !== undefined ? ['--report', join(report, kubernetes)] : []

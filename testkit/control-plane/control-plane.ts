@@ -32,6 +32,8 @@ export interface ControlPlaneOptions {
   readonly admission?: readonly string[]
   /** Further flags of the apiserver. @default none */
   readonly serverFlags?: readonly string[]
+  /** What the audit log holds, as an audit.k8s.io/v1 Policy. @default writes and reads by the agents' account */
+  readonly auditPolicy?: string
   /** One of the three programs ended by itself. */
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
 }
@@ -150,11 +152,21 @@ export class ControlPlane {
   async forget(signal: AbortSignal): Promise<void> {
     const { header } = (await askEtcd('range', { key: FIRST_KEY }, signal)) as EtcdAnswer
     await askEtcd('compaction', { revision: header.revision, physical: true }, signal)
+    await this.restartServer(signal)
+  }
+
+  /** Kill the apiserver and start another one on the same store. */
+  async restartServer(signal: AbortSignal): Promise<void> {
     const server = this.#children.findIndex(child => child.title === 'kube-apiserver')
     const [old] = this.#children.splice(server, 1)
     await old?.kill()
     this.#run('kube-apiserver', this.#serverFlags())
     await this.#answers('/readyz', signal)
+  }
+
+  /** The process that is the apiserver now. */
+  get serverPid(): number {
+    return this.#child('kube-apiserver').pid!
   }
 
   /** What the apiserver shows, its own authority. */
@@ -318,7 +330,7 @@ export const makeControlPlane = async (options: ControlPlaneOptions): Promise<Co
     'serving.key': key,
     'sa.key': signingKey(),
     'tokens.csv': users.join(''),
-    'audit-policy.yaml': auditPolicy(AGENT_ACCOUNT),
+    'audit-policy.yaml': options.auditPolicy ?? auditPolicy(AGENT_ACCOUNT),
     kubeconfig: kubeconfig(plane.url, cert, { token: adminToken }),
   }
   for (const [name, text] of Object.entries(files))

@@ -6,7 +6,7 @@ import type { PeerListenerStatus } from '../../agent/results.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import type { Scheduler } from '../../agent/ports/scheduler.js'
-import type { StateFolder, StateName } from '../../agent/state-folder.js'
+import type { StateName } from '../../agent/state-folder.js'
 import { UNIT_CONFIG, ZONE_CONFIG } from '../../agent/stages/node-list/zone-config.js'
 import { UNIT_LABEL_VALUE, ZONE_LABEL } from '../../agent/stages/node-list/zone-rule.js'
 import { sleep, type Clock } from '../../core/clock.js'
@@ -16,6 +16,7 @@ import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
 import { FakeClock, type Pace } from '../fake-clock.js'
 import { FakeCluster } from './fake-cluster.js'
+import { memoryFolder } from './memory-folder.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
 import { ProcessClock, type Suspension, type WallClock } from '../process-clock.js'
@@ -30,17 +31,6 @@ const clockScheduler = (clock: Clock): Scheduler => ({
     }
     void loop()
   },
-})
-
-/** A disk that outlives its agent. */
-const memoryFolder = (files: Map<StateName, string>): StateFolder => ({
-  read: async name => files.get(name),
-  write: async (name, text) => {
-    files.set(name, text)
-  },
-  retry: async () => undefined,
-  settled: async () => undefined,
-  troubles: new Map(),
 })
 
 /** How a kubelet is: it answers, says that it is bad, does not answer, or is well and has no healthz port. */

@@ -53,13 +53,22 @@ export class Cluster {
   readonly #end = new AbortController()
   readonly #cancels: (() => void)[] = []
   #reloads = 0
+  #zoneOf: (member: Member) => string = () => ZONE
 
-  /** @param outside an apiserver that has all but the Nodes; without it an embedded one is played */
+  /**
+   * @param outside an apiserver that has all but the Nodes; without it an embedded one is played
+   * @param zoneOf in which zone a node is; without it all are in one
+   */
   static async make(
     seams: { readonly clock: Clock; readonly log: Logger },
     outside?: FixedAccess,
+    zoneOf?: (member: Member) => string,
   ): Promise<Cluster> {
-    if (outside !== undefined) return new Cluster(undefined, outside, seams.clock)
+    if (outside !== undefined) {
+      const cluster = new Cluster(undefined, outside, seams.clock)
+      if (zoneOf !== undefined) cluster.#zoneOf = zoneOf
+      return cluster
+    }
     const api = await startApi({ host: '127.0.0.1', port: 0, ...seams })
     return new Cluster(api, { server: api.url, token: api.addClient('admin') }, seams.clock)
   }
@@ -92,7 +101,8 @@ export class Cluster {
   }
 
   async add(member: Member): Promise<void> {
-    const labels = { 'kubernetes.io/hostname': member.name, [ZONE_LABEL]: ZONE }
+    const zone = this.#zoneOf(member)
+    const labels = { 'kubernetes.io/hostname': member.name, [ZONE_LABEL]: zone }
     const node = {
       apiVersion: 'v1',
       kind: 'Node',

@@ -190,7 +190,11 @@ func run() error {
 	ca := flag.String("ca", "", "file with the authority of an https server")
 	node := flag.String("node", "", "the one Node to ask for, as kube-proxy does; all where it is empty")
 	isJSON := flag.Bool("json", false, "ask for JSON alone, not for protobuf")
+	isFleet := flag.Bool("fleet", false, "be many programs instead: the first line of input says which")
 	flag.Parse()
+	if *isFleet {
+		return runFleet(os.Stdin)
+	}
 	config := &rest.Config{Host: *server, BearerToken: *token, QPS: 100, Burst: 200}
 	config.CAFile = *ca
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many clients of the production code in one process: what an agent asks the apiserver to know its zone and its cloud link,
+// and what a wrapper follows.
+import { makeCronScheduler } from '../../agent/adapters/cron-scheduler.js'
+import { makeKubeApi } from '../../agent/adapters/kube-api.js'
+import { ApiBackoff } from '../../agent/api-backoff.js'
+import { resolveAgentOptions } from '../../agent/options/resolve.js'
+import { makeCloudCheck } from '../../agent/stages/check/cloud-check.js'
+import { watchCloudLink } from '../../agent/stages/check/cloud-link.js'
+import { makeNodeListStage } from '../../agent/stages/node-list/stage.js'
+import { makeResultStore } from '../../agent/store.js'
+import { systemClock as clock } from '../../core/clock.js'
+import type { Fields, Logger } from '../../core/log.js'
+import { systemRandom as random } from '../../core/random.js'
+import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
+import { memoryFolder } from '../../testkit/zone/memory-folder.js'
+import { makeWrapperServer } from '../../wrapper/server.js'
+import type { ClientPlan } from './plan.js'
+
+/** What such a process is told to do. */
+export interface ClientsOrder {
+  readonly server: string
+  readonly ca: string
+  readonly clients: readonly ClientPlan[]
+  /** They begin one after the other within this time. */
+  readonly spreadMs: number
+}
+
+/** What it says of its clients. */
+export interface ClientsState {
+  /** How many know all that they follow. */
+  readonly ready: number
+  /** How often a server told one of them that it no longer knows the version that a watch was to be resumed from. */
+  readonly expired: number
+}
+
+interface Client {
+  readonly isReady: boolean
+  stop(): Promise<unknown>
+}
+
+const counts = { expired: 0 }
+
+/** Hears one thing: a list that had to be. */
+const log: Logger = ((): Logger => {
+  const hear = (message: string, fields?: Fields): void => {
+    if (message === 'watch trouble' && /\b410\b/.test(String(fields?.['error']))) counts.expired++
+  }
+  const deaf = (): void => undefined
+  return { error: deaf, warn: hear, info: deaf, debug: hear }
+})()
+
+const startAgent = async (order: ClientsOrder, plan: ClientPlan): Promise<Client> => {
+  const credentials = fixedCredentials({ ...order, token: plan.token })
+  const { options } = resolveAgentOptions({
+    flags: [{ name: 'node-name', text: plan.node }],
+    env: {},
+  })
+  const kube = makeKubeApi(credentials, { clock, random, log })
+  const store = makeResultStore(clock.now())
+  const apiBackoff = new ApiBackoff({ clock, random })
+  const seams = { kube, store, clock, random, apiBackoff, log }
+  const nodeList = makeNodeListStage(options, { ...seams, folder: memoryFolder(new Map()) })
+  const stopping = new AbortController()
+  await nodeList.start()
+  const ping = makeCloudCheck(options, kube, apiBackoff)
+  const onChange = (): void => apiBackoff.linkChanged()
+  const link = watchCloudLink(options, { clock, random, log, ping, onChange })
+  const scheduler = makeCronScheduler(clock, random)
+  const { nodeListPeriodMs } = options
+  scheduler.every('get-node-list', nodeListPeriodMs, stopping.signal, () => nodeList.round())
+  return {
+    get isReady() {
+      const { source } = store.nodeList.current
+      return source === 'api' && link.current.state === 'up'
+    },
+    stop: async () => {
+      stopping.abort()
+      await Promise.all([nodeList.stop(), link.stop()])
+      await kube.close()
+    },
+  }
+}
+
+const startWrapper = (order: ClientsOrder, plan: ClientPlan): Client => {
+  const wrapper = makeWrapperServer(
+    { store: { self: plan.node, keysMode: 'any', inCluster: true } },
+    {
+      ...{ clock, random, log },
+      credentials: fixedCredentials({ ...order, token: plan.token }),
+      health: { isFresh: false, of: () => 'unknown' },
+      passThrough: (_, response) => void response.end(),
+    },
+  )
+  wrapper.start()
+  return {
+    get isReady() {
+      const all = Object.values(wrapper.upstream)
+      return all.every(({ state, lists }) => state === 'watching' && lists > 0)
+    },
+    stop: () => wrapper.stop(),
+  }
+}
+
+/** First argument of a bench that shall be such a process instead. */
+export const AS_CLIENTS = '--as-clients'
+
+/** Be such a process: the first message says whom to play, each later one is answered with their state. */
+export const runClients = (): void => {
+  const clients: Client[] = []
+  const start = async (order: ClientsOrder): Promise<void> => {
+    const apartMs = order.spreadMs / Math.max(1, order.clients.length)
+    for (const plan of order.clients) {
+      clients.push(
+        plan.kind === 'agent' ? await startAgent(order, plan) : startWrapper(order, plan),
+      )
+      await new Promise(resolve => setTimeout(resolve, apartMs))
+    }
+  }
+  process.once('message', (order: ClientsOrder) => {
+    process.on('message', () => {
+      const state: ClientsState = {
+        ready: clients.filter(({ isReady }) => isReady).length,
+        expired: counts.expired,
+      }
+      process.send?.(state)
+    })
+    void start(order)
+  })
+  process.on('disconnect', () => process.exit())
+}

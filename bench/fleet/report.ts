@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import { inColumns } from '../scale/figures.js'
+import { listsOf } from './audit.js'
+import type { Measured } from './run.js'
+
+const HEAD = [
+  ...['who', 'occasion', 'requests', 'peak/s', '90 % in s', 'lists', 'any', 'not older', 'newest'],
+  ...['watches', 'expired', 'refused', 'MB', 'apiserver CPU s', 'clients CPU s'],
+]
+
+const one = (value: number): string => value.toFixed(1)
+
+const refusedText = ({ refused }: Measured): string => {
+  const texts = Object.entries(refused).map(([code, count]) => `${count} × ${code}`)
+  return texts.length === 0 ? '0' : texts.join(', ')
+}
+
+const rowOf = (measured: Measured): readonly string[] => {
+  const { counts, perSecond, expired } = measured
+  return [
+    measured.program,
+    measured.occasion,
+    String(perSecond.reduce((sum, count) => sum + count, 0)),
+    String(measured.peak),
+    one(measured.spreadS),
+    String(listsOf(measured)),
+    String(counts['list of any state'] ?? 0),
+    String((counts['list not older'] ?? 0) + (counts['streamed list'] ?? 0)),
+    String(counts['list of the newest'] ?? 0),
+    String(counts.watch ?? 0),
+    expired === undefined ? '-' : String(expired),
+    refusedText(measured),
+    one((measured.sentBytes + measured.receivedBytes) / 1e6),
+    one(measured.serverCpuS),
+    one(measured.clientsCpuS),
+  ]
+}
+
+export const tableOf = (all: readonly Measured[]): string => inColumns(HEAD, all.map(rowOf))
+
+/** Requests of each second, until no more came. */
+export const figureLines = ({ program, occasion, perSecond }: Measured): string => {
+  const last = perSecond.findLastIndex(count => count > 0)
+  return `${program}, ${occasion}, requests of each second: ${perSecond.slice(0, last + 1).join(' ')}`
+}
+
+/** What our own clients must not do. */
+export const faultsOf = (all: readonly Measured[]): readonly string[] =>
+  all
+    .filter(({ program }) => program === 'edge-health')
+    .flatMap(measured => {
+      const { occasion, counts, expired = 0 } = measured
+      const found: string[] = []
+      if (occasion !== 'start' && listsOf(measured) > expired)
+        found.push(`${occasion}: ${listsOf(measured) - expired} lists that a watch could resume`)
+      if (occasion === 'start' && (counts['list not older'] ?? 0) > 0)
+        found.push(`start: ${counts['list not older']} first lists not of any state`)
+      if (occasion !== 'start' && (counts['list of any state'] ?? 0) > 0)
+        found.push(`${occasion}: ${counts['list of any state']} lists that may go back in time`)
+      return found
+    })
