@@ -68,7 +68,9 @@ export const startOurs = (order: FleetOrder): Fleet => {
     get cpuMs() {
       return children.reduce((sum, { pid }) => sum + cpuMs(pid!), 0)
     },
-    stop: async () => void (await Promise.all(children.map(end))),
+    stop: async () => {
+      await Promise.all(children.map(end))
+    },
   }
 }
 
@@ -82,7 +84,9 @@ export const startClientGo = (order: FleetOrder): Fleet => {
   const lines = createInterface({ input: child.stdout })
   const synced = once(lines, 'line')
   return {
-    ready: async () => void (await synced),
+    ready: async () => {
+      await synced
+    },
     expired: () => Promise.resolve(undefined),
     get cpuMs() {
       return cpuMs(child.pid!)

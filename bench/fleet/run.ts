@@ -11,7 +11,7 @@ import {
   type ControlPlane,
 } from '../../testkit/control-plane/control-plane.js'
 import { buildMeter, cutPackets, Meter } from '../../testkit/meter/meter.js'
-import { between, sumOf } from '../../testkit/meter/traffic.js'
+import { sumOf } from '../../testkit/meter/traffic.js'
 import { cpuMs } from '../agent/proc.js'
 import { castOf } from '../agent/world/cast.js'
 import { Cluster } from '../agent/world/cluster.js'
@@ -64,6 +64,8 @@ const SERVICES = 20
 /** Clients begin within this time, each at a moment of its own. */
 const SPREAD_MS = 15_000
 const TOKENS_AT_ONCE = 8
+/** A thousand clients keep it busy from its first moment. */
+const READY_MS = 300_000
 
 const never = new AbortController().signal
 const wait = (seconds: number): Promise<void> =>
@@ -258,7 +260,8 @@ export const measureFleets = async (
   cutPackets('lo')
   const wrapperAccount = AGENT_ACCOUNT.replace('-agent', '-wrapper')
   const auditPolicy = auditPolicyFor([AGENT_ACCOUNT, wrapperAccount, 'system:anonymous'])
-  const { plane, stop } = await openPlane(say, [ADDRESS], { auditPolicy })
+  const opened = await openPlane(say, [ADDRESS], { auditPolicy, readyMs: READY_MS })
+  const { plane } = opened
   const sides = {
     isOurs: ({ address }: { readonly address: string }) => address !== ADDRESS,
     endOf: () => 'apiserver',
@@ -280,6 +283,6 @@ export const measureFleets = async (
     }
   } finally {
     for (const fault of (await meter.close()).faults) say(`  ${fault}`)
-    await stop()
+    await opened.stop()
   }
 }

@@ -59,7 +59,7 @@ export interface BenchPlane {
 export const openPlane = async (
   say: (line: string) => void,
   addresses: readonly string[] = [],
-  more: Pick<ControlPlaneOptions, 'auditPolicy'> = {},
+  more: Pick<ControlPlaneOptions, 'auditPolicy' | 'readyMs'> = {},
 ): Promise<BenchPlane> => {
   const wanted = { folder: 'testkit/control-plane', kubernetes: undefined, programs: API }
   const binaries = binariesIn(await findBinaries(wanted, process.env, say))

@@ -34,6 +34,8 @@ export interface ControlPlaneOptions {
   readonly serverFlags?: readonly string[]
   /** What the audit log holds, as an audit.k8s.io/v1 Policy. @default writes and reads by the agents' account */
   readonly auditPolicy?: string
+  /** How long the apiserver may take to be ready, in milliseconds. @default 60_000 */
+  readonly readyMs?: number
   /** One of the three programs ended by itself. */
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
 }
@@ -250,7 +252,7 @@ export class ControlPlane {
   }
 
   async #answers(path: string, signal: AbortSignal): Promise<void> {
-    const until = performance.now() + READY_MS
+    const until = performance.now() + (this.#options.readyMs ?? READY_MS)
     for (;;) {
       const dead = this.#children.find(child => child.end !== undefined)
       if (dead !== undefined)
