@@ -8,7 +8,8 @@ import type { NodeState, View } from './observer.js'
 import type { LabOptions } from './options.js'
 
 /** How a zone is called in figures. */
-export const zoneOf = ({ nodes, profile }: LabOptions): string => `N=${nodes} ${profile}`
+export const zoneOf = ({ nodes, profile, identity }: LabOptions): string =>
+  `N=${nodes} ${profile}${identity === 'require' ? '' : `, --identity ${identity}`}`
 
 /** How long things may take before a claim counts as broken, in ms: what is promised, with room for a small machine. */
 export interface Limits {
@@ -99,6 +100,8 @@ export interface Cell {
   readonly most?: number
   /** It needs this profile's periods and grace times; without it is played with any. */
   readonly profile?: LabOptions['profile']
+  /** It needs agents with this `--identity`; without it is played with any. */
+  readonly identity?: LabOptions['identity']
   /** Those whom the zone may condemn; everybody else must never be marked, and never be touched by a minority. */
   mayMark(roles: Roles): readonly string[]
   /** Those who must call each other up all the time. */

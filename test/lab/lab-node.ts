@@ -12,7 +12,8 @@ import { CpuGroup } from './slow-cpu.js'
 export type Vouch = 'lease' | 'taint' | 'off'
 
 const LOCAL_PORT = 51005
-const STATE = '/var/lib/edge-health'
+/** Where an agent keeps what it remembers, its own keys too. */
+export const STATE = '/var/lib/edge-health'
 /** As large as what an agent keeps, many times over, and soon filled. */
 const STATE_SIZE = '256k'
 const OWN_CLOCK = `--require=${join(process.cwd(), 'test/lab/wall-clock.cjs')}`

@@ -49,7 +49,8 @@ export const openLab = async (
     const keys = { primary: makeKey() }
     await applyDeploy(plane, keys)
     await allowBite(plane)
-    const args = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!.args
+    const { args: daemonArgs } = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!
+    const args = [...daemonArgs, `--identity=${options.identity}`]
     const script = join(process.cwd(), 'dist/edge-health.cjs')
     const shared = { script, args, ca: serving.cert, onCrash: crashed }
     const settings = { ...shared, profile: options.profile, run: basename(dir) }

@@ -27,6 +27,12 @@ const refused: readonly (readonly [why: string, args: readonly string[], rule: R
     ['superedge', '--agent', process.execPath, '--nodes', '3'],
     /from 4 to 50, got 3/,
   ],
+  ['an unknown identity', ['--identity', 'on'], /--identity must be one of off, .* got on/],
+  [
+    'SuperEdge, who signs nothing',
+    ['superedge', '--agent', process.execPath, '--identity', 'require'],
+    /superedge goes with --identity off or prefer, got require/,
+  ],
   ['a merge to nowhere', ['merge', 'a', 'b'], /and --report/],
 ]
 for (const [why, args, rule] of refused)
@@ -53,5 +59,9 @@ t.test('a zone gets the cells that fit it', async t => {
   }
   t.throws(named('--nodes', '2', '--cells', 'partition'), { message: /needs --nodes 3 or more/ })
   t.throws(named('--cells', 'default-off'), { message: /needs --profile default/ })
+  t.throws(named('--cells', 'rogue-condemns'), { message: /needs --identity off, got require/ })
+  t.ok(namesFor('--identity', 'off').includes('rogue-condemns'))
+  t.ok(namesFor().includes('insider-condemns'), 'nodes sign unless it is asked for')
+  t.equal(parseLabOptions(['superedge', '--agent', process.execPath]).identity, 'prefer')
   t.throws(named('--cells', 'nonsense'), { message: /--cells must be of .*, got nonsense/ })
 })

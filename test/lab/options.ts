@@ -6,6 +6,8 @@ import { type Program, programs } from '../../testkit/control-plane/programs.js'
 import { MANY_NODES, MOST_NODES } from './places.js'
 
 export type Profile = 'fast' | 'default'
+const IDENTITIES = ['off', 'prefer', 'require'] as const
+export type Identity = (typeof IDENTITIES)[number]
 
 /** What the lab is asked to do. */
 export interface LabOptions {
@@ -42,6 +44,8 @@ export interface LabOptions {
   readonly requests: number
   readonly seed: number
   readonly profile: Profile
+  /** The agents' `--identity`. */
+  readonly identity: Identity
   /** The node-lifecycle controller's patience with a silent node. */
   readonly graceMs: number
   /** How long the service's Pods bear the NoExecute taint. */
@@ -81,6 +85,8 @@ npm run lab -- merge A B --report C one report of several runs' reports
   --requests N       of a fuzz run (default 3000)
   --seed N           who plays which part (default: drawn, and printed)
   --profile NAME     the agents' periods: fast or default (default fast)
+  --identity NAME    whether agents sign with keys of their own: off, prefer or require (default require;
+                     with superedge prefer, and not require)
   --grace SECONDS    the control plane's node-monitor-grace-period (default 12 with fast, 50 with default)
   --kubernetes a,b   these versions, one after the other (default: the newest that is pinned)
   --toleration S     seconds that Pods bear an unreachable node (default 3 with fast, 300 with default)
@@ -107,6 +113,7 @@ const FLAGS = {
   requests: { type: 'string', default: '3000' },
   seed: { type: 'string' },
   profile: { type: 'string', default: 'fast' },
+  identity: { type: 'string' },
   grace: { type: 'string' },
   kubernetes: { type: 'string', default: '' },
   toleration: { type: 'string' },
@@ -179,6 +186,17 @@ const checkAgent = (command: string, path: string | undefined): void => {
   }
 }
 
+/** What SuperEdge's agents say nobody signs. */
+const identityOf = (command: string, text: string | undefined): Identity => {
+  const isMixed = command === 'superedge'
+  const identity = IDENTITIES.find(each => each === (text ?? (isMixed ? 'prefer' : 'require')))
+  if (identity === undefined)
+    throw new UsageError(`--identity must be one of ${IDENTITIES.join(', ')}, got ${text}`)
+  if (isMixed && identity === 'require')
+    throw new UsageError('superedge goes with --identity off or prefer, got require')
+  return identity
+}
+
 /** @throws UsageError that names the flag. */
 export const parseLabOptions = (args: readonly string[]): LabOptions => {
   const { values, positionals } = parse(args)
@@ -211,6 +229,7 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
     requests: whole('--requests', values.requests, 1, 10_000_000),
     seed: whole('--seed', seed, 0, 2 ** 32 - 1),
     profile,
+    identity: identityOf(command, values.identity),
     graceMs: 1_000 * whole('--grace', grace, 4, 600),
     tolerationMs: 1_000 * whole('--toleration', toleration, 0, 3_600),
     mutants: values.mutants,

@@ -20,12 +20,14 @@ import { playCell } from './play.js'
 import { FairTime } from './slowness.js'
 
 /** Why a cell cannot be played in such a zone; undefined when it can. */
-const refusal = (cell: Cell, { nodes, profile }: LabOptions): string | undefined => {
+const refusal = (cell: Cell, { nodes, profile, identity }: LabOptions): string | undefined => {
   const { name, least, most = Infinity } = cell
   if (nodes < least) return `the cell ${name} needs --nodes ${least} or more, got ${nodes}`
   if (nodes > most) return `the cell ${name} needs --nodes ${most} or fewer, got ${nodes}`
   if (cell.profile !== undefined && cell.profile !== profile)
     return `the cell ${name} needs --profile ${cell.profile}, got ${profile}`
+  if (cell.identity !== undefined && cell.identity !== identity)
+    return `the cell ${name} needs --identity ${cell.identity}, got ${identity}`
   return undefined
 }
 
@@ -69,7 +71,11 @@ const SETTLE_MS = 60_000
 const phaseOf = (profile: LabOptions['profile']): number => (profile === 'fast' ? 1_000 : 10_000)
 
 /** What is not as it should be with one node. */
-const troublesOf = ({ nodes, states }: View, node: NodeSnapshot): readonly string[] => {
+const troublesOf = (
+  { nodes, states }: View,
+  node: NodeSnapshot,
+  { identity }: LabOptions,
+): readonly string[] => {
   const { name, object, localinfo, status } = node
   const state = states.get(name)
   const taints = (object?.spec?.taints ?? []).map(({ key }) => key)
@@ -80,6 +86,10 @@ const troublesOf = ({ nodes, states }: View, node: NodeSnapshot): readonly strin
     [state?.marked !== false, 'is marked'],
     [state?.pod !== 'ready', `has its Pod ${state?.pod}`],
     [status?.cloudLink.state !== 'up', `calls its link ${status?.cloudLink.state}`],
+    [
+      identity !== 'off' && status?.identity.members !== nodes.length,
+      `knows the identities of ${status?.identity.members} of ${nodes.length}`,
+    ],
     [down.length > 0, `does not call up ${down.join(', ')}`],
   ]
   return seen.filter(([isSo]) => isSo).map(([, what]) => `${name} ${what}`)
@@ -93,7 +103,7 @@ const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]>
   let troubles: readonly string[] = ['nobody looked']
   while (patience.spentAt(performance.now()) < SETTLE_MS) {
     const view = await lab.observer.look()
-    troubles = view.nodes.flatMap(node => troublesOf(view, node))
+    troubles = view.nodes.flatMap(node => troublesOf(view, node, lab.settings))
     if (troubles.length === 0)
       troubles = (await lab.whoIsFree(signal)).map(who => `not confined: ${who}`)
     if (troubles.length === 0) return []
@@ -125,8 +135,8 @@ const tell = (played: Played, options: LabOptions, say: (line: string) => void):
   for (const { at, kind, node, text } of played.moments)
     say(`    ${seconds(at).padStart(7)} ${kind.padEnd(6)} ${node === '' ? '' : `${node}: `}${text}`)
   for (const line of played.logs) say(`    ${line}`)
-  const { profile, graceMs, tolerationMs } = options
-  const grace = `--profile ${profile} --grace ${graceMs / 1_000} --toleration ${tolerationMs / 1_000}`
+  const { profile, identity, graceMs, tolerationMs } = options
+  const grace = `--profile ${profile} --identity ${identity} --grace ${graceMs / 1_000} --toleration ${tolerationMs / 1_000}`
   say(
     `  alone: npm run lab -- --nodes ${options.nodes} ${grace} --cells ${played.cell} --seed ${played.seed}`,
   )

@@ -75,6 +75,7 @@ const snapshotOf = (nodes: ReadonlyMap<string, Fake>): ZoneSnapshot => {
     brake: { isOn: false },
     disruption: 'normal',
     zone: { members: nodes.size },
+    identity: { members: nodes.size },
     nodes: [...nodes].map(opinion),
   })
   return {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Somebody who holds the shared key and lies, and somebody who sends again what was once said. What holds against them
 // is claimed; what they can do is measured.
-import type { Cell, Evidence, Limits, Step } from '../cell.js'
+import type { NodeSnapshot } from '../../../sandbox/demo/snapshot.js'
+import type { Cell, Evidence, Limits, Roles, Step } from '../cell.js'
+import type { Lab } from '../lab.js'
 import type { Lies } from '../rogue/order.js'
 import {
   allSeenUp,
@@ -21,15 +23,66 @@ import {
   stays,
 } from './steps.js'
 
-const lie = (rogue: string, how: string, lies: Partial<Lies>): Step =>
-  fault(`${rogue}’s agent is replaced by a liar with the key: ${how}`, lab =>
-    lab.foes.lie(lab.node(rogue), lies),
+/** Who lies, in which zone. */
+interface Liar {
+  readonly who: string
+  readonly identity: 'off' | 'require'
+  /** It has the node's own keys, beside the key of the zone. */
+  readonly hasOwnKeys: boolean
+  /** What it says in others' names must not come of anything. */
+  readonly isPowerless: boolean
+}
+
+const LIARS: readonly Liar[] = [
+  { who: 'rogue', identity: 'off', hasOwnKeys: false, isPowerless: false },
+  { who: 'unsigned', identity: 'require', hasOwnKeys: false, isPowerless: true },
+  { who: 'insider', identity: 'require', hasOwnKeys: true, isPowerless: true },
+]
+
+const holds = ({ hasOwnKeys }: Liar): string =>
+  hasOwnKeys ? 'the zone’s key and its own keys' : 'the zone’s key alone'
+const where = ({ isPowerless }: Liar): string => (isPowerless ? ', in a zone with identities' : '')
+
+const lie = (liar: Liar, rogue: string, how: string, lies: Partial<Lies>): Step =>
+  fault(`${rogue}’s agent is replaced by a liar with ${holds(liar)}: ${how}`, lab =>
+    lab.foes.lie(lab.node(rogue), lies, liar.hasOwnKeys),
   )
 const endLies = (rogue: string): Step =>
   fault(`the liar ends, the agent of ${rogue} starts`, async lab => {
     await lab.foes.stop()
     lab.node(rogue).startAgent()
   })
+
+const sum = (e: Evidence, which: RegExp): number =>
+  Object.entries(e.lab.foes.tally).reduce(
+    (total, [answer, n]) => total + (which.test(answer) ? n : 0),
+    0,
+  )
+const ENOUGH = 50
+
+/** What it sent under another's name, or unsigned, was refused; what it signed was read. */
+const refused = (liar: Liar, l: Limits): readonly Step[] => {
+  if (!liar.isPowerless) return []
+  const claim = liar.hasOwnKeys
+    ? 'its own messages are taken (200), none in another’s name is'
+    : 'not one of its messages is taken (200)'
+  return [
+    becomes(claim, l.healedMs, e =>
+      liar.hasOwnKeys
+        ? sum(e, /^200$/) > ENOUGH &&
+          sum(e, /^as another: \d+$/) > ENOUGH &&
+          sum(e, /^as another: 200$/) === 0
+        : sum(e, /^\d+$/) > ENOUGH && sum(e, /^200$/) === 0,
+    ),
+  ]
+}
+
+/** How its messages were answered. */
+const answered = (_: Roles, lab: Lab): readonly string[] => [
+  `answers: ${Object.entries(lab.foes.tally)
+    .map(([answer, n]) => `${answer} × ${n}`)
+    .join(', ')}`,
+]
 
 const markedOf = (e: Evidence): number =>
   e.view.nodes.filter(node => e.state(node.name).marked).length
@@ -40,44 +93,48 @@ const isUpToHonest = (e: Evidence, name: string, rogue: string): boolean =>
 
 const LIE_MS = 20_000
 
+/** Measured where the liar can bring it about, and claimed never to happen where it cannot. */
+const atMost = (liar: Liar, can: string, holdsFor: (e: Evidence) => boolean): Step =>
+  liar.isPowerless
+    ? stays(`it does not come about: ${can}`, LIE_MS, e => !holdsFor(e))
+    : measured(`CAN: ${can}`, LIE_MS, holdsFor)
+
 const wellAgain = (names: readonly string[], l: Limits): readonly Step[] => [
   allSeenUp(l),
   ...names.map(name => clean(name, { ...l, graceMs: l.graceMs + l.healedMs })),
 ]
 
-const rogueVotes: Cell = {
-  name: 'rogue-votes',
-  shows:
-    'a node with the key says in its own name that all others are down: one voice, nothing comes of it',
+const votes = (liar: Liar): Cell => ({
+  name: `${liar.who}-votes`,
+  shows: `a node with ${holds(liar)} says in its own name that all others are down${where(liar)}: one voice at most, nothing comes of it`,
+  identity: liar.identity,
+  notes: answered,
   least: 3,
   mayMark: nobody,
   sound: roles => roles.slice(1),
   steps: ([rogue = '', ...others], l) => [
-    lie(rogue, 'in its own name it calls everybody down', { down: others }),
+    lie(liar, rogue, 'in its own name it calls everybody down', { down: others }),
     stays('nobody is marked, every honest /localinfo stays right', LIE_MS, e =>
       others.every(name => isUpToHonest(e, name, rogue) && !e.state(name).marked),
     ),
     endLies(rogue),
     ...wellAgain([], l),
   ],
-}
+})
 
 const brakeShare = 0.4
 
-const rogueCondemns: Cell = {
-  name: 'rogue-condemns',
-  shows:
-    'a node with the key says in all names that one is down: no honest /localinfo hides it, its Pods stay',
-  least: 4,
-  mayMark: everybody,
+const condemns = (liar: Liar): Cell => ({
+  name: `${liar.who}-condemns`,
+  shows: `a node with ${holds(liar)} says in all names that one is down${where(liar)}: no honest /localinfo hides it, its Pods stay`,
+  identity: liar.identity,
+  notes: answered,
+  least: 3,
+  mayMark: liar.isPowerless ? nobody : everybody,
   sound: roles => roles.slice(1),
   steps: ([rogue = '', victim = '', ...others], l) => [
-    lie(rogue, `in all names it calls ${victim} down`, { inAllNames: true, down: [victim] }),
-    measured(
-      `CAN: the healthy ${victim} is marked nodeunhealth`,
-      LIE_MS,
-      e => e.state(victim).marked,
-    ),
+    lie(liar, rogue, `in all names it calls ${victim} down`, { inAllNames: true, down: [victim] }),
+    atMost(liar, `the healthy ${victim} is marked nodeunhealth`, e => e.state(victim).marked),
     stays(
       'no honest /localinfo hides it; it keeps Ready, Pod and endpoint; nobody else is marked',
       l.graceMs + l.quietMs,
@@ -86,21 +143,26 @@ const rogueCondemns: Cell = {
         isServed(e, victim) &&
         others.every(name => !e.state(name).marked),
     ),
+    ...refused(liar, l),
     endLies(rogue),
     ...wellAgain([victim], l),
   ],
-}
+})
 
-const rogueCondemnsAll: Cell = {
-  name: 'rogue-condemns-all',
-  shows:
-    'a node with the key says in all names that all others are down: never more than the brake’s share is marked, nobody is hidden or evicted',
-  least: 4,
-  mayMark: everybody,
+const condemnsAll = (liar: Liar): Cell => ({
+  name: `${liar.who}-condemns-all`,
+  shows: `a node with ${holds(liar)} says in all names that all others are down${where(liar)}: never more than the brake’s share is marked, nobody is hidden or evicted`,
+  identity: liar.identity,
+  notes: answered,
+  least: 3,
+  mayMark: liar.isPowerless ? nobody : everybody,
   sound: roles => roles.slice(1),
   steps: ([rogue = '', ...others], l) => [
-    lie(rogue, 'in all names it calls everybody else down', { inAllNames: true, down: others }),
-    measured('CAN: somebody healthy is marked nodeunhealth', LIE_MS, e => markedOf(e) > 0),
+    lie(liar, rogue, 'in all names it calls everybody else down', {
+      inAllNames: true,
+      down: others,
+    }),
+    atMost(liar, 'somebody healthy is marked nodeunhealth', e => markedOf(e) > 0),
     stays(
       'no more than 40 % are ever marked; none is hidden, all keep Ready, Pod and endpoint',
       l.graceMs + l.quietMs,
@@ -108,38 +170,67 @@ const rogueCondemnsAll: Cell = {
         markedOf(e) <= Math.max(1, Math.floor(brakeShare * e.view.nodes.length)) &&
         others.every(name => isUpToHonest(e, name, rogue) && isServed(e, name)),
     ),
+    ...refused(liar, l),
     endLies(rogue),
     ...wellAgain(others, l),
   ],
+})
+
+/** An agent other than the dead node's own renewed its Lease since the cell began. */
+const isLeaseRenewed = (e: Evidence, dead: string): boolean =>
+  e.lab.observer.asked.some(
+    ({ resource, name, verb }) =>
+      resource === 'leases' && name === dead && /^(patch|update)$/.test(verb),
+  )
+
+/** Three nodes, one dead and one that lies: the third is no majority. */
+const LEAST_WITH_MAJORITY = 4
+
+const duringLies = (
+  liar: Liar,
+  { dead, size }: { dead: string; size: number },
+  l: Limits,
+): readonly Step[] => {
+  const marked = (e: Evidence): boolean => e.state(dead).marked
+  const isUnknown = (e: Evidence): boolean => e.state(dead).ready === 'Unknown'
+  const markMs = RECORD_TTL_MS + l.writtenMs + l.quietMs
+  const unknownMs = l.graceMs + l.quietMs
+  const claim = `${dead} is marked nodeunhealth all the same`
+  const mark =
+    liar.isPowerless && size >= LEAST_WITH_MAJORITY
+      ? becomes(claim, markMs, marked)
+      : measured(claim, liar.isPowerless ? markMs : l.writtenMs + l.quietMs, marked)
+  return liar.isPowerless
+    ? [
+        mark,
+        becomes('the control plane calls it Unknown', unknownMs, isUnknown),
+        stays('no agent has renewed its Lease', l.quietMs, e => !isLeaseRenewed(e, dead)),
+      ]
+    : [
+        mark,
+        measured('CAN: its Lease is renewed by an honest agent', l.graceMs, e =>
+          isLeaseRenewed(e, dead),
+        ),
+        measured('the control plane calls it Unknown all the same', unknownMs, isUnknown),
+      ]
 }
 
-const rogueVouches: Cell = {
-  name: 'rogue-vouches',
-  shows:
-    'a node with the key says in all names that a dead one lives: when it is silent, the dead one is condemned and evicted',
-  least: 4,
+const vouches = (liar: Liar): Cell => ({
+  name: `${liar.who}-vouches`,
+  shows: `a node with ${holds(liar)} says in all names that a dead one lives${where(liar)}: when it is silent, the dead one is condemned and evicted`,
+  identity: liar.identity,
+  notes: answered,
+  least: 3,
   mayMark: everybody,
   sound: roles => roles.slice(2),
-  steps: ([rogue = '', dead = ''], l) => [
-    lie(rogue, `in all names it says that ${dead} lives and is cut from the cloud`, {
+  steps: ([rogue = '', dead = '', ...others], l) => [
+    lie(liar, rogue, `in all names it says that ${dead} lives and is cut from the cloud`, {
       inAllNames: true,
       cut: [dead],
     }),
     fault(`${dead} dies`, lab => lab.node(dead).kill()),
-    measured(
-      `${dead} is marked nodeunhealth all the same`,
-      l.writtenMs + l.quietMs,
-      e => e.state(dead).marked,
-    ),
-    measured('CAN: its Lease is renewed by an honest agent', l.graceMs, e =>
-      e.lab.observer.asked.some(
-        ({ resource, name, verb }) =>
-          resource === 'leases' && name === dead && /^(patch|update)$/.test(verb),
-      ),
-    ),
-    measured('the control plane calls it Unknown all the same', l.graceMs + l.quietMs, e => {
-      return e.state(dead).ready === 'Unknown'
-    }),
+    ...duringLies(liar, { dead, size: others.length + 2 }, l),
+    ...refused(liar, l),
     endLies(rogue),
     seenDown(dead, { ...l, seenMs: l.seenMs + l.healedMs }),
     condemned(dead, { ...l, writtenMs: l.writtenMs + l.healedMs }),
@@ -147,31 +238,50 @@ const rogueVouches: Cell = {
     reviveNode(dead),
     ...wellAgain([dead], l),
   ],
-}
+})
 
-const rogueSilences: Cell = {
-  name: 'rogue-silences',
-  shows:
-    'a node with the key sends another’s record with the largest heartbeat: it loses its voice until that has expired, and is neither hidden nor condemned',
-  least: 4,
+const silences = (liar: Liar): Cell => ({
+  name: `${liar.who}-silences`,
+  shows: `a node with ${holds(liar)} sends another’s record with the largest number${where(liar)}: it loses its voice until that has expired at most, and is neither hidden nor condemned`,
+  identity: liar.identity,
+  notes: answered,
+  least: 3,
   mayMark: nobody,
   sound: roles => roles.slice(1),
   steps: ([rogue = '', victim = ''], l) => [
-    lie(rogue, `${victim}’s record gets the largest heartbeat`, { silenced: [victim] }),
-    stays(`${victim} is called up by all, and not marked`, LIE_MS, e => {
-      return isUpToHonest(e, victim, rogue) && !e.state(victim).marked
-    }),
+    lie(liar, rogue, `${victim}’s record gets the largest number`, { silenced: [victim] }),
+    ...(liar.isPowerless
+      ? [
+          stays(`${victim} is heard by all honest agents, and not marked`, LIE_MS, e => {
+            return !isSilent(e, victim, rogue) && !e.state(victim).marked
+          }),
+        ]
+      : [
+          stays(`${victim} is called up by all, and not marked`, LIE_MS, e => {
+            return isUpToHonest(e, victim, rogue) && !e.state(victim).marked
+          }),
+        ]),
+    ...refused(liar, l),
     endLies(rogue),
     allSeenUp(l),
     becomes(`${victim} is heard again`, RECORD_TTL_MS + l.healedMs, e => hasVoice(e, victim)),
   ],
-}
+})
 
+const recordAge = ({ status }: NodeSnapshot, name: string): number | null | undefined =>
+  status?.nodes.find(node => node.name === name)?.recordAgeSeconds
 /** All others have a young record of it. */
 const hasVoice = (e: Evidence, name: string): boolean =>
   e.view.nodes.every(by => {
-    const age = by.status?.nodes.find(node => node.name === name)?.recordAgeSeconds
+    const age = recordAge(by, name)
     return by.name === name || (typeof age === 'number' && age < VOICE_S)
+  })
+/** An honest agent that answers has no record of it, or one that does not count any more. */
+const isSilent = (e: Evidence, name: string, rogue: string): boolean =>
+  e.view.nodes.some(by => {
+    const age = recordAge(by, name)
+    if (by.name === name || by.name === rogue || age === undefined) return false
+    return age === null || age * 1_000 > RECORD_TTL_MS
   })
 const VOICE_S = 6
 /** Of the fast profile, which all rogue cells have. */
@@ -184,6 +294,8 @@ const replay = (withKey: boolean): Cell => ({
   shows: withKey
     ? 'somebody with the key signs recorded messages of a dead node anew: nothing in them is news'
     : 'somebody without the key replays all recorded traffic to everybody: not one message is accepted',
+  // With identities who has no keys of a node cannot sign anew what it said.
+  ...(withKey ? { identity: 'off' } : {}),
   least: 3,
   mayMark: roles => roles.slice(0, 1),
   sound: roles => roles.slice(2),
@@ -207,11 +319,8 @@ const replay = (withKey: boolean): Cell => ({
         ? 'many were taken (200): they changed nothing'
         : 'many were sent, none was taken (200)',
       l.healedMs,
-      ({ lab }) => {
-        const answers = Object.entries(lab.foes.tally)
-        const sum = (which: RegExp): number =>
-          answers.reduce((total, [answer, n]) => total + (which.test(answer) ? n : 0), 0)
-        const [sent, taken] = [sum(/^\d+$/), sum(/^200$/)]
+      e => {
+        const [sent, taken] = [sum(e, /^\d+$/), sum(e, /^200$/)]
         return sent > ENOUGH && (withKey ? taken > ENOUGH : taken === 0)
       },
     ),
@@ -219,9 +328,10 @@ const replay = (withKey: boolean): Cell => ({
     clean(victim, { ...l, graceMs: l.graceMs + l.healedMs }),
   ],
 })
-const ENOUGH = 50
 
 export const ROGUE: readonly Cell[] = [
-  ...[rogueVotes, rogueCondemns, rogueCondemnsAll],
-  ...[rogueVouches, rogueSilences, replay(false), replay(true)],
+  ...LIARS.flatMap(liar =>
+    [votes, condemns, condemnsAll, vouches, silences].map(cell => cell(liar)),
+  ),
+  ...[replay(false), replay(true)],
 ]

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import type { Member } from '../../../core/roster.js'
 import { parseNodeName } from '../../../core/ids.js'
-import type { LabNode } from '../lab-node.js'
+import { type LabNode, STATE } from '../lab-node.js'
 import type { Namespace } from '../network.js'
 import type { Lies, Order, Tally } from './order.js'
 
@@ -37,8 +37,12 @@ export class Foes {
     this.#zone = zone
   }
 
-  /** The agent of this node is replaced by one that holds the key and lies. */
-  async lie(node: LabNode, lies: Partial<Lies>): Promise<void> {
+  /**
+   * The agent of this node is replaced by one that holds the zone's key and lies.
+   * @param hasOwnKeys it has the node's own keys, too
+   */
+  async lie(node: LabNode, lies: Partial<Lies>, hasOwnKeys: boolean): Promise<void> {
+    this.tally = {}
     await node.killAgent()
     this.#start(node.space, {
       do: 'lie',
@@ -46,6 +50,7 @@ export class Foes {
       members: this.#members(),
       key: this.#zone.key(),
       port: PEER_PORT,
+      state: hasOwnKeys ? STATE : undefined,
       lies: { inAllNames: false, down: [], cut: [], silenced: [], ...lies },
     })
   }

@@ -3,6 +3,7 @@
 // its output; it ends with its input.
 import { createInterface } from 'node:readline'
 import { Forger } from './forger.js'
+import { Insider, steal } from './insider.js'
 import type { Order } from './order.js'
 import { record } from './recorder.js'
 import { Replayer } from './replayer.js'
@@ -19,7 +20,8 @@ const tell = (): void => void process.stdout.write(`${JSON.stringify(tally)}\n`)
 const obey = async (order: Order): Promise<void> => {
   switch (order.do) {
     case 'lie':
-      return new Forger(order, count).run(end.signal)
+      if (order.state === undefined) return new Forger(order, count).run(end.signal)
+      return new Insider(order, await steal(order.state), count).run(end.signal)
     case 'record':
       return record(order, count, end.signal)
     case 'replay':

@@ -21,6 +21,11 @@ export type Order =
       readonly members: readonly Member[]
       readonly key: string
       readonly port: number
+      /**
+       * Where the node's agent keeps its own keys: they are stolen with the node. Without, the rogue has the zone's key
+       * alone.
+       */
+      readonly state: string | undefined
       readonly lies: Lies
     }
   | {
@@ -45,5 +50,5 @@ export interface Recorded {
   readonly body: string
 }
 
-/** HTTP status, or `unreachable` → how many requests were answered so. */
+/** HTTP status (behind `as another: ` where another's name was on it), or `unreachable` → how many requests were answered so. */
 export type Tally = Readonly<Record<string, number>>
