@@ -20,6 +20,7 @@ import { open, SPARSE } from '../../../agent/stages/exchange/wire.js'
 import { OwnKeys } from '../../../agent/stages/identity/own-keys.js'
 import { parsePins } from '../../../agent/stages/identity/remembered-pins.js'
 import { systemClock } from '../../../core/clock.js'
+import { parseNodeName } from '../../../core/ids.js'
 import { silentLog } from '../../../core/log.js'
 import { FLAG } from '../../../vote/evidence.js'
 import { Liar, type Lie, type LieOrder, type Talk } from './liar.js'
@@ -47,9 +48,9 @@ const HONEST_MS = 15_000
 const AS_ANOTHER = 4
 
 /** @throws Error when the node has no keys that its Node says are its own. */
-export const steal = async (state: string): Promise<Stolen> => {
+export const steal = async (state: string, node: string): Promise<Stolen> => {
   const folder = openStateFolder(state, silentLog)
-  const own = (await OwnKeys.open(folder, silentLog)).published
+  const own = (await OwnKeys.open(folder, parseNodeName(node), silentLog)).published
   const pins = await folder.read('identities.json')
   if (own === undefined || pins === undefined) throw new Error(`no identity in ${state}`)
   const savedEpoch = Number((await folder.read('epoch')) ?? 0)

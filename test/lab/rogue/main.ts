@@ -21,7 +21,7 @@ const obey = async (order: Order): Promise<void> => {
   switch (order.do) {
     case 'lie':
       if (order.state === undefined) return new Forger(order, count).run(end.signal)
-      return new Insider(order, await steal(order.state), count).run(end.signal)
+      return new Insider(order, await steal(order.state, order.self), count).run(end.signal)
     case 'record':
       return record(order, count, end.signal)
     case 'replay':

@@ -24,8 +24,8 @@ const disk = (t: Test) => {
   return {
     folder,
     file: join(path, 'identity.json'),
-    open: async (log = silentLog): Promise<OwnKeys> => {
-      const own = await OwnKeys.open(folder, log)
+    open: async (log = silentLog, node = subject.node): Promise<OwnKeys> => {
+      const own = await OwnKeys.open(folder, node, log)
       await folder.settled()
       return own
     },
@@ -93,10 +93,11 @@ t.test('what is broken on disk is replaced, and its text stays out of the log', 
   await folder.settled()
   const keys = first.published!.keys.toJson()
   const mixed = { ...keys, ed25519: { ...keys.ed25519, x: generateNodeKeys().toJson().ed25519.x } }
-  const whole = { version: 1, generation: 1, isPublished: true, keys }
+  const whole = { version: 1, node: subject.node, generation: 1, isPublished: true, keys }
   for (const [why, json] of [
     ['half a file', JSON.stringify(whole).slice(0, -9)],
     ['another version', JSON.stringify({ ...whole, version: 2 })],
+    ['no node', JSON.stringify({ ...whole, node: undefined })],
     ['no generation', JSON.stringify({ ...whole, generation: 0 })],
     ['too large a generation', JSON.stringify({ ...whole, generation: MAX_GENERATION + 1 })],
     ['no keys', JSON.stringify({ ...whole, keys: {} })],
@@ -113,6 +114,21 @@ t.test('what is broken on disk is replaced, and its text stays out of the log', 
     t.not(own.published!.keys.toJson().ed25519.d, keys.ed25519.d, why)
     await folder.settled()
   }
+})
+
+t.test('the keys of another node, whose disk was copied, are not used', async t => {
+  const { open, folder } = disk(t)
+  const first = await open()
+  first.review(subject, first.review(subject, undefined))
+  await folder.settled()
+  const log = recordingLog()
+  const copy = await open(log, parseNodeName('node-2'))
+  t.equal(copy.published, undefined)
+  t.match(log.lines, [{ level: 'warn', fields: { member: 'node-1' } }])
+  const other = { ...subject, node: parseNodeName('node-2') }
+  copy.review(other, copy.review(other, undefined))
+  t.not(copy.published!.keys.toJson().ed25519.d, first.published!.keys.toJson().ed25519.d)
+  await folder.settled()
 })
 
 t.test('what a Node says is read, or is nothing', async t => {
