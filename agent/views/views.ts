@@ -52,21 +52,19 @@ const rosterOf = ({ seams }: Parts, wall: number): ZoneStatus['roster'] => {
   return { source, ageSeconds, trouble: trouble === '' ? null : trouble }
 }
 
-const keysOf = ({ seams: { store, exchange } }: Parts): ZoneStatus['keys'] => {
+const keysOf = ({ seams: { store } }: Parts, report?: EngineStatus): ZoneStatus['keys'] => {
   const keys = store.keys.current
   const kept = keys.ring?.keys.length ?? 0
   const state = kept === 0 ? 'missing' : kept > 1 ? 'rotating' : 'ok'
   const set = keys.ring === undefined ? null : showKeySet(keys.ring.setHash)
-  const peers = exchange.report?.peers ?? []
-  const sharing = peers.filter(({ keySetHash }) => keySetHash === set).length
   const trouble = keys.problem?.problem ?? null
-  return { state, trouble, set, sharedBy: set === null ? 0 : sharing + 1 }
+  return { state, trouble, set, sharedBy: set === null ? 0 : (report?.sharingKeys ?? 0) + 1 }
 }
 
-const identityOf = ({ options, seams }: Parts): ZoneStatus['identity'] => ({
+const identityOf = ({ options, seams }: Parts, report?: EngineStatus): ZoneStatus['identity'] => ({
   mode: options.identity,
   generation: seams.store.identities.current.own?.generation ?? null,
-  members: seams.exchange.report?.identity.members ?? 0,
+  members: report?.identity.members ?? 0,
 })
 
 const judgedOf = (
@@ -117,6 +115,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
   const times = timesOf(seams.clock)
   const { nodeList, check, exchange, vote, write } = seams
   const members = roster?.members ?? []
+  const { report } = exchange
   return {
     version: seams.version,
     at: new Date(times.wall).toISOString(),
@@ -130,8 +129,8 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     self: selfOf(options, members),
     peerListener: peerListenerOf(parts),
     roster: rosterOf(parts, times.wall),
-    keys: keysOf(parts),
-    identity: identityOf(parts),
+    keys: keysOf(parts, report),
+    identity: identityOf(parts, report),
     stages: [nodeList, check, exchange, vote, write].map(({ status }) => status),
     cloudLink: { state, since: times.iso(since) },
     confinement: { ...write.confinement, at: times.iso(write.confinement.at) },

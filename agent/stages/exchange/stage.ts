@@ -83,13 +83,12 @@ class ZoneExchange implements ExchangeStage {
     const { report } = this
     if (report === undefined)
       return { ...stage, state: 'waiting', rounds: 0, detail: 'waiting for zone and keys' }
-    const { peers } = report
-    const taking = peers.filter(({ trouble }) => trouble === null).length
+    const { taking, peerCount } = report
     return {
       ...stage,
-      state: peers.length > 0 && taking === 0 ? 'failing' : 'ok',
+      state: peerCount > 0 && taking === 0 ? 'failing' : 'ok',
       rounds: report.messagesSent,
-      detail: `${taking} of ${peers.length} peers take our messages`,
+      detail: `${taking} of ${peerCount} peers take our messages`,
     }
   }
 

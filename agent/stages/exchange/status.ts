@@ -51,6 +51,12 @@ export interface EngineStatus {
   readonly bytesSent: number
   readonly bytesReceived: number
   readonly identity: IdentityStatus
+  readonly peerCount: number
+  /** Peers whose last request was answered, or that were sent none yet. */
+  readonly taking: number
+  /** Peers that use the same keys. */
+  readonly sharingKeys: number
+  /** Built when it is asked for first: most who look need the numbers alone. */
   readonly peers: readonly PeerStatus[]
 }
 
@@ -85,9 +91,11 @@ const identityStatus = ({ membership }: ExchangeContext): IdentityStatus => {
   return { members: identities.own === undefined ? 0 : known + 1, ...words.counts }
 }
 
-/** A copy of how things are. */
+/** How things are; for who asks at once, since the peers are looked at when they are asked for. */
 export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStatus => {
   const { membership, traffic } = context
+  const peers = membership.peers.filter(peer => peer !== undefined)
+  let shown: readonly PeerStatus[] | undefined
   return {
     topology: membership.table.topology.kind,
     heartbeat: membership.heartbeat,
@@ -100,8 +108,11 @@ export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStat
     bytesSent: traffic.bytesSent,
     bytesReceived: traffic.bytesReceived,
     identity: identityStatus(context),
-    peers: membership.peers.flatMap(peer =>
-      peer === undefined ? [] : [peerStatus(peer, context)],
-    ),
+    peerCount: peers.length,
+    taking: peers.filter(({ trouble }) => trouble === undefined).length,
+    sharingKeys: peers.filter(({ keySetHash }) => keySetHash === membership.keys.setHash).length,
+    get peers() {
+      return (shown ??= peers.map(peer => peerStatus(peer, context)))
+    },
   }
 }
