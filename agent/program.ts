@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readFile } from 'node:fs/promises'
-import type { Clock } from '../core/clock.js'
-import type { Logger } from '../core/log.js'
 import { isLoopback } from '../core/loopback.js'
-import type { Random } from '../core/random.js'
+import type { Program, ProgramSeams } from '../core/program.js'
 import { makeKubeApi } from './adapters/kube-api.js'
 import { makeCredentials } from '../kube/client/credentials.js'
 import { listen, type Listener, type ServerTls } from '../net/listen.js'
@@ -28,22 +26,9 @@ import type { AgentOptions } from './options/agent-options.js'
 import { openStateFolder } from './state-folder.js'
 
 /** What the process gives the agent. */
-export interface ProgramSeams {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly version: string
+interface AgentProgramSeams extends ProgramSeams {
+  /** klog's verbosity, 0 to 10. */
   readonly setVerbosity: (verbosity: number) => void
-  /** For credentials: the Pod's service account and exec plugins are found through it. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
-
-/** The agent as a program: with its listeners, on the real network, against the real API. */
-export interface Program {
-  /** Resolves when both listeners are open. @throws ListenError, CredentialsError. */
-  start(): Promise<void>
-  /** May be called while starting, and twice. */
-  stop(): Promise<void>
 }
 
 /** The own node's address, once the zone is known; empty when aborted before. */
@@ -69,8 +54,8 @@ const metricsTls = ({ metricsCertFile, metricsKeyFile }: AgentOptions): ServerTl
         { option: '--metrics-key-file', path: metricsKeyFile },
       )
 
-/** Build the program on the real adapters; nothing runs before `start`. */
-export const makeProgram = (options: AgentOptions, seams: ProgramSeams): Program => {
+/** The agent as a program: with its listeners, on the real network, against the real API. Nothing runs before `start`. */
+export const makeProgram = (options: AgentOptions, seams: AgentProgramSeams): Program => {
   const { clock, random, log } = seams
   const stopping = new AbortController()
   const { signal } = stopping

@@ -7,17 +7,9 @@ import { describeAdmissionOptions, resolveAdmissionOptions } from '../admission/
 import { clean } from '../core/text.js'
 import { outputOption, type Format } from './format.js'
 import { LocalClient } from './local-client.js'
-import { addOptions } from './option-flags.js'
-import { optionsMarkdown } from './options-markdown.js'
-import { configJson, configYaml } from './print-config.js'
-import { runLong, sourcesFrom } from './run-program.js'
+import { makeLongCommand } from './long-command.js'
+import { runLong } from './run-program.js'
 import type { CliContext, ExitCode, Run } from './cli-context.js'
-
-interface AdmissionFlags {
-  readonly output: Format
-  readonly printConfig?: boolean
-  readonly optionsMarkdown?: boolean
-}
 
 interface ExplainFlags {
   readonly admission: string
@@ -70,29 +62,21 @@ export const registerAdmission = (program: Command, context: CliContext, run: Ru
     )
     // What stands behind a subcommand is the subcommand's.
     .enablePositionalOptions()
-  const flags = addOptions(command, admissionOptionSet)
-  command
-    .option('--print-config', 'print the options and where each came from, and exit')
-    .addOption(command.createOption('--options-markdown').hideHelp())
-    .addOption(outputOption('yaml', 'json'))
-    .addHelpText('after', FOOTER)
-    .action((own: AdmissionFlags) =>
-      run(async () => {
-        if (own.optionsMarkdown === true) {
-          context.stdout.write(optionsMarkdown(admissionOptionSet))
-          return 0
-        }
-        const resolved = resolveAdmissionOptions(sourcesFrom(flags, context))
-        if (own.printConfig === true) {
-          const shown = { profile: undefined, described: describeAdmissionOptions(resolved) }
-          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
-          return 0
-        }
-        const { options, notices } = resolved
+  makeLongCommand(
+    command,
+    {
+      set: admissionOptionSet,
+      resolve: resolveAdmissionOptions,
+      describe: describeAdmissionOptions,
+      footer: FOOTER,
+      go: async ({ options, notices }) => {
         const { makeProgram } = await import('../admission/run/program.js')
         return runLong({ name: 'admission', options, notices, make: makeProgram }, context)
-      }),
-    )
+      },
+    },
+    context,
+    run,
+  )
   command
     .command('explain')
     .argument('<node>', 'name of a Node')

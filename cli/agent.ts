@@ -3,20 +3,11 @@ import type { Command } from 'commander'
 import type { AgentOptions } from '../agent/options/agent-options.js'
 import { agentOptionSet } from '../agent/options/definitions.js'
 import { describeOptions, resolveAgentOptions } from '../agent/options/resolve.js'
-import { outputOption, type Format } from './format.js'
-import { addOptions } from './option-flags.js'
-import { optionsMarkdown } from './options-markdown.js'
-import { configJson, configYaml } from './print-config.js'
-import { runLong, sourcesFrom, type MakeProgram } from './run-program.js'
+import { makeLongCommand } from './long-command.js'
+import { runLong, type MakeProgram } from './run-program.js'
 import { Exit, type Run, type CliContext } from './cli-context.js'
 
 export type MakeAgent = MakeProgram<AgentOptions>
-
-interface AgentFlags {
-  readonly output: Format
-  readonly printConfig?: boolean
-  readonly optionsMarkdown?: boolean
-}
 
 const FOOTER = `
 Each option may also stand in the environment (--check-period is EDGE_HEALTH_CHECK_PERIOD) and in the file of
@@ -34,27 +25,19 @@ export const registerAgent = (
   const command = program
     .command('agent')
     .description("run the node's agent: check the peers, exchange, vote, write, answer /localinfo")
-  const flags = addOptions(command, agentOptionSet)
-  command
-    .option('--print-config', 'print the options and where each came from, and exit')
-    .addOption(command.createOption('--options-markdown').hideHelp())
-    .addOption(outputOption('yaml', 'json'))
-    .addHelpText('after', FOOTER)
-    .action((own: AgentFlags) =>
-      run(async () => {
-        if (own.optionsMarkdown === true) {
-          context.stdout.write(optionsMarkdown(agentOptionSet))
-          return 0
-        }
-        const resolved = resolveAgentOptions(sourcesFrom(flags, context))
-        if (own.printConfig === true) {
-          const shown = { profile: resolved.profile, described: describeOptions(resolved) }
-          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
-          return 0
-        }
+  makeLongCommand(
+    command,
+    {
+      set: agentOptionSet,
+      resolve: resolveAgentOptions,
+      describe: describeOptions,
+      footer: FOOTER,
+      go: async ({ options, notices }) => {
         if (load === undefined) throw new Exit(1, 'this build has no agent')
-        const { options, notices } = resolved
         return runLong({ name: 'agent', options, notices, make: await load() }, context)
-      }),
-    )
+      },
+    },
+    context,
+    run,
+  )
 }

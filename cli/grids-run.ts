@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { systemRandom } from '../core/random.js'
 import { gridsOptionSet } from '../grids/options/definitions.js'
 import type { GridsOptions } from '../grids/options/grids-options.js'
 import { describeGridsOptions, resolveGridsOptions } from '../grids/options/resolve.js'
 import { clean } from '../core/text.js'
-import { outputOption, type Format } from './format.js'
 import { makeLogger } from './logger.js'
-import { addOptions } from './option-flags.js'
-import { optionsMarkdown } from './options-markdown.js'
-import { configJson, configYaml } from './print-config.js'
-import { runLong, sourcesFrom } from './run-program.js'
+import { makeLongCommand } from './long-command.js'
+import { runLong } from './run-program.js'
 import { version } from './version.js'
 import type { CliContext, ExitCode, Run } from './cli-context.js'
-
-interface GridsFlags {
-  readonly output: Format
-  readonly once?: boolean
-  readonly printConfig?: boolean
-  readonly optionsMarkdown?: boolean
-}
 
 const FOOTER = `
 Each option may also stand in the environment (--unit-grace is EDGE_HEALTH_UNIT_GRACE) and in the file of --config
@@ -47,29 +37,23 @@ const runOnce = async (
 
 /** `edge-health grids` itself, without a subcommand: the controller. */
 export const registerGridsRun = (command: Command, context: CliContext, run: Run): void => {
-  const flags = addOptions(command, gridsOptionSet)
-  command
-    .option('--once', 'wait for the Lease, bring every grid to what it wants, and exit')
-    .option('--print-config', 'print the options and where each came from, and exit')
-    .addOption(command.createOption('--options-markdown').hideHelp())
-    .addOption(outputOption('yaml', 'json'))
-    .addHelpText('after', FOOTER)
-    .action((own: GridsFlags) =>
-      run(async () => {
-        if (own.optionsMarkdown === true) {
-          context.stdout.write(optionsMarkdown(gridsOptionSet))
-          return 0
-        }
-        const resolved = resolveGridsOptions(sourcesFrom(flags, context))
-        if (own.printConfig === true) {
-          const shown = { profile: undefined, described: describeGridsOptions(resolved) }
-          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
-          return 0
-        }
-        const { options, notices } = resolved
-        if (own.once === true) return runOnce(options, notices, context)
+  makeLongCommand(
+    command,
+    {
+      set: gridsOptionSet,
+      resolve: resolveGridsOptions,
+      describe: describeGridsOptions,
+      footer: FOOTER,
+      more: [
+        new Option('--once', 'wait for the Lease, bring every grid to what it wants, and exit'),
+      ],
+      go: async ({ options, notices }, { once }: { once?: boolean }) => {
+        if (once === true) return runOnce(options, notices, context)
         const { makeProgram } = await import('../grids/run/program.js')
         return runLong({ name: 'grids', options, notices, make: makeProgram }, context)
-      }),
-    )
+      },
+    },
+    context,
+    run,
+  )
 }

@@ -4,34 +4,20 @@ import { configPathOf } from '../options/resolve.js'
 import type { OptionSources } from '../options/sources.js'
 import type { Clock } from '../core/clock.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
-import type { Logger } from '../core/log.js'
-import { systemRandom, type Random } from '../core/random.js'
+import type { Program, ProgramSeams } from '../core/program.js'
+import { systemRandom } from '../core/random.js'
 import { makeLogger, type LoggerOptions } from './logger.js'
 import { version } from './version.js'
 import type { ExitCode, CliContext } from './cli-context.js'
 
-/** A program that runs until it is stopped. */
-export interface LongProgram {
-  /** Resolves when it runs; rejects when it cannot (a taken port, no credentials). */
-  start(): Promise<void>
-  /** Stops in reverse order; may be called while starting. */
-  stop(): Promise<void>
-}
-
 /** The process, as far as the command line knows it. */
-export interface ProgramSeams {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly version: string
+export interface CliProgramSeams extends ProgramSeams {
   /** Changes the log level: klog's verbosity, 0 to 10. */
   readonly setVerbosity: (verbosity: number) => void
-  /** The process environment: credentials are found through it. */
-  readonly environment: CliContext['env']
 }
 
 /** How a program is built out of its options. */
-export type MakeProgram<O> = (options: O, seams: ProgramSeams) => LongProgram
+export type MakeProgram<O> = (options: O, seams: CliProgramSeams) => Program
 
 /** The program's name for logs, and its options. */
 export interface ProgramRun<O> {
@@ -49,7 +35,7 @@ const aborted = (signal: AbortSignal): Promise<'aborted'> =>
     else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
   })
 
-const stopWithin = (program: LongProgram, clock: Clock, ms: number): Promise<boolean> =>
+const stopWithin = (program: Program, clock: Clock, ms: number): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const cancel = clock.after(ms, () => resolve(false))
     program.stop().then(

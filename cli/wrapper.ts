@@ -4,20 +4,12 @@ import { wrapperOptionSet } from '../wrapper/options/definitions.js'
 import { describeWrapperOptions, resolveWrapperOptions } from '../wrapper/options/resolve.js'
 import { InvalidInputError } from '../core/errors.js'
 import { outputOption, paintFor, type Format } from './format.js'
-import { addOptions } from './option-flags.js'
-import { optionsMarkdown } from './options-markdown.js'
-import { configJson, configYaml } from './print-config.js'
-import { runLong, sourcesFrom } from './run-program.js'
+import { makeLongCommand } from './long-command.js'
+import { runLong } from './run-program.js'
 import { registerCertificates } from './wrapper-certificates.js'
 import { fetchService, fetchWrapperStatus, wrapperOption } from './wrapper-client.js'
 import { serviceText, wrapperStatusText } from './wrapper-text.js'
 import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
-
-interface WrapperFlags {
-  readonly output: Format
-  readonly printConfig?: boolean
-  readonly optionsMarkdown?: boolean
-}
 
 interface ClientFlags {
   readonly wrapper: string
@@ -93,29 +85,21 @@ export const registerWrapper = (program: Command, context: CliContext, run: Run)
     )
     // What stands behind a subcommand is the subcommand's.
     .enablePositionalOptions()
-  const flags = addOptions(command, wrapperOptionSet)
-  command
-    .option('--print-config', 'print the options and where each came from, and exit')
-    .addOption(command.createOption('--options-markdown').hideHelp())
-    .addOption(outputOption('yaml', 'json'))
-    .addHelpText('after', FOOTER)
-    .action((own: WrapperFlags) =>
-      run(async () => {
-        if (own.optionsMarkdown === true) {
-          context.stdout.write(optionsMarkdown(wrapperOptionSet))
-          return 0
-        }
-        const resolved = resolveWrapperOptions(sourcesFrom(flags, context))
-        if (own.printConfig === true) {
-          const shown = { profile: undefined, described: describeWrapperOptions(resolved) }
-          context.stdout.write(own.output === 'json' ? configJson(shown) : configYaml(shown))
-          return 0
-        }
-        const { options, notices } = resolved
+  makeLongCommand(
+    command,
+    {
+      set: wrapperOptionSet,
+      resolve: resolveWrapperOptions,
+      describe: describeWrapperOptions,
+      footer: FOOTER,
+      go: async ({ options, notices }) => {
         const { makeProgram } = await import('../wrapper/program.js')
         return runLong({ name: 'wrapper', options, notices, make: makeProgram }, context)
-      }),
-    )
+      },
+    },
+    context,
+    run,
+  )
   registerClients(command, context, run)
   registerCertificates(command, context, run)
 }

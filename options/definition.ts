@@ -30,6 +30,11 @@ export interface Definition<T> {
   readonly isList?: true
 }
 
+/** A definition for each option that holds one value, each in one of the program's groups. */
+export type Definitions<O, Group extends string> = {
+  readonly [K in keyof O]-?: Definition<O[K]> & { readonly group: Group }
+}
+
 /** All options of one program. */
 export interface OptionSet {
   /** As it is typed: `agent`. */

@@ -130,6 +130,31 @@ export const resolveSingles = <O>(
   return { values: values as O, origin: origin as Record<keyof O, Origin> }
 }
 
+/** All options of a program, frozen, and which source won for each. */
+export interface ResolvedOptions<O> {
+  readonly options: O
+  readonly origin: Resolved<O>['origin']
+  /** What was accepted but does nothing, or is unwise; for the log. */
+  readonly notices: readonly string[]
+}
+
+/**
+ * Resolve, check and freeze options that hold one value each. A flag wins over the environment, that over the config file,
+ * that over the default.
+ * @param check says what is unwise, in words; throws InvalidInputError where options do not go together
+ * @throws InvalidInputError that names option (as its source spells it), rule and value.
+ */
+export const resolveOptions = <O>(
+  { set, definitions }: { readonly set: OptionSet; readonly definitions: SingleDefinitions<O> },
+  given: OptionSources,
+  check: (resolved: Resolved<O>) => readonly string[] = () => [],
+): ResolvedOptions<O> => {
+  const opened = openSources(set, given)
+  const resolved = resolveSingles<O>(definitions, opened)
+  const notices = [...opened.notices, ...check(resolved)]
+  return { options: Object.freeze(resolved.values), origin: resolved.origin, notices }
+}
+
 /** An option as text: a line of `--print-config`. */
 export interface Described {
   readonly flag: string
@@ -140,10 +165,10 @@ export interface Described {
 /** Options that hold one value each, as text, in the order of their definitions. */
 export const describeSingles = <O>(
   definitions: SingleDefinitions<O>,
-  { values, origin }: Resolved<O>,
+  { options, origin }: Pick<ResolvedOptions<O>, 'options' | 'origin'>,
 ): readonly Described[] =>
   (Object.keys(definitions) as (keyof O)[]).map(key => ({
     flag: definitions[key].flag,
-    texts: [definitions[key].kind.format(values[key])],
+    texts: [definitions[key].kind.format(options[key])],
     origin: origin[key],
   }))

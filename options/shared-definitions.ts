@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options that more than one program has: what is the same in all of them.
-import { listenAddress, nodeName, oneOf, optional, path, url } from './kinds.js'
+import { listenAddress, nodeName, objectName, oneOf, optional, path, text, url } from './kinds.js'
 
 export const nodeNameOption = {
   flag: 'node-name',
@@ -34,6 +34,31 @@ export const statusAddressOption = {
   group: 'Listening',
   kind: listenAddress,
   summary: 'where /metrics, /status, /healthz and /readyz are',
+} as const
+
+/** By the Lease one of several processes leads; what it does says the program. */
+export const leaseNamespaceOption = {
+  flag: 'lease-namespace',
+  group: 'Leader',
+  kind: objectName,
+  default: 'edge-system',
+} as const
+
+/** Each program has a Lease of its own. */
+export const leaseNameOption = {
+  flag: 'lease-name',
+  group: 'Leader',
+  kind: objectName,
+  summary: 'name of the Lease',
+} as const
+
+export const leaderIdentityOption = {
+  flag: 'identity',
+  group: 'Leader',
+  kind: optional(text),
+  default: '',
+  summary: "how this process calls itself in the Lease; none is the machine's name",
+  env: 'POD_NAME',
 } as const
 
 export const logLevelOption = {

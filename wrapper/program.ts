@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../core/clock.js'
-import type { Logger } from '../core/log.js'
-import type { Random } from '../core/random.js'
+import type { ProgramSeams } from '../core/program.js'
 import { makeCredentials } from '../kube/client/credentials.js'
 import { openFolder } from './disk/folder.js'
 import { askAgent } from './health/agent-client.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
 import { readServerTls } from './tls.js'
 import { makeWrapper, type Wrapper } from './wrapper.js'
-
-/** What the process gives the wrapper. */
-export interface ProgramSeams {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly version: string
-  /** For credentials: the Pod's service account and exec plugins are found through it. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
 
 /** The wrapper as a program: on the real network, against the real API. Nothing runs before `start`. */
 export const makeProgram = (options: WrapperOptions, seams: ProgramSeams): Wrapper => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
+import { inGroups, type Definitions, type OptionSet } from '../../options/definition.js'
 import {
   boolean,
   duration,
@@ -22,10 +22,6 @@ import type { AdmissionOptions } from './admission-options.js'
 
 type Group = 'Kubernetes' | 'Keeping' | 'Listening' | 'Certificates' | 'Log'
 
-interface AdmissionDefinition<T> extends Definition<T> {
-  readonly group: Group
-}
-
 /** As SuperEdge's default has it: `:8443` is port 8443 of every IPv4 address. */
 const anyAddress: Kind<ListenAddress> = {
   ...listenAddress,
@@ -36,9 +32,7 @@ const anyAddress: Kind<ListenAddress> = {
 }
 
 /** Each option once: the only place that knows names, units, defaults and what they are for. */
-export const admissionDefinitions: {
-  readonly [K in keyof AdmissionOptions]-?: AdmissionDefinition<AdmissionOptions[K]>
-} = {
+export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
   kubeconfig: { ...kubeconfigOption, aliases: [{ name: 'kubeconfigpath' }] },
   masterUrl: { ...masterUrlOption, aliases: [{ name: 'masterurl' }] },
   mode: {

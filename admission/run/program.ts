@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { reasonOf } from '../../core/errors.js'
-import type { Clock } from '../../core/clock.js'
-import type { Logger } from '../../core/log.js'
-import type { Random } from '../../core/random.js'
+import type { Program, ProgramSeams } from '../../core/program.js'
 import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
@@ -24,24 +22,6 @@ import { reviewRoutes } from './review-routes.js'
 import { Reviewer } from './reviewer.js'
 import type { AdmissionStatusView } from './status-view.js'
 
-/** What the process gives the webhook. */
-export interface AdmissionProgramSeams {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly version: string
-  /** For credentials: the Pod's service account and exec plugins are found through it. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
-
-/** The webhook as a program. */
-export interface AdmissionProgram {
-  /** Resolves when reviews are answered; until the apiserver gives or keeps a certificate it waits. @throws ListenError, CredentialsError */
-  start(): Promise<void>
-  /** May be called while starting, and twice. */
-  stop(): Promise<void>
-}
-
 /** Apiservers keep idle connections for 90 s: it is they who close them, never we under their hands. */
 const REVIEW_LIMITS: ListenLimits = {
   ...{ total: 512, strangers: 512, perStranger: 256, perMember: 256 },
@@ -51,9 +31,9 @@ const REVIEW_LIMITS: ListenLimits = {
 
 const MANAGER = 'edge-health-admission'
 
-class Program implements AdmissionProgram {
+class AdmissionProgram implements Program {
   readonly #options: AdmissionOptions
-  readonly #seams: AdmissionProgramSeams
+  readonly #seams: ProgramSeams
   readonly #credentials: Credentials
   readonly #client: ResourceClient
   readonly #table: NodeTable
@@ -69,7 +49,7 @@ class Program implements AdmissionProgram {
   #starting: Promise<void> | undefined
   #keeping: Promise<void> | undefined
 
-  constructor(options: AdmissionOptions, seams: AdmissionProgramSeams) {
+  constructor(options: AdmissionOptions, seams: ProgramSeams) {
     const { clock, random, log, environment } = seams
     const { kubeconfig, masterUrl, mode, freshForMs, alwaysReachable, namespace } = options
     this.#options = options
@@ -98,6 +78,7 @@ class Program implements AdmissionProgram {
     })
   }
 
+  /** Until the apiserver gives or keeps a certificate it waits. @throws ListenError, CredentialsError */
   start(): Promise<void> {
     return (this.#starting ??= this.#start())
   }
@@ -187,7 +168,5 @@ class Program implements AdmissionProgram {
 }
 
 /** Against the real API, on the real network. Nothing runs before `start`. */
-export const makeProgram = (
-  options: AdmissionOptions,
-  seams: AdmissionProgramSeams,
-): AdmissionProgram => new Program(options, seams)
+export const makeProgram = (options: AdmissionOptions, seams: ProgramSeams): Program =>
+  new AdmissionProgram(options, seams)

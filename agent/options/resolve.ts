@@ -84,7 +84,7 @@ export const describeOptions = ({
     origin: origin.plugins,
   }))
   return [
-    ...describeSingles<Pick<AgentOptions, OptionKey>>(definitions, { values: options, origin }),
+    ...describeSingles<Pick<AgentOptions, OptionKey>>(definitions, { options, origin }),
     ...plugins.filter(({ texts }) => texts.length > 0),
   ]
 }

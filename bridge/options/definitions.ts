@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isIP } from 'node:net'
-import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
-import {
-  boolean,
-  duration,
-  listenAddress,
-  objectName,
-  oneOf,
-  optional,
-  path,
-  text,
-  type Kind,
-} from '../../options/kinds.js'
+import { inGroups, type Definitions, type OptionSet } from '../../options/definition.js'
+import { boolean, duration, listenAddress, oneOf, path, type Kind } from '../../options/kinds.js'
 import { klogFlags } from '../../options/klog.js'
 import {
   kubeconfigOption,
+  leaderIdentityOption,
+  leaseNameOption,
+  leaseNamespaceOption,
   logLevelOption,
   masterUrlOption,
   statusAddressOption,
@@ -23,10 +16,6 @@ import type { VouchMode } from '../model/vouch/gap.js'
 import type { BridgeOptions } from './bridge-options.js'
 
 type Group = 'Kubernetes' | 'Edges' | 'Record' | 'Leader' | 'Listening' | 'Log'
-
-interface BridgeDefinition<T> extends Definition<T> {
-  readonly group: Group
-}
 
 const HOST = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const MOST_ADDRESSES = 16
@@ -47,9 +36,7 @@ const addresses: Kind<readonly string[]> = {
 }
 
 /** Each option once: the only place that knows names, units, defaults and what they are for. */
-export const bridgeDefinitions: {
-  readonly [K in keyof BridgeOptions]-?: BridgeDefinition<BridgeOptions[K]>
-} = {
+export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
   kubeconfig: kubeconfigOption,
   masterUrl: { ...masterUrlOption, aliases: [{ name: 'master' }] },
   advertiseAddresses: {
@@ -111,28 +98,12 @@ export const bridgeDefinitions: {
     summary: 'where edges get their certificates, over TLS with a token or the certificate before',
   },
   leaseNamespace: {
-    flag: 'lease-namespace',
-    group: 'Leader',
-    kind: objectName,
-    default: 'edge-system',
+    ...leaseNamespaceOption,
     summary:
       'namespace of the Lease by which one of several processes serves the edges, and of the ConfigMaps `bridge-record-NODE`',
   },
-  leaseName: {
-    flag: 'lease-name',
-    group: 'Leader',
-    kind: objectName,
-    default: 'edge-health-bridge',
-    summary: 'name of the Lease',
-  },
-  identity: {
-    flag: 'identity',
-    group: 'Leader',
-    kind: optional(text),
-    default: '',
-    summary: "how this process calls itself in the Lease; none is the machine's name",
-    env: 'POD_NAME',
-  },
+  leaseName: { ...leaseNameOption, default: 'edge-health-bridge' },
+  identity: leaderIdentityOption,
   statusAddress: { ...statusAddressOption, default: '127.0.0.1:51011' },
   logLevel: logLevelOption,
 }

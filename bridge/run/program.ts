@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { hostname } from 'node:os'
-import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
+import type { Program, ProgramSeams } from '../../core/program.js'
 import type { NodeName } from '../../core/ids.js'
-import type { Logger } from '../../core/log.js'
-import type { Random } from '../../core/random.js'
 import { LeaderElection, type LeaderStatus } from '../../controller/leader-election.js'
 import { runController } from '../../controller/program.js'
 import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
@@ -35,35 +33,14 @@ import { UpstreamCounters } from './upstream/counters.js'
 import { Executor } from './upstream/executor.js'
 import { Upstream } from './upstream/upstream.js'
 
-/** What the process gives the bridge. */
-export interface BridgeProgramSeams {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly version: string
-  /** For credentials: the Pod's service account and exec plugins are found through it. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
-
-/** The bridge as a program. */
-export interface BridgeProgram {
-  /**
-   * Resolves when it listens; until the apiserver gives or keeps the certificates it waits.
-   * @throws ListenError, CredentialsError, InvalidInputError when the authority's Secret cannot be used
-   */
-  start(): Promise<void>
-  /** May be called while starting, and twice. */
-  stop(): Promise<void>
-}
-
 const MANAGER = 'edge-health-bridge'
 const STOP_MS = 4_000
 /** Requests of edges, Leases beside them, watches and the bridge's own. */
 const CONNECTIONS = 128
 
-class Program implements BridgeProgram {
+class BridgeProgram implements Program {
   readonly #options: BridgeOptions
-  readonly #seams: BridgeProgramSeams
+  readonly #seams: ProgramSeams
   readonly #credentials: Credentials
   readonly #client: ResourceClient
   readonly #election: LeaderElection
@@ -79,7 +56,7 @@ class Program implements BridgeProgram {
   #starting: Promise<void> | undefined
   #running: Promise<unknown> | undefined
 
-  constructor(options: BridgeOptions, seams: BridgeProgramSeams) {
+  constructor(options: BridgeOptions, seams: ProgramSeams) {
     const { clock, random, log, environment } = seams
     const { kubeconfig, masterUrl, leaseNamespace: namespace, leaseName: name } = options
     this.#options = options
@@ -114,6 +91,10 @@ class Program implements BridgeProgram {
     this.#sink = new Sink(this.#upstream, downstream)
   }
 
+  /**
+   * Until the apiserver gives or keeps the certificates it waits.
+   * @throws ListenError, CredentialsError, InvalidInputError when the authority's Secret cannot be used
+   */
   start(): Promise<void> {
     return (this.#starting ??= this.#start())
   }
@@ -262,5 +243,5 @@ class Program implements BridgeProgram {
 }
 
 /** Against the real API, on the real network. Nothing runs before `start`. */
-export const makeProgram = (options: BridgeOptions, seams: BridgeProgramSeams): BridgeProgram =>
-  new Program(options, seams)
+export const makeProgram = (options: BridgeOptions, seams: ProgramSeams): Program =>
+  new BridgeProgram(options, seams)

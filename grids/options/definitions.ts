@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
-import { duration, integer, objectName, optional, text } from '../../options/kinds.js'
+import { inGroups, type Definitions, type OptionSet } from '../../options/definition.js'
+import { duration, integer } from '../../options/kinds.js'
 import { klogFlags } from '../../options/klog.js'
 import {
   kubeconfigOption,
+  leaderIdentityOption,
+  leaseNameOption,
+  leaseNamespaceOption,
   logLevelOption,
   masterUrlOption,
   statusAddressOption,
@@ -12,14 +15,8 @@ import type { GridsOptions } from './grids-options.js'
 
 type Group = 'Kubernetes' | 'Guards' | 'Leader' | 'Listening' | 'Log'
 
-interface GridsDefinition<T> extends Definition<T> {
-  readonly group: Group
-}
-
 /** Each option once: the only place that knows names, units, defaults and what they are for. */
-export const gridsDefinitions: {
-  readonly [K in keyof GridsOptions]-?: GridsDefinition<GridsOptions[K]>
-} = {
+export const gridsDefinitions: Definitions<GridsOptions, Group> = {
   kubeconfig: kubeconfigOption,
   masterUrl: { ...masterUrlOption, aliases: [{ name: 'master' }] },
   writesAtOnce: {
@@ -38,28 +35,18 @@ export const gridsDefinitions: {
     relation: 'when more than 40 % of the units are gone at once nothing is deleted at all',
   },
   leaseNamespace: {
-    flag: 'lease-namespace',
-    group: 'Leader',
-    kind: objectName,
-    default: 'edge-system',
+    ...leaseNamespaceOption,
     summary: 'namespace of the Lease by which one of several processes leads',
     aliases: [{ name: 'leader-elect-resource-namespace' }],
   },
   leaseName: {
-    flag: 'lease-name',
-    group: 'Leader',
-    kind: objectName,
+    ...leaseNameOption,
     default: 'edge-health-grids',
-    summary: 'name of the Lease',
     aliases: [{ name: 'leader-elect-resource-name' }],
   },
   identity: {
-    flag: 'identity',
-    group: 'Leader',
-    kind: optional(text),
-    default: '',
+    ...leaderIdentityOption,
     summary: "how this process calls itself in the Lease and in Events; none is the machine's name",
-    env: 'POD_NAME',
   },
   statusAddress: { ...statusAddressOption, default: '127.0.0.1:51008' },
   logLevel: logLevelOption,

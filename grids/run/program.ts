@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { hostname } from 'node:os'
-import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
-import type { Logger } from '../../core/log.js'
-import type { Random } from '../../core/random.js'
+import type { Program, ProgramSeams } from '../../core/program.js'
 import { EventRecorder } from '../../controller/event-recorder.js'
 import { LeaderElection } from '../../controller/leader-election.js'
 import { runController } from '../../controller/program.js'
@@ -19,22 +17,8 @@ import { Counters } from './counters.js'
 import { gridsViews } from './routes.js'
 import type { GridsStatusView } from './status-view.js'
 
-/** What the process gives the controller. */
-export interface GridsProgramSeams {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly version: string
-  /** For credentials: the Pod's service account and exec plugins are found through it. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
-
 /** The controller of grids as a program. */
-export interface GridsProgram {
-  /** Resolves when it runs. @throws ListenError, CredentialsError */
-  start(): Promise<void>
-  /** May be called while starting, and twice. */
-  stop(): Promise<void>
+export interface GridsProgram extends Program {
   /**
    * Instead of `start`: wait for the Lease, bring every grid to what it wants, and end.
    * @returns the keys of grids that failed; undefined when the signal aborted before all were looked at
@@ -44,9 +28,9 @@ export interface GridsProgram {
 
 const STOP_MS = 4_000
 
-class Program implements GridsProgram {
+class GridsControllerProgram implements GridsProgram {
   readonly #options: GridsOptions
-  readonly #seams: GridsProgramSeams
+  readonly #seams: ProgramSeams
   readonly #credentials: Credentials
   readonly #client: ResourceClient
   readonly #election: LeaderElection
@@ -59,7 +43,7 @@ class Program implements GridsProgram {
   #starting: Promise<void> | undefined
   #running: Promise<void> | undefined
 
-  constructor(options: GridsOptions, seams: GridsProgramSeams) {
+  constructor(options: GridsOptions, seams: ProgramSeams) {
     const { clock, random, log, environment } = seams
     const { kubeconfig, masterUrl } = options
     this.#options = options
@@ -86,6 +70,7 @@ class Program implements GridsProgram {
     )
   }
 
+  /** @throws ListenError, CredentialsError */
   start(): Promise<void> {
     return (this.#starting ??= this.#start())
   }
@@ -165,5 +150,5 @@ class Program implements GridsProgram {
 }
 
 /** Against the real API, on the real network. Nothing runs before `start` or `once`. */
-export const makeProgram = (options: GridsOptions, seams: GridsProgramSeams): GridsProgram =>
-  new Program(options, seams)
+export const makeProgram = (options: GridsOptions, seams: ProgramSeams): GridsProgram =>
+  new GridsControllerProgram(options, seams)

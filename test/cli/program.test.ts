@@ -6,7 +6,8 @@ import t from 'tap'
 import type { MakeAgent } from '../../cli/agent.js'
 import { makeLogger } from '../../cli/logger.js'
 import { optionsMarkdown } from '../../cli/options-markdown.js'
-import type { LongProgram, ProgramSeams } from '../../cli/run-program.js'
+import type { CliProgramSeams } from '../../cli/run-program.js'
+import type { Program } from '../../core/program.js'
 import { version } from '../../cli/version.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { agentOptionSet } from '../../agent/options/definitions.js'
@@ -136,11 +137,11 @@ t.test('the page of options can be made', async t => {
 
 interface Started {
   readonly options: AgentOptions
-  readonly seams: ProgramSeams
+  readonly seams: CliProgramSeams
 }
 
 const agentThat = (
-  program: Partial<LongProgram>,
+  program: Partial<Program>,
 ): { started: Started[]; load: () => Promise<MakeAgent> } => {
   const started: Started[] = []
   const make: MakeAgent = (options, seams) => {

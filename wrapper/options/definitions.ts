@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { inGroups, type Definition, type OptionSet } from '../../options/definition.js'
+import { inGroups, type Definitions, type OptionSet } from '../../options/definition.js'
 import {
   boolean,
   duration,
@@ -22,14 +22,8 @@ import type { WrapperOptions } from './wrapper-options.js'
 
 type Group = 'Node' | 'Listening' | 'Kubernetes' | 'Pruning' | 'Offline' | 'Log'
 
-interface WrapperDefinition<T> extends Definition<T> {
-  readonly group: Group
-}
-
 /** The one definition of each option: its name, unit, default and purpose. */
-export const wrapperDefinitions: {
-  readonly [K in keyof WrapperOptions]-?: WrapperDefinition<WrapperOptions[K]>
-} = {
+export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
   nodeName: nodeNameOption,
   stateDir: {
     flag: 'state-dir',

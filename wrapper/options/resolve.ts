@@ -3,23 +3,15 @@ import { InvalidInputError } from '../../core/errors.js'
 import { isLoopback } from '../../core/loopback.js'
 import {
   describeSingles,
-  openSources,
-  resolveSingles,
+  resolveOptions,
   thingOf,
   type Described,
   type Resolved,
+  type ResolvedOptions,
 } from '../../options/resolve.js'
-import type { OptionSources, Origin } from '../../options/sources.js'
+import type { OptionSources } from '../../options/sources.js'
 import { wrapperDefinitions, wrapperOptionSet } from './definitions.js'
 import type { WrapperOptions } from './wrapper-options.js'
-
-/** The options, and which source won for each. */
-export interface ResolvedWrapperOptions {
-  readonly options: WrapperOptions
-  readonly origin: Readonly<Record<keyof WrapperOptions, Origin>>
-  /** Accepted options that have no effect, or are unwise; for the log. */
-  readonly notices: readonly string[]
-}
 
 const FILES = ['caFile', 'certFile', 'keyFile'] as const
 
@@ -50,22 +42,14 @@ const noticesOf = ({ values: o, origin }: Resolved<WrapperOptions>): readonly st
       ]),
 ]
 
-/**
- * Resolve, check and freeze. A flag wins over the environment, that over the config file, that over the default.
- * @throws InvalidInputError that names option (as its source spells it), rule and value.
- */
-export const resolveWrapperOptions = (given: OptionSources): ResolvedWrapperOptions => {
-  const opened = openSources(wrapperOptionSet, given)
-  const resolved = resolveSingles<WrapperOptions>(wrapperDefinitions, opened)
-  checkRules(resolved)
-  const { values, origin } = resolved
-  const notices = [...opened.notices, ...noticesOf(resolved)]
-  return { options: Object.freeze(values), origin, notices }
-}
+/** @throws InvalidInputError that names option (as its source spells it), rule and value. */
+export const resolveWrapperOptions = (given: OptionSources): ResolvedOptions<WrapperOptions> =>
+  resolveOptions({ set: wrapperOptionSet, definitions: wrapperDefinitions }, given, resolved => {
+    checkRules(resolved)
+    return noticesOf(resolved)
+  })
 
 /** The options as text, in the order of the reference: what `--print-config` shows. */
-export const describeWrapperOptions = ({
-  options,
-  origin,
-}: ResolvedWrapperOptions): readonly Described[] =>
-  describeSingles<WrapperOptions>(wrapperDefinitions, { values: options, origin })
+export const describeWrapperOptions = (
+  resolved: ResolvedOptions<WrapperOptions>,
+): readonly Described[] => describeSingles(wrapperDefinitions, resolved)

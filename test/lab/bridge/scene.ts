@@ -5,10 +5,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { resolveBridgeOptions } from '../../../bridge/options/resolve.js'
-import { makeProgram, type BridgeProgram } from '../../../bridge/run/program.js'
+import { makeProgram } from '../../../bridge/run/program.js'
 import { sleep, systemClock } from '../../../core/clock.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { silentLog } from '../../../core/log.js'
+import type { Program } from '../../../core/program.js'
 import { systemRandom } from '../../../core/random.js'
 import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
@@ -104,7 +105,7 @@ const install = async ({ plane }: Seams): Promise<void> => {
   await plane.kubectl(['apply', '-f', '-'], OBJECTS)
 }
 
-const startBridge = async ({ plane }: Seams): Promise<BridgeProgram> => {
+const startBridge = async ({ plane }: Seams): Promise<Program> => {
   const token = await plane.kubectl(['-n', 'edge-system', 'create', 'token', ACCOUNT])
   const file = join(plane.dir, 'bridge.kubeconfig')
   writeFileSync(file, kubeconfig(plane.url, plane.ca, { token: token.trim() }), { mode: 0o600 })
@@ -290,11 +291,7 @@ const playRights = async (
 }
 
 /** Down for four seconds; edges notice late and wait half a minute. */
-const playRestart = async (
-  seams: Seams,
-  claims: Claims,
-  bridge: BridgeProgram,
-): Promise<BridgeProgram> => {
+const playRestart = async (seams: Seams, claims: Claims, bridge: Program): Promise<Program> => {
   const { plane, signal, say } = seams
   plane.runControllers(['node-lifecycle-controller'], [
     ...['--node-monitor-period=5s', `--node-monitor-grace-period=${GRACE_MS / 1_000}s`],
