@@ -81,8 +81,8 @@ const run = (): void => {
 
   const prune = (raw: Uint8Array): Uint8Array => {
     const { endpoints } = readSlice(raw)
-    const fates = decide({ name: 'default/x', rule: undefined }, endpoints, around)
-    return pruneSlice(raw, (_, at) => fates[at]!.keep)
+    const decisions = decide({ name: 'default/x', rule: undefined }, endpoints, around)
+    return pruneSlice(raw, (_, at) => decisions[at]!.keep)
   }
   const head = {
     apiVersion: 'v1',

@@ -27,10 +27,10 @@ const isTroubled = ({ class: name, pending, votes }: NodeStatus): boolean =>
 const show = async (flags: MatrixFlags, context: CliContext): Promise<ExitCode> => {
   const base = parseAgentUrl(flags.agent)
   const { nodes } = await fetchStatus(base, context)
-  const isWhole = flags.all === true || nodes.length <= MOST_LINES
+  const showsAll = flags.all === true || nodes.length <= MOST_LINES
   const views: ExplainView[] = []
   // One after the other: the agent has other things to do.
-  for (const { name } of isWhole ? nodes : nodes.filter(isTroubled)) {
+  for (const { name } of showsAll ? nodes : nodes.filter(isTroubled)) {
     const view = await fetchNode(base, name, context)
     // It may have left the zone in between.
     if (view !== undefined) views.push(view)

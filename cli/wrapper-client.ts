@@ -22,8 +22,8 @@ const statusSchema = v.looseObject({
   resources: v.array(v.looseObject({ resource: v.string(), source: v.string() })),
   health: v.looseObject({ state: v.string() }),
 })
-const fates = v.array(v.looseObject({ object: v.string(), isKept: v.boolean() }))
-const serviceSchema = v.looseObject({ ...head, slices: fates, endpoints: fates })
+const decisions = v.array(v.looseObject({ object: v.string(), isKept: v.boolean() }))
+const serviceSchema = v.looseObject({ ...head, slices: decisions, endpoints: decisions })
 
 /** How the wrapper is doing. @throws Exit 3 when it cannot be had. */
 export const fetchWrapperStatus = async (

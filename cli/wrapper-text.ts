@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type {
-  EndpointFate,
+  EndpointDecision,
   HealthView,
   NeighboursView,
   ResourceView,
@@ -43,24 +43,24 @@ const keysText = ({ isKnown, topologyKeys, topologyTrouble }: ServiceView): stri
   return `${keys} (${why}${topologyTrouble})`
 }
 
-const fateRows = (
+const endpointRows = (
   title: string,
-  fates: readonly EndpointFate[],
+  decisions: readonly EndpointDecision[],
   paint: Paint,
 ): readonly string[] => {
-  if (fates.length === 0) return []
-  const shown = fates.filter(({ isKept }) => isKept).length
-  const rows = fates.map(({ object, address, node, isKept, reason }) => [
+  if (decisions.length === 0) return []
+  const shown = decisions.filter(({ isKept }) => isKept).length
+  const rows = decisions.map(({ object, address, node, isKept, reason }) => [
     address,
     node ?? '–',
     object,
     { text: WORDS[reason] ?? reason, ...(isKept ? {} : { colour: 'red' as const }) },
   ])
   const head = ['ADDRESS', 'NODE', 'OBJECT', 'FATE']
-  return [`\n${title}: ${shown} of ${fates.length} shown\n`, table([head, ...rows], paint)]
+  return [`\n${title}: ${shown} of ${decisions.length} shown\n`, table([head, ...rows], paint)]
 }
 
-/** A service for people: each endpoint with its fate. */
+/** A service for people: each endpoint, whether it is served, and why. */
 export const serviceText = (view: ServiceView, paint: Paint): string => {
   const { service, node, slices, endpoints } = view
   const none = slices.length + endpoints.length === 0 ? ['\nit has no endpoints\n'] : []
@@ -69,8 +69,8 @@ export const serviceText = (view: ServiceView, paint: Paint): string => {
     `topology keys  ${clean(keysText(view))}\n`,
     `health         ${clean(healthText(view.health))}\n`,
     ...none,
-    ...fateRows('endpoints of its slices', slices, paint),
-    ...fateRows('endpoints of its Endpoints object', endpoints, paint),
+    ...endpointRows('endpoints of its slices', slices, paint),
+    ...endpointRows('endpoints of its Endpoints object', endpoints, paint),
   ].join('')
 }
 

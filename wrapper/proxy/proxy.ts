@@ -137,8 +137,8 @@ export class Proxy {
     const asked = readRequest(request as RequestHead)
     refuseOurVersion(asked)
     const passing = { asked, request, response, body: undefined }
-    const isWhole = asked.hasBody && (asked.isEvent || asked.written !== undefined)
-    if (!isWhole) return this.#take(passing)
+    const readsBody = asked.hasBody && (asked.isEvent || asked.written !== undefined)
+    if (!readsBody) return this.#take(passing)
     return this.bodies.during(async hold => {
       const body = this.#putBack(asked, request, await this.bodies.ofRequest(request, hold))
       await this.#take({ ...passing, body, hold })

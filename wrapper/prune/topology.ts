@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { EndpointView } from '../wire/endpoint.js'
-import type { CutReason } from './fate.js'
+import type { CutReason } from './decision.js'
 import type { Surroundings } from './surroundings.js'
 import { ANY_NODE } from './topology-keys.js'
 

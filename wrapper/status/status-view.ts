@@ -88,8 +88,8 @@ export interface WrapperStatusView {
   readonly disk: { readonly writes: number; readonly trouble: string | null }
 }
 
-/** One endpoint and its fate. */
-export interface EndpointFate {
+/** One endpoint and the decision about it. */
+export interface EndpointDecision {
   /** `namespace/name` of the slice or the Endpoints object. */
   readonly object: string
   readonly address: string
@@ -110,6 +110,6 @@ export interface ServiceView {
   /** The error in the annotation. */
   readonly topologyTrouble: string | null
   readonly health: HealthView
-  readonly slices: readonly EndpointFate[]
-  readonly endpoints: readonly EndpointFate[]
+  readonly slices: readonly EndpointDecision[]
+  readonly endpoints: readonly EndpointDecision[]
 }

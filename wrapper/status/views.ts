@@ -7,7 +7,12 @@ import type { WrapperServer } from '../server.js'
 import type { Explained } from '../store/pruned-table.js'
 import { RESOURCES, type Resource } from '../store/resources.js'
 import type { WrapperViews } from './routes.js'
-import type { EndpointFate, HealthView, ResourceView, WrapperStatusView } from './status-view.js'
+import type {
+  EndpointDecision,
+  HealthView,
+  ResourceView,
+  WrapperStatusView,
+} from './status-view.js'
 
 /** Sources of the views. */
 export interface Viewed {
@@ -27,8 +32,8 @@ const STALE_MS = 120_000
 
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 100) / 10)
 
-const fateOf = ({ object, address, node, fate }: Explained): EndpointFate => ({
-  ...{ object, address, node: node ?? null, isKept: fate.keep, reason: fate.reason },
+const decisionView = ({ object, address, node, decision }: Explained): EndpointDecision => ({
+  ...{ object, address, node: node ?? null, isKept: decision.keep, reason: decision.reason },
 })
 
 const healthOf = ({ health }: Viewed): HealthView => {
@@ -140,8 +145,8 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
         topologyKeys: rule?.keys ?? [],
         topologyTrouble: rule?.trouble ?? null,
         health: healthOf(viewed),
-        slices: slices.map(fateOf),
-        endpoints: endpoints.map(fateOf),
+        slices: slices.map(decisionView),
+        endpoints: endpoints.map(decisionView),
       }
     },
   }

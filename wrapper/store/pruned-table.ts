@@ -2,7 +2,7 @@
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import { decide, type Surroundings } from '../prune/decide.js'
-import type { Fate } from '../prune/fate.js'
+import type { Decision } from '../prune/decision.js'
 import type { LocalEndpoint } from '../prune/local-endpoint.js'
 import type { ServiceRule } from '../prune/topology-keys.js'
 import type { EndpointView } from '../wire/endpoint.js'
@@ -28,13 +28,13 @@ export interface Judging {
   readonly inCluster: boolean
 }
 
-/** One endpoint and its fate, for `explain`. */
+/** One endpoint and the decision about it, for `explain`. */
 export interface Explained {
   /** `namespace/name` of the slice or the Endpoints object. */
   readonly object: string
   readonly address: string
   readonly node: string | undefined
-  readonly fate: Fate
+  readonly decision: Decision
 }
 
 interface Part {
@@ -50,8 +50,8 @@ const nodesOf = (endpoints: readonly EndpointView[]): readonly string[] => [
   ...new Set(endpoints.map(({ node }) => node).filter(node => node !== undefined)),
 ]
 
-const LOCAL: Fate = { keep: true, reason: 'local-endpoint' }
-const REPLACED: Fate = { keep: false, reason: 'replaced-by-local' }
+const LOCAL: Decision = { keep: true, reason: 'local-endpoint' }
+const REPLACED: Decision = { keep: false, reason: 'replaced-by-local' }
 
 /**
  * A table of slices or Endpoints that serves each of them without the endpoints that are not usable from this
@@ -108,27 +108,27 @@ export class PrunedTable {
     if (this.#isJudging) this.#judge(services, new Map())
   }
 
-  /** Each endpoint of a service with its present fate. */
+  /** Each endpoint of a service with the present decision about it. */
   explain(service: string): readonly Explained[] {
     const explained: Explained[] = []
     for (const parts of this.#families(service, new Map()))
-      for (const [part, fates] of this.#fates(service, parts))
-        explained.push(...this.#explainPart(service, part, fates))
+      for (const [part, decisions] of this.#decisions(service, parts))
+        explained.push(...this.#explainPart(service, part, decisions))
     return explained
   }
 
   #explainPart(
     service: string,
     { key, raw, object }: Part,
-    fates: readonly Fate[],
+    decisions: readonly Decision[],
   ): readonly Explained[] {
     const local = this.#localOf(service, raw)
     const own = object.endpoints.map(({ address, node }, i) => ({
       ...{ object: key, address, node },
-      fate: local.kind === 'rewrite' ? REPLACED : fates[i]!,
+      decision: local.kind === 'rewrite' ? REPLACED : decisions[i]!,
     }))
     if (local.kind !== 'rewrite') return own
-    return [...own, { object: key, address: local.address, node: undefined, fate: LOCAL }]
+    return [...own, { object: key, address: local.address, node: undefined, decision: LOCAL }]
   }
 
   #judge(services: Iterable<string>, pending: ReadonlyMap<string, Item>): void {
@@ -156,11 +156,11 @@ export class PrunedTable {
 
   #renderings(service: string, parts: readonly Part[]): readonly (readonly [Part, Rendering])[] {
     if (!this.#isJudging) return parts.map(part => [part, AS_IS])
-    return this.#fates(service, parts).map(([part, fates]) => {
+    return this.#decisions(service, parts).map(([part, decisions]) => {
       const local = this.#localOf(service, part.raw)
       this.#complain(part.key, local.kind === 'malformed' ? local.trouble : undefined)
       if (local.kind === 'rewrite') return [part, localRendering(this.#of, local)]
-      const places = fates.flatMap(({ keep }, place) => (keep ? [] : [place]))
+      const places = decisions.flatMap(({ keep }, place) => (keep ? [] : [place]))
       return [part, renderingWithout(this.#of, part.object.endpoints, places)]
     })
   }
@@ -181,16 +181,19 @@ export class PrunedTable {
     this.#log.warn('the local endpoint is malformed; it is not used', { object, error: trouble })
   }
 
-  /** The fates of a family's endpoints, split by the objects that hold them. */
-  #fates(service: string, parts: readonly Part[]): readonly (readonly [Part, readonly Fate[]])[] {
+  /** The decisions about a family's endpoints, split by the objects that hold them. */
+  #decisions(
+    service: string,
+    parts: readonly Part[],
+  ): readonly (readonly [Part, readonly Decision[]])[] {
     const { around } = this.#judging
     const rule = this.#judging.ruleOf(service)
     const endpoints = parts.flatMap(({ object }) => object.endpoints)
-    const fates = decide({ name: service, rule }, endpoints, around)
+    const decisions = decide({ name: service, rule }, endpoints, around)
     let from = 0
     return parts.map(part => {
       const to = from + part.object.endpoints.length
-      const own = fates.slice(from, to)
+      const own = decisions.slice(from, to)
       from = to
       return [part, own]
     })

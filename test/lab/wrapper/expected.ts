@@ -119,8 +119,8 @@ const pruneSlices = (
       }),
     )
     const isOwned = !group.startsWith('slice ')
-    const fates = decide(serviceOf(isOwned ? group.split(' ')[0]! : ''), views, around)
-    const isKept = new Map(all.map((endpoint, i) => [endpoint, fates[i]?.keep === true]))
+    const decisions = decide(serviceOf(isOwned ? group.split(' ')[0]! : ''), views, around)
+    const isKept = new Map(all.map((endpoint, i) => [endpoint, decisions[i]?.keep === true]))
     for (const slice of members) {
       const endpoints = (slice['endpoints'] ?? []) as readonly Endpoint[]
       const left = endpoints.filter(endpoint => isKept.get(endpoint))
@@ -147,8 +147,8 @@ const pruneEndpoints = (
       ports: portsOf(subset['ports'] as Ports),
     }),
   )
-  const fates = decide(serviceOf(keyOf(object)), views, around)
-  const isKept = new Map(all.map(({ address }, i) => [address, fates[i]?.keep === true]))
+  const decisions = decide(serviceOf(keyOf(object)), views, around)
+  const isKept = new Map(all.map(({ address }, i) => [address, decisions[i]?.keep === true]))
   const left = (list: readonly Address[] | undefined): readonly Address[] =>
     (list ?? []).filter(address => isKept.get(address))
   const some = (name: string, list: readonly Address[]): Json =>

@@ -13,14 +13,14 @@ import {
 } from '../wrapper-objects.js'
 
 /** What decide says of each place, `kept` for short where it needs no other word. */
-const fatesOf = (
+const reasonsOf = (
   places: readonly Place[],
   rule: ServiceRule | undefined,
   world: World,
 ): readonly string[] => {
   const { endpoints } = readSlice(makeSlice('web-1', 'web', places))
-  const fates = decide({ name: 'default/web', rule }, endpoints, makeSurroundings(world))
-  return fates.map(({ reason }) => reason)
+  const decisions = decide({ name: 'default/web', rule }, endpoints, makeSurroundings(world))
+  return decisions.map(({ reason }) => reason)
 }
 
 const NONE: ServiceRule = { keys: [] }
@@ -226,7 +226,7 @@ const neverEmpty: Row[] = [
 for (const [name, rows] of Object.entries({ topology, health, neverEmpty })) {
   t.test(name, t => {
     for (const [why, places, rule, world, want] of rows)
-      t.strictSame(fatesOf(places, rule, world), want, why)
+      t.strictSame(reasonsOf(places, rule, world), want, why)
     t.end()
   })
 }
@@ -242,11 +242,10 @@ t.test('addresses of an Endpoints object are judged alike', t => {
 })
 
 t.test('endpoints of a service that nobody knows are judged by health all the same', t => {
-  t.strictSame(fatesOf(ALL, undefined, { nodes: NODES, health: { near: 'normal', far: 'dead' } }), [
-    'kept-own-node',
-    'kept',
-    'node-dead',
-  ])
+  t.strictSame(
+    reasonsOf(ALL, undefined, { nodes: NODES, health: { near: 'normal', far: 'dead' } }),
+    ['kept-own-node', 'kept', 'node-dead'],
+  )
   t.end()
 })
 
@@ -255,7 +254,7 @@ t.test('malformed topologyKeys never open a service to the whole cluster', t => 
   const broken = parseTopologyKeys('["zone', good)
   t.match(broken.trouble, /JSON list/)
   t.strictSame(
-    fatesOf(ALL, broken, { nodes: NODES }),
+    reasonsOf(ALL, broken, { nodes: NODES }),
     ['kept-own-node', 'kept-unknown-node', 'no-topology-match'],
     'the last good keys hold',
   )
@@ -266,7 +265,7 @@ t.test('malformed topologyKeys never open a service to the whole cluster', t => 
     ]),
   )
   t.strictSame(
-    fatesOf(ALL, parseTopologyKeys('zone', undefined), { nodes }),
+    reasonsOf(ALL, parseTopologyKeys('zone', undefined), { nodes }),
     ['kept-own-node', 'no-topology-match', 'no-topology-match'],
     'there never were good ones: the node serves itself',
   )
@@ -275,7 +274,7 @@ t.test('malformed topologyKeys never open a service to the whole cluster', t => 
 
 t.test('health never takes the last endpoint of a service', t => {
   const world: World = { nodes: NODES, health: { near: 'dead', far: 'dead' } }
-  t.strictSame(fatesOf(['2@near', '3@far'], ZONE, world), [
+  t.strictSame(reasonsOf(['2@near', '3@far'], ZONE, world), [
     'kept-last-of-port',
     'no-topology-match',
   ])

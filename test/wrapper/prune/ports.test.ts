@@ -15,7 +15,7 @@ const endpointsOf = (parts: readonly Part[]) =>
     ([places, ports], i) => readSlice(makeSlice(`web-${i}`, 'web', places, ports)).endpoints,
   )
 
-const fatesOf = (parts: readonly Part[], world: World, keys: readonly string[] = []) =>
+const reasonsOf = (parts: readonly Part[], world: World, keys: readonly string[] = []) =>
   decide({ name: 'default/web', rule: { keys } }, endpointsOf(parts), makeSurroundings(world)).map(
     ({ reason }) => reason,
   )
@@ -65,7 +65,7 @@ t.test('FW13: the last endpoint of each port stays', t => {
       ['kept-last-of-port', 'kept'],
     ],
   ]
-  for (const [why, parts, want] of rows) t.strictSame(fatesOf(parts, { health }), want, why)
+  for (const [why, parts, want] of rows) t.strictSame(reasonsOf(parts, { health }), want, why)
   t.end()
 })
 
@@ -108,7 +108,7 @@ t.test('FW13: in the ordered mode each port has its own first key', t => {
     near: { rack: '1', zone: 'a' },
     far: { rack: '2', zone: 'a' },
   }
-  t.strictSame(fatesOf(parts, { nodes, keysMode: 'ordered' }, ['rack', 'zone']), [
+  t.strictSame(reasonsOf(parts, { nodes, keysMode: 'ordered' }, ['rack', 'zone']), [
     'kept-unknown-node',
     'kept-unknown-node',
     'no-topology-match',
@@ -143,14 +143,14 @@ t.test('FW13: a port that topology leaves an endpoint of health does too', t => 
         const endpoints = endpointsOf(parts)
         const around = makeSurroundings(given)
         const outside = outsideTopology(keys, endpoints, around)
-        const fates = decide({ name: 'default/web', rule: { keys } }, endpoints, around)
+        const decisions = decide({ name: 'default/web', rule: { keys } }, endpoints, around)
         return endpoints
           .flatMap(({ ports }) => ports)
           .every(port => {
             const of = endpoints.flatMap((each, at) => (each.ports.includes(port) ? [at] : []))
             const isUsable = (at: number): boolean => endpoints[at]!.isUsable
             const within = of.filter(at => outside[at] === undefined)
-            const kept = of.filter(at => fates[at]!.keep)
+            const kept = of.filter(at => decisions[at]!.keep)
             return (
               kept.length > 0 === within.length > 0 && kept.some(isUsable) === within.some(isUsable)
             )

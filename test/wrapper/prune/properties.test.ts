@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { decide, type NodeHealth } from '../../../wrapper/prune/decide.js'
-import type { Fate } from '../../../wrapper/prune/fate.js'
+import type { Decision } from '../../../wrapper/prune/decision.js'
 import { outsideTopology } from '../../../wrapper/prune/topology.js'
 import { pruneEndpoints, readEndpoints } from '../../../wrapper/wire/endpoints.js'
 import { fromJson } from '../../../wrapper/wire/from-json.js'
@@ -40,8 +40,14 @@ const judge = ({ places, world, keys }: Scene) => {
   const raw = makeSlice('web-1', 'web', places)
   const { endpoints } = readSlice(raw)
   const around = makeSurroundings(world)
-  const fates = decide({ name: 'default/web', rule: { keys } }, endpoints, around)
-  return { raw, endpoints, around, fates, left: pruneSlice(raw, (_, at) => fates[at]!.keep) }
+  const decisions = decide({ name: 'default/web', rule: { keys } }, endpoints, around)
+  return {
+    raw,
+    endpoints,
+    around,
+    decisions,
+    left: pruneSlice(raw, (_, at) => decisions[at]!.keep),
+  }
 }
 const holds = (name: string, claim: (scene: Scene) => boolean): void => {
   t.test(name, t => {
@@ -52,19 +58,19 @@ const holds = (name: string, claim: (scene: Scene) => boolean): void => {
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 holds('what is left is what was kept, in order, and nothing else changed', scene => {
-  const { raw, fates, left } = judge(scene)
+  const { raw, decisions, left } = judge(scene)
   const before = toJson('EndpointSlice', raw)
   const endpoints = (before['endpoints'] ?? []) as readonly unknown[]
-  const kept = endpoints.filter((_, at) => fates[at]!.keep)
+  const kept = endpoints.filter((_, at) => decisions[at]!.keep)
   return (
-    fates.length === endpoints.length &&
+    decisions.length === endpoints.length &&
     same(toJson('EndpointSlice', left), { ...before, endpoints: kept.length === 0 ? null : kept })
   )
 })
 
 holds('nothing cut is the very same buffer', scene => {
-  const { raw, fates, left } = judge(scene)
-  return (left === raw) === fates.every(({ keep }) => keep)
+  const { raw, decisions, left } = judge(scene)
+  return (left === raw) === decisions.every(({ keep }) => keep)
 })
 
 holds('pruning again changes nothing', scene => {
@@ -78,10 +84,10 @@ holds('pruning again changes nothing', scene => {
 })
 
 holds('health never empties, nor takes the last that a proxy would use', scene => {
-  const { endpoints, around, fates } = judge(scene)
+  const { endpoints, around, decisions } = judge(scene)
   const outside = outsideTopology(scene.keys, endpoints, around)
   const within = endpoints.filter((_, at) => outside[at] === undefined)
-  const kept = endpoints.filter((_, at) => fates[at]!.keep)
+  const kept = endpoints.filter((_, at) => decisions[at]!.keep)
   return (
     kept.length > 0 === within.length > 0 &&
     kept.some(({ isUsable }) => isUsable) === within.some(({ isUsable }) => isUsable)
@@ -89,17 +95,17 @@ holds('health never empties, nor takes the last that a proxy would use', scene =
 })
 
 holds('its own endpoints, and those without a node, always stay', scene => {
-  const { endpoints, fates } = judge(scene)
+  const { endpoints, decisions } = judge(scene)
   return endpoints.every(
-    ({ node }, at) => (node !== undefined && node !== 'here') || fates[at]!.keep,
+    ({ node }, at) => (node !== undefined && node !== 'here') || decisions[at]!.keep,
   )
 })
 
 holds('only a dead node, freshly known, takes an endpoint by health', scene => {
-  const { endpoints, around, fates } = judge(scene)
+  const { endpoints, around, decisions } = judge(scene)
   return endpoints.every(
     ({ node }, at) =>
-      fates[at]!.reason !== 'node-dead' ||
+      decisions[at]!.reason !== 'node-dead' ||
       (around.healthIsFresh && around.health(node!) === 'dead'),
   )
 })
@@ -107,11 +113,11 @@ holds('only a dead node, freshly known, takes an endpoint by health', scene => {
 holds('without keys, or with *, topology takes nothing', scene => {
   const keys = [...scene.keys.filter(key => key !== '*'), '*' as const]
   const world: World = { ...scene.world, keysMode: 'any' }
-  const isOutside = ({ reason }: Fate): boolean =>
+  const isOutside = ({ reason }: Decision): boolean =>
     !reason.startsWith('kept') && reason !== 'node-dead'
   return (
-    !judge({ ...scene, world, keys: [] }).fates.some(isOutside) &&
-    !judge({ ...scene, world, keys }).fates.some(isOutside)
+    !judge({ ...scene, world, keys: [] }).decisions.some(isOutside) &&
+    !judge({ ...scene, world, keys }).decisions.some(isOutside)
   )
 })
 

@@ -137,8 +137,8 @@ t.test('FW1: spoiled objects of all kinds: whoever can be served is', async t =>
       // What no JSON can be made of is an ERROR; bytes can always be told.
       const { size } = world.store.table(resource)
       await Promise.race([watch.until(size).catch(() => undefined), watch.ended])
-      const isWhole = watch.events.length === size || watch.told.at(-1) === 'ERROR 500'
-      if (!isWhole) throw new Error(watch.told.join())
+      const isComplete = watch.events.length === size || watch.told.at(-1) === 'ERROR 500'
+      if (!isComplete) throw new Error(watch.told.join())
       watch.close()
       if ((await world.ask(path, PROTOBUF)).status !== 200) throw new Error('refused')
       world.store.upstream(resource).remove(item.key)

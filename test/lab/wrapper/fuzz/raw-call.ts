@@ -75,9 +75,9 @@ const headersOf = (lines: readonly string[]): ReadonlyMap<string, string> => {
   return headers
 }
 
-type Parsed = Pick<RawAnswer, 'status' | 'headers' | 'body'> & { readonly isWhole: boolean }
+type Parsed = Pick<RawAnswer, 'status' | 'headers' | 'body'> & { readonly isComplete: boolean }
 
-const NOTHING: Parsed = { status: 0, headers: new Map(), body: Buffer.alloc(0), isWhole: false }
+const NOTHING: Parsed = { status: 0, headers: new Map(), body: Buffer.alloc(0), isComplete: false }
 
 /** What the bytes so far say. @param isOver nothing more will come */
 const parse = (bytes: Buffer, method: string, isOver: boolean): Parsed => {
@@ -88,7 +88,12 @@ const parse = (bytes: Buffer, method: string, isOver: boolean): Parsed => {
   const rest = bytes.subarray(head + 4)
   if (status >= 100 && status < 200 && status !== 101) return parse(rest, method, isOver)
   const headers = headersOf(lines)
-  const answer = (body: Buffer, isWhole: boolean): Parsed => ({ status, headers, body, isWhole })
+  const answer = (body: Buffer, isComplete: boolean): Parsed => ({
+    status,
+    headers,
+    body,
+    isComplete,
+  })
   if (method === 'HEAD' || status === 101 || status === 204 || status === 304)
     return answer(Buffer.alloc(0), true)
   if (headers.get('transfer-encoding')?.includes('chunked') === true) {
@@ -129,11 +134,11 @@ export const callRaw = (door: Door, call: RawCall): Promise<RawAnswer> =>
         return
       }
       const parsed = parse(got, method, false)
-      if (parsed.isWhole) settle('complete', parsed)
+      if (parsed.isComplete) settle('complete', parsed)
     })
     socket.on('error', () => undefined)
     socket.on('close', () => {
       const parsed = parse(got, method, true)
-      settle(parsed.isWhole ? 'complete' : 'broken', parsed)
+      settle(parsed.isComplete ? 'complete' : 'broken', parsed)
     })
   })

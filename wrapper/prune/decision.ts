@@ -26,6 +26,6 @@ export type CutReason =
   | 'replaced-by-local'
 
 /** Whether an endpoint is kept, and why. */
-export type Fate =
+export type Decision =
   | { readonly keep: true; readonly reason: KeepReason }
   | { readonly keep: false; readonly reason: CutReason }
