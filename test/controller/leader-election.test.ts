@@ -14,7 +14,7 @@ interface Raw {
 }
 
 /** What becomes of one request: it waits on both ways, and may be lost on either, or refused. */
-interface Fate {
+interface Faults {
   readonly toMs?: number
   readonly fromMs?: number
   readonly lost?: 'request' | 'answer'
@@ -27,7 +27,7 @@ class LeaseServer {
   lease: Raw | undefined
   version = 0
   readonly asked: string[] = []
-  fate: (who: string, verb: string) => Fate = () => ({})
+  faultsOf: (who: string, verb: string) => Faults = () => ({})
 
   put(spec: Readonly<Record<string, unknown>>): Raw {
     const metadata = { resourceVersion: String(++this.version) }
@@ -36,11 +36,11 @@ class LeaseServer {
     return this.lease
   }
 
-  /** What `who` asks, through a network that does what `fate` says. */
+  /** What `who` asks, through a network that does what `faultsOf` says. */
   client(who: string, clock: Clock): LeaderElectionSeams['client'] {
     const call = async <T>(verb: string, signal: AbortSignal, carryOut: () => T): Promise<T> => {
       this.asked.push(`${who} ${verb}`)
-      const { toMs = 0, fromMs = 0, lost, status, retryAfterMs } = this.fate(who, verb)
+      const { toMs = 0, fromMs = 0, lost, status, retryAfterMs } = this.faultsOf(who, verb)
       const gone = new Promise<never>((_, reject) => {
         const fail = (): void => reject(signal.reason as Error)
         signal.addEventListener('abort', fail, { once: true })
@@ -189,7 +189,7 @@ t.test('a leader that reaches nobody stops before another may begin', async t =>
   const runs = [a.run(), b.run()]
   await clock.advance(5_000)
   const from = clock.now()
-  server.fate = who => (who === 'a' ? { lost: 'request' } : {})
+  server.faultsOf = who => (who === 'a' ? { lost: 'request' } : {})
   const ends: number[] = []
   while (!b.election.mayWrite()) {
     await clock.advance(100)
@@ -201,7 +201,7 @@ t.test('a leader that reaches nobody stops before another may begin', async t =>
   t.ok(took >= 12_500 && took <= 18_000, `b led after ${took} ms`)
   t.strictSame(a.terms, ['on', 'off'])
   t.match(server.lease!.spec, { leaseTransitions: 1 })
-  server.fate = () => ({})
+  server.faultsOf = () => ({})
   await clock.advance(30_000)
   t.strictSame([a.terms, b.terms], [['on', 'off'], ['on']], 'it does not come back by itself')
   t.match(
@@ -220,7 +220,7 @@ t.test(
     const run = a.run()
     await clock.advance(5_000)
     let lost = 2
-    server.fate = (_who, verb) => (verb === 'patch' && lost-- > 0 ? { lost: 'answer' } : {})
+    server.faultsOf = (_who, verb) => (verb === 'patch' && lost-- > 0 ? { lost: 'answer' } : {})
     await clock.advance(5_500)
     t.equal(a.election.mayWrite(), true, 'one lost answer leaves time for another try')
     await clock.advance(10_000)
@@ -237,25 +237,25 @@ t.test('a renewal counts from when it was sent, however long its answer took', a
   const { clock, server, a } = bed('a')
   const run = a.run()
   await clock.advance(1_000)
-  server.fate = () => ({ fromMs: 4_500 })
+  server.faultsOf = () => ({ fromMs: 4_500 })
   await clock.advance(3_000)
   const sentAt = clock.now() - 1_800
   await clock.advance(4_000)
   t.equal(a.election.status.trouble, undefined, 'it was answered')
-  server.fate = () => ({ lost: 'request' })
+  server.faultsOf = () => ({ lost: 'request' })
   await clock.advance(sentAt + 9_700 - clock.now())
   t.equal(a.election.mayWrite(), true)
   await clock.advance(400)
   t.equal(a.election.mayWrite(), false)
   a.stop.abort()
-  server.fate = () => ({})
+  server.faultsOf = () => ({})
   await clock.advance(6_000)
   await run
 })
 
 t.test('the create whose answer is lost is taken up at the next look', async t => {
   const { clock, server, a } = bed('a')
-  server.fate = (_who, verb) => (verb === 'create' ? { lost: 'answer' } : {})
+  server.faultsOf = (_who, verb) => (verb === 'create' ? { lost: 'answer' } : {})
   const run = a.run()
   await clock.advance(8_000)
   t.equal(a.election.mayWrite(), true)
@@ -384,7 +384,7 @@ t.test('a server that asks for time gets it, as far as the Lease allows', async 
   const runs = [a.run(), b.run()]
   await clock.advance(5_000)
   server.asked.length = 0
-  server.fate = () => ({ status: 429, retryAfterMs: 8_000 })
+  server.faultsOf = () => ({ status: 429, retryAfterMs: 8_000 })
   await clock.advance(12_000)
   const calls = (who: string) => server.asked.filter(call => call.startsWith(who)).length
   t.ok(calls('b') <= 3, `a candidate asked ${calls('b')} times`)
@@ -399,9 +399,9 @@ t.test('5xx for a while costs nothing, and is told once', async t => {
   const { clock, server, a } = bed('a')
   const run = a.run()
   await clock.advance(5_000)
-  server.fate = () => ({ status: 503 })
+  server.faultsOf = () => ({ status: 503 })
   await clock.advance(6_000)
-  server.fate = () => ({})
+  server.faultsOf = () => ({})
   await clock.advance(6_000)
   t.strictSame(a.terms, ['on'])
   t.strictSame(
@@ -460,7 +460,7 @@ t.test('whatever happens to requests, processes and clocks, two never write at o
       return { ...one, state, run: one.run() }
     })
     let isRough = true
-    server.fate = () => {
+    server.faultsOf = () => {
       if (!isRough) return {}
       if (chance(60)) return { toMs: random.below(50), fromMs: random.below(50) }
       if (chance(30))

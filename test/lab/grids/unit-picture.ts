@@ -15,10 +15,10 @@ const TEXTS = {
   none: 'not answered',
 } as const
 
-type Fate = keyof typeof COLOURS
-const FATES = ['own', 'other', 'none'] as const
+type Outcome = keyof typeof COLOURS
+const OUTCOMES = ['own', 'other', 'none'] as const
 
-const fateOf = ({ unit, by }: UnitLane['connections'][number]): Fate => {
+const outcomeOf = ({ unit, by }: UnitLane['connections'][number]): Outcome => {
   if (by === undefined) return 'none'
   return by === unit ? 'own' : 'other'
 }
@@ -28,13 +28,13 @@ const escape = (text: string): string =>
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
 
-/** How many met which fate in each second. */
-const inSteps = ({ connections }: UnitLane): ReadonlyMap<number, Record<Fate, number>> => {
-  const steps = new Map<number, Record<Fate, number>>()
+/** How many met which outcome in each second. */
+const inSteps = ({ connections }: UnitLane): ReadonlyMap<number, Record<Outcome, number>> => {
+  const steps = new Map<number, Record<Outcome, number>>()
   for (const connection of connections) {
     const step = Math.floor(connection.at / STEP_MS)
     const counts = steps.get(step) ?? { own: 0, other: 0, none: 0 }
-    counts[fateOf(connection)]++
+    counts[outcomeOf(connection)]++
     steps.set(step, counts)
   }
   return steps
@@ -42,8 +42,8 @@ const inSteps = ({ connections }: UnitLane): ReadonlyMap<number, Record<Fate, nu
 
 const drawLane = (lane: UnitLane, y: number, x: (at: number) => number): string => {
   const steps = inSteps(lane)
-  const totals = FATES.map(fate =>
-    [...steps.values()].reduce((sum, counts) => sum + counts[fate], 0),
+  const totals = OUTCOMES.map(outcome =>
+    [...steps.values()].reduce((sum, counts) => sum + counts[outcome], 0),
   )
   const most = Math.max(1, ...[...steps.values()].map(({ own, other, none }) => own + other + none))
   const parts = [
@@ -52,16 +52,16 @@ const drawLane = (lane: UnitLane, y: number, x: (at: number) => number): string 
   ]
   const width = Math.max(0.8, x(STEP_MS) - x(0) - 0.3)
   for (const [step, counts] of steps) {
-    const told = FATES.map(fate => `${counts[fate]} ${TEXTS[fate]}`).join(', ')
+    const told = OUTCOMES.map(outcome => `${counts[outcome]} ${TEXTS[outcome]}`).join(', ')
     parts.push(`<g><title>${seconds(step * STEP_MS)} s: ${told}</title>`)
     let bottom = y + HEIGHT
-    for (const fate of FATES) {
-      const height = (counts[fate] / most) * (HEIGHT - 4)
+    for (const outcome of OUTCOMES) {
+      const height = (counts[outcome] / most) * (HEIGHT - 4)
       bottom -= height
       if (height > 0)
         parts.push(
           `<rect x="${x(step * STEP_MS).toFixed(1)}" y="${bottom.toFixed(1)}" width="${width.toFixed(1)}" ` +
-            `height="${height.toFixed(1)}" fill="${COLOURS[fate]}"/>`,
+            `height="${height.toFixed(1)}" fill="${COLOURS[outcome]}"/>`,
         )
     }
     parts.push('</g>')
@@ -87,10 +87,10 @@ export const drawPicture = (
       `<text x="4" y="${height + 44 + i * 14}" class="axis">${i + 1}: ${what}</text>`
     )
   })
-  const key = FATES.map(
-    (fate, i) =>
-      `<rect x="${LEFT + i * 200}" y="${height + 18}" width="10" height="10" fill="${COLOURS[fate]}"/>` +
-      `<text x="${LEFT + i * 200 + 14}" y="${height + 27}">${TEXTS[fate]}</text>`,
+  const key = OUTCOMES.map(
+    (outcome, i) =>
+      `<rect x="${LEFT + i * 200}" y="${height + 18}" width="10" height="10" fill="${COLOURS[outcome]}"/>` +
+      `<text x="${LEFT + i * 200 + 14}" y="${height + 27}">${TEXTS[outcome]}</text>`,
   )
   const rows = lanes.map((lane, row) => drawLane(lane, row * LANE, x))
   const whole = height + 44 + done.length * 14

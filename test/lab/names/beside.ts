@@ -8,7 +8,7 @@ import { shellBlocks } from '../../../testkit/deploy/move.js'
 import { Installed, writeKustomization } from './installed.js'
 import type { MoveParts } from './move.js'
 import { runLines } from './shell.js'
-import { agentsOn, NODES } from './stand-ins.js'
+import { agentsOn, NODES } from './fake-nodes.js'
 
 const [FIRST, ...OTHERS] = NODES
 

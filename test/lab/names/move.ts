@@ -9,7 +9,7 @@ import type { ControlPlane } from '../../../testkit/control-plane/control-plane.
 import type { Claims } from './claims.js'
 import { writeKustomization } from './installed.js'
 import { runLines } from './shell.js'
-import { agentsOn, CUT, NODES, type StandIns } from './stand-ins.js'
+import { agentsOn, CUT, NODES, type FakeNodes } from './fake-nodes.js'
 
 const OLD = 'app.kubernetes.io/name=edge-health'
 const KINDS =
@@ -17,7 +17,7 @@ const KINDS =
 
 export interface MoveParts {
   readonly plane: ControlPlane
-  readonly cluster: StandIns
+  readonly cluster: FakeNodes
   readonly claims: Claims
   readonly signal: AbortSignal
 }

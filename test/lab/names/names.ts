@@ -5,7 +5,7 @@ import { runBeside } from './beside.js'
 import { Claims } from './claims.js'
 import { runMove } from './move.js'
 import { runSideBySide } from './side-by-side.js'
-import { StandIns } from './stand-ins.js'
+import { FakeNodes } from './fake-nodes.js'
 
 /** @returns whether all of it holds. */
 export const runNames = async (
@@ -16,7 +16,7 @@ export const runNames = async (
   const claims = new Claims(say)
   await runSideBySide(plane, claims)
   plane.runControllers(['daemonset-controller', 'garbage-collector-controller'])
-  const cluster = new StandIns(plane.admin, signal)
+  const cluster = new FakeNodes(plane.admin, signal)
   await cluster.createNodes()
   const playing = cluster.run()
   try {

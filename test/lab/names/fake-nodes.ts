@@ -55,7 +55,7 @@ export const agentsOn = (nodes: readonly string[], name: string) =>
   Object.fromEntries(NODES.map(node => [node, nodes.includes(node) ? [name] : []]))
 
 /** Plays scheduler and kubelets until it is stopped. */
-export class StandIns {
+export class FakeNodes {
   readonly #api: ApiClient
   readonly #signal: AbortSignal
   readonly #unreachable = new Set<string>()
