@@ -141,7 +141,7 @@ export const makeProgram = (options: AgentOptions, seams: AgentProgramSeams): Pr
   return {
     start: async () => {
       try {
-        // A wrong path is a mistake to be told at once; a token that is late, or an API out of reach, is waited for.
+        // A wrong path is reported at once; a token that is late, or an API out of reach, is waited for.
         await credentials.check()
         const tls = readTls()
         await openLocal()

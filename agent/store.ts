@@ -10,7 +10,7 @@ type Reader<T> = (news: T) => void
 export class Signal<T> {
   readonly #readers = new Set<Reader<T>>()
 
-  /** For the one stage in which it happens. Readers are told at once, in the order in which they came. */
+  /** For the one stage in which it happens. Readers are called at once, in the order in which they subscribed. */
   tell(news: T): void {
     for (const reader of this.#readers) reader(news)
   }
@@ -35,7 +35,7 @@ export class Section<T> extends Signal<T> {
     return this.#current
   }
 
-  /** For the section's one writer. Readers are told as of a signal. */
+  /** For the section's one writer. Readers are called as for a signal. */
   set(next: T): void {
     this.#current = next
     this.tell(next)
@@ -65,7 +65,7 @@ export interface ResultStore {
   // commun
   /** Undefined until zone and keys are known. */
   readonly records: Section<results.ZoneRecords | undefined>
-  /** The records' votes have to be counted again, if what is new about them matters. Told often. */
+  /** The records' votes have to be counted again, if what is new about them matters. Fires often. */
   readonly evidence: Signal<News>
   /** This member seems to have other keys than those that are known. */
   readonly unknownIdentity: Signal<NodeName>

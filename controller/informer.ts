@@ -73,7 +73,7 @@ const numberOf = (version: string): bigint | undefined =>
 
 /**
  * A cache of the objects of a resource, as views, kept true by list and watch. Keys are `namespace/name`, or `name` of what is
- * cluster-wide. After a break what changed meanwhile is told as changes; what did not change is not told again.
+ * cluster-wide. After a break what changed meanwhile is reported as changes, and nothing else.
  */
 export class Informer<View> {
   readonly #options: InformerOptions<View>

@@ -206,7 +206,7 @@ export class LeaderElection {
     }
   }
 
-  /** One try to have the Lease; whether it is ours now. Trouble is told, and counts as no. */
+  /** One try to have the Lease; whether it is ours now. Trouble is reported, and counts as no. */
   async #attempt(
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<boolean>,

@@ -36,7 +36,7 @@ export interface ControllerOptions {
   readonly stopMs?: number
 }
 
-/** An informer that is not synced for so long is told of, and again after as long. */
+/** An informer that is not synced for so long is logged, and again after as long. */
 const SYNC_PATIENCE_MS = 30_000
 /** Parts of the time to stop. */
 const WORK_SHARE = 0.6
@@ -90,7 +90,7 @@ const work = async (
 
 /**
  * Run a controller until the signal aborts or its work ends by itself: informers, then the election, then the work; and on the
- * way back the work ends first, then the Lease is given back, the last Events are told, the informers and connections end.
+ * way back the work ends first, then the Lease is given back, the last Events are sent, the informers and connections end.
  * What does not end in time is left behind. Rejects with what the work rejects with.
  */
 export const runController = async (

@@ -23,7 +23,7 @@ export type Work = (key: string, signal: AbortSignal) => Promise<WorkResult>
 export interface WorkQueueSeams {
   readonly clock: Clock
   readonly random: Random
-  /** Told of each failure, with how often in a row, and when the next try is at the latest. */
+  /** Called after each failure, with how often in a row, and when the next try is at the latest. */
   readonly onFailure?: (key: string, reason: string, failures: number, nextMs: number) => void
 }
 
@@ -124,7 +124,7 @@ export class WorkQueue {
     this.#timers.set(key, { at, cancel })
   }
 
-  /** Ends: nothing begins any more, what runs is told to end and waited for. */
+  /** Ends: nothing begins any more, what runs is aborted and waited for. */
   async stop(): Promise<void> {
     this.#abort.abort()
     this.#cancelPump?.()

@@ -13,7 +13,7 @@ import { countVotes, reviewOwnStanding, reviewStandings } from './tally.js'
 import { isSteady } from './steady.js'
 import { witnessVote, type WitnessAnswer } from './witness.js'
 
-/** What the judge is told beside the evidence. */
+/** What the judge takes into account beside the evidence. */
 export interface JudgeContext {
   /** Matters in a zone of two only. */
   readonly witness: WitnessAnswer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ListenAddress } from '../../options/kinds.js'
 
-/** Everything that the webhook can be told, resolved, checked and frozen. */
+/** All options of the webhook, resolved, checked and frozen. */
 export interface AdmissionOptions {
   readonly kubeconfig: string | undefined
   readonly masterUrl: string | undefined

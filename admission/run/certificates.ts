@@ -65,11 +65,11 @@ export const isCertificate = (text: string): boolean => {
 export const validityOf = ({ ca, cert, key }: ServingPair, name: string): Validity | undefined => {
   try {
     const server = new X509Certificate(cert)
-    const isWhole =
+    const isComplete =
       server.checkPrivateKey(createPrivateKey(key)) &&
       server.verify(new X509Certificate(ca).publicKey) &&
       server.checkHost(name) !== undefined
-    return isWhole
+    return isComplete
       ? { from: Date.parse(server.validFrom), until: Date.parse(server.validTo) }
       : undefined
   } catch {

@@ -109,7 +109,7 @@ class AdmissionProgram implements Program {
     const { clock, random, log } = this.#seams
     const { signal } = this.#stopper
     const isStopped = (): boolean => signal.aborted
-    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    // A wrong path is reported at once; an API out of reach is waited for.
     await this.#credentials.check()
     const views = admissionViews(
       () => this.#view(),

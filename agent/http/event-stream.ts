@@ -25,10 +25,10 @@ interface StreamOptions {
    */
   readonly maxUnread?: number
   /** Each event takes the place of the one before: who has not read that one does without this. @default false */
-  readonly isWhole?: boolean
+  readonly isSnapshot?: boolean
 }
 
-/** Clients that are told of every change. */
+/** Clients that get every change. */
 export interface EventStream {
   /**
    * False: there are too many clients already, and nothing was sent.
@@ -48,7 +48,7 @@ const textOf = ({ event, id, data }: StreamEvent): string =>
 export const makeEventStream = (
   clock: Clock,
   log: Logger,
-  { maxUnread = MAX_UNREAD_BYTES, isWhole = false }: StreamOptions = {},
+  { maxUnread = MAX_UNREAD_BYTES, isSnapshot = false }: StreamOptions = {},
 ): EventStream => {
   /** With their sources. */
   const clients = new Map<ServerResponse, string | undefined>()
@@ -113,7 +113,9 @@ export const makeEventStream = (
       return true
     },
     send: event => {
-      const readers = [...clients.keys()].filter(client => !isWhole || client.writableLength === 0)
+      const readers = [...clients.keys()].filter(
+        client => !isSnapshot || client.writableLength === 0,
+      )
       write(textOf(event), readers)
     },
     close: () => {

@@ -19,7 +19,7 @@ export interface StatusFeed {
 
 /** A feed whose events are whole views: a reader needs no memory, and a lost event loses nothing. */
 export const makeStatusFeed = (document: () => unknown, clock: Clock, log: Logger): StatusFeed => {
-  const stream = makeEventStream(clock, log, { isWhole: true })
+  const stream = makeEventStream(clock, log, { isSnapshot: true })
   let id = 0
   let isSoon = false
   let cancel: (() => void) | undefined

@@ -66,7 +66,7 @@ export interface ExchangeOptions {
   readonly superedgeAttempts: number
 }
 
-/** Everything that the agent can be told, resolved, checked and frozen. */
+/** All options of the agent, resolved, checked and frozen. */
 export interface AgentOptions extends VoteOptions, PlanOptions, CheckOptions, ExchangeOptions {
   readonly nodeName: NodeName
   /** Where peers reach this agent; undefined takes the first InternalIP of the own Node. */

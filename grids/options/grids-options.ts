@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ListenAddress } from '../../options/kinds.js'
 
-/** Everything that the grids' controller can be told, resolved, checked and frozen. */
+/** All options of the grids' controller, resolved, checked and frozen. */
 export interface GridsOptions {
   readonly kubeconfig: string | undefined
   readonly masterUrl: string | undefined

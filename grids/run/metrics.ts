@@ -29,8 +29,12 @@ const metricsOf = (view: GridsStatusView): readonly Metric[] => {
     counter('writes', 'Writes of children', ...countsByPair(['kind', 'result'], counts.writes)),
     counter('drift', 'Applies, by why they were needed', ...countsBy('cause', counts.drift)),
     counter('status_writes', 'Writes of status', ...countsBy('result', counts.statuses)),
-    counter('reconciles', 'Looks at grids', ...countsBy('result', counts.reconciles)),
-    histogram('reconcile_duration_seconds', 'How long looks at grids took', view.reconcileSeconds),
+    counter('reconciles', 'Reconciliations of grids', ...countsBy('result', counts.reconciles)),
+    histogram(
+      'reconcile_duration_seconds',
+      'How long reconciliations of grids took',
+      view.reconcileSeconds,
+    ),
     gauge('objects', 'Objects that are held', ...perTable(name => tables[name]!.objects)),
     gauge(
       'stale',

@@ -96,7 +96,7 @@ class GridsControllerProgram implements GridsProgram {
   async #start(): Promise<void> {
     const { clock, random, log } = this.#seams
     const { signal } = this.#stopper
-    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    // A wrong path is reported at once; an API out of reach is waited for.
     await this.#credentials.check()
     const views = gridsViews(() => this.#view())
     const seams = { clock, random, log, signal }

@@ -250,7 +250,7 @@ export class KubeClient {
     }
   }
 
-  /** Send without credentials; a server that wants to know who asks is told for a while. */
+  /** Send without credentials; a server that wants to know who asks gets credentials for a while. */
   async #unnamed(call: KubeCall, used: Material, signal: AbortSignal): Promise<OpenResponse> {
     const answer = await this.#send(call, used, signal)
     const { statusCode: status = 0 } = answer.response

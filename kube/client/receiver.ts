@@ -15,9 +15,9 @@ export interface WatchSpec<T, R = unknown> {
   readonly parse: (raw: R) => T
   readonly codec: Codec<R>
   readonly sink: WatchSink<T>
-  /** Told of each list that the server refuses, by its HTTP status. */
+  /** Called for each list that the server refuses, by its HTTP status. */
   readonly onRefused?: (status: number) => void
-  /** Told with each list what the server warns its readers of, before the sink is told of the list. */
+  /** Called with the server's warnings about a list, before the sink gets the list. */
   readonly onWarning?: (warning: string | undefined) => void
 }
 

@@ -77,15 +77,15 @@ const play = (outfile, args) =>
     })
     let sequences = 0
     let breaches = []
-    let isWhole = false
+    let isFinished = false
     createInterface({ input: child.stdout }).on('line', line => {
       sequences = Number(/^(\d+) sequences$/.exec(line)?.[1] ?? sequences)
       breaches = /^breaches: (.*)$/.exec(line)?.[1].split(',') ?? breaches
-      isWhole ||= /^\d+ passed, \d+ failed$/.test(line)
+      isFinished ||= /^\d+ passed, \d+ failed$/.test(line)
     })
     child.on('error', reject)
     child.on('close', code => {
-      if (isWhole) resolve({ sequences, breaches })
+      if (isFinished) resolve({ sequences, breaches })
       else reject(new Error(`the adversary ended with ${code} and said nothing`))
     })
   })

@@ -364,9 +364,9 @@ t.test('a stream whose client does not read is closed, the others go on', t => {
 t.test(
   'streams that nobody reads take so much memory together, however many changes there are',
   t => {
-    for (const isWhole of [false, true]) {
+    for (const isSnapshot of [false, true]) {
       const log = recordingLog()
-      const stream = makeEventStream(new FakeClock(), log, { maxUnread: 100_000, isWhole })
+      const stream = makeEventStream(new FakeClock(), log, { maxUnread: 100_000, isSnapshot })
       const slow = Array.from({ length: 30 }, () => streamClient(0, false))
       const quick = streamClient(0)
       const event = (id: number) => ({ event: 'change', id, data: 'x'.repeat(2_000) })
@@ -382,7 +382,7 @@ t.test(
       t.ok(most <= 100_000, `${most} bytes`)
       t.equal(quick.got.length, 1_001, 'who reads misses nothing')
       t.equal(quick.destroyed, false)
-      if (isWhole) {
+      if (isSnapshot) {
         t.ok(slow.every(({ got, destroyed }) => got.length === 1 && !destroyed))
         slow[0]!.writableLength = 0
         stream.send(event(1_001))

@@ -145,12 +145,12 @@ t.test('FA16: how long marks are kept', t => {
   const cycle = (wholeMs: number): number => {
     flaps.cut('a', now)
     flaps.cut('a', (now += 30_000))
-    const heldMs = flaps.whole('a', now) - now
-    t.equal(flaps.whole('a', now + 1), flaps.heldUntil('a'), 'counted from the link’s return')
+    const heldMs = flaps.restored('a', now) - now
+    t.equal(flaps.restored('a', now + 1), flaps.heldUntil('a'), 'counted from the link’s return')
     now += wholeMs
     return heldMs
   }
-  t.equal(flaps.whole('a', 0), -Infinity, 'nothing is known')
+  t.equal(flaps.restored('a', 0), -Infinity, 'nothing is known')
   const held = [1, 2, 3, 4, 5, 6, 7].map(() => cycle(60_000))
   t.strictSame(
     held,
@@ -161,14 +161,14 @@ t.test('FA16: how long marks are kept', t => {
   t.equal(cycle(0), -Infinity, 'after half an hour it is forgotten')
   flaps.cut('a', now)
   t.equal(flaps.heldUntil('a'), -Infinity, 'while the link is cut nothing is held back')
-  t.equal(flaps.whole('a', now), now + 60_000)
-  flaps.broken('a')
-  t.equal(flaps.whole('a', now + 50_000), now + 110_000, 'a short break begins it anew')
-  flaps.broken('b')
-  t.equal(flaps.whole('b', now), -Infinity, 'and is no cut')
+  t.equal(flaps.restored('a', now), now + 60_000)
+  flaps.cutBriefly('a')
+  t.equal(flaps.restored('a', now + 50_000), now + 110_000, 'a short break begins it anew')
+  flaps.cutBriefly('b')
+  t.equal(flaps.restored('b', now), -Infinity, 'and is no cut')
   flaps.keepOnly(() => true)
   t.ok(flaps.heldUntil('a') > now)
   flaps.keepOnly(() => false)
-  t.equal(flaps.whole('a', now), -Infinity, 'FA21: who left is forgotten')
+  t.equal(flaps.restored('a', now), -Infinity, 'FA21: who left is forgotten')
   t.end()
 })

@@ -25,7 +25,7 @@ export interface PeerAnswer extends Answer {
   readonly nosniff: boolean
 }
 
-/** Told when a member calls for votes. */
+/** Called when a member calls for votes. */
 export type OnCall = (target: number, caller: PeerState) => void
 
 /** Why a request is not believed yet. */

@@ -38,7 +38,7 @@ interface MembershipStart {
   /** @default 0: none */
   readonly savedEpoch?: number | undefined
   readonly onRefusal: (refusal: Refusal, peer: PeerState) => void
-  /** Told when a message brought something. */
+  /** Called when a message brought something new. */
   readonly onNews: (news: News) => void
 }
 

@@ -58,7 +58,7 @@ interface RosterKeeperSeams {
   readonly log: Logger
   /** The key material as the API has it now; called again when it changes. */
   readonly onKeys: (secret: Found, hmacConfig: Found) => void
-  /** Told once for each broken ConfigMap version. */
+  /** Called once for each broken version of a ConfigMap. */
   readonly onProblem: (problem: ConfigProblem) => void
 }
 

@@ -14,7 +14,7 @@ interface Followed {
 
 interface AttentionSeams {
   readonly kube: Pick<KubeApi, 'watchNode'>
-  /** Told of each change of a Node that is followed. */
+  /** Called after each change of a followed Node. */
   readonly onChange: () => void
 }
 

@@ -31,7 +31,7 @@ interface KnownNodesSeams {
   readonly store: Pick<ResultStore, 'marked'>
   readonly authority: Pick<WriteAuthority, 'turn' | 'desired'>
   readonly work: Pick<NodeWork, 'nodeOf' | 'doubt' | 'running'>
-  /** Told when a Node that is followed has changed. */
+  /** Called when a followed Node has changed. */
   readonly onNode: () => void
 }
 

@@ -3,7 +3,7 @@ import { keepOnly } from '../../keep-only.js'
 
 const FIRST_HOLD_MS = 60_000
 const LONGEST_HOLD_MS = 600_000
-/** A link that was whole for this long has no past. */
+/** A link that was up for this long has no past. */
 const FORGET_MS = 1_800_000
 
 interface Flaps {
@@ -11,14 +11,14 @@ interface Flaps {
   cuts: number
   /** The present cut is among them. */
   isCounted: boolean
-  isWhole: boolean
+  isUp: boolean
   /** When the link was last cut, or came back. */
   turnedAt: number
 }
 
 /**
  * Keeps the marks of a cloud link that comes and goes: what says that it is cut is put on at once, and taken off at
- * once after a first cut. After a second it stays until the link was whole for a minute, and twice as long after each
+ * once after a first cut. After a second it stays until the link was up for a minute, and twice as long after each
  * further one, up to ten minutes. Renewing the Lease is not delayed by it, and what is shown is what is.
  */
 export class LinkFlaps {
@@ -30,27 +30,27 @@ export class LinkFlaps {
     if (flaps?.isCounted === true) return
     const isKnown = flaps !== undefined && now < flaps.turnedAt + FORGET_MS
     const cuts = isKnown ? flaps.cuts + 1 : 1
-    this.#nodes.set(node, { cuts, isCounted: true, isWhole: false, turnedAt: now })
+    this.#nodes.set(node, { cuts, isCounted: true, isUp: false, turnedAt: now })
   }
 
-  /** The node's link is cut, for too short a time to be marked: it is not whole either. */
-  broken(node: string): void {
+  /** The node's link is cut, for too short a time to be marked: it is not up either. */
+  cutBriefly(node: string): void {
     const flaps = this.#nodes.get(node)
-    if (flaps !== undefined) flaps.isWhole = false
+    if (flaps !== undefined) flaps.isUp = false
   }
 
-  /** The node's link is whole. @returns when the marks may go. */
-  whole(node: string, now: number): number {
+  /** The node's link is up. @returns when the marks may go. */
+  restored(node: string, now: number): number {
     const flaps = this.#nodes.get(node)
     if (flaps === undefined) return -Infinity
-    if (!flaps.isWhole) Object.assign(flaps, { isCounted: false, isWhole: true, turnedAt: now })
+    if (!flaps.isUp) Object.assign(flaps, { isCounted: false, isUp: true, turnedAt: now })
     return this.heldUntil(node)
   }
 
-  /** Until when the marks of a link that is whole again stay; −Infinity for no time. */
+  /** Until when the marks of a link that is up again stay; −Infinity for no time. */
   heldUntil(node: string): number {
     const flaps = this.#nodes.get(node)
-    if (flaps === undefined || !flaps.isWhole || flaps.cuts < 2) return -Infinity
+    if (flaps === undefined || !flaps.isUp || flaps.cuts < 2) return -Infinity
     return flaps.turnedAt + Math.min(LONGEST_HOLD_MS, FIRST_HOLD_MS * 2 ** (flaps.cuts - 2))
   }
 

@@ -16,7 +16,7 @@ interface NodeWorkSeams {
   readonly seen: (name: string) => NodeView | undefined
   /** Judge by what is known at this moment. */
   readonly judge: () => void
-  /** Told how each request about a Node went. */
+  /** Keeps count of which requests about Nodes fail. */
   readonly backoff: RequestBackoff
   readonly onEnd: () => void
 }

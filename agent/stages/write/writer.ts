@@ -39,9 +39,9 @@ interface WriterSeams {
   readonly store: ResultStore
   readonly record: WriteRecorder
   readonly apiBackoff: ApiBackoff
-  /** Judge by what is known at this moment; whoever was suspended meanwhile is told first. */
+  /** Judge by what is known at this moment, after a look whether this agent was suspended. */
   readonly judge: () => void
-  /** Told when a Node that is followed has changed. */
+  /** Called when a followed Node has changed. */
   readonly onNode: () => void
 }
 
@@ -91,7 +91,7 @@ class LevelWriter implements Writer {
     this.#options = options
     this.#seams = seams
     const { signal } = this.#stopping
-    // Events about several nodes are told beside each other, and those are bounded by the zone's size.
+    // Events about several nodes are sent in parallel, and those are bounded by the zone's size.
     setMaxListeners(0, signal)
     const onEnd = (): void => this.review()
     const isHeld = (name: string): boolean | undefined => this.#vouching.leases.isHeld(name)
@@ -285,9 +285,9 @@ class LevelWriter implements Writer {
     const link = this.#authority.desired(state, index)
     if (link === 'vouched') {
       if (now >= this.#authority.noticedAt(state, index)) this.#flaps.cut(name, now)
-      else this.#flaps.broken(name)
+      else this.#flaps.cutBriefly(name)
     }
-    return link === 'healthy' ? this.#flaps.whole(name, now) : -Infinity
+    return link === 'healthy' ? this.#flaps.restored(name, now) : -Infinity
   }
 
   /**

@@ -260,8 +260,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/stages/write/link-flaps.ts',
-        from: '!flaps.isWhole || flaps.cuts < 2) return -Infinity',
-        to: '!flaps.isWhole || flaps.cuts > 0) return -Infinity',
+        from: '!flaps.isUp || flaps.cuts < 2) return -Infinity',
+        to: '!flaps.isUp || flaps.cuts > 0) return -Infinity',
       },
     ],
   },
