@@ -28,6 +28,11 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./bridge.js')).registerBridge }),
   },
   {
+    name: 'make-key',
+    description: 'make the Secret with the key that agents sign with, unless it is there',
+    load: async () => ({ register: (await import('./make-key.js')).registerMakeKey }),
+  },
+  {
     name: 'cluster',
     description: "show zones and nodes as the cluster's API has them: kubectl edge-health",
     load: async () => ({ register: (await import('./cluster.js')).registerCluster }),

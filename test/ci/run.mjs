@@ -54,6 +54,7 @@ const PARTS = [
     'conformance',
     'names',
     'confine',
+    'chart',
     'grids',
     'cells',
   ],
@@ -153,10 +154,12 @@ const demandPrometheus = async () => {
   total = addCounts(total, { passed: 0, failed: 1, skipped: 0 })
 }
 
-const needsControlPlane = ['conformance', 'names', 'confine', 'grids', 'cells'].some(wanted)
+const needsControlPlane = ['conformance', 'names', 'confine', 'chart', 'grids', 'cells'].some(
+  wanted,
+)
 installTools({ ...(needsControlPlane ? TOOLS : {}), ...(wanted('tests') ? BROWSER : {}) })
 const built = needsControlPlane ? buildControlPlane() : undefined
-const tools = wanted('tests') ? getTools() : undefined
+const tools = wanted('tests') ? getTools() : wanted('chart') ? getTools('helm') : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
 await part('bench', ['bench/run.mjs', 'scale', '--quick'], 15)
 await part('adversary', ['test/adversary/run.mjs', ...ATTACKS], 30)
@@ -168,11 +171,12 @@ if (built !== undefined) {
   )
 }
 await tools
-if (tools !== undefined) await demandPrometheus()
+if (wanted('tests')) await demandPrometheus()
 await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 30)
 await part('conformance', [lab, 'conformance'], 10)
 await part('names', [lab, 'names'], 10)
 await part('confine', [lab, 'confine'], 10)
+await part('chart', [lab, 'chart'], 10)
 await part('grids', ['bench/run.mjs', 'grids', '--quick'], 10)
 await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
 

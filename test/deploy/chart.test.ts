@@ -216,6 +216,55 @@ t.test('webhook and bridge: one Pod, other addresses, other ports', skip, t => {
   t.end()
 })
 
+t.test('network policies: who may ask, and whom the Pods may', skip, t => {
+  const all = ['grids.enabled=true', 'admission.enabled=true', 'bridge.enabled=true']
+  const policies = (...values: readonly string[]) =>
+    Object.entries(render(['networkPolicy.enabled=true', ...values]).objects)
+      .filter(([key]) => key.startsWith('NetworkPolicy/'))
+      .map(([, object]) => object)
+  t.strictSame(policies(), [], 'agents and wrappers are on the network of their nodes')
+  const specs = (...values: readonly string[]) =>
+    policies(...all, ...values).map(({ spec }) => spec)
+  const ports = (...names: readonly (string | number)[]) => names.map(port => ({ port, protocol: 'TCP' })) // prettier-ignore
+  const spec = (name: string, ingress: readonly object[], egress: object) => ({
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': `edge-health-${name}` } },
+    ...{ policyTypes: ['Ingress', 'Egress'], egress: [egress] },
+    // An empty list would not be stored, and be written again by each upgrade.
+    ...(ingress.length > 0 ? { ingress } : {}),
+  })
+  const api = { ports: ports(443, 6443) }
+  t.strictSame(specs(), [
+    spec('bridge', [{ ports: ports('edges', 'enrol') }], api),
+    spec('grids', [], api),
+    spec('webhook', [{ ports: ports('reviews') }], api),
+  ])
+  const peer = (cidr: string) => [{ ipBlock: { cidr } }]
+  const given = specs(
+    `networkPolicy.apiserver=${JSON.stringify(peer('10.0.0.1/32'))}`,
+    `networkPolicy.edges=${JSON.stringify(peer('10.1.0.0/16'))}`,
+    `networkPolicy.metrics=${JSON.stringify(peer('10.2.0.0/16'))}`,
+    'networkPolicy.apiserverPorts=[7443]',
+  )
+  const to = { ports: ports(7443), to: peer('10.0.0.1/32') }
+  const metrics = { ports: ports('status'), from: peer('10.2.0.0/16') }
+  t.strictSame(given, [
+    spec('bridge', [{ ports: ports('edges', 'enrol'), from: peer('10.1.0.0/16') }, metrics], to),
+    spec('grids', [metrics], to),
+    spec('webhook', [{ ports: ports('reviews'), from: peer('10.0.0.1/32') }, metrics], to),
+  ])
+  t.end()
+})
+
+t.test('the runbook is where the values say', skip, t => {
+  const rules = (...values: readonly string[]) =>
+    JSON.stringify(render(['prometheusRule.enabled=true', ...values]).objects)
+  t.match(rules(), '"runbook_url":"docs/runbook.md#edgehealthbrakeon"')
+  const moved = rules('prometheusRule.runbookUrl="https://example.com/runbook"')
+  t.match(moved, '"runbook_url":"https://example.com/runbook#edgehealthbrakeon"')
+  t.notMatch(moved, 'docs/runbook.md')
+  t.end()
+})
+
 t.test('a value that is unknown, or of the wrong kind, is refused by name', skip, t => {
   const rows: readonly (readonly [value: string, said: RegExp])[] = [
     ['agnet.enabled=true', /agnet/],
@@ -231,6 +280,9 @@ t.test('a value that is unknown, or of the wrong kind, is refused by name', skip
     ['prometheusRule.disabled=["BrakeOn"]', /disabled/],
     ['admission.strategy={}', /strategy/],
     ['grids.replicas=0', /replicas/],
+    ['keys.generate="yes"', /generate/],
+    ['networkPolicy.edges=[{}]', /edges/],
+    ['prometheusRule.runbookUrl="runbook"', /runbookUrl/],
     ['bridge.service.port=1', /port/],
     ['keep.replicas=1', /replicas/],
     ['wrapper.tolerations=[{"effekt":"NoExecute"}]', /effekt/],

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'
 import { runAdmission } from './admission/admission.js'
+import { runChart } from './chart/chart.js'
 import { runConfine } from './confine/confine.js'
 import { runBridge } from './bridge/scene.js'
 import { runConformance } from './conformance.js'
@@ -169,6 +170,8 @@ const main = async (): Promise<boolean> => {
       return withApi(plane => runNames(plane, say, stop.signal))
     case 'confine':
       return withApi(plane => runConfine(plane, { ...options, say }, stop.signal))
+    case 'chart':
+      return withApi(plane => runChart({ plane, script }, say, stop.signal))
     case 'bridge':
       return withApi(plane => runBridge(plane, say, stop.signal))
     case 'takeover':

@@ -123,7 +123,7 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`)
 const isOfCells = ({ command }: LabOptions): boolean =>
   ['cells', 'wrapper', 'grids'].includes(command)
 const needsApiAlone = ({ command }: LabOptions): boolean =>
-  ['confine', 'informers', 'kubectl', 'fuzz'].includes(command)
+  ['chart', 'confine', 'informers', 'kubectl', 'fuzz'].includes(command)
 
 /** What the chosen cells need beyond a control plane. */
 const programsOf = (options: LabOptions): readonly Program[] =>

@@ -26,6 +26,7 @@ export interface LabOptions {
     | 'confine'
     | 'bridge'
     | 'admission'
+    | 'chart'
     | 'build'
     | 'list'
     | 'merge'
@@ -75,6 +76,7 @@ npm run lab -- names                SuperEdge's objects beside ours, and the mov
 npm run lab -- bridge               simulated edges behind a bridge: enrolled, Ready, with Pods, through a restart of the bridge
 npm run lab -- confine              allowed and refused writes of our accounts' tokens, with the policies of deploy/
 npm run lab -- admission            what becomes of a node that is not heard, with the webhook and without: times, row by row
+npm run lab -- chart                the Helm chart: dry runs, and a release that makes its key, from install to uninstall
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports
@@ -146,6 +148,7 @@ const COMMANDS = [
   'confine',
   'bridge',
   'admission',
+  'chart',
   'build',
   'list',
   'merge',

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kubelet and the Job's controller do for the Job that makes the key, where there is neither.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sleep, systemClock } from '../../../core/clock.js'
+import type { Json } from '../../../sandbox/api-client.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
+import { command } from '../shell.js'
+
+const NAME = 'edge-health-make-key'
+const SYSTEM = '/api/v1/namespaces/edge-system'
+const JOBS = '/apis/batch/v1/namespaces/edge-system/jobs'
+const PATIENCE_MS = 60_000
+
+interface Parts {
+  readonly plane: ControlPlane
+  /** The bundle that the image has. */
+  readonly script: string
+  readonly signal: AbortSignal
+}
+
+/** What came of it. */
+export interface KeyJobTold {
+  /** What the program said. */
+  readonly made: string
+  /** What the apiserver answered to other requests with the same token. */
+  readonly others: readonly number[]
+}
+
+interface JobSpec {
+  readonly template: {
+    readonly spec: {
+      readonly serviceAccountName: string
+      readonly containers: readonly [{ readonly args: readonly string[] }]
+    }
+  }
+}
+
+const find = async ({ plane, signal }: Parts): Promise<JobSpec> => {
+  const until = performance.now() + PATIENCE_MS
+  while (performance.now() < until) {
+    const { items } = (await plane.admin.get(JOBS, signal)) as unknown as {
+      items: readonly { readonly metadata: { readonly name: string }; readonly spec: JobSpec }[]
+    }
+    const job = items.find(({ metadata }) => metadata.name === NAME)
+    if (job !== undefined) return job.spec
+    await sleep(systemClock, 100, signal)
+  }
+  throw new Error(`helm makes no Job ${NAME}`)
+}
+
+const tokenOf = async ({ plane, signal }: Parts, account: string): Promise<string> => {
+  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
+  const path = `${SYSTEM}/serviceaccounts/${account}/token`
+  const { status } = await plane.admin.post(path, request, signal)
+  return (status as { token: string }).token
+}
+
+const complete = ({ plane, signal }: Parts): Promise<Json> => {
+  const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+  const condition = (type: string) => ({
+    ...{ type, status: 'True', lastProbeTime: now, lastTransitionTime: now },
+  })
+  const status = {
+    ...{ startTime: now, completionTime: now, succeeded: 1 },
+    conditions: [condition('SuccessCriteriaMet'), condition('Complete')],
+  }
+  return plane.admin.patch(`${JOBS}/${NAME}/status`, 'merge', { status }, signal)
+}
+
+/** A policy takes a second or two to bite. */
+const untilConfined = async (ask: () => Promise<number>, signal: AbortSignal): Promise<void> => {
+  const until = performance.now() + PATIENCE_MS
+  while ((await ask()) !== 403 && performance.now() < until) await sleep(systemClock, 200, signal)
+}
+
+/** Wait for the Job, run its program with a token of its account, and say that it is done. */
+export const playKeyJob = async (parts: Parts): Promise<KeyJobTold> => {
+  const { plane, script, signal } = parts
+  const { serviceAccountName, containers } = (await find(parts)).template.spec
+  const token = await tokenOf(parts, serviceAccountName)
+  const send = async (method: string, path: string, body?: Json): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const more = body === undefined ? {} : { body: JSON.stringify(body) }
+    const answer = await fetch(`${plane.url}${path}`, { method, headers, signal, ...more })
+    await answer.arrayBuffer()
+    return answer.status
+  }
+  const other = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'other' } }
+  const makeOther = () => send('POST', `${SYSTEM}/secrets?dryRun=All`, other)
+  await untilConfined(makeOther, signal)
+  const path = join(plane.dir, `${NAME}.kubeconfig`)
+  writeFileSync(path, kubeconfig(plane.url, plane.ca, { token }))
+  const [{ args }] = containers
+  const made = await command(process.execPath, [script, ...args, `--kubeconfig=${path}`])
+  const others = [
+    await makeOther(),
+    await send('GET', `${SYSTEM}/secrets/edge-health-keys`),
+    await send('POST', `${SYSTEM}/configmaps`, { ...other, kind: 'ConfigMap' }),
+  ]
+  await complete(parts)
+  return { made: made.trim(), others }
+}
