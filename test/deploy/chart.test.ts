@@ -255,6 +255,35 @@ t.test('network policies: who may ask, and whom the Pods may', skip, t => {
   t.end()
 })
 
+t.test('the operator scrapes webhook, grids and bridge where they are', skip, t => {
+  const on = ['grids', 'admission', 'bridge'].map(name => `${name}.enabled=true`)
+  const { objects } = render([...on, 'metrics.podMonitor.enabled=true'])
+  const monitors = Object.entries(objects).filter(([key]) => key.startsWith('PodMonitor/'))
+  t.strictSame(
+    monitors.map(([, { metadata }]) => metadata.name),
+    ['edge-health-bridge', 'edge-health-grids', 'edge-health-webhook'],
+    'the agents serve nothing off their node',
+  )
+  for (const [key, monitor] of monitors) {
+    const { spec } = objects[key.replace('PodMonitor', 'Deployment')] as unknown as {
+      spec: {
+        selector: object
+        template: { spec: { containers: [{ ports: { name: string }[] }] } }
+      }
+    }
+    const { selector, podMetricsEndpoints } = monitor['spec'] as {
+      selector: object
+      podMetricsEndpoints: readonly [{ readonly port: string }]
+    }
+    t.strictSame(selector, spec.selector)
+    const ports = spec.template.spec.containers[0].ports.map(({ name }) => name)
+    t.ok(ports.includes(podMetricsEndpoints[0].port), key)
+    t.match(podMetricsEndpoints, [{ relabelings: [{ targetLabel: 'job', replacement: monitor.metadata.name }] }]) // prettier-ignore
+  }
+  t.strictSame(render(['metrics.podMonitor.enabled=true']).objects, render().objects)
+  t.end()
+})
+
 t.test('the runbook is where the values say', skip, t => {
   const rules = (...values: readonly string[]) =>
     JSON.stringify(render(['prometheusRule.enabled=true', ...values]).objects)
