@@ -6,14 +6,16 @@ import type { NodeName } from '../../core/ids.js'
 import { LeaderElection, type LeaderStatus } from '../../controller/leader-election.js'
 import { runController } from '../../controller/program.js'
 import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
-import { makeResourceClient } from '../../kube/client/http-resource-client.js'
-import type { ResourceClient } from '../../kube/client/resource-client.js'
+import { makeResourceClient, makeTokenClients } from '../../kube/client/http-resource-client.js'
+import type { ResourceClient, TokenClients } from '../../kube/client/resource-client.js'
 import type { Listener } from '../../net/listen.js'
 import { listenForOperators } from '../../net/operator-listener.js'
 import { openEnrolment } from '../enroll/listener.js'
 import { openHub, type OpenHub } from '../hub/hub.js'
+import { AGENT } from '../model/application/agent-right.js'
 import { LocationCache } from '../model/location/location-cache.js'
 import type { BridgeOptions } from '../options/bridge-options.js'
+import { AgentTokens } from './agents/agent-api.js'
 import {
   keepServerPair,
   keepToken,
@@ -43,6 +45,7 @@ class BridgeProgram implements Program {
   readonly #seams: ProgramSeams
   readonly #credentials: Credentials
   readonly #client: ResourceClient
+  readonly #bearers: TokenClients
   readonly #election: LeaderElection
   readonly #downstream: Downstream
   readonly #upstream: Upstream
@@ -83,8 +86,13 @@ class BridgeProgram implements Program {
       { ...world, client, guard, locations },
     )
     this.#downstream = downstream
+    this.#bearers = makeTokenClients(
+      { ...world, credentials: this.#credentials },
+      { fieldManager: AGENT, connections: CONNECTIONS },
+    )
+    const agents = new AgentTokens(namespace, { client, clock, guard, bearers: this.#bearers })
     const executor = new Executor(
-      { client, clock, locations, downstream, guard, signal },
+      { client, clock, locations, downstream, agents, guard, signal },
       { patienceMs: options.answerWithinMs },
     )
     this.#upstream = new Upstream({ clock, log, executor, counters: this.#counters })
@@ -104,7 +112,7 @@ class BridgeProgram implements Program {
     await this.#starting?.catch(() => undefined)
     await this.#running
     await Promise.all([this.#hub?.close(), ...this.#listeners.map(listener => listener.close())])
-    await this.#client.close()
+    await Promise.all([this.#client.close(), this.#bearers.close()])
   }
 
   get #certificateSeams(): CertificateSeams {

@@ -266,7 +266,8 @@ export class KubeClient {
     const isAnonymous = call.isAnonymous === true && this.#clock.now() >= this.#namedUntil
     if (isAnonymous) return this.#unnamed(call, used, signal)
     const answer = await this.#send({ ...call, isAnonymous: false }, used, signal)
-    if (answer.response.statusCode !== 401) return answer
+    // Whoever brings a token of its own gets the next one itself.
+    if (answer.response.statusCode !== 401 || call.token !== undefined) return answer
     this.#credentials.refused()
     try {
       const next = await orAborted(this.#credentials.material(), signal)

@@ -264,3 +264,11 @@ export const makeCredentials = (
   options: CredentialOptions,
   seams: { clock: Clock; log: Logger },
 ): Credentials => new FollowedCredentials(options, seams)
+
+/** The same server, and nothing of our own: for requests that bring their own token. */
+export const withoutOwn = (credentials: Credentials): Credentials => ({
+  check: () => credentials.check(),
+  material: () => credentials.anonymous(),
+  anonymous: () => credentials.anonymous(),
+  refused: () => undefined,
+})

@@ -6,6 +6,7 @@ import {
   reasonOf,
 } from '../../core/errors.js'
 import { KubeClient } from './client.js'
+import { withoutOwn } from './credentials.js'
 import type { KubeCall } from './open-response.js'
 import { jsonCodec, metadataCodec } from './json-codec.js'
 import { cacheQuery, MAX_PAGE_BYTES, pathOf } from './list-pages.js'
@@ -26,6 +27,8 @@ import type {
   ResourceClientOptions,
   ResourceClientSeams,
   Selection,
+  TokenClient,
+  TokenClients,
 } from './resource-client.js'
 import type { Watching, WatchSink } from './watching.js'
 import type {
@@ -117,18 +120,31 @@ interface Write {
   readonly query?: Query
 }
 
+/** One bearer's requests, over the connections of a client for many. */
+interface Bearer {
+  readonly client: KubeClient
+  readonly token: string
+}
+
 class HttpResourceClient implements ResourceClient {
   readonly #client: KubeClient
+  readonly #token: string | undefined
   readonly #seams: ResourceClientSeams
   readonly #options: ResourceClientOptions
   readonly #watches = new Set<Watching>()
 
-  constructor(seams: ResourceClientSeams, options: ResourceClientOptions) {
-    this.#client = new KubeClient(seams.credentials, seams.clock, options.fieldManager, {
-      connections: options.connections,
-    })
+  constructor(seams: ResourceClientSeams, options: ResourceClientOptions, bearer?: Bearer) {
+    const { credentials, clock } = seams
+    const { fieldManager, connections } = options
+    this.#client =
+      bearer?.client ?? new KubeClient(credentials, clock, fieldManager, { connections })
+    this.#token = bearer?.token
     this.#seams = seams
     this.#options = options
+  }
+
+  withToken(token: string): TokenClient {
+    return new HttpResourceClient(this.#seams, this.#options, { client: this.#client, token })
   }
 
   async get<T>(type: ResourceType<T>, of: ObjectName, signal: AbortSignal): Promise<T> {
@@ -153,6 +169,7 @@ class HttpResourceClient implements ResourceClient {
       }),
       accept: codec.accept.list,
       compressed: true,
+      token: this.#token,
     } as const
     const timeoutMs = this.#options.watch?.answerMs ?? 30_000
     const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
@@ -270,7 +287,8 @@ class HttpResourceClient implements ResourceClient {
   }
 
   async #ask<T>(call: KubeCall, type: ResourceType<T>, signal: AbortSignal): Promise<T> {
-    const raw = await this.#client.json(call, this.#limits, signal)
+    const asked = { ...call, token: this.#token }
+    const raw = await this.#client.json(asked, this.#limits, signal)
     return parsed(`${call.method} ${call.path.split('?', 1)[0]!}`, raw, type.parse)
   }
 
@@ -288,6 +306,16 @@ class HttpResourceClient implements ResourceClient {
     return this.#ask({ method, path, body: { type: media, text }, guard }, type, signal)
   }
 }
+
+/**
+ * As `makeResourceClient`, for requests that are made in the names of others: never with credentials of our own, not even
+ * those of the connection.
+ */
+export const makeTokenClients = (
+  { credentials, ...seams }: ResourceClientSeams,
+  options: ResourceClientOptions,
+): TokenClients =>
+  new HttpResourceClient({ ...seams, credentials: withoutOwn(credentials) }, options)
 
 /** Over HTTP/1.1 and kept connections. Connects when it is first used. */
 export const makeResourceClient = (

@@ -20,6 +20,8 @@ export interface KubeCall {
   readonly compressed?: boolean
   /** Without credentials, and without a word that the server does not need. */
   readonly isAnonymous?: boolean
+  /** In the name of its bearer, in place of the client's own credentials. */
+  readonly token?: string | undefined
   readonly guard?: WriteGuard | undefined
 }
 
@@ -66,6 +68,7 @@ const headersOf = (call: KubeCall, sender: Sender): Record<string, string | numb
               'content-length': Buffer.byteLength(call.body.text),
             }),
         ...sender.material.headers,
+        ...(call.token === undefined ? {} : { authorization: `Bearer ${call.token}` }),
       }
 
 const startRequest = (call: KubeCall, sender: Sender): ClientRequest => {

@@ -110,6 +110,16 @@ export interface ResourceClient {
   close(): Promise<void>
 }
 
+/** What is asked in the name of a token's bearer. A token that the server does not take is a 401. */
+export type TokenClient = Pick<ResourceClient, 'create' | 'get' | 'list' | 'patch'>
+
+/** The API for many bearers, over connections that they share. */
+export interface TokenClients {
+  withToken(token: string): TokenClient
+  /** Ends all connections. */
+  close(): Promise<void>
+}
+
 /** What the client needs of the world. */
 export interface ResourceClientSeams {
   readonly credentials: Credentials

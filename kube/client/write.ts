@@ -10,7 +10,7 @@ export type KubePatch =
 
 /** A patch of somebody else as JSON, sent byte for byte: its int64 numbers stay what they are. */
 export interface PatchText {
-  readonly type: 'strategic-merge'
+  readonly type: KubePatch['type']
   readonly text: string
 }
 

@@ -104,6 +104,11 @@ const named = (at: ResourcePath | undefined, given: Parts, verb: string): Named 
   const nothing = { resource: '', group: '', subresource: '', namespace: '', name: '' }
   if (path === TOKEN_REVIEWS)
     return { ...nothing, verb: 'create', group: 'authentication.k8s.io', resource: 'tokenreviews' }
+  const account = TOKEN_REQUEST.exec(path)
+  if (account !== null) {
+    const [, namespace = '', name = ''] = account
+    return { ...nothing, verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace, name } // prettier-ignore
+  }
   if (at === undefined) return { ...nothing, verb }
   const { row, namespace = '', subresource } = at
   const name = at.name ?? selectedName(query)
@@ -111,6 +116,7 @@ const named = (at: ResourcePath | undefined, given: Parts, verb: string): Named 
 }
 
 const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews'
+const TOKEN_REQUEST = /^\/api\/v1\/namespaces\/([^/]+)\/serviceaccounts\/([^/]+)\/token$/
 
 /** The HTTP server: authentication, the state of the client's link, and the response. */
 export class Api {
@@ -241,6 +247,9 @@ export class Api {
   #plain(asked: routes.Asked, path: string): routes.Answer {
     if (path === TOKEN_REVIEWS && asked.method === 'POST')
       return routes.answerTokenReview(asked, token => this.#tokens.get(token))
+    const account = asked.method === 'POST' ? TOKEN_REQUEST.exec(path) : null
+    if (account !== null)
+      return routes.answerTokenRequest(asked, `system:serviceaccount:${account[1]!}:${account[2]!}`, client => this.addClient(client)) // prettier-ignore
     const { rows } = this.#resources
     const reads = asked.method === 'GET' || asked.method === 'HEAD'
     return (reads ? routes.answerPlain(path, rows) : undefined) ?? routes.answerNothing(path, rows)

@@ -136,6 +136,22 @@ export const answerTokenReview = (
   })
 }
 
+/** A token of a ServiceAccount, whether or not it has an object: this server keeps none. */
+export const answerTokenRequest = (
+  asked: Asked,
+  account: string,
+  tokenOf: (client: string) => string,
+): Answer => {
+  const body = bodyOf(asked)
+  return json(201, {
+    kind: 'TokenRequest',
+    apiVersion: 'authentication.k8s.io/v1',
+    metadata: {},
+    spec: mapAt(isMap(body) ? body : {}, 'spec'),
+    status: { token: tokenOf(account) },
+  })
+}
+
 /** Everything but watches: one request, one answer. */
 export class Routes {
   readonly #store: Store

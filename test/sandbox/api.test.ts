@@ -271,3 +271,18 @@ t.test('a taken port is a ListenError', async t => {
   t.teardown(() => world.api.stop())
   await t.rejects(testApi({ port: world.api.port }), ListenError)
 })
+
+t.test('a token of a ServiceAccount is one of a client of that name', async t => {
+  const world = await testApi()
+  const { api } = world
+  t.teardown(() => api.stop())
+  const made = await world.ask('POST /api/v1/namespaces/shop/serviceaccounts/runner/token', {
+    spec: { expirationSeconds: 3600 },
+  })
+  const { token } = made.body['status'] as { token: string }
+  t.match(made, { status: 201, body: { kind: 'TokenRequest', spec: { expirationSeconds: 3600 } } })
+  await fetch(`${api.url}/api/v1/nodes`, { headers: { authorization: `Bearer ${token}` } })
+  t.match(api.requests.at(-1), { client: 'system:serviceaccount:shop:runner', status: 200 })
+  t.match(api.requests.at(-2), { verb: 'create', resource: 'serviceaccounts', name: 'runner' })
+  t.equal((await world.ask('GET /api/v1/namespaces/shop/serviceaccounts/runner/token')).status, 404)
+})

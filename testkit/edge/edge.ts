@@ -5,6 +5,7 @@ import { EDGE_TIMES, type EdgeEvent, type EdgePart, type EdgeTimes } from './edg
 import { decodeFrame, encodeFrame, makeFrame, type Frame, type Route } from './frame.js'
 import { LeaseRenewer } from './lease-renewer.js'
 import type { Dial, Link } from './link.js'
+import { MetaServer } from './meta-server.js'
 import { Pods, type PodsView } from './pods.js'
 import { Inbox, Outbox } from './queues.js'
 import { Registration } from './registration.js'
@@ -64,6 +65,8 @@ export class Edge {
   readonly #requests: Requests
   readonly #pods: Pods
   readonly #part: EdgePart
+  /** Its own Kubernetes API. */
+  readonly meta: MetaServer
   #link: Link | undefined
   /** Ends the present session. */
   #notice: (() => void) | undefined
@@ -91,6 +94,7 @@ export class Edge {
       tell: event => onEvent(event),
     }
     this.#pods = new Pods(this.#part)
+    this.meta = new MetaServer(options.node, this.#requests.askAs)
   }
 
   get view(): EdgeView {
@@ -205,6 +209,7 @@ export class Edge {
     this.#outbox.push(encodeFrame(this.#membership))
     this.#outbox.open(text => this.#write(link, text))
     this.#pods.reconnected()
+    if (this.meta.watches > 0) this.meta.connected()
     this.#dialled()
     await isBroken
     this.#notice = undefined
@@ -258,7 +263,10 @@ export class Edge {
       if (parent === this.#membership?.header.msg_id) this.#membership = undefined
       return
     }
-    if (group === 'resource' && STORED.has(operation)) this.#store(frame)
+    if (group === 'resource' && STORED.has(operation)) {
+      this.#store(frame)
+      if (parent === undefined) this.meta.received(frame)
+    }
     if (parent !== undefined) this.#requests.answered(frame)
   }
 

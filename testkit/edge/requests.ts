@@ -29,9 +29,12 @@ export class Requests {
     this.#send = send
   }
 
-  readonly ask: Ask = ({ operation, resource }, content) =>
+  readonly ask: Ask = (route, content) =>
+    this.askAs({ source: 'edged', group: 'meta', ...route }, content)
+
+  /** In the name of another part of the edge. */
+  readonly askAs = (route: Required<Route>, content: unknown): Promise<Answer> =>
     new Promise(resolve => {
-      const route = { source: 'edged', group: 'meta', operation, resource }
       const frame = makeFrame(route, { content, wall: this.#clock.wall() })
       const id = frame.header.msg_id
       const cancel = this.#clock.after(this.#timeoutMs, () =>

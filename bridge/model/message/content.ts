@@ -23,7 +23,7 @@ const fromBase64 = (text: string): string | undefined => {
  * begins like an object, a list or a text is never taken for base64: none of these letters belongs to it.
  * @throws InvalidInputError; the content itself is not quoted.
  */
-const jsonTextOf = (thing: string, content: unknown): string => {
+export const jsonTextOf = (thing: string, content: unknown): string => {
   if (typeof content !== 'string') return JSON.stringify(content)
   const text = JSON_START.test(content) ? content : fromBase64(content)
   if (text === undefined || !JSON_START.test(text))

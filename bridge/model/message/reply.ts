@@ -66,6 +66,25 @@ export const membershipReply = (to: Message, stamp: Stamp): Message =>
     content: { event_id: '', timestamp: stamp.at, devices: [] },
   })
 
+/** Go reads bytes from base64. */
+const bytesOf = (text: string): string => Buffer.from(text).toString('base64')
+
+/** What the asker at the edge waits for: its own words with the outcome in them. Anything else it takes for no answer. */
+const echoOf = ({ ID, Key, Verb, Nodename }: JsonMap): JsonMap => ({ ID, Key, Verb, Nodename })
+
+/** A request as it came, done. @param body what the Kubernetes API answered; undefined where that is nothing */
+export const approved = (asked: JsonMap, body: string | undefined): JsonMap => ({
+  ...echoOf(asked),
+  Status: 'Approved',
+  ...(body === undefined ? {} : { RespBody: bytesOf(body) }),
+})
+
+/** A request as it came, and why it is not done. */
+export const rejected = (asked: JsonMap, refusal: KubeStatus): JsonMap => ({
+  ...echoOf(asked),
+  ...{ Status: 'Rejected', Reason: refusal.message, Error: errStatus(refusal) },
+})
+
 /** What became of a request to the edge's own Kubernetes API. @param application as it came, with the outcome in it */
 export const applicationReply = (to: Message, stamp: Stamp, application: JsonMap): Message =>
   reply(to, stamp, {
@@ -73,4 +92,12 @@ export const applicationReply = (to: Message, stamp: Stamp, application: JsonMap
     operation: 'applicationResponse',
     resource: 'ignore/Application/ignore',
     content: application,
+  })
+
+/** The watches of an edge's own Kubernetes API that have come to nothing, by their names for it. */
+export const watchesReply = (to: Message, stamp: Stamp, failed: JsonMap): Message =>
+  reply(to, stamp, {
+    source: 'dynamiccontroller',
+    operation: 'applicationResponse',
+    content: failed,
   })

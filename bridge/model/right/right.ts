@@ -160,6 +160,7 @@ const CHECKS: Readonly<Record<Handler, Check>> = {
   'read-lease': ownLease,
   'read-object': read,
   refuse: never,
+  'sync-watches': never,
   'update-lease': ownLease,
   'update-node': ownNode,
   'write-event': event,

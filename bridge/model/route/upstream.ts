@@ -19,6 +19,7 @@ export type Handler =
   | 'read-lease'
   | 'read-object'
   | 'refuse'
+  | 'sync-watches'
   | 'update-lease'
   | 'update-node'
   | 'write-event'
@@ -30,7 +31,8 @@ export type UpstreamLane = 'lease' | 'request' | 'event'
  * How the answer looks, and with it a failure: `answer` is `{Object, Err}`; `object` is the object itself, and a failure
  * is an `error` with text; `ok` and `text` fail likewise; `none` is not answered.
  */
-export type ReplyForm = 'answer' | 'application' | 'membership' | 'none' | 'object' | 'ok' | 'text'
+export type ReplyForm =
+  'answer' | 'application' | 'membership' | 'none' | 'object' | 'ok' | 'text' | 'watches'
 
 /** What is done with one kind of request. */
 export interface UpstreamRoute {
@@ -81,6 +83,7 @@ const ROUTES: Readonly<Record<string, UpstreamRoute>> = {
 const SPECIAL: Readonly<Record<string, UpstreamRoute>> = {
   'edged query k8s/ca.crt': route('cluster-ca', 'text'),
   'metaserver null null': route('application', 'application'),
+  'metaserver null watchapp/sync': route('sync-watches', 'watches'),
   'twin get membership/detail': route('membership', 'membership'),
 }
 

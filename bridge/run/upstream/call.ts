@@ -10,6 +10,7 @@ import type { Message } from '../../model/message/message.js'
 import type { Resource } from '../../model/resource/resource.js'
 import type { Handler, UpstreamRoute } from '../../model/route/upstream.js'
 import type { Downstream } from '../ports.js'
+import type { AgentApi } from '../agents/agent-api.js'
 
 /** What an edge asked. */
 export interface Request {
@@ -29,12 +30,17 @@ export type Result =
   | { readonly kind: 'object'; readonly object: JsonMap }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'done' }
+  /** A request of an agent, done; `body` is the answer of the Kubernetes API in JSON. */
+  | { readonly kind: 'approved'; readonly body: string | undefined }
+  /** Watches of an agent that are not kept, by the edge's names for them. */
+  | { readonly kind: 'watches'; readonly failed: JsonMap }
   | { readonly kind: 'refused'; readonly refusal: KubeStatus }
 
 export interface ExecutorSeams {
   readonly client: ResourceClient
   readonly clock: Clock
   readonly locations: LocationCache
+  readonly agents: AgentApi
   readonly downstream: Pick<Downstream, 'answering' | 'leaseSeen' | 'podUnknown'>
   /** Asked right before each write. */
   readonly guard: WriteGuard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { InvalidInputError, type KubeStatus } from '../../../core/errors.js'
+import { InvalidInputError } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
@@ -8,13 +8,16 @@ import type { Message, Stamp } from '../../model/message/message.js'
 import {
   answerReply,
   applicationReply,
+  approved,
   errorReply,
   membershipReply,
   objectReply,
   okReply,
+  rejected,
   textReply,
+  watchesReply,
 } from '../../model/message/reply.js'
-import { errStatus, statusOf } from '../../model/message/status.js'
+import { statusOf } from '../../model/message/status.js'
 import type { Resource } from '../../model/resource/resource.js'
 import type { ReplyForm } from '../../model/route/upstream.js'
 import { refused, type ExecutorSeams, type Request, type Result } from './call.js'
@@ -42,6 +45,10 @@ const wellReply = (
       return okReply(message, stamp)
     case 'text':
       return textReply(message, stamp, result.text)
+    case 'approved':
+      return applicationReply(message, stamp, approved(askedBy(message), result.body))
+    case 'watches':
+      return watchesReply(message, stamp, result.failed)
     case 'object':
       return form === 'answer'
         ? answerReply(message, stamp, { object: result.object })
@@ -49,17 +56,14 @@ const wellReply = (
   }
 }
 
-/** The asker at the edge waits for its own words with the outcome in them; anything else it takes for no answer. */
-const rejected = (message: Message, refusal: KubeStatus): JsonMap => {
-  const { ID, Key, Verb, Nodename }: JsonMap = isMap(message.content) ? message.content : {}
-  const outcome = { Status: 'Rejected', Reason: refusal.message, Error: errStatus(refusal) }
-  return { ID, Key, Verb, Nodename, ...outcome }
-}
+/** What the MetaServer of an edge asked; empty where that cannot be read. */
+const askedBy = ({ content }: Message): JsonMap => (isMap(content) ? content : {})
 
 const replyOf = (form: ReplyForm, message: Message, stamp: Stamp, result: Result): Message => {
   if (result.kind !== 'refused') return wellReply(form, { message, stamp }, result)
   const { refusal } = result
-  if (form === 'application') return applicationReply(message, stamp, rejected(message, refusal))
+  if (form === 'application')
+    return applicationReply(message, stamp, rejected(askedBy(message), refusal))
   return form === 'answer'
     ? answerReply(message, stamp, { refusal })
     : errorReply(message, stamp, refusal.message)

@@ -9,6 +9,7 @@ import { objectTypeOf } from '../../model/resource/kinds.js'
 import { checkRead, checkRight } from '../../model/right/right.js'
 import type { Handler } from '../../model/route/upstream.js'
 import { statusOf } from '../../../kube/client/resource.js'
+import { passOn, syncWatches } from './applications.js'
 import { refused, type Call, type Result } from './call.js'
 import { writeEvent } from './events.js'
 import { objectNameOf, objectsOf } from './objects.js'
@@ -121,7 +122,7 @@ export const WITH_CONTENT: ReadonlySet<Handler> = new Set([
 
 /** What is done with each kind of request. Each rejects as the client of the apiserver does, or with InvalidInputError. */
 export const HANDLERS: Readonly<Record<Handler, Handle>> = {
-  application: never,
+  application: passOn,
   'cluster-ca': ifAllowed(clusterCa),
   'create-lease': ifAllowed(writeLease('create')),
   'create-node': ifAllowed(createNode),
@@ -134,6 +135,7 @@ export const HANDLERS: Readonly<Record<Handler, Handle>> = {
   'read-lease': ifAllowed(readLease),
   'read-object': ifAllowed(readObject),
   refuse: ifAllowed(never),
+  'sync-watches': syncWatches,
   'update-lease': ifAllowed(writeLease('update')),
   'update-node': ifAllowed(updateNode),
   'write-event': ifAllowed(writeEvent),

@@ -5,7 +5,8 @@ import type { ObjectName, ResourceType } from '../../../kube/client/resource.js'
 import { KINDS, type ObjectType } from '../../model/resource/kinds.js'
 import type { Resource } from '../../model/resource/resource.js'
 
-const whole = (raw: unknown): JsonMap => {
+/** @throws InvalidInputError for what is no object. */
+export const parseWhole = (raw: unknown): JsonMap => {
   if (!isMap(raw)) throw new InvalidInputError('object', 'must be an object', typeof raw)
   return raw
 }
@@ -13,13 +14,13 @@ const whole = (raw: unknown): JsonMap => {
 /** An object as the API has it, whole: an edge is given all of it. */
 export const objectsOf = (type: ObjectType): ResourceType<JsonMap> => {
   const { group, version, plural } = KINDS[type]
-  return { group, version, resource: plural, parse: whole }
+  return { group, version, resource: plural, parse: parseWhole }
 }
 
 /** What makes tokens of a ServiceAccount. */
 export const TOKENS: ResourceType<JsonMap> = {
   ...{ group: '', version: 'v1', resource: 'serviceaccounts', subresource: 'token' },
-  parse: whole,
+  parse: parseWhole,
 }
 
 /** An object of that name. */

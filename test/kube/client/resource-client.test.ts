@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { InvalidInputError, KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
-import { makeResourceClient } from '../../../kube/client/http-resource-client.js'
+import { makeResourceClient, makeTokenClients } from '../../../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import {
   metadataOf,
@@ -159,6 +159,42 @@ t.test('each verb, as the server gets it', async t => {
     t.equal(asked.headers.accept, accept)
     t.equal(asked.body, body)
   }
+})
+
+t.test('in the names of others: their tokens, and nothing of our own', async t => {
+  const server = await startScripted()
+  const seams = { clock: new FakeClock(), log: recordingLog() }
+  const kubeconfig = JSON.stringify({
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'x' },
+    clusters: [{ name: 'x', cluster: { server: server.url } }],
+    users: [{ name: 'x', user: { token: 'our-own' } }],
+    contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
+  })
+  const from = { kubeconfig: `${t.testdir({ kubeconfig })}/kubeconfig`, environment: {} }
+  const credentials = makeCredentials(from, seams)
+  const clients = makeTokenClients(
+    { credentials, ...seams, random: seededRandom(1) },
+    { fieldManager: 'tester' },
+  )
+  t.teardown(async () => {
+    await clients.close()
+    await server.close()
+  })
+  const object = answer({ metadata })
+  server.script(object, answer({ kind: 'List', items: [], metadata: {} }), object, object)
+  const one = clients.withToken('one')
+  await one.get(deployments, web, never)
+  await clients.withToken('two').list(deployments, web, never)
+  await one.create(deployments, web, { body: {} }, never)
+  const patch = { type: 'merge', text: '{"a":12345678901234567890}' } as const
+  await one.patch(deployments, web, { patch }, never)
+  server.script(refusal(401, 'Unauthorized'))
+  await t.rejects(one.get(deployments, web, never), KubeStatusError)
+  const asked = await Promise.all([0, 1, 2, 3, 4].map(at => server.request(at)))
+  const bearers = asked.map(({ headers }) => headers.authorization)
+  const [first, second] = ['Bearer one', 'Bearer two']
+  t.strictSame(bearers, [first, second, first, first, first], 'a 401 is told at once')
+  t.match(asked[3], { body: patch.text })
 })
 
 t.test('a list in pages', async t => {

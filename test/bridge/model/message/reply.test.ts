@@ -6,12 +6,15 @@ import { parseMessage } from '../../../../bridge/model/message/parse.js'
 import {
   answerReply,
   applicationReply,
+  approved,
   controlReply,
   errorReply,
   membershipReply,
   objectReply,
   okReply,
+  rejected,
   textReply,
+  watchesReply,
 } from '../../../../bridge/model/message/reply.js'
 import fc from '../../../../testkit/properties.js'
 
@@ -147,5 +150,22 @@ t.test('text of an error is never JSON, which an edge would keep', t => {
       t.not(content, 'OK')
     }),
   )
+  t.end()
+})
+
+t.test('what became of a request to the Kubernetes API of an edge', t => {
+  const request = { ID: 'a', Key: '/core/v1/nodes', Verb: 'list', Nodename: 'e1', Option: 'e30=' }
+  const echo = { ID: 'a', Key: '/core/v1/nodes', Verb: 'list', Nodename: 'e1' }
+  t.strictSame(approved(request, '{}'), { ...echo, Status: 'Approved', RespBody: 'e30=' })
+  t.strictSame(approved(request, undefined), { ...echo, Status: 'Approved' })
+  t.match(rejected(request, notFound), {
+    ...{ ...echo, Status: 'Rejected', Reason: 'gone' },
+    Error: { ErrStatus: { status: 'Failure', reason: 'NotFound', code: 404 } },
+  })
+  const of = { ...asked, source: 'metaserver', operation: 'null', resource: 'watchapp/sync' }
+  t.match(watchesReply(of, stamp, {}), {
+    ...{ parentId: 'q1', source: 'dynamiccontroller', group: 'resource', content: {} },
+    ...{ operation: 'applicationResponse', resource: 'watchapp/sync' },
+  })
   t.end()
 })

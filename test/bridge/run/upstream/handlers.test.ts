@@ -220,6 +220,17 @@ t.test('what an edge is told', async t => {
         content: { ID: 'a', Status: 'Rejected', Error: { ErrStatus: { code: 403 } } },
       },
     ],
+    [
+      'its watches come to nothing',
+      said('null', 'watchapp/sync', { a: { ID: 'a', Verb: 'watch' }, b: 7 }, 'metaserver'),
+      {
+        ...{ operation: 'applicationResponse', resource: 'watchapp/sync' },
+        content: {
+          a: { ID: 'a', Status: 'Rejected', Error: { ErrStatus: { code: 403 } } },
+          b: { Status: 'Rejected' },
+        },
+      },
+    ],
     ['what nobody serves is told so', said('query', 'shop/rule/x'), { operation: 'error' }],
     ['an Event is not answered', event('insert', ABOUT_WEB), undefined],
     ['a delete without a known form', said('delete', 'shop/pod/web', 7), { operation: 'error' }],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upstream without sockets: links that remember what was sent, and an apiserver in memory whose answers can be held back.
+import { AgentTokens } from '../../../../bridge/run/agents/agent-api.js'
 import { Executor } from '../../../../bridge/run/upstream/executor.js'
 import { Upstream } from '../../../../bridge/run/upstream/upstream.js'
 import { UpstreamCounters } from '../../../../bridge/run/upstream/counters.js'
@@ -19,6 +20,8 @@ import { recordingLog } from '../../../../testkit/recording-log.js'
 
 /** A request that reached the apiserver. */
 export interface Asked {
+  /** Whose token it had; undefined: the bridge's own. */
+  readonly by?: string
   readonly verb: string
   readonly path: string
   readonly body: unknown
@@ -36,6 +39,8 @@ export class FakeApi {
   /** What each request waits for; what it throws is the answer. */
   gate: (asked: Asked) => Promise<void> = () => Promise.resolve()
   knowsTime = true
+  /** Tokens that were made. */
+  tokens = 0
   readonly #clock: FakeClock
 
   constructor(clock: FakeClock) {
@@ -43,10 +48,15 @@ export class FakeApi {
   }
 
   get client(): ResourceClient {
+    return this.clientOf(undefined)
+  }
+
+  /** As the bearer of a token. */
+  clientOf(by: string | undefined): ResourceClient {
     const path = (type: ResourceType<unknown>, of: Parameters<typeof resourcePath>[1]): string =>
       resourcePath(type, of)
     const ask = async (verb: string, where: string, body: unknown): Promise<void> => {
-      const asked = { verb, path: where, body }
+      const asked = { verb, path: where, body, ...(by === undefined ? {} : { by }) }
       this.asked.push(asked)
       await this.gate(asked)
     }
@@ -58,12 +68,20 @@ export class FakeApi {
         if (found === undefined) throw missing(at)
         return type.parse(found)
       },
+      list: async (type, which) => {
+        const at = path(type, { namespace: which.namespace })
+        await ask('list', at, which)
+        const found = [...this.objects].filter(([key]) => key.startsWith(`${at}/`))
+        const items = found.map(([, object]) => type.parse(object))
+        return { items, resourceVersion: '42', next: '' }
+      },
       create: async (type, where, { body, guard }) => {
         this.#withheld(guard)
         const name = isMap(body['metadata']) ? String(body['metadata']['name']) : ''
         const at = path(type, { ...where, name: where.name ?? name })
         await ask('create', at, body)
-        return type.parse(body)
+        const status = type.subresource === 'token' ? { token: `t${++this.tokens}` } : undefined
+        return type.parse({ ...body, ...(status === undefined ? {} : { status }) })
       },
       update: async (type, of, { body, guard }) => {
         this.#withheld(guard)
@@ -150,6 +168,12 @@ export const POD = {
   },
 }
 
+/** An agent's, on the same node. */
+export const AGENT_POD = {
+  metadata: { uid: 'a1', namespace: 'edge-system', name: 'edge-health-agent-x' },
+  spec: { nodeName: 'e1', serviceAccountName: 'edge-health-agent' },
+}
+
 export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
   const clock = new FakeClock()
   const api = new FakeApi(clock)
@@ -159,9 +183,13 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
   locations.setPod(POD, 'e1' as NodeName)
   const seen: string[] = []
   const state = { guard: undefined as string | undefined }
+  const agents = new AgentTokens('edge-system', {
+    ...{ client: api.client, clock, guard: () => state.guard },
+    bearers: { withToken: token => api.clientOf(token) },
+  })
   const executor = new Executor(
     {
-      ...{ client: api.client, clock, locations },
+      ...{ client: api.client, clock, locations, agents },
       downstream: {
         answering: ({ type, name }, object) =>
           seen.push(`answering ${type} ${name} ${String(object['kind'])}`),

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { KubeStatus } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
+import {
+  PEER_HEALTH,
+  REASON_ANNOTATION,
+  UNHEALTHY_ANNOTATION,
+  VOUCHED_LABEL,
+} from '../../../core/marks.js'
+import type { LocationCache, PlacedPod } from '../location/location-cache.js'
+import { NODE_LEASES } from '../merge/lease.js'
+import type { Right } from '../right/right.js'
+import type { Application, Target } from './application.js'
+import { fieldTrouble, type Field } from './patch-fields.js'
+
+/** Who asks, and where its agents are. */
+export interface Asker {
+  readonly node: NodeName
+  /** The namespace of the agents' Pods, ConfigMaps and keys. */
+  readonly namespace: string
+}
+
+/** The agents' ServiceAccount, in their namespace; also who writes, in `managedFields` and Events. */
+export const AGENT = 'edge-health-agent'
+
+/** What agents read in their namespace, one by one. */
+const READ_BY_NAME: Readonly<Record<string, ReadonlySet<string>>> = {
+  configmaps: new Set(['edge-health-zone-config', 'edge-health-config', 'hmac-config']),
+  secrets: new Set(['edge-health-keys']),
+}
+
+const IDENTITY_ANNOTATION = 'edge-health/identity'
+const EVENT_NAMESPACE = 'default'
+/** Longer names of nodes are cut in Events. */
+const MAX_INSTANCE = 128
+
+const VERSION: Field = ['metadata', 'resourceVersion']
+const annotation = (name: string): Field => ['metadata', 'annotations', name]
+const OWN_NODE: readonly Field[] = [VERSION, annotation(IDENTITY_ANNOTATION)]
+const MARKS: readonly Field[] = [
+  VERSION,
+  annotation(UNHEALTHY_ANNOTATION),
+  annotation(REASON_ANNOTATION),
+  ['metadata', 'labels', VOUCHED_LABEL],
+]
+const OTHER_NODE: readonly Field[] = [...MARKS, ['spec', 'taints']]
+const OTHER_STATUS: readonly Field[] = [...MARKS, ['status', 'conditions']]
+const LEASE: readonly Field[] = [VERSION, ['spec', 'renewTime']]
+
+/** `leases.coordination.k8s.io`: how refusals name a resource. */
+const kindOf = ({ group, resource }: Target): string =>
+  group === '' ? resource : `${resource}.${group}`
+
+const NOBODY = 'agents do not do this'
+
+type Patch = Extract<Application['ask'], { readonly verb: 'patch' }>
+
+/** Conditions are merged by their type: any other kind of patch replaces all of them, or those at a place that moves. */
+const conditionTrouble = ({ type, value }: Patch): string | undefined => {
+  const status = isMap(value) && isMap(value['status']) ? value['status'] : {}
+  const { conditions = [] } = status
+  if (type !== 'strategic-merge' || !Array.isArray(conditions))
+    return 'it must be a strategic merge of conditions'
+  const items: readonly unknown[] = conditions
+  const isTheirs = items.every(
+    item => isMap(item) && (item['type'] === PEER_HEALTH || item['type'] === 'Ready'),
+  )
+  return isTheirs ? undefined : `agents tell the conditions ${PEER_HEALTH} and Ready alone`
+}
+
+const nodePatchTrouble = (target: Target, ask: Patch, { node }: Asker): string | undefined => {
+  const { subresource } = ask
+  if (target.name === node)
+    return subresource === ''
+      ? fieldTrouble(ask, OWN_NODE)
+      : 'nobody tells the status of the own Node but its edge'
+  if (subresource === '') return fieldTrouble(ask, OTHER_NODE)
+  return subresource === 'status'
+    ? (fieldTrouble(ask, OTHER_STATUS) ?? conditionTrouble(ask))
+    : NOBODY
+}
+
+const nodeTrouble = (target: Target, ask: Application['ask'], asker: Asker): string | undefined => {
+  if (ask.verb === 'patch') return nodePatchTrouble(target, ask, asker)
+  return ask.verb === 'create' ? NOBODY : undefined
+}
+
+/**
+ * The Lease by which an agent asks for a sign of the cloud's life is passed on as well: that the apiserver refuses it, where
+ * agents have no right to it, is the sign.
+ */
+const leaseTrouble = (
+  { namespace, name }: Target,
+  ask: Application['ask'],
+  asker: Asker,
+): string | undefined => {
+  const { verb } = ask
+  if (namespace === asker.namespace) {
+    const asked = verb === 'create' ? nameIn(ask.body) : name
+    const isOwn = asked === `edge-health-${asker.node}` && (verb === 'create' || verb === 'patch')
+    return isOwn ? undefined : 'it is no Lease of its own'
+  }
+  if (namespace !== NODE_LEASES || !(verb === 'get' || verb === 'patch')) return NOBODY
+  if (verb === 'get') return undefined
+  if (name === asker.node) return 'nobody renews the Lease of the own node but its edge'
+  return ask.subresource === '' ? fieldTrouble(ask, LEASE) : NOBODY
+}
+
+const nameIn = (body: JsonMap): unknown =>
+  isMap(body['metadata']) ? body['metadata']['name'] : undefined
+
+const readTrouble = (target: Target, ask: Application['ask'], asker: Asker): string | undefined => {
+  const { resource, namespace, name } = target
+  const isRead = ask.verb === 'list' || ask.verb === 'watch'
+  if (!isRead || namespace !== asker.namespace) return NOBODY
+  return READ_BY_NAME[resource]!.has(name) ? undefined : 'agents read others of this kind by name'
+}
+
+const eventTrouble = (
+  { namespace }: Target,
+  ask: Application['ask'],
+  { node }: Asker,
+): string | undefined => {
+  if (ask.verb !== 'create' || namespace !== EVENT_NAMESPACE) return NOBODY
+  const { regarding, reportingController, reportingInstance } = ask.body
+  if (!isMap(regarding) || regarding['kind'] !== 'Node') return 'it must be about a Node'
+  const isOwn = reportingController === AGENT && reportingInstance === node.slice(0, MAX_INSTANCE)
+  return isOwn ? undefined : 'it must be in the name of its own agent'
+}
+
+type Check = (target: Target, ask: Application['ask'], asker: Asker) => string | undefined
+
+/** By group, version and resource. */
+const CHECKS: Readonly<Record<string, Check>> = {
+  ' v1 configmaps': readTrouble,
+  ' v1 nodes': nodeTrouble,
+  ' v1 secrets': readTrouble,
+  'coordination.k8s.io v1 leases': leaseTrouble,
+  'events.k8s.io v1 events': eventTrouble,
+}
+
+const forbidden = ({ target, ask }: Application, node: NodeName, why: string): KubeStatus => {
+  const { name } = target
+  const kind = kindOf(target)
+  const message = `${kind} "${name}" is forbidden: an agent on node ${node} may not ${ask.verb} it: ${why}`
+  return { status: 403, reason: 'Forbidden', message, details: { name, kind } }
+}
+
+/** The agent's Pod on a node, by the cluster's word; undefined: there is none. */
+export const agentPodOf = (
+  locations: Pick<LocationCache, 'podsOf'>,
+  { node, namespace }: Asker,
+): PlacedPod | undefined =>
+  locations
+    .podsOf(node)
+    .filter(pod => pod.namespace === namespace && pod.serviceAccount === AGENT)
+    .at(-1)
+
+/**
+ * May the agent of this node ask that? What agents' RBAC and policies allow them, looked at before the apiserver looks at
+ * it: the own Node's identity, the marks of other Nodes, their Leases' times, Events of its own, and what agents read.
+ */
+export const agentRight = (application: Application, asker: Asker): Right => {
+  const { target, ask } = application
+  const { group, version, resource } = target
+  const key = `${group} ${version} ${resource}`
+  const check = Object.hasOwn(CHECKS, key) ? CHECKS[key] : undefined
+  const trouble = check === undefined ? NOBODY : check(target, ask, asker)
+  return trouble === undefined
+    ? { ok: true }
+    : { ok: false, refusal: forbidden(application, asker.node, trouble) }
+}
+
+/** What a node without an agent is told. */
+export const withoutAgent = (application: Application, { node, namespace }: Asker): KubeStatus =>
+  forbidden(
+    application,
+    node,
+    `no Pod of the ServiceAccount ${AGENT} in ${namespace} is on this node`,
+  )

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeName } from '../../../core/ids.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
+import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
+import { metadataOf, tidyObject } from '../merge/tidy.js'
+import { KINDS } from '../resource/kinds.js'
+import type { Target } from './application.js'
+
+const pick = (map: JsonMap, keys: readonly string[]): JsonMap =>
+  Object.fromEntries(keys.flatMap(key => (map[key] === undefined ? [] : [[key, map[key]]])))
+
+const mapAt = (map: JsonMap, key: string): JsonMap => (isMap(map[key]) ? map[key] : {})
+
+const METADATA = ['name', 'uid', 'resourceVersion', 'creationTimestamp', 'labels'] as const
+
+const isRead = (key: string): boolean => key === UNHEALTHY_ANNOTATION || key.startsWith(OWN_PREFIX)
+
+const conditionsOf = (status: JsonMap): readonly unknown[] => {
+  const { conditions } = status
+  const items: readonly unknown[] = Array.isArray(conditions) ? conditions : []
+  return items.filter(
+    item => isMap(item) && (item['type'] === 'Ready' || item['type'] === PEER_HEALTH),
+  )
+}
+
+/** Another node's Node, as far as agents read it: a tenth of it, and nothing of what runs there. */
+const otherNode = (node: JsonMap): JsonMap => {
+  const metadata = metadataOf(node)
+  const status = mapAt(node, 'status')
+  const notes = Object.entries(mapAt(metadata, 'annotations')).filter(([key]) => isRead(key))
+  return {
+    ...{ apiVersion: KINDS.node.apiVersion, kind: KINDS.node.kind },
+    metadata: { ...pick(metadata, METADATA), annotations: Object.fromEntries(notes) },
+    spec: pick(mapAt(node, 'spec'), ['taints', 'unschedulable']),
+    status: { ...pick(status, ['addresses']), conditions: conditionsOf(status) },
+  }
+}
+
+/** An object as the agent of a node is sent it. A Lease keeps the account of its writers: agents look who renewed it. */
+export const agentView = (
+  { resource }: Pick<Target, 'resource'>,
+  object: JsonMap,
+  node: NodeName,
+): JsonMap => {
+  switch (resource) {
+    case 'nodes':
+      return metadataOf(object)['name'] === node ? tidyObject('node', object) : otherNode(object)
+    case 'configmaps':
+      return tidyObject('configmap', object)
+    case 'secrets':
+      return tidyObject('secret', object)
+    default:
+      return object
+  }
+}
+
+/** A heartbeat says that a kubelet runs, which peers find out by themselves; that of the peers' own condition counts. */
+const withoutHeartbeat = (condition: unknown): unknown =>
+  isMap(condition) && condition['type'] !== PEER_HEALTH
+    ? { ...condition, lastHeartbeatTime: undefined }
+    : condition
+
+/** The part of another node's Node that agents are told of when it changes, as text. @param view as `agentView` makes it */
+export const newsOf = (view: JsonMap): string => {
+  const metadata = { ...metadataOf(view), resourceVersion: undefined }
+  const status = mapAt(view, 'status')
+  const { conditions } = status
+  const items: readonly unknown[] = Array.isArray(conditions) ? conditions : []
+  return JSON.stringify([
+    metadata,
+    view['spec'],
+    { ...status, conditions: items.map(withoutHeartbeat) },
+    view['data'],
+  ])
+}
+
+/** A list, as the Kubernetes API writes it. */
+export const listBody = (
+  { resource, group, version }: Target,
+  items: readonly JsonMap[],
+  { resourceVersion, next }: { readonly resourceVersion: string; readonly next: string },
+): JsonMap => ({
+  apiVersion: group === '' ? version : `${group}/${version}`,
+  kind: LIST_KINDS[resource] ?? 'List',
+  metadata: { resourceVersion, ...(next === '' ? {} : { continue: next }) },
+  items,
+})
+
+const LIST_KINDS: Readonly<Record<string, string>> = {
+  configmaps: 'ConfigMapList',
+  nodes: 'NodeList',
+  secrets: 'SecretList',
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError } from '../../../core/errors.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
+import type { ResourceType } from '../../../kube/client/resource.js'
+import type { ListRequest, TokenClient } from '../../../kube/client/resource-client.js'
+import {
+  agentPodOf,
+  agentRight,
+  AGENT,
+  withoutAgent,
+  type Asker,
+} from '../../model/application/agent-right.js'
+import { agentView, listBody } from '../../model/application/agent-view.js'
+import {
+  parseApplication,
+  type Application,
+  type Listing,
+  type Target,
+} from '../../model/application/application.js'
+import type { PlacedPod } from '../../model/location/location-cache.js'
+import { contentObject } from '../../model/message/content.js'
+import { rejected } from '../../model/message/reply.js'
+import { refused, type Call, type Result } from './call.js'
+import { parseWhole } from './objects.js'
+
+/** What an edge stores of one answer, and what one frame may hold beside others. */
+const MAX_ANSWER_LENGTH = 4 << 20
+/** Of an edge's watches, which it names all at once. */
+const MAX_WATCHES = 64
+
+const typeOf = ({ group, version, resource }: Target, subresource = ''): ResourceType<JsonMap> => ({
+  ...{ group, version, resource, parse: parseWhole },
+  ...(subresource === 'status' ? { subresource } : {}),
+})
+
+const placeOf = ({ namespace }: Target) => (namespace === '' ? {} : { namespace })
+
+const requestOf = (target: Target, listing: Listing): ListRequest => {
+  const { labelSelector, fieldSelector, resourceVersion, limit, next } = listing
+  const known = resourceVersion === '0' ? undefined : resourceVersion
+  return {
+    ...placeOf(target),
+    ...(target.name === '' ? {} : { name: target.name }),
+    ...{ labelSelector, fieldSelector, limit, continueAt: next },
+    // A page that goes on is of the state that the first one was.
+    ...(resourceVersion === '' || next !== '' ? {} : { fromCache: { known } }),
+  }
+}
+
+const answer = (body: JsonMap): Result => {
+  const text = JSON.stringify(body)
+  return text.length <= MAX_ANSWER_LENGTH
+    ? { kind: 'approved', body: text }
+    : refused(
+        413,
+        'RequestEntityTooLarge',
+        `the answer has ${text.length} characters, more than ${MAX_ANSWER_LENGTH}: ask with a limit`,
+      )
+}
+
+/** One request with an agent's own rights. Everything that it may be has been judged. */
+const carryOut = async (
+  { node, guard, signal }: Call,
+  { target, ask }: Application,
+  api: TokenClient,
+): Promise<Result> => {
+  const of = { ...placeOf(target), name: target.name }
+  const view = (object: JsonMap): JsonMap => agentView(target, object, node)
+  switch (ask.verb) {
+    case 'get':
+      return answer(view(await api.get(typeOf(target), of, signal)))
+    case 'list': {
+      const page = await api.list(typeOf(target), requestOf(target, ask.listing), signal)
+      return answer(listBody(target, page.items.map(view), page))
+    }
+    case 'create': {
+      const write = { body: ask.body, fieldManager: AGENT, guard }
+      return answer(view(await api.create(typeOf(target), placeOf(target), write, signal)))
+    }
+    case 'patch': {
+      const { type, text, isDryRun, subresource } = ask
+      const write = { patch: { type, text }, isDryRun, fieldManager: AGENT, guard }
+      return answer(view(await api.patch(typeOf(target, subresource), of, write, signal)))
+    }
+    case 'watch':
+      return refused(403, 'Forbidden', 'the bridge keeps no watches')
+  }
+}
+
+/** With a token that the apiserver takes: one that it does not take any more is replaced once. */
+const withToken = async (
+  { agents, signal }: Call,
+  pod: PlacedPod,
+  work: (api: TokenClient) => Promise<Result>,
+): Promise<Result> => {
+  try {
+    return await work(await agents.as(pod, signal))
+  } catch (error) {
+    if (!(error instanceof KubeStatusError) || error.status !== 401) throw error
+    agents.refused(pod)
+    return work(await agents.as(pod, signal))
+  }
+}
+
+const askerOf = ({ node, agents: { namespace } }: Call): Asker => ({ node, namespace })
+
+/** The Pod in whose name it is asked, or why it is not. */
+const allowed = (
+  call: Call,
+  application: Application,
+): { readonly pod: PlacedPod } | Extract<Result, { readonly kind: 'refused' }> => {
+  const asker = askerOf(call)
+  const right = agentRight(application, asker)
+  if (!right.ok) return { kind: 'refused', refusal: right.refusal }
+  const pod = agentPodOf(call.locations, asker)
+  return pod === undefined
+    ? { kind: 'refused', refusal: withoutAgent(application, asker) }
+    : { pod }
+}
+
+/** A request of an agent to the edge's own Kubernetes API, in the name and with the rights of that agent's Pod. */
+export const passOn = (call: Call): Promise<Result> => {
+  const application = parseApplication(call.message.content)
+  const judged = allowed(call, application)
+  if (!('pod' in judged)) return Promise.resolve(judged)
+  return withToken(call, judged.pod, api => carryOut(call, application, api))
+}
+
+/** All the watches that an edge's own Kubernetes API has: those that are not kept are told. */
+export const syncWatches = ({ message }: Call): Promise<Result> => {
+  const asked = contentObject('watches', message.content ?? {})
+  const refusal = { status: 403, reason: 'Forbidden', message: 'the bridge keeps no watches' }
+  const failed = Object.entries(asked)
+    .slice(0, MAX_WATCHES)
+    .map(([id, one]) => [id, rejected(isMap(one) ? one : {}, refusal)])
+  return Promise.resolve({ kind: 'watches', failed: Object.fromEntries(failed) as JsonMap })
+}
