@@ -4,9 +4,6 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { parseBoundedJson } from '../message/bounded-json.js'
 import { contentObject, jsonTextOf } from '../message/content.js'
 
-/** What an edge's own Kubernetes API, its MetaServer, may be asked for. */
-type Verb = 'create' | 'get' | 'list' | 'patch' | 'watch'
-
 /** How a patch is to be read. */
 export type PatchType = 'json' | 'merge' | 'strategic-merge'
 
