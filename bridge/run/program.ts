@@ -16,6 +16,7 @@ import { AGENT } from '../model/application/agent-right.js'
 import { LocationCache } from '../model/location/location-cache.js'
 import type { BridgeOptions } from '../options/bridge-options.js'
 import { AgentTokens } from './agents/agent-api.js'
+import { WatchDesk } from './agents/watch-desk.js'
 import {
   keepServerPair,
   keepToken,
@@ -46,6 +47,7 @@ class BridgeProgram implements Program {
   readonly #credentials: Credentials
   readonly #client: ResourceClient
   readonly #bearers: TokenClients
+  readonly #watches: WatchDesk
   readonly #election: LeaderElection
   readonly #downstream: Downstream
   readonly #upstream: Upstream
@@ -91,12 +93,14 @@ class BridgeProgram implements Program {
       { fieldManager: AGENT, connections: CONNECTIONS },
     )
     const agents = new AgentTokens(namespace, { client, clock, guard, bearers: this.#bearers })
+    const watches = new WatchDesk({ client, clock, log })
+    this.#watches = watches
     const executor = new Executor(
-      { client, clock, locations, downstream, agents, guard, signal },
+      { client, clock, locations, downstream, agents, watches, guard, signal },
       { patienceMs: options.answerWithinMs },
     )
     this.#upstream = new Upstream({ clock, log, executor, counters: this.#counters })
-    this.#sink = new Sink(this.#upstream, downstream)
+    this.#sink = new Sink(this.#upstream, downstream, watches)
   }
 
   /**
@@ -112,6 +116,7 @@ class BridgeProgram implements Program {
     await this.#starting?.catch(() => undefined)
     await this.#running
     await Promise.all([this.#hub?.close(), ...this.#listeners.map(listener => listener.close())])
+    await this.#watches.stop()
     await Promise.all([this.#client.close(), this.#bearers.close()])
   }
 
@@ -246,6 +251,7 @@ class BridgeProgram implements Program {
         leaseSeconds: leaseSeconds.show(),
       },
       downstream: this.#downstream.status,
+      watches: this.#watches.status,
     }
   }
 }

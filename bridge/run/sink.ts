@@ -4,6 +4,7 @@ import type { HubSink, NodeLink } from '../hub/hub.js'
 import type { EndReason } from '../hub/session.js'
 import type { Message } from '../model/message/message.js'
 import type { Upstream as What } from '../model/route/upstream.js'
+import type { WatchDesk } from './agents/watch-desk.js'
 import type { Downstream } from './ports.js'
 import type { Upstream } from './upstream/upstream.js'
 
@@ -14,13 +15,16 @@ import type { Upstream } from './upstream/upstream.js'
 export class Sink implements HubSink {
   readonly #upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>
   readonly #downstream: Pick<Downstream, 'connected' | 'acknowledged' | 'ended'>
+  readonly #watches: Pick<WatchDesk, 'connected' | 'acknowledged' | 'ended'>
   readonly #links = new Map<NodeName, NodeLink>()
   #isTerm = false
 
   constructor(
     upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>,
     downstream: Pick<Downstream, 'connected' | 'acknowledged' | 'ended'>,
+    watches: Pick<WatchDesk, 'connected' | 'acknowledged' | 'ended'>,
   ) {
+    this.#watches = watches
     this.#upstream = upstream
     this.#downstream = downstream
   }
@@ -40,6 +44,7 @@ export class Sink implements HubSink {
 
   connected(link: NodeLink): void {
     this.#links.set(link.node, link)
+    this.#watches.connected(link)
     this.#upstream.connected(link)
     if (this.#isTerm) this.#downstream.connected(link)
   }
@@ -47,11 +52,15 @@ export class Sink implements HubSink {
   received(link: NodeLink, message: Message, what: What, length: number): void {
     if (what.kind !== 'ack' && what.kind !== 'failed')
       this.#upstream.received(link, message, what, length)
-    else if (this.#isTerm) this.#downstream.acknowledged(link, message)
+    else {
+      this.#watches.acknowledged(link, message)
+      if (this.#isTerm) this.#downstream.acknowledged(link, message)
+    }
   }
 
   ended(link: NodeLink, why: EndReason): void {
     if (this.#links.get(link.node) === link) this.#links.delete(link.node)
+    this.#watches.ended(link)
     this.#upstream.ended(link)
     if (this.#isTerm) this.#downstream.ended(link, why)
   }

@@ -26,4 +26,12 @@ export interface BridgeStatusView {
     readonly leaseSeconds: Distribution
   }
   readonly downstream: object
+  /** Of agents, through the edges' own Kubernetes API. */
+  readonly watches: {
+    readonly watches: number
+    /** Changes that are to be told. */
+    readonly waiting: number
+    /** Objects that are watched for them. */
+    readonly objects: number
+  }
 }

@@ -30,9 +30,12 @@ const nameOf = ({ metadata: { name, namespace } }: Body): ObjectName => ({
   ...(typeof namespace === 'string' ? { namespace } : {}),
 })
 
+const NAMED = 'metadata.name='
+
 const isSelected = (body: Body, { labelSelector = '', fieldSelector = '' }: Selection): boolean =>
   (labelSelector === '' || at(body, 'metadata', 'labels', labelSelector) !== undefined) &&
-  (fieldSelector !== 'spec.nodeName!=' || Boolean(at(body, 'spec', 'nodeName')))
+  (fieldSelector !== 'spec.nodeName!=' || Boolean(at(body, 'spec', 'nodeName'))) &&
+  (!fieldSelector.startsWith(NAMED) || fieldSelector === NAMED + body.metadata.name)
 
 const clone = <T>(value: T): T => structuredClone(value)
 
@@ -80,6 +83,7 @@ export class MemoryCluster {
     const gone = this.#objects.get(keyOf(type, of))
     if (gone === undefined) return
     this.#objects.delete(keyOf(type, of))
+    this.#version++
     this.#tell(type, ({ sink, which }) => {
       if (isSelected(gone.body, which)) sink.remove(parseIdentity(gone.body).key)
     })
@@ -172,9 +176,12 @@ export class MemoryCluster {
   }
 
   #tell(type: ResourceName, tell: (watcher: Watcher) => void): void {
+    const version = String(this.#version)
     const work = (): void => {
-      for (const watcher of this.#watchers.filter(one => one.type.resource === type.resource))
+      for (const watcher of this.#watchers.filter(one => one.type.resource === type.resource)) {
         tell(watcher)
+        watcher.sink.reached?.(version)
+      }
     }
     if (this.isHeldBack) this.#late.push(work)
     else work()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError } from '../../../core/errors.js'
-import { isMap, type JsonMap } from '../../../core/json.js'
+import { InvalidInputError, KubeStatusError, type KubeStatus } from '../../../core/errors.js'
+import { isMap, setKey, type JsonMap } from '../../../core/json.js'
 import type { ResourceType } from '../../../kube/client/resource.js'
 import type { ListRequest, TokenClient } from '../../../kube/client/resource-client.js'
 import {
@@ -20,13 +20,14 @@ import {
 import type { PlacedPod } from '../../model/location/location-cache.js'
 import { contentObject } from '../../model/message/content.js'
 import { rejected } from '../../model/message/reply.js'
+import { statusOf } from '../../model/message/status.js'
+import { MAX_WATCHES } from '../agents/watch-desk.js'
 import { refused, type Call, type Result } from './call.js'
 import { parseWhole } from './objects.js'
 
 /** What an edge stores of one answer, and what one frame may hold beside others. */
 const MAX_ANSWER_LENGTH = 4 << 20
-/** Of an edge's watches, which it names all at once. */
-const MAX_WATCHES = 64
+const BAD: KubeStatus = { status: 400, reason: 'BadRequest', message: 'it is no watch' }
 
 const typeOf = ({ group, version, resource }: Target, subresource = ''): ResourceType<JsonMap> => ({
   ...{ group, version, resource, parse: parseWhole },
@@ -60,8 +61,8 @@ const answer = (body: JsonMap): Result => {
 
 /** One request with an agent's own rights. Everything that it may be has been judged. */
 const carryOut = async (
-  { node, guard, signal }: Call,
-  { target, ask }: Application,
+  { node, guard, signal, watches }: Call,
+  { id, target, ask }: Application,
   api: TokenClient,
 ): Promise<Result> => {
   const of = { ...placeOf(target), name: target.name }
@@ -82,8 +83,15 @@ const carryOut = async (
       const write = { patch: { type, text }, isDryRun, fieldManager: AGENT, guard }
       return answer(view(await api.patch(typeOf(target, subresource), of, write, signal)))
     }
-    case 'watch':
-      return refused(403, 'Forbidden', 'the bridge keeps no watches')
+    case 'watch': {
+      // What an agent may list it may watch: the bridge itself could.
+      const first = { ...requestOf(target, ask.listing), limit: 1, fromCache: { known: undefined } }
+      await api.list(typeOf(target), first, signal)
+      const refusal = watches.add(node, id, target, ask.listing)
+      return refusal === undefined
+        ? { kind: 'approved', body: undefined }
+        : { kind: 'refused', refusal }
+    }
   }
 }
 
@@ -118,20 +126,40 @@ const allowed = (
     : { pod }
 }
 
-/** A request of an agent to the edge's own Kubernetes API, in the name and with the rights of that agent's Pod. */
-export const passOn = (call: Call): Promise<Result> => {
-  const application = parseApplication(call.message.content)
+/** A request of an agent, in the name and with the rights of that agent's Pod. */
+const serve = (call: Call, application: Application): Promise<Result> => {
   const judged = allowed(call, application)
   if (!('pod' in judged)) return Promise.resolve(judged)
   return withToken(call, judged.pod, api => carryOut(call, application, api))
 }
 
-/** All the watches that an edge's own Kubernetes API has: those that are not kept are told. */
-export const syncWatches = ({ message }: Call): Promise<Result> => {
-  const asked = contentObject('watches', message.content ?? {})
-  const refusal = { status: 403, reason: 'Forbidden', message: 'the bridge keeps no watches' }
-  const failed = Object.entries(asked)
-    .slice(0, MAX_WATCHES)
-    .map(([id, one]) => [id, rejected(isMap(one) ? one : {}, refusal)])
-  return Promise.resolve({ kind: 'watches', failed: Object.fromEntries(failed) as JsonMap })
+/** A request of an agent to the edge's own Kubernetes API. */
+export const passOn = (call: Call): Promise<Result> =>
+  serve(call, parseApplication(call.message.content))
+
+/** One of the watches that an edge has, which is kept already or is to be. @returns why it is not */
+const keepWatch = async (call: Call, one: unknown): Promise<KubeStatus | undefined> => {
+  try {
+    const application = parseApplication(one)
+    if (application.ask.verb !== 'watch') return BAD
+    if (call.watches.has(call.node, application.id)) return undefined
+    const result = await serve(call, application)
+    return result.kind === 'refused' ? result.refusal : undefined
+  } catch (error) {
+    return error instanceof InvalidInputError ? { ...BAD, message: error.message } : statusOf(error)
+  }
+}
+
+/** All the watches that an edge's own Kubernetes API has: others end, and those that are not kept are told. */
+export const syncWatches = async (call: Call): Promise<Result> => {
+  const asked = Object.entries(contentObject('watches', call.message.content ?? {}))
+  if (asked.length > MAX_WATCHES)
+    return refused(429, 'TooManyRequests', `a node has at most ${MAX_WATCHES} watches`)
+  call.watches.keepOnly(call.node, new Set(asked.map(([id]) => id)))
+  const failed: JsonMap = {}
+  for (const [id, one] of asked) {
+    const refusal = await keepWatch(call, one)
+    if (refusal !== undefined) setKey(failed, id, rejected(isMap(one) ? one : {}, refusal))
+  }
+  return { kind: 'watches', failed }
 }

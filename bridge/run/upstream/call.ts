@@ -11,6 +11,7 @@ import type { Resource } from '../../model/resource/resource.js'
 import type { Handler, UpstreamRoute } from '../../model/route/upstream.js'
 import type { Downstream } from '../ports.js'
 import type { AgentApi } from '../agents/agent-api.js'
+import type { Watches } from '../agents/watch-desk.js'
 
 /** What an edge asked. */
 export interface Request {
@@ -41,6 +42,7 @@ export interface ExecutorSeams {
   readonly clock: Clock
   readonly locations: LocationCache
   readonly agents: AgentApi
+  readonly watches: Watches
   readonly downstream: Pick<Downstream, 'answering' | 'leaseSeen' | 'podUnknown'>
   /** Asked right before each write. */
   readonly guard: WriteGuard

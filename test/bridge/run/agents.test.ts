@@ -119,3 +119,48 @@ t.test('an agent behind a bridge reads its zone and writes what agents write', a
   t.equal(asked('create', 'events').length, 1)
   t.strictSame(asked('get', 'secrets'), [])
 })
+
+t.test('an agent behind a bridge sees what changes, also after a lost connection', async t => {
+  const { bridge, cluster, edge, kube } = await open(t)
+  await placeAgent(cluster, 'e1')
+  await until(() => kube.listMembers('zone=a', undefined, signal).then(({ members }) => members.length === 2, () => false)) // prettier-ignore
+  await cluster.ask(`POST ${SYSTEM}/configmaps`, {
+    ...{ metadata: { name: 'edge-health-config' }, data: { a: '1' } },
+  })
+  const members = new Set<string>()
+  kube.watchMembers(
+    { selector: 'zone=a' },
+    {
+      replace: items => {
+        members.clear()
+        for (const { name } of items) members.add(name)
+      },
+      upsert: ({ name }) => members.add(name),
+      remove: name => members.delete(name),
+    },
+  )
+  const seen: (string | undefined)[] = []
+  kube.watchConfigMap('edge-system', 'edge-health-config', {
+    replace: ([map]) => seen.push(map?.data['a']),
+    upsert: ({ data }) => seen.push(data['a']),
+    remove: () => seen.push(undefined),
+  })
+  await until(() => members.size === 2 && seen.at(-1) === '1' && edge.meta.watches === 2)
+  const MERGE = { 'content-type': 'application/merge-patch+json' }
+  await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'e4', labels: { zone: 'a' } } })
+  await cluster.ask(`PATCH ${SYSTEM}/configmaps/edge-health-config`, { data: { a: '2' } }, MERGE)
+  await until(() => members.has('e4') && seen.at(-1) === '2')
+  await cluster.ask('PATCH /api/v1/nodes/e4', { metadata: { labels: { zone: 'b' } } }, MERGE)
+  await cluster.ask('DELETE /api/v1/nodes/e2')
+  await until(() => members.size === 1 && members.has('e1'))
+  const { program } = bridge
+  await program.stop()
+  const next = await openBridge(t, cluster, { listenAddress: { host: '127.0.0.1', port: bridge.ports.hub } }) // prettier-ignore
+  await until(next.isServing)
+  await until(async () => (await next.fetchText('/status')).text.includes('"watches":{"watches":2'))
+  await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'e5', labels: { zone: 'a' } } })
+  await until(() => members.has('e5'))
+  t.pass('its edge named its watches to the next bridge')
+  await kube.close()
+  await until(async () => (await next.fetchText('/status')).text.includes('"watches":{"watches":0'))
+})

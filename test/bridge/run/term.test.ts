@@ -80,6 +80,7 @@ t.test('to downstream a connection lasts no longer than a term', t => {
   const sink = new Sink(
     { connected: tell('up'), ended: tell('up gone'), received: tell('asked by') },
     { connected: tell('down'), ended: tell('down gone'), acknowledged: tell('acknowledged by') },
+    { connected: tell('watch'), ended: tell('watch gone'), acknowledged: tell('watch of') },
   )
   const link = (node: string) => ({ node }) as NodeLink
   const [one, two] = [link('e1'), link('e2')]
@@ -97,8 +98,16 @@ t.test('to downstream a connection lasts no longer than a term', t => {
   sink.ended(one, 'no keepalive')
   sink.begin()
   t.strictSame(heard, [
-    ...['up e1', 'down e1', 'up e2', 'down e2', 'acknowledged by e1', 'asked by e2'],
-    ...['up gone e2', 'down gone e2', 'down gone e1', 'up gone e1'],
+    ...['watch e1', 'up e1', 'watch of e1', 'down e1', 'watch e2', 'up e2', 'down e2'],
+    ...['watch of e1', 'acknowledged by e1', 'asked by e2'],
+    ...[
+      'watch gone e2',
+      'up gone e2',
+      'down gone e2',
+      'down gone e1',
+      'watch gone e1',
+      'up gone e1',
+    ],
   ])
   t.end()
 })

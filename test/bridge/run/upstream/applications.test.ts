@@ -144,7 +144,7 @@ t.test(
 t.test('what is refused reaches nobody', async t => {
   const rows: [title: string, message: Message, code: number][] = [
     ['a Secret', asks('list', '/core/v1/secrets/shop'), 403],
-    ['a watch', asks('watch', '/core/v1/nodes'), 403],
+    ['a watch of others', asks('watch', '/core/v1/pods'), 403],
     ['a label', patch('e2', { metadata: { labels: { zone: 'b' } } }), 403],
     ['nonsense', asks('get', 'x'), 400],
     ['another verb', asks('delete', '/core/v1/nodes/null/e2'), 400],
@@ -213,3 +213,52 @@ t.test('a token is made once, and again when it is old, refused or of another Po
   state.guard = undefined
   t.match((await get())?.content, { Status: 'Approved' }, 'and none of that is kept')
 })
+
+t.test('a watch is kept where the agent may list the same', async t => {
+  const { api, ask, connect, watches } = open()
+  const link = connect()
+  const watch = (id: string, key = '/core/v1/nodes', labelSelector = '') =>
+    asks('watch', key, { labelSelector, resourceVersion: '40' }, { ID: id })
+  const reply = await ask(link, watch('w'))
+  t.match(reply?.content, { ID: 'w', Status: 'Approved', RespBody: undefined })
+  t.match(api.asked.at(-1), { by: 't1', verb: 'list', path: NODES, body: { limit: 1 } })
+  t.equal(watches.status.watches, 1)
+  t.match((await ask(link, watch('x', undefined, '=')))?.content, { Error: { ErrStatus: { code: 400 } } })
+  const fields = asks('watch', '/core/v1/nodes', { fieldSelector: 'spec.x=y' })
+  t.match((await ask(link, fields))?.content, { Error: { ErrStatus: { code: 400, message: /by labels/ } } })
+  const forbidden = { status: 403, reason: 'Forbidden', message: 'no list' }
+  api.gate = ({ verb }) =>
+    verb === 'list' ? Promise.reject(new KubeStatusError('GET', forbidden)) : Promise.resolve()
+  t.match((await ask(link, watch('y')))?.content, { Error: { ErrStatus: { code: 403 } } })
+  t.equal(watches.status.watches, 1)
+}) // prettier-ignore
+
+t.test('the watches that an edge names are those that are kept', async t => {
+  const { api, ask, connect, watches } = open()
+  const link = connect()
+  const content = (message: Message): unknown => message.content
+  const watch = (id: string, more = '/core/v1/nodes') => content(asks('watch', more, {}, { ID: id }))
+  const sync = (all: unknown) => said('null', 'watchapp/sync', all, 'metaserver')
+  const first = await ask(link, sync({ a: watch('a'), b: watch('b') }))
+  t.strictSame(first?.content, {}, 'none has failed')
+  t.equal(watches.status.watches, 2)
+  const asked = api.asked.length
+  const forbidden = { ...(watch('d', '/core/v1/pods') as object), ID: 'd' }
+  const second = await ask(link, sync({ b: watch('b'), c: content(asks('get', '/core/v1/nodes/null/e2')), d: forbidden }))
+  t.match(second?.content, {
+    b: undefined,
+    c: { Status: 'Rejected', Error: { ErrStatus: { code: 400 } } },
+    d: { Status: 'Rejected', Error: { ErrStatus: { code: 403 } } },
+  })
+  t.equal(watches.status.watches, 1)
+  t.equal(api.asked.length, asked, 'what is kept is not asked for again')
+  api.gate = () => Promise.reject(new KubeStatusError('GET', { status: 500, reason: '', message: '' }))
+  t.match((await ask(link, sync({ e: watch('e') })))?.content, { e: { Error: { ErrStatus: { code: 500 } } } })
+  const many = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`w${i}`, 1]))
+  t.match(await ask(link, sync(many)), { operation: 'error', content: /at most 64/ })
+  t.strictSame((await ask(link, sync(null)))?.content, {}, 'none at all')
+  t.equal(watches.status.watches, 0)
+  watches.ended(link)
+  api.gate = () => Promise.resolve()
+  t.match((await ask(link, asks('watch', '/core/v1/nodes')))?.content, { Error: { ErrStatus: { code: 503 } } })
+}) // prettier-ignore

@@ -221,12 +221,12 @@ t.test('what an edge is told', async t => {
       },
     ],
     [
-      'its watches come to nothing',
+      'watches that are none come to nothing',
       said('null', 'watchapp/sync', { a: { ID: 'a', Verb: 'watch' }, b: 7 }, 'metaserver'),
       {
         ...{ operation: 'applicationResponse', resource: 'watchapp/sync' },
         content: {
-          a: { ID: 'a', Status: 'Rejected', Error: { ErrStatus: { code: 403 } } },
+          a: { ID: 'a', Status: 'Rejected', Error: { ErrStatus: { code: 400 } } },
           b: { Status: 'Rejected' },
         },
       },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upstream without sockets: links that remember what was sent, and an apiserver in memory whose answers can be held back.
 import { AgentTokens } from '../../../../bridge/run/agents/agent-api.js'
+import { WatchDesk } from '../../../../bridge/run/agents/watch-desk.js'
 import { Executor } from '../../../../bridge/run/upstream/executor.js'
 import { Upstream } from '../../../../bridge/run/upstream/upstream.js'
 import { UpstreamCounters } from '../../../../bridge/run/upstream/counters.js'
@@ -68,6 +69,10 @@ export class FakeApi {
         if (found === undefined) throw missing(at)
         return type.parse(found)
       },
+      watch: () => ({
+        status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined },
+        stop: () => Promise.resolve(),
+      }),
       list: async (type, which) => {
         const at = path(type, { namespace: which.namespace })
         await ask('list', at, which)
@@ -187,9 +192,10 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
     ...{ client: api.client, clock, guard: () => state.guard },
     bearers: { withToken: token => api.clientOf(token) },
   })
+  const watches = new WatchDesk({ client: api.client, clock, log })
   const executor = new Executor(
     {
-      ...{ client: api.client, clock, locations, agents },
+      ...{ client: api.client, clock, locations, agents, watches },
       downstream: {
         answering: ({ type, name }, object) =>
           seen.push(`answering ${type} ${name} ${String(object['kind'])}`),
@@ -205,6 +211,7 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
   const connect = (node = 'e1'): TestLink => {
     const link = makeLink(node)
     upstream.connected(link)
+    watches.connected(link)
     return link
   }
   const say = (link: NodeLink, message: Message): void => {
@@ -217,5 +224,5 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
     await settle()
     return link.sent.find(({ parentId }) => parentId === message.id)
   }
-  return { api, ask, clock, connect, counters, locations, log, say, seen, state, upstream }
+  return { api, ask, clock, connect, counters, locations, log, say, seen, state, upstream, watches }
 }

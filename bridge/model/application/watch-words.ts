@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { NodeName } from '../../../core/ids.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
+import { metadataOf } from '../merge/tidy.js'
+import { RESOURCE_GROUP, type Message, type Stamp } from '../message/message.js'
+import { KINDS } from '../resource/kinds.js'
+import { wireResource } from '../resource/resource.js'
+
+/** What agents watch. */
+export type WatchedType = 'configmap' | 'node' | 'secret'
+
+const TYPES: Readonly<Record<string, WatchedType>> = {
+  configmaps: 'configmap',
+  nodes: 'node',
+  secrets: 'secret',
+}
+
+/** The type in resource strings of a plural that agents watch. */
+export const watchedType = (resource: string): WatchedType => TYPES[resource]!
+
+/** An object that is gone, as far as it is known. */
+export interface Gone {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+}
+
+const word = (
+  { id, at }: Stamp,
+  of: { readonly node: NodeName; readonly type: WatchedType; readonly gone: Omit<Gone, 'uid'> },
+  more: Pick<Message, 'content' | 'operation' | 'resourceVersion'>,
+): Message => ({
+  ...{ id, parentId: undefined, timestamp: at },
+  ...{ source: 'dynamiccontroller', group: RESOURCE_GROUP },
+  resource: wireResource({ type: of.type, namespace: of.gone.namespace, name: of.gone.name }),
+  ...more,
+})
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** An object of a watch as it is now. Never `insert`: an edge that has it already would keep the old one. */
+export const watchUpdate = (
+  stamp: Stamp,
+  of: { readonly node: NodeName; readonly type: WatchedType },
+  object: JsonMap,
+): Message => {
+  const { namespace, name, resourceVersion } = metadataOf(object)
+  return word(
+    stamp,
+    { ...of, gone: { namespace: textOf(namespace), name: textOf(name) } },
+    { operation: 'update', resourceVersion: textOf(resourceVersion), content: object },
+  )
+}
+
+/**
+ * An object of a watch is gone. The edge passes on what is newer than its watch alone: the version is the newest that is
+ * known of its kind.
+ */
+export const watchDelete = (
+  stamp: Stamp,
+  of: { readonly node: NodeName; readonly type: WatchedType },
+  { namespace, name, uid }: Gone,
+  resourceVersion: string,
+): Message => {
+  const { apiVersion, kind } = KINDS[of.type]
+  const place = namespace === '' ? {} : { namespace }
+  const content = { apiVersion, kind, metadata: { name, ...place, uid, resourceVersion } }
+  return word(
+    stamp,
+    { ...of, gone: { namespace, name } },
+    { operation: 'delete', resourceVersion, content },
+  )
+}
+
+const numberOf = (version: unknown): bigint =>
+  typeof version === 'string' && /^\d{1,30}$/.test(version) ? BigInt(version) : 0n
+
+/** Whether what has this version may be news to a watch that began at that one; unknown ones are. */
+export const isNewerThan = (version: unknown, start: string): boolean =>
+  numberOf(start) === 0n || numberOf(version) > numberOf(start) || numberOf(version) === 0n
+
+/** The labels of an object. */
+export const labelsOf = (object: JsonMap): ReadonlyMap<string, string> => {
+  const { labels } = metadataOf(object)
+  return new Map(
+    Object.entries(isMap(labels) ? labels : {}).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  )
+}

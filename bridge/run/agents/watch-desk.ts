@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../../core/clock.js'
+import type { KubeStatus } from '../../../core/errors.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import type { Logger } from '../../../core/log.js'
+import { LabelSelectorError, parseLabelSelector } from '../../../kube/label-selector.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
+import type { NodeLink } from '../../hub/hub.js'
+import type { Listing, Target } from '../../model/application/application.js'
+import { watchDelete, watchedType, watchUpdate } from '../../model/application/watch-words.js'
+import { WatchLane } from '../../model/lane/watch-lane.js'
+import type { Message } from '../../model/message/message.js'
+import { WatchFeed, type Subscription } from './watch-feed.js'
+
+export interface WatchDeskSeams {
+  readonly client: Pick<ResourceClient, 'watch'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The watches of agents, for who takes requests. */
+export interface Watches {
+  /** Whether the node has a watch of that name already. */
+  has(node: NodeName, id: string): boolean
+  /** Keep a watch until its node ends it or is gone. @returns why it is not kept; undefined: it is */
+  add(node: NodeName, id: string, target: Target, listing: Listing): KubeStatus | undefined
+  /** End all others of a node. */
+  keepOnly(node: NodeName, ids: ReadonlySet<string>): void
+}
+
+/** An agent has seven; several programs may ask, and each has a few at a time. */
+export const MAX_WATCHES = 64
+/** Changes of one moment are told once, and what is deleted knows its version by then. */
+const GATHER_MS = 20
+/** An edge that reads slowly is told nothing meanwhile. */
+const HELD_MS = 500
+
+/** Undefined for what a node is told in any case. */
+type Watch = { readonly feed: WatchFeed; readonly subscription: Subscription } | undefined
+
+/** One node's watches, over one connection. */
+interface Desk {
+  readonly link: NodeLink
+  readonly lane: WatchLane
+  readonly watches: Map<string, Watch>
+  timer: { readonly dueAt: number; readonly cancel: () => void } | undefined
+}
+
+const refusal = (status: number, reason: string, message: string): KubeStatus => ({
+  ...{ status, reason, message },
+})
+
+const feedKey = ({ resource, namespace, name }: Target): string =>
+  resource === 'nodes' ? resource : `${resource} ${namespace}/${name}`
+
+/** Between the kind of a feed and the key of an object in it; in no name. */
+const BETWEEN = '|'
+
+/**
+ * Tells nodes of what their agents watch: each kind is watched once, whoever asks; a node has few messages under way, an object
+ * waits once, and what is told is what it is by then. A watch ends with its connection; edges name theirs anew on the next one.
+ */
+export class WatchDesk implements Watches {
+  readonly #seams: WatchDeskSeams
+  readonly #feeds = new Map<string, WatchFeed>()
+  readonly #types = new Map<string, Target['resource']>()
+  readonly #desks = new Map<NodeName, Desk>()
+
+  constructor(seams: WatchDeskSeams) {
+    this.#seams = seams
+  }
+
+  /** For status: watches, and what waits to be told. */
+  get status(): { readonly watches: number; readonly waiting: number; readonly objects: number } {
+    const desks = [...this.#desks.values()]
+    const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0)
+    return {
+      watches: sum(desks.map(({ watches }) => watches.size)),
+      waiting: sum(desks.map(({ lane }) => lane.waiting)),
+      objects: sum([...this.#feeds.values()].map(({ objects }) => objects)),
+    }
+  }
+
+  connected(link: NodeLink): void {
+    this.#close(link.node)
+    const desk = { link, lane: new WatchLane(), watches: new Map<string, Watch>() }
+    this.#desks.set(link.node, { ...desk, timer: undefined })
+  }
+
+  ended(link: NodeLink): void {
+    if (this.#desks.get(link.node)?.link === link) this.#close(link.node)
+  }
+
+  /** The word of an edge on a message, which may be one of these. */
+  acknowledged({ node }: NodeLink, { parentId }: Message): void {
+    const desk = this.#desks.get(node)
+    if (desk?.lane.acknowledged(parentId ?? '') === true) this.#arm(desk, GATHER_MS)
+  }
+
+  has(node: NodeName, id: string): boolean {
+    return this.#desks.get(node)?.watches.has(id) === true
+  }
+
+  add(node: NodeName, id: string, target: Target, listing: Listing): KubeStatus | undefined {
+    const desk = this.#desks.get(node)
+    if (desk === undefined) return refusal(503, 'ServiceUnavailable', 'the node is not connected')
+    if (desk.watches.has(id)) return undefined
+    if (desk.watches.size >= MAX_WATCHES)
+      return refusal(429, 'TooManyRequests', `a node has at most ${MAX_WATCHES} watches`)
+    if (listing.fieldSelector !== '')
+      return refusal(400, 'BadRequest', 'watches select by labels or by one name')
+    try {
+      const matches = parseLabelSelector(listing.labelSelector)
+      const { name } = target
+      desk.watches.set(id, undefined)
+      // Its own Node it is told of by whoever keeps what edges hold, whole.
+      if (target.resource === 'nodes' && name === node) return undefined
+      const selects: Subscription['selects'] = view =>
+        (name === '' || view.name === name) && matches(view.labels)
+      const [feed, subscription] = [this.#feedOf(target), { node, selects }]
+      desk.watches.set(id, { feed, subscription })
+      feed.subscribe(subscription, listing.resourceVersion)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof LabelSelectorError)) throw error
+      return refusal(400, 'BadRequest', error.message)
+    }
+  }
+
+  keepOnly(node: NodeName, ids: ReadonlySet<string>): void {
+    const desk = this.#desks.get(node)
+    for (const [id, watch] of desk?.watches ?? []) {
+      if (ids.has(id)) continue
+      watch?.feed.unsubscribe(watch.subscription)
+      desk!.watches.delete(id)
+    }
+  }
+
+  /** Ends all of it. */
+  async stop(): Promise<void> {
+    for (const node of [...this.#desks.keys()]) this.#close(node)
+    await Promise.all([...this.#feeds.values()].map(feed => feed.stop()))
+  }
+
+  #close(node: NodeName): void {
+    this.keepOnly(node, new Set())
+    this.#desks.get(node)?.timer?.cancel()
+    this.#desks.delete(node)
+  }
+
+  #feedOf(target: Target): WatchFeed {
+    const key = feedKey(target)
+    const known = this.#feeds.get(key)
+    if (known !== undefined) return known
+    const { client, log } = this.#seams
+    const all = target.resource === 'nodes' ? { ...target, name: '' } : target
+    const changed = (node: NodeName, object: string): void => this.#push(node, key, object)
+    const feed = new WatchFeed(all, { client, log, changed })
+    this.#feeds.set(key, feed)
+    this.#types.set(key, target.resource)
+    return feed
+  }
+
+  #push(node: NodeName, feed: string, object: string): void {
+    const desk = this.#desks.get(node)
+    if (desk === undefined || (feed === 'nodes' && object === node)) return
+    desk.lane.push(`${feed}${BETWEEN}${object}`)
+    this.#arm(desk, GATHER_MS)
+  }
+
+  #arm(desk: Desk, ms: number): void {
+    const { clock } = this.#seams
+    const dueAt = clock.now() + ms
+    if (desk.timer !== undefined && desk.timer.dueAt <= dueAt) return
+    desk.timer?.cancel()
+    const cancel = clock.after(ms, () => {
+      desk.timer = undefined
+      this.#pump(desk)
+    })
+    desk.timer = { dueAt, cancel }
+  }
+
+  #pump(desk: Desk): void {
+    const { clock } = this.#seams
+    const { link, lane } = desk
+    lane.expire(clock.now())
+    if (link.isHeld) {
+      if (lane.waiting > 0) this.#arm(desk, HELD_MS)
+      return
+    }
+    for (let object = lane.take(); object !== undefined; object = lane.take()) {
+      const message = this.#messageFor(desk, object)
+      if (message === undefined) continue
+      lane.sent(message.id, object, clock.now())
+      if (!link.send(message)) return
+    }
+    if (lane.dueAt !== undefined) this.#arm(desk, Math.max(GATHER_MS, lane.dueAt - clock.now()))
+  }
+
+  #messageFor({ link }: Desk, object: string): Message | undefined {
+    const [feed = '', key = ''] = object.split(BETWEEN)
+    const found = this.#feeds.get(feed)?.now(key)
+    if (found === undefined) return undefined
+    const stamp = { id: randomUUID(), at: this.#seams.clock.wall() }
+    const of = { node: link.node, type: watchedType(this.#types.get(feed)!) }
+    return 'gone' in found
+      ? watchDelete(stamp, of, found.gone, found.version)
+      : watchUpdate(stamp, of, JSON.parse(found.text) as JsonMap)
+  }
+}

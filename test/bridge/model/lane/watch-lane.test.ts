@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { WATCH_LIMITS, WatchLane } from '../../../../bridge/model/lane/watch-lane.js'
+
+t.test('a node is told of few objects at once, of each as it is then', t => {
+  const lane = new WatchLane({ window: 2, ackMs: 100 })
+  t.equal(lane.take(), undefined)
+  t.equal(lane.dueAt, undefined)
+  for (const object of ['a', 'b', 'a', 'c']) lane.push(object)
+  t.equal(lane.waiting, 3, 'an object waits once')
+  t.equal(lane.take(), 'a')
+  lane.sent('m1', 'a', 0)
+  lane.push('a')
+  t.equal(lane.take(), 'b', 'what is under way is not told again')
+  lane.sent('m2', 'b', 10)
+  t.equal(lane.take(), undefined, 'the window is full')
+  t.equal(lane.unacked, 2)
+  t.equal(lane.dueAt, 100)
+  t.ok(lane.acknowledged('m2'))
+  t.notOk(lane.acknowledged('m2'), 'once')
+  t.equal(lane.take(), 'c')
+  lane.sent('m3', 'c', 20)
+  t.ok(lane.acknowledged('m1'))
+  t.equal(lane.take(), 'a', 'it changed meanwhile')
+  t.equal(lane.take(), undefined, 'nothing waits')
+  lane.expire(119)
+  t.equal(lane.unacked, 1)
+  lane.expire(120)
+  t.equal(lane.unacked, 0)
+  t.equal(lane.take(), 'c', 'what was lost is told again')
+  t.ok(WATCH_LIMITS.window < 16)
+  t.end()
+})

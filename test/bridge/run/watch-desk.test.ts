@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import type { NodeLink } from '../../../bridge/hub/hub.js'
+import type { Listing, Target } from '../../../bridge/model/application/application.js'
+import type { Message } from '../../../bridge/model/message/message.js'
+import { MAX_WATCHES, WatchDesk } from '../../../bridge/run/agents/watch-desk.js'
+import { objectsOf } from '../../../bridge/run/upstream/objects.js'
+import type { NodeName } from '../../../core/ids.js'
+import type { JsonMap } from '../../../core/json.js'
+import { at } from '../../../testkit/edge/bodies.js'
+import { MemoryCluster } from '../../../testkit/edge/memory-cluster.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { recordingLog } from '../../../testkit/recording-log.js'
+
+const NODES = objectsOf('node')
+const MAPS = objectsOf('configmap')
+const nodes: Target = { group: '', version: 'v1', resource: 'nodes', namespace: '', name: '' }
+const map = (name: string): Target => ({
+  ...nodes,
+  ...{ resource: 'configmaps', namespace: 'edge-system', name },
+})
+const listing = (labelSelector = '', resourceVersion = ''): Listing => ({
+  ...{ labelSelector, resourceVersion, fieldSelector: '', limit: 0, next: '' },
+})
+const node = (name: string, zone = 'a', more: JsonMap = {}) => ({
+  ...{ metadata: { name, labels: { zone } }, status: {} },
+  ...more,
+})
+const E1 = 'e1' as NodeName
+
+const open = () => {
+  const clock = new FakeClock()
+  const cluster = new MemoryCluster()
+  const desk = new WatchDesk({ client: cluster.client, clock, log: recordingLog() })
+  const connect = (name = 'e1') => {
+    const sent: Message[] = []
+    const state = { isHeld: false, isOver: false }
+    const link: NodeLink = {
+      ...{ node: name as NodeName, remote: '10.0.0.1', since: 0 },
+      get isHeld() {
+        return state.isHeld
+      },
+      hold: () => undefined,
+      release: () => undefined,
+      send: message => {
+        if (!state.isOver) sent.push(message)
+        return !state.isOver
+      },
+    }
+    desk.connected(link)
+    const words = () =>
+      sent
+        .splice(0)
+        .map(({ operation, resource, resourceVersion = '' }) =>
+          [operation, resource, resourceVersion].join(' '),
+        )
+    const acknowledge = (messages: readonly Message[] = sent) => {
+      for (const { id } of messages)
+        desk.acknowledged(link, { parentId: id } as Message)
+    }
+    return { acknowledge, link, sent, state, words }
+  }
+  return { clock, cluster, connect, desk }
+} // prettier-ignore
+
+t.test('a node is told of what its watch selects, as it changes', async t => {
+  const { clock, cluster, connect, desk } = open()
+  cluster.put(NODES, node('e2'))
+  cluster.put(NODES, node('e3', 'b'))
+  const { acknowledge, sent, words } = connect()
+  t.equal(desk.add(E1, 'w', nodes, listing('zone=a')), undefined)
+  await clock.advance(20)
+  t.strictSame(sent.map(({ content }) => at(content, 'kind')), ['Node']) // prettier-ignore
+  acknowledge()
+  t.strictSame(words(), ['update null/node/e2 101'])
+  cluster.put(NODES, node('e2', 'a', { spec: { taints: [] } }))
+  cluster.put(NODES, node('e3', 'b', { spec: { taints: [] } }))
+  cluster.put(NODES, node('e1'))
+  await clock.advance(20)
+  acknowledge()
+  t.strictSame(words(), ['update null/node/e2 103'], 'its own Node it is told of otherwise')
+  cluster.put(NODES, node('e2', 'a', { spec: { taints: [] }, status: { images: [] } }))
+  await clock.advance(20)
+  t.strictSame(words(), [], 'what agents do not read is no news')
+  cluster.put(NODES, node('e2', 'b'))
+  await clock.advance(20)
+  acknowledge()
+  t.strictSame(
+    words(),
+    ['update null/node/e2 107'],
+    'the edge sees that it is none of the zone now',
+  )
+  cluster.put(NODES, node('e4'))
+  await clock.advance(20)
+  acknowledge()
+  words()
+  cluster.delete(NODES, { name: 'e4' })
+  await clock.advance(20)
+  t.match(sent, [{ content: { kind: 'Node', metadata: { name: 'e4', resourceVersion: '109' } } }])
+  t.strictSame(words(), ['delete null/node/e4 109'], 'its end is newer than it was')
+})
+
+t.test('what changed between a list and its watch is told', async t => {
+  const { clock, cluster, connect, desk } = open()
+  const one = connect('e9')
+  desk.add('e9' as NodeName, 'w', nodes, listing())
+  await clock.advance(20)
+  for (const name of ['e2', 'e3', 'e4']) cluster.put(NODES, node(name))
+  cluster.delete(NODES, { name: 'e4' })
+  await clock.advance(20)
+  one.acknowledge()
+  const { words } = connect()
+  desk.add(E1, 'w', nodes, listing('', '101'))
+  await clock.advance(20)
+  t.strictSame(words(), ['update null/node/e3 102', 'delete null/node/e4 104'])
+  const { words: late } = connect()
+  desk.add(E1, 'w', nodes, listing('', '104'))
+  await clock.advance(20)
+  t.strictSame(late(), [])
+})
+
+t.test('an object of a name', async t => {
+  const { clock, cluster, connect, desk } = open()
+  cluster.put(MAPS, { metadata: { name: 'zones', namespace: 'edge-system' }, data: { a: '1' } })
+  cluster.put(MAPS, { metadata: { name: 'other', namespace: 'edge-system' } })
+  const { acknowledge, sent, words } = connect()
+  desk.add(E1, 'w', map('zones'), listing())
+  desk.add(E1, 'own', { ...nodes, name: 'e1' }, listing())
+  desk.add(E1, 'other', { ...nodes, name: 'e2' }, listing())
+  cluster.put(NODES, node('e1'))
+  cluster.put(NODES, node('e3'))
+  await clock.advance(20)
+  t.match(sent, [{ content: { kind: 'ConfigMap', data: { a: '1' } } }])
+  acknowledge()
+  t.strictSame(words(), ['update edge-system/configmap/zones 101'])
+  cluster.put(NODES, node('e2'))
+  await clock.advance(20)
+  t.strictSame(words(), ['update null/node/e2 105'])
+  t.equal(desk.status.watches, 3)
+})
+
+t.test('few messages are under way; an object waits once, and is told as it is then', async t => {
+  const { clock, cluster, connect, desk } = open()
+  const { acknowledge, link, sent, state, words } = connect()
+  desk.add(E1, 'w', nodes, listing())
+  for (let i = 2; i < 12; i++) cluster.put(NODES, node(`e${i}`))
+  await clock.advance(20)
+  t.equal(sent.length, 4)
+  t.equal(desk.status.waiting, 6)
+  for (let round = 0; round < 100; round++) cluster.put(NODES, node('e2', `z${round}`))
+  await clock.advance(1_000)
+  t.equal(sent.length, 4, 'nothing more without an acknowledgement')
+  t.equal(desk.status.waiting, 7)
+  acknowledge(sent.splice(0))
+  await clock.advance(20)
+  acknowledge(sent.splice(0))
+  await clock.advance(20)
+  t.strictSame(words().filter(word => word.includes('/e2 ')), ['update null/node/e2 210']) // prettier-ignore
+  await clock.advance(10_000)
+  t.equal(sent.length, 3, 'what is not acknowledged is told again')
+  state.isHeld = true
+  cluster.put(NODES, node('e9', 'x'))
+  acknowledge(sent.splice(0))
+  await clock.advance(5_000)
+  t.equal(sent.length, 0, 'a node that is not read is told nothing')
+  state.isHeld = false
+  await clock.advance(500)
+  acknowledge()
+  t.strictSame(words(), ['update null/node/e9 211'])
+  cluster.put(NODES, node('e9', 'y'))
+  state.isOver = true
+  await clock.advance(20)
+  desk.ended(link)
+  cluster.put(NODES, node('e9', 'z'))
+  await clock.advance(60_000)
+  t.strictSame(desk.status, { watches: 0, waiting: 0, objects: 10 })
+})
+
+t.test('watches end with their connection, by a word of their node, and have a limit', async t => {
+  const { clock, cluster, connect, desk } = open()
+  t.match(desk.add(E1, 'w', nodes, listing()), { status: 503 })
+  const first = connect()
+  desk.add(E1, 'w', nodes, listing())
+  t.ok(desk.has(E1, 'w'))
+  t.equal(desk.add(E1, 'w', nodes, listing()), undefined, 'one of that name is enough')
+  const second = connect()
+  t.notOk(desk.has(E1, 'w'))
+  desk.ended(first.link)
+  for (let i = 0; i < MAX_WATCHES; i++) t.equal(desk.add(E1, `w${i}`, nodes, listing()), undefined)
+  t.match(desk.add(E1, 'more', nodes, listing()), { status: 429 })
+  desk.keepOnly(E1, new Set(['w1']))
+  t.equal(desk.status.watches, 1)
+  cluster.put(NODES, node('e2'))
+  await clock.advance(20)
+  t.equal(second.sent.length, 1, 'each object once, whatever watches it')
+  t.equal(first.sent.length, 0)
+  desk.acknowledged(second.link, { parentId: undefined } as Message)
+  await desk.stop()
+  cluster.put(NODES, node('e3'))
+  await clock.advance(20)
+  t.equal(second.sent.length, 1)
+})
