@@ -144,6 +144,7 @@ t.test('what is none is refused, and named', t => {
     ['the patch of another object', patch({}, { Name: 'e3' }), /Name must be the name in its Key/],
     ['another subresource', patch({}, { Subresources: ['status'] }), /Subresources must be/],
     ['subresources that are none', patch({}, { Subresources: 'x' }), /Subresources must be/],
+    ['a patch of nothing', patch({}, { Data: undefined }), /Data must be/],
     ['a patch that is none', patch({}, { Data: '' }), /Data must be/],
     ['a patch that is no JSON', patch({}, { Data: '{' }), /Data must be JSON/],
   ] // prettier-ignore
