@@ -45,7 +45,9 @@ export interface WatchOptions {
    */
   readonly fromCache?: boolean
   /**
-   * A watch that was well and broke is opened again within so long, spread evenly, in milliseconds.
+   * A watch that was well and broke is opened again within so long, spread evenly, in milliseconds; where that fails, after
+   * half of it to all of it each time, or later as for any other trouble. So whoever lost the same server is spread again
+   * when it returns, however long that took.
    * @default 0
    */
   readonly spreadMs?: number
@@ -96,6 +98,8 @@ class ListWatch<T, R> implements Watching {
   #lists = 0
   #trouble: string | undefined
   #hasComplained = false
+  /** It was well, and is not yet again. */
+  #isReturning = false
   /** Where to watch from; undefined asks for a full list, and so does '' once its watch has ended. */
   #version: string | undefined
   /** The newest version that was ever reached. */
@@ -278,6 +282,7 @@ class ListWatch<T, R> implements Watching {
 
   #steady(): void {
     this.#backoff.succeeded()
+    this.#isReturning = false
     this.#trouble = undefined
     if (this.#hasComplained) this.#seams.log.info('watch recovered', { what: this.#spec.what })
     this.#hasComplained = false
@@ -310,7 +315,11 @@ class ListWatch<T, R> implements Watching {
   }
 
   #refused(status: number): void {
-    if (status === 410) this.#backoff.expired()
+    if (status === 410) {
+      this.#backoff.expired()
+      // It was waited for long enough: the server is back.
+      this.#isReturning = false
+    }
     if (this.#state !== 'listing') return
     this.#needsNewest ||= !NOT_OF_VERSION.includes(status)
     this.#spec.onRefused?.(status)
@@ -326,13 +335,19 @@ class ListWatch<T, R> implements Watching {
   }
 
   #backOff(trouble: string, retryAfterMs = 0, isQuiet = false): number {
-    const { spreadMs } = this.#options
-    const wasWell = this.#backoff.failures === 0 && spreadMs > 0
-    const spread = wasWell ? this.#seams.random.below(spreadMs) : 0
-    const waitMs = Math.max(this.#backoff.waitMs(), retryAfterMs, spread)
+    const waitMs = Math.max(this.#backoff.waitMs(), retryAfterMs, this.#spreadMs())
     this.#trouble = trouble
     this.#complain(trouble, Math.round(waitMs), isQuiet)
     return waitMs
+  }
+
+  #spreadMs(): number {
+    const { spreadMs } = this.#options
+    if (spreadMs === 0) return 0
+    const { random } = this.#seams
+    if (this.#isReturning) return spreadMs / 2 + random.below(spreadMs / 2)
+    this.#isReturning = this.#backoff.failures === 0
+    return this.#isReturning ? random.below(spreadMs) : 0
   }
 
   /** Warn once, until the watch has recovered. */

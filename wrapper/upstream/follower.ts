@@ -12,7 +12,7 @@ import { itemOf, makeItemCodec } from './item-codec.js'
 const EVERYTHING: Readonly<Record<string, string>> = {}
 
 /** Each watch that is resumed costs a token. After an outage the wrappers come back spread over some seconds. */
-const WATCH: WatchOptions = { watchMs: 3_600_000, spreadMs: 5_000 }
+const WATCH: WatchOptions = { watchMs: 3_600_000, spreadMs: 10_000 }
 
 /** Of these a whole list may be 40 MB: they come in pages, which a list from the server's memory does not know. */
 const LONG: readonly Resource[] = ['endpoints', 'endpointslices']

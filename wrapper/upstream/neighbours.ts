@@ -25,7 +25,7 @@ const WATCH: WatchOptions = {
   bookmarks: false,
   fromCache: true,
   watchMs: 3_600_000,
-  spreadMs: 5_000,
+  spreadMs: 10_000,
 }
 const POLL_MS = 120_000
 
