@@ -345,7 +345,7 @@ class ListWatch<T, R> implements Watching {
     const { spreadMs } = this.#options
     if (spreadMs === 0) return 0
     const { random } = this.#seams
-    if (this.#isReturning) return spreadMs / 2 + random.below(spreadMs / 2)
+    if (this.#isReturning) return spreadMs / 2 + random.below(Math.ceil(spreadMs / 2))
     this.#isReturning = this.#backoff.failures === 0
     return this.#isReturning ? random.below(spreadMs) : 0
   }
