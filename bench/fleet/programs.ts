@@ -42,11 +42,15 @@ const end = async (child: ChildProcess): Promise<void> => {
 
 /** Our own clients, in processes of some hundreds each. */
 export const startOurs = (order: FleetOrder): Fleet => {
+  let isWanted = true
   const children = Array.from({ length: PROCESSES }, (_, index) => {
     const child = fork(fileURLToPath(import.meta.url), [AS_CLIENTS])
     const clients = order.clients.filter((_, i) => i % PROCESSES === index)
     const told: ClientsOrder = { ...order, clients }
     child.send(told)
+    child.once('exit', (code, signal) => {
+      if (isWanted) throw new Error(`a process of clients ended by itself: ${signal ?? code}`)
+    })
     return child
   })
   const state = async (): Promise<ClientsState> => {
@@ -69,6 +73,7 @@ export const startOurs = (order: FleetOrder): Fleet => {
       return children.reduce((sum, { pid }) => sum + cpuMs(pid!), 0)
     },
     stop: async () => {
+      isWanted = false
       await Promise.all(children.map(end))
     },
   }
