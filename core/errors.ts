@@ -101,6 +101,8 @@ export interface KubeStatus {
   readonly message: string
   readonly details?: StatusDetails | undefined
   readonly retryAfterMs?: number | undefined
+  /** It came as a `Status` of the API; a page of a proxy, a portal or another program on the port is none. @default false */
+  readonly isFromApi?: boolean | undefined
 }
 
 /** The apiserver answered with an error `Status`. */
@@ -113,6 +115,8 @@ export class KubeStatusError extends EdgeHealthError {
   readonly details: StatusDetails | undefined
   /** How long the server asked us to wait, from `Retry-After`, at most 300 000 ms; undefined when it did not. */
   readonly retryAfterMs: number | undefined
+  /** False: something in between answered, or an apiserver that is not up yet. */
+  readonly isFromApi: boolean
   constructor(request: string, answer: KubeStatus) {
     const { status, reason, message } = answer
     super('KUBE_STATUS', `${request}: ${status} ${reason}${message === '' ? '' : `: ${message}`}`)
@@ -121,6 +125,7 @@ export class KubeStatusError extends EdgeHealthError {
     this.said = message
     this.details = answer.details
     this.retryAfterMs = answer.retryAfterMs
+    this.isFromApi = answer.isFromApi === true
   }
 }
 

@@ -40,6 +40,7 @@ interface ReadStatus {
   readonly message: string
   readonly details: StatusDetails | undefined
   readonly retryAfterMs: number | undefined
+  readonly isFromApi: boolean
 }
 
 const readStatus = (raw: Readonly<Record<string, unknown>>): ReadStatus => {
@@ -50,6 +51,7 @@ const readStatus = (raw: Readonly<Record<string, unknown>>): ReadStatus => {
     message: text(raw['message']),
     details: detailsOf(details),
     retryAfterMs: isRecord(details) ? retryAfterOf(details['retryAfterSeconds']) : undefined,
+    isFromApi: raw['kind'] === 'Status',
   }
 }
 

@@ -20,9 +20,9 @@ const META_SERVER_PORT = '10550'
 const isMetaServer = ({ host, port }: URL): boolean =>
   port === META_SERVER_PORT && namesThisHost(host, 'localhost')
 
-/** The cloud said no, or that somebody else was faster: it has answered. */
+/** The cloud said no, or that somebody else was faster: it has answered. A page of whoever else is on the way is no word of it. */
 const isAnswer = (error: unknown): boolean =>
-  error instanceof KubeStatusError && error.status < 500 && error.status !== 429
+  error instanceof KubeStatusError && error.isFromApi && error.status < 500 && error.status !== 429
 
 const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOptions): Check => {
   const { cloudCheckPeriodMs, cloudCheckFailures, namespace, nodeName } = options

@@ -44,7 +44,7 @@ const checkOf = (cloudCheck: 'auto' | 'livez' | 'write', url: string, trouble?: 
 }
 
 const status = (code: number): Error =>
-  new KubeStatusError('PATCH', { status: code, reason: '', message: '' })
+  new KubeStatusError('PATCH', { status: code, reason: '', message: '', isFromApi: true })
 
 t.test('auto writes where the API is a MetaServer, and asks /livez elsewhere', async t => {
   const rows = [
@@ -116,6 +116,33 @@ t.test("the agent's own Lease is renewed, and made where there is none", async t
     spec: { holderIdentity: 'e1', leaseDurationSeconds: 40, renewTime: /000Z$/ },
   })
 })
+
+t.test(
+  'what a portal, a proxy or another program on the port answers is no word of the cloud',
+  async t => {
+    const server = await startScripted()
+    const clock = new FakeClock()
+    const seams = { clock, log: recordingLog(), random: seededRandom(1) }
+    const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
+    const api = makeKubeApi(credentials, seams)
+    t.teardown(async () => {
+      await api.close()
+      await server.close()
+    })
+    const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
+    const check = makeCloudCheck({ ...OPTIONS, cloudCheck: 'write' }, api, backoff)
+    const page = { 'content-type': 'text/html' }
+    for (const code of [200, 302, 401, 403, 405, 409]) {
+      server.script(answer('<html>log in</html>', { status: code, headers: page }))
+      await t.rejects(check(signal), `${code}`)
+    }
+    const missing = answer('404 page not found', { status: 404, headers: page })
+    server.script(missing, missing)
+    await t.rejects(check(signal), '404')
+    server.script(refusal(403, 'Forbidden'))
+    await t.resolves(check(signal), 'a Status is')
+  },
+)
 
 t.test("the kubeconfig in docs/kubeedge.md leads to the node's MetaServer", async t => {
   const page = readFileSync(join(import.meta.dirname, '../../../../docs/kubeedge.md'), 'utf8')
