@@ -129,6 +129,13 @@ export class KubeStatusError extends EdgeHealthError {
   }
 }
 
+/**
+ * There is no such object, by the word of the API itself. A proxy in between that has no backend at this moment says 404 as
+ * well, of everything.
+ */
+export const isNotFound = (error: unknown): boolean =>
+  error instanceof KubeStatusError && error.status === 404 && error.reason === 'NotFound'
+
 /** The apiserver could not be reached, or the connection broke; `cause` says how. */
 export class KubeUnreachableError extends EdgeHealthError {
   constructor(request: string, reason: string, options?: ErrorOptions) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError } from '../../core/errors.js'
+import { isNotFound } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 import { isMap } from '../../core/json.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
@@ -20,7 +20,7 @@ export const isForeignNode = async (
     const { labels } = metadataOf(await client.get(objectsOf('node'), { name }, signal))
     return !(isMap(labels) && Object.hasOwn(labels, EDGE_LABEL))
   } catch (error) {
-    if (error instanceof KubeStatusError && error.status === 404) return false
+    if (isNotFound(error)) return false
     throw error
   }
 }

@@ -49,6 +49,8 @@ export class MemoryCluster {
   isHeldBack = false
   /** Every request fails, as with an apiserver that is away. */
   isAway = false
+  /** A proxy in between has no backend: it answers every request itself, and watches stay as they are. */
+  isMisled = false
   /** The apiserver's clock, epoch ms. */
   wall: () => number = () => 0
   readonly writes: string[] = []
@@ -171,6 +173,8 @@ export class MemoryCluster {
   async #arrive(guard?: () => string | undefined): Promise<void> {
     await new Promise(resolve => setImmediate(resolve))
     if (this.isAway) throw new KubeUnreachableError('request', 'the apiserver is away')
+    if (this.isMisled)
+      throw new KubeStatusError('request', { status: 404, reason: 'Not Found', message: 'default backend' }) // prettier-ignore
     const trouble = guard?.()
     if (trouble !== undefined) throw new WithheldError('request', trouble)
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, type Clock } from '../../../core/clock.js'
-import { KubeStatusError } from '../../../core/errors.js'
+import { isNotFound } from '../../../core/errors.js'
 import type { NodeView } from '../../../core/node.js'
 import type { Random } from '../../../core/random.js'
 import { Backoff } from '../../../kube/client/backoff.js'
@@ -89,7 +89,7 @@ export class OwnNode {
         }
         this.#take(await askPatiently(this.#seams, signal, ask))
       } catch (error) {
-        if (error instanceof KubeStatusError && error.status === 404) {
+        if (isNotFound(error)) {
           this.#take(null)
           continue
         }

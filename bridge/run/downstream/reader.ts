@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
 import type { Clock } from '../../../core/clock.js'
-import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import { KubeStatusError, isNotFound, reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
 import type { Logger } from '../../../core/log.js'
@@ -82,7 +82,7 @@ export class Reader {
     try {
       return await this.#seams.client.get(objectsOf(place.type), objectNameOf(place), signal)
     } catch (error) {
-      if (error instanceof KubeStatusError && error.status === 404) return undefined
+      if (isNotFound(error)) return undefined
       throw error
     }
   }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { NodeName } from '../../../core/ids.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
-import { KubeStatusError } from '../../../core/errors.js'
+import { isNotFound } from '../../../core/errors.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { ResourceType } from '../../../kube/client/resource.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
@@ -49,7 +49,7 @@ export class RecordMaps {
     try {
       return await client.get(RECORD_MAPS, { namespace, name: recordMapName(node) }, signal)
     } catch (error) {
-      if (error instanceof KubeStatusError && error.status === 404) return undefined
+      if (isNotFound(error)) return undefined
       throw error
     }
   }

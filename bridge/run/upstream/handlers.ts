@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError } from '../../../core/errors.js'
+import { isNotFound } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { leaseToWrite, NODE_LEASES } from '../../model/merge/lease.js'
 import { nodeToCreate, nodeUpdatePatch } from '../../model/merge/node.js'
@@ -17,9 +17,6 @@ import { createPod, deletePod, patchPodStatus } from './pods.js'
 import { createToken } from './tokens.js'
 
 type Handle = (call: Call) => Promise<Result>
-
-const isNotFound = (error: unknown): boolean =>
-  error instanceof KubeStatusError && error.status === 404
 
 const object = (type: Parameters<typeof tidyObject>[0], found: JsonMap): Result => ({
   kind: 'object',

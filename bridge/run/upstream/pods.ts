@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError } from '../../../core/errors.js'
+import { KubeStatusError, isNotFound } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import type { NodeName } from '../../../core/ids.js'
 import { statusOf } from '../../../kube/client/resource.js'
@@ -58,8 +58,7 @@ export const patchPodStatus = async (call: Call): Promise<Result> => {
     return await writeStatus(call)
   } catch (error) {
     const { uid } = metadataOf(call.content)
-    if (error instanceof KubeStatusError && error.status === 404 && typeof uid === 'string')
-      call.downstream.podUnknown(call.resource, uid)
+    if (isNotFound(error) && typeof uid === 'string') call.downstream.podUnknown(call.resource, uid)
     throw error
   }
 }
@@ -82,7 +81,7 @@ const uidIn = (options: JsonMap): unknown =>
 
 /** Gone already, or another one of that name: what the edge wanted is so. */
 const isGone = (error: unknown): boolean =>
-  error instanceof KubeStatusError && (error.status === 404 || error.status === 409)
+  isNotFound(error) || (error instanceof KubeStatusError && error.status === 409)
 
 /** A pod has ended on its edge, which may take it out of the cluster. */
 export const deletePod = async (call: Call): Promise<Result> => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
 import type { Clock } from '../../../core/clock.js'
-import { KubeStatusError, reasonOf, WithheldError } from '../../../core/errors.js'
+import { KubeStatusError, WithheldError, isNotFound, reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
 import type { Logger } from '../../../core/log.js'
@@ -237,7 +237,7 @@ export class LeaseKeeper {
     try {
       return await this.#seams.client.get(LEASES, { namespace: NODE_LEASES, name: node }, signal)
     } catch (error) {
-      if (error instanceof KubeStatusError && error.status === 404) return undefined
+      if (isNotFound(error)) return undefined
       throw error
     }
   }

@@ -250,6 +250,25 @@ t.test('pods that were bound before the node was known are told of', async t => 
   t.equal(stage.kept('e1', 'configmap').size, 1)
 })
 
+t.test('the 404 of a proxy that has no backend takes nothing off an edge', async t => {
+  const stage = new Stage(t)
+  await stage.start()
+  const edge = stage.edge('e1')
+  await stage.clock.advance(5_000)
+  stage.cluster.put(MAPS, mapBody('prices', '1'))
+  stage.cluster.put(PODS, podBody('a', 'e1', { map: 'prices' }))
+  await stage.clock.advance(10_000)
+  t.equal(stage.kept('e1', 'configmap').size, 1)
+  stage.cluster.isMisled = true
+  stage.cluster.put(MAPS, mapBody('prices', '2'))
+  await stage.clock.advance(MINUTE)
+  t.equal(stage.kept('e1', 'configmap').size, 1, 'it is there, as it was')
+  t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
+  stage.cluster.isMisled = false
+  await stage.clock.advance(MINUTE)
+  t.match(JSON.stringify([...stage.kept('e1', 'configmap')]), /"2/, 'and is what it became')
+})
+
 t.test('a label that somebody takes off ends no pod', async t => {
   const stage = new Stage(t)
   await stage.start()
