@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { KubeStatusError } from '../../core/errors.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
@@ -99,6 +100,28 @@ t.test('FA2: what the leaver carried is taken off by those who stay, if they are
     world.leave(1)
     await world.run(120_000)
     t.strictSame(world.writesSince(leftAt), [], 'one alone writes about nobody')
+  })
+})
+
+t.test('the 404 of a proxy without a backend is no reason to leave marks on who left', async t => {
+  await scenario(t, { what: 'misled', size: 3, seed: 37, zone: 'a' }, async world => {
+    await world.settled()
+    world.crash(2)
+    await world.run(40_000)
+    t.strictSame(world.condemned(), ['n2'])
+    let misled = 0
+    const page = { status: 404, reason: 'Not Found', message: 'default backend - 404' }
+    world.cluster.onCall = ({ what }) => {
+      if (!what.includes('n2')) return undefined
+      misled++
+      return new KubeStatusError(what, page)
+    }
+    world.leave(2)
+    await world.run(120_000)
+    t.ok(misled > 0, 'it was tried, and the proxy answered')
+    world.cluster.onCall = undefined
+    await world.run(180_000)
+    t.equal(world.cluster.node('n2').annotations['nodeunhealth'], undefined)
   })
 })
 

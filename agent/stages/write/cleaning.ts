@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { KubeStatusError } from '../../../core/errors.js'
+import { isNotFound } from '../../../core/errors.js'
 import type { Roster } from '../../../core/roster.js'
 import { NOTHING } from '../../../plan/patch.js'
 import type { AgentOptions } from '../../options/agent-options.js'
@@ -24,8 +24,6 @@ interface CleaningSeams {
   /** When our marks on the node may go, or when to ask again. */
   readonly dueAt: (state: ZoneState, node: string) => number
 }
-
-const isGone = (error: unknown): boolean => error instanceof KubeStatusError && error.status === 404
 
 /** Takes our marks off members that left. */
 export class Cleaning {
@@ -85,8 +83,8 @@ export class Cleaning {
         ? NOTHING
         : planMarks(node, 'left', words, this.#options)
     const end = await work.carryOut({ node: name, what: 'take our marks off', plan, isWanted })
-    // A Node that is gone from the API is refused with 404: there is nothing left to clean.
-    if (end.result === 'done' || isGone(end.error)) this.#forget(name)
+    // On a Node that is gone from the API there is nothing left to clean.
+    if (end.result === 'done' || isNotFound(end.error)) this.#forget(name)
   }
 
   #forget(name: string): void {
