@@ -83,6 +83,24 @@ t.test("a node whose disk is a copy of another's has keys of its own", async t =
   })
 })
 
+t.test('a node whose Node was made again publishes its identity again, and is heard', async t => {
+  for (const mode of ['prefer', 'require'])
+    await scenario(t, { what: mode, size: 3, flags: [`--identity=${mode}`] }, async world => {
+      await world.settled()
+      const { name } = world.machine(2)
+      const object = world.cluster.raw('node', name)
+      const { labels } = object.metadata
+      world.cluster.remove('node', name)
+      await world.run(5_000)
+      world.cluster.put('node', name, { ...object, metadata: { uid: 'again', labels } })
+      await world.run(15_000)
+      t.match(noteOf(world, 2), /^1 \d+ /, 'it says again which keys it has')
+      await world.run(25_000)
+      t.ok(oldest(world, 2) < 30, `heard ${oldest(world, 2)} s ago`)
+      t.strictSame(world.condemned(), [])
+    })
+})
+
 t.test('identities on disk are enough to vote after a boot without the cloud', async t => {
   await scenario(t, { what: 'N=5', size: 5, flags: REQUIRE }, async world => {
     await world.settled()

@@ -134,6 +134,10 @@ export class Membership {
     return this.#table.roster.members[this.self]!.id
   }
 
+  get ownName(): NodeName {
+    return this.#table.roster.members[this.self]!.name
+  }
+
   get heartbeat(): number {
     return this.#start.heartbeat.value
   }

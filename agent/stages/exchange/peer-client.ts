@@ -214,7 +214,10 @@ export class PeerClient {
       this.#failed(peer, `answered ${answer.status} ${why}`)
     }
     // Its keys may not be those that we know any more, or ours not those that it knows.
-    if (!membership.isShared(peer)) seams.onUnknownIdentity(peer.name)
+    if (!membership.isShared(peer)) {
+      seams.onUnknownIdentity(peer.name)
+      seams.onUnknownIdentity(membership.ownName)
+    }
     if (opened.ok) return 'failed'
     if (answer.status === 404 && peer.isSuperEdge) {
       peer.triedV1At = this.#context.now

@@ -33,8 +33,10 @@ const REVIEW_MS = 12 * 3_600_000
 const REVIEW_SHARE = 0.3
 /** Own keys that are not published yet are looked after, and so is a Node that could not be read. */
 const AGAIN_MS = 15_000
-/** The same member is read again at most this often, whoever sends what in its name. */
+/** The same Node is read again at most this often, whoever sends what in its node's name. */
 const WANTED_MS = 10_000
+/** While it has no identity: after this time first, then after twice as long each time, since it may be about to publish one. */
+const FIRST_WANTED_MS = 1_000
 /** Reads at once, and the time between those that follow: a thousand agents begin with a thousand members. */
 const AT_ONCE = 30
 const APART_MS = 500
@@ -46,9 +48,12 @@ class NodeIdentities implements Stage {
   readonly #stopping = new AbortController()
   readonly #dueAt = new Map<NodeName, number>()
   readonly #readAt = new Map<NodeName, number>()
+  /** How often a Node was read again that has no identity. */
+  readonly #misses = new Map<NodeName, number>()
   readonly #pins = new Map<NodeName, Pin>()
   #own: OwnKeys | undefined
   #ownDueAt = -Infinity
+  #ownReadAt = -Infinity
   #startedAt = 0
   #credit = AT_ONCE
   #creditAt = 0
@@ -113,7 +118,7 @@ class NodeIdentities implements Stage {
     const others = roster.members.filter((_, index) => index !== roster.self)
     const names = new Set(others.map(({ name }) => name))
     const before = this.#pins.size
-    for (const known of [this.#dueAt, this.#readAt, this.#pins])
+    for (const known of [this.#dueAt, this.#readAt, this.#misses, this.#pins])
       keepOnly(known, name => names.has(name))
     for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
     if (this.#pins.size < before) this.#pinsChanged()
@@ -125,15 +130,18 @@ class NodeIdentities implements Stage {
     return this.#pins.has(name) ? clock.now() + random.below(REVIEW_MS) : clock.now()
   }
 
+  /** Somebody has other keys than we know, or knows other ones of ours. */
   #want(name: NodeName): void {
-    const due = this.#dueAt.get(name)
-    if (due === undefined) return
-    const soon = Math.max(
-      this.#seams.clock.now(),
-      (this.#readAt.get(name) ?? -Infinity) + WANTED_MS,
-    )
-    if (due <= soon) return
-    this.#dueAt.set(name, soon)
+    const isOwn = name === this.#options.nodeName
+    const due = isOwn ? this.#ownDueAt : this.#dueAt.get(name)
+    const readAt = isOwn ? this.#ownReadAt : (this.#readAt.get(name) ?? -Infinity)
+    const misses = this.#misses.get(name)
+    const waitMs =
+      misses === undefined ? WANTED_MS : Math.min(WANTED_MS, FIRST_WANTED_MS * 2 ** misses)
+    const soon = Math.max(this.#seams.clock.now(), readAt + waitMs)
+    if (due === undefined || due <= soon) return
+    if (isOwn) this.#ownDueAt = soon
+    else this.#dueAt.set(name, soon)
     this.#plan()
   }
 
@@ -174,6 +182,7 @@ class NodeIdentities implements Stage {
     const { signal } = this.#stopping
     const before = this.#own?.published
     this.#ownDueAt = clock.now() + AGAIN_MS
+    this.#ownReadAt = clock.now()
     const found = await this.#ask('own identity', () => kube.getNodeNotes(nodeName, signal))
     if (found === undefined) return
     const wanted = this.#wantedNote(found)
@@ -210,11 +219,14 @@ class NodeIdentities implements Stage {
     const found = await this.#ask(name, () => kube.getNodeNotes(name, this.#stopping.signal))
     if (found === undefined || !this.#dueAt.has(name)) return
     this.#readAt.set(name, clock.now())
+    const published = readPublished(found.annotations[IDENTITY_ANNOTATION])
+    if (published === undefined) this.#misses.set(name, (this.#misses.get(name) ?? -1) + 1)
+    else this.#misses.delete(name)
     const decision = decidePin(
       this.#pins.get(name),
       {
         subject: this.#subject(name, found.uid),
-        published: readPublished(found.annotations[IDENTITY_ANNOTATION]),
+        published,
         silentMs: this.#silentMs(name),
       },
       this.#options.identityChangeAfterMs,
