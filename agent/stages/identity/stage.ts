@@ -35,7 +35,7 @@ const REVIEW_SHARE = 0.3
 const AGAIN_MS = 15_000
 /** The same Node is read again at most this often, whoever sends what in its node's name. */
 const WANTED_MS = 10_000
-/** While it has no identity: after this time first, then after twice as long each time, since it may be about to publish one. */
+/** After a read that brought nothing new: after this time first, then after twice as long each time. */
 const FIRST_WANTED_MS = 1_000
 /** Reads at once, and the time between those that follow: a thousand agents begin with a thousand members. */
 const AT_ONCE = 30
@@ -48,8 +48,8 @@ class NodeIdentities implements Stage {
   readonly #stopping = new AbortController()
   readonly #dueAt = new Map<NodeName, number>()
   readonly #readAt = new Map<NodeName, number>()
-  /** How often a Node was read again that has no identity. */
-  readonly #misses = new Map<NodeName, number>()
+  /** Reads of a Node in turn that brought nothing new. */
+  readonly #vain = new Map<NodeName, number>()
   readonly #pins = new Map<NodeName, Pin>()
   #own: OwnKeys | undefined
   #ownDueAt = -Infinity
@@ -118,8 +118,9 @@ class NodeIdentities implements Stage {
     const others = roster.members.filter((_, index) => index !== roster.self)
     const names = new Set(others.map(({ name }) => name))
     const before = this.#pins.size
-    for (const known of [this.#dueAt, this.#readAt, this.#misses, this.#pins])
+    for (const known of [this.#dueAt, this.#readAt, this.#pins])
       keepOnly(known, name => names.has(name))
+    keepOnly(this.#vain, name => names.has(name) || name === this.#options.nodeName)
     for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
     if (this.#pins.size < before) this.#pinsChanged()
   }
@@ -135,9 +136,7 @@ class NodeIdentities implements Stage {
     const isOwn = name === this.#options.nodeName
     const due = isOwn ? this.#ownDueAt : this.#dueAt.get(name)
     const readAt = isOwn ? this.#ownReadAt : (this.#readAt.get(name) ?? -Infinity)
-    const misses = this.#misses.get(name)
-    const waitMs =
-      misses === undefined ? WANTED_MS : Math.min(WANTED_MS, FIRST_WANTED_MS * 2 ** misses)
+    const waitMs = Math.min(WANTED_MS, FIRST_WANTED_MS * 2 ** (this.#vain.get(name) ?? 0))
     const soon = Math.max(this.#seams.clock.now(), readAt + waitMs)
     if (due === undefined || due <= soon) return
     if (isOwn) this.#ownDueAt = soon
@@ -186,6 +185,7 @@ class NodeIdentities implements Stage {
     const found = await this.#ask('own identity', () => kube.getNodeNotes(nodeName, signal))
     if (found === undefined) return
     const wanted = this.#wantedNote(found)
+    this.#brought(nodeName, wanted !== found.annotations[IDENTITY_ANNOTATION])
     if (wanted === found.annotations[IDENTITY_ANNOTATION]) {
       this.#ownDueAt =
         this.#own === undefined ? Infinity : clock.now() + jitter(random, REVIEW_MS, REVIEW_SHARE)
@@ -199,6 +199,10 @@ class NodeIdentities implements Stage {
       if (isDone === true) this.#ownDueAt = clock.now()
     }
     if (this.#own?.published !== before) this.#publish()
+  }
+
+  #brought(name: NodeName, isNew: boolean): void {
+    this.#vain.set(name, isNew ? 0 : (this.#vain.get(name) ?? -1) + 1)
   }
 
   /** What the own Node has to say; undefined: nothing. */
@@ -219,18 +223,16 @@ class NodeIdentities implements Stage {
     const found = await this.#ask(name, () => kube.getNodeNotes(name, this.#stopping.signal))
     if (found === undefined || !this.#dueAt.has(name)) return
     this.#readAt.set(name, clock.now())
-    const published = readPublished(found.annotations[IDENTITY_ANNOTATION])
-    if (published === undefined) this.#misses.set(name, (this.#misses.get(name) ?? -1) + 1)
-    else this.#misses.delete(name)
     const decision = decidePin(
       this.#pins.get(name),
       {
         subject: this.#subject(name, found.uid),
-        published,
+        published: readPublished(found.annotations[IDENTITY_ANNOTATION]),
         silentMs: this.#silentMs(name),
       },
       this.#options.identityChangeAfterMs,
     )
+    this.#brought(name, decision.kind === 'take')
     const isWaiting = decision.kind === 'wait'
     const next = isWaiting
       ? Math.max(WANTED_MS, decision.ms)
