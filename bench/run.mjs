@@ -12,6 +12,8 @@ const COMMANDS = {
   soak: 'whether an agent grows: memory and handles over an hour of churn',
   grids:
     'what the controller of grids promises, against a real apiserver: requests, time, CPU, memory',
+  bridge:
+    'what the bridge promises, against a real apiserver with hundreds of edges: Leases, memory, CPU, floods',
   admission: 'what the webhook promises: the time of answers, memory',
   wrapper: 'what the wrapper promises: time, CPU, memory, lists, lost events',
   scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',

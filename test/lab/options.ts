@@ -73,7 +73,7 @@ npm run lab -- fuzz                 odd objects and odd requests through the wra
 npm run lab -- grid-rows            what SuperEdge's controller of grids was seen to do, row by row, and what ours does
 npm run lab -- superedge --agent PATH  a zone of our agents and of SuperEdge's, v0.9.0, built by you at PATH
 npm run lab -- names                SuperEdge's objects beside ours, and the moves that docs/operations.md tells
-npm run lab -- bridge               simulated edges behind a bridge: enrolled, Ready, with Pods, through a restart of the bridge
+npm run lab -- bridge               simulated edges behind a bridge: enrolled, Ready, with Pods, through floods, restarts and an apiserver that is away
 npm run lab -- confine              allowed and refused writes of our accounts' tokens, with the policies of deploy/
 npm run lab -- admission            what becomes of a node that is not heard, with the webhook and without: times, row by row
 npm run lab -- chart                the Helm chart: dry runs, and a release that makes its key, from install to uninstall

@@ -23,7 +23,6 @@ await build({
 // The agents are the bundle that is shipped, made from what is here now.
 const withoutAgents = [
   'build',
-  'bridge',
   'confine',
   'conformance',
   'grid-rows',

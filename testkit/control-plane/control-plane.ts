@@ -159,9 +159,19 @@ export class ControlPlane {
 
   /** Kill the apiserver and start another one on the same store. */
   async restartServer(signal: AbortSignal): Promise<void> {
+    await this.killServer()
+    await this.startServer(signal)
+  }
+
+  /** The apiserver is gone, as after a power cut. */
+  async killServer(): Promise<void> {
     const server = this.#children.findIndex(child => child.title === 'kube-apiserver')
     const [old] = this.#children.splice(server, 1)
     await old?.kill()
+  }
+
+  /** It is back; once after `killServer`. */
+  async startServer(signal: AbortSignal): Promise<void> {
     this.#run('kube-apiserver', this.#serverFlags())
     await this.#answers('/readyz', signal)
   }

@@ -23,12 +23,29 @@ export interface EdgesConfig {
   readonly staggerMs?: number
 }
 
+/** A question that each edge of a process asks again and again, whether it was answered or not. */
+export interface Questions {
+  readonly resource: string
+  readonly perSecond: number
+  readonly seconds: number
+}
+
+/** What came of them, of all edges. */
+export interface Answers {
+  readonly asked: number
+  /** With an object. */
+  readonly answered: number
+  readonly ms: readonly number[]
+}
+
 /** A process of simulated edges. */
 export interface EdgeProcess {
   /** What befell its edges so far. */
   readonly events: readonly (EdgeEvent & { readonly node: string })[]
   /** Its edges as they are now. */
   view(): Promise<Readonly<Record<string, EdgeView>>>
+  /** Resolves when the last one is answered, or is not. */
+  ask(questions: Questions): Promise<Answers>
   /** Kill the edges; resolves when the process has ended. */
   close(): Promise<void>
 }
@@ -50,19 +67,28 @@ export const startEdges = (config: EdgesConfig): EdgeProcess => {
   })
   const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
   const events: (EdgeEvent & { readonly node: string })[] = []
-  const asked: ((views: Record<string, EdgeView>) => void)[] = []
+  const viewers: ((views: Record<string, EdgeView>) => void)[] = []
+  const askers: ((answers: Answers) => void)[] = []
   createInterface({ input: child.stdout }).on('line', line => {
     const told = JSON.parse(line) as
-      { readonly views: Record<string, EdgeView> } | (EdgeEvent & { readonly node: string })
-    if ('views' in told) asked.shift()?.(told.views)
+      | { readonly views: Record<string, EdgeView> }
+      | { readonly answers: Answers }
+      | (EdgeEvent & { readonly node: string })
+    if ('views' in told) viewers.shift()?.(told.views)
+    else if ('answers' in told) askers.shift()?.(told.answers)
     else events.push(told)
   })
   return {
     events,
     view: () =>
       new Promise(resolve => {
-        asked.push(resolve)
+        viewers.push(resolve)
         child.stdin.write('view\n')
+      }),
+    ask: questions =>
+      new Promise(resolve => {
+        askers.push(resolve)
+        child.stdin.write(`${JSON.stringify(questions)}\n`)
       }),
     close: async () => {
       child.stdin.end()

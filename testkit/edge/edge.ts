@@ -9,7 +9,7 @@ import { MetaServer } from './meta-server.js'
 import { Pods, type PodsView } from './pods.js'
 import { Inbox, Outbox } from './queues.js'
 import { Registration } from './registration.js'
-import { Requests } from './requests.js'
+import { Requests, type Ask } from './requests.js'
 import type { EdgeStore } from './store.js'
 
 export interface EdgeOptions {
@@ -39,6 +39,8 @@ export interface EdgeView extends PodsView {
   readonly waiting: number
   /** Acknowledgements so far, also those that wait to be sent. */
   readonly acks: number
+  /** What it was told without having asked, by type. */
+  readonly told: Readonly<Record<string, number>>
 }
 
 const KEEPALIVE: Route = {
@@ -72,6 +74,7 @@ export class Edge {
   #notice: (() => void) | undefined
   #membership: Frame | undefined
   #acks = 0
+  readonly #told: Record<string, number> = {}
   #dialled: () => void = () => undefined
   readonly #hasDialled = new Promise<void>(resolve => (this.#dialled = resolve))
 
@@ -104,8 +107,14 @@ export class Edge {
       dropped: this.#inbox.dropped,
       waiting: this.#outbox.waiting,
       acks: this.#acks,
+      told: { ...this.#told },
       ...this.#pods.view,
     }
+  }
+
+  /** Ask the cloud, as a part of the edge does. */
+  get ask(): Ask {
+    return this.#requests.ask
   }
 
   /** Begin; resolves when the process has ended. */
@@ -284,6 +293,7 @@ export class Edge {
     const { store } = this.#seams
     if (UNACKNOWLEDGED.has(type)) return
     const isAnswer = operation === 'response'
+    if (!isAnswer) this.#told[type] = (this.#told[type] ?? 0) + 1
     if (operation === 'delete') store.delete(resource)
     else if (!this.#keepsOld(frame)) store.set(resource, frame.content)
     if (type === 'pod' && name === undefined) this.#pods.keepOnly(namespace, frame.content)

@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated edges behind a bridge, on a real apiserver and controller manager, with the account and the policies of deploy/.
-import { X509Certificate } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { request } from 'node:https'
-import { join } from 'node:path'
-import { resolveBridgeOptions } from '../../../bridge/options/resolve.js'
-import { makeProgram } from '../../../bridge/run/program.js'
 import { sleep, systemClock } from '../../../core/clock.js'
-import { isMap, type JsonMap } from '../../../core/json.js'
-import { silentLog } from '../../../core/log.js'
-import type { Program } from '../../../core/program.js'
-import { systemRandom } from '../../../core/random.js'
-import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
+import type { JsonMap } from '../../../core/json.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { at, listAt, textAt } from '../../../testkit/edge/bodies.js'
-import { edgeSubject, requestCertificate } from '../../../testkit/edge/certificate-request.js'
-import { Edge } from '../../../testkit/edge/edge.js'
-import type { EdgeEvent } from '../../../testkit/edge/edge-part.js'
-import { decodeFrame, encodeFrame, makeFrame, type Frame } from '../../../testkit/edge/frame.js'
-import { dialWebsocket, type CloudTarget, type WebsocketLink } from '../../../testkit/edge/link.js'
-import { memoryStore } from '../../../testkit/edge/store.js'
+import { installBridge, type BridgeProcess } from '../../../testkit/edge/bridge-process.js'
+import type { CloudTarget } from '../../../testkit/edge/link.js'
+import { playApiAway, playFailover, playFlood, playSpoofing } from './faults.js'
+import {
+  Claims,
+  codeOf,
+  enrol,
+  openRaw,
+  readiness,
+  readinessDuring,
+  startBridge,
+  startEdge,
+  type Seams,
+  type StartedEdge,
+} from './stage.js'
 
-const FOLDER = 'deploy/components/bridge'
-const ACCOUNT = 'edge-health-bridge'
-const HOST = '127.0.0.1'
-const [HUB, ENROL, STATUS] = [10_000, 10_002, 51_011]
 const EDGES = ['edge-1', 'edge-2', 'edge-3']
-const PATIENCE_MS = 30_000
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 /** The controller manager's, and a bit. */
 const GRACE_MS = 40_000
@@ -63,155 +57,9 @@ kind: Secret
 metadata: { name: foreign, namespace: shop }
 `
 
-interface Seams {
-  readonly plane: ControlPlane
-  readonly say: (line: string) => void
-  readonly signal: AbortSignal
-}
-
-/** Tells each claim and whether it held. */
-class Claims {
-  readonly #say: Seams['say']
-  held = 0
-  failed = 0
-
-  constructor(say: Seams['say']) {
-    this.#say = say
-  }
-
-  claim(what: string, isSo: boolean, why = ''): void {
-    if (isSo) this.held++
-    else this.failed++
-    this.#say(`  ${isSo ? 'ok    ' : 'NOT OK'} ${what}${isSo || why === '' ? '' : `: ${why}`}`)
-  }
-
-  /** It becomes so within half a minute. */
-  async becomes(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-    const until = performance.now() + PATIENCE_MS
-    let isIt = await isSo()
-    while (!isIt && performance.now() < until) {
-      await sleep(systemClock, 100, new AbortController().signal)
-      isIt = await isSo()
-    }
-    this.claim(what, isIt)
-  }
-}
-
-const install = async ({ plane }: Seams): Promise<void> => {
-  for (const name of ['edge-system', 'kubeedge', 'shop'])
-    await plane.kubectl(['create', 'namespace', name])
-  for (const file of ['rbac.yaml', 'policies.yaml'])
-    await plane.kubectl(['apply', '-f', `${FOLDER}/${file}`])
-  await plane.kubectl(['apply', '-f', '-'], OBJECTS)
-}
-
-const startBridge = async ({ plane }: Seams): Promise<Program> => {
-  const token = await plane.kubectl(['-n', 'edge-system', 'create', 'token', ACCOUNT])
-  const file = join(plane.dir, 'bridge.kubeconfig')
-  writeFileSync(file, kubeconfig(plane.url, plane.ca, { token: token.trim() }), { mode: 0o600 })
-  const state = join(plane.dir, 'bridge-state')
-  mkdirSync(state, { recursive: true })
-  const given = { kubeconfig: file, 'state-dir': state, vouch: 'grace' }
-  const flags = Object.entries(given).map(([name, text]) => ({ name, text }))
-  const { options } = resolveBridgeOptions({ flags, env: {} })
-  const program = makeProgram(options, {
-    ...{ clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ version: 'lab', environment: {} },
-  })
-  await program.start()
-  return program
-}
-
-const askEnrolment = (
-  path: string,
-  headers: Record<string, string>,
-  body?: Buffer,
-): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    // As an edge does: it knows the authority by its hash alone.
-    const options = { host: HOST, port: ENROL, path, headers, rejectUnauthorized: false }
-    const asked = request(options, answer => {
-      const parts: Buffer[] = []
-      answer.on('data', (part: Buffer) => parts.push(part))
-      answer.on('end', () => {
-        if (answer.statusCode === 200) resolve(Buffer.concat(parts))
-        else reject(new Error(`${path}: ${answer.statusCode} ${Buffer.concat(parts).toString()}`))
-      })
-    })
-    asked.on('error', reject)
-    asked.end(body)
-  })
-
-/** With the token that administrators give it. */
-const enrol = async ({ plane }: Seams, node: string): Promise<CloudTarget['tls']> => {
-  const path = 'jsonpath={.data.tokendata}'
-  const text = await plane.kubectl(['-n', 'kubeedge', 'get', 'secret', 'tokensecret', '-o', path])
-  const [, ...token] = Buffer.from(text, 'base64').toString().split('.')
-  const ca = new X509Certificate(await askEnrolment('/ca.crt', {})).toString()
-  const { der, key } = await requestCertificate(edgeSubject(node))
-  const headers = {
-    ...{ Authorization: `Bearer ${token.join('.')}`, Nodename: node },
-    'Content-Length': String(der.length),
-  }
-  const signed = await askEnrolment('/edge.crt', headers, der)
-  return { ca, cert: new X509Certificate(signed).toString(), key }
-}
-
-const url = `wss://${HOST}:${HUB}`
-
-const startEdge = (node: string, tls: CloudTarget['tls'], ip: string) => {
-  const events: EdgeEvent[] = []
-  const store = memoryStore()
-  const edge = new Edge(
-    { node, ip },
-    {
-      ...{ clock: systemClock, random: systemRandom, store },
-      dial: told => dialWebsocket({ url, node, tls }, told),
-      onEvent: event => events.push(event),
-    },
-  )
-  return { edge, events, ended: edge.run(), store }
-}
-
-/** A connection whose requests are the lab's own. */
-const openRaw = (node: string, tls: CloudTarget['tls']) => {
-  const got: Frame[] = []
-  let link!: WebsocketLink
-  const opened = new Promise<void>((resolve, reject) => {
-    link = dialWebsocket({ url, node, tls }, {
-      opened: resolve,
-      refused: reason => reject(new Error(reason)),
-      received: text => got.push(decodeFrame(text)!),
-      ended: () => undefined,
-    }) // prettier-ignore
-  })
-  const ask = async (operation: string, resource: string, content: unknown): Promise<Frame> => {
-    const route = { source: 'edged', group: 'meta', operation, resource }
-    const frame = makeFrame(route, { content, wall: Date.now() })
-    link.send(encodeFrame(frame))
-    const find = () => got.find(({ header }) => header.parent_msg_id === frame.header.msg_id)
-    const until = performance.now() + PATIENCE_MS
-    while (find() === undefined && performance.now() < until)
-      await sleep(systemClock, 10, new AbortController().signal)
-    return find() ?? frame
-  }
-  return { ask, opened, reset: () => link.reset() }
-}
-
-const codeOf = ({ content }: Frame): unknown => at(content, 'Err', 'ErrStatus', 'code')
-
-const readyOf = (node: JsonMap): string =>
-  textAt(
-    listAt(node, 'status', 'conditions').find(each => textAt(each, 'type') === 'Ready'),
-    'status',
-  )
-
-const playRegistration = async ({ plane, signal }: Seams, claims: Claims): Promise<void> => {
-  const nodes = async () => listAt(await plane.admin.get('/api/v1/nodes', signal), 'items')
-  await claims.becomes('three edges are Ready', async () => {
-    const all = await nodes()
-    return all.length === EDGES.length && all.every(each => isMap(each) && readyOf(each) === 'True')
-  })
+const playRegistration = async (seams: Seams, claims: Claims): Promise<void> => {
+  const { plane, signal } = seams
+  await claims.becomes('three edges are Ready', async () => (await readiness(seams)).join() === 'True,True,True') // prettier-ignore
   // It asks for its Lease before it knows its Node, and again ten seconds later.
   await claims.becomes('each has a Lease in its name', async () => {
     const leases = await plane.admin.get(LEASES, signal)
@@ -223,7 +71,7 @@ const playRegistration = async ({ plane, signal }: Seams, claims: Claims): Promi
 const playPod = async (
   { plane, signal }: Seams,
   claims: Claims,
-  { store }: ReturnType<typeof startEdge>,
+  { store }: StartedEdge,
 ): Promise<void> => {
   const path = '/api/v1/namespaces/shop/pods/till'
   await plane.kubectl(['apply', '-f', '-'], POD)
@@ -243,12 +91,8 @@ const playPod = async (
 }
 
 /** What one edge asks with its own certificate. */
-const playRights = async (
-  { plane }: Seams,
-  claims: Claims,
-  tls: CloudTarget['tls'],
-): Promise<void> => {
-  const raw = openRaw('edge-4', tls)
+const playRights = async ({ plane }: Seams, claims: Claims, target: CloudTarget): Promise<void> => {
+  const raw = openRaw(target)
   await raw.opened
   const labels = { 'node-role.kubernetes.io/edge': '', 'node-role.kubernetes.io/master': '' }
   const made = await raw.ask('insert', 'null/node/edge-4', { metadata: { name: 'edge-4', labels } })
@@ -291,7 +135,11 @@ const playRights = async (
 }
 
 /** Down for four seconds; edges notice late and wait half a minute. */
-const playRestart = async (seams: Seams, claims: Claims, bridge: Program): Promise<Program> => {
+const playRestart = async (
+  seams: Seams,
+  claims: Claims,
+  bridge: BridgeProcess,
+): Promise<BridgeProcess> => {
   const { plane, signal, say } = seams
   plane.runControllers(['node-lifecycle-controller'], [
     ...['--node-monitor-period=5s', `--node-monitor-grace-period=${GRACE_MS / 1_000}s`],
@@ -299,15 +147,19 @@ const playRestart = async (seams: Seams, claims: Claims, bridge: Program): Promi
   await sleep(systemClock, 10_000, signal)
   await bridge.stop()
   await sleep(systemClock, 4_000, signal)
-  const next = await startBridge(seams)
+  const next = startBridge(seams)
+  await next.serving()
   say('  the bridge was down for 4 s')
-  const seen = new Set<string>()
-  const until = performance.now() + WATCHED_MS
-  while (performance.now() < until && (await sleep(systemClock, 500, signal)))
-    for (const node of listAt(await plane.admin.get('/api/v1/nodes', signal), 'items'))
-      if (isMap(node)) seen.add(readyOf(node))
-  claims.claim('no edge was NotReady', [...seen].join() === 'True', [...seen].join())
+  const seen = await readinessDuring(seams, WATCHED_MS)
+  claims.claim('no edge was NotReady', seen === 'True', seen)
   return next
+}
+
+const install = async (plane: ControlPlane): Promise<string> => {
+  const kubeconfig = await installBridge(plane)
+  await plane.kubectl(['create', 'namespace', 'shop'])
+  await plane.kubectl(['apply', '-f', '-'], OBJECTS)
+  return kubeconfig
 }
 
 /** @returns whether everything was as it must be. */
@@ -316,23 +168,30 @@ export const runBridge = async (
   say: Seams['say'],
   signal: AbortSignal,
 ): Promise<boolean> => {
-  const seams = { plane, say, signal }
+  const seams = { plane, kubeconfig: await install(plane), say, signal }
   const claims = new Claims(say)
-  await install(seams)
-  let bridge = await startBridge(seams)
-  const edges: ReturnType<typeof startEdge>[] = []
+  let bridge = startBridge(seams)
+  const edges: StartedEdge[] = []
   try {
+    await bridge.serving()
     await claims.becomes('a bridge makes an authority and a token, and serves', async () => {
-      const { status } = await fetch(`http://${HOST}:${STATUS}/readyz`)
       const made = await plane.kubectl(['-n', 'kubeedge', 'get', 'secrets', '-o', 'name'])
-      return status === 200 && made.includes('tokensecret')
+      return made.includes('tokensecret')
     })
+    const urls = [bridge.url]
     for (const [index, node] of EDGES.entries())
-      edges.push(startEdge(node, await enrol(seams, node), `10.0.0.${index + 1}`))
+      edges.push(
+        startEdge(node, { tls: await enrol(seams, node), ip: `10.0.0.${index + 1}`, urls }),
+      )
     await playRegistration(seams, claims)
     await playPod(seams, claims, edges[0]!)
-    await playRights(seams, claims, await enrol(seams, 'edge-4'))
+    const target = { url: bridge.url, node: 'edge-4', tls: await enrol(seams, 'edge-4') }
+    await playRights(seams, claims, target)
+    await playSpoofing(seams, claims, target, edges)
+    await playFlood(seams, claims, target, edges)
     bridge = await playRestart(seams, claims, bridge)
+    bridge = await playFailover(seams, claims, { bridge, edges, urls })
+    await playApiAway(seams, claims, edges)
     claims.claim(
       'no edge has died',
       edges.every(({ edge }) => !edge.view.isDead),

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spoiled frames, and spoiled websockets, on real sockets: `EDGE_HEALTH_FUZZ=1000000` with tap's `--timeout=0` tries more.
+import type { Duplex } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { HUB_LIMITS } from '../../../bridge/hub/hub-options.js'
+import { systemClock } from '../../../core/clock.js'
+import { numberOf } from '../../../testkit/properties.js'
+import { seededRandom } from '../../../testkit/seeded-random.js'
+import { spoiledFrame } from '../spoiled-frames.js'
+import { LEASE, openStage, until } from './stage.js'
+
+const SPOILERS = 4
+/** They may send as fast as the machine can read. */
+const UNLIMITED = { ...HUB_LIMITS.session, intake: { perSecond: 1_000_000, burst: 1_000_000 } }
+
+t.test('no frame ends the hub, or the connection of somebody else', async t => {
+  const runs = numberOf('EDGE_HEALTH_FUZZ') ?? 4_000
+  if (numberOf('EDGE_HEALTH_FUZZ') !== undefined) t.setTimeout(0)
+  const random = seededRandom(numberOf('FC_SEED') ?? 1)
+  const stage = await openStage(t, {
+    clock: systemClock,
+    limits: { session: UNLIMITED, frameBytes: 1 << 16, partBytes: 1 << 18 },
+  })
+  const { hub, raw, dial, told, log, ended } = stage
+  const good = await dial('good')
+  const before = process.memoryUsage().heapUsed
+  let heard = 0
+  let connections = 0
+  const below = (limit: number): number => random.below(limit)
+  const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, () => below(256)))
+
+  const bugs: unknown[] = []
+  /** What was told and what was logged is the test's own memory. */
+  const look = (): void => {
+    heard += told.length
+    bugs.push(...log.lines.filter(({ message }) => message.startsWith('bug')))
+    if (ended('good').length > 0) bugs.push('the good edge lost its connection')
+    for (const list of [told, log.lines]) list.length = 0
+  }
+  /** One thing that no edge does, or does otherwise. */
+  const spoil = (socket: WebSocket): void => {
+    const frame = spoiledFrame(random)
+    switch (below(40)) {
+      case 0:
+        return socket.send(frame, { binary: true })
+      case 1:
+        return socket.send(frame.slice(0, below(frame.length)), { fin: false })
+      case 2:
+        return void (socket as unknown as { _socket: Duplex })._socket.write(bytes(1 + below(20)))
+      case 3:
+        return socket.send('x'.repeat(1 << 17))
+      case 4:
+        return socket.ping(bytes(below(125)))
+      case 5:
+        return socket.pong(bytes(below(125)))
+      case 6:
+        return socket.close(1000 + below(4))
+      default:
+        return socket.send(frame)
+    }
+  }
+
+  const play = async (node: string): Promise<void> => {
+    for (let sent = 0; sent < runs / SPOILERS;) {
+      const socket = await raw(node)
+      connections++
+      while (socket.readyState === WebSocket.OPEN && sent < runs / SPOILERS) {
+        spoil(socket)
+        if (++sent % 20 === 0) {
+          await wait(0)
+          look()
+        }
+      }
+      socket.terminate()
+    }
+  }
+  await Promise.all(Array.from({ length: SPOILERS }, (_, index) => play(`bad-${index}`)))
+  look()
+  t.strictSame(bugs, [])
+  good.say(LEASE, 'still here')
+  await until(() => told.some(one => one.kind === 'received' && one.link.node === 'good'))
+  t.ok(connections > SPOILERS && heard > 0, `${connections} connections, ${heard} things told`)
+  await until(() => hub.status.connected === 1)
+  t.ok(process.memoryUsage().heapUsed < before + 256 * 1024 * 1024, 'nothing of them is kept')
+})
