@@ -12,6 +12,7 @@ import type { Handler, UpstreamRoute } from '../../model/route/upstream.js'
 import type { Downstream } from '../ports.js'
 import type { AgentApi } from '../agents/agent-api.js'
 import type { Watches } from '../agents/watch-desk.js'
+import type { SharedReads } from './shared-reads.js'
 
 /** What an edge asked. */
 export interface Request {
@@ -52,6 +53,8 @@ export interface ExecutorSeams {
 
 /** One request while it is carried out. */
 export interface Call extends ExecutorSeams {
+  /** For objects that many nodes may ask for at the same time. */
+  readonly reads: SharedReads
   readonly node: NodeName
   readonly handler: Handler
   readonly resource: Resource

@@ -22,6 +22,7 @@ import type { Resource } from '../../model/resource/resource.js'
 import type { ReplyForm } from '../../model/route/upstream.js'
 import { refused, type ExecutorSeams, type Request, type Result } from './call.js'
 import { HANDLERS, WITH_CONTENT } from './handlers.js'
+import { SharedReads } from './shared-reads.js'
 
 const failure = (error: unknown): Result =>
   error instanceof InvalidInputError
@@ -81,6 +82,7 @@ const outcomeOf = (result: Result): string => {
 export class Executor {
   readonly #seams: ExecutorSeams
   readonly #patienceMs: number
+  readonly #reads = new SharedReads()
 
   constructor(seams: ExecutorSeams, { patienceMs }: { readonly patienceMs: number }) {
     this.#seams = seams
@@ -119,7 +121,17 @@ export class Executor {
       const content = takes ? contentObject(`content of ${message.resource}`, message.content) : {}
       const guard: WriteGuard = () => this.#seams.guard() ?? lateReason()
       return await HANDLERS[handler]({
-        ...{ ...this.#seams, guard, node, handler, resource, content, message, servedAt },
+        ...{
+          ...this.#seams,
+          reads: this.#reads,
+          guard,
+          node,
+          handler,
+          resource,
+          content,
+          message,
+          servedAt,
+        },
       })
     } catch (error) {
       return failure(error)

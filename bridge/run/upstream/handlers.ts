@@ -6,6 +6,7 @@ import { nodeToCreate, nodeUpdatePatch } from '../../model/merge/node.js'
 import { emptyObject, tidyObject } from '../../model/merge/tidy.js'
 import { contentPatch } from '../../model/message/content.js'
 import { objectTypeOf } from '../../model/resource/kinds.js'
+import { objectKey } from '../../model/resource/resource.js'
 import { checkRead, checkRight } from '../../model/right/right.js'
 import type { Handler } from '../../model/route/upstream.js'
 import { statusOf } from '../../../kube/client/resource.js'
@@ -83,10 +84,11 @@ const writeLease =
  * empty: an error would keep them from starting.
  */
 const readObject: Handle = async call => {
-  const { client, resource, locations, node, signal } = call
+  const { client, reads, resource, locations, node, signal } = call
   const type = objectTypeOf(resource.type)!
   try {
-    const found = await client.get(objectsOf(type), objectNameOf(resource), signal)
+    const get = () => client.get(objectsOf(type), objectNameOf(resource), signal)
+    const found = await reads.get(objectKey(resource), get)
     const right = checkRead(call, found, locations)
     return right.ok ? object(type, found) : { kind: 'refused', refusal: right.refusal }
   } catch (error) {

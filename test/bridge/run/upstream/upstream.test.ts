@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { KubeStatusError } from '../../../../core/errors.js'
 import { settle } from '../../../../testkit/fake-clock.js'
 import { openUpstream, said, type Asked } from './upstream-stage.js'
 
@@ -47,6 +48,53 @@ t.test('patches of a pod go one after another, each whole', async t => {
     phases,
   )
 })
+
+t.test(
+  'nodes that ask for one object at the same time share a read that began after they asked',
+  async t => {
+    const { api, connect, locations, say } = openUpstream()
+    const volumes = [{ name: 'a', configMap: { name: 'must' } }]
+    const nodes = Array.from({ length: 50 }, (_, index) => `n${index}`)
+    for (const node of nodes)
+      locations.setPod(
+        {
+          metadata: { uid: node, namespace: 'shop', name: node },
+          spec: { nodeName: node, volumes },
+        },
+        node as Parameters<typeof locations.setPod>[1],
+      )
+    const at = `${SHOP}/configmaps/must`
+    const store = (tea: string): unknown =>
+      api.objects.set(at, { metadata: { name: 'must', namespace: 'shop' }, data: { tea } })
+    store('1')
+    const { waiting, release } = gated(api, () => true)
+    const [first, ...others] = nodes.map(node => connect(node))
+    say(first!, query())
+    await settle()
+    // What the first read finds may have been there before these asked.
+    for (const link of others) say(link, query())
+    const stranger = connect('e9')
+    say(stranger, query())
+    await settle()
+    t.equal(api.asked.length, 1)
+    t.match(stranger.sent, [{ operation: 'error' }], 'who may not read it waits for nothing')
+    await release()
+    t.match(first!.sent, [{ content: { data: { tea: '1' } } }])
+    store('2')
+    t.equal(waiting.length, 1)
+    await release()
+    t.equal(api.asked.length, 2)
+    for (const { sent } of others) t.match(sent, [{ content: { data: { tea: '2' } } }])
+    api.gate = () => Promise.reject(new KubeStatusError('GET', { status: 503, reason: 'x', message: 'away' })) // prettier-ignore
+    say(first!, query())
+    await settle()
+    t.match(first!.sent[1], { operation: 'error' })
+    api.gate = () => Promise.resolve()
+    say(first!, query())
+    await settle()
+    t.match(first!.sent[2], { content: { data: { tea: '2' } } }, 'a failure is not kept')
+  },
+)
 
 t.test(
   'a node has four requests under way; its Lease and other nodes wait for none of them',

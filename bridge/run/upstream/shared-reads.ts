@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { JsonMap } from '../../../core/json.js'
+
+type Read = () => Promise<JsonMap>
+
+interface Running {
+  readonly ended: Promise<unknown>
+  next: Promise<JsonMap> | undefined
+}
+
+/**
+ * One read of an object for all who ask for it at the same time. Who asks while a read runs waits for the one after it: nobody
+ * gets what was there before he asked. So the apiserver has one read of an object at a time, however many ask.
+ */
+export class SharedReads {
+  readonly #running = new Map<string, Running>()
+
+  /** Rejects as `read` does, for all who wait for it. What it gives belongs to all of them. */
+  get(key: string, read: Read): Promise<JsonMap> {
+    const running = this.#running.get(key)
+    if (running === undefined) return this.#start(key, read)
+    return (running.next ??= running.ended.then(() => this.#start(key, read)))
+  }
+
+  #start(key: string, read: Read): Promise<JsonMap> {
+    const reading = read()
+    const running: Running = {
+      ended: reading.then(
+        () => this.#ended(key, running),
+        () => this.#ended(key, running),
+      ),
+      next: undefined,
+    }
+    this.#running.set(key, running)
+    return reading
+  }
+
+  #ended(key: string, { next }: Running): void {
+    if (next === undefined) this.#running.delete(key)
+  }
+}
