@@ -47,7 +47,9 @@ if (!isIsolated) {
 const rows: Row[] = []
 for (const part of PARTS.filter(name => only.includes(name))) {
   say(`${part} …`)
-  rows.push(...(await MEASURES[part](size, say)))
+  const measured = await MEASURES[part](size, say)
+  for (const row of measured) say(`  ${row.what}: ${row.measured}`)
+  rows.push(...measured)
 }
 const missed = rows.filter(({ isMet }) => isMet === false).length
 process.once('exit', () => {

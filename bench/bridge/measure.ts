@@ -95,6 +95,8 @@ const leases = (size: Size, say: Say): Promise<readonly Row[]> =>
 
 const memory = (size: Size, say: Say): Promise<readonly Row[]> =>
   inBed(size, say, async (bed, rows) => {
+    const idle = memoryOf(bed.bridge.pid).rssMiB
+    rows.timed('no edge: RSS', '–', mib(idle), true)
     const edges = await bed.start(names('edge-', size.many))
     await rest(size.seconds)
     const what = `${size.many} edges`

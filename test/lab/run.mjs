@@ -21,15 +21,7 @@ await build({
   logLevel: 'warning',
 })
 // The agents are the bundle that is shipped, made from what is here now.
-const withoutAgents = [
-  'build',
-  'confine',
-  'conformance',
-  'grid-rows',
-  'names',
-  'list',
-  'help',
-]
+const withoutAgents = ['build', 'confine', 'conformance', 'grid-rows', 'names', 'list', 'help']
 const runsAgents = !withoutAgents.includes(process.argv[2])
 if (runsAgents) {
   const { status } = spawnSync(process.execPath, ['build.mjs', '--quiet'], { stdio: 'inherit' })

@@ -85,6 +85,16 @@ export const nodePatch = (wall: number): string =>
     },
   })
 
+/** The patch of a node that others took for dead: its conditions as they are. */
+export const nodeStatusPatch = (wall: number): string =>
+  JSON.stringify({ status: { conditions: nodeConditions(wall) } })
+
+/** Does this Node say that it is not ready? */
+export const isUnready = (nodeObject: unknown): boolean =>
+  listAt(nodeObject, 'status', 'conditions').some(
+    each => textAt(each, 'type') === 'Ready' && textAt(each, 'status') !== 'True',
+  )
+
 /** A first Lease, owned by the Node; undefined while the edge does not know its Node. */
 export const leaseBody = (node: string, nodeObject: unknown, wall: number): JsonMap | undefined => {
   const uid = textAt(nodeObject, 'metadata', 'uid')

@@ -15,6 +15,8 @@ export const EDGE_TIMES = {
   /** The first attempt to register; doubled up to the longest. */
   registerMs: 100,
   longestRegisterMs: 7_000,
+  /** How often an edge looks at its Node as the store has it; what is not so there it tells at once. */
+  nodeLookMs: 10_000,
   /** Node status goes up that often although nothing changed. */
   nodeStatusMs: 300_000,
   requestMs: 60_000,

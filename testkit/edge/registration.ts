@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep } from '../../core/clock.js'
-import { nodeBody, nodePatch } from './bodies.js'
+import { isUnready, nodeBody, nodePatch, nodeStatusPatch } from './bodies.js'
 import { nodeResource, type EdgePart } from './edge-part.js'
 import { outcomeOf } from './requests.js'
 
@@ -19,15 +19,20 @@ export class Registration {
   }
 
   async run(): Promise<void> {
-    const { clock, signal, times, tell } = this.#part
+    const { node, store, clock, signal, times, tell } = this.#part
     for (let waitMs = times.registerMs; ; waitMs = Math.min(2 * waitMs, times.longestRegisterMs)) {
       if (!(await sleep(clock, waitMs, signal))) return
       if (await this.#register()) break
     }
     tell({ kind: 'registered' })
     await this.#patch('{}')
-    while (await sleep(clock, times.nodeStatusMs, signal))
-      await this.#patch(nodePatch(clock.wall()))
+    let toldAt = clock.now()
+    while (await sleep(clock, times.nodeLookMs, signal)) {
+      const isWrong = isUnready(store.get(nodeResource(node)))
+      if (!isWrong && clock.now() - toldAt < times.nodeStatusMs) continue
+      toldAt = clock.now()
+      await this.#patch(isWrong ? nodeStatusPatch(clock.wall()) : nodePatch(clock.wall()))
+    }
   }
 
   async #register(): Promise<boolean> {

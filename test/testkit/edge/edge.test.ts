@@ -124,6 +124,21 @@ t.test('a conflict on the Lease makes it read and write again at once', async t 
   t.ok(since(next).every(later => later - at < 30))
 })
 
+t.test('an edge that is told that it is not ready says within ten seconds that it is', async t => {
+  const { clock, cloud, store } = begin(t)
+  await clock.advance(60_000)
+  t.equal(cloud.of('patch', 'null/nodepatch/e1').length, 1)
+  const node = store.get(NODE) as { readonly metadata: object; readonly status: object }
+  const conditions = [{ type: 'Ready', status: 'Unknown' }]
+  cloud.push('update', NODE, { ...node, status: { ...node.status, conditions } })
+  await clock.advance(10_000)
+  const [, told] = cloud.of('patch', 'null/nodepatch/e1')
+  t.match(told!.frame.content, /"type":"Ready","status":"True"/)
+  cloud.push('update', NODE, node)
+  await clock.advance(60_000)
+  t.equal(cloud.of('patch', 'null/nodepatch/e1').length, 2)
+})
+
 t.test('an unanswered membership is repeated with its id, an answered one is not', async t => {
   const { clock, cloud } = begin(t)
   await clock.advance(125_000)
