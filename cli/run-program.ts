@@ -50,7 +50,7 @@ const stopWithin = (program: Program, clock: Clock, ms: number): Promise<boolean
     )
   })
 
-/** Run a program from start to the context's signal. 0: stopped as asked; 1: could not start, or not stop in 5 s. */
+/** Run a program from start to the context's signal. 0: stopped as asked; 1: could not start, failed, or did not stop in 5 s. */
 export const runLong = async <O extends LoggerOptions>(
   { name, options, notices, make }: ProgramRun<O>,
   context: CliContext,
@@ -66,7 +66,8 @@ export const runLong = async <O extends LoggerOptions>(
   try {
     const first = await Promise.race([program.start().then(() => 'running'), aborted(signal)])
     if (first === 'running') log.info('running')
-    await aborted(signal)
+    const { failed } = program
+    await Promise.race([aborted(signal), ...(failed === undefined ? [] : [failed])])
     log.info('stopping', { signal: signal.reason as unknown })
     if (await stopWithin(program, clock, STOP_LIMIT_MS)) return 0
     log.error('not stopped in time', { limitMs: STOP_LIMIT_MS })

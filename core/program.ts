@@ -19,4 +19,6 @@ export interface Program {
   start(): Promise<void>
   /** Stops in reverse order. May be called while starting, and twice. */
   stop(): Promise<void>
+  /** Rejects when its work has ended by a bug, and never resolves: a process that does nothing must not look well. */
+  readonly failed?: Promise<never>
 }

@@ -54,6 +54,8 @@ class BridgeProgram implements Program {
   readonly #sink: Sink
   readonly #counters = new UpstreamCounters()
   readonly #stopper = new AbortController()
+  #fail: (error: unknown) => void = () => undefined
+  readonly failed = new Promise<never>((_resolve, reject) => (this.#fail = reject))
   readonly #startedAt: number
   readonly #listeners: Listener[] = []
   #hub: OpenHub | undefined
@@ -67,6 +69,8 @@ class BridgeProgram implements Program {
     this.#options = options
     this.#seams = seams
     this.#startedAt = clock.now()
+    // Whoever runs it may not have begun to listen.
+    this.failed.catch(() => undefined)
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const world = { clock, random, log }
     const client = makeResourceClient(
@@ -153,9 +157,10 @@ class BridgeProgram implements Program {
       this.#certificateSeams,
       signal,
     )
-    this.#running = Promise.all([renew, this.#run(hub, certificates)]).catch((error: unknown) =>
-      log.error('bug: the bridge ended', { error: reasonOf(error) }),
-    )
+    this.#running = Promise.all([renew, this.#run(hub, certificates)]).catch((error: unknown) => {
+      log.error('bug: the bridge ended', { error: reasonOf(error) })
+      this.#fail(error)
+    })
   }
 
   async #listen(

@@ -38,6 +38,8 @@ class GridsControllerProgram implements GridsProgram {
   readonly #controller: GridsController
   readonly #counters = new Counters()
   readonly #stopper = new AbortController()
+  #fail: (error: unknown) => void = () => undefined
+  readonly failed = new Promise<never>((_resolve, reject) => (this.#fail = reject))
   readonly #startedAt: number
   #listener: Listener | undefined
   #starting: Promise<void> | undefined
@@ -49,6 +51,8 @@ class GridsControllerProgram implements GridsProgram {
     this.#options = options
     this.#seams = seams
     this.#startedAt = clock.now()
+    // Whoever runs it may not have begun to listen.
+    this.failed.catch(() => undefined)
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const world = { clock, random, log }
     this.#client = makeResourceClient(
@@ -102,8 +106,11 @@ class GridsControllerProgram implements GridsProgram {
     const seams = { clock, random, log, signal }
     this.#listener = await listenForOperators(this.#options.statusAddress, views, seams)
     if (signal.aborted) return
-    this.#running = this.#run(signal, term => this.#controller.lead(term)).catch((error: unknown) =>
-      log.error('bug: the controller ended', { error: reasonOf(error) }),
+    this.#running = this.#run(signal, term => this.#controller.lead(term)).catch(
+      (error: unknown) => {
+        log.error('bug: the controller ended', { error: reasonOf(error) })
+        this.#fail(error)
+      },
     )
   }
 

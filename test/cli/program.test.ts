@@ -196,6 +196,25 @@ t.test('an agent that cannot start says why once and exits with 1', async t => {
   })
 })
 
+t.test('a program whose work has ended by a bug stops, and exits with 1', async t => {
+  let stops = 0
+  let fail: (error: Error) => void = () => undefined
+  const { started, load } = agentThat({
+    failed: new Promise<never>((_resolve, reject) => (fail = reject)),
+    stop: () => {
+      stops++
+      return Promise.resolve()
+    },
+  })
+  const running = run(['agent', '--node-name', 'a'], { parts: { loadAgent: load } })
+  while (started.length === 0) await settle()
+  fail(new Error('broken'))
+  const { code, err } = await running
+  t.equal(code, 1)
+  t.equal(stops, 1)
+  t.match(linesOf(err).at(-1), { level: 'error', msg: 'agent failed', error: 'broken' })
+})
+
 t.test('an agent that does not stop is left after 5 s; a signal during start is heard', async t => {
   const clock = new FakeClock()
   const never = new Promise<void>(() => undefined)

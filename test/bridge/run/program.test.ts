@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { systemRandom } from '../../../core/random.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { openBridge, openCluster, until } from './stage.js'
 
@@ -50,6 +51,21 @@ t.test('a certificate for a Node that is none of the edge opens nothing', async 
   t.equal(thief.count('connected'), 0)
 })
 
+t.test('a bridge whose work ended by a bug says that it failed', async t => {
+  const cluster = await openCluster(t)
+  let isBroken = false
+  const bits64 = (): bigint => {
+    if (isBroken) throw new Error('broken')
+    return systemRandom.bits64()
+  }
+  const bridge = await openBridge(t, cluster, {}, { random: { ...systemRandom, bits64 } })
+  // What the election needs it has; the term needs more.
+  isBroken = true
+  await t.rejects(bridge.program.failed!, { message: 'broken' })
+  t.match(bridge.log.lines.at(-1), { message: 'bug: the bridge ended' })
+  await bridge.program.stop()
+})
+
 t.test('one of two bridges serves; when it stops the other does', async t => {
   const cluster = await openCluster(t)
   const one = await openBridge(t, cluster)
@@ -73,7 +89,7 @@ t.test(
   async t => {
     const cluster = await openCluster(t)
     const clock = new FakeClock()
-    const bridge = await openBridge(t, cluster, {}, clock)
+    const bridge = await openBridge(t, cluster, {}, { clock })
     await until(async () => {
       await clock.advance(100)
       return bridge.isServing()

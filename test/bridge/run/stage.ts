@@ -8,7 +8,7 @@ import type { BridgeOptions } from '../../../bridge/options/bridge-options.js'
 import { makeProgram } from '../../../bridge/run/program.js'
 import { systemClock, type Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
-import { systemRandom } from '../../../core/random.js'
+import { systemRandom, type Random } from '../../../core/random.js'
 import { edgeSubject, requestCertificate } from '../../../testkit/edge/certificate-request.js'
 import { Edge } from '../../../testkit/edge/edge.js'
 import type { EdgeEvent, EdgeTimes } from '../../../testkit/edge/edge-part.js'
@@ -54,7 +54,10 @@ export const openBridge = async (
   t: Test,
   cluster: TestApi,
   more: Partial<BridgeOptions> = {},
-  clock: Clock = systemClock,
+  {
+    clock = systemClock,
+    random = systemRandom,
+  }: { readonly clock?: Clock; readonly random?: Random } = {},
 ) => {
   const user = `bridge-${++bridges}`
   const folder = t.testdir({
@@ -80,7 +83,7 @@ export const openBridge = async (
       ...{ leaseNamespace: 'edge-system', leaseName: 'edge-health-bridge', logLevel: 'info' },
       ...more,
     },
-    { clock, random: systemRandom, log, version: 'test', environment: {} },
+    { clock, random, log, version: 'test', environment: {} },
   )
   t.teardown(() => program.stop())
   await program.start()
