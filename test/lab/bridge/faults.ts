@@ -174,7 +174,9 @@ export const playApiAway = async (
   const back = await claims.becomes('all edges renew again', eachWroteSince(edges, last), 60_000)
   say(`  after ${seconds(back)}`)
   claims.claim('none of them lost its connection', lost(edges) === before)
-  await claims.becomes('all are Ready', async () => (await readiness(seams)).join() === edges.map(() => 'True').join()) // prettier-ignore
+  // The controller manager believes what it knew of Leases until it has listed them anew, and marks nodes meanwhile.
+  const ready = await claims.becomes('all are Ready', async () => (await readiness(seams)).join() === edges.map(() => 'True').join(), 120_000) // prettier-ignore
+  say(`  after ${seconds(ready)}`)
   await plane.kubectl(['-n', 'shop', 'patch', 'configmap', 'prices', '-p', '{"data":{"tea":"3"}}'])
   const { store } = edges[0]!
   await claims.becomes('a change of a ConfigMap arrives', () => textAt(store.get('shop/configmap/prices'), 'data', 'tea') === '3') // prettier-ignore
