@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import { sleep, type Clock } from '../../core/clock.js'
 import type { Random } from '../../core/random.js'
 import { EDGE_TIMES, type EdgeEvent, type EdgePart, type EdgeTimes } from './edge-part.js'
@@ -80,6 +81,8 @@ export class Edge {
 
   constructor(options: EdgeOptions, seams: EdgeSeams) {
     const { clock, random, store, onEvent = () => undefined } = seams
+    // Each of its pods listens to its end.
+    setMaxListeners(0, this.#life.signal)
     this.#seams = seams
     this.#node = options.node
     this.#times = { ...EDGE_TIMES, ...options.times }
