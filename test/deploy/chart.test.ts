@@ -31,9 +31,9 @@ t.test('as it comes it is deploy/base, object by object', skip, t => {
 t.test('what is switched on is what the components bring', skip, t => {
   const { objects } = render([
     ...['zones.manageConfigMap=true', 'metrics.enabled=true', 'metrics.podMonitor.enabled=true'],
-    'prometheusRule.enabled=true',
+    ...['prometheusRule.enabled=true', 'dashboards.enabled=true'],
   ])
-  const names = ['zones', 'metrics', 'prometheus-rules']
+  const names = ['zones', 'metrics', 'prometheus-rules', 'dashboards']
   t.strictSame(objects, byKey(renderManifests(base, names.map(component))))
   const policy = 'ValidatingAdmissionPolicy/edge-health-agent-nodes'
   t.strictSame(
@@ -303,6 +303,7 @@ t.test('a value that is unknown, or of the wrong kind, is refused by name', skip
     ['profile="quick"', /profile/],
     ['metrics.nodes="some"', /nodes/],
     ['metrics.port=0', /port/],
+    ['dashboards.enable=true', /enable/],
     ['image.digest="sha256:1"', /digest/],
     ['agent.extraArgs=["x"]', /extraArgs/],
     ['policies.ownTaints=["a"]', /ownTaints/],

@@ -59,7 +59,8 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['grids', 'without-policies'],
   ['metrics'],
   ['prometheus-rules'],
-  ['zones', 'metrics', 'prometheus-rules'],
+  ['dashboards'],
+  ['zones', 'metrics', 'prometheus-rules', 'dashboards'],
   ['namespace', 'zones', 'fast'],
 ]
 const render = (names: readonly string[]): readonly Manifest[] =>

@@ -19,6 +19,13 @@ interface TargetedPatch {
 interface Kustomization {
   readonly resources?: readonly string[]
   readonly patches?: readonly TargetedPatch[]
+  readonly configMapGenerator?: readonly {
+    readonly name: string
+    readonly namespace: string
+    readonly files: readonly string[]
+  }[]
+  /** Labels of what is generated; its names must have no suffix. */
+  readonly generatorOptions?: { readonly labels: Readonly<Record<string, string>> }
 }
 
 const read = (folder: string): Kustomization =>
@@ -31,13 +38,27 @@ export const parseManifests = (text: string): readonly Manifest[] =>
     return document.toJS() as Manifest
   })
 
-/** All objects that a kustomization names, from the folders that it names too; patches are not applied. */
-export const readManifests = (folder: string): readonly Manifest[] =>
+const generated = (folder: string): readonly Manifest[] => {
+  const { configMapGenerator = [], generatorOptions } = read(folder)
+  return configMapGenerator.map(({ name, namespace, files }) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+    metadata: { name, namespace, labels: generatorOptions?.labels },
+    data: Object.fromEntries(files.map(file => [file, readFileSync(join(folder, file), 'utf8')])),
+  }))
+}
+
+const named = (folder: string): readonly Manifest[] =>
   (read(folder).resources ?? []).flatMap(resource => {
     const path = join(folder, resource)
     if (!resource.endsWith('.yaml')) return readManifests(path)
     return parseManifests(readFileSync(path, 'utf8'))
   })
+
+/** All objects that a kustomization names or generates, from the folders that it names too; patches are not applied. */
+export const readManifests = (folder: string): readonly Manifest[] => [
+  ...named(folder),
+  ...generated(folder),
+]
 
 const picks =
   ({ kind, name, labelSelector }: TargetedPatch['target']) =>

@@ -20,6 +20,8 @@ const COPIED = [
   ...['keep/policy', 'prometheus-rules/rules'],
 ].map(name => `${name}.yaml`)
 
+const DASHBOARDS = ['fleet', 'zone'].map(name => `dashboards/edge-health-${name}.json`)
+
 const HELM_DOCS = [
   '--chart-search-root=charts',
   '--dry-run',
@@ -43,7 +45,7 @@ const readme = async () => {
 }
 
 const PARTS = {
-  files: () => COPIED.map(path => [`files/${path}`, component(path)]),
+  files: () => [...COPIED, ...DASHBOARDS].map(path => [`files/${path}`, component(path)]),
   readme: async () => [['README.md', await readme()]],
 }
 
