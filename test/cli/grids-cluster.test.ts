@@ -3,9 +3,9 @@ import { createServer, request } from 'node:http'
 import t, { type Test } from 'tap'
 import { lazyCommands } from '../../cli/lazy-commands.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
-import { testApi } from '../../testkit/kube/api-client.js'
+import { startGridApi } from '../../testkit/kube/grid-api.js'
 import { deploymentGrid, serviceGrid, template } from '../../testkit/kube/grid-objects.js'
-import { clientOf, GridStage, installCrds } from '../../testkit/kube/grid-stage.js'
+import { GridStage } from '../../testkit/kube/grid-stage.js'
 import { runCli } from '../../testkit/run-cli.js'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,18 +37,10 @@ const withoutWrites = async (t: Test, url: string): Promise<string> => {
 }
 
 t.test('grids of a cluster: plan, --once, explain', async t => {
-  const { api, token } = await testApi()
-  const admin = clientOf({ url: api.url, token }, 'kubectl')
-  const stage = new GridStage({ url: api.url, token }, 'shop')
-  t.teardown(async () => {
-    await stage.close()
-    await admin.close()
-    await api.stop()
-  })
-  await installCrds(admin)
-  const system = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'edge-system' } }
-  const namespaces = { group: '', version: 'v1', resource: 'namespaces', parse: () => undefined }
-  await admin.create(namespaces, {}, { body: system }, new AbortController().signal)
+  const { api, server, createSystemNamespace } = await startGridApi(t)
+  const stage = new GridStage(server, 'shop')
+  t.teardown(() => stage.close())
+  await createSystemNamespace()
   await stage.open()
   await stage.node('n1', 'north')
   await stage.node('n2', 'south')

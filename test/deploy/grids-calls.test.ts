@@ -12,14 +12,14 @@ import type { RecordedRequest } from '../../sandbox/api/server.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
 import { grantsOf, idleGrants, rbacAllows, type KubeRequest } from '../../testkit/deploy/rbac.js'
-import { testApi } from '../../testkit/kube/api-client.js'
+import { startGridApi } from '../../testkit/kube/grid-api.js'
 import {
   deploymentGrid,
   serviceGrid,
   statefulSetGrid,
   template,
 } from '../../testkit/kube/grid-objects.js'
-import { clientOf, GridStage, installCrds, until } from '../../testkit/kube/grid-stage.js'
+import { GridStage, until } from '../../testkit/kube/grid-stage.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
 t.setTimeout(110_000)
@@ -42,10 +42,9 @@ const requestsOf = (recorded: RecordedRequest): readonly KubeRequest[] => {
 }
 
 t.test('the controller calls what it may call, and what it may call it needs', async t => {
-  const { api, token } = await testApi()
-  const admin = clientOf({ url: api.url, token }, 'kubectl')
+  const { api, server, createSystemNamespace } = await startGridApi(t)
   const collector = startGarbageCollector(api.store, systemClock)
-  const stage = new GridStage({ url: api.url, token }, 'calls')
+  const stage = new GridStage(server, 'calls')
   const kubeconfig = join(t.testdir(), 'kubeconfig')
   writeFileSync(kubeconfig, kubeconfigText(api.url, 'grids', api.addClient('grids')))
   const flags = {
@@ -64,17 +63,8 @@ t.test('the controller calls what it may call, and what it may call it needs', a
     await program.stop()
     await stage.close()
     await collector.stop()
-    await admin.close()
-    await api.stop()
   })
-  await installCrds(admin)
-  const system = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'edge-system' } }
-  await admin.create(
-    { group: '', version: 'v1', resource: 'namespaces', parse: () => undefined },
-    {},
-    { body: system },
-    new AbortController().signal,
-  )
+  await createSystemNamespace()
   await stage.open()
   for (const [at, unit] of ['a', 'b', 'c', 'd'].entries()) await stage.node(`n${at}`, unit)
   await stage.make(deploymentGrid('web'))

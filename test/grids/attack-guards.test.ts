@@ -11,21 +11,14 @@ import { GridMemory } from '../../grids/run/grid-memory.js'
 import type { GridRecord } from '../../grids/run/grid-record.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
-import { testApi } from '../../testkit/kube/api-client.js'
+import { startGridApi } from '../../testkit/kube/grid-api.js'
 import { deploymentGrid } from '../../testkit/kube/grid-objects.js'
-import { clientOf, GridStage, installCrds, never, until } from '../../testkit/kube/grid-stage.js'
+import { GridStage, never, until } from '../../testkit/kube/grid-stage.js'
 
 t.setTimeout(120_000)
 
 const stages = async (): Promise<(id: string) => Promise<GridStage>> => {
-  const { api, token } = await testApi()
-  const server = { url: api.url, token }
-  const admin = clientOf(server, 'kubectl')
-  await installCrds(admin)
-  t.teardown(async () => {
-    await admin.close()
-    await api.stop()
-  })
+  const { server } = await startGridApi(t)
   return async id => {
     const stage = new GridStage(server, id)
     await stage.open()

@@ -6,20 +6,13 @@ import { KubeStatusError } from '../../core/errors.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { ObjectName, ResourceName } from '../../kube/client/resource.js'
 import type { ObjectBody } from '../../kube/client/write.js'
-import { testApi } from '../../testkit/kube/api-client.js'
+import { startGridApi } from '../../testkit/kube/grid-api.js'
 import { deploymentGrid, template } from '../../testkit/kube/grid-objects.js'
-import { clientOf, GridStage, installCrds, never, until } from '../../testkit/kube/grid-stage.js'
+import { GridStage, never, until } from '../../testkit/kube/grid-stage.js'
 
 t.setTimeout(120_000)
 
-const { api, token } = await testApi()
-const server = { url: api.url, token }
-const admin = clientOf(server, 'kubectl')
-await installCrds(admin)
-t.teardown(async () => {
-  await admin.close()
-  await api.stop()
-})
+const { server } = await startGridApi(t)
 const wait = (ms: number): Promise<boolean> => sleep(systemClock, ms, never)
 
 interface Tampering {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { operatorRoutes, plainAnswer, type OperatorViews } from '../../net/operator-routes.js'
 import { recordingLog } from '../../testkit/recording-log.js'
+import { serveRoutes } from '../../testkit/served-routes.js'
 
 const views: OperatorViews = {
   status: () => ({ a: 1 }),
@@ -13,15 +12,7 @@ const views: OperatorViews = {
 
 const serve = async (t: Test, more: Partial<OperatorViews> = {}) => {
   const log = recordingLog()
-  const server = http.createServer(operatorRoutes({ ...views, ...more }, log))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const ask = async (path: string, method = 'GET') => {
-    const answer = await fetch(base + path, { method })
-    return { status: answer.status, headers: answer.headers, text: await answer.text() }
-  }
-  return { ask, log }
+  return { ask: await serveRoutes(t, operatorRoutes({ ...views, ...more }, log)), log }
 }
 
 t.test('what each path answers', async t => {

@@ -48,7 +48,8 @@ type NodeListOptions = Pick<
   | 'zonePollPeriodMs'
 >
 
-interface RosterKeeperSeams {
+/** The world as the stage sees it. */
+export interface NodeListSeams {
   readonly kube: KubeApi
   readonly folder: StateFolder
   readonly store: ResultStore
@@ -56,6 +57,9 @@ interface RosterKeeperSeams {
   readonly random: Random
   readonly apiBackoff: ApiBackoff
   readonly log: Logger
+}
+
+interface RosterKeeperSeams extends NodeListSeams {
   /** The key material as the API has it now; called again when it changes. */
   readonly onKeys: (secret: Found, hmacConfig: Found) => void
   /** Called once for each broken version of a ConfigMap. */

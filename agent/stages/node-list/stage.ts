@@ -1,27 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../../../core/clock.js'
-import type { Logger } from '../../../core/log.js'
-import type { Random } from '../../../core/random.js'
-import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { KubeApi } from '../../ports/kube-api.js'
 import type { ConfigProblem } from '../../results.js'
-import type { StateFolder } from '../../state-folder.js'
-import type { ResultStore } from '../../store.js'
 import { makeStageRunner } from '../runner.js'
 import type { ScheduledStage } from '../stage.js'
 import { makeKeyKeeper } from './keys.js'
-import { makeRosterKeeper } from './roster-keeper.js'
-
-interface NodeListSeams {
-  readonly kube: KubeApi
-  readonly folder: StateFolder
-  readonly store: ResultStore
-  readonly clock: Clock
-  readonly random: Random
-  readonly apiBackoff: ApiBackoff
-  readonly log: Logger
-}
+import { makeRosterKeeper, type NodeListSeams } from './roster-keeper.js'
 
 /** Where peers look for this agent. */
 export interface Home {

@@ -3,23 +3,16 @@
 import t from 'tap'
 import { systemClock } from '../../../core/clock.js'
 import { startGarbageCollector } from '../../../sandbox/garbage-collector.js'
-import { testApi } from '../../../testkit/kube/api-client.js'
+import { startGridApi } from '../../../testkit/kube/grid-api.js'
 import { gridRows, playGridRow } from '../../../testkit/kube/grid-rows.js'
-import { clientOf, GridStage, installCrds } from '../../../testkit/kube/grid-stage.js'
+import { GridStage } from '../../../testkit/kube/grid-stage.js'
 
 t.setTimeout(170_000)
 
 t.test('what is done to grids', async t => {
-  const { api, token } = await testApi()
-  const server = { url: api.url, token }
-  const admin = clientOf(server, 'kubectl')
+  const { api, server } = await startGridApi(t)
   const collector = startGarbageCollector(api.store, systemClock)
-  t.teardown(async () => {
-    await collector.stop()
-    await admin.close()
-    await api.stop()
-  })
-  await installCrds(admin)
+  t.teardown(() => collector.stop())
   for (const [index, [section, row]] of gridRows.entries())
     t.strictSame(
       await playGridRow(new GridStage(server, `r${index}`), row),

@@ -11,30 +11,19 @@ import { shuffle, systemRandom } from '../../../core/random.js'
 import { resolveGridsOptions } from '../../../grids/options/resolve.js'
 import { makeProgram, type GridsProgram } from '../../../grids/run/program.js'
 import { kubeconfigText } from '../../../sandbox/zone-objects.js'
-import { testApi } from '../../../testkit/kube/api-client.js'
+import { startGridApi } from '../../../testkit/kube/grid-api.js'
 import {
   deploymentGrid,
   serviceGrid,
   statefulSetGrid,
   template,
 } from '../../../testkit/kube/grid-objects.js'
-import { at, clientOf, GridStage, installCrds, until } from '../../../testkit/kube/grid-stage.js'
+import { at, GridStage, until } from '../../../testkit/kube/grid-stage.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
 t.setTimeout(170_000)
 
-const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces', parse: () => undefined }
-
-const open = async (t: Test) => {
-  const { api, token } = await testApi({ history: 50_000, watchBuffer: 50_000 })
-  const admin = clientOf({ url: api.url, token }, 'kubectl')
-  t.teardown(async () => {
-    await admin.close()
-    await api.stop()
-  })
-  await installCrds(admin)
-  return { api, server: { url: api.url, token } }
-}
+const open = (t: Test) => startGridApi(t, { history: 50_000, watchBuffer: 50_000 })
 const stageOn = async (
   t: Test,
   server: { url: string; token: string },
@@ -251,13 +240,10 @@ t.test('an apiserver that answers 429 and 5xx', async t => {
 })
 
 t.test('two leaders, one of them cut off in the middle of 1000 applies', async t => {
-  const { api, server } = await open(t)
+  const { api, server, createSystemNamespace } = await open(t)
   const UNITS = 1_000
   const stage = await stageOn(t, server, 'leaders')
-  const admin = clientOf(server, 'kubectl')
-  t.teardown(() => admin.close())
-  const system = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'edge-system' } }
-  await admin.create(NAMESPACES, {}, { body: system }, new AbortController().signal)
+  await createSystemNamespace()
   await Promise.all(
     Array.from({ length: UNITS }, (_, index) => stage.node(`n${index}`, `u${index}`)),
   )

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { statusRoutes, type WrapperViews } from '../../../wrapper/status/routes.js'
 import type { ServiceView } from '../../../wrapper/status/status-view.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
+import { serveRoutes } from '../../../testkit/served-routes.js'
 import { wrapperStatusFixture as view } from '../../../testkit/wrapper/status-fixture.js'
 
 const serve = async (t: Test, views: Partial<WrapperViews> = {}) => {
   const log = recordingLog()
   const all = { status: () => view, explain: () => undefined, ...views }
-  const server = http.createServer(statusRoutes(all, log))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const ask = async (path: string, method = 'GET') => {
-    const answer = await fetch(base + path, { method })
-    return { status: answer.status, headers: answer.headers, text: await answer.text() }
-  }
-  return { ask, log }
+  return { ask: await serveRoutes(t, statusRoutes(all, log)), log }
 }
 
 t.test('what each path answers', async t => {
