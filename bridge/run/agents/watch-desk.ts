@@ -107,13 +107,14 @@ export class WatchDesk implements Watches {
     const desk = this.#desks.get(node)
     if (desk === undefined) return refusal(503, 'ServiceUnavailable', 'the node is not connected')
     if (desk.watches.has(id)) return undefined
-    if (desk.watches.size >= MAX_WATCHES)
-      return refusal(429, 'TooManyRequests', `a node has at most ${MAX_WATCHES} watches`)
     if (listing.fieldSelector !== '')
       return refusal(400, 'BadRequest', 'watches select by labels or by one name')
     try {
       const matches = parseLabelSelector(listing.labelSelector)
       const { name } = target
+      // Older edges do not say which of theirs have ended: the oldest has.
+      const [, ...younger] = desk.watches.keys()
+      if (desk.watches.size >= MAX_WATCHES) this.keepOnly(node, new Set(younger))
       desk.watches.set(id, undefined)
       // Its own Node it is told of by whoever keeps what edges hold, whole.
       if (target.resource === 'nodes' && name === node) return undefined
