@@ -38,7 +38,8 @@ const makeWorld = async (
   change: { dir?: string; edgeSelector?: string; nodeAddress?: string } = {},
 ): Promise<World> => {
   const dir = change.dir ?? mkdtempSync(join(tmpdir(), 'edge-health-test-'))
-  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  // A file may be saved meanwhile.
+  t.teardown(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }))
   const clock = new FakeClock()
   const log = recordingLog()
   const store = makeResultStore(clock.now())
