@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { lazyCommands } from '../../cli/lazy-commands.js'
 import { runCli } from '../../testkit/run-cli.js'
-import { findTool } from '../../testkit/tools.js'
+import { findTool } from '../../testkit/find-tool.js'
 
 t.setTimeout(90_000)
 

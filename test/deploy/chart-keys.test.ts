@@ -9,7 +9,7 @@ import { grantsOf, idleGrants, rbacAllows, type Manifest } from '../../testkit/d
 import { makeHelm } from '../../testkit/helm/render.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { runCli } from '../../testkit/run-cli.js'
-import { findTool } from '../../testkit/tools.js'
+import { findTool } from '../../testkit/find-tool.js'
 
 const helm = findTool('helm')
 const { render } = makeHelm(helm.path)

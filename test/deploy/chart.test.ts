@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { readManifests, renderManifests } from '../../testkit/deploy/manifests.js'
 import type { Manifest } from '../../testkit/deploy/rbac.js'
 import { byKey, chart, makeHelm, type Rendered } from '../../testkit/helm/render.js'
-import { findTool } from '../../testkit/tools.js'
+import { findTool } from '../../testkit/find-tool.js'
 import { ruleGroups } from '../../testkit/prometheus/rules.js'
 
 const root = join(import.meta.dirname, '..', '..')

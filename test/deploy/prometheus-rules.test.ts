@@ -15,7 +15,7 @@ import {
   seriesText,
   type Series,
 } from '../../testkit/prometheus/scrape.js'
-import { findTool } from '../../testkit/tools.js'
+import { findTool } from '../../testkit/find-tool.js'
 import { wrapperStatusFixture } from '../../testkit/wrapper/status-fixture.js'
 import { FakeViews, statusFixture } from '../../testkit/zone/status-fixture.js'
 import { wrapperMetricsText } from '../../wrapper/status/metrics.js'

@@ -14,7 +14,7 @@ import {
   type QuerySeries,
   type ScrapeTarget,
 } from '../../testkit/prometheus/server.js'
-import { findTool } from '../../testkit/tools.js'
+import { findTool } from '../../testkit/find-tool.js'
 import { type ProcessZone, startProcessZone } from './process-zone.js'
 
 /** A hang, not a measurement: about 90 s, of which 60 are NodeDead's own. */

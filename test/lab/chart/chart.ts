@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { chart, makeHelm } from '../../../testkit/helm/render.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
-import { findTool } from '../../../testkit/tools.js'
+import { findTool } from '../../../testkit/find-tool.js'
 import { Claims } from '../names/claims.js'
 import { command } from '../shell.js'
 import { playKeyJob } from './key-job.js'
