@@ -20,6 +20,7 @@ const COMMANDS = {
   page: "what the agent's page and its texts cost; --picture FOLDER makes the README's picture",
   fleet:
     'a thousand clients after an apiserver restart and after an outage: requests over time, bytes, CPU, beside client-go',
+  dashboards: 'the pictures of the dashboards, from a real Prometheus over two zones',
   wire: 'what the bytes of 150000 endpoints cost the wrapper',
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A panel of a Grafana dashboard, as much of it as ours have. */
-interface Panel {
+export interface Panel {
   readonly id: number
   readonly type: 'heatmap' | 'row' | 'stat' | 'state-timeline' | 'table' | 'timeseries'
   readonly title: string
@@ -40,7 +40,7 @@ interface Panel {
   }[]
 }
 
-interface Dashboard {
+export interface Dashboard {
   readonly uid: string
   readonly title: string
   readonly templating: { readonly list: readonly { readonly name: string }[] }
@@ -50,12 +50,12 @@ interface Dashboard {
 /** Where they are. */
 export const DASHBOARDS = join(import.meta.dirname, '../../deploy/components/dashboards')
 
-/** The dashboards that are shipped. */
-export const dashboards = (): readonly Dashboard[] =>
-  readdirSync(DASHBOARDS)
+/** The dashboards of a folder, without one those that are shipped. */
+export const dashboards = (folder = DASHBOARDS): readonly Dashboard[] =>
+  readdirSync(folder)
     .filter(name => name.endsWith('.json'))
     .sort()
-    .map(name => JSON.parse(readFileSync(join(DASHBOARDS, name), 'utf8')) as Dashboard)
+    .map(name => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Dashboard)
 
 /** An expression as Grafana sends it to Prometheus for a zone. */
 export const expressionFor = (expression: string, zone: string, rateInterval: string): string =>

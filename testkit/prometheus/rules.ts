@@ -19,9 +19,9 @@ export interface RuleGroup {
 
 const PATH = join(import.meta.dirname, '../../deploy/components/prometheus-rules/rules.yaml')
 
-/** The groups of the PrometheusRule that is shipped. */
-export const ruleGroups = (): readonly RuleGroup[] => {
-  const { spec } = parse(readFileSync(PATH, 'utf8')) as {
+/** The groups of a PrometheusRule, without a path of the one that is shipped. */
+export const ruleGroups = (path = PATH): readonly RuleGroup[] => {
+  const { spec } = parse(readFileSync(path, 'utf8')) as {
     readonly spec: { readonly groups: readonly RuleGroup[] }
   }
   return spec.groups

@@ -24,7 +24,7 @@ export interface QuerySeries {
 }
 
 /** Unix seconds. */
-interface QueryRange {
+export interface QueryRange {
   readonly from: number
   readonly to: number
   readonly step: number

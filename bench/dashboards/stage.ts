@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two zones of real processes and a wrapper, scraped by a real Prometheus, and what happens there for the pictures.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../core/clock.js'
+import { silentLog } from '../../core/log.js'
+import { addressesFrom } from '../../sandbox/addresses.js'
+import { Child } from '../../sandbox/child.js'
+import { makeZone, type Zone } from '../../sandbox/zone.js'
+import { kubeconfigText } from '../../sandbox/zone-objects.js'
+import type { ScrapeTarget } from '../../testkit/prometheus/server.js'
+
+const wait = (seconds: number): Promise<void> =>
+  new Promise(resolve => setTimeout(resolve, seconds * 1_000))
+
+const env = { PATH: process.env['PATH'] ?? '' }
+
+const zoneOf = (script: string, zone: string, base: string, nodes: number): Promise<Zone> =>
+  makeZone(
+    {
+      ...{ addresses: addressesFrom(base, nodes), zone, profile: 'default', vouch: 'lease' },
+      ...{ command: process.execPath, script, env, tempDir: tmpdir(), apiPort: 0 },
+      onCrash: ({ title }) => process.stderr.write(`${title} ended by itself\n`),
+    },
+    { clock: systemClock, log: silentLog },
+  )
+
+/** The wrapper of a zone's first node. */
+const startWrapper = async (script: string, zone: Zone): Promise<Child> => {
+  const { name, localUrl, identity } = zone.nodes[0]!
+  const folder = join(zone.dir, 'wrapper')
+  await mkdir(folder)
+  const kubeconfig = join(folder, 'kubeconfig')
+  await writeFile(kubeconfig, kubeconfigText(zone.api.url, name, zone.api.addClient('wrapper')))
+  const args = [
+    ...['wrapper', `--node-name=${name}`, `--kubeconfig=${kubeconfig}`],
+    `--bind-address=${identity.address}:51008`,
+    `--status-address=${identity.address}:51007`,
+    `--state-dir=${join(folder, 'state')}`,
+    `--service-autonomy-enhancement=enabled=true,interval=1,address=${localUrl}/localinfo`,
+  ]
+  return new Child({ title: 'wrapper', command: process.execPath, args: [script, ...args], env })
+}
+
+/** So that the rates of what is scraped have a past. */
+const SETTLE_SECONDS = 60
+
+const isWell = async (zone: Zone): Promise<boolean> => {
+  const views = await Promise.all(zone.nodes.map(node => zone.localInfo(node)))
+  return views.every(view => zone.nodes.every(({ name }) => view?.get(name) === true))
+}
+
+/** Two zones that run. */
+export interface Stage {
+  readonly targets: readonly ScrapeTarget[]
+  /** Waits until all agents call all nodes up. */
+  settle(): Promise<void>
+  /** A node dies and comes back, another one loses its link, a third dies and stays dead: 7 min. */
+  play(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The name of the zone in which it happens. */
+export const TROUBLED = 'north'
+
+/** @param script the bundle */
+export const makeStage = async (script: string): Promise<Stage> => {
+  const north = await zoneOf(script, TROUBLED, '127.38.0.11', 5)
+  const south = await zoneOf(script, 'south', '127.38.1.11', 3)
+  const zones = [north, south]
+  // Also when a signal ends this.
+  process.once('exit', () => {
+    for (const node of zones.flatMap(({ nodes }) => nodes)) void node.kill()
+  })
+  await Promise.all(zones.map(zone => zone.start()))
+  const wrapper = await startWrapper(script, north)
+  process.once('exit', () => void wrapper.kill())
+  const agents = [TROUBLED, 'south'].flatMap((zone, i) =>
+    zones[i]!.nodes.map(({ name, identity }) => ({
+      ...{ job: 'edge-health', address: `${identity.address}:51006` },
+      labels: { node: `${zone}-${name}`, node_zone: zone },
+    })),
+  )
+  const first = north.nodes[0]!.identity.address
+  const labels = { node: agents[0]!.labels.node, node_zone: TROUBLED }
+  return {
+    targets: [...agents, { job: 'edge-health-wrapper', address: `${first}:51007`, labels }],
+    settle: async () => {
+      while (!(await Promise.all(zones.map(isWell))).every(is => is)) await wait(1)
+      await wait(SETTLE_SECONDS)
+    },
+    play: async () => {
+      await wait(60)
+      await north.node('edge-5').kill()
+      await wait(120)
+      north.restart(north.node('edge-5'))
+      await wait(60)
+      north.cutCloud(north.node('edge-2'), 'silent')
+      await wait(30)
+      await north.node('edge-4').kill()
+      await wait(150)
+    },
+    stop: async () => {
+      await wrapper.stop(systemClock)
+      await Promise.all(zones.map(zone => zone.stop()))
+    },
+  }
+}
