@@ -8,7 +8,7 @@ import { measureFleets, PROGRAMS, type ProgramName } from './fleet/run.js'
 import { isIsolated, runIsolated } from './wrapper/isolated.js'
 
 const HELP = `usage: npm run bench -- fleet [options]
-Clients of the production code, half of them an agent's and half a wrapper's, each with a connection and a token of its own,
+Clients of the production code, half of them an agent's and half a wrapper's, each with connections and a token of its own,
 against a real kube-apiserver with TLS; beside them as many programs with client-go's informers, of the same objects. The
 apiserver is killed and started anew, then nothing gets through for a while. Requests are those of the audit log, bytes whole
 IP packets. Kubelets report Nodes with 50 images every 5 minutes and renew Leases every 10 s. Needs root, Go, iproute2,
@@ -25,8 +25,9 @@ A row per occasion: requests but signs of life; the most of them in one second; 
 of them those of any state (resourceVersion=0), not older than what is known, and the newest there is; watches; how often the
 apiserver no longer knew a version, so that a list had to be; MB (10⁶ bytes) both ways; CPU of the apiserver beyond what it
 takes where nobody asks, and of all clients.
-Exits with 1 when a client of ours repeated a list that a watch could resume, or first asked for another state than any; with
-2 for a bad argument.
+The wrapper's lists of endpoints come in pages, which an apiserver has of the newest state alone.
+Exits with 1 when a client of ours repeated a list that a watch could resume, first named a version that it cannot know, or
+later took any state, which may be older than what it has seen; with 2 for a bad argument.
 `
 
 if (argv[2] === AS_CLIENTS) runClients()
