@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { sameJson } from '../../core/json.js'
 import type { Grid } from '../model/grid.js'
 import type { Drift } from '../model/drift.js'
 import { driftOf } from '../model/drift.js'
@@ -12,6 +13,8 @@ import { takeoverPatch } from '../model/takeover.js'
 import type { GridRecord } from './grid-record.js'
 import { CompactChild } from './compact-child.js'
 import type { Tables } from './tables.js'
+
+type PlannerTables = Pick<Tables, 'unitsOf' | 'rivalsOf' | 'heldBy'>
 
 interface Kept {
   readonly revision: string
@@ -28,16 +31,26 @@ interface Read {
 const textOf = (namings: readonly Naming[]): string =>
   namings.map(naming => (naming.ok ? naming.name : `!${naming.trouble}`)).join('\n')
 
+/** The plan with children of the one before where they are the same: what was read off them is not read again. */
+const withSameChildren = (plan: GridPlan, before: GridPlan | undefined): GridPlan => {
+  const known = new Map(before?.children.map(child => [`${child.kind} ${child.name}`, child]))
+  const children = plan.children.map(child => {
+    const same = known.get(`${child.kind} ${child.name}`)
+    return same !== undefined && sameJson(same, child) ? same : child
+  })
+  return { ...plan, children }
+}
+
 /**
  * What grids want, and how far their children are from it, each thought out once: a thousand children that report to be
  * ready are not rendered and compared a thousand times.
  */
 export class Planner {
-  readonly #tables: Tables
+  readonly #tables: PlannerTables
   readonly #kept = new Map<string, Kept>()
   readonly #read = new WeakMap<Child, Read>()
 
-  constructor(tables: Tables) {
+  constructor(tables: PlannerTables) {
     this.#tables = tables
   }
 
@@ -52,7 +65,7 @@ export class Planner {
     const kept = this.#kept.get(key)
     if (kept?.revision === revision && kept.units === units && kept.names === names)
       return kept.plan
-    const plan = planGrid(placed, namings)
+    const plan = withSameChildren(planGrid(placed, namings), kept?.plan)
     this.#kept.set(key, { revision, units, names, plan })
     return plan
   }
