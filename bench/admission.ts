@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sleep, systemClock } from '../core/clock.js'
 import { Child } from '../sandbox/child.js'
+import { AGENT_FLAGS } from '../sandbox/zone-node.js'
 import { kubeconfigText } from '../sandbox/zone-objects.js'
 import { makeNode } from '../testkit/admission/reviews.js'
 import { openWebhookBed } from '../testkit/admission/webhook-bed.js'
@@ -59,7 +60,7 @@ const child = new Child({
   command: process.execPath,
   args: [
     // As the image's ENTRYPOINT has it.
-    ...['--max-semi-space-size=1', '--no-expose-wasm', '--lite-mode', '--v8-pool-size=1'],
+    ...AGENT_FLAGS,
     ...['dist/edge-health.cjs', 'admission'],
     ...[`--kubeconfig=${kubeconfig}`, `--listen-address=127.0.0.1:${PORT}`],
     `--status-address=${STATUS}`,

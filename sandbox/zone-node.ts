@@ -51,12 +51,20 @@ export const SECURE_PORT = 10250
 export const NODE_PORTS: readonly number[] = [PEER_PORT, LOCAL_PORT, HEALTHZ_PORT, SECURE_PORT]
 
 /** V8 flags for a small heap, as in the image: a zone on one machine is many agents. */
-export const AGENT_FLAGS: readonly string[] = [
+export const IMAGE_FLAGS: readonly string[] = [
   '--max-semi-space-size=1',
-  '--no-expose-wasm',
   '--lite-mode',
   '--v8-pool-size=1',
 ]
+const FIRST_WITHOUT_FLAG = 24
+/**
+ * The same for the Node.js that runs this: 20 and 22 say on stderr that --lite-mode takes WebAssembly unless a flag says so
+ * too, which 24 does not know and refuses to start with.
+ */
+export const AGENT_FLAGS: readonly string[] =
+  Number.parseInt(process.versions.node) < FIRST_WITHOUT_FLAG
+    ? ['--no-expose-wasm', ...IMAGE_FLAGS]
+    : IMAGE_FLAGS
 /** One malloc arena, as in the image. */
 const AGENT_ENV = { MALLOC_ARENA_MAX: '1' }
 

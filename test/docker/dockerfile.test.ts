@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findTool } from '../../testkit/find-tool.js'
-import { AGENT_FLAGS } from '../../sandbox/zone-node.js'
+import { AGENT_FLAGS, IMAGE_FLAGS } from '../../sandbox/zone-node.js'
 import { shippedFlags } from '../../testkit/bundle.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
 
@@ -116,6 +116,18 @@ t.test('hadolint has nothing to say', { skip: hadolint.missing }, t => {
 })
 
 t.test("the demo's agents run with the same flags as the image's", t => {
-  t.strictSame(AGENT_FLAGS, shippedFlags())
+  t.strictSame(IMAGE_FLAGS, shippedFlags())
   t.end()
+})
+
+t.test('this Node.js takes the flags for it, and says nothing about them', async t => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...AGENT_FLAGS, '-p', '1'], {
+    encoding: 'utf8',
+  })
+  t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '1\n', stderr: '' })
+})
+
+t.test('the image has no flag that its Node.js 24 refuses', async t => {
+  // Node.js 20 and 22 know it.
+  t.notOk(shippedFlags().includes('--no-expose-wasm'))
 })

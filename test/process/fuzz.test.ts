@@ -18,7 +18,8 @@ import { makeApiClient } from '../../sandbox/api-client.js'
 import { startApi } from '../../sandbox/api/server.js'
 import { NODES } from '../../sandbox/node-object.js'
 import { createZoneObjects, kubeconfigText, ZONE_LABEL } from '../../sandbox/zone-objects.js'
-import { buildBundle, eventually, shippedFlags, startBundle } from '../../testkit/bundle.js'
+import { AGENT_FLAGS } from '../../sandbox/zone-node.js'
+import { buildBundle, eventually, startBundle } from '../../testkit/bundle.js'
 import { exchangeOptions, ExchangeZone } from '../../testkit/zone/exchange-zone.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { get } from './process-zone.js'
@@ -208,7 +209,7 @@ t.test(`${SOCKET} spoiled bodies for each route, over sockets to an agent proces
     '--superedge-peers=on',
     '--log-level=error',
   ]
-  const agent = startBundle(t, [...shippedFlags(), script], args)
+  const agent = startBundle(t, [...AGENT_FLAGS, script], args)
   const statusNow = async (): Promise<StatusView['nodes']> =>
     (JSON.parse((await get(`${url}/status`))?.text ?? '{"nodes":[]}') as StatusView).nodes
   const believed = async (): Promise<unknown> =>

@@ -8,6 +8,7 @@ import { isMap } from '../../../core/json.js'
 import { microTime } from '../../../kube/client/micro-time.js'
 import { Child } from '../../../sandbox/child.js'
 import type { Json } from '../../../sandbox/api-client.js'
+import { AGENT_FLAGS } from '../../../sandbox/zone-node.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import { mapsAt, textAt, valueAt, conditionStatus } from '../../../admission/model/read.js'
@@ -128,7 +129,7 @@ export class Stage {
       command: process.execPath,
       args: [
         // As the image's ENTRYPOINT has it.
-        ...['--max-semi-space-size=1', '--no-expose-wasm', '--lite-mode', '--v8-pool-size=1'],
+        ...AGENT_FLAGS,
         ...[this.#script, 'admission'],
         ...[`--kubeconfig=${file}`, `--listen-address=${address}:8443`],
         ...[`--status-address=${address}:51010`, ...flags],
