@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 
@@ -12,12 +12,23 @@ interface Played {
   readonly isGood: boolean
   readonly out: string
 }
-/** A test file of these lines, as `tap` starts one. */
-const play = (path: string, lines: string): Promise<Played> => {
+/** What tap gives to node before the file. */
+const tapArguments = ['typescript', 'mock', 'processinfo'].map(
+  name =>
+    `--import=${pathToFileURL(join(root, `node_modules/@tapjs/${name}/dist/esm/import.mjs`)).href}`,
+)
+
+/** A test file of these lines, as `tap` starts one whose coverage is demanded (1) or not (0). */
+const play = (path: string, lines: string, coverage: '0' | '1' = '0'): Promise<Played> => {
   writeFileSync(path, `import t from 'tap'\n${lines}\n`)
-  const env = { ...process.env, TAP: '1', NODE_OPTIONS: `--import=${preload}` }
+  const env = {
+    ...{ ...process.env, TAP: '1', NODE_OPTIONS: `--import=${preload}` },
+    _TAPJS_PROCESSINFO_COVERAGE_: coverage,
+    _TAPJS_PROCESSINFO_CWD_: dirname(path),
+  }
+  const args = [...tapArguments, path]
   return new Promise(resolve => {
-    execFile(process.execPath, [path], { cwd: root, env }, (error, out) =>
+    execFile(process.execPath, args, { cwd: root, env }, (error, out) =>
       resolve({ isGood: error === null, out }),
     )
   })
@@ -40,8 +51,9 @@ t.test('what nobody catches fails the file', async t => {
     ],
     ['a failed assertion', `t.test('a', async t => { t.equal(1, 2) })`, false],
     [
-      'programs that a test starts are not preloaded',
-      `t.equal(process.env['NODE_OPTIONS'], undefined)`,
+      'programs that a test starts load nothing beside',
+      `import { execFileSync } from 'node:child_process'
+      t.equal(execFileSync(process.execPath, ['-p', 'process.env.NODE_OPTIONS'], { encoding: 'utf8' }), 'undefined\\n')`,
       true,
     ],
   ]
@@ -57,4 +69,13 @@ t.test('a changed file is compiled anew, with a map to its own lines', async t =
   t.match(await play(path, lines('no')), { isGood: false, out: /lineNumber: 3/ })
   const kept = join(root, '.cache', 'transpiled', `${relative(root, path)}.js`)
   t.notMatch(readFileSync(kept, 'utf8'), 'interface')
+})
+
+t.test('what a file runs is recorded where its coverage is demanded, and nowhere else', async t => {
+  for (const coverage of ['0', '1'] as const) {
+    const folder = t.testdir({})
+    t.match(await play(join(folder, 'it.test.ts'), 't.pass()', coverage), { isGood: true })
+    const recorded = existsSync(join(folder, '.tap', 'coverage'))
+    t.equal(recorded, coverage === '1', coverage)
+  }
 })

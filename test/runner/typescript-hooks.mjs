@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads TypeScript as JavaScript: `./x.js` is `./x.ts` where that exists. What the compiler made of a file is kept in
-// .cache/transpiled under the file's own path, with a hash of all that it was made from.
+// .cache/transpiled under the file's own path, with a hash of all that it was made from. Loaders of tap's that a file has no use
+// for are loaded as nothing: each asks another thread about every import.
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = join(import.meta.dirname, '..', '..')
 const folder = join(root, '.cache', 'transpiled')
 const require = createRequire(import.meta.url)
 const config = readFileSync(join(root, 'tsconfig.json'), 'utf8')
+const ownText = readFileSync(import.meta.filename, 'utf8')
 const { version } = require('typescript/package.json')
 
 /** Loaded at the first miss: it costs more than all else here. */
@@ -50,8 +52,41 @@ const javaScriptOf = (path, url) => {
   return made
 }
 
+/** The compiler's and the mocks', and the recorder of coverage where none is demanded. */
+let unused = ['typescript', 'mock']
+
+/** Tap in one file: 300 modules, each asked for through this thread, are most of what a small test costs. */
+const bundleOfTap = () => {
+  const from = [readFileSync(join(root, 'package-lock.json'), 'utf8'), ownText]
+  const hash = createHash('sha256').update(JSON.stringify(from)).digest('hex')
+  // Below a folder of this name, so that tap leaves it out of stack traces.
+  const kept = join(root, '.cache', 'node_modules', '@tapjs', `${hash}.mjs`)
+  if (existsSync(kept)) return kept
+  mkdirSync(dirname(kept), { recursive: true })
+  const unfinished = `${kept}.${process.pid}`
+  require('esbuild').buildSync({
+    stdin: { contents: `export * from 'tap'; export { default } from 'tap'`, resolveDir: root },
+    outfile: unfinished,
+    ...{ bundle: true, platform: 'node', format: 'esm', keepNames: true, logLevel: 'error' },
+    banner: {
+      js: `import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url)`,
+    },
+  })
+  renameSync(unfinished, kept)
+  return kept
+}
+
+export const initialize = ({ isCovered }) => {
+  if (!isCovered) unused = [...unused, 'processinfo']
+}
+
+const isUnused = url =>
+  unused.some(name => url.endsWith(`/node_modules/@tapjs/${name}/dist/esm/import.mjs`))
+
 export const resolve = (specifier, context, next) => {
   const parent = context.parentURL ?? ''
+  if (specifier === 'tap')
+    return { url: pathToFileURL(bundleOfTap()).href, format: 'module', shortCircuit: true }
   if (
     !/^\.{1,2}\/.*\.js$/.test(specifier) ||
     !parent.startsWith('file:') ||
@@ -63,6 +98,7 @@ export const resolve = (specifier, context, next) => {
 }
 
 export const load = (url, context, next) => {
+  if (isUnused(url)) return { format: 'module', shortCircuit: true, source: '' }
   const { protocol, pathname } = new URL(url)
   if (protocol !== 'file:' || !pathname.endsWith('.ts') || pathname.includes('/node_modules/'))
     return next(url, context)
