@@ -75,7 +75,9 @@ export const startBridgeProcess = (options: BridgeProcessOptions): BridgeProcess
     title: identity,
     command: process.execPath,
     args: [
-      ...['--max-semi-space-size=2', '--v8-pool-size=1', 'dist/edge-health.cjs', 'bridge'],
+      // As deploy/components/bridge/bridge.yaml starts it.
+      ...['--max-semi-space-size=2', '--heap-growing-percent=40', '--v8-pool-size=1'],
+      ...['dist/edge-health.cjs', 'bridge'],
       ...[`--kubeconfig=${options.kubeconfig}`, `--state-dir=${stateDir}`],
       ...[`--identity=${identity}`, `--vouch=${options.vouch}`, `--listen-address=${hub}`],
       ...[`--enrol-address=${enrol}`, `--status-address=${status}`],
