@@ -9,7 +9,7 @@ import type { Changes } from '../vote/judge.js'
 import type { Judgement } from '../vote/judgement.js'
 import type { Vouching, VouchEnd } from '../vote/vouch.js'
 import type { NodeKeys } from './identity/node-keys.js'
-import type { Pin } from './identity/pins.js'
+import type { Holder, Pin } from './identity/pins.js'
 import type { KeyRing } from './key-ring.js'
 import type { RecordTable } from './records/table.js'
 
@@ -115,6 +115,8 @@ export interface ZoneRecords {
    * nobody signed, `unasked` while no request has ended.
    */
   readonly signerAt: (target: number) => bigint | 'nobody' | 'unasked'
+  /** Whether who is at this member's address has the keys that are known of it: asked since then. */
+  readonly holderAt: (target: number, since: number) => Holder
 }
 
 /** The records of one roster and what the votes in them came to, as columns. */

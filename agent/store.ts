@@ -52,6 +52,8 @@ export interface ResultStore {
 
   // identity
   readonly identities: Section<results.ZoneIdentities>
+  /** It has to be known whether who is at the node's address has the keys that are known of it. */
+  readonly whoHasKeys: Signal<NodeName>
 
   // check
   readonly ownNode: Section<results.OwnNodeResult>
@@ -116,6 +118,7 @@ export const makeResultStore = (now: number): ResultStore => ({
   keys: new Section<results.KeyResult>({ ring: undefined, problem: undefined }),
   configProblem: new Signal(),
   identities: new Section<results.ZoneIdentities>({ own: undefined, pins: new Map() }),
+  whoHasKeys: new Signal(),
   ownNode: new Section<results.OwnNodeResult>({
     cloudLink: { state: 'unknown', since: now, trouble: undefined },
     kubelet: 'unknown',

@@ -24,6 +24,18 @@ export interface Look {
   readonly published: PublishedIdentity | undefined
   /** For how long nothing counted that the keys known before signed, in ms; Infinity when nothing ever did. */
   readonly silentMs: number
+  /** Whether who is at the node's address has the keys known before: asked since its Node says something else. */
+  readonly holder: Holder
+}
+
+/** `silent`: whoever is there, if anybody, did not answer with these keys. */
+export type Holder = 'unasked' | 'answered' | 'silent'
+
+/** How keys change for which those before do not vouch. */
+export interface ChangeRules {
+  readonly identity: 'prefer' | 'require'
+  /** `--identity-change-after`; counts with `require`. */
+  readonly changeAfterMs: number
 }
 
 export type PinDecision =
@@ -31,8 +43,12 @@ export type PinDecision =
   | { readonly kind: 'take'; readonly pin: Pin }
   /** It has no identity, or none any more. */
   | { readonly kind: 'none' }
-  /** Other keys, for which those before do not vouch: only when who had those has been silent for long enough. */
+  /** Other keys, for which those before do not vouch, or none: only when who had those has been silent for long enough. */
   | { readonly kind: 'wait'; readonly ms: number }
+  /** … or when whoever is at the node's address was asked, and does not have those. */
+  | { readonly kind: 'ask' }
+  /** Who is at the node's address has the keys known before, whatever its Node says: these go on to count. */
+  | { readonly kind: 'dispute' }
   /** Whoever wrote the annotation does not have the keys, or wrote it for another Node. */
   | { readonly kind: 'refuse' }
 
@@ -43,27 +59,42 @@ const pinOf = ({ node, uid }: IdentitySubject, { generation, keys }: PublishedId
   ...{ node, uid, generation, keys },
 })
 
-/**
- * Which keys to believe.
- * @param changeAfterMs `--identity-change-after`
- */
-export const decidePin = (
-  known: Pin | undefined,
-  { subject, published, silentMs }: Look,
-  changeAfterMs: number,
+const isOf = ({ generation, keys }: Pin, published: PublishedIdentity): boolean =>
+  generation === published.generation && isSame(keys, published.keys)
+
+/** The keys known before vouch for what is published. */
+const isAnnounced = (before: Pin, { subject, published }: Look): boolean =>
+  published !== undefined &&
+  published.generation > before.generation &&
+  // The same keys with a later number: somebody else wrote to the Node in between.
+  (isSame(before.keys, published.keys) ||
+    isSuccessor(subject, published, makeVerifier(before.keys.signing)))
+
+/** The Node says something for which the keys known before do not vouch. */
+const decideChange = (
+  { silentMs, holder }: Look,
+  { identity, changeAfterMs }: ChangeRules,
+  change: PinDecision,
 ): PinDecision => {
-  if (published === undefined) return { kind: 'none' }
-  const isKnown = known?.uid === subject.uid
-  if (isKnown && known.generation === published.generation && isSame(known.keys, published.keys))
+  if (identity === 'require') {
+    const ms = changeAfterMs - silentMs
+    return ms > 0 ? { kind: 'wait', ms } : change
+  }
+  if (holder === 'unasked') return { kind: 'ask' }
+  return holder === 'answered' ? { kind: 'dispute' } : change
+}
+
+/** Which keys to believe. */
+export const decidePin = (known: Pin | undefined, look: Look, rules: ChangeRules): PinDecision => {
+  const { subject, published } = look
+  // What was known of a Node that was deleted is worth nothing.
+  const before = known?.uid === subject.uid ? known : undefined
+  if (before !== undefined && published !== undefined && isOf(before, published))
     return { kind: 'keep' }
-  if (!isOwnIdentity(subject, published)) return { kind: 'refuse' }
-  const pin = pinOf(subject, published)
-  if (!isKnown) return { kind: 'take', pin }
-  const isAnnounced =
-    published.generation > known.generation &&
-    // The same keys with a later number: somebody else wrote to the Node in between.
-    (isSame(known.keys, published.keys) ||
-      isSuccessor(subject, published, makeVerifier(known.keys.signing)))
-  const ms = isAnnounced ? 0 : changeAfterMs - silentMs
-  return ms > 0 ? { kind: 'wait', ms } : { kind: 'take', pin }
+  if (published !== undefined && !isOwnIdentity(subject, published)) return { kind: 'refuse' }
+  const change: PinDecision =
+    published === undefined ? { kind: 'none' } : { kind: 'take', pin: pinOf(subject, published) }
+  return before === undefined || isAnnounced(before, look)
+    ? change
+    : decideChange(look, rules, change)
 }

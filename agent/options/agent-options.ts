@@ -52,7 +52,7 @@ export interface ExchangeOptions {
   readonly identity: 'off' | 'prefer' | 'require'
   /** How long a signed sign of life stands for. @default 1_000 */
   readonly linkSlotMs: number
-  /** For how long a node must have been silent before other keys of it count, for which its old ones do not vouch. */
+  /** For how long a node must have been silent before other keys of it count, for which its old ones do not vouch; with `require`. */
   readonly identityChangeAfterMs: number
   /** A flip waits this long for others to travel with it. @default 50 */
   readonly pushBatchMs: number

@@ -120,7 +120,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '2m',
     profiles: { fast: '20s' },
     summary:
-      'when a node publishes other keys, for which its old ones do not vouch, these count once it was silent for so long',
+      'with --identity=require, when a node publishes other keys, for which its old ones do not vouch, or none, that counts once it was silent for so long',
     relation: 'at least --record-ttl',
   },
   superedgePeers: {

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { GUARDS } from './guards/words.js'
 import { describe, playSeeds, shrink, type Report } from './run.js'
+import { SIGNING, type Signing } from './zone.js'
 import { mergeReports, tableOf, tooFew } from './table.js'
 
 const HELP = `usage: node test/adversary/run.mjs [options]
@@ -13,6 +14,8 @@ An adversary plays against zones of agents in virtual time; its sequences are dr
   --seed N         the first seed; the others follow; default 1. With --sequences 1 a seed that was printed is replayed
   --seeds LIST     these instead, as in 104,266
   --jobs N         threads; default 1
+  --identity MODE  how agents sign: off, prefer, require, or mixed, which is every other one off and the rest prefer;
+                   default as agents do unasked
   --until-broken   end with the first breach of a guard
   --except LIST    breaches that do not count, as in 104:patient,266:dead-cleared
   --no-shrink      print failures as they came, not in their smallest form
@@ -22,6 +25,7 @@ interface Order {
   readonly seeds: readonly number[]
   readonly untilBroken: boolean
   readonly except: readonly string[]
+  readonly identity: Signing | undefined
 }
 
 const say = (text: string): boolean => process.stdout.write(`${text}\n`)
@@ -32,8 +36,15 @@ const numberOf = (name: string, text: string): number => {
   process.exit(2)
 }
 
-const work = ({ seeds, untilBroken, except }: Order): Promise<Report> =>
-  playSeeds(seeds, { isEnough: () => untilBroken, except })
+const signingOf = (text: string | undefined): Signing | undefined => {
+  const found = SIGNING.find(each => each === text)
+  if (found !== undefined || text === undefined) return found
+  process.stderr.write(`--identity must be one of ${SIGNING.join(', ')}, got ${text}\n`)
+  process.exit(2)
+}
+
+const work = ({ seeds, untilBroken, except, identity }: Order): Promise<Report> =>
+  playSeeds(seeds, { isEnough: () => untilBroken, except, identity })
 
 /** A thread plays so many and ends: what thousands of zones leave behind in V8 makes each further one slower. */
 const BATCH = 250
@@ -67,6 +78,7 @@ const main = async (): Promise<void> => {
       jobs: { type: 'string', default: '1' },
       'until-broken': { type: 'boolean', default: false },
       except: { type: 'string', default: '' },
+      identity: { type: 'string' },
       'no-shrink': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -82,11 +94,13 @@ const main = async (): Promise<void> => {
     Array.from({ length: following }, (_, place) => first + place)
   const count = seeds.length
   const jobs = numberOf('jobs', values.jobs)
+  const identity = signingOf(values.identity)
   const orders = Array.from({ length: jobs }, (_, job): Order => {
     return {
       seeds: seeds.filter((_, place) => place % jobs === job),
       untilBroken: values['until-broken'],
       except: values.except.split(','),
+      identity,
     }
   })
   let played = 0
@@ -100,7 +114,7 @@ const main = async (): Promise<void> => {
   if (report.breaches.length > 0) say(`breaches: ${report.breaches.join(',')}`)
   for (const failure of report.failures) {
     const smallest =
-      values['until-broken'] || values['no-shrink'] ? failure : await shrink(...failure)
+      values['until-broken'] || values['no-shrink'] ? failure : await shrink(...failure, identity)
     say(describe(smallest))
   }
   // A few sequences cannot have everything.

@@ -2,7 +2,7 @@
 import { drawSequence, KINDS, wordsOf, type Kind, type Sequence } from './acts.js'
 import { Guards } from './guards.js'
 import { GUARDS, type Breach, type Guard } from './guards/words.js'
-import { Zone } from './zone.js'
+import { Zone, type Signing } from './zone.js'
 
 /** How one sequence went. */
 export interface Outcome {
@@ -38,8 +38,8 @@ const calm = (zone: Zone): string[] => {
 }
 
 /** Play a sequence, then mend everything: whoever is dead then must be marked, and cleared after the return. */
-export const playSequence = async (sequence: Sequence): Promise<Outcome> => {
-  const zone = new Zone(sequence)
+export const playSequence = async (sequence: Sequence, identity?: Signing): Promise<Outcome> => {
+  const zone = new Zone(sequence, identity)
   const guards = new Guards(zone)
   const acts = new Map<Kind, number>()
   zone.onStep = () => guards.look()
@@ -71,17 +71,25 @@ export const playSequence = async (sequence: Sequence): Promise<Outcome> => {
 }
 
 /** Whether this sequence breaks a guard: of these, or any. */
-const breaks = async (sequence: Sequence, guard: Guard): Promise<Breach | undefined> =>
-  (await playSequence(sequence)).breaches.find(breach => breach.guard === guard)
+const breaks = async (
+  sequence: Sequence,
+  guard: Guard,
+  identity?: Signing,
+): Promise<Breach | undefined> =>
+  (await playSequence(sequence, identity)).breaches.find(breach => breach.guard === guard)
 
 /** The same breach with fewer acts: halves go first, then single ones, until none can be spared. */
-export const shrink = async (sequence: Sequence, breach: Breach): Promise<[Sequence, Breach]> => {
+export const shrink = async (
+  sequence: Sequence,
+  breach: Breach,
+  identity?: Signing,
+): Promise<[Sequence, Breach]> => {
   let smallest: [Sequence, Breach] = [sequence, breach]
   for (let width = Math.ceil(sequence.acts.length / 2); width >= 1; width = Math.floor(width / 2)) {
     for (let from = 0; from < smallest[0].acts.length;) {
       const acts = smallest[0].acts.filter((_, place) => place < from || place >= from + width)
       const less = { ...smallest[0], acts }
-      const still = await breaks(less, breach.guard)
+      const still = await breaks(less, breach.guard, identity)
       if (still === undefined) from += width
       else smallest = [less, still]
     }
@@ -118,6 +126,7 @@ interface Course {
   readonly isEnough?: (failure: readonly [Sequence, Breach]) => boolean
   /** Breaches that do not count, as `seed:guard`. */
   readonly except?: readonly string[]
+  readonly identity?: Signing | undefined
 }
 
 const addAll = <K>(sum: Map<K, number>, more: ReadonlyMap<K, number>): void => {
@@ -127,7 +136,7 @@ const addAll = <K>(sum: Map<K, number>, more: ReadonlyMap<K, number>): void => {
 /** Play these seeds one after the other. */
 export const playSeeds = async (
   seeds: Iterable<number>,
-  { isEnough = () => false, except = [] }: Course = {},
+  { isEnough = () => false, except = [], identity }: Course = {},
 ): Promise<Report> => {
   const acts = new Map<Kind, number>(KINDS.map(kind => [kind, 0]))
   const guards = new Map<Guard, number>((Object.keys(GUARDS) as Guard[]).map(guard => [guard, 0]))
@@ -139,7 +148,7 @@ export const playSeeds = async (
   let sequences = 0
   for (const seed of seeds) {
     const sequence = drawSequence(seed)
-    const outcome = await playSequence(sequence)
+    const outcome = await playSequence(sequence, identity)
     sequences++
     addAll(acts, outcome.acts)
     addAll(guards, outcome.guards)

@@ -61,6 +61,10 @@ export interface Refusing {
   readonly asked: { readonly at: number; readonly by: string }[]
 }
 
+/** How the zone's agents sign, as `--identity`; mixed: every other one not at all. */
+export const SIGNING = ['off', 'prefer', 'require', 'mixed'] as const
+export type Signing = (typeof SIGNING)[number]
+
 /** A zone under attack: the world, who attacks it, and the attack's acts. Everything that happens is in virtual time. */
 export class Zone {
   readonly world: World
@@ -82,13 +86,18 @@ export class Zone {
 
   readonly #isUnit: boolean
 
-  constructor({ seed, size, portless, isUnit }: Sequence) {
+  constructor({ seed, size, portless, isUnit }: Sequence, identity?: Signing) {
     const pace = { gridMs: 20, settle: settleOnce }
     const where = isUnit ? { units: UNITS } : { zone: LABELLED }
     this.world = new World(size, { seed, pace, profile: 'fast', ...where })
     this.size = size
     this.#isUnit = isUnit
     this.#portless = portless
+    if (identity !== undefined)
+      this.world.machines.forEach((machine, index) => {
+        const mode = identity === 'mixed' ? (['prefer', 'off'] as const)[index % 2] : identity
+        machine.flags = [`--identity=${mode}`]
+      })
     if (portless >= 0) this.world.machine(portless).kubelet = 'portless'
     this.outsider = new Outsider(this.world)
     this.world.cluster.onCall = ({ by, what, at }) => {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import t, { type Test } from 'tap'
+import { writeIdentity } from '../../agent/identity/annotation.js'
+import { generateNodeKeys } from '../../agent/identity/node-keys.js'
+import { parseNodeName } from '../../core/ids.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
 const IDENTITY = 'edge-health/identity'
 const REQUIRE = ['--identity=require']
+const PREFER = ['--identity=prefer']
 
 const noteOf = (world: World, index: number): string =>
   world.cluster.node(world.machine(index).name).annotations[IDENTITY] ?? ''
@@ -15,6 +19,13 @@ const oldest = (world: World, index: number): number =>
     ...world.indices
       .filter(other => other !== index && world.machine(other).agent !== undefined)
       .map(other => world.machine(other).agent?.views.node(`n${index}`)?.recordAgeSeconds ?? 9e9),
+  )
+/** Everybody believes of everybody what that one signs, and nothing else. */
+const allSign = (world: World): boolean =>
+  world.machines.every(({ name, agent }) =>
+    world.machines.every(
+      other => other.name === name || agent!.views.node(other.name)?.peer?.isSigned === true,
+    ),
   )
 const allHeard = (world: World, t: Test, what: string): void => {
   for (const index of world.indices) {
@@ -61,6 +72,63 @@ t.test('a node that lost its disk is heard with keys of the next generation', as
     t.ok(world.allSee())
   })
 })
+
+t.test('with prefer a node that lost its disk is heard as soon as it says so', async t => {
+  for (const [size, loss] of [
+    [2, 0],
+    [3, 0],
+    [5, 0.05],
+    [10, 0],
+  ] as const)
+    await scenario(t, { what: `N=${size}`, size, loss, flags: PREFER }, async world => {
+      await world.settled()
+      const lost = size - 1
+      world.killAgent(lost)
+      world.machine(lost).disk.clear()
+      const at = world.clock.now()
+      world.boot(lost)
+      const isHeard = (): boolean => oldest(world, lost) < (world.clock.now() - at) / 1000
+      const heardMs = await world.until(isHeard, 60_000)
+      t.ok((heardMs ?? Infinity) < (loss > 0 ? 30_000 : 15_000), `heard after ${heardMs} ms`)
+      t.match(noteOf(world, lost), /^1 2 /)
+      await world.run(60_000)
+      allHeard(world, t, 'then')
+      t.ok(allSign(world))
+      t.strictSame(world.condemned(), [])
+    })
+})
+
+t.test(
+  "who writes to a live node's Node, past the policies, does not take its identity",
+  async t => {
+    const thief = generateNodeKeys()
+    const subject = { clusterId: '', node: parseNodeName('n4'), uid: 'uid-n4' }
+    const notes = [writeIdentity(subject, 9, thief), undefined]
+    for (const flags of [PREFER, REQUIRE])
+      for (const note of notes)
+        await scenario(t, { what: `${flags.join()}, ${note}`, size: 5, flags }, async world => {
+          const heard: Uint8Array[] = []
+          world.network.onWire = (body, _, kind, { from }) => {
+            if (kind === 'request' && from === world.machine(4).address) heard.push(body.slice())
+          }
+          await world.settled()
+          const { metadata } = world.cluster.raw('node', 'n4')
+          const annotations = note === undefined ? {} : { [IDENTITY]: note }
+          world.cluster.edit('node', 'n4', { metadata: { ...metadata, annotations } })
+          // Something in its name that it did not sign: its Node is read again.
+          const altered = Buffer.from(heard.at(-1)!)
+          altered[altered.length - 1]! ^= 1
+          for (const { address } of world.machines.slice(0, 4))
+            world.network.inject(world.machine(4).address, address, 'gossip', altered)
+          for (let step = 0; step < 12; step++) {
+            await world.run(10_000)
+            allHeard(world, t, 'all the while')
+            t.ok(allSign(world), 'its own keys go on to count')
+          }
+          t.strictSame(world.condemned(), [])
+        })
+  },
+)
 
 t.test("a node whose disk is a copy of another's has keys of its own", async t => {
   await scenario(t, { what: 'N=5', size: 5, flags: REQUIRE }, async world => {

@@ -21,6 +21,7 @@ import { Traffic } from './traffic.js'
 import { statusOf, type EngineStatus } from './status.js'
 import type { Refusal } from './refusal.js'
 import { MAX_SIGNED_BYTES } from './signed-body.js'
+import type { Holder } from '../../identity/pins.js'
 import type { ZoneIdentities } from '../../results.js'
 import type { News, RecordTable } from '../../records/table.js'
 import type { MakeTopology } from '../../records/topology.js'
@@ -74,6 +75,10 @@ export interface Engine {
    * nobody signed, `unasked` while no request has ended.
    */
   signerAt(target: number): bigint | 'nobody' | 'unasked'
+  /** Whether who is at this member's address has the keys that are known of it: asked since then. */
+  holderAt(target: number, since: number): Holder
+  /** Exchange with this member now, unless that is under way. */
+  ask(target: number): void
   /** Ask at this member's address, unless that was done; `onSuspect` tells when the answer is there. */
   identify(target: number): void
   /** The longest body worth reading on this route. */
@@ -213,6 +218,17 @@ export const makeEngine = (
       const peer = membership.peers[target]
       if (peer === undefined) return 'nobody'
       return peer.wasAsked ? (peer.lastSigner ?? 'nobody') : 'unasked'
+    },
+    holderAt: (target, since) => {
+      const peer = membership.peers[target]
+      if (peer === undefined) return 'unasked'
+      if (peer.provedAt >= since) return 'answered'
+      // One may be lost on the way.
+      return Math.min(...peer.endedAt) >= since ? 'silent' : 'unasked'
+    },
+    ask: target => {
+      const peer = membership.peers[target]
+      if (peer !== undefined) gossip.ask(peer)
     },
     identify: target => {
       const peer = membership.peers[target]

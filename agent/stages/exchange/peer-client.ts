@@ -150,6 +150,7 @@ export class PeerClient {
     const context = this.#context
     const { clock } = context.seams
     const { address } = peer
+    const startedAt = context.now
     try {
       return await withTimeout(clock, context.options.exchangeTimeoutMs, context.signal, signal =>
         this.#deliver(peer, batch, signal),
@@ -158,7 +159,7 @@ export class PeerClient {
       if (!context.signal.aborted) this.#failed(peer, reasonOf(error))
       return false
     } finally {
-      this.#asked(peer, address)
+      this.#asked(peer, address, startedAt)
     }
   }
 
@@ -254,9 +255,9 @@ export class PeerClient {
   }
 
   /** A round that had to wait until it was known who is there can be made now. */
-  #asked(peer: PeerState, address: Peer): void {
+  #asked(peer: PeerState, address: Peer, startedAt: number): void {
     if (peer.address !== address || this.#context.signal.aborted) return
-    peer.wasAsked = true
+    peer.ended(startedAt)
     if (peer.isAwaited) this.#context.seams.onSuspect(peer.name)
     peer.isAwaited = false
   }
@@ -292,6 +293,7 @@ export class PeerClient {
       this.#failed(peer, 'reply refused: malformed')
       return 'failed'
     }
+    if (reply.isOfPair) peer.provedAt = Math.max(peer.provedAt, sentAt)
     peer.destBoot = reply.header.senderBoot
     peer.shownAt = context.now
     if (reply.header.type === TYPE.challenge) return 'challenged'

@@ -52,6 +52,10 @@ export class PeerState {
   wasAsked = false
   /** Somebody wants to know who is there. */
   isAwaited = false
+  /** When the newest two requests to its address left that ended, whichever way. */
+  endedAt: readonly [newest: number, before: number] = [-Infinity, -Infinity]
+  /** When the newest one left that was answered with the keys of the pair. */
+  provedAt = -Infinity
   /** Who signed the last answer to a request of ours that went to its address, be it we; undefined until somebody did. */
   lastSigner: bigint | undefined
   keyId: number | undefined
@@ -86,6 +90,13 @@ export class PeerState {
     this.backoffUntil = -Infinity
     this.lastSigner = undefined
     this.wasAsked = false
+    this.endedAt = [-Infinity, -Infinity]
+  }
+
+  /** A request to its address ended that left then. */
+  ended(at: number): void {
+    this.wasAsked = true
+    this.endedAt = [at, this.endedAt[0]]
   }
 
   /** It told how much it knows of each member. */

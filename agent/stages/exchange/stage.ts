@@ -75,6 +75,7 @@ class ZoneExchange implements ExchangeStage {
     store.endedVote.subscribe(ended => this.#endVote(ended))
     store.callForVotes.subscribe(name => this.#about(name, index => this.#engine!.suspect(index)))
     store.whoIsThere.subscribe(name => this.#about(name, index => this.#engine!.identify(index)))
+    store.whoHasKeys.subscribe(name => this.#about(name, index => this.#engine!.ask(index)))
     store.vote.subscribe(outcome => this.#afterVote(outcome))
   }
 
@@ -179,7 +180,9 @@ class ZoneExchange implements ExchangeStage {
   #publishRecords(engine: Engine): void {
     const { table } = engine
     const signerAt = (target: number) => engine.signerAt(target)
-    this.#seams.store.records.set(Object.freeze({ roster: table.roster, table, signerAt }))
+    const holderAt = (target: number, since: number) => engine.holderAt(target, since)
+    const records = { roster: table.roster, table, signerAt, holderAt }
+    this.#seams.store.records.set(Object.freeze(records))
   }
 
   #about(name: string, act: (index: number) => void): void {

@@ -38,6 +38,8 @@ const MUTE_MS = 60_000
 const QUIET_LEAST = 20
 /** What was said so lately may be new to whoever did not tell what it knows. */
 const RECENT_MS = 30_000
+/** A member's statement is asked for again at most this often: a peer that lies about links makes it come for nothing. */
+const MISSED_MS = 10_000
 /** What a peer told us that it knows is of no use afterwards: its bytes mean other times then. */
 const DIGEST_MS = 30_000
 
@@ -64,6 +66,9 @@ interface MemberEntry {
   readonly word: MemberWord
   /** Since when it says what it says. */
   saidAt: number
+  /** Peers show how it goes on, but of a statement that is not known here: it is asked for. */
+  isMissed: boolean
+  missedAt: number
   readonly limit: RateLimit
 }
 
@@ -156,7 +161,8 @@ export class Words {
     const { clock } = this.#start
     const now = clock.now()
     const out = Buffer.alloc(table.size)
-    for (let index = 0; index < table.size; index++) out[index] = digestOf(this.#known(index), now)
+    for (let index = 0; index < table.size; index++)
+      if (this.#members[index]?.isMissed !== true) out[index] = digestOf(this.#known(index), now)
     return out
   }
 
@@ -221,6 +227,7 @@ export class Words {
     const taken = this.#prove(member, entry, delayMs)
     if (taken === undefined) return undefined
     this.#complain(taken, member, peer)
+    this.#noteMissed(taken, member, entry)
     const isOther = member.word.received !== before
     if (isOther) member.saidAt = now
     if (!isOther && taken.kind !== 'newer') return undefined
@@ -269,6 +276,16 @@ export class Words {
 
   #isInBudget(cost: number): boolean {
     return this.#proofs.take(undefined, this.#start.clock.now(), Math.max(0, cost))
+  }
+
+  /** Two epochs may begin at one time: who asks by that time for what is new is not sent the second one's statement. */
+  #noteMissed(taken: Taken, member: MemberEntry, { kind }: Entry): void {
+    const now = this.#start.clock.now()
+    if (kind === 'statement' && taken.kind !== 'early') member.isMissed = false
+    if (taken.kind !== 'forged' || taken.reason !== 'link') return
+    if (now - member.missedAt < MISSED_MS) return
+    member.isMissed = true
+    member.missedAt = now
   }
 
   #complain(taken: Taken, { pin }: MemberEntry, peer: PeerState): void {
@@ -348,7 +365,7 @@ export class Words {
       }
       const word = new MemberWord({ zoneHash, id }, pin.generation, makeVerifier(pin.keys.signing))
       const limit = new RateLimit(0, STATEMENTS_PER_SECOND, STATEMENTS_AT_ONCE)
-      return { pin, word, saidAt: -Infinity, limit }
+      return { pin, word, saidAt: -Infinity, isMissed: false, missedAt: -Infinity, limit }
     })
     this.#readAnew()
   }

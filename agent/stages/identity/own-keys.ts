@@ -74,11 +74,13 @@ export class OwnKeys {
   readonly #folder: StateFolder
   readonly #node: NodeName
   #known: Remembered
+  #identity: OwnIdentity
 
   private constructor(folder: StateFolder, node: NodeName, known: Remembered) {
     this.#folder = folder
     this.#node = node
     this.#known = known
+    this.#identity = known
   }
 
   static async open(folder: StateFolder, node: NodeName, log: Logger): Promise<OwnKeys> {
@@ -89,10 +91,12 @@ export class OwnKeys {
     return own
   }
 
-  /** Undefined until others can know it. */
+  /** Undefined until others can know it; the same object until it changes: with another one the node begins an epoch. */
   get published(): OwnIdentity | undefined {
     const { keys, generation, isPublished } = this.#known
-    return isPublished ? { keys, generation } : undefined
+    if (this.#identity.keys !== keys || this.#identity.generation !== generation)
+      this.#identity = { keys, generation }
+    return isPublished ? this.#identity : undefined
   }
 
   /**

@@ -7,7 +7,7 @@ import { jitter, type Random } from '../../../core/random.js'
 import type { Roster } from '../../../core/roster.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import { IDENTITY_ANNOTATION, type IdentitySubject } from '../../identity/annotation.js'
-import { decidePin, type Pin, type PinDecision } from '../../identity/pins.js'
+import { decidePin, type Holder, type Pin, type PinDecision } from '../../identity/pins.js'
 import { keepOnly } from '../../keep-only.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi, NodeNotes } from '../../ports/kube-api.js'
@@ -48,6 +48,8 @@ class NodeIdentities implements Stage {
   readonly #stopping = new AbortController()
   readonly #dueAt = new Map<NodeName, number>()
   readonly #readAt = new Map<NodeName, number>()
+  /** Since when a member's Node says something for which the keys known before do not vouch, and was asked about that. */
+  readonly #doubtedAt = new Map<NodeName, number>()
   /** Reads of a Node in turn that brought nothing new. */
   readonly #vain = new Map<NodeName, number>()
   readonly #pins = new Map<NodeName, Pin>()
@@ -118,7 +120,7 @@ class NodeIdentities implements Stage {
     const others = roster.members.filter((_, index) => index !== roster.self)
     const names = new Set(others.map(({ name }) => name))
     const before = this.#pins.size
-    for (const known of [this.#dueAt, this.#readAt, this.#pins])
+    for (const known of [this.#dueAt, this.#readAt, this.#pins, this.#doubtedAt])
       keepOnly(known, name => names.has(name))
     keepOnly(this.#vain, name => names.has(name) || name === this.#options.nodeName)
     for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
@@ -133,6 +135,7 @@ class NodeIdentities implements Stage {
 
   /** Somebody has other keys than we know, or knows other ones of ours. */
   #want(name: NodeName): void {
+    if (this.#doubtedAt.has(name)) return
     const isOwn = name === this.#options.nodeName
     const due = isOwn ? this.#ownDueAt : this.#dueAt.get(name)
     const readAt = isOwn ? this.#ownReadAt : (this.#readAt.get(name) ?? -Infinity)
@@ -218,39 +221,69 @@ class NodeIdentities implements Stage {
   }
 
   async #reviewMember(name: NodeName): Promise<void> {
-    const { kube, clock, random, log } = this.#seams
+    const { kube, clock, log } = this.#seams
     this.#dueAt.set(name, clock.now() + AGAIN_MS)
     const found = await this.#ask(name, () => kube.getNodeNotes(name, this.#stopping.signal))
     if (found === undefined || !this.#dueAt.has(name)) return
     this.#readAt.set(name, clock.now())
+    const identity = this.#options.identity === 'require' ? 'require' : 'prefer'
     const decision = decidePin(
       this.#pins.get(name),
       {
         subject: this.#subject(name, found.uid),
         published: readPublished(found.annotations[IDENTITY_ANNOTATION]),
         silentMs: this.#silentMs(name),
+        holder: this.#holder(name),
       },
-      this.#options.identityChangeAfterMs,
+      { identity, changeAfterMs: this.#options.identityChangeAfterMs },
     )
     this.#brought(name, decision.kind === 'take')
-    const isWaiting = decision.kind === 'wait'
-    const next = isWaiting
-      ? Math.max(WANTED_MS, decision.ms)
-      : jitter(random, REVIEW_MS, REVIEW_SHARE)
-    this.#dueAt.set(name, clock.now() + next)
+    if (decision.kind === 'ask') this.#doubt(name)
+    else this.#doubtedAt.delete(name)
+    this.#dueAt.set(name, clock.now() + this.#nextMs(name, decision))
     if (decision.kind === 'refuse')
       log.warn('identity refused: not made by its keys', { member: name })
-    if (isWaiting)
+    if (decision.kind === 'wait')
       log.warn('identity changed without its old key', { member: name, ms: decision.ms })
+    if (decision.kind === 'dispute')
+      log.warn('identity changed, but its old key answers', { member: name })
     this.#decide(name, decision)
   }
 
+  /** When its Node is read again, unless it seems to have other keys before that. */
+  #nextMs(name: NodeName, decision: PinDecision): number {
+    const { random, clock } = this.#seams
+    const { exchangeTimeoutMs, identityChangeAfterMs } = this.#options
+    if (decision.kind === 'wait') return Math.max(WANTED_MS, decision.ms)
+    if (decision.kind === 'dispute') return identityChangeAfterMs
+    if (decision.kind !== 'ask') return jitter(random, REVIEW_MS, REVIEW_SHARE)
+    // Asked twice: a request may be lost, or another one be under way.
+    return clock.now() - this.#doubtedAt.get(name)! < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
+  }
+
+  /** Its Node says something for which the keys known before do not vouch: who is at its address is asked for them. */
+  #doubt(name: NodeName): void {
+    const { clock, store } = this.#seams
+    if (!this.#doubtedAt.has(name)) this.#doubtedAt.set(name, clock.now())
+    store.whoHasKeys.tell(name)
+  }
+
+  #holder(name: NodeName): Holder {
+    const since = this.#doubtedAt.get(name)
+    const records = this.#seams.store.records.current
+    const index = records?.roster.indexOf(name)
+    return since === undefined || index === undefined ? 'unasked' : records!.holderAt(index, since)
+  }
+
   #decide(name: NodeName, decision: PinDecision): void {
+    const isOther = this.#pins.has(name)
     if (decision.kind === 'take') this.#pins.set(name, decision.pin)
     else if (decision.kind !== 'none' || !this.#pins.delete(name)) return
     const { log } = this.#seams
     log.info('identity', { member: name, generation: this.#pins.get(name)?.generation ?? null })
     this.#pinsChanged()
+    // It has been refused until now, and waits before it comes again.
+    if (isOther) this.#seams.store.whoHasKeys.tell(name)
   }
 
   /** For how long nothing counted that the member signed, as far as this run can tell. */

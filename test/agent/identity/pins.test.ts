@@ -2,10 +2,12 @@
 import t from 'tap'
 import { parseIdentity, writeIdentity } from '../../../agent/identity/annotation.js'
 import { generateNodeKeys } from '../../../agent/identity/node-keys.js'
-import { decidePin, type Pin } from '../../../agent/identity/pins.js'
+import { decidePin, type ChangeRules, type Holder, type Pin } from '../../../agent/identity/pins.js'
 import { parseNodeName } from '../../../core/ids.js'
 
 const AFTER = 120_000
+const REQUIRE: ChangeRules = { identity: 'require', changeAfterMs: AFTER }
+const PREFER: ChangeRules = { ...REQUIRE, identity: 'prefer' }
 const node = parseNodeName('node-1')
 const subject = { clusterId: 'c', node, uid: 'u-1' }
 const [first, second, foreign] = [generateNodeKeys(), generateNodeKeys(), generateNodeKeys()]
@@ -21,8 +23,9 @@ const rows: [
 ][] = [
   ['what was never seen is taken', undefined, write(subject, 3, first), Infinity, 'take'],
   ['the same again changes nothing', known, write(subject, 3, first), 0, 'keep'],
-  ['no annotation, no identity', known, undefined, 0, 'none'],
   ['no annotation, no identity', undefined, undefined, 0, 'none'],
+  ['whoever takes an annotation off does not take the keys', known, undefined, 0, 'wait'],
+  ['… until they were silent', known, undefined, AFTER, 'none'],
   [
     'new keys that the old ones vouch for count at once',
     known,
@@ -72,7 +75,36 @@ const rows: [
 ]
 t.test('which keys are believed', t => {
   for (const [claim, pin, published, silentMs, kind] of rows)
-    t.equal(decidePin(pin, { subject, published, silentMs }, AFTER).kind, kind, claim)
+    for (const holder of ['unasked', 'answered', 'silent'] as const)
+      t.equal(decidePin(pin, { subject, published, silentMs, holder }, REQUIRE).kind, kind, claim)
+  t.end()
+})
+
+t.test('with prefer a change waits for nothing but the answer at the address of the node', t => {
+  const changes: [what: string, published: ReturnType<typeof parseIdentity> | undefined][] = [
+    ['other keys', write(subject, 4, second)],
+    ['no keys', undefined],
+  ]
+  const outcomes: [holder: Holder, kind: string | undefined][] = [
+    ['unasked', 'ask'],
+    ['answered', 'dispute'],
+    ['silent', undefined],
+  ]
+  for (const [what, published] of changes)
+    for (const [holder, kind = published === undefined ? 'none' : 'take'] of outcomes)
+      for (const silentMs of [0, Infinity])
+        t.equal(
+          decidePin(known, { subject, published, silentMs, holder }, PREFER).kind,
+          kind,
+          `${what}, ${holder}`,
+        )
+  for (const [claim, pin, published, silentMs, kind] of rows)
+    if (kind !== 'wait' && pin === undefined)
+      t.equal(
+        decidePin(pin, { subject, published, silentMs, holder: 'unasked' }, PREFER).kind,
+        kind,
+        claim,
+      )
   t.end()
 })
 
@@ -80,21 +112,34 @@ t.test('a Node that was deleted and made again has new keys at once', t => {
   const again = { ...subject, uid: 'u-2' }
   const decision = decidePin(
     known,
-    { subject: again, published: write(again, 1, second), silentMs: 0 },
-    AFTER,
+    { subject: again, published: write(again, 1, second), silentMs: 0, holder: 'answered' },
+    REQUIRE,
   )
   t.match(decision, { kind: 'take', pin: { uid: 'u-2', generation: 1, keys: second.public } })
-  const old = { subject: again, published: write(subject, 3, first), silentMs: 0 }
+  const old = {
+    subject: again,
+    published: write(subject, 3, first),
+    silentMs: 0,
+    holder: 'silent',
+  } as const
   t.match(
-    decidePin(known, old, AFTER),
+    decidePin(known, old, REQUIRE),
     { kind: 'refuse' },
     'what was published for the Node before is worth nothing',
   )
+  const bare = { ...old, published: undefined }
+  for (const rules of [REQUIRE, PREFER])
+    t.strictSame(decidePin(known, bare, rules), { kind: 'none' }, 'until it says which it has')
   t.end()
 })
 
 t.test('how long is left', t => {
-  const look = { subject, published: write(subject, 1, second), silentMs: 40_000 }
-  t.strictSame(decidePin(known, look, AFTER), { kind: 'wait', ms: 80_000 })
+  const look = {
+    subject,
+    published: write(subject, 1, second),
+    silentMs: 40_000,
+    holder: 'silent',
+  } as const
+  t.strictSame(decidePin(known, look, REQUIRE), { kind: 'wait', ms: 80_000 })
   t.end()
 })

@@ -131,6 +131,56 @@ t.test('whoever has the key of the zone alone speaks for nobody who has an ident
   await zone.stop()
 })
 
+t.test(
+  'who begins two epochs at one time is not unheard until its old word is forgotten',
+  async t => {
+    const { zone, identities } = start(3, 'require')
+    await zone.clock.advance(40_000)
+    const { engine } = zone.agents[2]!
+    const { name } = memberAt(2)
+    const ages = (): number => Math.max(ageAt(zone, 0, 2), ageAt(zone, 1, 2))
+    for (const asked of [0, 1]) {
+      engine.setIdentities({ ...identities.of(name), own: { ...identities.of(name).own! } })
+      engine.ask(asked)
+      await zone.clock.advance(20)
+    }
+    let oldest = 0
+    for (let ms = 0; ms < 60_000; ms += 500) {
+      await zone.clock.advance(500)
+      oldest = Math.max(oldest, ages())
+    }
+    // A second epoch counts ten seconds after the first at the earliest.
+    t.ok(oldest < 25_000, `${oldest} ms`)
+    await zone.stop()
+  },
+)
+
+t.test('it is found out whether who is at an address has the keys that are known', async t => {
+  const { zone, identities } = start(3, 'prefer')
+  await zone.clock.advance(20_000)
+  const { engine, index } = zone.agents[0]!
+  const since = zone.clock.now()
+  const holder = (): string => engine.holderAt(index(2), since)
+  t.equal(holder(), 'unasked')
+  t.equal(engine.holderAt(index(0), since), 'unasked', 'nobody asks itself')
+  engine.ask(index(0))
+  engine.ask(index(2))
+  await zone.clock.advance(100)
+  t.equal(holder(), 'answered')
+  identities.renew(memberAt(2).name)
+  zone.agents[2]!.kill()
+  zone.start(2, { o: { identity: 'prefer' }, identities: identities.of(memberAt(2).name) })
+  const later = zone.clock.now()
+  engine.ask(index(2))
+  await zone.clock.advance(100)
+  t.equal(engine.holderAt(index(2), later), 'unasked', 'one request may be lost')
+  engine.ask(index(2))
+  await zone.clock.advance(100)
+  t.equal(engine.holderAt(index(2), later), 'silent')
+  t.equal(holder(), 'answered', 'before that it had them')
+  await zone.stop()
+})
+
 t.test('other keys of a member, and another key of the zone', async t => {
   const { zone, identities } = start(3, 'require')
   await zone.clock.advance(20_000)

@@ -41,6 +41,7 @@ t.test('keys are made once, and are the own ones when the Node says so', async t
   t.equal(own.published, undefined, 'not before the Node was seen to say so')
   t.equal(own.review(subject, note), undefined, 'what stands there is right')
   t.equal(own.published?.generation, 1)
+  t.equal(own.published, own.published, 'one object: another one begins another epoch')
   await folder.settled()
   const again = await open()
   t.strictSame(again.published?.keys.toJson(), own.published?.keys.toJson(), 'also after a restart')
