@@ -96,6 +96,8 @@ export interface Figures {
   readonly counts: Readonly<Partial<Record<Ask, number>>>
   /** Answered with 4xx or 5xx, by that status. */
   readonly refused: Readonly<Record<string, number>>
+  /** Lists among those: whoever asked for one asks again. */
+  readonly refusedLists: number
   /** Of each second since the beginning. */
   readonly perSecond: readonly number[]
   readonly peak: number
@@ -107,9 +109,12 @@ export const figuresOf = (all: readonly Asked[], { from, to }: Span): Figures =>
   const asked = all.filter(({ at }) => at >= from && at < to)
   const counts: Partial<Record<Ask, number>> = {}
   const refused: Record<string, number> = {}
+  let refusedLists = 0
   for (const { ask, code } of asked) {
     counts[ask] = (counts[ask] ?? 0) + 1
-    if (code >= 400) refused[code] = (refused[code] ?? 0) + 1
+    if (code < 400) continue
+    refused[code] = (refused[code] ?? 0) + 1
+    if (LISTS.includes(ask)) refusedLists++
   }
   const work = asked.filter(({ ask }) => ask !== 'sign of life')
   const perSecond = Array.from({ length: Math.ceil((to - from) / 1_000) }, () => 0)
@@ -118,6 +123,7 @@ export const figuresOf = (all: readonly Asked[], { from, to }: Span): Figures =>
   return {
     counts,
     refused,
+    refusedLists,
     perSecond,
     peak: Math.max(0, ...perSecond),
     spreadS: (at(0.9) - (work[0]?.at ?? NaN)) / 1_000,

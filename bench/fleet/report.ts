@@ -49,10 +49,11 @@ export const faultsOf = (all: readonly Measured[]): readonly string[] =>
   all
     .filter(({ program }) => program === 'edge-health')
     .flatMap(measured => {
-      const { occasion, counts, expired = 0 } = measured
+      const { occasion, counts, expired = 0, refusedLists } = measured
       const found: string[] = []
-      if (occasion !== 'start' && listsOf(measured) > expired)
-        found.push(`${occasion}: ${listsOf(measured) - expired} lists that a watch could resume`)
+      const needless = listsOf(measured) - refusedLists - expired
+      if (occasion !== 'start' && needless > 0)
+        found.push(`${occasion}: ${needless} lists that a watch could resume`)
       if (occasion === 'start' && (counts['list not older'] ?? 0) > 0)
         found.push(`start: ${counts['list not older']} first lists not of any state`)
       if (occasion !== 'start' && (counts['list of any state'] ?? 0) > 0)

@@ -318,6 +318,8 @@ export class ControlPlane {
       ...(admission.length === 0 ? [] : [`--enable-admission-plugins=${admission.join()}`]),
       `--audit-policy-file=${file('audit-policy.yaml')}`,
       `--audit-log-path=${this.auditLog}`,
+      // Megabytes; by default it begins anew after a hundred, and what was before is in another file.
+      '--audit-log-maxsize=100000',
       ...(this.#options.serverFlags ?? []),
     ]
   }

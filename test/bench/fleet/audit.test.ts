@@ -74,7 +74,7 @@ t.test('requests of each second, and signs of life apart', async t => {
   )
   const figures = figuresOf(asked, { from: START, to: START + 3_000 })
   t.strictSame(figures.perSecond, [2, 0, 1])
-  t.match(figures, { peak: 2, spreadS: 2, refused: { 403: 1 } })
+  t.match(figures, { peak: 2, spreadS: 2, refused: { 403: 1 }, refusedLists: 1 })
   t.equal(listsOf(figures), 2)
   t.strictSame(figures.counts, { 'list not older': 2, 'sign of life': 1, watch: 1 })
 })
@@ -89,13 +89,14 @@ t.test('nothing was asked', async t => {
 t.test('what clients of ours must not do', async t => {
   const measured = (more: Partial<Measured>): Measured => ({
     ...{ program: 'edge-health', occasion: 'restart', counts: {}, refused: {}, perSecond: [] },
-    ...{ peak: 0, spreadS: NaN, expired: 0, sentBytes: 0, receivedBytes: 0 },
+    ...{ refusedLists: 0, peak: 0, spreadS: NaN, expired: 0, sentBytes: 0, receivedBytes: 0 },
     ...{ serverCpuS: 0, clientsCpuS: 0 },
     ...more,
   })
   const table: [what: string, measured: Partial<Measured>, faults: readonly RegExp[]][] = [
     ['a list that had to be', { counts: { 'list not older': 3 }, expired: 3 }, []],
     ['one more', { counts: { 'list not older': 4 }, expired: 3 }, [/^restart: 1 lists/]],
+    ['one that was refused', { counts: { 'list not older': 4 }, expired: 3, refusedLists: 1 }, []],
     ['back in time', { counts: { 'list of any state': 1 }, expired: 1 }, [/back in time/]],
     ['first lists', { occasion: 'start', counts: { 'list of any state': 9 } }, []],
     ['first lists of ours', { occasion: 'start', counts: { 'list not older': 1 } }, [/first/]],
