@@ -28,7 +28,10 @@ const SAMPLES = [
   frame('query', 'till/configmap/prices', null),
   frame('query', 'till/persistentvolume/pv', { spec: { claimRef: { name: 'x' } } }),
   frame('query', 'till/serviceaccounttoken/cashier', { spec: { boundObjectRef: { kind: 'Pod' } } }),
-  frame('insert', 'till/event/web.1', { involvedObject: { kind: 'Pod', name: 'web' } }),
+  frame('insert', 'till/event/web.1', {
+    involvedObject: { kind: 'Pod', name: 'web' },
+    source: { component: 'kubelet', host: 'shop-1' },
+  }),
   frame('response', 'till/configmap/prices', 'OK', 'edgecontroller'),
   frame('null', 'null', { Key: '/core/v1/nodes/null/shop-1', Verb: 'get' }, 'metaserver'),
 ]

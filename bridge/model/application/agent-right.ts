@@ -82,6 +82,7 @@ const nodePatchTrouble = (target: Target, ask: Patch, { node }: Asker): string |
 }
 
 const nodeTrouble = (target: Target, ask: Application['ask'], asker: Asker): string | undefined => {
+  if (target.namespace !== '') return 'Nodes are in no namespace'
   if (ask.verb === 'patch') return nodePatchTrouble(target, ask, asker)
   return ask.verb === 'create' ? NOBODY : undefined
 }
@@ -96,6 +97,7 @@ const leaseTrouble = (
   asker: Asker,
 ): string | undefined => {
   const { verb } = ask
+  if (verb === 'patch' && ask.subresource !== '') return NOBODY
   if (namespace === asker.namespace) {
     const asked = verb === 'create' ? nameIn(ask.body) : name
     const isOwn = asked === `edge-health-${asker.node}` && (verb === 'create' || verb === 'patch')
@@ -104,7 +106,7 @@ const leaseTrouble = (
   if (namespace !== NODE_LEASES || !(verb === 'get' || verb === 'patch')) return NOBODY
   if (verb === 'get') return undefined
   if (name === asker.node) return 'nobody renews the Lease of the own node but its edge'
-  return ask.subresource === '' ? fieldTrouble(ask, LEASE) : NOBODY
+  return fieldTrouble(ask, LEASE)
 }
 
 const nameIn = (body: JsonMap): unknown =>
@@ -117,6 +119,16 @@ const readTrouble = (target: Target, ask: Application['ask'], asker: Asker): str
   return READ_BY_NAME[resource]!.has(name) ? undefined : 'agents read others of this kind by name'
 }
 
+/** What agents say in Events: another field could name another writer. */
+const EVENT_FIELDS: ReadonlySet<string> = new Set([
+  ...['action', 'apiVersion', 'eventTime', 'kind', 'metadata', 'note', 'reason'],
+  ...['regarding', 'reportingController', 'reportingInstance', 'type'],
+])
+const EVENT_METADATA: ReadonlySet<string> = new Set(['name', 'namespace'])
+
+const strangerIn = (map: JsonMap, known: ReadonlySet<string>): string | undefined =>
+  Object.keys(map).find(key => !known.has(key))
+
 const eventTrouble = (
   { namespace }: Target,
   ask: Application['ask'],
@@ -126,7 +138,12 @@ const eventTrouble = (
   const { regarding, reportingController, reportingInstance } = ask.body
   if (!isMap(regarding) || regarding['kind'] !== 'Node') return 'it must be about a Node'
   const isOwn = reportingController === AGENT && reportingInstance === node.slice(0, MAX_INSTANCE)
-  return isOwn ? undefined : 'it must be in the name of its own agent'
+  if (!isOwn) return 'it must be in the name of its own agent'
+  const { metadata } = ask.body
+  const field =
+    strangerIn(ask.body, EVENT_FIELDS) ??
+    (isMap(metadata) ? strangerIn(metadata, EVENT_METADATA) : undefined)
+  return field === undefined ? undefined : `agents say no ${field.slice(0, 40)} in Events`
 }
 
 type Check = (target: Target, ask: Application['ask'], asker: Asker) => string | undefined

@@ -8,6 +8,7 @@ import { metadataOf } from '../merge/tidy.js'
 import { KINDS, objectTypeOf } from '../resource/kinds.js'
 import { wireResource, type Resource } from '../resource/resource.js'
 import type { Handler } from '../route/upstream.js'
+import { reporterTrouble } from './event-trouble.js'
 import { nodePatchTrouble, podPatchTrouble } from './patch-trouble.js'
 
 /** May a node do what it asks? A refusal is what it is told. */
@@ -130,6 +131,8 @@ const event = (question: Question, locations: LocationCache): Right => {
   const { content, resource } = question
   // A patch of an Event comes with the Event.
   const whole = isMap(content['event']) ? content['event'] : content
+  const told = reporterTrouble(whole, resource.node)
+  if (told !== undefined) return forbidden(question, told)
   const { kind, namespace, name }: JsonMap = isMap(whole['involvedObject'])
     ? whole['involvedObject']
     : {}

@@ -116,6 +116,7 @@ const playRights = async ({ plane }: Seams, claims: Claims, target: CloudTarget)
   const event = {
     metadata: { name: 'static.1' },
     involvedObject: about,
+    source: { component: 'kubelet', host: 'edge-4' },
     reason: 'Started',
     count: 1,
   }

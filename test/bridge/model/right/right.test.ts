@@ -44,7 +44,10 @@ const mirror = (spec: object = {}, metadata: object = {}): JsonMap => ({
   },
   spec: { nodeName: 'shop-1', containers: [{ name: 'c' }], ...spec },
 })
-const about = (involvedObject: object) => ({ involvedObject })
+const about = (involvedObject: object, more: object = {}) => ({
+  ...{ involvedObject, source: { component: 'kubelet', host: 'shop-1' } },
+  ...more,
+})
 
 t.test('a node touches itself, its Lease, its pods and what those refer to', t => {
   const rows: [handler: Handler, resource: string, content: JsonMap, answer: string][] = [
@@ -253,7 +256,7 @@ t.test('a node touches itself, its Lease, its pods and what those refer to', t =
     [
       'write-event',
       'default/event/e',
-      {},
+      about({}),
       '403 Forbidden: default/event/e: it is about no pod of this node',
     ],
     ['membership', 'default/other/x', {}, 'yes'],
@@ -273,6 +276,32 @@ t.test('a node touches itself, its Lease, its pods and what those refer to', t =
   ]
   for (const [handler, resource, content, answer] of rows)
     t.equal(asked(handler, resource, content), answer, `${handler} ${resource}`)
+  t.end()
+})
+
+t.test('an Event is told in the name of the node alone', t => {
+  const own = { kind: 'Node', name: 'shop-1' }
+  const rows: [more: object, answer: string][] = [
+    [{ source: { component: 'kubelet' }, reportingInstance: 'shop-1' }, 'yes'],
+    [{ related: null }, 'yes'],
+    [{ source: undefined }, 'it does not say which node tells it'],
+    [{ source: { component: 'node-controller', host: '' } }, 'it does not say which node tells it'],
+    [{ source: { component: 'kubelet', host: 'shop-2' } }, 'another node tells it'],
+    [{ reportingInstance: 'shop-2' }, 'another node tells it'],
+    [{ reportingInstance: 7 }, 'another node tells it'],
+    [{ reportingComponent: 'edge-health-agent' }, 'agents tell their Events themselves'],
+    [
+      { source: { component: 'edge-health/grids', host: 'shop-1' } },
+      'agents tell their Events themselves',
+    ],
+    [{ related: { kind: 'Node', name: 'shop-2' } }, 'it names another object beside its own'],
+  ]
+  for (const [more, answer] of rows)
+    t.equal(
+      asked('write-event', 'default/event/e', about(own, more)),
+      answer === 'yes' ? answer : `403 Forbidden: default/event/e: ${answer}`,
+      JSON.stringify(more),
+    )
   t.end()
 })
 

@@ -24,7 +24,11 @@ const token = (audiences: readonly string[] | null, uid = 'u1') =>
     spec: { audiences, expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', name: 'web', uid } },
   })
 const event = (operation: string, content: object) => said(operation, 'shop/event/web.1', content)
-const ABOUT_WEB = { involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web' }, count: 1 }
+const ABOUT_WEB = {
+  involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web' },
+  source: { component: 'kubelet', host: 'e1' },
+  count: 1,
+}
 
 t.test('what reaches the apiserver', async t => {
   const rows: [title: string, message: ReturnType<typeof said>, asked: readonly Asked[]][] = [
@@ -146,6 +150,20 @@ t.test('what reaches the apiserver', async t => {
     await ask(connect(), message)
     t.match(api.asked, asked, title)
     t.equal(api.asked.length, asked.length, title)
+  }
+})
+
+t.test('what others tell of a node is not its to change', async t => {
+  const rows: [title: string, known: object][] = [
+    ['a controller', { source: { component: 'node-controller' } }],
+    ['the agent of another', { source: undefined, reportingInstance: 'e2' }],
+  ]
+  for (const [title, known] of rows) {
+    const { api, ask, connect } = openUpstream()
+    api.objects.set(`${SHOP}/events/web.1`, { ...ABOUT_WEB, ...known, metadata: { uid: 'ev1' } })
+    await ask(connect(), event('update', { ...ABOUT_WEB, message: 'all is well' }))
+    t.match(api.asked, [{ verb: 'get' }], title)
+    t.equal(api.asked.length, 1, title)
   }
 })
 

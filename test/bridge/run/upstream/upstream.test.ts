@@ -13,6 +13,7 @@ const podpatch = (phase: string) =>
 const event = () =>
   said('insert', 'shop/event/web.1', {
     involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web' },
+    source: { component: 'kubelet', host: 'e1' },
   })
 
 /** Hold back what is asked until it is let go, oldest first. */
