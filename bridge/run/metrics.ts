@@ -36,8 +36,11 @@ const hubMetrics = ({ hub = NO_HUB }: BridgeStatusView): readonly Metric[] => [
   counter('malformed', 'Frames that are no messages', [hub.malformed]),
 ]
 
-const upstreamMetrics = ({ upstream }: BridgeStatusView): readonly Metric[] => [
+const upstreamMetrics = ({ upstream, watches }: BridgeStatusView): readonly Metric[] => [
   gauge('running', 'Requests of edges that run', [upstream.running]),
+  gauge('waiting', 'Requests of edges that wait for their turn', [upstream.waiting]),
+  gauge('watches', 'Watches of agents that are open', [watches.watches]),
+  gauge('watches_waiting', 'Changes of which agents are to be told', [watches.waiting]),
   counter(
     'requests',
     'Requests of edges',

@@ -12,7 +12,7 @@ import type { Listener } from '../../net/listen.js'
 import { listenForOperators } from '../../net/operator-listener.js'
 import { openEnrolment } from '../enroll/listener.js'
 import { openHub, type OpenHub } from '../hub/hub.js'
-import { AGENT } from '../model/application/agent-right.js'
+import { AGENT, agentPodOf } from '../model/application/agent-right.js'
 import { LocationCache } from '../model/location/location-cache.js'
 import type { BridgeOptions } from '../options/bridge-options.js'
 import { AgentTokens } from './agents/agent-api.js'
@@ -97,7 +97,9 @@ class BridgeProgram implements Program {
       { fieldManager: AGENT, connections: CONNECTIONS },
     )
     const agents = new AgentTokens(namespace, { client, clock, guard, bearers: this.#bearers })
-    const watches = new WatchDesk({ client, clock, log })
+    const mayWatch = (node: NodeName): boolean =>
+      agentPodOf(locations, { node, namespace }) !== undefined
+    const watches = new WatchDesk({ client, clock, log, mayWatch })
     this.#watches = watches
     const executor = new Executor(
       { client, clock, locations, downstream, agents, watches, guard, signal },
@@ -251,7 +253,7 @@ class BridgeProgram implements Program {
       ),
       hub: this.#hub?.status,
       upstream: {
-        running: this.#upstream.running,
+        ...{ running: this.#upstream.running, waiting: this.#upstream.waiting },
         ...{ requests: requests.all, unknown: unknown.all, dropped: dropped.all },
         leaseSeconds: leaseSeconds.show(),
       },

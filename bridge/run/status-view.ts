@@ -18,6 +18,8 @@ export interface BridgeStatusView {
   readonly upstream: {
     /** Requests that run now. */
     readonly running: number
+    /** Requests that wait for their turn. */
+    readonly waiting: number
     /** Since the start, by handler and what became of them. */
     readonly requests: Readonly<Record<string, number>>
     readonly unknown: Readonly<Record<string, number>>

@@ -5,6 +5,8 @@ import type { UpstreamLane } from '../route/upstream.js'
 export interface UpstreamLimits {
   /** Requests of a node that run at the same time, its Lease apart. */
   readonly inFlight: number
+  /** Of those, requests of the node's agents: its Pods do not wait for them. */
+  readonly agentsInFlight: number
   /** From here on its socket is not read, and Events are dropped. */
   readonly maxMessages: number
   readonly maxBytes: number
@@ -14,6 +16,7 @@ export interface UpstreamLimits {
 
 export const UPSTREAM_LIMITS: UpstreamLimits = {
   inFlight: 4,
+  agentsInFlight: 3,
   maxMessages: 256,
   maxBytes: 4 * 1024 * 1024,
   eventEvery: 8,
@@ -25,6 +28,8 @@ export interface Task<T> {
   /** Requests of one key run one after another, in the order in which they came. */
   readonly key: string
   readonly bytes: number
+  /** An agent asks, through the edge's own Kubernetes API. */
+  readonly isAgents: boolean
   readonly value: T
 }
 
@@ -42,6 +47,7 @@ export class UpstreamLanes<T> {
   readonly #busy = new Set<string>()
   #bytes = 0
   #inFlight = 0
+  #agentsInFlight = 0
   /** Requests that had their turn since an Event had one. */
   #sinceEvent = 0
 
@@ -98,14 +104,16 @@ export class UpstreamLanes<T> {
     const task = this.#takeFrom(first) ?? this.#takeFrom(second)
     if (task === undefined) return undefined
     this.#inFlight++
+    if (task.isAgents) this.#agentsInFlight++
     this.#sinceEvent = task.lane === 'event' ? 0 : this.#sinceEvent + 1
     return task
   }
 
   /** A request that was taken has ended, well or not. */
-  done({ key, lane }: Task<T>): void {
+  done({ key, lane, isAgents }: Task<T>): void {
     this.#busy.delete(key)
     if (lane !== 'lease') this.#inFlight--
+    if (isAgents) this.#agentsInFlight--
   }
 
   get #isOver(): boolean {
@@ -113,7 +121,10 @@ export class UpstreamLanes<T> {
   }
 
   #takeFrom(tasks: Task<T>[]): Task<T> | undefined {
-    const index = tasks.findIndex(({ key }) => !this.#busy.has(key))
+    const areAgentsFull = this.#agentsInFlight >= this.#limits.agentsInFlight
+    const index = tasks.findIndex(
+      ({ key, isAgents }) => !this.#busy.has(key) && !(isAgents && areAgentsFull),
+    )
     if (index === -1) return undefined
     const task = this.#remove(tasks, index)
     this.#busy.add(task.key)

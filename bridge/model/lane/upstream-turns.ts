@@ -34,6 +34,13 @@ export class UpstreamTurns<T> {
     this.#makeLanes = makeLanes
   }
 
+  /** Requests that wait, of all nodes. */
+  get waiting(): number {
+    let sum = 0
+    for (const { messages } of this.#lanes.values()) sum += messages
+    return sum
+  }
+
   /** What waits and runs of a node; undefined: nothing. */
   lanesOf(node: NodeName): UpstreamLanes<T> | undefined {
     return this.#lanes.get(node)

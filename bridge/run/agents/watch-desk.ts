@@ -18,6 +18,8 @@ export interface WatchDeskSeams {
   readonly client: Pick<ResourceClient, 'watch'>
   readonly clock: Clock
   readonly log: Logger
+  /** Whether an agent is on the node now: one that was there when a watch began may have been taken away. */
+  readonly mayWatch: (node: NodeName) => boolean
 }
 
 /** The watches of agents, for who takes requests. */
@@ -36,6 +38,8 @@ export const MAX_WATCHES = 64
 const GATHER_MS = 20
 /** An edge that reads slowly is told nothing meanwhile. */
 const HELD_MS = 500
+/** A node whose agent is replaced is told what waits when it has one again. */
+const NO_AGENT_MS = 30_000
 
 /** Undefined for what a node is told in any case. */
 type Watch = { readonly feed: WatchFeed; readonly subscription: Subscription } | undefined
@@ -184,11 +188,12 @@ export class WatchDesk implements Watches {
   }
 
   #pump(desk: Desk): void {
-    const { clock } = this.#seams
+    const { clock, mayWatch } = this.#seams
     const { link, lane } = desk
     lane.expire(clock.now())
-    if (link.isHeld) {
-      if (lane.waiting > 0) this.#arm(desk, HELD_MS)
+    const waitMs = mayWatch(link.node) ? (link.isHeld ? HELD_MS : undefined) : NO_AGENT_MS
+    if (waitMs !== undefined) {
+      if (lane.waiting > 0) this.#arm(desk, waitMs)
       return
     }
     for (let object = lane.take(); object !== undefined; object = lane.take()) {

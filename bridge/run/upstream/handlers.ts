@@ -89,7 +89,9 @@ const readObject: Handle = async call => {
   try {
     const get = () => client.get(objectsOf(type), objectNameOf(resource), signal)
     const found = await reads.get(objectKey(resource), get)
-    const right = checkRead(call, found, locations)
+    // It may have taken a while: the pod that refers to it may be gone by now.
+    const now = checkRight(call, locations)
+    const right = now.ok ? checkRead(call, found, locations) : now
     return right.ok ? object(type, found) : { kind: 'refused', refusal: right.refusal }
   } catch (error) {
     const { namespace, name } = resource

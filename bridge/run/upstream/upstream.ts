@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
+import { isMap, type JsonMap } from '../../../core/json.js'
 import type { Logger } from '../../../core/log.js'
 import type { NodeLink } from '../../hub/hub.js'
 import type { Task } from '../../model/lane/upstream-lanes.js'
@@ -25,12 +26,30 @@ export interface UpstreamSeams {
 
 /** What it costs beside its frame to keep a request. */
 const REQUEST_BYTES = 512
+/** No key of an object is longer. */
+const MAX_KEY = 1_024
 
 type Asked = Extract<What, { readonly kind: 'request' | 'special' }>
 
-/** Requests about no object follow one another, so that one node has one of them running. */
-const keyOf = (what: Asked): string =>
-  what.kind === 'request' ? objectKey(what.resource) : what.route.handler
+/** Which watches there are is said in order, of one or of all of them. */
+const WATCHES = 'sync-watches'
+
+/** Other requests of agents are in order for one object, or for all of a kind; what cannot be read is refused anyway. */
+const applicationKey = ({ content }: Message): string => {
+  const { Verb, Key }: JsonMap = isMap(content) ? content : {}
+  if (Verb === 'watch') return WATCHES
+  return `application ${typeof Key === 'string' ? Key.slice(0, MAX_KEY) : ''}`
+}
+
+/** Other requests about no object follow one another. */
+const keyOf = (what: Asked, message: Message): string => {
+  if (what.kind === 'request') return objectKey(what.resource)
+  const { handler } = what.route
+  return handler === 'application' ? applicationKey(message) : handler
+}
+
+const isAgents = ({ route: { handler } }: Asked): boolean =>
+  handler === 'application' || handler === WATCHES
 
 /**
  * What edges ask, carried out in turns: each object's requests in order, Leases first, one node after another. Who asks more
@@ -51,6 +70,11 @@ export class Upstream {
   /** Requests that run now. */
   get running(): number {
     return this.#running
+  }
+
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    return this.#turns.waiting
   }
 
   connected(link: NodeLink): void {
@@ -99,7 +123,8 @@ export class Upstream {
     const { node } = link
     const { lane } = what.route
     const task: Task<Request> = {
-      ...{ lane, key: keyOf(what), bytes: REQUEST_BYTES + length },
+      ...{ lane, key: keyOf(what, message), bytes: REQUEST_BYTES + length },
+      isAgents: isAgents(what),
       value: {
         ...{ node, message, route: what.route, arrivedAt: clock.now() },
         servedAt: executor.serverTime(),

@@ -31,7 +31,9 @@ const E1 = 'e1' as NodeName
 const open = () => {
   const clock = new FakeClock()
   const cluster = new MemoryCluster()
-  const desk = new WatchDesk({ client: cluster.client, clock, log: recordingLog() })
+  const away = new Set<string>()
+  const mayWatch = (of: NodeName): boolean => !away.has(of)
+  const desk = new WatchDesk({ client: cluster.client, clock, log: recordingLog(), mayWatch })
   const connect = (name = 'e1') => {
     const sent: Message[] = []
     const state = { isHeld: false, isOver: false }
@@ -60,7 +62,7 @@ const open = () => {
     }
     return { acknowledge, link, sent, state, words }
   }
-  return { clock, cluster, connect, desk }
+  return { away, clock, cluster, connect, desk }
 } // prettier-ignore
 
 t.test('a node is told of what its watch selects, as it changes', async t => {
@@ -202,3 +204,27 @@ t.test('watches end with their connection, by a word of their node, and have a l
   await clock.advance(20)
   t.equal(second.sent.length, 1)
 })
+
+t.test('a node whose agent was taken away is told nothing more, and all of it when it has one again', async t => {
+  const { away, clock, cluster, connect, desk } = open()
+  const keys = map('edge-health-keys')
+  cluster.put(MAPS, { metadata: { name: 'edge-health-keys', namespace: 'edge-system' }, data: { a: 'old' } })
+  const { acknowledge, sent, words } = connect()
+  const other = connect('e2')
+  for (const of of ['e1', 'e2']) t.equal(desk.add(of as NodeName, 'w', keys, listing()), undefined)
+  await clock.advance(20)
+  acknowledge()
+  t.equal(words().length, 1)
+  other.acknowledge()
+  t.equal(other.words().length, 1)
+  away.add('e1')
+  for (const a of ['new', 'newer'])
+    cluster.put(MAPS, { metadata: { name: 'edge-health-keys', namespace: 'edge-system' }, data: { a } })
+  await clock.advance(3_600_000)
+  t.strictSame(words(), [], 'what changes is not for it')
+  t.equal(other.words().length > 0, true, 'others are told')
+  t.match(desk.status, { watches: 2, waiting: 1 })
+  away.delete('e1')
+  await clock.advance(30_000)
+  t.match(at(sent.at(-1)?.content, 'data'), { a: 'newer' })
+}) // prettier-ignore

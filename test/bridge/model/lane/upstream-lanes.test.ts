@@ -12,7 +12,7 @@ import fc from '../../../../testkit/properties.js'
 const makeLanes = (limits: Partial<UpstreamLimits> = {}) =>
   new UpstreamLanes<string>({ ...UPSTREAM_LIMITS, ...limits })
 const task = (lane: UpstreamLane, value: string, key = value, bytes = 10): Task<string> => ({
-  ...{ lane, key, bytes, value },
+  ...{ lane, key, bytes, value, isAgents: false },
 })
 const valuesOf = (tasks: readonly (Task<string> | undefined)[]) => tasks.map(task => task?.value)
 
@@ -53,6 +53,22 @@ t.test('one of each object at a time, four of a node; its Lease does not wait fo
     undefined,
   ])
   t.equal(lanes.takeLease()?.value, 'lease')
+  t.end()
+})
+
+t.test('agents leave one of the four to the pods of their node', t => {
+  const lanes = makeLanes()
+  const agents = ['a', 'b', 'c', 'd'].map(name => ({ ...task('request', name), isAgents: true }))
+  for (const one of [...agents, task('request', 'pod'), task('request', 'more')]) lanes.push(one)
+  const take = () => lanes.takeOther()?.value
+  t.strictSame([take(), take(), take(), take(), take()], ['a', 'b', 'c', 'pod', undefined])
+  lanes.done(agents[1]!)
+  t.equal(take(), 'd')
+  lanes.done(agents[0]!)
+  t.equal(take(), 'more')
+  for (const one of [agents[2]!, agents[3]!, task('request', 'pod'), task('request', 'more')])
+    lanes.done(one)
+  t.ok(lanes.isIdle)
   t.end()
 })
 

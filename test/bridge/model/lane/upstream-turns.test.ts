@@ -13,7 +13,7 @@ import fc from '../../../../testkit/properties.js'
 const nodes: readonly NodeName[] = ['a', 'b', 'c'].map(parseNodeName)
 const [A, B] = nodes as [NodeName, NodeName]
 const task = (lane: UpstreamLane, value: string, key = value): Task<string> => ({
-  ...{ lane, key, bytes: 1, value },
+  ...{ lane, key, bytes: 1, value, isAgents: false },
 })
 const drain = (turns: UpstreamTurns<string>): readonly string[] => {
   const order: string[] = []

@@ -4,6 +4,7 @@ import type { Message } from '../../../../bridge/model/message/message.js'
 import { KubeStatusError } from '../../../../core/errors.js'
 import type { JsonMap } from '../../../../core/json.js'
 import { at } from '../../../../testkit/edge/bodies.js'
+import { settle } from '../../../../testkit/fake-clock.js'
 import { AGENT_POD, openUpstream, said, type Asked } from './upstream-stage.js'
 
 const TOKEN = '/api/v1/namespaces/edge-system/serviceaccounts/edge-health-agent/token'
@@ -261,4 +262,73 @@ t.test('the watches that an edge names are those that are kept', async t => {
   watches.ended(link)
   api.gate = () => Promise.resolve()
   t.match((await ask(link, asks('watch', '/core/v1/nodes')))?.content, { Error: { ErrStatus: { code: 503 } } })
+}) // prettier-ignore
+
+/** Each request waits until it is let go, by its path. */
+const holdBack = (api: ReturnType<typeof open>['api']) => {
+  const waiting: { readonly path: string; readonly go: () => void }[] = []
+  api.gate = ({ path, by }) =>
+    by === undefined
+      ? Promise.resolve()
+      : new Promise(resolve => waiting.push({ path, go: () => resolve() }))
+  const go = async (path: string): Promise<void> => {
+    const [one] = waiting.splice(waiting.findIndex(each => each.path === path), 1)
+    one?.go()
+    await settle()
+  }
+  return { go, paths: () => waiting.map(({ path }) => path) }
+} // prettier-ignore
+
+t.test('a read that hangs keeps no other object waiting; each object has its order', async t => {
+  const { api, connect, counters, say, upstream } = open()
+  const link = connect()
+  const { go, paths } = holdBack(api)
+  const mark = patch('e2', { metadata: { annotations: { nodeunhealth: 'yes' } } })
+  say(link, asks('list', '/core/v1/nodes'))
+  await settle()
+  say(link, mark)
+  say(link, asks('get', '/core/v1/nodes/null/e2'))
+  say(link, asks('get', '/core/v1/nodes/null/e1'))
+  say(link, asks('get', '/core/v1/nodes/null/e3'))
+  await settle()
+  t.strictSame(paths(), [NODES, `${NODES}/e2`, `${NODES}/e1`], 'three, and one about each object')
+  t.match([upstream.running, upstream.waiting], [3, 2])
+  say(link, said('query', 'shop/configmap/must'))
+  await settle()
+  t.equal(counters.requests.all['read-object refused'], 1, 'pods do not wait for agents')
+  await go(`${NODES}/e2`)
+  t.equal(link.sent.at(-1)?.parentId, mark.id)
+  t.strictSame(paths(), [NODES, `${NODES}/e1`, `${NODES}/e2`], 'what was asked first runs first')
+  for (const path of [`${NODES}/e2`, `${NODES}/e1`, NODES]) await go(path)
+  await go(`${NODES}/e3`)
+  t.match([upstream.running, upstream.waiting], [0, 0])
+  t.equal(link.sent.length, 6, 'all are answered')
+})
+
+t.test('which watches there are is said in order', async t => {
+  const { api, connect, say, watches } = open()
+  const link = connect()
+  const { go } = holdBack(api)
+  const watch = (id: string) => asks('watch', '/core/v1/nodes', {}, { ID: id })
+  const sync = (...ids: readonly string[]) =>
+    said('null', 'watchapp/sync', Object.fromEntries(ids.map(id => [id, watch(id).content])), 'metaserver')
+  for (const message of [sync('a'), sync('a'), watch('b')]) say(link, message)
+  await settle()
+  for (let i = 0; i < 3; i++) await go(NODES)
+  t.equal(watches.status.watches, 2, 'the younger one is not taken for one that has ended')
+}) // prettier-ignore
+
+t.test('an answer that outlived its connection goes to the node that asked, and to no other', async t => {
+  const { api, connect, say, locations } = open()
+  const [first, other] = [connect(), connect('e2')]
+  const pod = { ...AGENT_POD, metadata: { ...AGENT_POD.metadata, uid: 'a2' } }
+  locations.setPod(pod, 'e2' as Parameters<typeof locations.setPod>[1])
+  const { go } = holdBack(api)
+  const asked = asks('get', '/core/v1/nodes/null/e2')
+  say(first, asked)
+  await settle()
+  const second = connect()
+  await go(`${NODES}/e2`)
+  t.strictSame([first.sent.length, other.sent.length], [0, 0])
+  t.match(second.sent, [{ parentId: asked.id, content: { Status: 'Approved' } }])
 }) // prettier-ignore

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { settle } from '../../../../testkit/fake-clock.js'
 import { KubeStatusError, KubeUnreachableError, TimeoutError } from '../../../../core/errors.js'
 import { isMap } from '../../../../core/json.js'
 import { openUpstream, POD, said, type Asked } from './upstream-stage.js'
@@ -166,6 +167,27 @@ t.test('what others tell of a node is not its to change', async t => {
     t.equal(api.asked.length, 1, title)
   }
 })
+
+t.test(
+  'who may not have an object any more is not given it, and what one may not have none of his questions begins',
+  async t => {
+    const { api, connect, locations, say, ask } = openUpstream()
+    api.objects.set(`${SHOP}/secrets/own`, { metadata: { uid: 's', name: 'own' }, data: {} })
+    const link = connect()
+    let go = (): void => undefined
+    api.gate = () => new Promise(resolve => (go = resolve))
+    const asked = said('query', 'shop/secret/own')
+    say(link, asked)
+    await settle()
+    const other = await ask(connect('e2'), said('query', 'shop/secret/own'))
+    t.match(other, { operation: 'error', content: /forbidden/ }, 'while it is read for another')
+    t.equal(api.asked.length, 1)
+    locations.removePod('u1')
+    go()
+    await settle()
+    t.match(link.sent, [{ parentId: asked.id, operation: 'error', content: /forbidden/ }])
+  },
+)
 
 t.test('what an edge is told', async t => {
   const forbidden = {

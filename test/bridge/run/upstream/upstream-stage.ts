@@ -192,7 +192,7 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
     ...{ client: api.client, clock, guard: () => state.guard },
     bearers: { withToken: token => api.clientOf(token) },
   })
-  const watches = new WatchDesk({ client: api.client, clock, log })
+  const watches = new WatchDesk({ client: api.client, clock, log, mayWatch: () => true })
   const executor = new Executor(
     {
       ...{ client: api.client, clock, locations, agents, watches },
