@@ -91,18 +91,26 @@ const nodeTrouble = (target: Target, ask: Application['ask'], asker: Asker): str
  * The Lease by which an agent asks for a sign of the cloud's life is passed on as well: that the apiserver refuses it, where
  * agents have no right to it, is the sign.
  */
+const signTrouble = (
+  { name }: Target,
+  ask: Application['ask'],
+  { node }: Asker,
+): string | undefined => {
+  const { verb } = ask
+  const asked = verb === 'create' ? nameIn(ask.body) : name
+  const isOwn = asked === `edge-health-${node}` && (verb === 'create' || verb === 'patch')
+  return isOwn ? undefined : 'it is no Lease of its own'
+}
+
 const leaseTrouble = (
-  { namespace, name }: Target,
+  target: Target,
   ask: Application['ask'],
   asker: Asker,
 ): string | undefined => {
+  const { namespace, name } = target
   const { verb } = ask
   if (verb === 'patch' && ask.subresource !== '') return NOBODY
-  if (namespace === asker.namespace) {
-    const asked = verb === 'create' ? nameIn(ask.body) : name
-    const isOwn = asked === `edge-health-${asker.node}` && (verb === 'create' || verb === 'patch')
-    return isOwn ? undefined : 'it is no Lease of its own'
-  }
+  if (namespace === asker.namespace) return signTrouble(target, ask, asker)
   if (namespace !== NODE_LEASES || !(verb === 'get' || verb === 'patch')) return NOBODY
   if (verb === 'get') return undefined
   if (name === asker.node) return 'nobody renews the Lease of the own node but its edge'

@@ -7,7 +7,9 @@ export interface DownstreamLimits {
   readonly ackTimeoutMs: number
   /** How often the same message is sent again before it is set aside. */
   readonly resends: number
+  /** How long it waits then, and at most when it is set aside again and again: an edge pays for what it does not take. */
   readonly asideMs: number
+  readonly longestAsideMs: number
   /** Waiting messages, and their bytes. */
   readonly maxMessages: number
   readonly maxBytes: number
@@ -18,6 +20,7 @@ export const DOWNSTREAM_LIMITS: DownstreamLimits = {
   ackTimeoutMs: 5_000,
   resends: 3,
   asideMs: 30_000,
+  longestAsideMs: 1_800_000,
   maxMessages: 5_000,
   maxBytes: 32 * 1024 * 1024,
 }
@@ -65,6 +68,12 @@ interface Line<T> {
   asideTimes: number
 }
 
+interface SetAside<T> extends Aside {
+  readonly line: Line<T>
+  /** Another content of it need not wait longer. Clock ms. */
+  readonly soonest: number
+}
+
 interface Flight<T> {
   readonly line: Line<T>
   readonly id: string
@@ -91,7 +100,7 @@ export class DownstreamLane<T> {
   readonly #ready = new Map<string, Line<T>>()
   readonly #flights = new Map<string, Flight<T>>()
   /** Key → the line and when it is tried again. */
-  readonly #aside = new Map<string, Aside & { readonly line: Line<T> }>()
+  readonly #aside = new Map<string, SetAside<T>>()
   readonly #lines = new Map<string, Line<T>>()
   /** The ids of the first entries of lines, once they were sent: an edge's word may come late, on another connection. */
   readonly #sent = new Map<string, Line<T>>()
@@ -158,6 +167,7 @@ export class DownstreamLane<T> {
     this.#bytes += more
     if (waiting === undefined) this.#append(telling, line)
     else this.#replace(waiting, telling)
+    if (line?.entries[0]?.telling === telling) this.#advance(line)
     return true
   }
 
@@ -270,20 +280,33 @@ export class DownstreamLane<T> {
   }
 
   #setAside({ id, line }: Flight<T>, reason: string, now: number): void {
+    const { asideMs, longestAsideMs } = this.#limits
     this.#flights.delete(id)
-    line.asideTimes++
     const { uid } = line.entries[0]!.telling
+    if (this.#dropOutdated(line)) line.asideTimes = 0
+    const waitMs = Math.min(longestAsideMs, asideMs * 2 ** line.asideTimes)
+    line.asideTimes++
     this.#aside.set(line.key, {
       ...{ key: line.key, uid, reason, line, times: line.asideTimes },
-      until: now + this.#seams.spread(this.#limits.asideMs),
+      until: now + this.#seams.spread(waitMs),
+      soonest: now + this.#seams.spread(asideMs),
     })
-    this.#dropOutdated(line)
+  }
+
+  /** What was set aside is another one now. */
+  #advance(line: Line<T>): void {
+    line.asideTimes = 0
+    const aside = this.#aside.get(line.key)
+    if (aside === undefined || aside.until <= aside.soonest) return
+    this.#aside.set(line.key, { ...aside, until: aside.soonest })
   }
 
   /** Where a newer one of the same object waits behind it, the edge need not take the first any more. */
-  #dropOutdated(line: Line<T>): void {
+  #dropOutdated(line: Line<T>): boolean {
     const [first, second] = line.entries
-    if (first!.telling.uid === second?.telling.uid) this.#shift(line)
+    const isOutdated = first!.telling.uid === second?.telling.uid
+    if (isOutdated) this.#shift(line)
+    return isOutdated
   }
 
   /** The first of the line is done with. */

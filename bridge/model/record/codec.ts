@@ -60,8 +60,8 @@ export interface EncodedRecord {
 
 /** The text of a record: one line an object. What does not fit is left out from the end, ConfigMaps first. */
 export const encodeRecord = (record: EdgeRecord, maxLength = MAX_LENGTH): EncodedRecord => {
-  const order = Object.keys(LETTERS)
-  const entries = [...record].sort(([, a], [, b]) => order.indexOf(a.type) - order.indexOf(b.type))
+  const all = [...record]
+  const entries = Object.keys(LETTERS).flatMap(type => all.filter(([, held]) => held.type === type))
   const lines = [HEADER]
   let length = HEADER.length + 1
   for (const [uid, held] of entries) {

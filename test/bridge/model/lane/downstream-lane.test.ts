@@ -117,6 +117,29 @@ t.test('what is set aside makes way for what is newer', t => {
   t.end()
 })
 
+t.test('what an edge does not take waits longer each time, until it is another', t => {
+  const lane = makeLane()
+  lane.offer(tell('a', 'a1'))
+  const waits: number[] = []
+  for (let now = 0; waits.length < 9;) {
+    for (const { id } of lane.take(now)) lane.refuse(id, 'x', now)
+    waits.push(lane.nextAt - now - 1)
+    now = lane.nextAt
+  }
+  t.strictSame(waits.map(ms => ms / 1_000), [30, 60, 120, 240, 480, 960, 1_800, 1_800, 1_800])
+  const [{ until } = { until: 0 }] = lane.asides()
+  lane.offer(tell('a', 'a2'))
+  t.equal(lane.nextAt, until - 1_800_000 + 30_000)
+  lane.offer(tell('a', 'a3'))
+  t.equal(lane.nextAt, until - 1_800_000 + 30_000, 'no sooner')
+  const now = lane.nextAt
+  const [again] = lane.take(now)
+  t.match(again, { telling: { value: 'a3' } })
+  lane.refuse(again!.id, 'x', now)
+  t.match(lane.asides(), [{ times: 1, until: now + 30_001 }])
+  t.end()
+}) // prettier-ignore
+
 t.test('another object behind one that is set aside waits as well', t => {
   const lane = makeLane()
   lane.offer(tell('a', 'delete u1', 'u1'))
