@@ -86,6 +86,8 @@ const agentArguments = (node: NodeIdentity, profile: Profile, vouch: Vouch): rea
   `--self-report-url=http://${node.address}:${HEALTHZ_PORT}/healthz`,
   `--profile=${profile}`,
   `--vouch=${vouch}`,
+  // Who requires identities cannot hear SuperEdge's agents, which that profile is for.
+  `--identity=${profile === 'superedge' ? 'prefer' : 'require'}`,
 ]
 
 /** One node: its kubelet and its agent, each a process of its own. */

@@ -8,6 +8,7 @@ import {
 import type { Vouch } from '../zone-node.js'
 import type { SitesView } from './sites.js'
 import {
+  allKnowAll,
   allSayUp,
   effectsOf,
   isAnnotated,
@@ -73,6 +74,10 @@ const healthy: Scene = {
   targets: () => [],
   steps: (_targets, names) => [
     seenAlive(start),
+    // Who is not known is not heard where identities are required.
+    becomes('every agent knows the keys of every node', start, ({ snapshot }) =>
+      allKnowAll(snapshot),
+    ),
     becomes('every Node is Ready, without taint or annotation', start, ({ snapshot }) =>
       names.every(name => isClean(snapshot, name)),
     ),

@@ -47,6 +47,10 @@ export const allSayUp = (snapshot: ZoneSnapshot): boolean =>
     snapshot.nodes.every(({ name }) => node.localinfo?.get(name) === true),
   )
 
+/** Every agent that runs knows with which keys every node signs. */
+export const allKnowAll = (snapshot: ZoneSnapshot): boolean =>
+  liveNodes(snapshot).every(({ status }) => status?.identity.members === snapshot.nodes.length)
+
 export const isAnnotated = (snapshot: ZoneSnapshot, name: string): boolean =>
   nodeOf(snapshot, name)?.object?.metadata.annotations?.[UNHEALTHY_ANNOTATION] === 'yes'
 

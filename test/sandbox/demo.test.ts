@@ -54,7 +54,7 @@ const fakeZone = (count: number) => {
 }
 
 /** What would be seen of the fakes if agents knew everything at once. */
-const snapshotOf = (nodes: ReadonlyMap<string, Fake>): ZoneSnapshot => {
+const snapshotOf = (nodes: ReadonlyMap<string, Fake>, signing = nodes.size): ZoneSnapshot => {
   const isUp = (fake: Fake): boolean => fake.state === 'running'
   const localinfo: LocalInfo = new Map([...nodes].map(([name, fake]) => [name, isUp(fake)]))
   const opinion = ([name, fake]: [string, Fake]): AgentNode => ({
@@ -75,7 +75,7 @@ const snapshotOf = (nodes: ReadonlyMap<string, Fake>): ZoneSnapshot => {
     brake: { isOn: false },
     disruption: 'normal',
     zone: { members: nodes.size },
-    identity: { members: nodes.size },
+    identity: { members: signing },
     nodes: [...nodes].map(opinion),
   })
   return {
@@ -107,6 +107,8 @@ const UNREACHABLE = 'node.kubernetes.io/unreachable'
 const CUT = { key: 'edge-health/cloud-link-cut', effect: 'NoSchedule' as const }
 
 interface Faults {
+  /** One node publishes no keys. */
+  readonly isUnsigned?: boolean
   /** Writes per condemned node; 1 is right. */
   readonly writes?: number
   readonly isVouchingBroken?: boolean
@@ -171,6 +173,7 @@ const fakeStage = (count: number, clock: FakeClock, faults: Faults = {}) => {
   let flips: string[] = []
   let vouch = 'lease'
   let trouble: string | undefined
+  const signing = names.length - (faults.isUnsigned === true ? 1 : 0)
   const write = (name: string, isAnnotated: boolean): void => {
     of(name).isAnnotated = isAnnotated
     flips.push(name)
@@ -211,7 +214,7 @@ const fakeStage = (count: number, clock: FakeClock, faults: Faults = {}) => {
     limits,
     vouch: 'lease',
     sites: grids.sites(later),
-    look: async () => ({ ...snapshotOf(nodes), sites: grids.look() }),
+    look: async () => ({ ...snapshotOf(nodes, signing), sites: grids.look() }),
     kill: async name => set(name, { state: 'killed' }),
     restart: name => set(name, { state: 'running' }),
     freeze: name => set(name, { state: 'frozen' }),
@@ -276,6 +279,12 @@ t.test('the scenes', async t => {
     )
   }
   const rows: [why: string, faults: Faults, scene: string, claim: string][] = [
+    [
+      'a node without keys',
+      { isUnsigned: true },
+      'healthy',
+      'every agent knows the keys of every node',
+    ],
     ['two writers', { writes: 2 }, 'dies', 'it was written once, by one writer'],
     [
       'nobody vouches',
