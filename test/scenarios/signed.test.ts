@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { writeIdentity } from '../../agent/identity/annotation.js'
 import { generateNodeKeys } from '../../agent/identity/node-keys.js'
+import { KubeStatusError } from '../../core/errors.js'
 import { parseNodeName } from '../../core/ids.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
@@ -167,6 +168,28 @@ t.test('a node whose Node was made again publishes its identity again, and is he
       t.ok(oldest(world, 2) < 30, `heard ${oldest(world, 2)} s ago`)
       t.strictSame(world.condemned(), [])
     })
+})
+
+t.test('a node that comes back to its zone is heard before anybody reads its Node', async t => {
+  for (const flags of [PREFER, REQUIRE]) {
+    const zone = { what: flags.join(), size: 5, flags, zone: 'here' } as const
+    await scenario(t, zone, async world => {
+      await world.settled()
+      world.leave(4)
+      await world.run(20_000)
+      world.cluster.onCall = ({ by, what }) =>
+        by !== 'n4' && what.startsWith('get n') && what !== `get ${by}`
+          ? new KubeStatusError(what, { status: 500, reason: 'InternalError', message: '' })
+          : undefined
+      world.join(4)
+      await world.run(30_000)
+      t.ok(oldest(world, 4) < 25, `heard ${oldest(world, 4)} s ago`)
+      t.ok(allSign(world))
+      world.cluster.onCall = undefined
+      await world.run(30_000)
+      t.strictSame(world.condemned(), [])
+    })
+  }
 })
 
 t.test('identities on disk are enough to vote after a boot without the cloud', async t => {

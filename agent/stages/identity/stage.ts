@@ -37,6 +37,8 @@ const AGAIN_MS = 15_000
 const WANTED_MS = 10_000
 /** After a read that brought nothing new: after this time first, then after twice as long each time. */
 const FIRST_WANTED_MS = 1_000
+/** Whose keys are still known after it left: it may come back while the API says nothing. */
+const MOST_LEFT = 64
 /** Reads at once, and the time between those that follow: a thousand agents begin with a thousand members. */
 const AT_ONCE = 30
 const APART_MS = 500
@@ -53,6 +55,8 @@ class NodeIdentities implements Stage {
   /** Reads of a Node in turn that brought nothing new. */
   readonly #vain = new Map<NodeName, number>()
   readonly #pins = new Map<NodeName, Pin>()
+  /** Of members that left, in the order in which they did. */
+  readonly #left = new Map<NodeName, Pin>()
   #own: OwnKeys | undefined
   #ownDueAt = -Infinity
   #ownReadAt = -Infinity
@@ -119,12 +123,27 @@ class NodeIdentities implements Stage {
   #followMembers(roster: Roster): void {
     const others = roster.members.filter((_, index) => index !== roster.self)
     const names = new Set(others.map(({ name }) => name))
-    const before = this.#pins.size
-    for (const known of [this.#dueAt, this.#readAt, this.#pins, this.#doubtedAt])
+    for (const known of [this.#dueAt, this.#readAt, this.#doubtedAt])
       keepOnly(known, name => names.has(name))
     keepOnly(this.#vain, name => names.has(name) || name === this.#options.nodeName)
     for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
-    if (this.#pins.size < before) this.#pinsChanged()
+    if (this.#partAndReturn(names)) this.#pinsChanged()
+  }
+
+  /** @returns whether that changed whose keys are known */
+  #partAndReturn(names: ReadonlySet<NodeName>): boolean {
+    const gone = [...this.#pins].filter(([name]) => !names.has(name))
+    const back = [...this.#left].filter(([name]) => names.has(name))
+    for (const [name, pin] of gone) {
+      this.#pins.delete(name)
+      this.#left.set(name, pin)
+    }
+    for (const [name, pin] of back) {
+      this.#left.delete(name)
+      this.#pins.set(name, pin)
+    }
+    for (const name of [...this.#left.keys()].slice(0, -MOST_LEFT)) this.#left.delete(name)
+    return gone.length + back.length > 0
   }
 
   /** Whose keys are known from disk is in no hurry. */
