@@ -2,8 +2,8 @@
 
 /** How much faster or slower one clock may run than another: 1 ms per second. */
 const DRIFT = 0.001
-/** With one slot alone there is nothing to compare it with: it may have been on its way for long. */
-const ENOUGH_SLOTS = 2
+/** With what came at one moment there is nothing to compare it with: it may have been on its way for long. */
+const ENOUGH_MOMENTS = 2
 
 /**
  * When records of one node were made, in the time of our own clock, reckoned from what that node proves of its own.
@@ -15,16 +15,18 @@ export class OriginClock {
   #offset = Infinity
   #offsetAt = 0
   #newest = -Infinity
-  #slots = 0
+  #moments = 0
   #told: number | undefined
 
   /** The node lived at `time` (ms of its clock): it showed at `now` what it shows from then on only. */
   prove(time: number, now: number): void {
+    // A statement and the link of a later slot come together.
+    const isSameMoment = this.#moments > 0 && now === this.#offsetAt
     this.#offset = Math.min(this.#offsetNow(now), now - time)
     this.#offsetAt = now
     if (time <= this.#newest) return
     this.#newest = time
-    this.#slots++
+    if (!isSameMoment) this.#moments++
   }
 
   /**
@@ -33,7 +35,7 @@ export class OriginClock {
    * @returns when it was made, at most `now`
    */
   madeAt(time: number, now: number, toldAge: number): number {
-    if (this.#slots >= ENOUGH_SLOTS) return Math.min(now, this.#offsetNow(now) + time)
+    if (this.#moments >= ENOUGH_MOMENTS) return Math.min(now, this.#offsetNow(now) + time)
     this.#told ??= now - Math.max(0, toldAge)
     return this.#told
   }

@@ -191,6 +191,18 @@ t.test('a link proves that its slot has come, whatever was shown before it', t =
   t.end()
 })
 
+t.test('a statement that comes with a link of a later slot is as old as the relay says', t => {
+  const said = say(1, START)
+  for (const quarters of [0, SLOT - 1, SLOT, 40]) {
+    const one = word()
+    t.match(one.takeStatement(said.received, said.at(quarters), 24_000, 100_000), { kind: 'newer' })
+    t.equal(one.madeAt, 76_000, `${quarters} quarters`)
+    t.match(one.takeProgress(said.at(44), 101_000), { kind: 'newer' })
+    t.ok(one.madeAt > 100_000, 'another moment shows how its clock goes')
+  }
+  t.end()
+})
+
 t.test('another epoch begins the clock anew, and not every moment', t => {
   const one = word()
   const before = say(1, START)
