@@ -12,7 +12,7 @@ import {
 import { HalfOpenCheck } from './half-open.js'
 import { RequestLifetime } from './request-lifetime.js'
 import type { TypedBody } from './codec.js'
-import { parseExactJson } from './exact-json.js'
+import { parseExactJson } from '../../core/exact-json.js'
 import type { Credentials, Material } from './credentials.js'
 import {
   openResponse,
@@ -117,7 +117,7 @@ export class KubeClient {
     return this.#served.dateMs + this.#clock.now() - this.#served.at
   }
 
-  /** Send, and parse the answer as JSON; whole numbers of 16 digits and more come as text. */
+  /** Send, and parse the answer as JSON; whole numbers of 16 digits and more come as text, see `parseExactJson`. */
   async json(call: KubeCall, limits: CallLimits, signal: AbortSignal): Promise<unknown> {
     const { bytes } = await this.body(call, limits, signal)
     try {

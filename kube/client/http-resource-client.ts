@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../core/exact-json.js'
 import {
   InvalidInputError,
   KubeStatusError,
@@ -96,7 +97,7 @@ const deleteBody = (options: DeleteOptions): ObjectBody => {
 
 const patchText = (patch: KubePatch | PatchText): string => {
   if ('text' in patch) return patch.text
-  return JSON.stringify(patch.type === 'json' ? patch.operations : patch.body)
+  return writeExactJson(patch.type === 'json' ? patch.operations : patch.body)
 }
 
 /** An answer that is not what the API promises counts as none: something else may listen at that address. */
@@ -212,7 +213,7 @@ class HttpResourceClient implements ResourceClient {
     { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
     signal: AbortSignal,
   ): Promise<T> {
-    const text = JSON.stringify(body)
+    const text = writeExactJson(body)
     // Who creates an object may pass its own name and namespace; only a subresource is below a name.
     const name = type.subresource === undefined ? undefined : where.name
     const write = { ...where, name, method: 'POST', media: 'application/json', text } as const
@@ -225,7 +226,7 @@ class HttpResourceClient implements ResourceClient {
     { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
     signal: AbortSignal,
   ): Promise<T> {
-    const text = JSON.stringify(body)
+    const text = writeExactJson(body)
     const write = { ...of, method: 'PUT', media: 'application/json', text } as const
     return this.#write(type, write, options, signal)
   }
@@ -248,7 +249,7 @@ class HttpResourceClient implements ResourceClient {
     signal: AbortSignal,
   ): Promise<T> {
     const query = isForced ? { force: 'true' } : {}
-    const text = JSON.stringify(body)
+    const text = writeExactJson(body)
     const write = { ...of, method: 'PATCH', media: APPLY_TYPE, text, query } as const
     return this.#write(type, write, options, signal)
   }

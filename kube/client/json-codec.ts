@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError, KubeUnreachableError, reasonOf } from '../../core/errors.js'
 import { BrokenStreamError, type Codec, type EventReader, type Page } from './codec.js'
-import { parseExactJson } from './exact-json.js'
+import { parseExactJson } from '../../core/exact-json.js'
 import { LineCutter } from './lines.js'
 import {
   objectEvent,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError } from '../../core/errors.js'
-import { parseExactJson } from './exact-json.js'
+import { parseExactJson } from '../../core/exact-json.js'
 import { watchError } from './status-error.js'
 
 /** One event of a watch, checked as far as the loop needs it. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../../core/exact-json.js'
 import type { NodeName } from '../../../core/ids.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
@@ -66,7 +67,7 @@ export const newsOf = (view: JsonMap): string => {
   const status = mapAt(view, 'status')
   const { conditions } = status
   const items: readonly unknown[] = Array.isArray(conditions) ? conditions : []
-  return JSON.stringify([
+  return writeExactJson([
     metadata,
     view['spec'],
     { ...status, conditions: items.map(withoutHeartbeat) },

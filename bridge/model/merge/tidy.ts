@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../../core/exact-json.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { KINDS, type ObjectType } from '../resource/kinds.js'
 
@@ -54,7 +55,7 @@ const gatesOf = (object: JsonMap): unknown => {
  * change it; the time at which a deletion was asked for, and the state of readiness gates, do.
  */
 export const essenceOf = (type: ObjectType, object: JsonMap): string =>
-  JSON.stringify([
+  writeExactJson([
     without(object, ['apiVersion', 'kind', 'metadata', ...(REPORTED[type] ?? [])]),
     without(metadataOf(object), VOLATILE),
     gatesOf(object),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { parseExactJson } from '../../../core/exact-json.js'
 import { InvalidInputError } from '../../../core/errors.js'
 
 /** The hub takes no longer frame; in characters, of which there are no more than bytes. */
@@ -42,7 +43,7 @@ const checkShape = (thing: string, json: string): void => {
 }
 
 /**
- * Parse JSON of which nobody knows who wrote it. Nothing of the text is quoted in an error: it may hold what is no
+ * Parse JSON of which nobody knows who wrote it, as `parseExactJson` does. Nothing of the text is quoted in an error: it may hold what is no
  * reader's business.
  * @throws InvalidInputError that names the thing: too long, too deep, too many values, or no JSON.
  */
@@ -55,7 +56,7 @@ export const parseBoundedJson = (thing: string, json: string): unknown => {
     )
   checkShape(thing, json)
   try {
-    return JSON.parse(json) as unknown
+    return parseExactJson(json)
   } catch {
     throw new InvalidInputError(thing, 'must be JSON', `text of ${json.length} characters`)
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../../core/exact-json.js'
 import { InvalidInputError } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { parseBoundedJson } from './bounded-json.js'
@@ -24,7 +25,7 @@ const fromBase64 = (text: string): string | undefined => {
  * @throws InvalidInputError; the content itself is not quoted.
  */
 export const jsonTextOf = (thing: string, content: unknown): string => {
-  if (typeof content !== 'string') return JSON.stringify(content)
+  if (typeof content !== 'string') return writeExactJson(content)
   const text = JSON_START.test(content) ? content : fromBase64(content)
   if (text === undefined || !JSON_START.test(text))
     throw new InvalidInputError(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../../core/exact-json.js'
 import type { Message } from './message.js'
 
 /** What Go leaves out when it is empty is left out here too: a parent that is '' would be an answer to nobody. */
@@ -7,7 +8,7 @@ const given = (value: string | undefined): string | undefined => (value === '' ?
 /** The TEXT frame of a message. It ends with a line feed, as KubeEdge's do. */
 export const frameOf = (message: Message): string => {
   const { id, parentId, timestamp, resourceVersion, source, group, operation, resource } = message
-  return `${JSON.stringify({
+  return `${writeExactJson({
     header: {
       msg_id: id,
       parent_msg_id: given(parentId),

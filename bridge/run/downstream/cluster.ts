@@ -10,6 +10,7 @@ import type { LocationCache, Need } from '../../model/location/location-cache.js
 import { isNews } from '../../model/merge/change.js'
 import type { Held, Place } from '../../model/record/held.js'
 import type { DownstreamType } from '../../model/route/downstream.js'
+import { recordedNode, WRITER_ANNOTATION } from '../recorder/record-map.js'
 import { objectsOf } from '../upstream/objects.js'
 import {
   contentView,
@@ -23,8 +24,6 @@ import {
 
 /** What marks a Node as one of the edge. */
 export const EDGE_LABEL = 'node-role.kubernetes.io/edge'
-/** On a ConfigMap that is a record: who wrote it last. */
-export const WRITER_ANNOTATION = 'edge-health/record-writer'
 
 export interface ClusterSeams {
   readonly client: Pick<ResourceClient, 'watch'>
@@ -127,6 +126,16 @@ export class Cluster {
   writerOf(namespace: string, name: string): string | undefined {
     const { annotations } = this.#contents.configmap.get(`${namespace}/${name}`) ?? {}
     return annotations?.[WRITER_ANNOTATION]
+  }
+
+  /** Nodes of which a ConfigMap of this namespace is the record. */
+  recorded(namespace: string): readonly NodeName[] {
+    const start = `${namespace}/`
+    return this.#contents.configmap.keys().flatMap(key => {
+      const name = key.startsWith(start) ? key.slice(start.length) : ''
+      const node = recordedNode(name)
+      return node === undefined || this.writerOf(namespace, name) === undefined ? [] : [node]
+    })
   }
 
   /** The object at a place that a node should keep; undefined: none. */

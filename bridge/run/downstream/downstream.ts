@@ -12,6 +12,7 @@ import type { Downstream, DownstreamSeams } from '../ports.js'
 import { ObjectSyncs } from '../recorder/object-syncs.js'
 import type { RecordStore } from '../recorder/record-disk.js'
 import { RecordMaps } from '../recorder/record-map.js'
+import { GoneRecords } from '../recorder/gone-records.js'
 import { Recorder } from '../recorder/recorder.js'
 import { LeaseKeeper } from '../vouch/lease-keeper.js'
 import { Cluster } from './cluster.js'
@@ -104,6 +105,7 @@ class WorkingDownstream implements Downstream {
   async lead(term: AbortSignal): Promise<void> {
     const parts = this.#begin(term)
     this.#parts = parts
+    const cleaning = this.#cleanUp(parts.recorder, term)
     for (const node of this.#cluster.nodes) {
       this.#cluster.nodeCame(node)
       if (!this.#connected.has(node)) parts.keeper.lost(node)
@@ -113,7 +115,18 @@ class WorkingDownstream implements Downstream {
       else term.addEventListener('abort', () => resolve(), { once: true })
     })
     this.#parts = undefined
-    await Promise.all([parts.keeper.stop(), parts.teller.stop()])
+    await Promise.all([parts.keeper.stop(), parts.teller.stop(), cleaning])
+  }
+
+  #cleanUp(recorder: Recorder, term: AbortSignal): Promise<void> {
+    const cluster = this.#cluster
+    const records = new GoneRecords({
+      ...this.#seams,
+      recorded: () => cluster.recorded(this.#options.namespace),
+      isKnown: node => cluster.isEdge(node),
+      drop: (node, signal) => recorder.drop(node, signal),
+    })
+    return records.run(term)
   }
 
   explain(node: NodeName): object {

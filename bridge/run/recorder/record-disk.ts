@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
@@ -21,7 +21,7 @@ const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
 /** Where records are kept at once. Nothing of it rejects. */
-export type RecordStore = Pick<RecordDisk, 'isFailing' | 'read' | 'write' | 'writer'>
+export type RecordStore = Pick<RecordDisk, 'isFailing' | 'read' | 'remove' | 'write' | 'writer'>
 
 /** Records in a folder, a file a node, and by what name this folder's owner signs. */
 export class RecordDisk {
@@ -55,6 +55,15 @@ export class RecordDisk {
   /** Resolves when it is on the disk, or when that failed. Never rejects. */
   write(node: NodeName, text: string): Promise<void> {
     return this.#write(fileOf(node), text)
+  }
+
+  /** Take a node's record away, if there is one. Never rejects. */
+  async remove(node: NodeName): Promise<void> {
+    try {
+      await rm(join(this.#folder, fileOf(node)), { force: true })
+    } catch (error) {
+      this.#failed(error)
+    }
   }
 
   async #read(name: string): Promise<string | undefined> {

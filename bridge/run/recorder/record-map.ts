@@ -5,8 +5,11 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { isNotFound } from '../../../core/errors.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { ResourceType } from '../../../kube/client/resource.js'
+import { metadataOf } from '../../model/merge/tidy.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
-import { WRITER_ANNOTATION } from '../downstream/cluster.js'
+
+/** On a ConfigMap that is a record: who wrote it last. */
+export const WRITER_ANNOTATION = 'edge-health/record-writer'
 
 const PREFIX = 'bridge-record-'
 const LONGEST_NAME = 253
@@ -17,6 +20,16 @@ export const recordMapName = (node: NodeName): string =>
   PREFIX.length + node.length <= LONGEST_NAME
     ? PREFIX + node
     : PREFIX + createHash('sha256').update(node).digest('hex')
+
+const HASHED = /^[0-9a-f]{64}$/
+
+/** Whose record a ConfigMap of this name is; undefined: nobody's, or that of a node whose name is too long to be told from it. */
+export const recordedNode = (name: string): NodeName | undefined => {
+  const node = name.slice(PREFIX.length)
+  return name.startsWith(PREFIX) && node !== '' && !HASHED.test(node)
+    ? (node as NodeName)
+    : undefined
+}
 
 const textIn = (raw: unknown): string => {
   const { data }: JsonMap = isMap(raw) ? raw : {}
@@ -29,8 +42,17 @@ const RECORD_MAPS: ResourceType<string> = {
   parse: textIn,
 }
 
+/** Which state of which object is taken away. */
+const PRECONDITIONS: ResourceType<{ readonly uid: string; readonly resourceVersion: string }> = {
+  ...RECORD_MAPS,
+  parse: raw => {
+    const { uid, resourceVersion } = metadataOf(isMap(raw) ? raw : {})
+    return { uid: String(uid), resourceVersion: String(resourceVersion) }
+  },
+}
+
 export interface RecordMapSeams {
-  readonly client: Pick<ResourceClient, 'apply' | 'get'>
+  readonly client: Pick<ResourceClient, 'apply' | 'delete' | 'get'>
   readonly namespace: string
   readonly guard: WriteGuard
 }
@@ -51,6 +73,18 @@ export class RecordMaps {
     } catch (error) {
       if (isNotFound(error)) return undefined
       throw error
+    }
+  }
+
+  /** Unless somebody writes it meanwhile. Rejects as ResourceClient does, but for one that is not there. */
+  async remove(node: NodeName, signal: AbortSignal): Promise<void> {
+    const { client, namespace, guard } = this.#seams
+    const of = { namespace, name: recordMapName(node) }
+    try {
+      const state = await client.get(PRECONDITIONS, of, signal)
+      await client.delete(RECORD_MAPS, of, { ...state, guard }, signal)
+    } catch (error) {
+      if (!isNotFound(error)) throw error
     }
   }
 

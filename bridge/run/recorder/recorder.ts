@@ -19,7 +19,7 @@ export interface RecorderSeams {
   /** By which name this process signs where its folder has none. */
   readonly fresh: string
   readonly disk: RecordStore
-  readonly maps: Pick<RecordMaps, 'read' | 'write'>
+  readonly maps: Pick<RecordMaps, 'read' | 'remove' | 'write'>
   /** Who wrote the record in a ConfigMap of this name last, as the watch knows; undefined: nobody. */
   readonly writerOf: (name: string) => string | undefined
   /** cloudcore's records. */
@@ -119,6 +119,19 @@ export class Recorder {
   forget(node: NodeName): void {
     const kept = this.#kept.get(node)
     if (kept?.isUnsaved === false && kept.next === undefined) this.#kept.delete(node)
+  }
+
+  /** The Node is gone for good: nothing of it is kept, unless it is connected again. Rejects as ResourceClient does. */
+  async drop(node: NodeName, signal: AbortSignal): Promise<void> {
+    const { disk, maps, syncs } = this.#seams
+    if (this.#kept.has(node)) return
+    if (this.#options.writesObjectSyncs) {
+      const before = await this.#load(node, signal)
+      await syncs.write(node, { before, after: EMPTY }, signal)
+    }
+    if (this.#kept.has(node)) return
+    await maps.remove(node, signal)
+    await disk.remove(node)
   }
 
   /** Keep what is not kept yet, until the signal aborts. Never rejects. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../../core/exact-json.js'
 import { InvalidInputError, KubeStatusError, type KubeStatus } from '../../../core/errors.js'
 import { isMap, setKey, type JsonMap } from '../../../core/json.js'
 import type { ResourceType } from '../../../kube/client/resource.js'
@@ -49,7 +50,7 @@ const requestOf = (target: Target, listing: Listing): ListRequest => {
 }
 
 const answer = (body: JsonMap): Result => {
-  const text = JSON.stringify(body)
+  const text = writeExactJson(body)
   return text.length <= MAX_ANSWER_LENGTH
     ? { kind: 'approved', body: text }
     : refused(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../../core/exact-json.js'
 import { KubeStatusError, isNotFound } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import type { NodeName } from '../../../core/ids.js'
@@ -39,7 +40,7 @@ const judged = async (call: Call): Promise<Judged> => {
 const patchFor = ({ content, message }: Call, uid: string): string => {
   const metadata = metadataOf(content)
   if (metadata['uid'] === uid) return contentPatch('patch of a Pod', message.content)
-  return JSON.stringify({ ...content, metadata: { ...metadata, uid } })
+  return writeExactJson({ ...content, metadata: { ...metadata, uid } })
 }
 
 const writeStatus = async (call: Call): Promise<Result> => {

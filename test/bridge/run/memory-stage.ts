@@ -54,6 +54,10 @@ export class MemoryDisk implements RecordStore {
     return this.files.get(node)
   }
 
+  async remove(node: NodeName): Promise<void> {
+    this.files.delete(node)
+  }
+
   async write(node: NodeName, text: string): Promise<void> {
     this.writes++
     this.files.set(node, text)
@@ -138,6 +142,7 @@ export class Stage {
     const kept: RecordStore = {
       isFailing: false,
       read: node => disk.read(node),
+      remove: node => (isOver ? Promise.resolve() : disk.remove(node)),
       writer: fresh => disk.writer(fresh),
       write: (node, text) => (isOver ? Promise.resolve() : disk.write(node, text)),
     }

@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { RecordDisk } from '../../../bridge/run/recorder/record-disk.js'
+import { recordedNode, recordMapName } from '../../../bridge/run/recorder/record-map.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -143,4 +144,48 @@ t.test('a record that is cut in the middle costs no pod its life', async t => {
   await stage.clock.advance(60_000)
   t.strictSame(Object.keys(edge.view.pods), ['till/pod/a', 'till/pod/b'])
   t.match(stage.bridge!.log.lines, [{ message: 'a part of what an edge holds is not known' }])
+})
+
+t.test('a day after its Node is gone an edge’s record goes, by the word of the API alone', async t => {
+  const stage = new Stage(t)
+  const disk = new MemoryDisk()
+  const hour = 3_600_000
+  await stage.start({ disk, writesObjectSyncs: true })
+  for (const node of ['e1', 'e2', 'e3']) stage.edge(node)
+  await stage.clock.advance(10_000)
+  const { metadata } = stage.cluster.put(PODS, podBody('web', 'e1'))
+  await stage.clock.advance(10_000)
+  const sync = { namespace: 'till', name: `e1.${String(metadata['uid'])}` }
+  t.ok(stage.cluster.get(SYNCS, sync))
+  const has = (node: string): boolean =>
+    stage.cluster.get(MAPS, { ...RECORD, name: `bridge-record-${node}` }) !== undefined &&
+    disk.files.has(node)
+  for (const node of ['e1', 'e3']) stage.kill(node)
+  stage.bridge!.cut('e1')
+  stage.bridge!.cut('e3')
+  for (const name of ['e1', 'e2', 'e3']) stage.cluster.delete(NODES, { name })
+  stage.cluster.put(MAPS, { metadata: { name: 'bridge-record-other', namespace: 'edge-system' }, data: {} })
+  await stage.clock.advance(23 * hour)
+  t.strictSame(['e1', 'e2', 'e3'].map(has), [true, true, true])
+  stage.cluster.put(NODES, { ...nodeBody('e3'), metadata: { name: 'e3' } })
+  stage.cluster.isMisled = true
+  await stage.clock.advance(2 * hour)
+  t.ok(has('e1'), 'the 404 of a proxy is nobody’s word')
+  stage.cluster.isMisled = false
+  await stage.clock.advance(hour)
+  t.strictSame(['e1', 'e2', 'e3'].map(has), [false, true, true], 'who is connected, and who is back, keeps his')
+  t.equal(stage.cluster.get(SYNCS, sync), undefined)
+  t.ok(stage.cluster.get(MAPS, { ...RECORD, name: 'bridge-record-other' }), 'what no bridge wrote is not ours')
+  t.match(stage.bridge!.log.lines.filter(({ message }) => message.includes('record of an edge is removed')), [{ fields: { node: 'e1' } }])
+}) // prettier-ignore
+
+t.test('names of records', t => {
+  const rows: [name: string, node: string | undefined][] = [
+    [recordMapName('e1' as NodeName), 'e1'],
+    [recordMapName('n'.repeat(250) as NodeName), undefined],
+    ['bridge-record-', undefined],
+    ['prices', undefined],
+  ]
+  for (const [name, node] of rows) t.equal(recordedNode(name), node, name)
+  t.end()
 })

@@ -6,6 +6,7 @@ import type { ControlPlane } from '../../../testkit/control-plane/control-plane.
 import { at, listAt, textAt } from '../../../testkit/edge/bodies.js'
 import { installBridge, type BridgeProcess } from '../../../testkit/edge/bridge-process.js'
 import type { CloudTarget } from '../../../testkit/edge/link.js'
+import { playAgents } from './agents.js'
 import { playApiAway, playFailover, playFlood, playSpoofing } from './faults.js'
 import {
   Claims,
@@ -185,6 +186,7 @@ export const runBridge = async (
         startEdge(node, { tls: await enrol(seams, node), ip: `10.0.0.${index + 1}`, urls }),
       )
     await playRegistration(seams, claims)
+    await playAgents(plane, claims, edges[0]!.edge)
     await playPod(seams, claims, edges[0]!)
     const target = { url: bridge.url, node: 'edge-4', tls: await enrol(seams, 'edge-4') }
     await playRights(seams, claims, target)

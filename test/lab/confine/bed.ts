@@ -181,6 +181,10 @@ export class Bed {
       spec: { nodeName: edge, containers: [{ name: 'own', image: 'own' }] },
     }
     await admin.post('/api/v1/namespaces/default/pods', pod, this.#signal)
+    for (const name of ['bridge-record-bridged', 'bridged-config']) {
+      const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }
+      await admin.post('/api/v1/namespaces/edge-system/configmaps', map, this.#signal)
+    }
   }
 
   async send(by: Writer, { method, path, type, body }: Sent): Promise<Answered> {

@@ -11,6 +11,7 @@ export const EDGE = 'bridged-edge'
 const PODS = '/api/v1/namespaces/default/pods'
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 const OWN_LEASES = '/apis/coordination.k8s.io/v1/namespaces/edge-system/leases'
+const CONFIG_MAPS = '/api/v1/namespaces/edge-system/configmaps'
 const SECRETS = '/api/v1/namespaces/kubeedge/secrets'
 const LABEL = { 'node-role.kubernetes.io/edge': '' }
 
@@ -78,6 +79,7 @@ const REFUSED: readonly (readonly [what: string, sent: Sent])[] = [
   ['a label by the status of a Pod', patch(`${PODS}/bridged-pod/status`, { metadata: { labels: { a: 'b' } } })],
   ['a Lease in the name of another', lease('row', 'other')],
   ['a ConfigMap of ours', configMap('edge-health-x')],
+  ['a ConfigMap of ours goes', remove(`${CONFIG_MAPS}/bridged-config`)],
   ['a token that ends with nothing', token(undefined)],
   ['an Event about something else', event('ConfigMap')],
   ['another Secret', secret('row')],
@@ -95,7 +97,8 @@ export const BRIDGE: readonly Row[] = [
     ['a mirror of its own Pod', mirror({})],
     ['a Pod runs', patch(`${PODS}/bridged-pod/status`, { status: { phase: 'Running' } })],
     ['an Event about a Node', event('Node')],
-    ['what an edge holds', post('/api/v1/namespaces/edge-system/configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'bridge-record-x' } })],
+    ['what an edge holds', post(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'bridge-record-x' } })],
+    ['… which goes with its Node', remove(`${CONFIG_MAPS}/bridge-record-bridged`)],
     ['an authority', secret('casecret')],
     ['a token for new edges', secret('tokensecret')],
     ['a Secret is read', { method: 'GET', path: '/api/v1/namespaces/edge-system/secrets' }],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { writeExactJson } from '../../../../core/exact-json.js'
 import { InvalidInputError } from '../../../../core/errors.js'
 import { frameOf } from '../../../../bridge/model/message/frame.js'
 import type { Message } from '../../../../bridge/model/message/message.js'
@@ -106,7 +107,7 @@ const message: fc.Arbitrary<Message> = fc.record(
       text(128).filter(id => id !== ''),
       { nil: undefined },
     ),
-    timestamp: fc.maxSafeNat(),
+    timestamp: fc.nat(999_999_999_999_999),
     resourceVersion: fc.option(
       text(64).filter(id => id !== ''),
       { nil: undefined },
@@ -127,7 +128,9 @@ t.test('what is written is read again, on one line', t => {
       t.equal(frame.indexOf('\n'), frame.length - 1)
       // JSON knows no negative zero.
       const content: unknown = JSON.parse(JSON.stringify(message.content))
-      t.strictSame(parseMessage(frame), { ...message, content })
+      const parsed = parseMessage(frame)
+      t.strictSame({ ...parsed, content: null }, { ...message, content: null })
+      t.equal(writeExactJson(parsed.content), JSON.stringify(content))
     }),
   )
   t.equal(
@@ -152,6 +155,18 @@ t.test('whatever comes, it is a message or a refusal', t => {
       }
     }),
     { numRuns: 2000 },
+  )
+  t.end()
+})
+
+t.test('numbers of 16 digits and more survive a frame and its answer', t => {
+  const pod = '{"spec":{"tolerations":[{"tolerationSeconds":9223372036854775807}]}}'
+  const frame = LEASE_QUERY.replace('"content":null', `"content":${pod}`)
+  t.match(frame, '9223372036854775807')
+  t.equal(frameOf(parseMessage(frame)), frame)
+  t.throws(
+    () => parseMessage(frame.replace(/"timestamp":\d+/, '"timestamp":12345678901234567')),
+    /header.timestamp must be a whole number of milliseconds, not negative, got "string"/,
   )
   t.end()
 })

@@ -2,7 +2,8 @@
 import t from 'tap'
 import { settle } from '../../../../testkit/fake-clock.js'
 import { KubeStatusError, KubeUnreachableError, TimeoutError } from '../../../../core/errors.js'
-import { isMap } from '../../../../core/json.js'
+import { parseExactJson, writeExactJson } from '../../../../core/exact-json.js'
+import { isMap, type JsonMap } from '../../../../core/json.js'
 import { openUpstream, POD, said, type Asked } from './upstream-stage.js'
 
 const NODE = '/api/v1/nodes/e1'
@@ -151,6 +152,19 @@ t.test('what reaches the apiserver', async t => {
     await ask(connect(), message)
     t.match(api.asked, asked, title)
     t.equal(api.asked.length, asked.length, title)
+  }
+})
+
+t.test('an int64 of an object is an edge’s as the API wrote it', async t => {
+  const long = '{"metadata":{"name":"must","generation":9223372036854775807}}'
+  const { api, ask, connect } = openUpstream()
+  api.objects.set(`${SHOP}/configmaps/must`, parseExactJson(long) as JsonMap)
+  const reply = await ask(connect(), said('query', 'shop/configmap/must'))
+  t.match(writeExactJson(reply?.content), /"generation":9223372036854775807}/)
+  const patch = `{"metadata":{"uid":"u1"},"status":{"n":9223372036854775807}}`
+  for (const content of [patch, parseExactJson(patch)]) {
+    await ask(connect(), said('patch', 'shop/podpatch/web', content))
+    t.equal(api.asked.at(-1)?.body, patch)
   }
 })
 
