@@ -6,6 +6,7 @@ import type { Program } from '../../testkit/control-plane/programs.js'
 import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'
 import type { LabOptions } from './options.js'
+import type { NodeTraffic } from './zone-meter.js'
 
 /** How a zone is called in figures. */
 export const zoneOf = ({ nodes, profile, identity }: LabOptions): string =>
@@ -181,6 +182,8 @@ export interface Played {
   readonly notes: readonly string[]
   readonly lanes?: readonly Lane[]
   readonly units?: readonly UnitLane[]
+  /** What each node sent and received meanwhile; empty where nobody counted. */
+  readonly traffic?: readonly NodeTraffic[]
   /** The last lines of those concerned, when it failed. */
   readonly logs: readonly string[]
 }

@@ -45,7 +45,10 @@ const crashed = (what: string): void => {
   trouble.push(what)
 }
 
+const meter = process.env['LAB_METER']
+
 const parts = {
+  meter,
   binaries: binariesIn(process.env['LAB_BINARIES']!),
   dir,
   serving: {
@@ -121,6 +124,7 @@ const cells = async (options: LabOptions): Promise<boolean> => {
     // What was played until then is told all the same.
     if (!stop.signal.aborted || results.length === 0) throw error
   } finally {
+    for (const fault of (await lab.meter?.close()) ?? []) say(`bytes are not all counted: ${fault}`)
     await lab.stop()
   }
   const failed = results.filter(played => !played.ok).length

@@ -6,7 +6,7 @@ import { NodeProcesses, startChild } from '../../sandbox/node-processes.js'
 import { API_PORT } from '../../testkit/control-plane/control-plane.js'
 import type { Namespace } from './network.js'
 import type { Profile } from './options.js'
-import { CLOUD_HUB, peerAddress, watchAddress } from './places.js'
+import { CLOUD_HUB, KUBELETS_HUB, peerAddress, watchAddress } from './places.js'
 import { CpuGroup } from './slow-cpu.js'
 
 export type Vouch = 'lease' | 'taint' | 'off'
@@ -96,7 +96,7 @@ export class LabNode extends NodeProcesses {
       nodeName: this.name,
       address: this.address,
       labels: { 'kubernetes.io/os': 'linux' },
-      server: `https://${CLOUD_HUB}:${API_PORT}`,
+      server: `https://${KUBELETS_HUB}:${API_PORT}`,
       token,
       ca: this.#settings.ca,
       healthz: { host: '127.0.0.1', port: 10248 },

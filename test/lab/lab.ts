@@ -24,6 +24,7 @@ import { Props } from './props.js'
 import { Foes } from './rogue/foes.js'
 import { FairTime } from './slowness.js'
 import type { ProxyZone } from './wrapper/proxy-zone.js'
+import type { ZoneMeter } from './zone-meter.js'
 
 const START_MS = 60_000
 const STAGGER_MS = 300
@@ -41,6 +42,7 @@ interface Whole {
   readonly stranger: Namespace
   readonly keys: Keys
   readonly kubeletTokens: ReadonlyMap<string, string>
+  readonly meter: ZoneMeter | undefined
 }
 
 export class Lab {
@@ -51,6 +53,8 @@ export class Lab {
   readonly foes: Foes
   readonly props: Props
   readonly proxies: ProxyZone
+  /** Undefined where it cannot be built. */
+  readonly meter: ZoneMeter | undefined
   /** Epoch ms from which on the apiserver knows its rules. */
   warmSince = 0
   readonly #kubeletTokens: ReadonlyMap<string, string>
@@ -65,6 +69,7 @@ export class Lab {
     this.nodes = parts.nodes
     this.observer = parts.observer
     this.proxies = parts.proxies
+    this.meter = parts.meter
     this.#kubeletTokens = parts.kubeletTokens
     const { nodes, stranger } = parts
     this.props = new Props(parts.plane, parts.keys, settings.tolerationMs / 1_000)
@@ -265,6 +270,7 @@ export class Lab {
     await this.observer.stop()
     await this.proxies.close().catch(() => undefined)
     await Promise.all(this.nodes.map(node => node.stop()))
+    await this.meter?.close()
     await this.plane.stop()
   }
 }

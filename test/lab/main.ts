@@ -11,8 +11,9 @@ import { servingPair } from '../../testkit/control-plane/certificates.js'
 import { MissingError } from '../../testkit/control-plane/go-build.js'
 import { API, CONTROL_PLANE, type Program } from '../../testkit/control-plane/programs.js'
 import { buildGoProgram } from '../../testkit/go-program.js'
+import { buildMeter } from '../../testkit/meter/meter.js'
 import { type LabOptions, parseLabOptions, USAGE, UsageError } from './options.js'
-import { CLOUD_HUB } from './places.js'
+import { CLOUD_HUB, KUBELETS_HUB } from './places.js'
 import { mergeReports } from './report.js'
 import { chooseCells } from './run-cells.js'
 
@@ -93,11 +94,13 @@ interface Inside {
   readonly binaries: string
   /** The client-go program, if this run needs it. */
   readonly informer: string
+  /** The program that counts packets; undefined where it cannot be built. */
+  readonly meter: string | undefined
   /** What this version changes of our own arguments. */
   readonly more: readonly string[]
 }
 
-const runInside = ({ flags, dir, binaries, informer, more }: Inside): Promise<number> =>
+const runInside = ({ flags, dir, binaries, informer, meter, more }: Inside): Promise<number> =>
   new Promise(resolve => {
     const inside = [process.execPath, '--enable-source-maps', '.cache/lab/inside.mjs']
     const child = spawn('unshare', [...flags, ...inside, ...process.argv.slice(2), ...more], {
@@ -109,6 +112,7 @@ const runInside = ({ flags, dir, binaries, informer, more }: Inside): Promise<nu
         LAB_DIR: dir,
         LAB_BINARIES: binaries,
         LAB_INFORMER: informer,
+        ...(meter === undefined ? {} : { LAB_METER: meter }),
         NODE_EXTRA_CA_CERTS: join(dir, 'serving.pem'),
       },
     })
@@ -135,6 +139,18 @@ const binariesFor = (options: LabOptions, kubernetes: string | undefined): Promi
   return findBinaries({ folder: 'testkit/control-plane', kubernetes, programs }, process.env, say)
 }
 
+/** A machine with a control plane may be without Go. */
+const meterFor = (options: LabOptions): string | undefined => {
+  if (!isOfCells(options)) return undefined
+  try {
+    return buildMeter(process.env)
+  } catch (error) {
+    if (!(error instanceof MissingError)) throw error
+    say(`bytes are not counted: ${error.message}`)
+    return undefined
+  }
+}
+
 const runVersion = async (
   options: LabOptions,
   flags: readonly string[],
@@ -148,10 +164,10 @@ const runVersion = async (
   const more = isOneOfMany && report !== undefined ? ['--report', join(report, kubernetes)] : []
   const dir = mkdtempSync(join(tmpdir(), 'edge-health-lab-'))
   try {
-    const { key, cert } = await servingPair(['127.0.0.1', CLOUD_HUB])
+    const { key, cert } = await servingPair(['127.0.0.1', CLOUD_HUB, KUBELETS_HUB])
     writeFileSync(join(dir, 'serving.pem'), cert)
     writeFileSync(join(dir, 'serving.key'), key, { mode: 0o600 })
-    return await runInside({ flags, dir, binaries, informer, more })
+    return await runInside({ flags, dir, binaries, informer, meter: meterFor(options), more })
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }

@@ -2,9 +2,11 @@
 // A zone's network: per node a namespace with three links. `peer0` leads to the other nodes, `cloud0` to the control
 // plane, `watch0` to the observer. The far ends hang on three bridges in the lab's own namespace.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { AS_A_CARD } from '../../testkit/meter/meter.js'
 import {
   CLOUD_HUB,
   cloudAddress,
+  KUBELETS_HUB,
   MANY_NODES,
   peerAddress,
   STRANGER,
@@ -61,15 +63,15 @@ export type Link = 'peer' | 'cloud'
 
 /** The far ends of the links, one hub per kind. */
 const HUBS = [
-  { hub: 'peers', near: 'peer0', far: 'p', address: undefined },
-  { hub: 'cloud', near: 'cloud0', far: 'c', address: CLOUD_HUB },
-  { hub: 'watch', near: 'watch0', far: 'w', address: WATCH_HUB },
+  { hub: 'peers', near: 'peer0', far: 'p', addresses: [] },
+  { hub: 'cloud', near: 'cloud0', far: 'c', addresses: [CLOUD_HUB, KUBELETS_HUB] },
+  { hub: 'watch', near: 'watch0', far: 'w', addresses: [WATCH_HUB] },
 ] as const
 
-const hubLines = HUBS.flatMap(({ hub, address }) => [
+const hubLines = HUBS.flatMap(({ hub, addresses }) => [
   `link add ${hub} type bridge`,
-  ...(address === undefined ? [] : [`address add ${address}/24 dev ${hub}`]),
-  `link set ${hub} up`,
+  ...addresses.map(address => `address add ${address}/24 dev ${hub}`),
+  `link set ${hub} ${AS_A_CARD.join(' ')} up`,
 ])
 
 /** One per link and node, so that neighbours can be written down. */
@@ -86,8 +88,8 @@ const nodeLines = (index: number): readonly string[] => [
   `address add ${peerAddress(index)}/24 dev peer0`,
   `address add ${cloudAddress(index)}/24 dev cloud0`,
   `address add ${watchAddress(index)}/24 dev watch0`,
-  'link set peer0 up',
-  'link set cloud0 up',
+  `link set peer0 ${AS_A_CARD.join(' ')} up`,
+  `link set cloud0 ${AS_A_CARD.join(' ')} up`,
   'link set watch0 up',
 ]
 

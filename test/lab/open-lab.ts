@@ -14,12 +14,15 @@ import { applyDeploy, makeKey } from './objects.js'
 import { Observer } from './observer.js'
 import type { LabOptions } from './options.js'
 import { ProxyZone } from './wrapper/proxy-zone.js'
+import { ZoneMeter } from './zone-meter.js'
 
 interface LabParts {
   readonly binaries: Binaries
   readonly dir: string
   readonly serving: ServingPair
   readonly onCrash: (what: string) => void
+  /** The program that listens on an interface; undefined: nothing is counted. */
+  readonly meter: string | undefined
 }
 
 const nodeName = (index: number): string => `edge-${index + 1}`
@@ -46,6 +49,7 @@ export const openLab = async (
   })
   try {
     const [network] = await Promise.all([openNetwork(options.nodes), plane.start(signal)])
+    const meter = parts.meter === undefined ? undefined : await ZoneMeter.open(parts.meter, names)
     const keys = { primary: makeKey() }
     await applyDeploy(plane, keys)
     await allowBite(plane)
@@ -68,6 +72,7 @@ export const openLab = async (
       proxies,
       stranger,
       keys,
+      meter,
       kubeletTokens: tokens,
     })
   } catch (error) {

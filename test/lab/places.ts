@@ -3,6 +3,8 @@
 
 /** Where nodes reach the apiserver. */
 export const CLOUD_HUB = '10.201.0.1'
+/** The same for their kubelets, so that the bytes of the two can be told apart. */
+export const KUBELETS_HUB = '10.201.0.2'
 /** From where the observer looks. */
 export const WATCH_HUB = '10.203.0.1'
 

@@ -19,6 +19,7 @@ import {
 import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'
 import { FairTime } from './slowness.js'
+import { type NodeTraffic, trafficBetween, type ZoneReading } from './zone-meter.js'
 
 const LOOK_MS = 150
 const LONG_MS = 1_000
@@ -55,6 +56,7 @@ class Play {
   #actedWall = Date.now()
   #heardFrom: number
   #broken: string | undefined
+  readonly #trafficFrom: ZoneReading | undefined
   /** Since the last fault. */
   readonly #patience = new FairTime()
 
@@ -71,6 +73,7 @@ class Play {
     this.#trouble = rules.trouble
     this.#begunFrom = lab.observer.asked.length
     this.#heardFrom = this.#begunFrom
+    this.#trafficFrom = lab.meter?.reading
     lab.observer.onNode = (now, before) => this.#hear(now, before)
   }
 
@@ -104,8 +107,15 @@ class Play {
       notes: [...(this.#cell.notes?.(this.#roles, this.#lab) ?? []), ...this.#patience.notes],
       lanes: this.#cell.lanes?.(this.#roles, this.#lab, this.#startedAt) ?? [],
       units: this.#cell.units?.(this.#roles, this.#lab, this.#startedAt) ?? [],
+      traffic: this.#traffic,
       logs: ok ? [] : this.#logs(),
     }
+  }
+
+  get #traffic(): readonly NodeTraffic[] {
+    const { meter } = this.#lab
+    if (meter === undefined || this.#trafficFrom === undefined) return []
+    return trafficBetween(this.#trafficFrom, meter.reading, this.#now / 1_000)
   }
 
   get #now(): number {

@@ -5,6 +5,7 @@ import { type Claim, isBroken, type Played, type Stretch } from './cell.js'
 import type { Figure } from './figures.js'
 import { drawPicture } from './grids/unit-picture.js'
 import { drawTraffic } from './traffic-picture.js'
+import { drawNodeTraffic } from './traffic-table.js'
 
 const escape = (text: string): string => text.replaceAll(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
@@ -128,7 +129,7 @@ const drawCell = (played: Played): string => {
     `<details ${played.ok ? '' : 'open'}><summary class="${played.ok ? 'ok' : 'bad'}"><b>${escape(played.cell)}</b> ` +
     `${escape(played.shows)} <i>${escape(played.zone)}, seed ${played.seed}</i></summary>${drawTimeline(played)}${drawTraffic(played.lanes ?? [], played.ms)}` +
     drawnUnits(played) +
-    `<table>${rows.join('')}</table><ul>${notes}</ul><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${logs}</details>`
+    `<table>${rows.join('')}</table><ul>${notes}</ul><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${drawNodeTraffic(played.traffic ?? [])}${logs}</details>`
   )
 }
 

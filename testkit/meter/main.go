@@ -36,8 +36,8 @@ const (
 	head            = 5
 	headOfCiphers   = 120
 	changeOfCiphers = 20
-	// Without a packet the lines so far are written after this long.
-	quiet = 100 * time.Millisecond
+	// Lines wait no longer than this before they are written.
+	longest = 100 * time.Millisecond
 )
 
 func fail(what string, err error) {
@@ -52,8 +52,11 @@ func open(name string) (socket int, isLoopback bool) {
 	fail("interface "+name, err)
 	socket, err = syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, allProtocols)
 	fail("cannot listen on an interface (root is needed)", err)
-	fail("receive buffer", syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, forceBuffer, bufferBytes))
-	wait := syscall.NsecToTimeval(quiet.Nanoseconds())
+	// Only the administrator of the whole machine may have more than its limit; what is lost is said in any case.
+	if syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, forceBuffer, bufferBytes) != nil {
+		fail("receive buffer", syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_RCVBUF, bufferBytes))
+	}
+	wait := syscall.NsecToTimeval(longest.Nanoseconds())
 	fail("receive timeout", syscall.SetsockoptTimeval(socket, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &wait))
 	fail("bind", syscall.Bind(socket, &syscall.SockaddrLinklayer{Protocol: allProtocols, Ifindex: device.Index}))
 	return socket, device.Flags&net.FlagLoopback != 0
@@ -126,16 +129,19 @@ func main() {
 	fmt.Fprintln(out, "ready")
 	fail("output", out.Flush())
 	packet := make([]byte, snap)
+	written := time.Now()
 	for {
 		n, from, err := syscall.Recvfrom(socket, packet, syscall.MSG_TRUNC)
 		switch {
-		case err == syscall.EINTR:
-		case err == syscall.EAGAIN:
-			fail("output", out.Flush())
+		case err == syscall.EINTR, err == syscall.EAGAIN:
 		case err != nil:
 			fail("receive", err)
 		default:
 			note(out, isLoopback, packet[:min(n, snap)], from)
+		}
+		if now := time.Now(); now.Sub(written) >= longest {
+			fail("output", out.Flush())
+			written = now
 		}
 		select {
 		case <-closed:

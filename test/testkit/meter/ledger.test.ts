@@ -98,5 +98,34 @@ t.test('what is not TCP is counted, and packets longer than a card sends are tol
     { kind: 'other', bytes: 84 },
     { kind: 'request', bytes: 9_000 },
   ])
-  t.equal(ledger.oversized, 1)
+  t.same(ledger.faults, ['1 packets were longer than a network card sends'])
+  t.same(ledgerOf('0 10.0.0.1 40000 10.0.0.2 10250 2 99 0 1500 0 -').faults, [])
 })
+
+t.test(
+  'of many connections those that were silent for a quarter of an hour are forgotten',
+  async t => {
+    const MINUTE = 60_000_000_000n
+    const ledger = new Ledger({ ...sides, endOf: () => 'all' })
+    const at = (minute: number, line: string): void =>
+      ledger.take(parsePacket(`${BigInt(minute) * MINUTE} ${line}`))
+    const silent = '10.0.0.1 40000 10.0.0.2 51005'
+    const kept = '10.0.0.1 40001 10.0.0.2 51005'
+    for (const opened of [silent, kept]) at(0, `${opened} 2 99 0 60 0 -`)
+    at(10, `${kept} 24 100 900 152 100 504f535420`)
+    for (let port = 0; port < 1_024; port++)
+      at(20, `10.0.0.1 ${port + 41_000} 10.0.0.2 443 2 9 0 60 0 -`)
+    const before = ledger.entries.filter(({ kind }) => kind !== 'handshake')
+    t.match(before, [{ kind: 'request', packets: 1 }])
+    at(20, `${kept} 24 200 900 152 100 504f535420`)
+    // Nobody knows any more who opened it: the lower port counts as its server's.
+    at(20, `${silent} 24 100 900 152 100 504f535420`)
+    t.match(
+      ledger.entries.filter(({ kind }) => kind !== 'handshake'),
+      [
+        { kind: 'request', packets: 2 },
+        { kind: 'watch', packets: 1 },
+      ],
+    )
+  },
+)
