@@ -27,15 +27,16 @@ const at = (view: NodeView, { address }: MemberView): NodeView =>
 
 /**
  * The own Node. It is read in full when it is new, when its address or a label that matters moved, and when it is gone;
- * that is learnt from a watch of its row, whose selector it matches as long as those labels stay. The address that a row
- * tells is true at once: an apiserver that refuses reads may serve watches.
+ * that is learnt from a watch of its row, whose selector it matches as long as those labels stay. It begins when it is
+ * known which labels matter. The address that a row tells is true at once: an apiserver that refuses reads may serve
+ * watches.
  */
 export class OwnNode {
   readonly #name: string
   readonly #seams: WatchSeams
   readonly #stopping = new AbortController()
   #view: NodeView | null | undefined
-  #keys: readonly string[] = []
+  #keys: readonly string[] | undefined
   #facts: string | undefined
   #watching: Watching | undefined
   #reading: Promise<void> | undefined
@@ -59,11 +60,11 @@ export class OwnNode {
     return this.#watching?.status.lists ?? 0
   }
 
-  /** Labels of these keys matter from now on. */
+  /** Labels of these keys matter from now on. Where they are not as they were read, the row does not match: that is seen. */
   follow(keys: readonly string[]): void {
-    if (keys.join() === this.#keys.join()) return
+    if (keys.join() === this.#keys?.join()) return
     this.#keys = keys
-    this.#read()
+    this.#watch()
   }
 
   async stop(): Promise<void> {
@@ -108,12 +109,13 @@ export class OwnNode {
   #take(view: NodeView | null): void {
     if (this.#isStopped) return
     this.#view = view && this.#newer ? at(view, this.#newer) : view
-    this.#watch(view === null ? '' : factsOf(view, this.#keys))
+    this.#watch()
     this.#seams.onChange()
   }
 
-  #watch(facts: string): void {
-    if (facts === this.#facts) return
+  #watch(): void {
+    const facts = this.#factsNow
+    if (facts === undefined || facts === this.#facts) return
     if (this.#watching !== undefined)
       this.#stopped = Promise.all([this.#stopped, this.#watching.stop()])
     this.#facts = facts
@@ -123,6 +125,13 @@ export class OwnNode {
       upsert: row => this.#see(row),
       remove: () => this.#see(undefined),
     })
+  }
+
+  /** What the row is to match; undefined while that is not known. */
+  get #factsNow(): string | undefined {
+    if (this.#view === null) return ''
+    if (this.#view === undefined || this.#keys === undefined) return undefined
+    return factsOf(this.#view, this.#keys)
   }
 
   #see(row: MemberView | undefined): void {

@@ -204,7 +204,8 @@ export const makeRosterKeeper = (
     })
     return `${roster.members.length} nodes: ${why}`
   }
-  const round = (): string => {
+  /** @param mayWait whether what decides the labels that matter may come in a moment */
+  const compute = (mayWait: boolean): string => {
     if (watch === undefined) return 'starting'
     seams.onKeys(watch.secret(options.keySecret), watch.configMap(HMAC_CONFIG))
     const config = zoneConfig(watch)
@@ -213,6 +214,7 @@ export const makeRosterKeeper = (
     if (own === null)
       throw new InvalidInputError('own Node', 'must exist in the API', options.nodeName)
     if (config !== undefined) watch.followOwn(ruleKeys(config))
+    else if (own !== undefined && !mayWait) watch.followOwn([])
     if (own === undefined || config === undefined) return waiting()
     const rule = zoneRuleOf(own, config, options.edgeSelector)
     watch.select(selectedBy(rule))
@@ -229,7 +231,7 @@ export const makeRosterKeeper = (
   /** A watch told something: compute at once; what it throws is the next scheduled round's to report. */
   const onChange = (): void => {
     try {
-      round()
+      compute(true)
     } catch (error) {
       log.debug('roster not computed', { error: reasonOf(error) })
     }
@@ -278,7 +280,7 @@ export const makeRosterKeeper = (
         { ...seams, onChange },
       )
     },
-    round,
+    round: () => compute(false),
     doubt: name => watch?.doubt(name),
     get lists() {
       return watch?.lists ?? 0

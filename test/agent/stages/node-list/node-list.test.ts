@@ -332,6 +332,58 @@ t.test('the own Node is read when a label that decides its zone moved, and then 
   t.match(world.kube.facts[0], new RegExp(`u1=${UNIT}`), 'now these')
 })
 
+t.test('at the start the own Node is read once and its row followed once', async t => {
+  for (const first of ['Node', 'ConfigMaps']) {
+    const world = await makeWorld(t)
+    const node = () => world.kube.showNodes('name:n1', [nodeView('n1')])
+    if (first === 'Node') await node()
+    await noConfig(world.kube)
+    if (first !== 'Node') await node()
+    await world.kube.showNodes(NOT_MASTER, [nodeView('n1'), nodeView('n2')])
+    t.strictSame(names(world), ['n1', 'n2'])
+    const followed = world.kube.members.filter(({ key }) => key === 'name:n1')
+    t.strictSame([world.kube.reads, followed.length], [['n1'], 1], `${first} first`)
+    await world.stage.stop()
+  }
+})
+
+t.test(
+  'other labels matter from now on: the Node is read again where they moved, and then only',
+  async t => {
+    const world = await makeWorld(t)
+    const own = nodeView('n1')
+    await noConfig(world.kube)
+    await world.kube.showNodes('name:n1', [own])
+    await world.kube.showData('edge-health-config', { 'check-units': 'u1' }, '2')
+    t.match(world.kube.facts, [/!u1/])
+    t.strictSame(world.kube.reads, ['n1'])
+    // The Node has another of these labels by now, of which nothing was told: its row does not match.
+    await world.kube.showNodes('name:n1', [{ ...own, labels: { u2: UNIT } }])
+    await world.kube.showData('edge-health-config', { 'check-units': 'u1,u2' }, '3')
+    const { sink } = world.kube.members.findLast(({ isOpen, key }) => isOpen && key === 'name:n1')!
+    sink.replace([])
+    await settle()
+    t.strictSame(world.kube.selectors, [`u2=${UNIT},${NOT_MASTER},u1!=${UNIT}`])
+    await world.stage.stop()
+  },
+)
+
+t.test(
+  'while the ConfigMaps do not come the own Node is followed from the next round on',
+  async t => {
+    const world = await makeWorld(t)
+    await world.kube.showNodes('name:n1', [nodeView('n1')])
+    t.strictSame(world.kube.facts, [])
+    world.stage.round()
+    t.strictSame(world.kube.facts, [''])
+    t.equal(world.store.nodeList.current.isRegistered, true)
+    await world.kube.showNodes('name:n1', [])
+    t.throws(() => world.stage.round(), { message: /own Node must exist in the API/ })
+    t.equal(world.store.nodeList.current.isRegistered, false, 'its end is seen')
+    await world.stage.stop()
+  },
+)
+
 t.test('the address that a row tells of the own Node counts while reads are refused', async t => {
   const world = await makeWorld(t)
   await noConfig(world.kube)
