@@ -34,13 +34,18 @@ export class ByteReader {
   }
 
   byte(): number {
-    return this.at < this.#bytes.length ? this.#bytes[this.at++]! : -1
+    const byte = this.#bytes[this.at]
+    if (byte === undefined) return -1
+    this.at++
+    return byte
   }
 
   varint(): number {
-    let value = 0
-    let scale = 1
-    for (let i = 0; i < MAX_VARINT_BYTES; i++) {
+    const first = this.byte()
+    if (first < 0x80) return first
+    let value = first & 0x7f
+    let scale = 0x80
+    for (let i = 1; i < MAX_VARINT_BYTES; i++) {
       const byte = this.byte()
       if (byte < 0) return -1
       value += (byte & 0x7f) * scale

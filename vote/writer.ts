@@ -25,8 +25,14 @@ const mix = (value: bigint): bigint => {
   return z ^ (z >> 31n)
 }
 
-/** Rendezvous weight: each target has an order of its own, and one writer's death moves only its own targets. */
-const weightOf = (writer: bigint, target: bigint): bigint => mix(writer ^ mix(target))
+/**
+ * Rendezvous weights: each target has an order of its own, and one writer's death moves only its own targets. A weight
+ * costs some numbers of 64 bits, and a zone has many members.
+ */
+const weightsFor = (target: bigint): ((writer: bigint) => bigint) => {
+  const salt = mix(target)
+  return writer => mix(writer ^ salt)
+}
 
 /**
  * Whether a member is fit to write about the target: its word counts, it reaches the apiserver, we can reach it, it
@@ -55,11 +61,12 @@ const membersBefore = (
 ): readonly number[] | undefined => {
   if (judgement.voice !== 'full' || !mayWrite(judgement, evidence, evidence.self, target.index))
     return undefined
-  const own = weightOf(ids[evidence.self]!, target.id)
+  const weightOf = weightsFor(target.id)
+  const own = weightOf(ids[evidence.self]!)
   const before: number[] = []
   for (let member = 0; member < evidence.size; member++) {
     if (member === evidence.self || !mayWrite(judgement, evidence, member, target.index)) continue
-    if (weightOf(ids[member]!, target.id) > own) before.push(member)
+    if (weightOf(ids[member]!) > own) before.push(member)
   }
   return before
 }
@@ -89,6 +96,16 @@ const SILENT_FACTOR = 5
 const SPEAKING_STAGGERS = 30
 const MOST_DOUBLINGS = 10
 
+type Turns = Moment & { readonly ids: readonly bigint[] }
+
+/** From which age of its record on a member is silent. */
+const silentAfterMs = (
+  judgement: Judgement,
+  evidence: Evidence,
+  { now, options }: Moment,
+): number =>
+  SILENT_FACTOR * (now - majoritySpokeAt(judgement, evidence)) + options.writerStaggerMs / 2
+
 /**
  * Whose turn it is to write about the target. A writer that dies between decision and write is noticed by its silence:
  * its record grows old while those of the majority stay young.
@@ -97,15 +114,40 @@ export const writerTurn = (
   judgement: Judgement,
   evidence: Evidence,
   target: WriteTarget,
-  at: Moment & { readonly ids: readonly bigint[] },
+  at: Turns,
 ): WriterTurn | undefined => {
   const before = membersBefore(judgement, evidence, target, at.ids)
   if (before === undefined) return undefined
-  const { now, options } = at
-  const silentAfterMs =
-    SILENT_FACTOR * (now - majoritySpokeAt(judgement, evidence)) + options.writerStaggerMs / 2
-  const heard = before.filter(member => now - evidence.producedAt[member]! <= silentAfterMs).length
+  const oldest = at.now - silentAfterMs(judgement, evidence, at)
+  const heard = before.filter(member => evidence.producedAt[member]! >= oldest).length
   return { rank: before.length, heard }
+}
+
+/**
+ * Tells of many targets, while nothing changes, whether it is our turn to write about them and nobody before us speaks: as
+ * `heard` of `writerTurn`, but it ends at the first who does, so that a large zone costs little.
+ */
+export const firstWriter = (
+  judgement: Judgement,
+  evidence: Evidence,
+  at: Turns,
+): ((target: WriteTarget) => boolean) => {
+  const { self, producedAt, size } = evidence
+  const { ids } = at
+  let oldest: number | undefined
+  return target => {
+    if (judgement.voice !== 'full' || !mayWrite(judgement, evidence, self, target.index))
+      return false
+    oldest ??= at.now - silentAfterMs(judgement, evidence, at)
+    const weightOf = weightsFor(target.id)
+    const own = weightOf(ids[self]!)
+    for (let member = 0; member < size; member++) {
+      if (member === self || producedAt[member]! < oldest) continue
+      if (weightOf(ids[member]!) > own && mayWrite(judgement, evidence, member, target.index))
+        return false
+    }
+    return true
+  }
 }
 
 /** When a writer may write what has been wanted since `since`, if it is still to be done then. */
@@ -125,11 +167,11 @@ export const topWriter = (
   target: WriteTarget,
   ids: readonly bigint[],
 ): number | undefined => {
+  const weightOf = weightsFor(target.id)
   let top: number | undefined
   for (let member = 0; member < evidence.size; member++) {
     if (!mayWrite(judgement, evidence, member, target.index)) continue
-    if (top === undefined || weightOf(ids[member]!, target.id) > weightOf(ids[top]!, target.id))
-      top = member
+    if (top === undefined || weightOf(ids[member]!) > weightOf(ids[top]!)) top = member
   }
   return top
 }

@@ -275,9 +275,10 @@ export class RecordTable implements Evidence {
    * old one for young.
    */
   #isNews({ origin, hb, producedAt }: RecordDraft, isFirstHand: boolean): boolean {
-    const expired = this.#seams.clock.now() - this.#seams.recordTtlMs
-    if (hb > this.hb[origin]!) return hb <= LEAP_MAX || producedAt > expired
-    return isFirstHand && producedAt > expired && this.producedAt[origin]! <= expired
+    const { clock, recordTtlMs } = this.#seams
+    const isExpired = (at: number): boolean => at <= clock.now() - recordTtlMs
+    if (hb > this.hb[origin]!) return hb <= LEAP_MAX || !isExpired(producedAt)
+    return isFirstHand && !isExpired(producedAt) && isExpired(this.producedAt[origin]!)
   }
 
   /**

@@ -5,7 +5,14 @@ import { id64 } from '../../core/ids.js'
 import { FLAG } from '../../vote/evidence.js'
 import { judge } from '../../vote/judge.js'
 import { makeJudgement, type Judgement } from '../../vote/judgement.js'
-import { mayWrite, topWriter, writeAt, writerRank, writerTurn } from '../../vote/writer.js'
+import {
+  firstWriter,
+  mayWrite,
+  topWriter,
+  writeAt,
+  writerRank,
+  writerTurn,
+} from '../../vote/writer.js'
 import { range, ScriptedEvidence, unmarked, voteOptions } from '../../testkit/zone/evidence.js'
 
 /** A zone that has settled at 10 s. */
@@ -84,6 +91,35 @@ t.test('FA7: ranks step up on silence', t => {
   const target = { index: -1, id: 1n }
   t.equal(writerTurn(z.j, z.e, target, { ids, now: at, options: z.o }), undefined)
   t.end()
+})
+
+t.test('the first writer of many targets is who has nobody that speaks before it', async t => {
+  const facts = fc.record({
+    salt: fc.nat(1_000),
+    silent: fc.array(fc.nat(7), { maxLength: 6 }),
+    unreached: fc.array(fc.nat(7), { maxLength: 3 }),
+    voice: fc.constantFrom('full', 'full', 'full', 'minority'),
+  })
+  const firsts = { true: 0, false: 0 }
+  fc.assert(
+    fc.property(facts, ({ salt, silent, unreached, voice }) => {
+      const { e, j, o } = zone(8)
+      for (const member of silent) e.producedAt[member]! -= 9_000
+      for (const member of unreached) j.localUp[member] = 0
+      j.voice = voice as Judgement['voice']
+      const ids = range(8).map(index => id64(`${salt}/${index}`))
+      const at = { ids, now: 10_400, options: o }
+      const isFirst = firstWriter(j, e, at)
+      return range(16).every(index => {
+        const target = { index: index < 8 ? index : -1, id: ids[index] ?? id64(`${salt}+${index}`) }
+        const is = isFirst(target)
+        firsts[`${is}`]++
+        return is === (writerTurn(j, e, target, at)?.heard === 0)
+      })
+    }),
+    { numRuns: 200 },
+  )
+  t.ok(firsts.true > 50 && firsts.false > 50, 'both come about')
 })
 
 t.test('writers: each fit member has a rank of its own, and targets spread over writers', t => {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG } from '../../../vote/evidence.js'
+import { AGE_UNKNOWN, ageOf, producedAtOf } from '../../records/age.js'
 import { setBit } from '../../records/bits.js'
 import { MAX_HEARTBEAT } from '../../records/heartbeat.js'
 import {
@@ -14,18 +15,15 @@ import {
 import type { RecordDraft } from '../../records/record-draft.js'
 import { FLAG_MASK, type RecordTable } from '../../records/table.js'
 import { ByteReader, unzigzag, writeVarint, zigzag } from '../../../core/varint.js'
+import { readScope, SPEAKS_OF_ALL, SPEAKS_OF_SOME, type Scope } from './scope.js'
 import { SPARSE, type Header } from './wire.js'
 
-/** Ages travel in quarters of a second, rounded up: information never looks younger for having been passed on. */
-const AGE_UNIT_MS = 250
-const AGE_UNKNOWN = 255
 /** Rows of the record's bits follow. */
 const WIRE_ROWS = 64
-/** Sparse: the sender's zone is a mesh, so that its rows speak of every member that the message names. */
-const SPEAKS_OF_ALL = 1
-const SPEAKS_OF_SOME = 0
 /** Without a meaning yet: 0. */
 const WIRE_RESERVED = 128
+/** More than the flag byte itself follows, or must not be there. */
+const WIRE_MORE = FLAG.cloudCut | WIRE_ROWS | WIRE_RESERVED
 /** A message names at most so many whom the receiver shall probe at once. */
 export const MAX_SUSPECTS = 64
 
@@ -78,6 +76,12 @@ export class BodyCodec {
   readonly #draft: RecordDraft
   readonly #memberDown: Uint8Array
   readonly #memberUnlooked: Uint8Array
+  /** Of the body that was read last, by its entries: the heartbeat, 0 where nothing is told. */
+  readonly #hbs: Float64Array
+  readonly #ages: Uint8Array
+  readonly #flags: Uint8Array
+  /** Where what the flags call for begins. */
+  readonly #moreAt: Uint32Array
   #out = Buffer.allocUnsafe(1024)
 
   constructor(table: RecordTable) {
@@ -85,6 +89,11 @@ export class BodyCodec {
     this.#draft = table.makeDraft()
     this.#memberDown = new Uint8Array((table.size + 7) >> 3)
     this.#memberUnlooked = new Uint8Array((table.size + 7) >> 3)
+    const entries = maxEntries(table.size)
+    this.#hbs = new Float64Array(entries)
+    this.#ages = new Uint8Array(entries)
+    this.#flags = new Uint8Array(entries)
+    this.#moreAt = new Uint32Array(entries)
   }
 
   /** A copy of its own; ages are as of `now`. */
@@ -119,19 +128,20 @@ export class BodyCodec {
 
   #writeEntries(start: number, order: BodyOrder, now: number): number {
     const { hb, producedAt, flags, cloudCutAt, size } = this.#table
+    const { sparse, baseHb } = order
     const out = this.#out
     let at = start
     let lastFlags = 0
     for (let i = 0; i < size; i++) {
       const isKnown = this.#isTold(i, order)
-      const delta = isKnown ? zigzag(hb[i]! - order.baseHb) : 0
+      const delta = isKnown ? zigzag(hb[i]! - baseHb) : 0
       const age = isKnown ? ageOf(producedAt[i]!, now) : AGE_UNKNOWN
       if (delta === 0 && age === AGE_UNKNOWN) {
         out[at++] = 0
         out[at++] = AGE_UNKNOWN
         continue
       }
-      const rows = this.#rowsOf(i, order.sparse)
+      const rows = this.#rowsOf(i, sparse)
       const wire = flags[i]! | (rows === undefined ? 0 : WIRE_ROWS)
       at = writeVarint(out, at, delta * 2 + (wire === lastFlags ? 0 : 1))
       out[at++] = age
@@ -193,8 +203,8 @@ export class BodyCodec {
   }
 
   /**
-   * Read a whole body, whose ages are as of `asOf`. The first pass without `take` proves that all of it is well-formed; only then is it worth a
-   * second pass that hands out each record (the same draft every time).
+   * Read a whole body, whose ages are as of `asOf`. When all of it is proved to be well-formed, and not before, its
+   * records are handed out (the same draft every time), but those of third parties of whom the table knows as much.
    * @returns undefined when anything is wrong: a length that lies, a number too large, bytes left over.
    */
   read(
@@ -210,26 +220,67 @@ export class BodyCodec {
     const reader = new ByteReader(body)
     const head = this.#readHead(reader, body, isSparse)
     if (head === undefined) return undefined
-    const scope = isSparse ? this.#readScope(reader, body, count) : undefined
+    const scope = isSparse ? readScope(reader, body, count, this.#table.roster) : undefined
     if (isSparse && scope === undefined) return undefined
-    const entries: Entries = { reader, body, header, asOf, scope, lastFlags: 0, rows: NO_ROWS }
-    return this.#readEntries(entries, take) && reader.isAtEnd ? head : undefined
+    const entries: Entries = { reader, body, asOf, scope, rows: NO_ROWS }
+    if (!this.#prove(entries, header) || !reader.isAtEnd) return undefined
+    if (take !== undefined) this.#handOut(entries, header, take)
+    return head
   }
 
-  #readEntries(entries: Entries, take: ((draft: RecordDraft) => void) | undefined): boolean {
-    const { scope, header } = entries
+  /** Look at every entry, and note what it says. @returns whether all are well-formed */
+  #prove(entries: Entries, { count, baseHb }: Header): boolean {
+    const { reader } = entries
+    const hbs = this.#hbs
+    const ages = this.#ages
+    const flags = this.#flags
+    const moreAt = this.#moreAt
+    let wire = 0
+    for (let i = 0; i < count; i++) {
+      const number = reader.varint()
+      const age = reader.byte()
+      if (number < 0 || age < 0) return false
+      hbs[i] = 0
+      if (number === 0 && age === AGE_UNKNOWN) continue
+      const hasFlags = number % 2
+      const hb = baseHb + unzigzag((number - hasFlags) / 2)
+      if (hasFlags === 1) wire = reader.byte()
+      if (hb < 1 || wire < 0) return false
+      flags[i] = wire
+      ages[i] = age
+      moreAt[i] = reader.at
+      if ((wire & WIRE_MORE) !== 0 && !this.#readMore(entries, wire)) return false
+      // Whoever passes such a record on must still be heard about the others.
+      if (hb <= MAX_HEARTBEAT) hbs[i] = hb
+    }
+    return true
+  }
+
+  /** The records of a body that was proved. */
+  #handOut(
+    entries: Entries,
+    { count, senderId }: Header,
+    take: (draft: RecordDraft) => void,
+  ): void {
+    const { scope, reader, asOf } = entries
+    const { hb: known, self, roster } = this.#table
+    const from = roster.indexOfId(senderId)
+    const hbs = this.#hbs
     const draft = this.#draft
-    for (let i = 0; i < header.count; i++) {
-      const kind = this.#readEntry(entries)
-      if (kind === 'bad') return false
-      if (take === undefined || kind === 'nothing') continue
-      draft.origin = scope === undefined ? i : scope.indices[i]!
-      if (draft.origin < 0) continue
+    for (let i = 0; i < count; i++) {
+      const hb = hbs[i]!
+      const origin = scope === undefined ? i : scope.indices[i]!
+      if (hb === 0 || origin < 0) continue
+      if (hb <= known[origin]! && origin !== from && origin !== self) continue
+      draft.origin = origin
+      draft.hb = hb
+      draft.producedAt = producedAtOf(this.#ages[i]!, asOf)
+      reader.at = this.#moreAt[i]!
+      this.#readMore(entries, this.#flags[i]!)
       if (scope === undefined) this.#setRows(entries)
       else this.#setRowsByMember(entries, scope)
       take(draft)
     }
-    return true
   }
 
   #readHead(reader: ByteReader, body: Buffer, isSparse: boolean): BodyHead | undefined {
@@ -246,42 +297,9 @@ export class BodyCodec {
     return { keySetHash: body.readUInt32LE(0), suspects }
   }
 
-  /** Acknowledgements and challenges name nobody, and end before. */
-  #readScope(reader: ByteReader, body: Buffer, count: number): Scope | undefined {
-    if (count === 0 && reader.isAtEnd) return NOBODY
-    const kind = reader.byte()
-    const start = reader.skip(8 * count)
-    if (kind < 0 || kind > SPEAKS_OF_ALL || start < 0) return undefined
-    const { size, roster } = this.#table
-    const indices = new Int32Array(count)
-    const isNamed = new Uint8Array(size)
-    for (let i = 0; i < count; i++) {
-      indices[i] = roster.indexOfId(body.readBigUInt64LE(start + 8 * i)) ?? -1
-      if (indices[i]! >= 0) isNamed[indices[i]!] = 1
-    }
-    return { indices, isNamed, speaksOfAll: kind === SPEAKS_OF_ALL }
-  }
-
-  #readEntry(entries: Entries): 'record' | 'nothing' | 'bad' {
-    const { reader, header, asOf } = entries
-    const draft = this.#draft
-    const number = reader.varint()
-    const age = reader.byte()
-    if (number < 0 || age < 0) return 'bad'
-    if (number === 0 && age === AGE_UNKNOWN) return 'nothing'
-    draft.hb = header.baseHb + unzigzag(Math.floor(number / 2))
-    draft.producedAt = age === AGE_UNKNOWN ? -Infinity : asOf - age * AGE_UNIT_MS
-    if (number % 2 === 1) entries.lastFlags = reader.byte()
-    const isValid = draft.hb >= 1 && entries.lastFlags >= 0
-    if (!isValid || !this.#readFlagged(entries)) return 'bad'
-    // Whoever passes such a record on must still be heard about the others.
-    return draft.hb <= MAX_HEARTBEAT ? 'record' : 'nothing'
-  }
-
   /** The flags, and the fields that are there because of them. */
-  #readFlagged(entries: Entries): boolean {
+  #readMore(entries: Entries, wire: number): boolean {
     const draft = this.#draft
-    const wire = entries.lastFlags
     if ((wire & WIRE_RESERVED) !== 0) return false
     draft.flags = wire & FLAG_MASK
     draft.cloudCutAt = -Infinity
@@ -347,37 +365,14 @@ export class BodyCodec {
 interface Entries {
   readonly reader: ByteReader
   readonly body: Buffer
-  readonly header: Header
   readonly asOf: number
   /** Undefined for a dense message. */
   readonly scope: Scope | undefined
-  lastFlags: number
   /** Of the entry that was read last. */
   rows: RecordRows<Row>
 }
 
 const NO_ROWS: RecordRows<Row> = { down: undefined, unlooked: undefined }
-
-/** Of whom a sparse message speaks. */
-interface Scope {
-  /** Own index of each member that it names, −1 for strangers. */
-  readonly indices: Int32Array
-  /** By own index: 1 when it names the member. */
-  readonly isNamed: Uint8Array
-  /** Its rows speak of every member that it names. */
-  readonly speaksOfAll: boolean
-}
-
-const NOBODY: Scope = {
-  indices: new Int32Array(0),
-  isNamed: new Uint8Array(0),
-  speaksOfAll: false,
-}
-
-const ageOf = (producedAt: number, now: number): number => {
-  const units = Math.ceil((now - producedAt) / AGE_UNIT_MS)
-  return units >= AGE_UNKNOWN ? AGE_UNKNOWN : Math.max(0, units)
-}
 
 const secondsSince = (at: number, now: number): number =>
   Math.min(0xffff_ffff, Math.max(0, Math.round((now - at) / 1000)))

@@ -7,6 +7,7 @@ import { readEntries } from '../../identity/entries.js'
 import { makePairKey } from '../../identity/pair-key.js'
 import { RecordTable, type News } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
+import type { RecordDraft } from '../../records/record-draft.js'
 import type { MakeTopology } from '../../records/topology.js'
 import { BodyCodec, maxEntries, type BodyOrder } from './body.js'
 import type { EngineOptions, EngineSeams } from './seams.js'
@@ -257,10 +258,17 @@ export class Membership {
     const signed = message.isOfPair ? this.#readSigned(message) : undefined
     if (message.isOfPair && signed === undefined) return undefined
     const shared = signed?.shared ?? body
-    const head = this.#codec.read(header, shared, asOf)
+    let said: News | undefined
+    // What nobody signed is believed about members alone who sign nothing.
+    const merge = (draft: RecordDraft): void => {
+      if (this.#words.isSigned(draft.origin)) return
+      const merged = this.#table.merge(draft, draft.origin === peer.index)
+      if (merged !== 'old') said = moreOf(said, merged)
+    }
+    const take = this.#start.options.identity === 'require' ? undefined : merge
+    const head = this.#codec.read(header, shared, asOf, take)
     if (head === undefined) return undefined
     peer.keySetHash = head.keySetHash
-    const said = this.#mergeShared({ header, body: shared }, peer, asOf)
     const news = moreOf(said, signed && this.#takeSigned(signed, peer, asOf))
     if (news !== undefined) this.#start.onNews(news)
     return head.suspects
@@ -270,22 +278,6 @@ export class Membership {
     const now = this.#now
     this.#takeDigest(signed, peer, now)
     return this.#words.take(signed.news, peer, now - asOf)
-  }
-
-  /** What nobody signed is believed about members alone who sign nothing. */
-  #mergeShared(
-    { header, body }: Pick<Message, 'header' | 'body'>,
-    peer: PeerState,
-    asOf: number,
-  ): News | undefined {
-    let news: News | undefined
-    if (this.#start.options.identity === 'require') return undefined
-    this.#codec.read(header, body, asOf, draft => {
-      if (this.#words.isSigned(draft.origin)) return
-      const merged = this.#table.merge(draft, draft.origin === peer.index)
-      if (merged !== 'old') news = moreOf(news, merged)
-    })
-    return news
   }
 
   /** With all that it says about members, by roster index; undefined when any of it is malformed. */

@@ -29,7 +29,7 @@ interface KnownNodesSeams {
   readonly clock: Clock
   readonly random: Random
   readonly store: Pick<ResultStore, 'marked'>
-  readonly authority: Pick<WriteAuthority, 'turn' | 'desired'>
+  readonly authority: Pick<WriteAuthority, 'turn' | 'firstWriter' | 'desired'>
   readonly work: Pick<NodeWork, 'nodeOf' | 'doubt' | 'running'>
   /** Called when a followed Node has changed. */
   readonly onNode: () => void
@@ -125,7 +125,7 @@ export class KnownNodes {
     this.#unknown.begin({
       now: clock.now(),
       size: state.table.size,
-      isFirst: name => authority.turn(state, name)?.heard === 0,
+      isFirst: authority.firstWriter(state),
     })
   }
 

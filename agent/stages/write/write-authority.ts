@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 import { id64 } from '../../../core/ids.js'
+import type { Roster } from '../../../core/roster.js'
 import { CLASSES } from '../../../vote/judgement.js'
 import type { DesiredMarks } from '../../../plan/node-plan.js'
-import { writerTurn, type WriterTurn } from '../../../vote/writer.js'
+import { firstWriter, writerTurn, type WriterTurn, type WriteTarget } from '../../../vote/writer.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
@@ -16,6 +17,11 @@ const LINK_PERIODS = 1.1
 type Permission =
   | { readonly kind: 'granted'; readonly state: ZoneState }
   | { readonly kind: 'denied'; readonly why: string }
+
+const targetOf = (roster: Roster, node: string): WriteTarget => ({
+  index: roster.indexOf(node) ?? -1,
+  id: id64(node),
+})
 
 const denied = (why: string): Permission => ({ kind: 'denied', why })
 
@@ -58,10 +64,18 @@ export class WriteAuthority {
 
   /** Our rank among the writers for a node; undefined when this agent may not write about it. */
   turn({ roster, judgement, table }: ZoneState, node: string): WriterTurn | undefined {
-    const target = { index: roster.indexOf(node) ?? -1, id: id64(node) }
+    return writerTurn(judgement, table, targetOf(roster, node), this.#at(roster))
+  }
+
+  /** Tells, as long as the state stays as it is, whether it is our turn to write about a node and nobody before us speaks. */
+  firstWriter({ roster, judgement, table }: ZoneState): (node: string) => boolean {
+    const isFirst = firstWriter(judgement, table, this.#at(roster))
+    return node => isFirst(targetOf(roster, node))
+  }
+
+  #at(roster: Roster) {
     const ids = roster.members.map(({ id }) => id)
-    const at = { ids, now: this.#seams.clock.now(), options: this.#options }
-    return writerTurn(judgement, table, target, at)
+    return { ids, now: this.#seams.clock.now(), options: this.#options }
   }
 
   /** The marks that the member should have. A node whose kubelet renews its Lease is not marked as cut off. */

@@ -9,7 +9,7 @@ import { majoritySpokeAt } from '../../../vote/majority.js'
 import { NOTHING } from '../../../plan/patch.js'
 import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
 import { eventFor, type EventWords } from '../../../plan/messages.js'
-import type { VouchEnd } from '../../../vote/vouch.js'
+import { isVouched, type VouchEnd } from '../../../vote/vouch.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
@@ -116,7 +116,11 @@ class LevelWriter implements Writer {
     this.#cleaning = new Cleaning(options, {
       ...{ ...seams, authority, schedule, work },
       wall: () => this.#wall(),
-      dueAt: (state, name) => this.#dueAt(state, name, { desired: 'left', notBefore: -Infinity }),
+      dueAt: (state, name) =>
+        this.#dueAt(state, name, {
+          ...{ desired: 'left', notBefore: -Infinity },
+          now: seams.clock.now(),
+        }),
     })
     this.#confinement = new ConfinementCheck(options.nodeName, seams)
     this.#events = makeEventRecorder(options.nodeName, { ...seams, signal, backoff })
@@ -187,8 +191,9 @@ class LevelWriter implements Writer {
     const { state } = permission
     let nextAt = Infinity
     this.#known.begin(state)
+    const now = clock.now()
     for (let index = 0; index < state.table.size; index++)
-      nextAt = Math.min(nextAt, this.#reviewMember(state, index))
+      nextAt = Math.min(nextAt, this.#reviewMember(state, index, now))
     nextAt = Math.min(nextAt, this.#known.end(state), this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
@@ -233,18 +238,18 @@ class LevelWriter implements Writer {
   }
 
   /** Start what is due about one member; returns when to look again. */
-  #reviewMember(state: ZoneState, index: number): number {
+  #reviewMember(state: ZoneState, index: number, now: number): number {
     const { name } = state.roster.members[index]!
-    const now = this.#seams.clock.now()
     const desired = this.#authority.desired(state, index)
     const node = this.#known.nodeOf(name, desired)
-    const isVouched = desiredMarksFor(state, index) === 'vouched'
+    const isVouchedFor =
+      isVouched(state.vouching, index) && desiredMarksFor(state, index) === 'vouched'
     const youngUntil = desired === 'vouched' ? this.#authority.youngUntil(state, index) : -Infinity
     const isYoung = now < youngUntil
-    const leaseAt = isVouched ? this.#vouching.review(state, name, node) : Infinity
-    const noticedAt = isVouched ? this.#authority.noticedAt(state, index) : -Infinity
+    const leaseAt = isVouchedFor ? this.#vouching.review(state, name, node) : Infinity
+    const noticedAt = isVouchedFor ? this.#authority.noticedAt(state, index) : -Infinity
     const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
-    const heldUntil = this.#noteLink(state, index)
+    const heldUntil = this.#noteLink(state, index, { link: desired, now })
     this.#known.follow(state, index, { desired, node })
     if (this.#work.running.has(name)) return vouchAt
     if (!this.#known.isDue(name, { desired, node, isYoung })) {
@@ -252,7 +257,7 @@ class LevelWriter implements Writer {
       return vouchAt
     }
     const notBefore = node === undefined || carriesCutMarks(node) ? heldUntil : -Infinity
-    const dueAt = this.#dueAt(state, name, { desired, notBefore })
+    const dueAt = this.#dueAt(state, name, { desired, notBefore, now })
     if (dueAt > now) return Math.min(vouchAt, dueAt)
     this.#work.running.start(name, this.#bringMember(name, desired))
     return vouchAt
@@ -262,10 +267,12 @@ class LevelWriter implements Writer {
   #dueAt(
     state: ZoneState,
     name: string,
-    { desired, notBefore }: { readonly desired: DesiredMarks; readonly notBefore: number },
+    {
+      desired,
+      notBefore,
+      now,
+    }: { readonly desired: DesiredMarks; readonly notBefore: number; readonly now: number },
   ): number {
-    const { clock } = this.#seams
-    const now = clock.now()
     const turn = this.#authority.turn(state, name)
     const turnAt = this.#schedule.dueAt(name, desired, { turn, now })
     if (turn === undefined) return Infinity
@@ -278,11 +285,13 @@ class LevelWriter implements Writer {
   }
 
   /** Every agent counts the cuts of a link alike, whoever writes. @returns until when the marks of a whole one stay. */
-  #noteLink(state: ZoneState, index: number): number {
-    const { name } = state.roster.members[index]!
-    const now = this.#seams.clock.now()
+  #noteLink(
+    state: ZoneState,
+    index: number,
     // A Lease that its kubelet renews shows a link that is whole just now, whatever the node says of it.
-    const link = this.#authority.desired(state, index)
+    { link, now }: { readonly link: DesiredMarks; readonly now: number },
+  ): number {
+    const { name } = state.roster.members[index]!
     if (link === 'vouched') {
       if (now >= this.#authority.noticedAt(state, index)) this.#flaps.cut(name, now)
       else this.#flaps.cutBriefly(name)
