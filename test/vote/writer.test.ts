@@ -98,7 +98,7 @@ t.test('the first writer of many targets is who has nobody that speaks before it
     salt: fc.nat(1_000),
     silent: fc.array(fc.nat(7), { maxLength: 6 }),
     unreached: fc.array(fc.nat(7), { maxLength: 3 }),
-    voice: fc.constantFrom('full', 'full', 'full', 'minority'),
+    voice: fc.constantFrom('full' as const, 'full' as const, 'minority' as const),
   })
   const firsts = { true: 0, false: 0 }
   fc.assert(
@@ -106,7 +106,7 @@ t.test('the first writer of many targets is who has nobody that speaks before it
       const { e, j, o } = zone(8)
       for (const member of silent) e.producedAt[member]! -= 9_000
       for (const member of unreached) j.localUp[member] = 0
-      j.voice = voice as Judgement['voice']
+      j.voice = voice
       const ids = range(8).map(index => id64(`${salt}/${index}`))
       const at = { ids, now: 10_400, options: o }
       const isFirst = firstWriter(j, e, at)
