@@ -80,7 +80,7 @@ export const MUTANTS = [
       },
       {
         file: 'agent/records/table.ts',
-        from: 'return isFirstHand && producedAt > expired && this.producedAt[origin]! <= expired',
+        from: 'return isFirstHand && !isExpired(producedAt) && isExpired(this.producedAt[origin]!)',
         to: 'return false',
       },
     ],
@@ -207,8 +207,8 @@ export const MUTANTS = [
       },
       {
         file: 'agent/stages/exchange/body.ts',
-        from: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'nothing'",
-        to: "return draft.hb <= MAX_HEARTBEAT ? 'record' : 'bad'",
+        from: '      if (hb <= MAX_HEARTBEAT) hbs[i] = hb\n',
+        to: '      if (hb > MAX_HEARTBEAT) return false\n      hbs[i] = hb\n',
       },
     ],
   },
