@@ -26,12 +26,14 @@ t.test('one node after another', t => {
   const turns = new UpstreamTurns<string>()
   for (let index = 0; index < 10; index++) turns.push(A, task('request', `flood${index}`))
   turns.push(B, task('request', 'one'))
+  t.equal(turns.waiting, 11)
   t.strictSame(
     drain(turns),
     ['a flood0', 'b one', 'a flood1', 'a flood2', 'a flood3'],
     'four of a node',
   )
   t.equal(turns.lanesOf(A)?.messages, 6)
+  t.equal(turns.waiting, 6)
   t.equal(turns.lanesOf(nodes[2]!), undefined)
   t.end()
 })
