@@ -88,13 +88,20 @@ export const bit = (is: boolean): number => (is ? 1 : 0)
 export const stateSamples = (states: readonly string[], present: string): readonly Sample[] =>
   states.map(state => [bit(state === present), { state }])
 
-/** One series for each entry of `counts`, whose key is the value of `label`. */
+/** One series for each entry of `items`, whose key is the value of `label`. */
+export const samplesBy = <T>(
+  label: string,
+  items: Readonly<Record<string, T>>,
+  read: (item: T) => number,
+): readonly Sample[] => Object.entries(items).map(([key, item]) => [read(item), { [label]: key }])
+
+/** The same of counts. */
 export const countsBy = (
   label: string,
   counts: Readonly<Record<string, number>>,
-): readonly Sample[] => Object.entries(counts).map(([key, count]) => [count, { [label]: key }])
+): readonly Sample[] => samplesBy(label, counts, count => count)
 
-/** The same of counts whose key is two words: `apply done`, the values of the two labels. */
+/** One series for each entry of `counts` whose key is two words: `apply done`, the values of the two labels. */
 export const countsByPair = (
   [first, second]: readonly [string, string],
   counts: Readonly<Record<string, number>>,

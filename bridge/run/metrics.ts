@@ -6,8 +6,8 @@ import {
   metricFactory,
   metricsText,
   processMetrics,
+  samplesBy,
   type Metric,
-  type Sample,
 } from '../../net/metrics-text.js'
 import type { HubStatus } from '../hub/hub.js'
 import type { BridgeStatusView } from './status-view.js'
@@ -54,19 +54,21 @@ const upstreamMetrics = ({ upstream, watches }: BridgeStatusView): readonly Metr
 /** `/metrics`: everything from one view, and downstream's. */
 export const bridgeMetrics = (view: BridgeStatusView, downstream: readonly Metric[]): string => {
   const { tables } = view
-  const perTable = (read: (name: string) => number): readonly Sample[] =>
-    Object.keys(tables).map(resource => [read(resource), { resource }])
   return metricsText([
     gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
     gauge('leading', '1 while this process leads', [bit(view.leader.isLeading)]),
     gauge('serving', '1 while edges are let in', [bit(view.isServing)]),
     ...hubMetrics(view),
     ...upstreamMetrics(view),
-    gauge('objects', 'Objects that are held', ...perTable(name => tables[name]!.objects)),
+    gauge(
+      'objects',
+      'Objects that are held',
+      ...samplesBy('resource', tables, table => table.objects),
+    ),
     gauge(
       'stale',
       '1 while the watch of a resource does not run',
-      ...perTable(name => bit(tables[name]!.state !== 'watching')),
+      ...samplesBy('resource', tables, table => bit(table.state !== 'watching')),
     ),
     ...downstream,
     gauge('uptime_seconds', 'Since the start', [view.uptimeSeconds]),

@@ -6,8 +6,8 @@ import {
   metricFactory,
   metricsText,
   processMetrics,
+  samplesBy,
   type Metric,
-  type Sample,
 } from '../../net/metrics-text.js'
 import type { GridsStatusView } from './status-view.js'
 
@@ -16,8 +16,6 @@ const { gauge, counter, histogram } = factory
 
 const metricsOf = (view: GridsStatusView): readonly Metric[] => {
   const { leader, queue, grids, counts, tables, events } = view
-  const perTable = (read: (name: string) => number): readonly Sample[] =>
-    Object.keys(tables).map(resource => [read(resource), { resource }])
   return [
     gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
     gauge('leading', '1 while this process leads', [bit(leader.isLeading)]),
@@ -35,13 +33,17 @@ const metricsOf = (view: GridsStatusView): readonly Metric[] => {
       'How long reconciliations of grids took',
       view.reconcileSeconds,
     ),
-    gauge('objects', 'Objects that are held', ...perTable(name => tables[name]!.objects)),
+    gauge(
+      'objects',
+      'Objects that are held',
+      ...samplesBy('resource', tables, table => table.objects),
+    ),
     gauge(
       'stale',
       '1 while the watch of a resource does not run',
-      ...perTable(name => bit(tables[name]!.state !== 'watching')),
+      ...samplesBy('resource', tables, table => bit(table.state !== 'watching')),
     ),
-    counter('lists', 'Full lists', ...perTable(name => tables[name]!.lists)),
+    counter('lists', 'Full lists', ...samplesBy('resource', tables, table => table.lists)),
     counter('events_sent', 'Events that were sent', [events.sent]),
     counter('events_dropped', 'Events that were never sent', [events.dropped]),
     gauge('uptime_seconds', 'Since the start', [view.uptimeSeconds]),
