@@ -4,7 +4,7 @@ import { countsBy, metricFactory, type Metric } from '../../../net/metrics-text.
 import type { NodeName } from '../../../core/ids.js'
 import type { EdgeRecord } from '../../model/record/held.js'
 import type { RecorderStatus } from '../recorder/recorder.js'
-import type { LeaseKeeperStatus } from '../vouch/lease-keeper.js'
+import type { LeaseRenewerStatus } from '../vouch/lease-renewer.js'
 import type { MessageCounts, NodeLane } from './node-lane.js'
 
 /** What runs in one term, as far as it is shown. */
@@ -16,8 +16,8 @@ export interface ShownParts {
     laneOf(node: NodeName): NodeLane | undefined
   }
   readonly recorder: { readonly status: RecorderStatus }
-  readonly keeper: {
-    readonly status: LeaseKeeperStatus
+  readonly renewer: {
+    readonly status: LeaseRenewerStatus
     sinceOf(node: NodeName): number | undefined
   }
 }
@@ -34,7 +34,7 @@ const IDLE = { isLeading: false } as const
 /** For `/status`. @param parts undefined while another bridge serves */
 export const downstreamStatus = (parts: ShownParts | undefined): object => {
   if (parts === undefined) return IDLE
-  const { teller, recorder, keeper } = parts
+  const { teller, recorder, renewer } = parts
   const { lanes, reading, counts: messages } = teller
   return {
     isLeading: true,
@@ -45,7 +45,7 @@ export const downstreamStatus = (parts: ShownParts | undefined): object => {
     reading,
     messages,
     record: recorder.status,
-    vouching: keeper.status,
+    vouching: renewer.status,
   }
 }
 
@@ -56,13 +56,13 @@ const NONE: ShownParts = {
     laneOf: () => undefined,
   },
   recorder: { status: { isDiskFailing: false, unsaved: 0, failing: 0 } },
-  keeper: { status: { gaps: 0, renewals: 0, ended: {} }, sinceOf: () => undefined },
+  renewer: { status: { gaps: 0, renewals: 0, ended: {} }, sinceOf: () => undefined },
 }
 
 export const downstreamMetrics = (parts: ShownParts = NONE): readonly Metric[] => {
   const { lanes, counts } = parts.teller
   const { isDiskFailing, unsaved } = parts.recorder.status
-  const { gaps, renewals, ended } = parts.keeper.status
+  const { gaps, renewals, ended } = parts.renewer.status
   return [
     gauge('told_waiting', 'Messages to edges that are not acknowledged yet', [
       sum(lanes, ({ lane }) => lane.messages),
@@ -77,11 +77,11 @@ export const downstreamMetrics = (parts: ShownParts = NONE): readonly Metric[] =
     ),
     gauge('record_unsaved', 'Nodes whose record the cluster does not have as it is now', [unsaved]),
     gauge('record_disk_failing', '1 while records cannot be kept on disk', [isDiskFailing ? 1 : 0]),
-    gauge('gaps', 'Nodes that are not heard and whose Leases are looked after', [gaps]),
+    gauge('gaps', 'Nodes that are not heard and whose Leases the bridge may renew', [gaps]),
     counter('lease_renewals', 'Leases that were renewed for nodes that were not heard', [renewals]),
     counter(
       'gaps_ended',
-      'Nodes whose Leases are not looked after any more',
+      'Nodes whose Leases are left to themselves again',
       ...countsBy('reason', ended),
     ),
   ]
@@ -107,7 +107,7 @@ export const explainNode = (
 ): object => {
   if (parts === undefined) return IDLE
   const lane = parts.teller.laneOf(node)
-  const since = parts.keeper.sinceOf(node)
+  const since = parts.renewer.sinceOf(node)
   const vouching = since === undefined ? null : { since: new Date(since).toISOString() }
   if (lane === undefined) return { isLeading: true, vouching, told: null }
   const { comparedAt } = lane

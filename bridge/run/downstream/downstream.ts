@@ -14,7 +14,7 @@ import type { RecordStore } from '../recorder/record-disk.js'
 import { RecordMaps } from '../recorder/record-map.js'
 import { GoneRecords } from '../recorder/gone-records.js'
 import { Recorder } from '../recorder/recorder.js'
-import { LeaseKeeper } from '../vouch/lease-keeper.js'
+import { LeaseRenewer } from '../vouch/lease-renewer.js'
 import { Cluster } from './cluster.js'
 import { downstreamMetrics, downstreamStatus, explainNode } from './downstream-view.js'
 import { Teller } from './teller.js'
@@ -34,7 +34,7 @@ export interface DownstreamOptions {
 export interface TermParts {
   readonly teller: Teller
   readonly recorder: Recorder
-  readonly keeper: LeaseKeeper
+  readonly renewer: LeaseRenewer
 }
 
 class WorkingDownstream implements Downstream {
@@ -73,7 +73,7 @@ class WorkingDownstream implements Downstream {
 
   connected(link: NodeLink): void {
     this.#connected.add(link.node)
-    this.#parts?.keeper.heard(link.node)
+    this.#parts?.renewer.heard(link.node)
     this.#cluster.nodeCame(link.node)
     this.#parts?.teller.connected(link)
   }
@@ -87,7 +87,7 @@ class WorkingDownstream implements Downstream {
     this.#connected.delete(node)
     this.#parts?.teller.ended(link)
     if (why !== 'another connection of the node') this.#cluster.nodeLeft(node)
-    if (why !== 'the bridge is leaving') this.#parts?.keeper.lost(node)
+    if (why !== 'the bridge is leaving') this.#parts?.renewer.lost(node)
   }
 
   answering(resource: Resource, object: JsonMap): void {
@@ -99,7 +99,7 @@ class WorkingDownstream implements Downstream {
   }
 
   leaseSeen(node: NodeName, lease: JsonMap): void {
-    this.#parts?.keeper.leaseSeen(node, lease)
+    this.#parts?.renewer.leaseSeen(node, lease)
   }
 
   async lead(term: AbortSignal): Promise<void> {
@@ -108,14 +108,14 @@ class WorkingDownstream implements Downstream {
     const cleaning = this.#cleanUp(parts.recorder, term)
     for (const node of this.#cluster.nodes) {
       this.#cluster.nodeCame(node)
-      if (!this.#connected.has(node)) parts.keeper.lost(node)
+      if (!this.#connected.has(node)) parts.renewer.lost(node)
     }
     await new Promise<void>(resolve => {
       if (term.aborted) resolve()
       else term.addEventListener('abort', () => resolve(), { once: true })
     })
     this.#parts = undefined
-    await Promise.all([parts.keeper.stop(), parts.teller.stop(), cleaning])
+    await Promise.all([parts.renewer.stop(), parts.teller.stop(), cleaning])
   }
 
   #cleanUp(recorder: Recorder, term: AbortSignal): Promise<void> {
@@ -149,7 +149,7 @@ class WorkingDownstream implements Downstream {
     return {
       recorder,
       teller: new Teller({ ...world, cluster, recorder }, term),
-      keeper: new LeaseKeeper(vouch, { ...world, guard, conditionsOf }),
+      renewer: new LeaseRenewer(vouch, { ...world, guard, conditionsOf }),
     }
   }
 }

@@ -54,7 +54,7 @@ const endLies = (rogue: string): Step =>
   })
 
 const sum = (e: Evidence, which: RegExp): number =>
-  Object.entries(e.lab.foes.tally).reduce(
+  Object.entries(e.lab.foes.answers).reduce(
     (total, [answer, n]) => total + (which.test(answer) ? n : 0),
     0,
   )
@@ -79,7 +79,7 @@ const refused = (liar: Liar, l: Limits): readonly Step[] => {
 
 /** How its messages were answered. */
 const answered = (_: Roles, lab: Lab): readonly string[] => [
-  `answers: ${Object.entries(lab.foes.tally)
+  `answers: ${Object.entries(lab.foes.answers)
     .map(([answer, n]) => `${answer} × ${n}`)
     .join(', ')}`,
 ]

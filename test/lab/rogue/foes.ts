@@ -7,7 +7,7 @@ import type { Member } from '../../../core/roster.js'
 import { parseNodeName } from '../../../core/ids.js'
 import { type LabNode, STATE } from '../lab-node.js'
 import type { Namespace } from '../network.js'
-import type { Lies, Order, Tally } from './order.js'
+import type { Lies, Order, AnswerCounts } from './order.js'
 
 const PEER_PORT = 51005
 const RECORDER_PORT = 51999
@@ -31,7 +31,7 @@ export class Foes {
   readonly #zone: Zone
   readonly #running = new Map<ChildProcess, Promise<unknown>>()
   /** How the last one's requests were answered. */
-  tally: Tally = {}
+  answers: AnswerCounts = {}
 
   constructor(zone: Zone) {
     this.#zone = zone
@@ -42,7 +42,7 @@ export class Foes {
    * @param hasOwnKeys it has the node's own keys, too
    */
   async lie(node: LabNode, lies: Partial<Lies>, hasOwnKeys: boolean): Promise<void> {
-    this.tally = {}
+    this.answers = {}
     await node.killAgent()
     this.#start(node.space, {
       do: 'lie',
@@ -72,7 +72,7 @@ export class Foes {
 
   /** Whoever hears it, hears it again: from a stranger's address, without the key or with it. */
   replay(withKey: boolean): void {
-    this.tally = {}
+    this.answers = {}
     this.#start(this.#zone.stranger, {
       do: 'replay',
       members: this.#members(),
@@ -99,7 +99,7 @@ export class Foes {
     const [program = '', ...args] = space.inside(process.execPath, [join(process.cwd(), PROGRAM)])
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     createInterface({ input: child.stdout }).on('line', line => {
-      this.tally = JSON.parse(line) as Tally
+      this.answers = JSON.parse(line) as AnswerCounts
     })
     child.stdin.write(`${JSON.stringify(order)}\n`)
     this.#running.set(child, new Promise(resolve => child.once('close', resolve)))

@@ -29,7 +29,7 @@ export interface Talk {
 /** One message, ready to be sent. */
 export interface Lie {
   readonly bytes: Buffer
-  /** Goes before the status in the tally. */
+  /** Goes before the status in the answers. */
   readonly as?: string
 }
 

@@ -8,14 +8,14 @@ import type { Order } from './order.js'
 import { record } from './recorder.js'
 import { Replayer } from './replayer.js'
 
-const TELL_MS = 250
+const REPORT_MS = 250
 
 const end = new AbortController()
-const tally: Record<string, number> = {}
+const answers: Record<string, number> = {}
 const count = (answer: string): void => {
-  tally[answer] = (tally[answer] ?? 0) + 1
+  answers[answer] = (answers[answer] ?? 0) + 1
 }
-const tell = (): void => void process.stdout.write(`${JSON.stringify(tally)}\n`)
+const report = (): void => void process.stdout.write(`${JSON.stringify(answers)}\n`)
 
 const obey = async (order: Order): Promise<void> => {
   switch (order.do) {
@@ -32,10 +32,10 @@ const obey = async (order: Order): Promise<void> => {
 const input = createInterface({ input: process.stdin })
 input.once('close', () => end.abort())
 input.once('line', line => {
-  const timer = setInterval(tell, TELL_MS)
+  const timer = setInterval(report, REPORT_MS)
   void obey(JSON.parse(line) as Order).finally(() => {
     clearInterval(timer)
-    tell()
+    report()
     process.exit(0)
   })
 })

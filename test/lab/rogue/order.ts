@@ -51,4 +51,4 @@ export interface Recorded {
 }
 
 /** HTTP status (behind `as another: ` where another's name was on it), or `unreachable` → how many requests were answered so. */
-export type Tally = Readonly<Record<string, number>>
+export type AnswerCounts = Readonly<Record<string, number>>

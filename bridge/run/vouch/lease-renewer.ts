@@ -23,7 +23,7 @@ import {
 import { objectsOf } from '../upstream/objects.js'
 import { annotationsOf, renewedLease, seenLease } from './lease-object.js'
 
-export interface LeaseKeeperSeams {
+export interface LeaseRenewerSeams {
   readonly client: Pick<ResourceClient, 'get' | 'serverTime' | 'update'>
   readonly clock: Clock
   readonly random: Random
@@ -35,8 +35,8 @@ export interface LeaseKeeperSeams {
 }
 
 /** What was done about nodes that are not heard. */
-export interface LeaseKeeperStatus {
-  /** Nodes that are not heard and whose Leases are looked after. */
+export interface LeaseRenewerStatus {
+  /** Nodes that are not heard and whose Leases it may renew. */
   readonly gaps: number
   readonly renewals: number
   /** Gaps that ended, by reason. */
@@ -56,15 +56,15 @@ const isUntouched = (
 ): boolean => now !== undefined && now === (renewedAt ?? leaseAtStart?.renewedAt) && now < heardAt
 
 /** Renews the Leases of nodes that the bridge does not hear, as far as `gapStep` allows. Works in one term. */
-export class LeaseKeeper {
+export class LeaseRenewer {
   readonly #mode: VouchMode
-  readonly #seams: LeaseKeeperSeams
+  readonly #seams: LeaseRenewerSeams
   readonly #queue: WorkQueue
   readonly #gaps = new Map<NodeName, Facts>()
   readonly #ended: Partial<Record<GapEnd, number>> = {}
   #renewals = 0
 
-  constructor(mode: VouchMode, seams: LeaseKeeperSeams) {
+  constructor(mode: VouchMode, seams: LeaseRenewerSeams) {
     this.#mode = mode
     this.#seams = seams
     const { clock, random, log } = seams
@@ -73,7 +73,7 @@ export class LeaseKeeper {
       {
         ...{ clock, random },
         onFailure: (node, reason, failures) =>
-          log[failures === 1 ? 'warn' : 'debug']('a Lease cannot be looked after', {
+          log[failures === 1 ? 'warn' : 'debug']('cannot renew a Lease', {
             ...{ node, error: reason, failures },
           }),
       },
@@ -81,7 +81,7 @@ export class LeaseKeeper {
     )
   }
 
-  get status(): LeaseKeeperStatus {
+  get status(): LeaseRenewerStatus {
     return { gaps: this.#gaps.size, renewals: this.#renewals, ended: { ...this.#ended } }
   }
 
