@@ -3,10 +3,10 @@ import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import type { Roster } from '../../core/roster.js'
 import { FLAG, HELD, type Evidence, type Vote } from '../../vote/evidence.js'
-import { eachBit, flipBit, isSet } from './bits.js'
 import { LEAP_MAX, type Heartbeat } from './heartbeat.js'
 import { newDraft, type RecordDraft } from './record-draft.js'
 import type { Topology } from './topology.js'
+import { VoteRows } from './vote-rows.js'
 
 /** The bits that FLAG defines; the wire uses the two others. */
 export const FLAG_MASK = 0x3f
@@ -42,25 +42,20 @@ export class RecordTable implements Evidence {
   readonly producedAt: Float64Array
   readonly flags: Uint8Array
   readonly cloudCutAt: Float64Array
-  readonly downVotes: Uint16Array
   readonly failedRounds: Int16Array
   /** Heartbeat of each member's newest record; 0 when nothing was ever heard. */
   readonly hb: Uint32Array
   /** 1 where what counts is a SuperEdge result; its heartbeat is 0, so it is passed on to nobody. */
   readonly foreign: Uint8Array
-  /** How many bits each record has set; none of them without a down vote or a backup observer at work. */
+  /** As in `VoteRows`. */
+  readonly downVotes: Uint16Array
   readonly downCount: Uint16Array
-  /** How many members each record has not looked at, of those that its origin should watch. */
   readonly unlookedCount: Uint16Array
-  /** Bytes of one row of `bits`, and of one of `unlooked`. */
   readonly rowBytes: number
-  /** Row i is the i-th member's record, one bit per slot; behind them, the backup observers' slots again: it is at work. */
   readonly bits: Uint8Array
-  /** As `bits`: where a bit is set the record says neither up nor down. Backup observers have none: they work or do not. */
   readonly unlooked: Uint8Array
   readonly #seams: TableSeams
-  /** Backup observers at work, by target; most have none. */
-  readonly #backups = new Map<number, Set<number>>()
+  readonly #rows: VoteRows
   /** Own down votes about members of no slot: they are nobody else's business. */
   readonly #privateDown = new Set<number>()
   #isOwnNew = true
@@ -75,48 +70,35 @@ export class RecordTable implements Evidence {
     this.producedAt = new Float64Array(size).fill(-Infinity)
     this.flags = new Uint8Array(size)
     this.cloudCutAt = new Float64Array(size).fill(-Infinity)
-    this.downVotes = new Uint16Array(size)
     this.failedRounds = new Int16Array(size).fill(-1)
     this.hb = new Uint32Array(size)
     this.foreign = new Uint8Array(size)
-    this.downCount = new Uint16Array(size)
-    this.rowBytes = (topology.slots + topology.backupSlots + 7) >> 3
-    this.bits = new Uint8Array(size * this.rowBytes)
-    this.unlooked = new Uint8Array(size * this.rowBytes)
-    this.unlookedCount = new Uint16Array(size)
+    this.#rows = new VoteRows(size, topology)
+    const { downVotes, downCount, unlookedCount, rowBytes, bits, unlooked } = this.#rows
+    this.downVotes = downVotes
+    this.downCount = downCount
+    this.unlookedCount = unlookedCount
+    this.rowBytes = rowBytes
+    this.bits = bits
+    this.unlooked = unlooked
     this.#seams = seams
-    for (let origin = 0; origin < size; origin++)
-      for (const target of topology.targetsOf(origin)) this.#setUnlooked(origin, target, true)
     if (previous !== undefined) this.#takeOver(previous)
     this.foreign[this.self] = 0
     this.beat()
   }
 
   observersOf(target: number): ArrayLike<number> {
-    const observers = this.topology.observersOf(target)
-    const backups = this.#backups.get(target)
-    return backups === undefined ? observers : [...observers, ...backups]
+    return this.#rows.observersOf(target)
   }
 
   saysDown(observer: number, target: number): boolean {
-    const slot = this.#slotOf(observer, target)
-    if (slot >= 0) return this.#isSet(observer, slot)
+    const slot = this.#rows.slotOf(observer, target)
+    if (slot >= 0) return this.#rows.isSet(observer, slot)
     return observer === this.self && this.#privateDown.has(target)
   }
 
   hasLooked(observer: number, target: number): boolean {
-    if (this.unlookedCount[observer] === 0) return true
-    const slot = this.topology.slotOf(observer, target)
-    return slot < 0 || !isSet(this.unlooked, observer * this.rowBytes, slot)
-  }
-
-  #slotOf(observer: number, target: number): number {
-    const slot = this.topology.slotOf(observer, target)
-    return slot >= 0 ? slot : this.topology.backupSlotOf(observer, target)
-  }
-
-  #isSet(origin: number, slot: number): boolean {
-    return isSet(this.bits, origin * this.rowBytes, slot)
+    return this.#rows.hasLooked(observer, target)
   }
 
   /** A draft that fits this table's rows. */
@@ -134,6 +116,7 @@ export class RecordTable implements Evidence {
     const isDown = says === 'down'
     const wasHeld = this.failedRounds[target] === HELD
     this.failedRounds[target] = Math.max(-1, Math.min(0x7fff, failedRounds))
+    const rows = this.#rows
     const slot = topology.slotOf(self, target)
     const backupSlot = slot < 0 ? topology.backupSlotOf(self, target) : -1
     if (slot < 0 && backupSlot < 0) {
@@ -143,24 +126,23 @@ export class RecordTable implements Evidence {
     }
     // A round that confirms the vote makes the record newer all the same.
     this.#isOwnNew = true
-    if (slot >= 0) this.#setUnlooked(self, target, false)
-    const workSlot = backupSlot + topology.backupSlots
-    if (backupSlot >= 0 && !this.#isSet(self, workSlot)) this.#flipWork(self, target, workSlot)
+    if (slot >= 0) rows.setUnlooked(self, target, false)
+    else if (!rows.isAtWork(self, backupSlot)) rows.flipWork(self, target, backupSlot)
     if (this.saysDown(self, target) === isDown) return wasHeld && !isDown
-    this.#flip(self, target, Math.max(slot, backupSlot))
+    rows.flip(self, target, Math.max(slot, backupSlot))
     return true
   }
 
   /** Neither up nor down from now on. @returns whether others knew of a down. */
   #dropOwnVote(target: number, failedRounds: number): boolean {
     const { self } = this
-    const slot = this.#slotOf(self, target)
-    const wasDown = slot >= 0 && this.#isSet(self, slot)
+    const slot = this.#rows.slotOf(self, target)
+    const wasDown = slot >= 0 && this.#rows.isSet(self, slot)
     if (this.topology.slotOf(self, target) < 0) this.forgetOwnVote(target)
     else {
       this.#isOwnNew = true
-      if (wasDown) this.#flip(self, target, slot)
-      this.#setUnlooked(self, target, true)
+      if (wasDown) this.#rows.flip(self, target, slot)
+      this.#rows.setUnlooked(self, target, true)
     }
     this.failedRounds[target] = failedRounds
     return wasDown
@@ -173,9 +155,9 @@ export class RecordTable implements Evidence {
     this.failedRounds[target] = -1
     this.#privateDown.delete(target)
     const slot = this.topology.backupSlotOf(self, target)
-    if (slot < 0 || !this.#isSet(self, slot + this.topology.backupSlots)) return
-    if (this.#isSet(self, slot)) this.#flip(self, target, slot)
-    this.#flipWork(self, target, slot + this.topology.backupSlots)
+    if (slot < 0 || !this.#rows.isAtWork(self, slot)) return
+    if (this.#rows.isSet(self, slot)) this.#rows.flip(self, target, slot)
+    this.#rows.flipWork(self, target, slot)
     this.#isOwnNew = true
   }
 
@@ -240,7 +222,7 @@ export class RecordTable implements Evidence {
     this.flags[origin] = flags
     this.cloudCutAt[origin] = cutAt
     this.foreign[origin] = 0
-    return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+    return this.#rows.setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
   }
 
   /**
@@ -255,7 +237,7 @@ export class RecordTable implements Evidence {
     this.foreign[origin] = 1
     this.producedAt[origin] = this.#seams.clock.now()
     this.flags[origin] = flags
-    return this.#setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+    return this.#rows.setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
   }
 
   /** What this member said as a SuperEdge agent counts no more. @returns whether there was anything. */
@@ -264,7 +246,7 @@ export class RecordTable implements Evidence {
     this.foreign[origin] = 0
     this.producedAt[origin] = -Infinity
     this.flags[origin] = 0
-    this.#setRow({ ...this.makeDraft(), origin })
+    this.#rows.setRow({ ...this.makeDraft(), origin })
     return true
   }
 
@@ -294,76 +276,7 @@ export class RecordTable implements Evidence {
   }
 
   #isOwnEcho(draft: RecordDraft): boolean {
-    if ((draft.flags & FLAG_MASK) !== this.flags[this.self]) return false
-    const start = this.self * this.rowBytes
-    for (let byte = 0; byte < this.rowBytes; byte++) {
-      if (this.bits[start + byte] !== (draft.anyDown ? draft.down[byte] : 0)) return false
-      if (this.unlooked[start + byte] !== (draft.anyUnlooked ? draft.unlooked[byte] : 0))
-        return false
-    }
-    return true
-  }
-
-  /** Replace a row; true when it differs. Bits that speak of nobody, or of the origin itself, are dropped. */
-  #setRow(draft: RecordDraft): boolean {
-    const { origin, anyDown, down, anyUnlooked, unlooked } = draft
-    const isPlain = !anyDown && !anyUnlooked
-    if (isPlain && this.downCount[origin] === 0 && this.unlookedCount[origin] === 0) return false
-    const start = origin * this.rowBytes
-    let isChanged = false
-    for (let byte = 0; byte < this.rowBytes; byte++) {
-      const blind = anyUnlooked ? unlooked[byte]! : 0
-      const lost = (anyDown ? down[byte]! : 0) & ~blind
-      eachBit(this.unlooked[start + byte]! ^ blind, byte, slot => {
-        if (this.#turnUnlooked(origin, slot)) isChanged = true
-      })
-      eachBit(this.bits[start + byte]! ^ lost, byte, slot => {
-        if (this.#flipAt(origin, slot)) isChanged = true
-      })
-    }
-    return isChanged
-  }
-
-  #setUnlooked(origin: number, target: number, on: boolean): void {
-    const slot = this.topology.slotOf(origin, target)
-    if (isSet(this.unlooked, origin * this.rowBytes, slot) !== on) this.#turnUnlooked(origin, slot)
-  }
-
-  #turnUnlooked(origin: number, slot: number): boolean {
-    const { slots, backupSlots } = this.topology
-    if (slot >= slots - backupSlots || this.topology.targetAt(origin, slot) < 0) return false
-    this.unlookedCount[origin]! += flipBit(this.unlooked, origin * this.rowBytes, slot)
-    return true
-  }
-
-  #flipAt(origin: number, slot: number): boolean {
-    const { slots, backupSlots } = this.topology
-    const isWork = slot >= slots
-    if (slot >= slots + backupSlots) return false
-    const target = this.topology.targetAt(origin, isWork ? slot - backupSlots : slot)
-    if (target < 0) return false
-    if (isWork) this.#flipWork(origin, target, slot)
-    else this.#flip(origin, target, slot)
-    return true
-  }
-
-  #flip(origin: number, target: number, slot: number): void {
-    this.downVotes[target]! += this.#flipBit(origin, slot)
-  }
-
-  /** A backup observer begins or ends its work. */
-  #flipWork(origin: number, target: number, slot: number): void {
-    const known = this.#backups.get(target) ?? new Set<number>()
-    if (this.#flipBit(origin, slot) > 0) known.add(origin)
-    else known.delete(origin)
-    if (known.size > 0) this.#backups.set(target, known)
-    else this.#backups.delete(target)
-  }
-
-  #flipBit(origin: number, slot: number): 1 | -1 {
-    const step = flipBit(this.bits, origin * this.rowBytes, slot)
-    this.downCount[origin]! += step
-    return step
+    return (draft.flags & FLAG_MASK) === this.flags[this.self] && this.#rows.has(draft)
   }
 
   /** Carry over by name what the two rosters share; a vote about somebody who left is gone. */
@@ -382,19 +295,7 @@ export class RecordTable implements Evidence {
       this.foreign[index] = previous.foreign[old]!
       if (this.topology.slotOf(this.self, index) >= 0)
         this.failedRounds[index] = previous.failedRounds[old]!
-      this.#takeOverRow(previous, old, newIndexOf)
+      this.#rows.takeOver(previous.#rows, old, newIndexOf)
     })
-  }
-
-  /** A watch that is new with this roster is not looked at until its observer says otherwise. */
-  #takeOverRow(previous: RecordTable, old: number, newIndexOf: Int32Array): void {
-    const origin = newIndexOf[old]!
-    for (const oldTarget of previous.topology.targetsOf(old)) {
-      const target = newIndexOf[oldTarget]!
-      const slot = target < 0 ? -1 : this.topology.slotOf(origin, target)
-      if (slot < 0 || !previous.hasLooked(old, oldTarget)) continue
-      this.#setUnlooked(origin, target, false)
-      if (previous.saysDown(old, oldTarget)) this.#flip(origin, target, slot)
-    }
   }
 }
