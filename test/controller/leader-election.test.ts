@@ -128,6 +128,17 @@ const bed = (...names: string[]) => {
   return { clock, server, all, a: all[0]!, b: all[1]! }
 }
 
+/** All are asked to end, and have ended when `pass` has let the time for it go by. */
+const endAll = async (
+  candidates: readonly { readonly stop: AbortController }[],
+  runs: readonly Promise<unknown>[],
+  pass: () => Promise<void>,
+): Promise<void> => {
+  for (const { stop } of candidates) stop.abort()
+  await pass()
+  await Promise.all(runs)
+}
+
 t.test('one leads, with a Lease as client-go writes it', async t => {
   const { clock, server, a, b } = bed('a', 'b')
   const runs = [a.run(), b.run()]
@@ -151,9 +162,7 @@ t.test('one leads, with a Lease as client-go writes it', async t => {
   t.match(b.election.status, { isLeading: false, holder: /^a_/ })
   t.equal(a.election.guard(), undefined)
   t.match(b.election.guard(), /does not lead/)
-  for (const one of [a, b]) one.stop.abort()
-  await clock.advance(1_000)
-  await Promise.all(runs)
+  await endAll([a, b], runs, () => clock.advance(1_000))
 })
 
 t.test(
@@ -208,9 +217,7 @@ t.test('a leader that reaches nobody stops before another may begin', async t =>
     a.log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message),
     ['leads', 'Lease trouble', 'leads no more', 'another leads', 'Lease is well again'],
   )
-  for (const one of [a, b]) one.stop.abort()
-  await clock.advance(1_000)
-  await Promise.all(runs)
+  await endAll([a, b], runs, () => clock.advance(1_000))
 })
 
 t.test(
@@ -332,9 +339,7 @@ t.test(
       t.equal(a.election.mayWrite(), false)
       await clock.advance(3_000)
       t.strictSame([a.terms, b.terms], [['on', 'off'], ['on']])
-      for (const one of [a, b]) one.stop.abort()
-      await clock.advance(5_000)
-      await Promise.all(runs)
+      await endAll([a, b], runs, () => clock.advance(5_000))
     }
   },
 )
@@ -367,9 +372,7 @@ t.test('a clock years ahead takes no Lease from a holder that renews', async t =
   const runs = [a.run(), b.run()]
   await clock.advance(120_000)
   t.strictSame([a.terms, b.terms], [['on'], []])
-  for (const one of [a, b]) one.stop.abort()
-  await clock.advance(5_000)
-  await Promise.all(runs)
+  await endAll([a, b], runs, () => clock.advance(5_000))
 })
 
 const bare = (clock: Clock): Clock => ({
@@ -390,9 +393,7 @@ t.test('a server that asks for time gets it, as far as the Lease allows', async 
   t.ok(calls('b') <= 3, `a candidate asked ${calls('b')} times`)
   t.ok(calls('a') >= 2 && calls('a') <= 4, `the leader asked ${calls('a')} times`)
   t.strictSame(a.terms, ['on', 'off'], 'it leads no more than it can know')
-  for (const one of [a, b]) one.stop.abort()
-  await clock.advance(9_000)
-  await Promise.all(runs)
+  await endAll([a, b], runs, () => clock.advance(9_000))
 })
 
 t.test('5xx for a while costs nothing, and is told once', async t => {

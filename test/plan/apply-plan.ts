@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import type { PlanOptions } from '../../plan/options.js'
 import type { NodePlan, PatchOperation } from '../../plan/patch.js'
 import { planNode, type DesiredMarks, type WriteWords } from '../../plan/node-plan.js'
+
+/** A Node without marks. */
+export const makeNode = (changes: Partial<NodeView> = {}): NodeView => ({
+  name: parseNodeName('n1'),
+  uid: 'u1',
+  resourceVersion: '7',
+  labels: {},
+  annotations: {},
+  taints: [],
+  internalIPs: ['10.0.0.1'],
+  conditions: [],
+  ...changes,
+})
 
 interface StatusBody {
   readonly metadata: {

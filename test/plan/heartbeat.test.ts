@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView } from '../../core/node.js'
 import { heartbeatStep } from '../../plan/heartbeat.js'
-import { applyPlan } from './apply-plan.js'
+import { applyPlan, makeNode } from './apply-plan.js'
 
 const at = '2026-01-01T00:00:00.000Z'
 const everyMs = 10_000
 
-const nodeWith = (...conditions: readonly NodeCondition[]): NodeView => ({
-  name: parseNodeName('n1'),
-  uid: 'u1',
-  resourceVersion: '7',
-  labels: {},
-  annotations: {},
-  taints: [],
-  internalIPs: [],
-  conditions,
-})
+const nodeWith = (...conditions: readonly NodeCondition[]): NodeView => makeNode({ conditions })
 const cut = { type: 'PeerHealth', status: 'True', reason: 'CloudLinkCut' } as const
 
 t.test('a vouched node is vouched for again when its condition has that age', t => {

@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import fc from '../../testkit/properties.js'
-import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import {
   leaseStep,
@@ -21,7 +20,7 @@ import {
 } from '../../plan/node-plan.js'
 import { NO_BACKOFF, taintStep } from '../../plan/taint-backoff.js'
 import { planTaints } from '../../plan/taints.js'
-import { applyPlan, settleNode } from './apply-plan.js'
+import { applyPlan, makeNode, settleNode } from './apply-plan.js'
 
 const at = '2026-01-01T00:00:00Z'
 const later = '2026-01-01T00:01:00Z'
@@ -34,18 +33,6 @@ const foreign: Taint = {
   effect: 'NoExecute',
   timeAdded: '2025-12-31T00:00:00Z',
 }
-
-const makeNode = (changes: Partial<NodeView> = {}): NodeView => ({
-  name: parseNodeName('n1'),
-  uid: 'u1',
-  resourceVersion: '7',
-  labels: {},
-  annotations: {},
-  taints: [],
-  internalIPs: ['10.0.0.1'],
-  conditions: [],
-  ...changes,
-})
 
 const peerHealth = (node: NodeView): NodeCondition | undefined =>
   node.conditions.find(condition => condition.type === 'PeerHealth')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { scenario } from '../../testkit/zone/scenario.js'
+import { diesMarked, scenario } from '../../testkit/zone/scenario.js'
 
 t.test('the brake: nothing is condemned when most of the zone looks dead', async t => {
   for (const [size, dead] of [
@@ -176,9 +176,7 @@ t.test('FA18: why a kubelet is unknown stands in the status of its own node', as
 t.test('the roster changes while a node is down', async t => {
   await scenario(t, { what: 'added', size: 4, seed: 24 }, async world => {
     await world.settled()
-    world.crash(2)
-    await world.run(30_000)
-    t.strictSame(world.condemned(), ['n2'])
+    await diesMarked(t, world, 2, 30_000)
     const added = world.addMachine()
     world.boot(added)
     await world.run(60_000)
@@ -204,9 +202,7 @@ t.test('the roster changes while a node is down', async t => {
 t.test('a node that leaves the zone takes none of our marks along', async t => {
   await scenario(t, { what: 'zone', size: 5, seed: 26, zone: 'a' }, async world => {
     await world.settled()
-    world.crash(2)
-    await world.run(30_000)
-    t.strictSame(world.condemned(), ['n2'])
+    await diesMarked(t, world, 2, 30_000)
     world.move(2, 'b')
     await world.run(60_000)
     t.equal(world.cluster.node('n2').annotations['nodeunhealth'], undefined, 'no mark goes along')

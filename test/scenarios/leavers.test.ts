@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { KubeStatusError } from '../../core/errors.js'
-import { scenario } from '../../testkit/zone/scenario.js'
+import { diesMarked, scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
 const CUT = 'edge-health/cloud-link-cut'
@@ -84,18 +84,14 @@ t.test('FA2: a node that moves becomes a full member where it comes to', async t
 t.test('FA2: what the leaver carried is taken off by those who stay, if they are most', async t => {
   await scenario(t, { what: 'two stay of three', size: 3, seed: 35, zone: 'a' }, async world => {
     await world.settled()
-    world.crash(2)
-    await world.run(40_000)
-    t.strictSame(world.condemned(), ['n2'])
+    await diesMarked(t, world, 2)
     world.leave(2)
     await world.run(60_000)
     t.equal(world.cluster.node('n2').annotations['nodeunhealth'], undefined)
   })
   await scenario(t, { what: 'one stays of two', size: 2, seed: 36, zone: 'a' }, async world => {
     await world.settled()
-    world.crash(1)
-    await world.run(120_000)
-    t.strictSame(world.condemned(), ['n1'])
+    await diesMarked(t, world, 1, 120_000)
     const leftAt = world.clock.now()
     world.leave(1)
     await world.run(120_000)
@@ -106,9 +102,7 @@ t.test('FA2: what the leaver carried is taken off by those who stay, if they are
 t.test('the 404 of a proxy without a backend is no reason to leave marks on who left', async t => {
   await scenario(t, { what: 'misled', size: 3, seed: 37, zone: 'a' }, async world => {
     await world.settled()
-    world.crash(2)
-    await world.run(40_000)
-    t.strictSame(world.condemned(), ['n2'])
+    await diesMarked(t, world, 2)
     let misled = 0
     const page = { status: 404, reason: 'Not Found', message: 'default backend - 404' }
     world.cluster.onCall = ({ what }) => {
@@ -128,9 +122,7 @@ t.test('the 404 of a proxy without a backend is no reason to leave marks on who 
 t.test('FA2: a configuration that leaves everybody alone writes nothing', async t => {
   await scenario(t, { what: 'zones without labels', size: 5, seed: 37 }, async world => {
     await world.settled()
-    world.crash(4)
-    await world.run(30_000)
-    t.strictSame(world.condemned(), ['n4'])
+    await diesMarked(t, world, 4, 30_000)
     const brokenAt = world.clock.now()
     const data = { TaintZoneAdmission: 'true' }
     world.cluster.put('configmap', 'edge-health-zone-config', { data })
@@ -144,9 +136,7 @@ t.test('FA2: a configuration that leaves everybody alone writes nothing', async 
 t.test('FA2: a list that lacks a member takes no marks off it', async t => {
   await scenario(t, { what: 'partial list', size: 5, seed: 38, zone: 'a' }, async world => {
     await world.settled()
-    world.crash(4)
-    await world.run(30_000)
-    t.strictSame(world.condemned(), ['n4'])
+    await diesMarked(t, world, 4, 30_000)
     const brokenAt = world.clock.now()
     world.cluster.relistWithout('n4')
     await world.run(60_000)

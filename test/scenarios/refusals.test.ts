@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { KubeStatusError } from '../../core/errors.js'
-import { scenario } from '../../testkit/zone/scenario.js'
+import { diesMarked, scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
 interface Sent {
@@ -173,9 +173,7 @@ t.test('FA7: Events that are refused are not repeated', async t => {
   await scenario(t, { what: 'events', size: 5, seed: 43 }, async world => {
     await world.settled()
     const sent = refuse(world, { status: 429, retryAfterMs: 5_000 }, what => what.includes('event'))
-    world.crash(3)
-    await world.run(90_000)
-    t.strictSame(world.condemned(), ['n3'])
+    await diesMarked(t, world, 3, 90_000)
     t.equal(sent.filter(({ what }) => what === 'create event').length, 1)
   })
 })
@@ -280,9 +278,7 @@ t.test(
       world.repair(3)
       await world.until(() => failing().length > 0, 60_000)
       t.match(failing(), [{ name: 'write', detail: /^n3: healthy: refused/ }])
-      world.crash(3)
-      await world.run(120_000)
-      t.strictSame(world.condemned(), ['n3'])
+      await diesMarked(t, world, 3, 120_000)
       t.strictSame(failing(), [], 'nor does it fail for what is not wanted any more')
     })
   },

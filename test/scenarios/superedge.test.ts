@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import type { Route } from '../../agent/ports/transport.js'
-import { scenario } from '../../testkit/zone/scenario.js'
+import { diesMarked, scenario } from '../../testkit/zone/scenario.js'
 import { SuperEdgeAgent } from './superedge-agent.js'
 
 const key = 'a key of the test world'
@@ -53,9 +53,7 @@ t.test('what was recorded in an outage and is sent again later changes nothing',
     world.network.onWire = (body, route, kind) => {
       if (kind === 'request' && recorded.length < 2_000) recorded.push({ body, route })
     }
-    world.crash(4)
-    await world.run(40_000)
-    t.strictSame(world.condemned(), ['n4'])
+    await diesMarked(t, world, 4)
     world.network.onWire = undefined
     world.repair(4)
     await world.run(60_000)

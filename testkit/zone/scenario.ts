@@ -23,6 +23,18 @@ export const scenario = async (
   t.strictSame(warnings.splice(0), [], `${what}: no warning of Node`)
 }
 
+/** This node dies and is marked, as the only one, within `ms`; default 40 s. */
+export const diesMarked = async (
+  t: Test,
+  world: World,
+  victim: number,
+  ms = 40_000,
+): Promise<void> => {
+  world.crash(victim)
+  await world.run(ms)
+  t.strictSame(world.condemned(), [world.machine(victim).name])
+}
+
 /** The median and the 99th percentile; of fewer than a hundred the largest. */
 const percentiles = (values: readonly number[]): readonly [p50: number, p99: number] => {
   const sorted = [...values].sort((a, b) => a - b)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever an object holds: it is served, or its watcher alone is told that it cannot be.
 import t from 'tap'
+import { heardAt } from '../heard-node.js'
 import fc from '../../../testkit/properties.js'
 import { realBodies } from '../real-bodies.js'
 import { node, PROTOBUF, service, startReads } from '../wrapper-world.js'
@@ -8,17 +9,6 @@ import { RESOURCES, ROWS, type Resource } from '../../../wrapper/store/resources
 import { itemOf } from '../../../wrapper/upstream/item-codec.js'
 import { openEnvelope } from '../../../wrapper/wire/envelope.js'
 import { Sink } from '../../../wrapper/wire/sink.js'
-
-/** A Node whose condition was heard of at this second. */
-const heardAt = (name: string, seconds: number): Uint8Array =>
-  new Sink()
-    .message(1, meta => meta.text(1, name).text(6, '1'))
-    .message(3, status =>
-      status.message(4, condition =>
-        condition.text(1, 'Ready').message(3, time => time.number(1, seconds)),
-      ),
-    )
-    .take()
 
 const YEAR_ZERO = -62_167_219_200
 

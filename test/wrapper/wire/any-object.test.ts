@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { heardAt } from '../heard-node.js'
 import { Fields } from '../../../wrapper/wire/fields.js'
 import { fromJson } from '../../../wrapper/wire/from-json.js'
 import { JsonSink } from '../../../wrapper/wire/json-sink.js'
 import { readUnschedulable } from '../../../wrapper/wire/node.js'
 import { Sink } from '../../../wrapper/wire/sink.js'
 import { toJson, writeJson } from '../../../wrapper/wire/to-json.js'
-
-/** A Node whose condition was heard of at this second. */
-const heardAt = (name: string, seconds: number): Uint8Array =>
-  new Sink()
-    .message(1, meta => meta.text(1, name).text(6, '1'))
-    .message(3, status =>
-      status.message(4, condition =>
-        condition.text(1, 'Ready').message(3, time => time.number(1, seconds)),
-      ),
-    )
-    .take()
 
 const jsonText = (raw: Uint8Array): Uint8Array => {
   const json = new JsonSink(256)

@@ -2,7 +2,7 @@
 // By what the cloud link is judged, also where the node's own API is a cache: KubeEdge's MetaServer.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { makeKubeApi } from '../../../../agent/adapters/kube-api.js'
 import { makeCloudCheck } from '../../../../agent/stages/check/cloud-check.js'
@@ -46,6 +46,20 @@ const checkOf = (cloudCheck: 'auto' | 'livez' | 'write', url: string, trouble?: 
 const status = (code: number): Error =>
   new KubeStatusError('PATCH', { status: code, reason: '', message: '', isFromApi: true })
 
+/** The agent's client of an API that answers what is scripted. */
+const startApi = async (t: Test) => {
+  const server = await startScripted()
+  const clock = new FakeClock()
+  const seams = { clock, log: recordingLog(), random: seededRandom(1) }
+  const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
+  const api = makeKubeApi(credentials, seams)
+  t.teardown(async () => {
+    await api.close()
+    await server.close()
+  })
+  return { server, api, clock }
+}
+
 t.test('auto writes where the API is a MetaServer, and asks /livez elsewhere', async t => {
   const rows = [
     ['http://127.0.0.1:10550', 'write'],
@@ -75,15 +89,7 @@ t.test('a cache that answers everything else does not hide that the cloud is awa
 })
 
 t.test("the agent's own Lease is renewed, and made where there is none", async t => {
-  const server = await startScripted()
-  const clock = new FakeClock()
-  const seams = { clock, log: recordingLog(), random: seededRandom(1) }
-  const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
-  const api = makeKubeApi(credentials, seams)
-  t.teardown(async () => {
-    await api.close()
-    await server.close()
-  })
+  const { server, api } = await startApi(t)
   t.equal((await api.server()).href, `${server.url}/`)
   const lease = {
     ...{ kind: 'Lease', spec: {} },
@@ -120,15 +126,7 @@ t.test("the agent's own Lease is renewed, and made where there is none", async t
 t.test(
   'what a portal, a proxy or another program on the port answers is no word of the cloud',
   async t => {
-    const server = await startScripted()
-    const clock = new FakeClock()
-    const seams = { clock, log: recordingLog(), random: seededRandom(1) }
-    const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
-    const api = makeKubeApi(credentials, seams)
-    t.teardown(async () => {
-      await api.close()
-      await server.close()
-    })
+    const { server, api, clock } = await startApi(t)
     const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
     const check = makeCloudCheck({ ...OPTIONS, cloudCheck: 'write' }, api, backoff)
     const page = { 'content-type': 'text/html' }
