@@ -195,7 +195,7 @@ export class Informer<View> {
     const before = this.#seen.get(key)
     if (before?.uid === uid && before.version === version) return
     this.#report(key, trouble)
-    // Another object of the name: the first one was deleted while nobody looked.
+    // Another object of the same name: the first one was deleted while the watch was away.
     if (view === undefined || (before !== undefined && before.uid !== uid)) this.#drop(key)
     if (view !== undefined) this.#put({ ...seen, view })
   }

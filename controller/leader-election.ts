@@ -21,7 +21,7 @@ export interface LeaderElectionOptions {
   readonly namespace: string
   /** Of the Lease. */
   readonly name: string
-  /** For people; something unique is added for each process, since a name may be given twice. */
+  /** A name for people. A random suffix is added for each process, since two may be given the same name. */
   readonly identity: string
   /**
    * A Lease that is not seen to change for this long is free. Whole seconds, and more than `renewDeadlineMs`: the rest is for

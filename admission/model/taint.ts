@@ -11,7 +11,7 @@ const evicts = (taint: unknown): boolean =>
 
 /**
  * The control plane's `unreachable:NoExecute` is left out of a Node that is kept, whether it comes with this write or stood
- * there before. The Node says itself how it stands, so no table is looked at.
+ * there before. Everything that decides stands in the Node itself, so no table is needed.
  */
 export const decideTaint = (
   { object }: Pick<Review, 'object'>,

@@ -22,7 +22,7 @@ import { reviewRoutes } from './review-routes.js'
 import { Reviewer } from './reviewer.js'
 import type { AdmissionStatusView } from './status-view.js'
 
-/** Apiservers keep idle connections for 90 s: it is they who close them, never we under their hands. */
+/** Apiservers close idle connections after 90 s. Ours stay open longer, so that we never close one that a request is about to use. */
 const REVIEW_LIMITS: ListenLimits = {
   ...{ total: 512, strangers: 512, perStranger: 256, perMember: 256 },
   ...{ keepAliveForStrangers: true, headerBytes: 16 << 10, headerMs: 5_000 },

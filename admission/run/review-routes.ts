@@ -116,7 +116,7 @@ export const reviewRoutes = ({
   const refuse = (request: IncomingMessage, response: ServerResponse, error: unknown): void => {
     const status = statusOf(error)
     counters.refused(status)
-    // Who sent too much, or left, has no connection any more.
+    // A client that sent too much, or left, has no connection any more.
     if (response.headersSent || response.socket === null || response.socket.destroyed) return
     // What is left of a body is not read.
     if (!request.complete) response.setHeader('Connection', 'close')

@@ -28,7 +28,7 @@ export const openEnrolment = (
   listen(
     {
       ...{ address, port, limits: LIMITS, sources: byAddress(() => false) },
-      // Who has no certificate yet shows none; who has one that is over needs a token again.
+      // An edge that enrols has no certificate yet; one whose certificate has expired needs a token again.
       tls: { ca: seams.signer.ca, ...server, areClientsUnknown: true },
       handle: enrolRoutes(seams),
     },

@@ -25,7 +25,7 @@ export interface EnrolSeams {
   readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 
-/** An answer that is no success: why is told to who asks, and to the log. */
+/** A failure: the reason goes to the client and to the log. */
 interface Refusal {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413
   readonly reason: string

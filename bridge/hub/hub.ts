@@ -21,9 +21,9 @@ import { HUB_LIMITS, type HubLimits, type HubOptions } from './hub-options.js'
 import { commonNameOf, identify } from './identity.js'
 import { Session, type EndReason } from './session.js'
 
-/** What is told of connections and messages. Nothing of it may throw. */
+/** Receives connections and messages. None of its methods may throw. */
 export interface HubSink {
-  /** A node is connected. Where it was connected before, that was told to have ended. */
+  /** A node is connected. The end of an earlier connection was reported before. */
   connected(link: NodeLink): void
   /**
    * A request or an acknowledgement; the hub itself deals with what is about the connection alone.

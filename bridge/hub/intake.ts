@@ -20,8 +20,8 @@ export type Hold =
   | 'unread'
 
 /**
- * When a connection is read. A frame that arrived while it was held is kept and handed on later: what a websocket has
- * taken from the network it delivers, however it is paused.
+ * Decides when a connection is read. A paused websocket still delivers frames that it has already received: they are kept
+ * and handed on later.
  */
 export class Intake {
   readonly #clock: Clock

@@ -2,7 +2,7 @@
 import type { ListenAddress } from '../../options/kinds.js'
 import type { VouchMode } from '../model/vouch/gap.js'
 
-/** Everything that the bridge can be told, resolved, checked and frozen. */
+/** All options of the bridge, resolved, checked and frozen. */
 export interface BridgeOptions {
   readonly kubeconfig: string | undefined
   readonly masterUrl: string | undefined

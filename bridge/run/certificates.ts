@@ -27,7 +27,7 @@ export interface CertificateSeams {
   readonly log: Logger
 }
 
-/** The server's certificate is good for a year and made anew 30 days before its end. */
+/** How often the server's certificate is checked: it is valid for a year and renewed 30 days before its end. */
 const LOOK_MS = 12 * 3_600_000
 /** A token that is read a moment before the next one is still good for half of its time. */
 const TOKEN_EVERY_MS = TOKEN_MS / 2
@@ -77,7 +77,7 @@ export const loadCertificates = (
     return { authority, signer, server }
   })
 
-/** Look at the server's certificate twice a day, and tell when another one is to be shown. Ends when the signal aborts. */
+/** Check the server's certificate twice a day and call `renew` when there is another one. Ends when the signal aborts. */
 export const keepServerPair = async (
   { signer, server }: Certificates,
   {

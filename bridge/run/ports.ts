@@ -15,13 +15,13 @@ import type { LocationCache } from '../model/location/location-cache.js'
 import type { Message } from '../model/message/message.js'
 import type { Resource } from '../model/resource/resource.js'
 
-/** What is told to edges, what they hold, and the Leases of those that are not heard. Nothing of it may throw. */
+/** What is sent to edges, what they hold, and the Leases of those that are not heard. None of its methods may throw. */
 export interface Downstream {
   /** Edges are refused until all of them have listed: before, nobody knows whose a pod is. */
   readonly informers: ControllerParts['informers']
   /** Whether the cluster has a Node of that name; false until they are listed. */
   hasNode(node: NodeName): boolean
-  /** A node is connected. Where it was connected before, that was told to have ended. */
+  /** A node is connected. The end of an earlier connection was reported before. */
   connected(link: NodeLink): void
   /** `response` or `error` of an edge, to whichever message its parent names: an answer of upstream's may be one. */
   acknowledged(link: NodeLink, message: Message): void
@@ -47,7 +47,7 @@ export interface Downstream {
   /** For `/status`. */
   readonly status: object
   readonly metrics: readonly Metric[]
-  /** For `/explain?node=`: what the node was told, what waits and why. */
+  /** For `/explain?node=`: what was sent to the node, what waits and why. */
   explain(node: NodeName): object
 }
 

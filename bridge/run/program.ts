@@ -110,7 +110,7 @@ class BridgeProgram implements Program {
   }
 
   /**
-   * Until the apiserver gives or keeps the certificates it waits.
+   * Waits until the certificates are read from the apiserver, or written to it.
    * @throws ListenError, CredentialsError, InvalidInputError when the authority's Secret cannot be used
    */
   start(): Promise<void> {
@@ -134,7 +134,7 @@ class BridgeProgram implements Program {
   async #start(): Promise<void> {
     const { clock, random, log } = this.#seams
     const { signal } = this.#stopper
-    // A wrong path is a mistake to be told at once; an API out of reach is waited for.
+    // A wrong path is reported at once; an API that is out of reach is waited for.
     await this.#credentials.check()
     const views = bridgeViews(() => this.#view(), {
       metrics: () => this.#downstream.metrics,

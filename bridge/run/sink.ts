@@ -9,8 +9,8 @@ import type { Downstream } from './ports.js'
 import type { Upstream } from './upstream/upstream.js'
 
 /**
- * Whom the hub tells: requests go up, the word of edges about what they were told goes to whoever told them. Connections
- * outlive a term that ended for want of the apiserver; to downstream they end with it, and begin with the next one.
+ * Passes on what the hub receives: requests to upstream, acknowledgements to whoever sent the object. Connections outlive a
+ * term that ended for want of the apiserver; to downstream they end with it, and begin with the next one.
  */
 export class Sink implements HubSink {
   readonly #upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>

@@ -20,7 +20,7 @@ export interface BridgeStatusView {
     readonly running: number
     /** Requests that wait for their turn. */
     readonly waiting: number
-    /** Since the start, by handler and what became of them. */
+    /** Since the start, by handler and result. */
     readonly requests: Readonly<Record<string, number>>
     readonly unknown: Readonly<Record<string, number>>
     readonly dropped: Readonly<Record<string, number>>
@@ -31,7 +31,7 @@ export interface BridgeStatusView {
   /** Of agents, through the edges' own Kubernetes API. */
   readonly watches: {
     readonly watches: number
-    /** Changes that are to be told. */
+    /** Changes that are to be sent. */
     readonly waiting: number
     /** Objects that are watched for them. */
     readonly objects: number

@@ -43,7 +43,7 @@ export const objectText = (raw: unknown): string => {
   return `${kind} ${textOf(namespace, 'default')}/${textOf(name, '(without a name)')}`
 }
 
-/** A field that nobody reads is a typing error, and its author would wait in vain. */
+/** An unknown field is most likely a typing error, and would silently have no effect: it is refused. */
 const refuseUnknown = (thing: string, spec: unknown, known: readonly string[]): void => {
   for (const key of isMap(spec) ? Object.keys(spec) : [])
     if (!known.includes(key))

@@ -232,8 +232,8 @@ const tooLarge = (units: readonly string[]): Rendering => ({
 export type NameOf = (kind: ChildKind, suffix: string) => Naming
 
 /**
- * What a grid wants to exist in these units. Nothing that is given is changed; parts of it stand in the children, so who
- * gives something that is not frozen must not change it afterwards.
+ * The objects that a grid wants in these units. Arguments are not changed, but the children share parts of them: they must not
+ * be changed afterwards.
  */
 export const renderGrid = (grid: Grid, units: readonly string[], nameOf: NameOf): Rendering => {
   if (grid.kind === 'ServiceGrid') return renderService(grid, units, nameOf)

@@ -11,11 +11,11 @@ import { apiVersionOf, gridKinds } from './resources.js'
 const NOTHING: Json = Object.freeze({})
 const KINDS: ReadonlySet<string> = new Set(gridKinds)
 
-/** Could it be a grid's? Of anything else it is enough to know that its name is taken. */
+/** Whether it could belong to a grid. About any other object only its name matters, which is taken. */
 const isChild = ({ controller, labels }: LiveChild): boolean =>
   (controller !== undefined && KINDS.has(controller.kind)) || Object.hasOwn(labels, GRID_LABEL)
 
-/** An account of fields that nobody reads is not kept, but its place is. */
+/** Entries of other managers lose their fields, which nothing reads; the entry stays, so that places in the list are the same. */
 const compactEntry = ({ manager, operation, subresource, fields }: ManagedFields): Json => ({
   ...{ manager, operation, subresource },
   ...(manager === MANAGER || manager === SUPEREDGE_MANAGER ? { fieldsV1: fields } : {}),

@@ -2,17 +2,17 @@
 import type { Clock } from '../../core/clock.js'
 import type { Decision } from '../model/decide.js'
 
-/** A unit that this process sees gone for the first time is looked at for so long, whatever is written on its children. */
+/** How long this process watches a unit that it sees gone for the first time, whatever is noted on its children. */
 const WATCHED_MS = 60_000
-/** What went in this time counts as gone at once with what goes next. */
+/** Units that went within this time of each other count as gone at once. */
 const AT_ONCE_MS = 3_600_000
 
 type Gone = Pick<Decision, 'gone' | 'hold' | 'agreed'>
 
 /**
- * What this process itself has seen of a grid's units that are gone. What is written on children may be of another time, when
- * nobody looked, or another clock's. After a hold that ended without a confirmation the grace begins anew: its nodes are coming back, one
- * after the other.
+ * The units of a grid that this process itself has seen go. Times noted on children are not enough: they may be from another
+ * clock, or from before a period in which no process watched. After a hold that ended without a confirmation the grace period
+ * starts again, since nodes come back one after the other.
  */
 export class GoneUnits {
   readonly #clock: Clock

@@ -7,9 +7,9 @@ import type { Child } from '../model/render.js'
 import type { UnitFailure } from '../model/status.js'
 import { GoneUnits } from './gone-units.js'
 
-/** What cannot be done for one child, and is not tried anew too often. */
+/** Why one child could not be written, and when it is tried again. */
 interface Trouble {
-  /** What was wanted; of another child, or of another object, nothing is known. */
+  /** What was to be written; the failure says nothing about any other content. */
   readonly wants: Child | string
   readonly failure: UnitFailure
   readonly count: number
@@ -17,7 +17,7 @@ interface Trouble {
   readonly retryAt: number
 }
 
-/** How often the same was applied to a child. */
+/** How often the same content was applied to a child. */
 interface Applied {
   /** A hash of it. */
   readonly wants: bigint

@@ -79,7 +79,7 @@ export interface Engine {
   holderAt(target: number, since: number): Holder
   /** Exchange with this member now, unless that is under way. */
   ask(target: number): void
-  /** Ask at this member's address, unless that was done; `onSuspect` tells when the answer is there. */
+  /** Ask at this member's address, unless that was done; `onSuspect` is called with the answer. */
   identify(target: number): void
   /** The longest body worth reading on this route. */
   maxBytes(route: Route): number

@@ -222,7 +222,7 @@ export class Inbox {
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
   }
 
-  /** What it asked for, by what it says that it knows. In a mesh it is told in return what we know. */
+  /** What it asked for, by what it reports to know. In a mesh the reply says what we know. */
   #bodyOfPair(order: BodyOrder, peer: PeerState | undefined): BodyFor {
     const { membership } = this.#context
     const { words, table } = membership

@@ -53,7 +53,7 @@ const NOTHING = new Uint8Array(0)
 /** Who may have signed a message. */
 export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
 
-/** What a peer is told, in the form of its protocol. */
+/** What is sent to a peer, in the form of its protocol. */
 export interface BodyFor {
   readonly bytes: Buffer
   /** For the header. */
@@ -309,7 +309,7 @@ export class Membership {
 
   /**
    * A body for a peer that we share the keys of a pair with.
-   * @param isAsking say what we know, so that the peer tells the rest
+   * @param isAsking say what we know, so that the peer answers with the rest
    */
   bodyOfPair(order: BodyOrder, news: readonly NewsEntry[], isAsking: boolean): BodyFor {
     const table = this.#table

@@ -32,7 +32,7 @@ interface Body {
 interface BatchOptions {
   /** Leave the records out: nothing is new, and no state is wanted in return. @default false */
   readonly isEmpty?: boolean
-  /** Of members with identities: tell also of those who go on saying the same. @default in a mesh alone */
+  /** Of members with identities: send also those whose records repeat the same votes. @default in a mesh alone */
   readonly isWide?: boolean
 }
 

@@ -60,7 +60,7 @@ export class PeerState {
   lastSigner: bigint | undefined
   keyId: number | undefined
   keySetHash: number | undefined
-  /** How much it knows of each member, by roster index, as it last told us; undefined when it did not. */
+  /** How much it knows of each member, by roster index, as it last reported; undefined when it did not. */
   digest: Uint8Array | undefined
   digestAt = -Infinity
   /** What it passes on of others is not believed until then. */
@@ -99,7 +99,7 @@ export class PeerState {
     this.endedAt = [at, this.endedAt[0]]
   }
 
-  /** It told how much it knows of each member. */
+  /** It reported how much it knows of each member. */
   tells(digest: Uint8Array, now: number): void {
     this.digest = digest
     this.digestAt = now

@@ -41,7 +41,7 @@ export class Rumour {
     this.#rounds = 0
   }
 
-  /** Votes came in. @returns whether there is something to tell. */
+  /** Votes came in. @returns whether there is something to send. */
   hear(): boolean {
     if (this.#context.membership.table.topology.kind === 'mesh') return false
     this.#review(this.#agreed)
@@ -52,7 +52,7 @@ export class Rumour {
     return this.#rounds > 0
   }
 
-  /** Whom to tell now; nobody when that would be too much talk, and there is still news. */
+  /** The peers to send to now; none while that would exceed the rate, and then the news waits. */
   listeners(): readonly PeerState[] {
     const { membership, now, seams } = this.#context
     const { peers } = membership

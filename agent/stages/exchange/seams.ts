@@ -7,7 +7,7 @@ import type { ExchangeOptions } from '../../options/agent-options.js'
 import type { Transport } from '../../ports/transport.js'
 import type { News } from '../../records/table.js'
 
-/** What the exchange is told; times in milliseconds. */
+/** Settings of the exchange; times in milliseconds. */
 export interface EngineOptions extends Omit<ExchangeOptions, 'identityChangeAfterMs'> {
   /** Where all agents of the zone listen for peers. */
   readonly port: number
@@ -36,6 +36,6 @@ export interface EngineSeams {
   saveEpoch(epoch: number): void
   /** A member speaks with keys that are not known here: its Node says which it has. May be called often. */
   onUnknownIdentity(name: NodeName): void
-  /** The local view, as SuperEdge peers are told it. */
+  /** The local view, as it is sent to SuperEdge peers. */
   localUp(target: number): boolean
 }

@@ -35,11 +35,11 @@ export type Admission =
 /** Of a request's header: who sent it, what it shows, and for how long its sender held that. */
 export type Request = Pick<Header, 'senderBoot' | 'senderSeq' | 'destBoot' | 'heldMs'>
 
-/** A number tells when it was shown: it is `start` plus the milliseconds of the own clock. */
+/** A number says when it was shown: it is `start` plus the milliseconds of the own clock. */
 const numberAt = (start: bigint, now: number): bigint =>
   BigInt.asUintN(64, start + BigInt(Math.floor(now)))
 
-/** Who is put back further than this into its past is not told so by its peers. */
+/** A node whose memory was put back by more than this does not learn of it from its peers. */
 const MAX_BACK_MS = 100 * 24 * 3_600_000
 
 /** @returns when we showed this number, after `now` when our clock was put back; undefined when we never did. */

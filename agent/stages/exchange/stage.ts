@@ -150,7 +150,7 @@ class ZoneExchange implements ExchangeStage {
       return
     }
     engine.setKeys(ring)
-    // Each Node that a watch tells of comes by here; a vote over the same members has nothing new to count.
+    // Called for each Node that a watch reports; a vote over the same members has nothing new to count.
     if (engine.table.roster === roster) return
     engine.setRoster(roster)
     this.#publishRecords(engine)

@@ -36,11 +36,11 @@ const STATEMENTS_AT_ONCE = 8
 const MUTE_MS = 60_000
 /** While nothing is contested a sign of life is news when it is later by so many quarters than the one that is known. */
 const QUIET_LEAST = 20
-/** What was said so lately may be new to whoever did not tell what it knows. */
+/** Records this recent may be new to a peer that did not say what it knows. */
 const RECENT_MS = 30_000
 /** A member's statement is asked for again at most this often: a peer that lies about links makes it come for nothing. */
 const MISSED_MS = 10_000
-/** What a peer told us that it knows is of no use afterwards: its bytes mean other times then. */
+/** What a peer reported to know is of no use afterwards: the same bytes stand for other times then. */
 const DIGEST_MS = 30_000
 
 interface WordsStart {
@@ -177,7 +177,7 @@ export class Words {
   }
 
   /**
-   * What of it a peer should hear unasked: by what it last told us that it knows, and what was said lately.
+   * The records to send to a peer unasked: by what it last reported to know, and what is recent.
    * @param isWide also of members who go on saying the same
    * @param isBurst as in `newsFor`
    */
@@ -194,14 +194,14 @@ export class Words {
     })
   }
 
-  /** A peer took these: it need not be told again. */
+  /** A peer received these: they need not be sent to it again. */
   told(peer: PeerState, entries: readonly NewsEntry[]): void {
     for (const { place, digest } of entries) this.#knows(peer, place, digest)
   }
 
   /**
    * Take in what a peer passes on.
-   * @param delayMs how long it was under way at most: told ages are older by so much
+   * @param delayMs the longest it may have been under way; it is added to the ages that it reports
    */
   take(entries: readonly PlacedEntry[], peer: PeerState, delayMs: number): News | undefined {
     let news: News | undefined

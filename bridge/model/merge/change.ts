@@ -4,7 +4,7 @@ import { id64 } from '../../../core/ids.js'
 import type { ObjectType } from '../resource/kinds.js'
 import { essenceOf } from './tidy.js'
 
-/** A short mark of the part of an object that edges are told of: 11 characters. Two that differ mean a change. */
+/** A short hash of the part of an object that edges are sent, 11 characters: another hash means a change. */
 export const printOf = (type: ObjectType, object: JsonMap): string => {
   const bytes = Buffer.alloc(8)
   bytes.writeBigUInt64BE(id64(essenceOf(type, object)))

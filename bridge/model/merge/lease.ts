@@ -27,7 +27,7 @@ const durationOf = (spec: JsonMap): number => {
 /**
  * A node's Lease as it is written for the edge: of what the edge sent only its own part. The time is when its message
  * arrived, by the apiserver's clock: that is what proves that it lives, its own clock may be years off, and a Lease that
- * somebody else renewed meanwhile would seem to go back. The version is the edge's, so that a conflict is told.
+ * somebody else renewed meanwhile would seem to go back. The version is the edge's, so that a conflict is reported to it.
  * @param arrivedAt epoch ms by the apiserver's clock
  * @throws InvalidInputError
  */

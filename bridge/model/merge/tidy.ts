@@ -31,7 +31,7 @@ export const emptyObject = (
 /** Bookkeeping of the apiserver that changes with every write, a status included. */
 const VOLATILE = ['managedFields', 'resourceVersion', 'generation'] as const
 
-/** What the edge itself reports, and need not be told. */
+/** What the edge itself reports, and need not be sent to it. */
 const REPORTED: Readonly<Partial<Record<ObjectType, readonly string[]>>> = {
   node: ['status'],
   pod: ['status'],

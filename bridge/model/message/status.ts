@@ -9,7 +9,7 @@ import {
 } from '../../../core/errors.js'
 import type { JsonMap } from '../../../core/json.js'
 
-/** The codes of a failed request; another number would be read as no failure, or as none that the edge knows. */
+/** The HTTP status of a failed request. Below 400 an edge would take it for success; above 599 it knows none. */
 const codeOf = (status: number): number =>
   Number.isInteger(status) && status >= 400 && status <= 599 ? status : 500
 
@@ -29,7 +29,7 @@ export const errStatus = ({ status, reason, message, details }: KubeStatus): Jso
   },
 })
 
-/** What an edge is told of a request that failed, whatever failed: the apiserver's own word, or 504, 503 or 500. */
+/** The error that an edge gets for a failed request: the apiserver's own Status, or 504, 503 or 500. */
 export const statusOf = (error: unknown): KubeStatus => {
   const message = reasonOf(error)
   if (error instanceof KubeStatusError)

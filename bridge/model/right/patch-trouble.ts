@@ -39,7 +39,10 @@ export const isOwnAnnotation = (key: string): boolean =>
 /** A directive may stand for the fields that it names. */
 const isDirective = (key: string): boolean => key.startsWith('$')
 
-/** Why these labels or annotations may not be put over those that a Node has: null takes all of them off, a directive the others'. */
+/**
+ * Why these labels or annotations may not be merged into those that a Node has. `null` in place of the map would remove all of
+ * them, and a directive such as `$patch` those of others.
+ */
 const textsTrouble = (
   metadata: JsonMap,
   [field, thing]: readonly ['annotations' | 'labels', string],

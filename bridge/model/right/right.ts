@@ -11,7 +11,7 @@ import type { Handler } from '../route/upstream.js'
 import { reporterTrouble } from './event-trouble.js'
 import { nodePatchTrouble, podPatchTrouble } from './patch-trouble.js'
 
-/** May a node do what it asks? A refusal is what it is told. */
+/** Whether a node may do what it asks. A refusal is sent to it. */
 export type Right = { readonly ok: true } | { readonly ok: false; readonly refusal: KubeStatus }
 
 /** A request whose right is in question. */
@@ -72,7 +72,7 @@ const ownLease = (question: Question): Right => {
 
 type PodCheck = (pod: PlacedPod) => string | undefined
 
-/** For what is about a pod of the node. One that nobody knows may be one that is gone; it may be another node's, too. */
+/** For requests about a pod of the node. An unknown pod may have been deleted, but may also be another node's: the answer is 404. */
 const ownPod = (question: Question, locations: LocationCache, check: PodCheck): Right => {
   const { namespace, name, node } = question.resource
   const pod = locations.podNamed(namespace, name)

@@ -4,10 +4,10 @@ import { EDGE_CONTROLLER, RESOURCE_GROUP, type Message, type Stamp } from '../me
 import { KINDS } from '../resource/kinds.js'
 import { wireResource, type Resource } from '../resource/resource.js'
 
-/** What the bridge tells edges of unasked. */
+/** What the bridge sends to edges unasked. */
 export type DownstreamType = 'configmap' | 'node' | 'pod' | 'secret'
 
-/** An object that an edge is told about. */
+/** An object that is sent to an edge. */
 export interface DownstreamResource extends Resource {
   readonly type: DownstreamType
 }

@@ -105,7 +105,7 @@ export type Upstream =
   | { readonly kind: 'request'; readonly route: UpstreamRoute; readonly resource: Resource }
   /** A request about no object: who asks is all that there is to know. */
   | { readonly kind: 'special'; readonly route: UpstreamRoute }
-  /** The sender waits for an answer that nobody can give: it is told so at once. */
+  /** The sender waits for an answer that nobody can give: it gets an error at once. */
   | { readonly kind: 'unknown'; readonly reason: string }
   /** Nobody waits. */
   | { readonly kind: 'ignored'; readonly reason: string }

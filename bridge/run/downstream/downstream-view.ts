@@ -99,7 +99,7 @@ const asidesOf = ({ lane }: NodeLane, clock: Clock): readonly object[] =>
     ...{ object: key, reason, times, againInSeconds: Math.max(0, -secondsSince(until, clock)) },
   }))
 
-/** For `explain`: what a node was told, what waits and why, what it holds. */
+/** For `explain`: what was sent to a node, what waits and why, what it holds. */
 export const explainNode = (
   node: NodeName,
   parts: ShownParts | undefined,

@@ -19,7 +19,7 @@ import { Cluster } from './cluster.js'
 import { downstreamMetrics, downstreamStatus, explainNode } from './downstream-view.js'
 import { Teller } from './teller.js'
 
-/** What downstream is told by the options. */
+/** The options of downstream. */
 export interface DownstreamOptions {
   /** Where the cluster keeps what edges hold. */
   readonly namespace: string

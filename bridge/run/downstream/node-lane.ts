@@ -27,7 +27,7 @@ import type { NodeRecord } from '../recorder/node-record.js'
 import type { Cluster } from './cluster.js'
 import { metadataText } from './views.js'
 
-/** What an edge is to be told of one object. */
+/** What is to be sent to an edge about one object. */
 type Word =
   | { readonly kind: 'update'; readonly held: Held; readonly text: string }
   /** It is gone, or not for this node. */
@@ -62,7 +62,7 @@ const ENVELOPE_BYTES = 300
 const isAt = (held: Place, place: Place): boolean =>
   held.name === place.name && held.namespace === place.namespace && held.type === place.type
 
-/** What one node is told: kept as the cluster has it, over one connection after another. */
+/** What is sent to one node, so that it holds what the cluster has, over one connection after another. */
 export class NodeLane {
   readonly node: NodeName
   readonly record: NodeRecord
@@ -161,7 +161,7 @@ export class NodeLane {
     const isMine = object !== undefined && this.#isMine(place, object)
     const uid = isMine ? metadataText(object, 'uid') : undefined
     const hasRemoved = this.#removeAllBut(uid, place)
-    // Another object than the watch knows of: that will tell of it.
+    // Another object than the watch knows of: the watch will report it.
     if (isMine && this.#seams.cluster.wanted(this.node, place)?.uid === uid)
       this.#update(uid!, place, object)
     // What was doubted is gone, and what it referred to may go as well.
@@ -184,7 +184,7 @@ export class NodeLane {
     else void this.#pump()
   }
 
-  /** What the edge will hold once it has taken everything that it was told. */
+  /** What the edge will hold once it has taken everything that was sent. */
   #expected(): ReadonlyMap<string, Held> {
     const expected = new Map(this.record.held)
     for (const [uid, { value }] of this.#pending)
@@ -229,7 +229,7 @@ export class NodeLane {
     return others.length > 0
   }
 
-  /** Uids of what the edge will hold at a place once it has taken everything that it was told. */
+  /** Uids of what the edge will hold at a place once it has taken everything that was sent. */
   #heldAt(place: Place): readonly string[] {
     const found: string[] = []
     for (const [uid, held] of this.record.held)
@@ -241,7 +241,7 @@ export class NodeLane {
 
   #delete(uid: string, { type, namespace, name }: Place): void {
     const of = { type, namespace, name }
-    // An edge that is told that its own Node is gone stops to work; who has none does not connect again.
+    // An edge that hears of the deletion of its own Node stops working; without a Node it does not connect again.
     if (type === 'node') this.record.removed(uid, of)
     else this.#offer(uid, of, { kind: 'delete', of })
   }
@@ -263,7 +263,7 @@ export class NodeLane {
         held,
         text: JSON.stringify(tidyObject(type, object)),
       })
-    // Nothing that the edge is told of has changed.
+    // Nothing that is sent to the edge has changed.
     else if (!this.#pending.has(uid)) this.record.stored(uid, held)
   }
 

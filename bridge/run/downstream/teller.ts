@@ -133,7 +133,7 @@ export class Teller {
     cancel()
   }
 
-  /** An edge is told nothing before it is known what it holds. */
+  /** Nothing is sent to an edge before it is known what it holds. */
   async #open(link: NodeLink): Promise<void> {
     const { node } = link
     const { recorder, clock, random, log } = this.#seams

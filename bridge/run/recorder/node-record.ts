@@ -4,7 +4,7 @@ import { noteRemoved, noteSending, noteStored } from '../../model/record/note.js
 
 /** What becomes of a record that changed. */
 export interface RecordKeeping {
-  /** Keep it on disk; resolves when it is there, or when that failed and was told. Never rejects. */
+  /** Keep it on disk; resolves when it is there, or when that failed and was reported. Never rejects. */
   save(): Promise<void>
   /** Keep it some time soon. */
   saveSoon(): void

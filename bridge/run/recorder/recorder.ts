@@ -44,7 +44,7 @@ export interface RecorderStatus {
 
 /** How long acknowledgements may be on no disk: they would be asked for once more. */
 const SOON_MS = 500
-/** The cluster is told of one node's changes no more often. */
+/** One node's changes are written to the cluster no more often than this. */
 const CLUSTER_MS = 2_000
 const QUEUE = { workers: 8, startsPerSecond: 100, firstRetryMs: 2_000, lastRetryMs: 60_000 }
 const EMPTY: EdgeRecord = new Map()

@@ -64,7 +64,7 @@ export interface Call extends ExecutorSeams {
   readonly servedAt: number | undefined
 }
 
-/** It is not done, and why the edge is told so. */
+/** It is not done; the reason, which is sent to the edge. */
 export const refused = (status: number, reason: string, message: string): Result => ({
   kind: 'refused',
   refusal: { status, reason, message },

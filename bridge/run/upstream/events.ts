@@ -46,7 +46,7 @@ const updateEvent = async (call: Call): Promise<Result> => {
   return { kind: 'done' }
 }
 
-/** What an edge tells of itself and its pods. */
+/** What an edge reports about itself and its pods. */
 export const writeEvent = async (call: Call): Promise<Result> => {
   if (call.message.operation !== 'insert') return updateEvent(call)
   await createEvent(call)

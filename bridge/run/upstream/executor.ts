@@ -29,7 +29,7 @@ const failure = (error: unknown): Result =>
     ? refused(400, 'BadRequest', error.message)
     : { kind: 'refused', refusal: statusOf(error) }
 
-/** Edges renew each 10 s: an older word of theirs says nothing of now. */
+/** Edges renew every 10 s: an older renewal does not show that the node lives now. */
 const LEASE_PATIENCE_MS = 10_000
 
 const nothingOf = (node: NodeName): Resource => ({ node, namespace: '', type: '', name: '' })

@@ -63,7 +63,7 @@ const readLease: Handle = async call => {
   return leaseResult(call, await client.get(objectsOf('lease'), objectNameOf(resource), signal))
 }
 
-/** Write a Lease with the time at which the edge's word arrived. */
+/** Write a Lease with the time at which the edge's renewal arrived. */
 const writeLease =
   (method: 'create' | 'update'): Handle =>
   async call => {

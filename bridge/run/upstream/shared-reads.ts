@@ -9,8 +9,8 @@ interface Running {
 }
 
 /**
- * One read of an object for all who ask for it at the same time. Who asks while a read runs waits for the one after it: nobody
- * gets what was there before he asked. So the apiserver has one read of an object at a time, however many ask.
+ * Shares one read of an object among all who ask for it at the same time. Whoever asks while a read runs gets the result of
+ * the next one, so no answer is older than its request. The apiserver sees one read of an object at a time, however many ask.
  */
 export class SharedReads {
   readonly #running = new Map<string, Running>()

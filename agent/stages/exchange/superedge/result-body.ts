@@ -148,7 +148,7 @@ const isSignedBy = (keys: KeyRing, message: string, hmac: string): boolean => {
  * Read a `PUT /result` of either dialect. As SuperEdge does, the parsed values are encoded again and that is what
  * must be signed; so the order of rows, the case of names and unknown fields do not matter. Nothing ties it to a
  * time, a receiver or a connection: whoever recorded it can send it again.
- * @param otherwise whose words to use when the body does not tell.
+ * @param otherwise the dialect when the body does not show which one it is.
  */
 export const openResult = (bytes: Uint8Array, keys: KeyRing, otherwise: Dialect): OpenedResult => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

@@ -24,7 +24,7 @@ const MAX_UNREAD_BYTES = 1 << 10
 /** Both addresses of every node, in the longer dialect. */
 const maxResultBytes = (size: number): number => Math.min(512 << 10, 1024 + 256 * (size + 4))
 
-/** A result counts for so many periods after it came in: one may be lost, and its body does not tell when it was made. */
+/** A result counts for this many periods after it arrived: one may be lost, and its body does not say when it was made. */
 const COUNTS_PERIODS = 2
 
 /**
