@@ -3,12 +3,12 @@
 // `N passed, N failed[, N skipped]`: each step counts once, and so does every assertion of the tests.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { availableParallelism, freemem, setPriority } from 'node:os'
+import { availableParallelism, freemem, getPriority, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { SOURCE_FOLDERS } from '../folders.mjs'
 import { parseArguments, USAGE } from './runner/arguments.mjs'
-import { fastTests, testsOfFolder } from './runner/choose.mjs'
+import { fastTests, lanesOf, testsOfFolder } from './runner/choose.mjs'
 import { watchFolders } from './runner/watch.mjs'
 import { makeTapReader } from './tap-output.mjs'
 
@@ -23,9 +23,11 @@ const binary = (name, command = name) => {
   return join(folder, typeof bin === 'string' ? bin : bin[command])
 }
 
+const PRETTIER = ['--ignore-unknown', '--cache', '--cache-location=.cache/prettier']
+
 /** Steps by name → the program, for all files or for some. */
 const statics = {
-  format: (files = ['.']) => [binary('prettier'), '--check', '--ignore-unknown', ...files],
+  format: (files = ['.']) => [binary('prettier'), '--check', ...PRETTIER, ...files],
   lint: (files = ['.']) => [binary('eslint'), '--no-warn-ignored', ...files],
   types: () => [binary('typescript', 'tsc')],
   imports: () => [binary('dependency-cruiser', 'depcruise'), ...SOURCE_FOLDERS],
@@ -45,7 +47,8 @@ const run = (args, { onLine, niceness = 0 } = {}) =>
       env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
       timeout: STEP_LIMIT_MS,
     })
-    if (niceness > 0 && child.pid !== undefined) setPriority(child.pid, niceness)
+    if (niceness > 0 && child.pid !== undefined)
+      setPriority(child.pid, Math.min(19, getPriority() + niceness))
     createInterface({ input: child.stdout }).on('line', onLine ?? (line => output.push(line)))
     createInterface({ input: child.stderr }).on('line', line => output.push(line))
     child.on('error', error => output.push(String(error)))
@@ -80,16 +83,21 @@ const runStatics = async names => {
 /** Chosen files cover what they cover, often nothing that must be: coverage is demanded of the whole run alone. */
 const isPartial = rest => rest.some(argument => !argument.startsWith('-'))
 const WITH_COVERAGE = ['--allow-incomplete-coverage', '--coverage-report=none']
+const WITHOUT_COVERAGE = ['--disable-coverage']
 
-const runTests = async rest => {
-  console.log('       tests')
-  const startedAt = performance.now()
+/** Added to the niceness of all other tests: what a zone of real processes does cannot wait, but it does little. */
+const BEHIND_ZONES = 10
+
+/** One run of tap: its files to their end. `onPlan` is called when it has tidied its folder and begins. */
+const runTap = async (args, { onPlan = () => undefined, niceness = 0 } = {}) => {
   const reader = makeTapReader(line => console.log(line))
-  const coverage = isPartial(rest) ? ['--disable-coverage'] : WITH_COVERAGE
-  const args = ['--reporter=tap', ...coverage, ...rest]
-  const { code, signal, output } = await run([binary('tap'), ...args], {
-    onLine: line => reader.line(line),
-  })
+  const onLine = line => {
+    if (/^1\.\.\d/.test(line)) onPlan()
+    reader.line(line)
+  }
+  const tap = [binary('tap'), '--reporter=tap', ...args]
+  const { code, signal, output } = await run(tap, { onLine, niceness })
+  onPlan()
   const { summary } = reader
   const failures = summary?.fail ?? 0
   result.passed += summary?.pass ?? 0
@@ -103,8 +111,29 @@ const runTests = async rest => {
     for (const line of reader.rest) console.log(`    ${line}`)
   }
   if (code !== 0 || !isExplained) for (const line of output) console.log(`    ${line}`)
-  const verdict = isExplained && failures === 0 ? 'ok    ' : 'not ok'
-  console.log(`${verdict} tests      ${seconds(startedAt)}`)
+  return isExplained && failures === 0
+}
+
+/**
+ * Files with zones of real processes one after the other, and all others beside them at a lower priority. A zone uses half a
+ * core on average, but two that start at the same time are too slow for their own limits.
+ */
+const runTests = async rest => {
+  console.log('       tests')
+  const startedAt = performance.now()
+  const { zones, others } = lanesOf(rest, testFiles())
+  const runs = []
+  if (zones.length > 0)
+    // The next run's coverage would be tidied away with the last one's.
+    await new Promise(onPlan => {
+      runs.push(runTap([...WITHOUT_COVERAGE, '--jobs=1', ...zones], { onPlan }))
+    })
+  if (others.length > 0) {
+    const coverage = isPartial(rest) ? WITHOUT_COVERAGE : WITH_COVERAGE
+    runs.push(runTap([...coverage, ...others], { niceness: BEHIND_ZONES }))
+  }
+  const isGood = (await Promise.all(runs)).every(Boolean)
+  console.log(`${isGood ? 'ok    ' : 'not ok'} tests      ${seconds(startedAt)}`)
 }
 
 const runCoverage = async () => {

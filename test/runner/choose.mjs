@@ -12,6 +12,9 @@ const TOO_SLOW = [
   ...['test/agent/stages/exchange/engine.test.ts', 'test/kube/credentials.test.ts'],
 ]
 
+/** Ten programs that must answer in time, each: one such file at a time. */
+const ZONES = ['agent', 'demo', 'prometheus'].map(name => `test/process/${name}.test.ts`)
+
 const startsWithOneOf = (file, beginnings) => beginnings.some(start => file.startsWith(start))
 
 /** The tests of a folder of the source, or of test/: `kube/client` has test/kube/client/ and test/kube/client-*.test.ts. */
@@ -40,5 +43,29 @@ export const fastTests = (changed, tests) => {
       file => startsWithOneOf(file, ALWAYS) || (touched.has(file) && isFast(file)),
     ),
     leftOut: tests.filter(file => touched.has(file) && !isFast(file)),
+  }
+}
+
+/** A folder's tests; anything else is for tap to understand. */
+const filesOf = (argument, tests) => {
+  const name = argument.replace(/^\.\//, '').replace(/\/+$/, '')
+  const inside = tests.filter(file => file.startsWith(`${name}/`))
+  if (inside.length > 0) return inside
+  return [tests.includes(name) ? name : argument]
+}
+
+/**
+ * Arguments for tap, without a file for all files → the arguments of two runs of tap: the files with a zone of real processes,
+ * and all others. A run without files is empty.
+ */
+export const lanesOf = (rest, tests) => {
+  const isPartial = rest.some(argument => !argument.startsWith('-'))
+  const all = isPartial ? rest.flatMap(argument => filesOf(argument, tests)) : [...rest, ...tests]
+  const isZone = argument => ZONES.includes(argument)
+  const isOther = argument => tests.includes(argument) && !isZone(argument)
+  const hasZones = all.some(isZone)
+  return {
+    zones: hasZones ? all.filter(argument => !isOther(argument)) : [],
+    others: !hasZones || all.some(isOther) ? all.filter(argument => !isZone(argument)) : [],
   }
 }

@@ -24,7 +24,11 @@ const { parseArguments, USAGE } = (await from('./arguments.mjs')) as {
   parseArguments: (list: readonly string[]) => Asked
   USAGE: string
 }
-const { fastTests, testsOfFolder } = (await from('./choose.mjs')) as {
+const { fastTests, lanesOf, testsOfFolder } = (await from('./choose.mjs')) as {
+  lanesOf: (
+    rest: readonly string[],
+    tests: readonly string[],
+  ) => Readonly<Record<'zones' | 'others', readonly string[]>>
   fastTests: (changed: readonly string[], tests: readonly string[]) => Chosen
   testsOfFolder: (folder: string, tests: readonly string[]) => readonly string[]
 }
@@ -98,6 +102,22 @@ t.test('the inner loop chooses', async t => {
   t.strictSame(testsOfFolder('test/vote', tests), always)
   t.strictSame(testsOfFolder('agent', tests), tests.slice(0, 4))
   t.strictSame(testsOfFolder('net', tests), [], 'and nothing for a folder without tests')
+})
+
+const demo = 'test/process/demo.test.ts'
+const program = 'test/process/program.test.ts'
+const judge = 'test/vote/judge.test.ts'
+const lanes: [why: string, rest: string, zones: string[], others: string[]][] = [
+  ['all files', '', [demo], [program, judge]],
+  ['options are for both', '--bail', ['--bail', demo], ['--bail', program, judge]],
+  ['a folder', './test/process/', [demo], [program]],
+  ['a file, and an option of two words', `--grep x ${judge}`, [], ['--grep', 'x', judge]],
+  ['a zone alone', `--grep x ${demo}`, ['--grep', 'x', demo], []],
+  ['what only tap understands', 'test/**/j*.ts', [], ['test/**/j*.ts']],
+]
+t.test('zones of real processes have a lane of their own', async t => {
+  for (const [why, rest, zones, others] of lanes)
+    t.strictSame(lanesOf(words(rest), [demo, program, judge]), { zones, others }, why)
 })
 
 t.test('a watched folder runs now, and again after each change', async t => {
