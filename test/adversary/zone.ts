@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { makeKeyRing } from '../../agent/key-ring.js'
+import { IDENTITY_ANNOTATION } from '../../agent/identity/annotation.js'
+import { readNodeKeys } from '../../agent/identity/node-keys.js'
+import { makePairKey } from '../../agent/identity/pair-key.js'
+import { makeKeyRing, type SignKey } from '../../agent/key-ring.js'
 import { LEAP_MAX, MAX_HEARTBEAT } from '../../agent/records/heartbeat.js'
-import { open, seal, zoneHash, type Header } from '../../agent/stages/exchange/wire.js'
+import { isOfPair, open, seal, zoneHash, type Header } from '../../agent/stages/exchange/wire.js'
+import { readPublished } from '../../agent/stages/identity/own-keys.js'
 import { KubeStatusError } from '../../core/errors.js'
+import { id64 } from '../../core/ids.js'
 import { parseRetryAfter } from '../../kube/client/retry-after.js'
 import { answerError } from '../../kube/client/status-error.js'
 import { settleOnce } from '../../testkit/fake-clock.js'
@@ -362,17 +367,36 @@ export class Zone {
     return makeKeyRing(this.#keys.at(-1)!)
   }
 
-  /** A member's newest request to a peer, changed and signed as only who has the key can. */
+  /** What the two agreed on, by the disk of the one and the Node of the other; undefined while one has no identity. */
+  #pairKey(from: Machine, to: Machine, zone: bigint): SignKey | undefined {
+    const text = from.disk.get('identity.json')
+    const note = this.#isRegistered(to.name)
+      ? this.world.cluster.node(to.name).annotations[IDENTITY_ANNOTATION]
+      : undefined
+    const peer = readPublished(note)
+    if (text === undefined || peer === undefined) return undefined
+    const { keys } = JSON.parse(text) as { readonly keys: unknown }
+    const pair = {
+      ...{ ownId: id64(from.name), ownAgreementKey: readNodeKeys(keys).agreementKey },
+      ...{ peerId: id64(to.name), peerAgreement: peer.keys.agreement, zoneHash: zone },
+    }
+    return makePairKey(pair, this.#ring.primary)
+  }
+
+  /** A member's newest request to a peer, changed and signed as only who has the keys can. */
   #forge(from: Machine, to: Machine, change: (header: Header) => Partial<Header>): boolean {
     const message = this.outsider.last(from.address, to.address)
     if (message === undefined || message.route === 'result') return false
     const zone = zoneHash('', this.#isUnit ? `units:${UNITS[0]}` : LABELLED)
-    const opened = open(message.body, zone, this.#ring)
+    const isPair = isOfPair(message.body)
+    const key = isPair ? this.#pairKey(from, to, zone) : this.#ring.primary
+    if (key === undefined) return false
+    const opened = open(message.body, zone, { keys: [key] }, isPair ? 'of-pair' : 'shared')
     if (!opened.ok) return false
     // The number that it shows was held longer now: it is sent today, not then.
     const heldMs = opened.header.heldMs + this.world.clock.now() - message.at
     const header = { ...opened.header, heldMs, ...change(opened.header) }
-    const bytes = seal(header, opened.body, zone, this.#ring.primary)
+    const bytes = seal(header, opened.body, zone, key)
     this.world.network.inject(from.address, to.address, message.route, bytes)
     return true
   }
