@@ -5,6 +5,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { agentMetricsText } from '../../agent/http/metrics.js'
+import { admissionMetrics } from '../../admission/run/metrics.js'
+import type { AdmissionStatusView } from '../../admission/run/status-view.js'
+import { bridgeMetrics } from '../../bridge/run/metrics.js'
+import type { BridgeStatusView } from '../../bridge/run/status-view.js'
+import { downstreamMetrics } from '../../bridge/run/downstream/downstream-view.js'
 import { gridsMetrics } from '../../grids/run/metrics.js'
 import type { GridsStatusView } from '../../grids/run/status-view.js'
 import { ruleGroups } from '../../testkit/prometheus/rules.js'
@@ -35,6 +40,36 @@ const gridsView: GridsStatusView = {
   reconcileSeconds: new Histogram([1]).show(),
   events: {} as GridsStatusView['events'],
 }
+
+const bridgeView: BridgeStatusView = {
+  ...{ version: '0.1.0', uptimeSeconds: 1, isServing: true, tables: {}, hub: undefined },
+  ...{ leader: gridsView.leader, downstream: {}, watches: { watches: 0, waiting: 0, objects: 0 } },
+  upstream: {
+    ...{ running: 0, requests: {}, unknown: {}, dropped: {} },
+    leaseSeconds: new Histogram([1]).show(),
+  },
+}
+
+const DAY = 86_400
+
+const webhookView: AdmissionStatusView = {
+  ...{ version: '0.1.0', uptimeSeconds: 1, mode: 'vouched' },
+  nodes: { isReady: true, kept: [] as readonly string[] } as AdmissionStatusView['nodes'],
+  certificate: {
+    // promtool's time begins in 1970.
+    ...{ validUntil: new Date(90 * DAY * 1_000).toISOString(), isTrusted: true },
+    ...{ renewals: 0, trouble: null },
+  },
+  counts: { reviews: {}, refusals: {} },
+  reviewSeconds: new Histogram([1]).show(),
+}
+
+/** Of the programs that run once in a cluster, and as often as it is installed. */
+const programSeries = (name: string, text: string, replicas = 1): readonly Series[] =>
+  Array.from({ length: replicas }, (_, i) => {
+    const target = { job: `edge-health-${name}`, instance: `${name}-${i}:51008` }
+    return [{ name: 'up', labels: target, value: 1 }, ...parseScrape(text, target)]
+  }).flat()
 
 const agentSeries = (node: string): readonly Series[] => {
   const views = new FakeViews()
@@ -70,11 +105,13 @@ const wrapperSeries = (): readonly Series[] => {
   return parseScrape(wrapperMetricsText(well), target)
 }
 
-/** Three agents of a zone of five in which all is well, a wrapper and a grids controller. */
+/** Three agents of a zone of five in which all is well, a wrapper, and the programs in the cluster. */
 const WELL: readonly Series[] = [
   ...NODES.flatMap(agentSeries),
   ...wrapperSeries(),
-  ...parseScrape(gridsMetrics(gridsView), { job: 'edge-health-grids', instance: 'grids:51008' }),
+  ...programSeries('grids', gridsMetrics(gridsView)),
+  ...programSeries('bridge', bridgeMetrics(bridgeView, downstreamMetrics()), 2),
+  ...programSeries('webhook', admissionMetrics(webhookView), 2),
 ]
 const named = new Set(['up', ...alerts.flatMap(({ expr }) => selectorsOf(expr).map(s => s.name))])
 
@@ -111,6 +148,7 @@ const worked = (peer: string) =>
   }))
 const cut: Change = ['edge_health_node_cloud_cut', of('node-3'), '1']
 const down = (node: string): Change => ['up', { node }, '0']
+const first = (program: string) => ({ instance: `${program}-0:51008` })
 const changedFor = (minutes: number, value: number, after: number) =>
   `${value}x${minutes - 1} ${after}x1600`
 
@@ -221,6 +259,39 @@ const ROWS: Readonly<
     15,
     [['edge_health_grids_failed_units', {}, '1']],
     [['edge_health_grids_failed_units', {}, changedFor(14, 1, 0)]],
+  ],
+  BridgeNotServing: [
+    2,
+    [['edge_health_bridge_serving', {}, '0']],
+    [['edge_health_bridge_serving', first('bridge'), '0']],
+  ],
+  BridgeDiskFailing: [
+    5,
+    [['edge_health_bridge_record_disk_failing', first('bridge'), '1']],
+    [['edge_health_bridge_record_disk_failing', {}, changedFor(4, 1, 0)]],
+  ],
+  WebhookBlind: [
+    5,
+    [['edge_health_admission_stale', {}, '1']],
+    [['edge_health_admission_stale', first('webhook'), '1']],
+  ],
+  WebhookNotTrusted: [
+    10,
+    [['edge_health_admission_certificate_trusted', first('webhook'), '0']],
+    [['edge_health_admission_certificate_trusted', {}, changedFor(9, 0, 1)]],
+  ],
+  WebhookCertificateEnds: [
+    60,
+    [['edge_health_admission_certificate_expiry_seconds', first('webhook'), `${13 * DAY}`]],
+    [['edge_health_admission_certificate_expiry_seconds', {}, `${15 * DAY}`]],
+  ],
+  ProgramDown: [
+    5,
+    [['up', { job: 'edge-health-grids' }, '0']],
+    [
+      ['up', first('bridge'), '0'],
+      ['up', first('webhook'), '0'],
+    ],
   ],
 }
 

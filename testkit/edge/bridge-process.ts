@@ -32,14 +32,17 @@ const pemOf = (der: Buffer): string =>
     .export({ format: 'pem', type: 'pkcs8' })
     .toString()
 
-/** The authority that a bridge made, which signs the certificates of edges. */
-export const readAuthority = async (plane: ControlPlane): Promise<Pair> => {
-  const raw = await plane.kubectl(['-n', 'kubeedge', 'get', 'secret', 'casecret', '-o', 'json'])
-  const { data } = JSON.parse(raw) as {
-    readonly data: Readonly<Record<'cadata' | 'cakeydata', string>>
-  }
+/** The authority in the Secret `casecret`, which signs the certificates of edges. */
+export const authorityIn = (secret: unknown): Pair => {
+  const { data } = secret as { readonly data: Readonly<Record<'cadata' | 'cakeydata', string>> }
   const cert = new X509Certificate(Buffer.from(data.cadata, 'base64')).toString()
   return { cert, key: pemOf(Buffer.from(data.cakeydata, 'base64')) }
+}
+
+/** The authority that a bridge made. */
+export const readAuthority = async (plane: ControlPlane): Promise<Pair> => {
+  const raw = await plane.kubectl(['-n', 'kubeedge', 'get', 'secret', 'casecret', '-o', 'json'])
+  return authorityIn(JSON.parse(raw))
 }
 
 export interface BridgeProcessOptions {

@@ -20,7 +20,7 @@ const COPIED = [
   ...['keep/policy', 'prometheus-rules/rules'],
 ].map(name => `${name}.yaml`)
 
-const DASHBOARDS = ['fleet', 'zone'].map(name => `dashboards/edge-health-${name}.json`)
+const DASHBOARDS = ['fleet', 'programs', 'zone'].map(name => `dashboards/edge-health-${name}.json`)
 
 const HELM_DOCS = [
   '--chart-search-root=charts',
