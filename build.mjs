@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bundles cli/main.ts into one file, dist/edge-health.cjs: a DaemonSet pod has 100 MiB, and a thousand small modules
 // cost more memory and start-up time than the code in them. docs/adr/0004-one-commonjs-file.md has the figures.
-// Beside it: dist/kubectl-edge_health.cjs, which is `edge-health cluster`.
+// Beside it: dist/kubectl-edge_health.cjs, which is `edge-health cluster`, and what completes its lines.
 //   node build.mjs [--quiet] [--analyze] [--entry FILE] [--outdir FOLDER]
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -120,13 +120,16 @@ const { metafile } = await build({
   process.exit(1)
 })
 chmodSync(join(root, outfile), 0o755)
-// kubectl runs `kubectl-edge_health` of the PATH for `kubectl edge-health`.
-const plugin = join(root, outdir, 'kubectl-edge_health.cjs')
-writeFileSync(
-  plugin,
-  "#!/usr/bin/env node\n'use strict'\nprocess.argv.splice(2, 0, 'cluster')\nrequire('./edge-health.cjs')\n",
-)
-chmodSync(plugin, 0o755)
+// kubectl runs `kubectl-edge_health` of the PATH for `kubectl edge-health`, and the other one to complete its lines.
+for (const [name, command] of [
+  ['kubectl-edge_health', 'cluster'],
+  ['kubectl_complete-edge_health', 'complete-cluster'],
+]) {
+  const plugin = join(root, outdir, `${name}.cjs`)
+  const lines = [`process.argv.splice(2, 0, '${command}')`, "require('./edge-health.cjs')"]
+  writeFileSync(plugin, `#!/usr/bin/env node\n'use strict'\n${lines.join('\n')}\n`)
+  chmodSync(plugin, 0o755)
+}
 const packages = bundledPackages(metafile)
 writeLicences(packages)
 

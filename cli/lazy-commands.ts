@@ -38,6 +38,14 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./cluster.js')).registerCluster }),
   },
   {
+    name: 'complete-cluster',
+    description: 'what may follow a line that begins with kubectl edge-health, for kubectl',
+    hidden: true,
+    load: async () => ({
+      register: (await import('./complete-cluster.js')).registerCompleteCluster,
+    }),
+  },
+  {
     name: 'doctor',
     description:
       'look for what is wrong with this node, its agent and its zone, and say what to do',

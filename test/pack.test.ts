@@ -29,6 +29,8 @@ t.test('the package holds the program, built from the sources as they are now', 
   t.match(run(process.execPath, [program, 'demo', '--help']), /--scene <name>/)
   const plugin = join(folder, 'package', 'dist', 'kubectl-edge_health.cjs')
   t.match(run(plugin, ['zones', '--help']), /^Usage: edge-health cluster zones /)
+  const completer = join(folder, 'package', 'dist', 'kubectl_complete-edge_health.cjs')
+  t.match(run(completer, ['zo']), /^zones\t.*\n:4\n$/)
   t.match(
     run('ls', ['package']),
     /CHANGELOG\.md\nLICENSE\nREADME\.md\ncharts\ndeploy\ndist\ndocs\n/,

@@ -239,6 +239,34 @@ t.test('zones, nodes and explain from the API alone', async t => {
   t.match((await run('cluster zones --help')).out, /Exit codes: 0 nobody is dead, 1 somebody is/)
 })
 
+t.test('what kubectl asks for when somebody presses Tab', async t => {
+  const { bed, kubeconfig } = await open(t)
+  const complete = async (...words: string[]) => {
+    const { out, err, code } = await runCli(['complete-cluster', ...words], {
+      env: { KUBECONFIG: kubeconfig },
+      parts: { lazyCommands },
+    })
+    t.strictSame([code, err], [0, ''], words.join(' '))
+    return out
+      .trimEnd()
+      .split('\n')
+      .map(line => line.split('\t')[0]!)
+  }
+  t.strictSame(await complete(''), ['zones', 'nodes', 'explain', ':4'])
+  t.strictSame(await complete('no'), ['nodes', ':4'])
+  t.strictSame(await complete('explain', 'a'), ['a1', 'a2', 'a3', 'a4', ':4'])
+  t.strictSame(await complete('explain', 'a1', ''), [':4'], 'one node alone')
+  t.strictSame(await complete('nodes', '--z'), ['--zone', ':4'])
+  t.strictSame(await complete('nodes', '--zone', ''), ['a', 'b', 'c', ':4'])
+  t.strictSame(await complete('nodes', '-o', ''), ['text', 'json', ':4'])
+  t.strictSame(await complete('nodes', '-o=json', '--zone', 'b'), ['b', ':4'])
+  t.strictSame(await complete('nodes', '--kubeconfig', ''), [':0'], 'files')
+  t.strictSame(await complete('nodes', '--unknown', ''), [':4'])
+  const deaf = await refusing(t, bed.api.url, () => true)
+  t.strictSame(await complete('explain', `--master-url=${deaf}`, ''), [':4'])
+  t.strictSame(await complete('explain', '--context', 'other', ''), [':4'])
+})
+
 t.test('whose word a Lease is, and who left a mark without a condition', t => {
   const node = (name: string, change: Partial<NodeView> = {}): NodeView => ({
     ...{ name: parseNodeName(name), uid: '1', resourceVersion: '1', labels: {}, annotations: {} },
@@ -284,16 +312,16 @@ t.test(
     const folder = dirname(kubeconfig)
     const bin = join(folder, 'bin')
     mkdirSync(bin)
-    symlinkSync(
-      join(dirname(buildBundle(t)), 'kubectl-edge_health.cjs'),
-      join(bin, 'kubectl-edge_health'),
-    )
+    const built = dirname(buildBundle(t))
+    for (const name of ['kubectl-edge_health', 'kubectl_complete-edge_health'])
+      symlinkSync(join(built, `${name}.cjs`), join(bin, name))
     const path = [bin, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
     // Not `spawnSync`: the API lives in this process.
-    const run = (...args: string[]) =>
+    const run = (...args: string[]) => runKubectl('edge-health', ...args)
+    const runKubectl = (...args: string[]) =>
       new Promise<{ code: number | null; out: string; err: string }>(resolve => {
         const env = { PATH: path, HOME: folder, KUBECONFIG: kubeconfig }
-        const child = spawn(kubectl, ['edge-health', ...args], { env })
+        const child = spawn(kubectl, args, { env })
         let out = ''
         let err = ''
         child.stdout.on('data', text => (out += String(text)))
@@ -307,5 +335,8 @@ t.test(
     t.equal(json.code, 0, json.err)
     t.match(JSON.parse(json.out), { node: { name: 'a1', class: 'healthy' } })
     t.match(await run('explain', 'nobody'), { code: 2, err: /NODE must be one of the 8 nodes/ })
+    // What the shell's script asks.
+    const nodes = await runKubectl('__complete', 'edge-health', 'explain', 'c')
+    t.match(nodes.out, /^c6\thealthy\nc7\tkubelet-sick\n:4\n/, nodes.err)
   },
 )

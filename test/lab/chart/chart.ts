@@ -103,7 +103,7 @@ const release = async (scene: Scene, helmPath: string): Promise<void> => {
     plane.kubectl([
       ...[
         'get',
-        'serviceaccount,role,rolebinding,job,validatingadmissionpolicy',
+        'serviceaccount,role,rolebinding,job,networkpolicy,validatingadmissionpolicy',
         '-A',
         '-o',
         'name',
