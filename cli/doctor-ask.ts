@@ -153,14 +153,9 @@ const clusterFacts = async (
   }
   const asked = await ask(() =>
     withClient(flags, context, async (client): Promise<ClusterFacts> => {
-      const api = await ask(async () => {
-        await client.ping(signal)
-        const time = client.serverTime()
-        return { aheadMs: time === undefined ? null : clock.wall() - time }
-      })
-      if (!api.ok) return unreached(api.reason)
-      return {
-        api,
+      const pinged = await ask(() => client.ping(signal))
+      if (!pinged.ok) return unreached(pinged.reason)
+      const facts = {
         account: await ask(() => whoAmI(client, signal)),
         rights: await each(rightsOf(namespace, keySecret), async right => ({
           right,
@@ -168,6 +163,10 @@ const clusterFacts = async (
         })),
         members: await ask(() => membersNow(client, node, options, signal)),
       }
+      // Known from answers to us, which a ping is not.
+      const time = client.serverTime()
+      const aheadMs = time === undefined ? null : clock.wall() - time
+      return { api: { ok: true, value: { aheadMs } }, ...facts }
     }),
   )
   return asked.ok ? asked.value : unreached(asked.reason)

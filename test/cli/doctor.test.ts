@@ -192,6 +192,9 @@ t.test('a node, its agent, its kubelet, a peer and an apiserver are really asked
   t.match(by('kubelet'), { level: 'ok' })
   t.match(by('apiserver'), { level: 'ok' })
   t.match(by('roster'), { level: 'ok', saw: /^2 members/ })
+  t.match(by('clock'), { level: 'ok' })
+  const got = bed.api.requests.filter(({ verb, resource }) => verb === 'get' && resource === 'configmaps') // prettier-ignore
+  t.strictSame(got, [], 'the account may list and watch ConfigMaps, and get none')
   t.match(by('rbac'), { level: 'warn', saw: /could not be asked/ }, 'the embedded API has no such review') // prettier-ignore
   t.match(by('reserved ports'), { level: 'warn', saw: /60999$/ })
 
