@@ -45,7 +45,7 @@ const bridgeView: BridgeStatusView = {
   ...{ version: '0.1.0', uptimeSeconds: 1, isServing: true, tables: {}, hub: undefined },
   ...{ leader: gridsView.leader, downstream: {}, watches: { watches: 0, waiting: 0, objects: 0 } },
   upstream: {
-    ...{ running: 0, requests: {}, unknown: {}, dropped: {} },
+    ...{ running: 0, waiting: 0, requests: {}, unknown: {}, dropped: {} },
     leaseSeconds: new Histogram([1]).show(),
   },
 }
