@@ -14,6 +14,7 @@ import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane
 import type { Played } from './cell.js'
 import { runGridRows } from './grid-rows.js'
 import { runTakeover } from './grids/takeover.js'
+import { Newcomer } from './newcomer/newcomer.js'
 import { runNames } from './names/names.js'
 import { openLab } from './open-lab.js'
 import { type Figure, figuresOf } from './figures.js'
@@ -160,6 +161,22 @@ const superedge = async (options: LabOptions): Promise<boolean> => {
   }
 }
 
+const newcomer = async (options: LabOptions): Promise<boolean> => {
+  const { signal } = stop
+  const scene = new Newcomer({ kubectl: parts.binaries.kubectl, script }, say)
+  const lab = await openLab(options, { ...parts, onCrash: crashed }, signal, scene.install)
+  try {
+    await lab.start(signal)
+    await scene.play(lab, signal)
+  } finally {
+    await lab.stop()
+  }
+  const { passed, failed } = scene.claims
+  if (options.report !== undefined && failed === 0) scene.write(options.report)
+  say(`${passed} passed, ${failed} failed`)
+  return failed === 0
+}
+
 const main = async (): Promise<boolean> => {
   const options = parseLabOptions(process.argv.slice(2))
   await command('ip', ['link', 'set', 'lo', 'up'])
@@ -196,6 +213,8 @@ const main = async (): Promise<boolean> => {
       // Services are reached without a kube-proxy.
       return withApi(act, [], ['--enable-aggregator-routing=true'])
     }
+    case 'newcomer':
+      return newcomer(options)
     case 'superedge':
       return superedge(options)
     default:

@@ -115,6 +115,22 @@ export class LabNode extends NodeProcesses {
     this.kubelet = this.#start('kubelet', this.#own(args), {})
   }
 
+  get #agentEnv(): Readonly<Record<string, string>> {
+    return {
+      NODE_NAME: this.name,
+      NODE_IP: this.address,
+      KUBERNETES_SERVICE_HOST: CLOUD_HUB,
+      KUBERNETES_SERVICE_PORT: String(API_PORT),
+    }
+  }
+
+  /** What a command of the program says in the agent's Pod; it may fail. */
+  async cli(args: readonly string[]): Promise<string> {
+    const env = Object.entries(this.#agentEnv).map(([name, value]) => `${name}=${value}`)
+    const line = [...env, ...this.#own([...args, `--agent=${this.localUrl}`])]
+    return this.space.run('sh', ['-c', '"$@" 2>&1; true', 'sh', 'env', ...line])
+  }
+
   /** As the DaemonSet says; only the local listener moves to where the observer can ask. */
   startAgent(): void {
     const own = [
@@ -124,10 +140,7 @@ export class LabNode extends NodeProcesses {
       ...this.moreArgs,
     ]
     this.agent = this.#start('agent', this.#own([...this.#settings.args, ...own]), {
-      NODE_NAME: this.name,
-      NODE_IP: this.address,
-      KUBERNETES_SERVICE_HOST: CLOUD_HUB,
-      KUBERNETES_SERVICE_PORT: String(API_PORT),
+      ...this.#agentEnv,
       ...(this.hasOwnClock ? { NODE_OPTIONS: OWN_CLOCK, LAB_WALL_OFFSET: WALL_OFFSET } : {}),
     })
     this.state = 'running'

@@ -4,13 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { Binaries } from '../../testkit/control-plane/programs.js'
 import type { ServingPair } from '../../testkit/control-plane/certificates.js'
-import { makeControlPlane } from '../../testkit/control-plane/control-plane.js'
+import { makeControlPlane, type ControlPlane } from '../../testkit/control-plane/control-plane.js'
 import { allowBite } from './confine/bite.js'
 import { Lab } from './lab.js'
 import { LabNode } from './lab-node.js'
 import { openNetwork } from './network.js'
 import { daemonTemplate } from '../../testkit/deploy/agent-pod.js'
-import { applyDeploy, makeKey } from './objects.js'
+import { applyDeploy, makeKey, type Keys } from './objects.js'
 import { Observer } from './observer.js'
 import type { LabOptions } from './options.js'
 import { ProxyZone } from './wrapper/proxy-zone.js'
@@ -27,11 +27,15 @@ interface LabParts {
 
 const nodeName = (index: number): string => `edge-${index + 1}`
 
-/** Start a control plane, lay the cables, apply deploy/base and bring up all nodes. `stop` it in any case. */
+/**
+ * Start a control plane, lay the cables, apply deploy/base and bring up all nodes. `stop` it in any case.
+ * @param install what is done in the place of applying deploy/base
+ */
 export const openLab = async (
   options: LabOptions,
   parts: LabParts,
   signal: AbortSignal,
+  install: (plane: ControlPlane, keys: Keys) => Promise<void> = applyDeploy,
 ): Promise<Lab> => {
   const { binaries, dir, serving, onCrash } = parts
   const names = Array.from({ length: options.nodes }, (_, i) => nodeName(i))
@@ -51,7 +55,7 @@ export const openLab = async (
     const [network] = await Promise.all([openNetwork(options.nodes), plane.start(signal)])
     const meter = parts.meter === undefined ? undefined : await ZoneMeter.open(parts.meter, names)
     const keys = { primary: makeKey() }
-    await applyDeploy(plane, keys)
+    await install(plane, keys)
     await allowBite(plane)
     const { args: daemonArgs } = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!
     const args = [...daemonArgs, `--identity=${options.identity}`]

@@ -27,6 +27,7 @@ export interface LabOptions {
     | 'bridge'
     | 'admission'
     | 'chart'
+    | 'newcomer'
     | 'build'
     | 'list'
     | 'merge'
@@ -77,6 +78,7 @@ npm run lab -- bridge               simulated edges behind a bridge: enrolled, R
 npm run lab -- confine              allowed and refused writes of our accounts' tokens, with the policies of deploy/
 npm run lab -- admission            what becomes of a node that is not heard, with the webhook and without: times, row by row
 npm run lab -- chart                the Helm chart: dry runs, and a release that makes its key, from install to uninstall
+npm run lab -- newcomer             the chart as somebody sees it for the first time; --report docs writes docs/first-zone.md
 npm run lab -- list                 the cells and what each must show
 npm run lab -- build [PROGRAM…]     build the control plane, or these of ${programs.join(', ')}, and say where they are
 npm run lab -- merge A B --report C one report of several runs' reports
@@ -149,6 +151,7 @@ const COMMANDS = [
   'bridge',
   'admission',
   'chart',
+  'newcomer',
   'build',
   'list',
   'merge',

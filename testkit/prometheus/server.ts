@@ -23,6 +23,13 @@ export interface QuerySeries {
   readonly points: readonly (readonly [at: number, value: number])[]
 }
 
+/** An alert that waits or fires, its annotations filled in. */
+export interface RaisedAlert {
+  readonly state: 'pending' | 'firing'
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+}
+
 /** Unix seconds. */
 export interface QueryRange {
   readonly from: number
@@ -35,6 +42,7 @@ export interface Prometheus {
   /** What the expression comes to now. @throws Error with Prometheus's words when it cannot be parsed */
   query(expression: string): Promise<readonly QuerySeries[]>
   queryRange(expression: string, range: QueryRange): Promise<readonly QuerySeries[]>
+  alerts(): Promise<readonly RaisedAlert[]>
   /** Ends the process and removes its folder. */
   stop(): Promise<void>
 }
@@ -85,6 +93,12 @@ const ask = async (url: string, parameters: Record<string, string>) => {
     const found = value === undefined ? values : [value]
     return { labels: metric, points: found.map(([at, text]) => [at, Number(text)]) }
   })
+}
+
+const askAlerts = async (url: string): Promise<readonly RaisedAlert[]> => {
+  const answer = await fetch(`${url}/api/v1/alerts`)
+  const { data } = (await answer.json()) as { data: { alerts: readonly RaisedAlert[] } }
+  return data.alerts
 }
 
 const isReady = async (url: string): Promise<boolean> => {
@@ -139,6 +153,7 @@ export const startPrometheus = async (
     await new Promise(resolve => setTimeout(resolve, 100))
   }
   return {
+    alerts: () => askAlerts(url),
     query: query => ask(`${url}/api/v1/query`, { query }),
     queryRange: (query, { from, to, step }) =>
       ask(`${url}/api/v1/query_range`, {
