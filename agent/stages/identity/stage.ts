@@ -60,6 +60,8 @@ class NodeIdentities implements Stage {
   #own: OwnKeys | undefined
   #ownDueAt = -Infinity
   #ownReadAt = -Infinity
+  /** Writes in turn that the own Node did not show when it was read again. */
+  #lostWrites = -1
   #startedAt = 0
   #credit = AT_ONCE
   #creditAt = 0
@@ -209,6 +211,7 @@ class NodeIdentities implements Stage {
     const wanted = this.#wantedNote(found)
     this.#brought(nodeName, wanted !== found.annotations[IDENTITY_ANNOTATION])
     if (wanted === found.annotations[IDENTITY_ANNOTATION]) {
+      this.#lostWrites = -1
       this.#ownDueAt =
         this.#own === undefined ? Infinity : clock.now() + jitter(random, REVIEW_MS, REVIEW_SHARE)
     } else {
@@ -217,10 +220,23 @@ class NodeIdentities implements Stage {
         await kube.patchNode(nodeName, { type: 'merge', body }, signal)
         return true
       })
-      // What was written is read again at once.
-      if (isDone === true) this.#ownDueAt = clock.now()
+      if (isDone === true) this.#written()
     }
     if (this.#own?.published !== before) this.#publish()
+  }
+
+  /** What was written is read again at once; where that does not show it, at the usual pace. */
+  #written(): void {
+    const { clock, log } = this.#seams
+    this.#lostWrites++
+    if (this.#lostWrites === 0) this.#ownDueAt = clock.now()
+    if (this.#lostWrites === 1)
+      log.warn(
+        'the own Node does not keep its identity: something else writes it too, or takes it off',
+        {
+          annotation: IDENTITY_ANNOTATION,
+        },
+      )
   }
 
   #brought(name: NodeName, isNew: boolean): void {
