@@ -24,7 +24,11 @@ const leavesNothing = (t: Test, place: string): void => {
 
 /** What each scene must have claimed, in this order; the demo's own limits decide whether it holds. */
 const scenes: Readonly<Record<string, readonly RegExp[]>> = {
-  healthy: [/every \/localinfo shows every node up/, /every Node is Ready/],
+  healthy: [
+    /every \/localinfo shows every node up/,
+    /every agent knows the keys of every node/,
+    /every Node is Ready/,
+  ],
   dies: [/every other \/localinfo shows edge-5 down/, /annotated nodeunhealth=yes/, /once, by one/],
   returns: [/every node up/, /annotation of edge-5 is gone/, /cleared once/, /carries no taint/],
   freezes: [
