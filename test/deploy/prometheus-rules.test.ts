@@ -26,6 +26,9 @@ import { FakeViews, statusFixture } from '../../testkit/zone/status-fixture.js'
 import { wrapperMetricsText } from '../../wrapper/status/metrics.js'
 import { Histogram } from '../../net/metrics-text.js'
 
+/** A hang, not a measurement: promtool takes some 20 s of CPU. */
+t.setTimeout(900_000)
+
 const root = join(import.meta.dirname, '..', '..')
 const groups = ruleGroups()
 const alerts = groups.flatMap(({ rules }) => rules)
