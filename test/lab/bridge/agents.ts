@@ -70,11 +70,12 @@ export const playAgents = async (
     is('… tells its identity', '200', await codeOf(kube.patchNode('edge-1', note('edge-health/identity', 'i'), signal))) // prettier-ignore
     is('… marks another', '200', await codeOf(kube.patchNode('edge-2', note('nodeunhealth', 'yes'), signal))) // prettier-ignore
     is('… not itself', '403', await codeOf(kube.patchNode('edge-1', note('nodeunhealth', 'yes'), signal))) // prettier-ignore
-    // They are in force a second or two after they were made; until then any time would be taken, too.
+    // They are in force a second or two after they were made. What is there already is no change, so each try has its own.
+    let tries = 0
     await claims.becomes(
       'the policies see a mark that is none',
       async () =>
-      (await codeOf(kube.patchNode('edge-2', note('nodeunhealth', 'no'), signal))).startsWith('403'), // prettier-ignore
+      (await codeOf(kube.patchNode('edge-2', note('nodeunhealth', `no-${tries++}`), signal))).startsWith('403'), // prettier-ignore
     )
     const at = new Date().toISOString().replace('Z', '000Z')
     const condition = { type: 'PeerHealth', status: 'False', reason: 'x', message: 'x', lastHeartbeatTime: `${at.slice(0, 19)}Z`, lastTransitionTime: `${at.slice(0, 19)}Z` } // prettier-ignore
