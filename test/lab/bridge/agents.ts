@@ -78,13 +78,20 @@ export const playAgents = async (
       (await codeOf(kube.patchNode('edge-2', note('nodeunhealth', `no-${tries++}`), signal))).startsWith('403'), // prettier-ignore
     )
     const at = new Date().toISOString().replace('Z', '000Z')
-    const condition = { type: 'PeerHealth', status: 'False', reason: 'x', message: 'x', lastHeartbeatTime: `${at.slice(0, 19)}Z`, lastTransitionTime: `${at.slice(0, 19)}Z` } // prettier-ignore
+    // The bridge would not renew the Lease of a node that its peers call down.
+    const condition = { type: 'PeerHealth', status: 'True', reason: 'x', message: 'x', lastHeartbeatTime: `${at.slice(0, 19)}Z`, lastTransitionTime: `${at.slice(0, 19)}Z` } // prettier-ignore
     const status = { type: 'strategic-merge', body: { status: { conditions: [condition] } } } as const // prettier-ignore
     is('… tells a condition', '200', await codeOf(kube.patchNodeStatus('edge-2', status, signal)))
     const lease = await kube.getLease('edge-2', signal)
     const later = (ms: number) => new Date(Date.parse(lease.renewTime ?? at) + ms).toISOString().replace('Z', '000Z') // prettier-ignore
     const renew = (ms: number) => kube.patchLease('edge-2', { type: 'merge', body: { spec: { renewTime: later(ms) } } }, signal) // prettier-ignore
     is('… renews a Lease', '200', await codeOf(renew(1)))
+    const ours = (await kube.getLease('edge-2', signal)).resourceVersion
+    await claims.becomes(
+      '… which its own edge renews after that, too',
+      async () =>
+      (await kube.getLease('edge-2', signal)).resourceVersion !== ours, // prettier-ignore
+    )
     is('the policies see a time of 2099', '403', await codeOf(renew(2e12)))
     const event = { node: 'edge-2', nodeUid: 'u', type: 'Warning', reason: 'X', action: 'X', note: 'x', reportingInstance: 'edge-1' } as const // prettier-ignore
     is('… tells an Event', '200', await codeOf(kube.createEvent(event, signal)))
