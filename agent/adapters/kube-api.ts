@@ -72,10 +72,10 @@ const LEASES: ResourceType<LeaseView> = {
 }
 const LEASE_NAMESPACE = 'kube-node-lease'
 /**
- * Most watches are of one object that hardly ever changes: to list it again costs less than an hour's bookmarks, and each
+ * Most watches are of one object that hardly ever changes: to list it again costs less than bookmarks, one a minute, and each
  * watch that is resumed costs a token. After an outage all agents come back, spread over some seconds.
  */
-const WATCH = { bookmarks: false, fromCache: true, watchMs: 3_600_000, spreadMs: 10_000 }
+const WATCH = { bookmarks: false, fromCache: true, watchMs: 7_200_000, spreadMs: 10_000 }
 
 const factsOf = ({ node, nodeUid, ...event }: NodeEvent): EventFacts => ({
   ...event,

@@ -8,7 +8,7 @@ const ASKING_MS = 1_000
 const ASK_FOR_MS = 15_000
 
 /**
- * A watch may be silent for an hour, and a server that vanished is silent too. After a request that got no answer each
+ * A watch may be silent for hours, and a server that vanished is silent too. After a request that got no answer each
  * open answer is in doubt: at the next sign of life of the server the kernel asks the other end of each once, for 104
  * bytes. One that is gone breaks within eleven seconds.
  */

@@ -8,9 +8,10 @@ const MAX_SOCKETS = 32
 
 /**
  * A TCP keepalive goes out after so long without a byte, so that a NAT between us and the server remembers a silent
- * watch and a server that vanished is noticed. Node.js' default is a second, at 104 bytes each.
+ * watch and a server that vanished is noticed: the load balancers of the large clouds forget one after 240 s and more. Node.js'
+ * default is a second, at 104 bytes each.
  */
-export const KEEPALIVE_MS = 90_000
+export const KEEPALIVE_MS = 180_000
 
 /** The agent in use, and what its connections are made with. */
 export interface KeptAgent {
