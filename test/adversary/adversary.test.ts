@@ -4,13 +4,14 @@ import { numberOf } from '../../testkit/properties.js'
 import { describe, playSeeds, shrink } from './run.js'
 import { tableOf, tooFew } from './table.js'
 
-const SEQUENCES = 500
+/** `.ci/run` plays those that follow. */
+const SEQUENCES = 150
 
 /** `FC_SEED` is the first sequence's seed and `FC_RUNS` how many follow: with 1, a printed one is played again. */
 const first = numberOf('FC_SEED') ?? 1
 const count = numberOf('FC_RUNS') ?? SEQUENCES
 
-/** It is a minute and a half of computing: a busy machine takes long for it. */
+/** A minute of computing: a busy machine takes long for it. */
 const PATIENCE_MS = 1_800_000
 t.setTimeout(PATIENCE_MS)
 
