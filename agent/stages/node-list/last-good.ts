@@ -19,7 +19,7 @@ export interface LastGood<T> {
 /**
  * @param thing what it is, in messages.
  * @param first what was in force before the restart.
- * @param onProblem told once for each broken version.
+ * @param onProblem called once for each broken version.
  */
 export const keepLastGood = <T>(
   thing: string,

@@ -24,7 +24,7 @@ const MOST_SELECTOR_CHARACTERS = 30_000
 /** What a label's value may be; a longer name is not excluded, and costs an event each time its kubelet reports. */
 const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const RETRY_MS = 30_000
-/** Who is elsewhere is only told, not needed: while the members are watched, that is asked so much more rarely. */
+/** Who is elsewhere is only shown, not needed: while the members are watched, it is asked so much more rarely. */
 const RARELY = 12
 /** Members in doubt are asked for within so long, each agent at a moment of its own. */
 const LOOK_WITHIN_MS = 3_000
@@ -50,7 +50,7 @@ export class MembersWatch {
   #isPolled = false
   #polls = 0
   #cancelPoll: () => void = () => undefined
-  /** The newest state that was told of. */
+  /** The newest state that was reported. */
   #version: string | undefined
   readonly #doubted = new Set<string>()
   #cancelLook: (() => void) | undefined

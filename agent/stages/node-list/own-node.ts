@@ -28,7 +28,7 @@ const at = (view: NodeView, { address }: MemberView): NodeView =>
 /**
  * The own Node. It is read in full when it is new, when its address or a label that matters moved, and when it is gone;
  * that is learnt from a watch of its row, whose selector it matches as long as those labels stay. It begins when it is
- * known which labels matter. The address that a row tells is true at once: an apiserver that refuses reads may serve
+ * known which labels matter. The address in a row is true at once: an apiserver that refuses reads may serve
  * watches.
  */
 export class OwnNode {
@@ -41,7 +41,7 @@ export class OwnNode {
   #watching: Watching | undefined
   #reading: Promise<void> | undefined
   #mustReadAgain = false
-  /** What was told since the last read began is newer than what that read finds. */
+  /** What arrived since the last read began is newer than what that read finds. */
   #newer: MemberView | undefined
   #stopped: Promise<unknown> = Promise.resolve()
 

@@ -8,17 +8,9 @@ import { isRosterOf, makeRoster, type Roster } from '../../../core/roster.js'
 import type { Random } from '../../../core/random.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { KubeApi, MemberView } from '../../ports/kube-api.js'
-import { keepLastGood, type LastGood } from './last-good.js'
+import { KeptZoneConfig } from './kept-zone-config.js'
 import { parseRoster, rememberRoster, type RememberedRoster } from './remembered-roster.js'
-import {
-  parseRememberedZoneConfig,
-  parseUnits,
-  parseZones,
-  rememberZoneConfig,
-  UNIT_CONFIG,
-  ZONE_CONFIG,
-  type ZoneConfig,
-} from './zone-config.js'
+import { parseRememberedZoneConfig, UNIT_CONFIG, ZONE_CONFIG } from './zone-config.js'
 import {
   isOfZone,
   membersOf,
@@ -79,26 +71,6 @@ export interface RosterKeeper {
   stop(): Promise<void>
 }
 
-/** Both ConfigMaps with their last good form; `undefined` inside stands for "does not exist". */
-interface Configs {
-  readonly zones: LastGood<ZoneConfig['zones'] | null>
-  readonly units: LastGood<ZoneConfig['units'] | null>
-}
-
-/**
- * Offer what the watch found; false while nothing usable is known: a broken ConfigMap without a good predecessor
- * must not turn into "everybody".
- */
-const offerFound = <T>(
-  kept: LastGood<T | null>,
-  found: Found,
-  parse: (data: Readonly<Record<string, string>>) => T,
-): boolean => {
-  if (found === null) kept.offer('absent', () => null)
-  else if (found !== undefined) kept.offer(found.resourceVersion, () => parse(found.data))
-  return kept.value !== undefined
-}
-
 /** Which addresses belong to more than one member, in words; undefined when none does. */
 const sharedAddresses = (roster: Roster): string | undefined => {
   const words = roster.members.flatMap(({ name, address }, index) => {
@@ -131,8 +103,7 @@ export const makeRosterKeeper = (
 ): RosterKeeper => {
   const { store, folder, clock, log } = seams
   let watch: ZoneWatch | undefined
-  let configs: Configs | undefined
-  let rememberedConfig = ''
+  let configs: KeptZoneConfig | undefined
 
   const publish = (change: Partial<NodeListResult>): void =>
     store.nodeList.set(Object.freeze({ ...store.nodeList.current, ...change }))
@@ -140,24 +111,10 @@ export const makeRosterKeeper = (
   const remember = (next: RememberedRoster): void => {
     void folder.write('roster.json', rememberRoster(next))
   }
-  const zoneConfig = (zones: ZoneWatch): ZoneConfig | undefined => {
-    if (configs === undefined) return undefined
-    const known = [
-      offerFound(configs.zones, zones.configMap(ZONE_CONFIG), parseZones),
-      offerFound(configs.units, zones.configMap(UNIT_CONFIG), parseUnits),
-    ]
-    if (known.includes(false)) return undefined
-    const config = {
-      zones: configs.zones.value ?? undefined,
-      units: configs.units.value ?? undefined,
-    }
-    const text = rememberZoneConfig(config)
-    if (text !== rememberedConfig) void folder.write('zone-config.json', text)
-    rememberedConfig = text
-    return config
-  }
-  const problems = (): ConfigProblem[] =>
-    [configs?.zones.problem, configs?.units.problem, shared].filter(each => each !== undefined)
+  const problems = (): ConfigProblem[] => [
+    ...(configs?.problems ?? []),
+    ...(shared ? [shared] : []),
+  ]
   let shared: ConfigProblem | undefined
   /** Several Nodes with one address: what answers there tells of none of them, until one of them signs. */
   const reviewShared = (roster: Roster, wall: number): void => {
@@ -208,7 +165,7 @@ export const makeRosterKeeper = (
   const compute = (mayWait: boolean): string => {
     if (watch === undefined) return 'starting'
     seams.onKeys(watch.secret(options.keySecret), watch.configMap(HMAC_CONFIG))
-    const config = zoneConfig(watch)
+    const config = configs?.take(watch.configMap(ZONE_CONFIG), watch.configMap(UNIT_CONFIG))
     const { own } = watch
     publish({ problems: problems(), isRegistered: own !== null && own !== undefined })
     if (own === null)
@@ -228,7 +185,7 @@ export const makeRosterKeeper = (
       ? 'waiting for the API'
       : `waiting for the API; ${roster.members.length} nodes from ${source}`
   }
-  /** A watch told something: compute at once; what it throws is the next scheduled round's to report. */
+  /** A watch brought a change: compute at once; what it throws is the next scheduled round's to report. */
   const onChange = (): void => {
     try {
       compute(true)
@@ -249,23 +206,12 @@ export const makeRosterKeeper = (
       return undefined
     }
   }
-  const keepConfigs = (first: ZoneConfig | undefined): Configs => {
-    const wall = (): number => clock.wall()
-    const thing = (name: string): string => `ConfigMap ${options.namespace}/${name}`
-    const remembered = <T>(value: T | undefined): T | null | undefined =>
-      first === undefined ? undefined : (value ?? null)
-    return {
-      zones: keepLastGood(thing(ZONE_CONFIG), remembered(first?.zones), seams.onProblem, wall),
-      units: keepLastGood(thing(UNIT_CONFIG), remembered(first?.units), seams.onProblem, wall),
-    }
-  }
   return {
     start: async () => {
       const config = await recall('zone-config.json', text =>
         parseRememberedZoneConfig(parseJson('remembered zone config', text)),
       )
-      rememberedConfig = config === undefined ? '' : rememberZoneConfig(config)
-      configs = keepConfigs(config)
+      configs = new KeptZoneConfig(options.namespace, config, seams)
       const last = await recall('roster.json', text => parseRoster(text, options.nodeName))
       if (last !== undefined) publish({ ...last, source: 'disk' })
       watch = watchZone(

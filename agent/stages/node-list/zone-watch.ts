@@ -14,7 +14,7 @@ interface Cache<T> {
 
 type Watch<T> = (sink: WatchSink<T>) => Watching
 
-/** Keep what a list/watch tells by name; `onChange` follows each change. */
+/** Keep what a list/watch brings, by name; `onChange` follows each change. */
 const keep = <T extends { readonly name: string }>(
   watch: Watch<T>,
   onChange: () => void,
