@@ -48,7 +48,7 @@ export interface Agent {
   /** Takes what peers send; answers 503 until zone and keys are known. */
   readonly inbox: PeerInbox
   readonly home: Home
-  /** Where peers reach this agent: for readiness and `/status`. Until told there is no trouble with it. */
+  /** Where peers reach this agent: for readiness and `/status`. Until some is reported there is no trouble with it. */
   setPeerListener(status: PeerListenerStatus): void
   /** A listener ended a connection to make room for another. */
   connectionEvicted(listener: keyof Counts['connectionsEvicted']): void

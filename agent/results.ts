@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stages tell each other. Instants are of `Clock.now` unless they say otherwise.
+// What the stages have for each other. Instants are of `Clock.now` unless they say otherwise.
 import type { NodeName } from '../core/ids.js'
 import type { NodeView } from '../core/node.js'
 import type { Roster } from '../core/roster.js'

@@ -11,11 +11,11 @@ export class Signal<T> {
   readonly #readers = new Set<Reader<T>>()
 
   /** For the one stage in which it happens. Readers are called at once, in the order in which they subscribed. */
-  tell(news: T): void {
+  emit(news: T): void {
     for (const reader of this.#readers) reader(news)
   }
 
-  /** Be told each time; the returned function ends it. */
+  /** Be called each time; the returned function ends it. */
   subscribe(reader: Reader<T>): () => void {
     this.#readers.add(reader)
     return () => this.#readers.delete(reader)
@@ -38,7 +38,7 @@ export class Section<T> extends Signal<T> {
   /** For the section's one writer. Readers are called as for a signal. */
   set(next: T): void {
     this.#current = next
-    this.tell(next)
+    this.emit(next)
   }
 }
 
@@ -91,7 +91,7 @@ export interface ResultStore {
   readonly renewals: Section<ReadonlyMap<string, string>>
 
   // the listener
-  /** No trouble with it until somebody tells of one. */
+  /** No trouble with it until some is reported. */
   readonly peerListener: Section<results.PeerListenerStatus>
 }
 

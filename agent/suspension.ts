@@ -94,7 +94,7 @@ export class SuspensionWatch {
   }
 
   /** Somebody else found out. */
-  told(by: 'peers'): void {
+  reportedBy(by: 'peers'): void {
     if (!this.#isSame) this.#resume(by, undefined)
   }
 

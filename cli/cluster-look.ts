@@ -35,7 +35,7 @@ export interface ClusterEvent {
   readonly note: string
   /** The Node that it is about. */
   readonly node: string
-  /** The agent that told it. */
+  /** The agent that sent it. */
   readonly by: string
 }
 
@@ -134,7 +134,7 @@ export const lookAtCluster = async (
   const ours = { namespace: 'default', fieldSelector: `reportingController=${WRITER}` }
   const events = listPages(client, { ...EVENTS, parse: parseEvent }, ours, signal)
   const leases = listPages(client, LEASES, { namespace: 'kube-node-lease' }, signal)
-  const [nodes, found, told, config] = await Promise.all([
+  const [nodes, found, sent, config] = await Promise.all([
     all(listPages(client, NODES, {}, signal)),
     orNote(all(leases), [], { notes, what: 'Leases cannot be read, so none is shown' }),
     orNote(all(events), [], { notes, what: 'Events cannot be read, so none is shown' }),
@@ -147,7 +147,7 @@ export const lookAtCluster = async (
     now: client.serverTime() ?? wall(),
     nodes,
     leases: new Map(found.map(lease => [lease.name, lease])),
-    events: told.filter(({ node }) => node !== '').sort((a, b) => (a.at < b.at ? 1 : -1)),
+    events: sent.filter(({ node }) => node !== '').sort((a, b) => (a.at < b.at ? 1 : -1)),
     ...{ config, notes },
   }
 }

@@ -13,7 +13,7 @@ interface MatrixFlags {
   readonly all?: boolean
 }
 
-/** Above so many nodes only the lines that tell something: each is a request, and the agent has little CPU. */
+/** Above so many nodes only the lines with something to see: each is a request, and the agent has little CPU. */
 const MOST_LINES = 64
 
 const FOOTER = `

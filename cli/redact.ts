@@ -3,7 +3,7 @@
 
 export const REDACTED = '[redacted]'
 
-/** Forms of secrets, whoever they are of. */
+/** Patterns of secrets. */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [^-\n]+-----[\s\S]*?(?:-----END [^-\n]+-----|$)/g, REDACTED],
   // A JWT, such as a service account's token.

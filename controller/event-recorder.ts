@@ -23,7 +23,6 @@ export interface EventRecorderSeams {
   readonly log: Logger
 }
 
-/** Who tells. */
 export interface EventRecorderOptions {
   readonly reportingController: string
   readonly reportingInstance: string
@@ -31,7 +30,7 @@ export interface EventRecorderOptions {
   readonly guard?: WriteGuard | undefined
 }
 
-/** What is told of an object. */
+/** What an Event says of an object. */
 export type EventWords = Pick<EventFacts, 'type' | 'reason' | 'action' | 'note'>
 
 /** How a recorder is doing. */
@@ -63,8 +62,8 @@ interface Series {
   count: number
   /** Epoch ms. */
   lastWall: number
-  /** What the server knows; 0: nothing. */
-  told: number
+  /** The count that the server knows; 0: it knows nothing of it. */
+  sentCount: number
   /** Clock.now before which it is not sent. */
   dueAt: number
 }
@@ -91,8 +90,8 @@ const isForNow = (error: unknown, isFirst: boolean): boolean => {
 }
 
 /**
- * Tells people what happened to objects, as Events. The same about one object is one Event with a count. An Event is a courtesy:
- * telling it never waits and never fails, and memory is bounded whatever is told.
+ * Sends Events about objects. The same about one object is one Event with a count. An Event is a courtesy: to record one never
+ * waits and never fails, and memory is bounded whatever is recorded.
  */
 export class EventRecorder {
   readonly #seams: EventRecorderSeams
@@ -119,7 +118,7 @@ export class EventRecorder {
     return { pending: this.#pending.size, sent: this.#sent, dropped: this.#dropped }
   }
 
-  /** Tell it, some time soon. */
+  /** Send it, some time soon. */
   record(regarding: ObjectReference, words: EventWords): void {
     if (this.#isStopping) return
     const { clock } = this.#seams
@@ -171,7 +170,7 @@ export class EventRecorder {
       startedAt: clock.now(),
       count: 1,
       lastWall: wall,
-      told: 0,
+      sentCount: 0,
       dueAt: 0,
     }
     this.#series.delete(key)
@@ -224,7 +223,7 @@ export class EventRecorder {
     this.#pending.delete(series)
     try {
       await this.#write(series, count)
-      series.told = count
+      series.sentCount = count
       this.#sent++
     } catch (error) {
       if (!this.#abort.signal.aborted) this.#failed(series, error)
@@ -235,13 +234,13 @@ export class EventRecorder {
     if (series.count > count) this.#pending.add(series)
   }
 
-  async #write({ body, told, lastWall }: Series, count: number): Promise<void> {
+  async #write({ body, sentCount, lastWall }: Series, count: number): Promise<void> {
     const { client } = this.#seams
     const { signal } = this.#abort
     const { guard } = this.#options
     const repeated = { series: { count, lastObservedTime: microTime(lastWall) } }
     const { metadata } = body
-    if (told === 0) {
+    if (sentCount === 0) {
       const first = { ...body, ...(count > 1 ? repeated : {}) }
       await client.create(EVENTS, metadata, { body: first, guard }, signal)
     } else {
@@ -251,16 +250,16 @@ export class EventRecorder {
   }
 
   #failed(series: Series, error: unknown): void {
-    if (!isForNow(error, series.told === 0)) {
+    if (!isForNow(error, series.sentCount === 0)) {
       this.#drop(series, error)
       return
     }
     const { status = 0, retryAfterMs = 0 } = error instanceof KubeStatusError ? error : {}
     // It was made by a request that was never answered, or is so old that the server forgot it.
-    if (status === 409) series.told = 1
-    else if (status === 404) series.told = 0
+    if (status === 409) series.sentCount = 1
+    else if (status === 404) series.sentCount = 0
     else this.#backOff(retryAfterMs, error)
-    if (series.told < series.count) this.#pending.add(series)
+    if (series.sentCount < series.count) this.#pending.add(series)
   }
 
   #backOff(retryAfterMs: number, error: unknown): void {

@@ -25,8 +25,8 @@ export interface InformerOptions<View> {
   /** Values by which views are found, by the name of the index. */
   readonly indices?: Readonly<Record<string, IndexOf<View>>>
   /**
-   * A view came (`before` is undefined), changed, or went (`after` is undefined), in this order, and once each. The cache
-   * knows it already. An object that was deleted and made anew went and came.
+   * A view is new (`before` is undefined), changed, or removed (`after` is undefined): in this order, each change once. The cache
+   * knows it already. An object that was deleted and made anew is reported as removed, then as new.
    */
   readonly onChange?: (key: string, before: View | undefined, after: View | undefined) => void
   /** The watch opened, broke or listed anew. */
@@ -125,7 +125,7 @@ export class Informer<View> {
         reached: version => {
           this.#version = version
         },
-        changed: () => this.#tellState(),
+        changed: () => this.#notifyState(),
       },
     )
   }
@@ -187,7 +187,7 @@ export class Informer<View> {
     for (const seen of all) this.#upsert(seen)
     this.#isSynced = true
     this.#settleSynced(true)
-    this.#tellState()
+    this.#notifyState()
   }
 
   #upsert(seen: Seen<View>): void {
@@ -206,7 +206,7 @@ export class Informer<View> {
     if (before !== undefined) this.#index.remove(key, before.values)
     this.#seen.set(key, seen)
     this.#index.add(key, values)
-    this.#tell(key, before?.view, seen.view)
+    this.#notify(key, before?.view, seen.view)
   }
 
   #remove(key: string): void {
@@ -219,7 +219,7 @@ export class Informer<View> {
     if (before === undefined) return
     this.#seen.delete(key)
     this.#index.remove(key, before.values)
-    this.#tell(key, before.view, undefined)
+    this.#notify(key, before.view, undefined)
   }
 
   #report(key: string, trouble: string | undefined): void {
@@ -231,12 +231,12 @@ export class Informer<View> {
     this.#options.log.warn('object left out', { what, name: key, error: trouble })
   }
 
-  #tell(key: string, before: View | undefined, after: View | undefined): void {
+  #notify(key: string, before: View | undefined, after: View | undefined): void {
     if (this.#hasStopped) return
     this.#guarded(() => this.#options.onChange?.(key, before, after))
   }
 
-  #tellState(): void {
+  #notifyState(): void {
     if (!this.#hasStopped) this.#guarded(() => this.#options.onState?.(this.status))
   }
 

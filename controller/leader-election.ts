@@ -57,7 +57,7 @@ const DEFAULTS = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_
 /** A holder that promises to be silent for longer is not believed. */
 const LONGEST_LEASE_MS = 3_600_000
 
-/** An instant, by all that tells how much time has passed: some clocks stand still while a machine sleeps, others while it is paused. */
+/** An instant, by each clock that measures how much time has passed: some clocks stand still while a machine sleeps, others while it is paused. */
 interface Instant {
   readonly now: number
   readonly boot: number

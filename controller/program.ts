@@ -69,7 +69,7 @@ const allSynced = async (
   signal.removeEventListener('abort', end)
 }
 
-/** Resolves when the work has ended, or did not though it was told to, long ago. Rejects as it does. */
+/** Resolves when the work has ended, or was stopped long ago and did not. Rejects as it does. */
 const work = async (
   { election, lead }: ControllerParts,
   { clock, log }: ControllerSeams,

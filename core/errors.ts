@@ -130,8 +130,8 @@ export class KubeStatusError extends EdgeHealthError {
 }
 
 /**
- * There is no such object, by the word of the API itself. A proxy in between that has no backend at this moment says 404 as
- * well, of everything.
+ * The API itself says that there is no such object. A proxy in between that has no backend at this moment answers 404, too,
+ * whatever is asked.
  */
 export const isNotFound = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.status === 404 && error.reason === 'NotFound'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Whether an IP address is this machine's alone, also IPv4 written as IPv6, as sockets tell it. */
+/** Whether an IP address is this machine's alone, also IPv4 written as IPv6, as sockets have it. */
 export const isLoopback = (address: string): boolean =>
   address === '::1' || /^(?:::ffff:)?127\./.test(address)
 

@@ -6,7 +6,7 @@ export const UNHEALTHY_ANNOTATION = 'nodeunhealth'
 export const REASON_ANNOTATION = 'edge-health/reason'
 /** Stands beside the marks of a node that the peers vouch for; its value is always `true`. Unlike marks, it can be selected by. */
 export const VOUCHED_LABEL = 'edge-health/vouched'
-/** An operator's word, RFC 3339: until then the node is judged and marked as ever, but nobody is alerted. */
+/** Set by an operator, RFC 3339: until then the node is judged and marked as ever, but nobody is alerted. */
 export const MAINTENANCE_ANNOTATION = 'edge-health/maintenance-until'
 /** The NodeCondition that says what the peers see. */
 export const PEER_HEALTH = 'PeerHealth'

@@ -77,7 +77,7 @@ export const makeRoster = (zone: ZoneName, self: NodeName, list: readonly Member
 }
 
 /**
- * Same zone, names and addresses: nothing has to be built anew. Most Nodes that a watch tells of changed in nothing that
+ * Same zone, names and addresses: nothing has to be built anew. Most Nodes that a watch reports changed in nothing that
  * matters here, and hashing a thousand names for each is what a large zone cost most.
  * @param list names nobody twice.
  */

@@ -217,7 +217,7 @@ export const eventFor = (
   return { type, reason, action, note: messageFor(desired, explanation, w) }
 }
 
-/** The zone's brake as an Event tells of it. */
+/** The Event about the zone's brake. */
 export interface BrakeFacts {
   readonly isOn: boolean
   /** '' for a zone that has no name. */

@@ -191,8 +191,8 @@ export const planNode = (
 }
 
 /**
- * The control plane already gave up on a vouched node: say once that it is ready. Only Unknown is mended; False is
- * the kubelet's own word and stands.
+ * The control plane already gave up on a vouched node: say once that it is ready. Only Unknown is mended; False was
+ * said by the kubelet itself and stays.
  */
 export const planReady = (node: NodeView, words: WriteWords): NodePlan => {
   const ready = node.conditions.find(condition => condition.type === 'Ready')

@@ -5,7 +5,7 @@ import { failure, resultOfError, SUCCESS } from './outcome.js'
 
 /**
  * A kubelet that answers lives, whatever it thinks of us: 401 and 403 come from one that cannot ask the apiserver who
- * we are, 429 from a busy one, other 4xx and 3xx from a moved path. Only a 5xx is its own word that it is ill.
+ * we are, 429 from a busy one, other 4xx and 3xx from a moved path. Only with a 5xx does it call itself ill.
  */
 export const aliveUnless5xx = (status: number): ProbeResult =>
   status < 500 ? SUCCESS : failure(`HTTP ${status}`)

@@ -35,7 +35,7 @@ export interface RoundScore {
 
 /**
  * Add up one round. A plugin without a result is still at work. An unknown counts as a success, so that trouble of
- * our own lowers nobody; but nobody is called up whom no probe reached: a word of the node may be its last.
+ * our own lowers nobody; but a node that no probe reached is never called up: a record of it may be its last.
  */
 export const scoreOf = (
   plugins: readonly CheckPlugin[],

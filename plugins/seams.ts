@@ -4,7 +4,7 @@ import type { Dial, HttpGet } from '../core/dial.js'
 import type { NodeName } from '../core/ids.js'
 import type { PluginSpec } from './spec.js'
 
-/** What a node last said about its own kubelet; `unknown` also when its word is too old to count. */
+/** What a node last said about its own kubelet; `unknown` also when its record is too old to count. */
 export type SelfReport = 'well' | 'bad' | 'unknown'
 
 /** The world as check plugins see it. */
@@ -13,7 +13,7 @@ export interface PluginSeams {
   readonly http: HttpGet
   /** The text of a file, read anew on each call, so that a rotated token or CA is picked up. */
   readonly readFile: (path: string) => Promise<string>
-  /** The newest signed word of that node; answers at once. */
+  /** What that node's newest record says; answers at once. */
   readonly selfReport: (name: NodeName) => SelfReport
 }
 
@@ -28,7 +28,7 @@ export interface PluginKind {
   /** Used when the operator names none; 0 when the kind has no port. */
   readonly defaultPort: number
   /**
-   * True when a probe goes to the node itself. A kind that reads somebody's word cannot tell that a node is gone, so
+   * True when a probe goes to the node itself. A kind that only reads what was received cannot notice that a node is gone, so
    * such kinds alone never make a usable set.
    */
   readonly reachesNode: boolean

@@ -9,7 +9,7 @@ const RESULTS: Readonly<Record<SelfReport, ProbeResult>> = Object.freeze({
   unknown: unknown('its agent says nothing of its kubelet'),
 })
 
-/** The node's own signed word about its kubelet, as it came with the exchange. No packet is sent. */
+/** What the node itself says about its kubelet, from the exchange. No packet is sent. */
 export const selfreport: PluginKind = {
   name: 'selfreport',
   keys: [],

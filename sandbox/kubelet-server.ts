@@ -49,9 +49,9 @@ const say = (answer: ServerResponse, status: number, text: string): void => {
 export const openHealthz = (listen: Listen, health: { isSick: boolean }): Promise<OpenServer> =>
   open(
     createServer((request, answer) => {
-      const wish = /^\/sandbox\/(sick|well)$/.exec(request.url ?? '')?.[1]
-      if (request.method === 'POST' && wish !== undefined) {
-        health.isSick = wish === 'sick'
+      const state = /^\/sandbox\/(sick|well)$/.exec(request.url ?? '')?.[1]
+      if (request.method === 'POST' && state !== undefined) {
+        health.isSick = state === 'sick'
         say(answer, 200, 'ok')
       } else if (request.url !== '/healthz') say(answer, 404, '404 page not found\n')
       else if (health.isSick)

@@ -48,7 +48,7 @@ const ATTEMPTS = 4
 type TaintRule = (node: NodeObject) => Taint[] | undefined
 
 /**
- * The node-lifecycle controller: silence makes a node Unknown and taints it, a word from its kubelet clears it.
+ * The node-lifecycle controller: silence makes a node Unknown and taints it, a status of its kubelet clears it.
  * It does what kube-controller-manager 1.36 was measured to do, also where that surprises: a renewed Lease keeps a
  * node Ready but does not bring an Unknown one back, and when no node at all is Ready nobody is evicted.
  */

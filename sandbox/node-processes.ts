@@ -38,7 +38,7 @@ export class NodeProcesses {
   }
 }
 
-/** Starts a process, and tells when it ends though nobody ended it. */
+/** Starts a process, and reports when it ends though nobody ended it. */
 export const startChild = (
   program: Program,
   onCrash: (ended: Ended, lastLines: readonly string[]) => void,

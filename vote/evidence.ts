@@ -36,7 +36,7 @@ export interface Evidence {
   readonly producedAt: Float64Array
   /** `FLAG` bits of each member's newest record. */
   readonly flags: Uint8Array
-  /** Since when each member has no link to the apiserver, by its own word; −Infinity unless `FLAG.cloudCut`. */
+  /** Since when each member has no link to the apiserver, as it says itself; −Infinity unless `FLAG.cloudCut`. */
   readonly cloudCutAt: Float64Array
   /** How many members' newest records say that this member is down, whatever their freshness. */
   readonly downVotes: Uint16Array

@@ -61,11 +61,11 @@ export interface Explanation {
   readonly pendingAt: number
   readonly class: NodeClass
   readonly classSince: number
-  /** Since when the node has no link to the apiserver, by its own word; −Infinity when it has, or is not heard. */
+  /** Since when the node has no link to the apiserver, as it says itself; −Infinity when it has one, or is not heard. */
   readonly cloudCutAt: number
   readonly down: number
   readonly up: number
-  /** Voters whose word would count, and who could not look at the node. */
+  /** Voters whose votes would count, but who could not probe the node. */
   readonly notLooked: number
   /** Equal votes that decide. */
   readonly needed: number

@@ -9,13 +9,13 @@ import { witnessSpeaks } from './witness.js'
 export const isMesh = (evidence: Evidence, target: number): boolean =>
   evidence.observersOf(target).length >= evidence.size - 1
 
-/** Counted "up" voices; where the whole roster votes, the node's own word is one of them. */
+/** Counted "up" voices; where the whole roster votes, the node's own record is one of them. */
 export const upVoices = (judgement: Judgement, evidence: Evidence, target: number): number =>
   judgement.up[target]! + (isMesh(evidence, target) ? judgement.ownWord[target]! : 0)
 
 /**
- * A Lease that its kubelet renews is the node's own word as well, by another way; it counts as that where the word does not
- * come by this one. Without it a mark stayed on a live node while the link between the two alone was broken.
+ * A Lease that its kubelet renews is a sign of life as well: it counts as the node's own record where that does not arrive.
+ * Without it a mark would stay on a live node while only the link between the two is broken.
  */
 const voicesOfWitness = (judgement: Judgement, evidence: Evidence, target: number): number => {
   const saysSick = isFresh(judgement, target) && (evidence.flags[target]! & FLAG.kubeletBad) !== 0

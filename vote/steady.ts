@@ -19,7 +19,7 @@ const isWell = (judgement: Judgement, evidence: Evidence, index: number): boolea
 
 /**
  * Whether everybody is healthy and no record says anything else. Then a newer record with the same content can at most
- * add an up vote, which moves nothing. When time alone may change something is still told by `Changes.nextAt`.
+ * add an up vote, which moves nothing. When time alone may change something is still in `Changes.nextAt`.
  */
 export const isSteady = (judgement: Judgement, evidence: Evidence): boolean => {
   if (judgement.voice !== 'full' || judgement.selfSuspect || judgement.correlatedFailure)

@@ -87,7 +87,7 @@ export const reviewOwnStanding = (judgement: Judgement, evidence: Evidence, at: 
 /**
  * The instant since which an "up" about the node must have been said in order to count. Nothing is asked of it while
  * the node is uncontested or in the contest's first window; then it must be younger than the contest: who went
- * silent together with the node must not keep it alive. Once it is condemned, what was said before, its own last word
+ * silent together with the node must not keep it alive. Once it is condemned, what was said before, its own last record
  * too, is no sign that it came back.
  */
 export const upsCountSince = (

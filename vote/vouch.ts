@@ -54,9 +54,9 @@ export const remapVouching = (
 }
 
 /**
- * Strict majority of the roster, by votes that count at this moment and the node's own word; never the witness. In a
- * k-ring, where only a few watch each node, the larger side of those, beside the majority that gives this agent its
- * voice. Somebody other than the node must always say up.
+ * Strict majority of the roster, by the votes that count at this moment and the node's own record; never the witness. In a
+ * zone of rings, where only a few observe each node, the larger side of those few is enough, as this agent has a voice only
+ * with a majority behind it. Somebody other than the node must always say up.
  */
 const hasMajority = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
   if (judgement.voice !== 'full' || evidence.size === 1 || judgement.up[target] === 0) return false
@@ -65,7 +65,7 @@ const hasMajority = (judgement: Judgement, evidence: Evidence, target: number): 
   return upVoices(judgement, evidence, target) >= quorumOf(evidence.size)
 }
 
-/** What the node's own word says against vouching. Bad news wins over good. */
+/** What the node's own record says against vouching. Bad news wins over good. */
 const ownWordAgainst = (flags: number): VouchEnd | undefined => {
   if ((flags & FLAG.leaving) !== 0) return 'leaving'
   if ((flags & FLAG.kubeletBad) !== 0) return 'kubelet-bad'

@@ -10,7 +10,7 @@ export interface WitnessAnswer {
 
 /**
  * How the witness votes about the peer. `absent`: this zone has none; `abstains`: it has one that says nothing;
- * `with-us`: whatever the own node says; else its own word.
+ * `with-us`: whatever the own node says; else what it says itself.
  */
 export type WitnessVote = 'absent' | 'abstains' | 'with-us' | 'up' | 'down'
 
@@ -20,8 +20,8 @@ export const NO_WITNESS: WitnessAnswer = { state: 'unknown', peerLease: 'unknown
 /**
  * The third voice in a zone of two. The apiserver is heard only with what it knows about the peer: a reachable
  * apiserver whose copy of the peer's Lease still moves says that the peer lives and only the link between the two is
- * broken. A plain target cannot say that: it tells that the own node is not the lonely one. Where both nodes reach
- * it while they do not reach each other, both would condemn; so name a target that a lonely node cannot reach.
+ * broken. A plain target cannot say that: it shows only that the own node is not the one cut off. Where both nodes reach
+ * it while they do not reach each other, both would condemn; so name a target that a node which is cut off cannot reach.
  */
 export const witnessVote = (
   options: VoteOptions,

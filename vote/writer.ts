@@ -35,7 +35,7 @@ const weightsFor = (target: bigint): ((writer: bigint) => bigint) => {
 }
 
 /**
- * Whether a member is fit to write about the target: its word counts, it reaches the apiserver, we can reach it, it
+ * Whether a member is fit to write about the target: its record counts, it reaches the apiserver, we can reach it, it
  * is not condemned, and it is not the target. Who is alone in its zone writes about nobody: about others it has no
  * majority, and what it says of itself its kubelet's Lease says better.
  */
@@ -124,7 +124,7 @@ export const writerTurn = (
 }
 
 /**
- * Tells of many targets, while nothing changes, whether it is our turn to write about them and nobody before us speaks: as
+ * For many targets, while nothing changes, whether it is our turn to write about them and nobody before us speaks: as
  * `heard` of `writerTurn`, but it ends at the first who does, so that a large zone costs little.
  */
 export const firstWriter = (

@@ -35,7 +35,7 @@ const NEIGHBOURS = 'neighbours'
 /** Name of the file with the nodes' addresses. */
 const ADDRESSES = 'addresses'
 
-/** What is no object is stored in the field for the version, which tells contents apart. */
+/** What is no object is stored in the field for the version, by which contents are compared. */
 const jsonItem = (key: string, value: unknown): SavedItem => ({
   ...{ key, version: JSON.stringify(value), raw: new Uint8Array() },
 })

@@ -41,7 +41,7 @@ export interface WrapperServerSeams {
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
   /** Called once for each resource, when it begins to be followed. */
   readonly onFollow?: (resource: Resource) => void
-  /** Called when the apiserver has told who shares a label's value with this node. */
+  /** Called when the apiserver has said who shares a label's value with this node. */
   readonly onNeighbours?: () => void
   /** Called with all nodes and their internal addresses, once `learnAddresses` was called. */
   readonly onAddresses?: (nodes: ReadonlyMap<string, readonly string[]>) => void

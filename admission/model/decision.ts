@@ -24,7 +24,7 @@ export type ListPatch = readonly [
 export type Decision =
   | { readonly kind: 'unchanged'; readonly why: Unchanged }
   | { readonly kind: 'changed'; readonly patch: ListPatch }
-  /** The writer is told why, and tries again. */
+  /** The writer is answered why, and tries again. */
   | { readonly kind: 'refused'; readonly message: string }
 
 export const unchanged = (why: Unchanged): Decision => ({ kind: 'unchanged', why })

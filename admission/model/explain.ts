@@ -11,7 +11,7 @@ export interface NodeExplained {
   readonly why: string
   /** Null when it is not known. */
   readonly node: NodeFacts | null
-  /** How old the peers' word is, in whole seconds; null without one, or without a clock. */
+  /** How long ago the peers last vouched, in whole seconds; null without one, or without a clock. */
   readonly wordSeconds: number | null
 }
 

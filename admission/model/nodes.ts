@@ -15,7 +15,7 @@ export type FindNode = (name: string) => FoundNode
 export interface Knowledge {
   readonly rules: KeepRules
   readonly find: FindNode
-  /** Epoch ms by the apiserver's clock, never ahead of it; undefined when nothing tells it. */
+  /** Epoch ms by the apiserver's clock, never ahead of it; undefined when it is not known. */
   readonly now: number | undefined
 }
 

@@ -20,7 +20,7 @@ export const awaitedNode = (
   if (!takesReadyAway(review)) return undefined
   const found = find(textAt(review.object, 'spec', 'nodeName'))
   if (found.kind !== 'known' || found.node.ready !== 'True') return undefined
-  // All but the age of the peers' word, which is looked at when the node is judged.
+  // All but the age of what the peers said, which counts when the node is judged.
   const soon = judgeNode({ ...found.node, ready: 'Unknown' }, rules, undefined)
   return soon.kept || soon.why === 'no-time' ? found.node.name : undefined
 }
@@ -28,7 +28,7 @@ export const awaitedNode = (
 /**
  * The node controller's "this Pod is not ready" is refused while the Pod's node is kept. Refused, not taken back in silence:
  * the controller says it once for each Pod, when the node becomes Unknown, and only after a failure again, in each of its
- * rounds. So the first round after the peers' word ended marks what is to be marked.
+ * rounds. So the first round after the peers have stopped vouching marks what is to be marked.
  */
 export const decidePod = (
   { object, oldObject }: Pick<Review, 'object' | 'oldObject'>,

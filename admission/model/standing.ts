@@ -19,7 +19,7 @@ export interface NodeFacts {
 export interface KeepRules {
   /** `vouched`: while the peers vouch. `superedge`: as long as nobody marks the node, whether it lives or not. */
   readonly mode: 'vouched' | 'superedge'
-  /** How old the peers' word may be. */
+  /** How long ago the peers may last have vouched. */
   readonly freshForMs: number
   /** With `superedge`: marked nodes too. */
   readonly keepsMarked: boolean
@@ -33,12 +33,12 @@ export type NotKept =
   | 'not-vouched'
   /** The peers' word is too old, or of the future, or undated. */
   | 'word-not-fresh'
-  /** No stamp tells the apiserver's time. */
+  /** No stamp has the apiserver's time. */
   | 'no-time'
 
 export type Standing = { readonly kept: true } | { readonly kept: false; readonly why: NotKept }
 
-/** A word may be ahead of the apiserver's clock by so much. */
+/** A stamp may be ahead of the apiserver's clock by so much. */
 const AHEAD_MS = 2_000
 
 const no = (why: NotKept): Standing => ({ kept: false, why })
@@ -59,7 +59,7 @@ export const nodeFacts = (node: unknown): NodeFacts => {
 
 /**
  * Whether a node's Pods are kept where they are.
- * @param now epoch ms by the apiserver's clock; undefined when nothing tells it
+ * @param now epoch ms by the apiserver's clock; undefined when it is not known
  */
 export const judgeNode = (
   node: NodeFacts,

@@ -14,7 +14,7 @@ export interface NodeTableSeams {
 
 /** A watch that is broken for longer makes the table worthless: a node may be heard again, or dead. */
 const STALE_MS = 30_000
-/** Who waits for news costs memory. */
+/** Each waiting review costs memory. */
 const MOST_WAITING = 1_000
 
 /** All Nodes as they were last heard of. */
@@ -32,7 +32,7 @@ export class NodeTable {
       ...{ client, log, form: 'full' },
       resource: { group: '', version: 'v1', resource: 'nodes' },
       project: nodeFacts,
-      onChange: name => this.#tell(name),
+      onChange: name => this.#wake(name),
       onState: status => this.#noteState(status),
     })
   }
@@ -69,7 +69,7 @@ export class NodeTable {
     })
   }
 
-  #tell(name: string): void {
+  #wake(name: string): void {
     for (const wake of [...(this.#waiting.get(name) ?? [])]) wake()
   }
 

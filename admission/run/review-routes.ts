@@ -64,7 +64,7 @@ const send = (response: ServerResponse, status: number, type: string, text: stri
   response.end(body)
 }
 
-/** Answers the apiserver's reviews. What is no review gets a status and one line; a write that is under review always passes or is told why not. */
+/** Answers the apiserver's reviews. What is no review gets a status and one line; a write that is under review always passes or is answered why not. */
 export const reviewRoutes = ({
   reviewer,
   counters,

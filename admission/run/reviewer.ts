@@ -22,14 +22,14 @@ export interface ReviewerOptions {
 
 /** The apiserver waits for two seconds. */
 const BEHIND_MS = 1_000
-/** After a wait in vain nobody waits for so long: the node controller goes through Pods one after the other. */
+/** After a wait in vain no review waits for so long: the node controller goes through Pods one after the other. */
 const IMPATIENT_MS = 30_000
 
 /** Decides on reviews by what is known, without a request. */
 export class Reviewer {
   readonly #options: ReviewerOptions
   readonly #seams: ReviewerSeams
-  /** Until when reviews of a source are not waited for. Whoever reaches the port can forge them, so not of all sources. */
+  /** Until when reviews of a source do not wait: per source, since whoever reaches the port can forge them. */
   readonly #impatientUntil = new Map<string, number>()
 
   constructor(options: ReviewerOptions, seams: ReviewerSeams) {
@@ -44,8 +44,8 @@ export class Reviewer {
   }
 
   /**
-   * What becomes of a write; after at most a second.
-   * @param source who sent the review, as `AddressSources.keyOf` tells: nothing else proves that it is an apiserver
+   * What becomes of a write: answered within a second.
+   * @param source who sent the review, by `AddressSources.keyOf`: nothing else proves that it is an apiserver
    */
   async decide(path: ReviewPath, review: Review, source: string): Promise<Decision> {
     const { table, clock } = this.#seams

@@ -46,7 +46,7 @@ const isLost = (error: unknown): boolean =>
 
 /**
  * Make the apiserver trust what `readBundle` says. It is read after the configuration, and the patch applies to that
- * state of it alone: so no replica that is behind takes an authority away that another one just added.
+ * state alone: so no replica with an older view removes an authority that another one just added.
  * @returns whether every configuration of this name that there is trusts it now
  */
 export const trustBundle = async (

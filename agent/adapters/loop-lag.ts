@@ -8,7 +8,7 @@ const TICK_MS = 100
 const NOISE_MS = 20
 
 /**
- * Watches how late a timer fires, while somebody looks. A round of probes that is answered ends before its first
+ * Measures how late a timer fires, while somebody asks. A round of probes that is answered ends before its first
  * tick: in a healthy zone this timer never fires.
  */
 export const makeLoopLag = (clock: Clock): LoopLag => {

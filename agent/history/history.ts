@@ -62,7 +62,7 @@ export class History {
     const added = this.#ring.add(entry, now)
     const waitMs = Math.max(SETTLE_MS, this.#savedAt + SAVE_EVERY_MS - now)
     this.#cancelSave ??= clock.after(waitMs, () => void this.save())
-    this.added.tell(added)
+    this.added.emit(added)
   }
 
   /** Write it now. Never rejects, as the folder does not. */

@@ -17,7 +17,7 @@ interface Turn {
   readonly members: number[]
 }
 
-/** The last class of each node that entries tell of. */
+/** The last class of each node that has entries. */
 const lastClasses = (entries: readonly HistoryEntry[]): Map<string, string> => {
   const classes = new Map<string, string>()
   for (const { kind, nodes, to } of entries)
@@ -25,7 +25,7 @@ const lastClasses = (entries: readonly HistoryEntry[]): Map<string, string> => {
   return classes
 }
 
-/** Tells of what happens in the store: changes, never what goes on as it was. */
+/** Records what changes in the store, never what goes on as it was. */
 export class HistoryRecorder {
   readonly #add: (entry: NewEntry) => void
   readonly #options: VoteOptions
@@ -57,7 +57,7 @@ export class HistoryRecorder {
     })
   }
 
-  /** What an earlier life saw: nothing of it is told again. */
+  /** What an earlier life saw: nothing of it is recorded again. */
   continueFrom(entries: readonly HistoryEntry[]): void {
     this.#before = lastClasses(entries)
   }
@@ -128,7 +128,7 @@ export class HistoryRecorder {
       this.#add({ kind: 'cloud-link', from: from === 'unknown' ? null : from, to: state, note: trouble }) // prettier-ignore
   }
 
-  /** A write that is tried again and again is told once. */
+  /** A write that is tried again and again is recorded once. */
   #wrote({ node, kind, what, result, trouble }: WriteRecord): void {
     if (kind === 'event' || kind === 'lease') return
     const note = [`${kind}: ${what}`, trouble].filter(text => text !== '').join(': ')

@@ -41,7 +41,7 @@ export const saveHistory = (entries: readonly HistoryEntry[], { now, wall }: Now
   })
 
 /**
- * Entries of an earlier life. None lies in the future: a machine without a clock of its own boots in 1970.
+ * Entries of an earlier run. None lies in the future: a machine without a clock of its own boots in 1970.
  * @throws InvalidInputError when the text is broken.
  */
 export const parseHistory = (text: string, { now, wall }: Now): readonly HistoryEntry[] => {

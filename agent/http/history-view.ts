@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of `/history`. As in `/status`, instants are ISO 8601 of the agent's wall clock, and null says that there is
-// nothing to tell.
+// nothing to say.
 
 /** What changed. `to`, and `from` where something was before, are one of the words named beside it. */
 export const HISTORY_KINDS = [

@@ -44,13 +44,13 @@ export interface LocalInfo {
   changes(): string | undefined
 }
 
-/** Renders the local view; keeps one rendered document and the last view that was told to streams. */
+/** Renders the local view; keeps one rendered document and the last view that streams were sent. */
 export const makeLocalInfo = (
   views: Pick<Views, 'localView'>,
   form: LocalinfoTime,
   clock: Clock,
 ): LocalInfo => {
-  let told: LocalView = views.localView()
+  let sent: LocalView = views.localView()
   let cached:
     { readonly generation: number; readonly time: unknown; readonly body: Buffer } | undefined
 
@@ -74,12 +74,12 @@ export const makeLocalInfo = (
     snapshot: () => render(views.localView().nodes),
     changes: () => {
       const view = views.localView()
-      if (view.generation === told.generation) return undefined
-      const before = new Map(told.nodes.map(node => [node.name, node.isUp]))
+      if (view.generation === sent.generation) return undefined
+      const before = new Map(sent.nodes.map(node => [node.name, node.isUp]))
       const now = new Set(view.nodes.map(node => node.name))
       const changed = view.nodes.filter(node => before.get(node.name) !== node.isUp)
       const gone = [...before.keys()].filter(name => !now.has(name))
-      told = view
+      sent = view
       return changed.length + gone.length === 0 ? undefined : render(changed, gone)
     },
   }

@@ -25,7 +25,7 @@ const NO_NODES: Readonly<Record<NodeClassName, number>> = {
   ...{ 'cloud-link-cut': 0, 'zone-link-cut': 0, undecided: 0 },
 }
 
-/** Which nodes have series of their own: `troubled` leaves out those with nothing to tell. */
+/** Which nodes have series of their own: `troubled` leaves out those without trouble. */
 export type MetricsNodes = 'all' | 'troubled' | 'none'
 
 const isTroubled = (node: NodeStatus): boolean =>

@@ -32,7 +32,7 @@ export class PeerListener {
 
   constructor(seams: PeerListenerSeams) {
     this.#seams = seams
-    this.#tell()
+    this.#report()
   }
 
   /** Open the first one. @throws ListenError when it cannot be had, but not because of `stop` or of a `follow` meanwhile. */
@@ -41,7 +41,7 @@ export class PeerListener {
     await this.#take(address, signal)
   }
 
-  /** Peers look for this agent here from now on. What is bad about it is told. */
+  /** From now on peers look for this agent here. Trouble with it goes to `onStatus`. */
   follow(address: string): void {
     if (address === '' || address === this.#wanted || this.#isStopped) return
     this.#moving = this.#move(address, this.#want(address))
@@ -106,10 +106,10 @@ export class PeerListener {
   #say(trouble: string | null): void {
     if (this.#trouble === trouble) return
     this.#trouble = trouble
-    this.#tell()
+    this.#report()
   }
 
-  #tell(): void {
+  #report(): void {
     this.#seams.onStatus({ address: this.#listener?.address ?? '', trouble: this.#trouble })
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of `/status`: what `status`, `explain` and the page read. All instants are ISO 8601 of the agent's wall
-// clock, all lengths of time are seconds; null says that there is nothing to tell.
+// clock, all lengths of time are seconds; null says that there is nothing to say.
 import type { Maintenance } from '../../core/maintenance.js'
 import type { StageStatus } from '../../core/stage.js'
 import type { PeerListenerStatus } from '../results.js'
@@ -62,7 +62,7 @@ export interface PeerView {
   readonly trouble: string | null
   /** Its keys are known: it is believed only when it signs with them. */
   readonly isSigned: boolean
-  /** Which keys it has, by its own word, as `keys.set` shows ours; null until it said so. */
+  /** Which keys it has, as it says itself; `keys.set` shows ours. Null until it said so. */
   readonly keySet: string | null
 }
 
@@ -193,7 +193,7 @@ export interface ZoneStatus {
   }
   readonly stages: readonly StageStatus[]
   readonly cloudLink: { readonly state: 'up' | 'cut' | 'unknown'; readonly since: string | null }
-  /** Whether the cluster refuses the agents' account what is not their job. */
+  /** Whether the cluster refuses the agents' account all writes that are not their job. */
   readonly confinement: {
     readonly state: 'yes' | 'no' | 'unknown'
     /** How that is known, or why not, in words. */

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 export const LINK_BYTES = 10
 const LINK_DIGITS = 2 * LINK_BYTES
 
-/** What makes the chains of two statements differ though a link of theirs be equal. */
+/** Hashed into every link, so that the chains of two statements differ even where a link of theirs is equal. */
 export interface ChainOf {
   readonly zoneHash: bigint
   /** `id64` of the node's name. */
@@ -18,7 +18,7 @@ export interface ChainOf {
 export const saltOf = ({ zoneHash, id, epoch, time }: ChainOf): string =>
   hash('sha256', `${zoneHash}/${id}/${epoch}/${time}`, 'hex').slice(0, 16)
 
-/** The link before. Over text: a third of the price of buffers. */
+/** The link before this one. Hashing text costs a third of hashing buffers. */
 const before = (salt: string, link: string): string =>
   hash('sha256', salt + link, 'hex').slice(0, LINK_DIGITS)
 

@@ -55,7 +55,7 @@ const publicKeyOf = (crv: Curve, raw: Buffer): KeyObject =>
 /** Verifies Ed25519 signatures of one node. Makes its key once: a raw one costs half a verification each time. */
 export type Verifier = (bytes: Uint8Array, signature: Uint8Array) => boolean
 
-/** For 32 bytes, any: who has no private key to them just signs nothing. */
+/** Any 32 bytes will do: without a private key to them nobody can sign. */
 export const makeVerifier = (signing: Buffer): Verifier => {
   const key = publicKeyOf('Ed25519', signing)
   return (bytes, signature) =>
@@ -85,7 +85,7 @@ const generate = (kind: 'ed25519' | 'x25519'): KeyPart => {
   return { x, d }
 }
 
-/** Keys that nobody has had before. */
+/** New keys. */
 export const generateNodeKeys = (): NodeKeys =>
   build({ ed25519: generate('ed25519'), x25519: generate('x25519') })
 

@@ -16,7 +16,7 @@ export class OriginClock {
   #offsetAt = 0
   #newest = -Infinity
   #moments = 0
-  #told: number | undefined
+  #byRelay: number | undefined
 
   /** The node lived at `time` (ms of its clock): it showed at `now` what it shows from then on only. */
   prove(time: number, now: number): void {
@@ -31,13 +31,13 @@ export class OriginClock {
 
   /**
    * @param time ms of the node's clock, at or after the newest that it proved
-   * @param toldAge ms, as a relay says; Infinity when it says nothing
+   * @param relayedAge ms, as a relay says; Infinity when it says nothing
    * @returns when it was made, at most `now`
    */
-  madeAt(time: number, now: number, toldAge: number): number {
+  madeAt(time: number, now: number, relayedAge: number): number {
     if (this.#moments >= ENOUGH_MOMENTS) return Math.min(now, this.#offsetNow(now) + time)
-    this.#told ??= now - Math.max(0, toldAge)
-    return this.#told
+    this.#byRelay ??= now - Math.max(0, relayedAge)
+    return this.#byRelay
   }
 
   #offsetNow(now: number): number {

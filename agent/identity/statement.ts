@@ -4,7 +4,7 @@ import { FLAG } from '../../vote/evidence.js'
 import { SIGNATURE_BYTES, type Verifier } from './node-keys.js'
 import { LINK_BYTES } from './link-chain.js'
 
-/** A quarter of a second: the unit of all times that nodes tell each other. */
+/** A quarter of a second: the unit of all times in the exchange. */
 export const QUARTER_MS = 250
 
 /**
@@ -28,18 +28,18 @@ export interface Statement {
   readonly flags: number
   /** With `FLAG.cloudCut`: for how many quarters before `time`, below 2^35; else 0. */
   readonly cutFor: number
-  /** Of roster and topology: whoever has the same knows about whom the node says up by not naming it. */
+  /** Of roster and topology: members with the same hash know which nodes it calls up by not naming them. */
   readonly membershipHash: bigint
   /**
    * Where its records stand in the order of `EHP1` when it says this, 1 to 2^32 − 1: one more for each second that it
    * stands by it. So whoever passes it on to an agent without identities numbers it as its node does.
    */
   readonly heartbeat: number
-  /** Ids of who is down, ascending. */
+  /** Ids of nodes that are down, ascending. */
   readonly down: readonly bigint[]
-  /** Ids of whom it should watch and has not looked at, ascending. */
+  /** Ids of nodes that it should observe and has not probed, ascending. */
   readonly notLooked: readonly bigint[]
-  /** Ids of whom it watches as a backup observer, ascending. */
+  /** Ids of nodes that it observes as a backup observer, ascending. */
   readonly standsInFor: readonly bigint[]
 }
 
@@ -176,10 +176,10 @@ const readLists = (reader: ByteReader, bytes: Buffer): Pick<Statement, Lists> | 
 const readCut = (reader: ByteReader, flags: number): number =>
   (flags & FLAG.cloudCut) === 0 ? 0 : reader.varint()
 
-/** A statement as it came. Nothing of it is believed before `isSignedBy`. */
+/** A statement as received. Nothing of it is believed before `isSignedBy`. */
 export interface ReceivedStatement {
   readonly statement: Statement
-  /** As it came, to be passed on; memory of its own. */
+  /** As received, to be passed on; memory of its own. */
   readonly bytes: Buffer
 }
 

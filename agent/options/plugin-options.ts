@@ -4,7 +4,7 @@ import { parsePluginSpec, pluginNames } from '../../plugins/registry.js'
 import type { PluginSpec } from '../../plugins/spec.js'
 import type { AgentDefinition } from './definition.js'
 
-/** The default set: what a kubelet on its usual port and the kubelet's own word give, half each. */
+/** The default set: a probe of the kubelet on its usual port, and what the node says about its kubelet, half each. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   kubeletauth: 'weight=0.5,port=10250',
   selfreport: 'weight=0.5',

@@ -21,7 +21,7 @@ export interface MemberView {
 /** Some Nodes of a list, or all of it. */
 export interface MemberList {
   readonly members: readonly MemberView[]
-  /** Of which state they were. */
+  /** The version of the list that they are from. */
   readonly version: string
 }
 
@@ -41,7 +41,7 @@ export interface LeaseView {
   readonly leaseDurationSeconds: number | undefined
   /**
    * The write that `renewTime` is from, by the apiserver's own account (`managedFields`): whether an agent made it, and
-   * when, in epoch ms of the apiserver's clock, in whole seconds. Undefined where the server keeps no account.
+   * when, in epoch ms of the apiserver's clock, in whole seconds. Undefined where the server does not record it.
    */
   readonly renewal: { readonly isByAgent: boolean; readonly at: number } | undefined
 }
@@ -79,7 +79,7 @@ export interface NodeEvent {
  * KubeUnreachableError (no answer), CredentialsError, WithheldError (the guard said no), or the signal's reason.
  */
 export interface KubeApi {
-  /** One Node in full, whatever becomes of it: some 15 kB an event. */
+  /** One Node in full, with each change: some 15 kB an event. */
   watchNode(name: string, sink: WatchSink<NodeView>): Watching
   /** Names and addresses of Nodes by label selector ('' is all), of all or of one name: half a kB an event. */
   watchMembers(
@@ -119,8 +119,8 @@ export interface KubeApi {
     guard?: WriteGuard,
   ): Promise<LeaseView>
   /**
-   * Renew a Lease of the agent's own, in a namespace of its own, made where there is none. Through KubeEdge's MetaServer a
-   * write alone reaches the cloud: what it is asked to read it answers from its cache.
+   * Renew a Lease of the agent's own, in a namespace of its own, made where there is none. Through KubeEdge's MetaServer
+   * only a write reaches the cloud; reads are answered from its cache.
    */
   renewAgentLease(of: AgentLease, signal: AbortSignal): Promise<void>
   /** Where requests go. Rejects with CredentialsError. */

@@ -5,8 +5,8 @@ import type { Clock } from '../../core/clock.js'
 export const MAX_HEARTBEAT = 0xffff_fff0
 
 /**
- * No clock, disk or word of others takes a heartbeat above this, the year 2072: from there an agent only counts, and has
- * room for years. So nobody who shows a larger number in its name makes it use up its numbers.
+ * No clock, disk or message of others raises a heartbeat above this, the year 2072: from there an agent only counts, and has
+ * room for years. So nobody can use up an agent's numbers by sending a larger one in its name.
  */
 export const LEAP_MAX = 0xc000_0000
 

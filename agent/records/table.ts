@@ -14,10 +14,10 @@ export const FLAG_MASK = 0x3f
 /** An own record younger than this is sent as it is, unless something in it changed. */
 const BEAT_EVERY_MS = 250
 
-/** What a record did: nothing new; same word, newer; or another word. */
+/** What a record changed: nothing; only its age; or its content. */
 export type Merged = 'old' | News
 
-/** What new evidence brings: a younger date alone, or another word. */
+/** What is new about a record: only its age, or its content. */
 export type News = 'fresher' | 'changed'
 
 export interface TableSeams {
@@ -201,7 +201,7 @@ export class RecordTable implements Evidence {
 
   /**
    * Take a record in if it is newer than what we have. A record in the own name is refuted instead.
-   * @param isFirstHand its origin itself told us, just now.
+   * @param isFirstHand it came from its origin itself, just now.
    */
   merge(draft: RecordDraft, isFirstHand = false): Merged {
     if (draft.origin === this.self) {
@@ -226,7 +226,7 @@ export class RecordTable implements Evidence {
   }
 
   /**
-   * Let what a member says as a SuperEdge agent count, as said just now. It has no heartbeat: nobody else is told, and
+   * Let what a member says as a SuperEdge agent count, as said just now. It has no heartbeat: it is sent to nobody else, and
    * the first record of our own protocol takes its place.
    */
   setForeign(draft: RecordDraft): News {
@@ -251,10 +251,10 @@ export class RecordTable implements Evidence {
   }
 
   /**
-   * A larger heartbeat is news. A record that has expired blocks nobody, though: then its origin's own word counts
-   * whatever its number, and a number above LEAP_MAX is believed of a record that still counts only. So who forged a
-   * huge number is over with his last record. A word passed on never has this: a relay that stood still may take an
-   * old one for young.
+   * A larger heartbeat is news. A record that has expired blocks nobody, though: then what its origin itself sends counts
+   * whatever its number, and a number above LEAP_MAX is believed only of a record that still counts. So a forged huge number
+   * matters no longer than its record. What others pass on is no exception: a relay that was suspended may take an old record
+   * for a young one.
    */
   #isNews({ origin, hb, producedAt }: RecordDraft, isFirstHand: boolean): boolean {
     const { clock, recordTtlMs } = this.#seams

@@ -153,7 +153,7 @@ class Bench {
     )
     this.#counts(whole, requests, wanted, grids)
     this.#timed(
-      `${whole}: CPU until all is told`,
+      `${whole}: CPU until all is reported`,
       "≤ 13.6 s, twice the Go controller's",
       seconds(cpu),
       cpu <= 13_600,

@@ -39,7 +39,7 @@ class Stage {
   async start(encodings: readonly ('protobuf' | 'json')[]): Promise<void> {
     fill(this.upstream, this.size)
     const names = Array.from({ length: this.size.nodes }, (_, i) => nodeName(i))
-    this.agent.tell(new Map(names.map(name => [name, true])))
+    this.agent.publish(new Map(names.map(name => [name, true])))
     const localInfo = await this.agent.start()
     const url = await this.upstream.start()
     this.wrapper = await Wrapper.start({ url }, { node: nodeName(0), localInfo })
@@ -73,7 +73,7 @@ class Stage {
     }
     const cpuBefore = this.wrapper!.cpuMs
     const toldAt = performance.now()
-    this.agent.tell(new Map([[nodeName(nth), isNormal]]))
+    this.agent.publish(new Map([[nodeName(nth), isNormal]]))
     const isQuiet = (): boolean => {
       const times = this.watchers.map(({ heardAt }) => heardAt)
       return Math.min(...times) > toldAt && performance.now() - Math.max(...times) > LULL_MS

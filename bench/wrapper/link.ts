@@ -65,7 +65,7 @@ const measure = async (what: string, megabytes: number, bed: Bed): Promise<Row> 
 const measureBoth = async (plane: ControlPlane, bed: Bed): Promise<readonly Row[]> => {
   const agent = new FakeAgent()
   const [self] = castOf(bed.nodes, BLOCK).members
-  agent.tell(new Map([[self!.name, true]]))
+  agent.publish(new Map([[self!.name, true]]))
   const localInfo = await agent.start()
   const api = { url: `https://${ADDRESS}:${API_PORT}`, token: await tokenOf(plane), ca: plane.ca }
   const wrapper = await Wrapper.start(api, { node: self!.name, localInfo })

@@ -127,7 +127,7 @@ const measure = async (
     `  ${LARGE.services} Services and slices made in ${Math.round(performance.now() - startedAt)} ms`,
   )
   const agent = new FakeAgent()
-  agent.tell(new Map(Array.from({ length: LARGE.nodes }, (_, i) => [nodeName(i), true])))
+  agent.publish(new Map(Array.from({ length: LARGE.nodes }, (_, i) => [nodeName(i), true])))
   const localInfo = await agent.start()
   const wrapper = await Wrapper.start(straight, { node: nodeName(0), localInfo })
   try {

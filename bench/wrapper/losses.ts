@@ -136,7 +136,7 @@ class Trial {
     for (const resource of RESOURCES)
       for (let i = 0; i < NAMES[resource]; i++) this.#changes.put(resource, `${resource}-${i}`)
     const names = Array.from({ length: NODES }, (_, i) => nodeOf(i))
-    this.#agent.tell(new Map(names.map(name => [name, true])))
+    this.#agent.publish(new Map(names.map(name => [name, true])))
     const localInfo = await this.#agent.start()
     const upstream = { url: await this.#upstream.start() }
     if (!isStraight) this.#wrapper = await Wrapper.start(upstream, { node: nodeOf(0), localInfo })
@@ -197,7 +197,7 @@ class Trial {
     }
     if (this.#random.below(8) === 0) {
       const node = nodeOf(this.#random.below(NODES))
-      this.#agent.tell(new Map([[node, this.#random.below(2) === 0]]))
+      this.#agent.publish(new Map([[node, this.#random.below(2) === 0]]))
     }
   }
 

@@ -49,7 +49,7 @@ export interface Inventory {
 
 /**
  * Compare what a grid wants with what there is. Only what we control may go. A unit that could not be rendered keeps what
- * it has, and so does a child whose unit nobody can tell.
+ * it has, and so does a child whose unit is unknown.
  * @param lives All objects of the children's kinds in the grid's namespace, or at least those that name or own it.
  */
 export const takeInventory = (plan: GridPlan, lives: readonly LiveChild[]): Inventory => {

@@ -176,7 +176,7 @@ const judge = (grid: Grid, child: Child, claim: Claim, readings: Readings): Judg
   }
 }
 
-/** Since when a unit is gone, as far as one of its children tells. The first time counts: others were marked later. */
+/** Since when a unit is gone, as far as one of its children says. The earliest mark counts. */
 const sinceOf = (lives: readonly LiveChild[]): number | undefined => {
   const times = lives.flatMap(live => goneSinceOf(live) ?? [])
   return times.length === 0 ? undefined : Math.min(...times)

@@ -11,9 +11,9 @@ export type DriftCause =
   | 'never-applied'
   /** We want a field that is not ours: it is new, or somebody else has set it. */
   | 'not-ours'
-  /** A field is ours that we do not want any more. */
+  /** We own a field that we do not want any more. */
   | 'not-wanted'
-  /** A field is ours, and its value is another one. */
+  /** We own a field whose value is another one. */
   | 'changed'
 
 export interface Drift {
@@ -22,7 +22,7 @@ export interface Drift {
   readonly path: string
 }
 
-/** What identifies an object is nobody's field. */
+/** Nobody owns the fields that identify an object. */
 const isIdentity = (path: string, key: string): boolean =>
   (path === '' && (key === 'apiVersion' || key === 'kind')) ||
   (path === 'metadata' && (key === 'name' || key === 'namespace'))
@@ -48,7 +48,7 @@ const DEFAULTED: ReadonlySet<string> = new Set([
   ...['defaultMode', 'volumeMode'],
 ])
 
-/** Maps of texts: what is not wanted in them is too much, even all of it. */
+/** Maps of texts: an entry that is not wanted is a difference, even where none is wanted. */
 const OF_TEXTS = /(^|\.)(selector|nodeSelector|matchLabels)$/
 
 const mapSays = (live: Json, wanted: Json, path: string): boolean =>
@@ -58,8 +58,8 @@ const mapSays = (live: Json, wanted: Json, path: string): boolean =>
     Object.keys(live).every(key => Object.hasOwn(wanted, key) || DEFAULTED.has(key)))
 
 /**
- * Does a live value say what is wanted, and no more? To take a default that is not known here for a difference costs a
- * request that writes nothing; the other way round a change would never be made.
+ * Does a live value say what is wanted, and no more? Where a default is not known here it counts as a difference, which costs
+ * a request that writes nothing; the opposite error would lose a change.
  */
 const says = (live: unknown, wanted: unknown, path: string): boolean => {
   if (live === undefined) return isEmpty(wanted)
@@ -125,7 +125,7 @@ const itemsDrift = (
   return stray === -1 ? undefined : { cause: 'not-ours', path: `${path}[${stray}]` }
 }
 
-/** The first field that is wanted and not ours. What is empty owns nothing, and must only be there. */
+/** The first field that is wanted and not ours. An empty value owns nothing: it must only be there. */
 const strayDrift = (
   fields: Json,
   wanted: Json,
@@ -174,7 +174,7 @@ const driftAt = (place: Place): Drift | undefined => {
 
 /**
  * Does a live object differ from what is wanted, so that it must be applied? It does not if the fields that we own, by
- * the apiserver's own account, are exactly those that we would apply, and their values are the wanted ones. What others
+ * the apiserver's records, are exactly those that we would apply, and their values are the wanted ones. What others
  * set beside them is no difference. No request is needed to find out.
  */
 export const driftOf = (wanted: Json, live: LiveChild): Drift | undefined => {

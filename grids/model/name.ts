@@ -17,7 +17,7 @@ const RULES: Readonly<Record<ChildKind, { readonly max: number; readonly pattern
 const HASH_LENGTH = 8
 
 /** A child that needs a name. */
-export interface NameWish {
+export interface NameRequest {
   readonly kind: ChildKind
   readonly grid: Grid
   /** What stands behind the grid's name: a unit, or `svc`. */
@@ -39,7 +39,7 @@ export type Naming =
   /** Both names are another grid's. */
   | { readonly ok: false; readonly trouble: string }
 
-const hashOf = ({ grid, suffix }: NameWish): string =>
+const hashOf = ({ grid, suffix }: NameRequest): string =>
   (id64(`${grid.kind}/${grid.namespace}/${grid.name}/${suffix}`) >> 32n)
     .toString(16)
     .padStart(HASH_LENGTH, '0')
@@ -51,69 +51,69 @@ const slugOf = (kind: ChildKind, text: string): string => {
 }
 
 /** SuperEdge's name, `<grid>-<unit>`; undefined where the API would refuse it. */
-export const plainName = ({ kind, grid, suffix }: NameWish): string | undefined => {
+export const plainName = ({ kind, grid, suffix }: NameRequest): string | undefined => {
   const name = `${grid.name}-${suffix}`
   const { max, pattern } = RULES[kind]
   return name.length <= max && pattern.test(name) ? name : undefined
 }
 
 /** The name where SuperEdge's cannot be: `<grid>-<slug>-<8 hex>`, cut before the hash. */
-export const hashedName = (wish: NameWish): string => {
-  const { kind, grid, suffix } = wish
+export const hashedName = (request: NameRequest): string => {
+  const { kind, grid, suffix } = request
   const room = RULES[kind].max - HASH_LENGTH - 1
   const slug = slugOf(kind, `${grid.name}-${suffix}`).slice(0, room).replace(/-+$/, '')
-  return `${slug === '' ? 'unit' : slug}-${hashOf(wish)}`
+  return `${slug === '' ? 'unit' : slug}-${hashOf(request)}`
 }
 
-/** Under what key holders of names are told: `Deployment default/web-north`. */
+/** The key under which holders of names are listed: `Deployment default/web-north`. */
 export const nameKey = (kind: ChildKind, namespace: string, name: string): string =>
   `${kind} ${namespace}/${name}`
 
 /** Older grids first; those that no apiserver has seen last. */
-const orderOf = ({ kind, grid, suffix }: NameWish): string =>
+const orderOf = ({ kind, grid, suffix }: NameRequest): string =>
   [grid.createdAt ?? '~', grid.namespace, grid.name, grid.kind, kind, suffix].join('\0')
 
 /**
- * A name for each child, in the order of the wishes. Who has a name keeps it, whichever other grid comes and whatever the
- * reason for it was; else an older grid goes first. The same wishes and holders give the same names in any order.
+ * A name for each child, in the order of the requests. Who has a name keeps it, whichever other grid comes and whatever the
+ * reason for it was; else an older grid goes first. The same requests and holders give the same names in any order.
  * @param held Names of living children by `nameKey`: children of grids only, a stranger's object is not made way for.
  */
 export const assignNames = (
-  wishes: readonly NameWish[],
+  requests: readonly NameRequest[],
   held: ReadonlyMap<string, NameHolder> = new Map(),
 ): readonly Naming[] => {
   const taken = new Set<string>()
-  const names = new Map<NameWish, Naming>()
-  const keyOf = ({ kind, grid }: NameWish, name: string): string =>
+  const names = new Map<NameRequest, Naming>()
+  const keyOf = ({ kind, grid }: NameRequest, name: string): string =>
     nameKey(kind, grid.namespace, name)
-  const take = (wish: NameWish, name: string): void => {
-    taken.add(keyOf(wish, name))
-    names.set(wish, { ok: true, name })
+  const take = (request: NameRequest, name: string): void => {
+    taken.add(keyOf(request, name))
+    names.set(request, { ok: true, name })
   }
-  const candidates = (wish: NameWish): readonly string[] =>
-    [plainName(wish) ?? [], hashedName(wish)].flat()
-  const isOwn = (wish: NameWish, name: string): boolean => {
-    const holder = held.get(keyOf(wish, name))
-    if (holder === undefined || holder.gridUid !== wish.grid.uid) return false
-    const { suffix = wish.suffix } = holder
-    return suffix === wish.suffix || !candidates({ ...wish, suffix }).includes(name)
+  const candidates = (request: NameRequest): readonly string[] =>
+    [plainName(request) ?? [], hashedName(request)].flat()
+  const isOwn = (request: NameRequest, name: string): boolean => {
+    const holder = held.get(keyOf(request, name))
+    if (holder === undefined || holder.gridUid !== request.grid.uid) return false
+    const { suffix = request.suffix } = holder
+    return suffix === request.suffix || !candidates({ ...request, suffix }).includes(name)
   }
-  for (const wish of wishes) {
-    const own = candidates(wish).find(name => isOwn(wish, name))
-    if (own !== undefined) take(wish, own)
+  for (const request of requests) {
+    const own = candidates(request).find(name => isOwn(request, name))
+    if (own !== undefined) take(request, own)
   }
-  const waiting = wishes.filter(wish => !names.has(wish))
-  const ordered = waiting.map(wish => [orderOf(wish), wish] as const)
-  for (const [, wish] of ordered.sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const free = candidates(wish).find(
-      name => !taken.has(keyOf(wish, name)) && !held.has(keyOf(wish, name)),
+  const waiting = requests.filter(request => !names.has(request))
+  const ordered = waiting.map(request => [orderOf(request), request] as const)
+  for (const [, request] of ordered.sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const free = candidates(request).find(
+      name => !taken.has(keyOf(request, name)) && !held.has(keyOf(request, name)),
     )
-    if (free !== undefined) take(wish, free)
+    if (free !== undefined) take(request, free)
     else
-      names.set(wish, {
+      names.set(request, {
         ok: false,
-        trouble: `${candidates(wish).join(' and ')} are children of other grids`,
+        trouble: `${candidates(request).join(' and ')} are children of other grids`,
       })
   }
-  return wishes.map(wish => names.get(wish)!)
+  return requests.map(request => names.get(request)!)
 }

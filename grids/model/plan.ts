@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { childKindOf, type ChildKind, type Grid } from './grid.js'
-import { assignNames, type NameHolder, type Naming, type NameWish } from './name.js'
+import { assignNames, type NameHolder, type Naming, type NameRequest } from './name.js'
 import { renderGrid, SERVICE_SUFFIX, type NameOf, type Rendering } from './render.js'
 import { unitsOf } from './units.js'
 
@@ -17,12 +17,12 @@ export interface Placed {
 }
 
 /** The children of a grid that need a name. */
-const wishesOf = ({ grid, units }: Placed): readonly NameWish[] => {
-  const wish = (kind: ChildKind, suffix: string): NameWish => ({ kind, grid, suffix })
-  if (grid.kind === 'ServiceGrid') return [wish('Service', SERVICE_SUFFIX)]
+const requestsOf = ({ grid, units }: Placed): readonly NameRequest[] => {
+  const request = (kind: ChildKind, suffix: string): NameRequest => ({ kind, grid, suffix })
+  if (grid.kind === 'ServiceGrid') return [request('Service', SERVICE_SUFFIX)]
   return units.flatMap(unit => [
-    wish(childKindOf[grid.kind], unit),
-    ...(grid.hasHeadlessServices ? [wish('Service', unit)] : []),
+    request(childKindOf[grid.kind], unit),
+    ...(grid.hasHeadlessServices ? [request('Service', unit)] : []),
   ])
 }
 
@@ -41,15 +41,15 @@ export const nameChildren = (
   rivals: readonly Placed[],
   held: ReadonlyMap<string, NameHolder>,
 ): readonly Naming[] => {
-  const own = wishesOf(placed)
-  return assignNames([...own, ...rivals.flatMap(wishesOf)], held).slice(0, own.length)
+  const own = requestsOf(placed)
+  return assignNames([...own, ...rivals.flatMap(requestsOf)], held).slice(0, own.length)
 }
 
 /** What a grid wants to exist under these names. */
 export const planGrid = (placed: Placed, namings: readonly Naming[]): GridPlan => {
   const { grid, units } = placed
   const names = new Map(
-    wishesOf(placed).map(({ kind, suffix }, at) => [`${kind} ${suffix}`, namings[at]!]),
+    requestsOf(placed).map(({ kind, suffix }, at) => [`${kind} ${suffix}`, namings[at]!]),
   )
   const nameOf: NameOf = (kind, suffix) => names.get(`${kind} ${suffix}`)!
   return { grid, units, ...renderGrid(grid, units, nameOf) }
@@ -67,10 +67,10 @@ export const planGrids = (
   const placed = grids
     .filter(({ isDeleting }) => !isDeleting)
     .map(grid => ({ grid, units: unitsOf(grid.source, nodes) }))
-  const all = assignNames(placed.flatMap(wishesOf), held)
+  const all = assignNames(placed.flatMap(requestsOf), held)
   let next = 0
   return placed.map(each => {
-    const count = wishesOf(each).length
+    const count = requestsOf(each).length
     next += count
     return planGrid(each, all.slice(next - count, next))
   })

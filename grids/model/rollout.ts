@@ -8,7 +8,7 @@ export interface Rollout {
   readonly isUpdated: boolean
   /** As many pods as wanted are available. None is enough where none are wanted. */
   readonly isReady: boolean
-  /** As SuperEdge told it in `status.states`. */
+  /** As SuperEdge has it in `status.states`. */
   readonly state: Json
 }
 

@@ -67,7 +67,7 @@ const doneWords = (done: readonly Operation[]): readonly EventWords[] => {
   return words
 }
 
-/** Tells in Events what was done for grids and what is wrong with them; what goes on as it is, once. */
+/** Sends Events: what was done for grids and what is wrong with them; what stays wrong, once. */
 export class GridEvents {
   readonly #events: Pick<EventRecorder, 'record'>
 
@@ -76,7 +76,7 @@ export class GridEvents {
   }
 
   done(record: GridRecord, operations: readonly Operation[]): void {
-    for (const words of doneWords(operations)) this.#tell(record, words)
+    for (const words of doneWords(operations)) this.#send(record, words)
   }
 
   /** One Event for each reason; it names the first units, and what is said of the first of them. */
@@ -110,10 +110,10 @@ export class GridEvents {
   #once(record: GridRecord, memory: GridMemory, words: EventWords): void {
     if (memory.said.get(words.reason) === words.note) return
     memory.said.set(words.reason, words.note)
-    this.#tell(record, words)
+    this.#send(record, words)
   }
 
-  #tell({ kind, namespace, name, uid }: GridRecord, words: EventWords): void {
+  #send({ kind, namespace, name, uid }: GridRecord, words: EventWords): void {
     this.#events.record({ apiVersion: GRID_API, kind, namespace, name, uid }, words)
   }
 }

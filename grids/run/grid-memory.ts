@@ -86,7 +86,7 @@ export class GridMemory {
         readonly inRow: number
       }
     | undefined
-  /** What Events told already. */
+  /** What Events said already. */
   readonly said = new Map<string, string>()
   readonly #troubles = new Map<string, Trouble>()
   readonly #applied = new Map<string, Applied>()

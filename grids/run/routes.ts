@@ -3,7 +3,7 @@ import type { OperatorViews } from '../../net/operator-routes.js'
 import { gridsMetrics } from './metrics.js'
 import type { GridsStatusView } from './status-view.js'
 
-/** Ready is who could lead: everything is listed. Who waits for the Lease is ready, too. */
+/** Ready once everything is listed: a process that waits for the Lease could lead, so it is ready, too. */
 const readiness = ({ tables }: GridsStatusView): ReturnType<OperatorViews['ready']> => {
   const missing = Object.keys(tables).filter(name => !tables[name]!.isSynced)
   return missing.length === 0

@@ -132,7 +132,7 @@ export class KubeClient {
     return this.#whole(call, limits, signal, inner => this.#accepted(call, inner))
   }
 
-  /** Send, and tell the HTTP status, whatever it is. */
+  /** Send, and return the HTTP status, whatever it is. */
   async status(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<number> {
     const limits = { timeoutMs, maxBytes: MAX_ERROR_BYTES }
     const { status } = await this.#whole(call, limits, signal, inner => this.#believed(call, inner))

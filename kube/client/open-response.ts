@@ -18,7 +18,7 @@ export interface KubeCall {
   readonly accept?: string
   /** Ask for gzip; for answers that may be large. */
   readonly compressed?: boolean
-  /** Without credentials, and without a word that the server does not need. */
+  /** Without credentials, and without anything that the server does not need. */
   readonly isAnonymous?: boolean
   /** In the name of its bearer, in place of the client's own credentials. */
   readonly token?: string | undefined
@@ -88,7 +88,7 @@ const startRequest = (call: KubeCall, sender: Sender): ClientRequest => {
   return request
 }
 
-/** Tell when the request has a connection that takes its bytes at once. */
+/** Call back when the request has a connection that takes its bytes at once. */
 const whenConnected = (request: ClientRequest, ready: () => void): void => {
   request.once('socket', socket => {
     // Missing in Node's types; a plain socket has none.

@@ -55,29 +55,29 @@ export class Receiver<T, R> {
   }
 
   replace(items: readonly T[]): void {
-    this.#tell(() => this.#spec.sink.replace(items))
+    this.#guarded(() => this.#spec.sink.replace(items))
   }
 
   /** A broken object changes nothing: the last usable state of it stays. */
   upsert(raw: R): void {
     const item = this.view(raw)
-    if (item !== undefined) this.#tell(() => this.#spec.sink.upsert(item))
+    if (item !== undefined) this.#guarded(() => this.#spec.sink.upsert(item))
   }
 
   remove(key: string): void {
     this.#refused.delete(key)
-    this.#tell(() => this.#spec.sink.remove(key))
+    this.#guarded(() => this.#spec.sink.remove(key))
   }
 
   reached(version: string): void {
-    this.#tell(() => this.#spec.sink.reached?.(version))
+    this.#guarded(() => this.#spec.sink.reached?.(version))
   }
 
   changed(): void {
-    this.#tell(() => this.#spec.sink.changed?.())
+    this.#guarded(() => this.#spec.sink.changed?.())
   }
 
-  #tell(call: () => void): void {
+  #guarded(call: () => void): void {
     try {
       call()
     } catch (error) {

@@ -223,7 +223,7 @@ export class Objects {
     metadata.creationTimestamp = apiTime(this.#clock)
     delete metadata.deletionTimestamp
     if (row.generation !== 'none') metadata.generation = 1
-    // A new object has no status but for the kinds of old, whose makers tell it.
+    // A new object has no status but for the kinds of old, whose makers say it.
     if (row.status && row.owned !== undefined) delete object['status']
     row.fill?.(object)
     this.#account(call, undefined, object, claim)

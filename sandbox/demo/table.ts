@@ -144,7 +144,7 @@ const rowsThatFit = (drawn: readonly (readonly string[])[], fits: number): numbe
   return tooMany === -1 ? drawn.length : Math.max(1, tooMany)
 }
 
-/** The zone as a table, a line per node; when there is no room for all, those with nothing to tell are counted. */
+/** The zone as a table, a line per node; when there is no room for all, those without news are counted. */
 export const drawZone = (snapshot: ZoneSnapshot, room: Room, paint: Paint): readonly string[] => {
   const rows = snapshot.nodes.map(node => rowOf(snapshot, node))
   const loud = rows.filter(row => !isQuiet(row))

@@ -27,20 +27,20 @@ const makeLoop = (onVote: () => void = () => undefined) => {
 const moved = (store: ResultStore): void => {
   const rest = { nextAt: Infinity, burst: false, steady: false }
   const changes: Changes = { local: [], verdict: [], state: true, ...rest }
-  store.vote.tell({ state: store.zone.current!, changes, vouchMoved: false })
+  store.vote.emit({ state: store.zone.current!, changes, vouchMoved: false })
 }
 
 t.test('a turn comes once for all that changed, and after it', async t => {
   const { clock, store, acts } = makeLoop()
-  store.evidence.tell('fresher')
-  store.evidence.tell('changed')
-  store.evidence.tell('fresher')
+  store.evidence.emit('fresher')
+  store.evidence.emit('changed')
+  store.evidence.emit('fresher')
   t.strictSame(acts, [], 'nothing runs inside what changes')
   await clock.advance(0)
   t.strictSame(acts, ['look', 'vote'])
   await clock.advance(1_000)
   t.equal(acts.length, 2)
-  store.evidence.tell('fresher')
+  store.evidence.emit('fresher')
   await clock.advance(0)
   t.strictSame(acts.splice(0), ['look', 'vote', 'look', 'refreshed'])
   const own = store.ownNode.current
@@ -54,7 +54,7 @@ t.test('a turn comes once for all that changed, and after it', async t => {
 
 t.test('what a vote moved is written in the same turn', async t => {
   const { clock, store, acts, loop } = makeLoop(() => moved(store))
-  store.evidence.tell('changed')
+  store.evidence.emit('changed')
   await clock.advance(1_000)
   t.strictSame(acts.splice(0), ['look', 'vote', 'review'])
   loop.take()
@@ -77,9 +77,9 @@ t.test('what a turn asks for is for the next one', async t => {
 
 t.test('no turn begins before the start, or after the end', async t => {
   const { clock, store, acts, loop } = makeLoop()
-  store.evidence.tell('changed')
+  store.evidence.emit('changed')
   loop.stop()
-  store.evidence.tell('changed')
+  store.evidence.emit('changed')
   await clock.advance(1_000)
   t.strictSame(acts, [])
   t.equal(clock.waiting, 0)

@@ -5,7 +5,7 @@ import { Section, Signal } from '../../agent/store.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World, WorldOptions } from '../../testkit/zone/world.js'
 
-/** Something that was told in the store: what, about which node if that shows, and the rooms whose code was at work. */
+/** Something that the store emitted: what, about which node if that shows, and the rooms whose code was at work. */
 interface Station {
   readonly what: string
   readonly node: string | undefined
@@ -20,12 +20,12 @@ const roomsOf = (stack: string): string => {
     const [, stage, file] = ROOM.exec(line) ?? []
     return stage ?? file ?? []
   })
-  // What tells stands in the store's place.
+  // What emits stands in the store's place.
   const way = [...rooms.reverse(), 'store']
   return way.filter((room, i) => room !== way[i - 1]).join(' ')
 }
 
-/** What is told, by its shape: the walks need no more than this. */
+/** What is emitted, by its shape: the walks need no more than this. */
 const KINDS: readonly (readonly [what: string, field: string])[] = [
   ['round', 'failedRounds'],
   ['roster', 'listedAt'],
@@ -42,13 +42,13 @@ const stationOf = (news: unknown, stack: string): Station | undefined => {
   return what === undefined ? undefined : { what, node: target ?? node, rooms: roomsOf(stack) }
 }
 
-/** Notes what the agents tell in their stores, each on its own. */
+/** Notes what the agents' stores emit, each on its own. */
 const followAgents = (t: Test): { boot(world: World): void; readonly seen: Station[][] } => {
   const seen: Station[][] = []
   const owners = new Map<Signal<unknown>, Station[]>()
   let booting: Station[] = []
   // eslint-disable-next-line @typescript-eslint/unbound-method -- called with their signal below
-  const { subscribe, tell } = Signal.prototype
+  const { subscribe, emit } = Signal.prototype
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 100
   t.intercept(Signal.prototype, 'subscribe', {
@@ -57,11 +57,11 @@ const followAgents = (t: Test): { boot(world: World): void; readonly seen: Stati
       return subscribe.call(this, reader)
     },
   })
-  t.intercept(Signal.prototype, 'tell', {
+  t.intercept(Signal.prototype, 'emit', {
     value: function (this: Signal<unknown>, news: unknown) {
-      const station = stationOf(news, new Error('told').stack ?? '')
+      const station = stationOf(news, new Error('emitted').stack ?? '')
       if (station !== undefined) owners.get(this)?.push(station)
-      tell.call(this, news)
+      emit.call(this, news)
     },
   })
   t.teardown(() => {

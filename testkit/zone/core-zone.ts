@@ -67,7 +67,7 @@ const nowhere = (): Promise<never> => Promise.reject(new Error('no apiserver'))
 const kube = { ping: nowhere, getLease: nowhere, renewAgentLease: nowhere, server: nowhere }
 const folder = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() }
 /** Nobody is suspended here. */
-const suspension = { look: () => undefined, told: () => undefined }
+const suspension = { look: () => undefined, reportedBy: () => undefined }
 
 /** One agent without HTTP and Kubernetes. */
 class CoreAgent {

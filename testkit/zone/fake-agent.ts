@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one page of an agent that a wrapper reads, with whatever health it is told to tell.
+// The one page of an agent that a wrapper reads, with the health that its user publishes.
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -25,8 +25,8 @@ export class FakeAgent {
     return `http://127.0.0.1:${found}/localinfo`
   }
 
-  /** Tell of every node that is named here. */
-  tell(changes: ReadonlyMap<string, boolean>): void {
+  /** Set the health of these nodes, and send it to each stream. */
+  publish(changes: ReadonlyMap<string, boolean>): void {
     for (const [name, isNormal] of changes) this.#nodes.set(name, isNormal)
     this.#generation++
     for (const stream of this.#streams) this.#send(stream, 'change', changes)

@@ -214,14 +214,14 @@ class Feed implements HealthFeed {
   #takeEvent({ event, data }: ServerEvent): void {
     this.#events++
     if (event === 'snapshot') this.#takeDocument(data)
-    else if (event === 'change') this.#tell(this.#known.change(parseLocalInfo(data)))
+    else if (event === 'change') this.#report(this.#known.change(parseLocalInfo(data)))
   }
 
   #takeDocument(text: string): void {
-    this.#tell(this.#known.replace(parseLocalInfo(text)))
+    this.#report(this.#known.replace(parseLocalInfo(text)))
   }
 
-  #tell(names: readonly string[]): void {
+  #report(names: readonly string[]): void {
     if (names.length > 0) this.#seams.onChange(names)
   }
 
@@ -237,7 +237,7 @@ class Feed implements HealthFeed {
     this.#isExpired = false
     this.#cancelExpiry()
     this.#cancelExpiry = clock.after(this.#options.limitMs, () => this.#expire())
-    if (!wasFresh) this.#tell(this.#known.dead())
+    if (!wasFresh) this.#report(this.#known.dead())
   }
 
   #expire(): void {
@@ -246,7 +246,7 @@ class Feed implements HealthFeed {
     this.#seams.log.warn('health is too old to be used: endpoints of all nodes are served', {
       dead,
     })
-    this.#tell(dead)
+    this.#report(dead)
   }
 
   #complain(trouble: string): void {

@@ -181,7 +181,7 @@ export class Proxy {
     try {
       if (answer.kind === 'upgrade')
         throw new Error('it switched to a protocol that was not requested')
-      await this.#tell(passing, answer.response)
+      await this.#answer(passing, answer.response)
     } catch (error) {
       // A response that cannot be passed on must not stay open, unread.
       answer.response.socket.destroy()
@@ -189,7 +189,7 @@ export class Proxy {
     }
   }
 
-  async #tell({ asked, response, hold }: Passing, from: IncomingMessage): Promise<void> {
+  async #answer({ asked, response, hold }: Passing, from: IncomingMessage): Promise<void> {
     const { statusCode = 502, statusMessage, rawHeaders } = from
     const headers = endToEnd(rawHeaders)
     response.sendDate = false

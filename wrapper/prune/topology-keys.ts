@@ -17,7 +17,7 @@ export const ANY_NODE = '*'
 
 /**
  * Used when no valid keys were ever seen: the author wanted less than the whole cluster, and the node itself is
- * part of every such wish.
+ * part of whatever was meant.
  */
 const OWN_NODE_ONLY: readonly string[] = ['kubernetes.io/hostname']
 

@@ -104,7 +104,7 @@ const internal = (why = 'internal error'): Refusal => new Refusal(500, INTERNAL,
  * Encode objects; an object that cannot be encoded is named.
  * @throws Refusal 500
  */
-const tell = <T>({ row }: Target, key: string, work: () => T): T => {
+const encoded = <T>({ row }: Target, key: string, work: () => T): T => {
   try {
     return work()
   } catch (error) {
@@ -277,7 +277,7 @@ export class Reads {
       const record = this.#seams.store.table(target.row.resource).get(keyOf(target))
       if (record === undefined) throw notFound(subjectOf(target), target.name!)
       this.counts.gets++
-      const body = tell(target, record.key, () => format.object(servedBytes(record)))
+      const body = encoded(target, record.key, () => format.object(servedBytes(record)))
       sendWhole(response, { code: 200, type: format.type }, body)
     }
   }
@@ -294,17 +294,17 @@ export class Reads {
       if (response.destroyed) return
       const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
       this.counts.lists++
-      let told = ''
+      let key = ''
       const items = {
         *[Symbol.iterator]() {
           for (const record of page.records) {
-            told = record.key
+            key = record.key
             yield servedBytes(record)
           }
         },
       }
       const chunks = format.list(page, items)[Symbol.iterator]()
-      const next = () => tell(target, told, () => chunks.next())
+      const next = () => encoded(target, key, () => chunks.next())
       const gzip = takesGzip(request.headers['accept-encoding']?.toString())
       const head = { code: 200, type: format.type }
       await sendChunks(response, head, { [Symbol.iterator]: () => ({ next }) }, gzip)

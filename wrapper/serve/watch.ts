@@ -48,7 +48,7 @@ const MOST_UNREAD = 128 * 1024
 const LAST_WORDS_MS = 5_000
 
 /** The error of an object that cannot be encoded, such as one that has no JSON form. */
-const untold = (key: string, error: unknown): Refusal =>
+const notEncoded = (key: string, error: unknown): Refusal =>
   new Refusal(500, 'InternalError', `${key} cannot be encoded: ${reasonOf(error)}`)
 
 const overtaken = (version: number): Refusal =>
@@ -64,7 +64,7 @@ export class WatchSession implements Pumped {
   readonly #cancels = new Set<() => void>()
   #shown = 0
   /** Key of the object that is being encoded. */
-  #telling = ''
+  #encoding = ''
   #owesMark: boolean
   #owesBookmark = false
   #isOver = false
@@ -99,7 +99,7 @@ export class WatchSession implements Pumped {
     try {
       return this.#write()
     } catch (error) {
-      const refusal = untold(`${this.#plan.row.resource} ${this.#telling}`, error)
+      const refusal = notEncoded(`${this.#plan.row.resource} ${this.#encoding}`, error)
       this.#seams.onFailure(refusal.said)
       return this.#endWith(refusal)
     }
@@ -141,7 +141,7 @@ export class WatchSession implements Pumped {
     const { format, row } = this.#plan
     const record = this.#state[this.#shown++]
     if (record !== undefined) {
-      this.#telling = record.key
+      this.#encoding = record.key
       this.events++
       return format.event('ADDED', servedBytes(record))
     }
@@ -153,7 +153,7 @@ export class WatchSession implements Pumped {
     }
     const seen = reader.next()
     if (seen !== undefined) {
-      this.#telling = seen.record.key
+      this.#encoding = seen.record.key
       this.events++
       return this.#seams.frames.of(seen, format)
     }

@@ -25,7 +25,7 @@ export class ServiceTopology {
   readonly #self: string
   /** Rules of services with topology keys; others have the empty rule. */
   readonly #rules = new Map<string, ServiceRule>()
-  /** What counts for a service until it is known who its present keys mean. */
+  /** The rule that a service keeps until the nodes that its present keys mean are known. */
   readonly #earlier = new Map<string, ServiceRule>()
   /** The last known labels of this node, even if it does not exist now. */
   #ownLabels: Labels | undefined
@@ -72,7 +72,7 @@ export class ServiceTopology {
     return wanted
   }
 
-  /** What is known of labels that nobody wants will be old when somebody does. */
+  /** Forget labels that no Service names: what is known of them would be outdated once one does. */
   forgetAllBut(wanted: Labels): void {
     for (const label of this.#neighbours.keys())
       if (!wanted.has(label)) this.#neighbours.delete(label)
@@ -88,8 +88,8 @@ export class ServiceTopology {
   }
 
   /**
-   * Take the nodes that have `value` of a label. Of a value that this node does not have any more nothing is taken.
-   * @returns nodes that came or went; `all` when nothing can be compared; undefined when it was not taken
+   * Take the nodes that have `value` of a label. Ignored when this node does not have that value any more.
+   * @returns nodes that are new or gone; `all` when nothing can be compared; undefined when it was not taken
    */
   setNeighbours(label: string, next: Neighbourhood): ReadonlySet<string> | 'all' | undefined {
     if (this.#ownLabels?.get(label) !== next.value) return undefined
@@ -118,7 +118,7 @@ export class ServiceTopology {
     return node === this.#self || (this.#neighboursOf(label)?.names.has(node) ?? false)
   }
 
-  /** Whether it is known who is meant by all keys of all known services. */
+  /** Whether the nodes that the keys of all known services mean are known. */
   isSettled(isKnown: (service: string) => boolean): boolean {
     return [...this.#rules].every(([service, rule]) => !isKnown(service) || this.#canJudge(rule))
   }
@@ -145,7 +145,7 @@ export class ServiceTopology {
 
   /**
    * Take a service's annotation.
-   * @param isNew whether the service was not known; one that was keeps its rule until it is known whom the next one means
+   * @param isNew whether the service was not known; a known one keeps its rule until the nodes of the next one are known
    */
   takeRule(
     service: string,

@@ -102,17 +102,17 @@ export class Store {
     this.#topology.rememberKeys(service, annotation)
   }
 
-  /** Labels that topology keys name, with this node's values: who shares them must be told by `setNeighbours`. */
+  /** Labels that topology keys name, with this node's values: `setNeighbours` must say who shares them. */
   get wantedLabels(): ReadonlyMap<string, string> {
     return this.#topology.wanted(this.#isService)
   }
 
-  /** What was told by `setNeighbours`, by label. */
+  /** What `setNeighbours` was given, by label. */
   get neighbours(): ReadonlyMap<string, Neighbourhood> {
     return this.#topology.neighbours
   }
 
-  /** Load who shared a label's value at an earlier process; it is used until the apiserver has told. */
+  /** Load who shared a label's value at an earlier process; it is used until the apiserver has answered. */
   rememberNeighbours(label: string, neighbourhood: Neighbourhood): void {
     this.#topology.rememberNeighbours(label, neighbourhood)
   }

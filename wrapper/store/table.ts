@@ -142,7 +142,7 @@ export class Table {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Tell the listeners, if anything changed since the last time. */
+  /** Call the listeners, if anything changed since the last time. */
   flush(): void {
     if (!this.#isDirty) return
     this.#isDirty = false

@@ -12,7 +12,7 @@ export interface Versions {
 
 /**
  * Our versions begin here: the year 2005 in microseconds. The apiserver counts writes from 1, and would need 3 500
- * years at ten thousand a second to get here: a number tells whose it is.
+ * years at ten thousand a second to get here: a number shows whose it is.
  */
 const LOWEST = 2 ** 50
 /** The year 2112 in microseconds: a wrong clock must leave room to count. */

@@ -97,21 +97,21 @@ class Neighbourhood {
   #replace(names: readonly string[]): void {
     this.#names.clear()
     for (const name of names) this.#names.add(name)
-    this.#tell()
+    this.#report()
   }
 
   /** A report of a node that is known changes nothing. */
   #add(name: string): void {
     if (this.#names.has(name)) return
     this.#names.add(name)
-    this.#tell()
+    this.#report()
   }
 
   #remove(name: string): void {
-    if (this.#names.delete(name)) this.#tell()
+    if (this.#names.delete(name)) this.#report()
   }
 
-  #tell(): void {
+  #report(): void {
     if (this.#isStopped) return
     this.#take(this.label, this.value, new Set(this.#names))
     this.#choose()

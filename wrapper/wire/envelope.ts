@@ -19,7 +19,7 @@ export interface ListHead {
 }
 
 export interface SplitList extends ListHead {
-  /** Parts of the body, not copies: who keeps one for long keeps all of the body alive. */
+  /** Parts of the body, not copies: each keeps the whole body alive. */
   readonly items: readonly Uint8Array[]
 }
 
@@ -47,7 +47,7 @@ const typeMeta = (apiVersion: string, kind: string): Uint8Array =>
 /** What follows the object: Go writes both texts, empty as they are. */
 const TAIL = new Sink(4).bytes(CONTENT_ENCODING, EMPTY).bytes(CONTENT_TYPE, EMPTY).take()
 
-/** Writes a whole `k8s\0` body around one object, and knows before how long it will be. */
+/** Writes a whole `k8s\0` body around one object; its length is known before. */
 export interface BodyWriter {
   readonly size: number
   readonly write: (sink: Sink) => Sink

@@ -62,7 +62,7 @@ const readFrame = (bytes: Uint8Array): Frame => {
 
 /**
  * Puts the frames of a protobuf watch together again, wherever the chunks were cut. Each frame has memory of its own,
- * so that who keeps its body keeps nothing else. After a WireError the stream is of no use any more.
+ * so that keeping its body keeps nothing else alive. After a WireError the stream is of no use any more.
  */
 export class FrameReader {
   readonly #maxBytes: number

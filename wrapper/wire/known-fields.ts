@@ -14,7 +14,7 @@ const isKnown = (message: Message, fields: Fields): boolean => {
 }
 
 /**
- * Whether JSON tells all of an object: a newer apiserver may know fields that our table does not, and those are left out
+ * Whether JSON holds all of an object: a newer apiserver may know fields that our table does not, and those are left out
  * of it. @throws WireError
  */
 export const hasOnlyKnownFields = (shape: Shape, raw: Uint8Array): boolean =>

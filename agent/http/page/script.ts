@@ -134,7 +134,7 @@ const stretches=(begin,end)=>{
  }
  return[...nodes.values()].filter(n=>n.turned>=begin).sort((a,b)=>b.turned-a.turned).slice(0,ROWS).map(n=>({name:n.name,parts:n.parts.map((p,i)=>({to:p.to,from:Math.max(begin,p.from),until:i+1<n.parts.length?n.parts[i+1].from:end})).filter(p=>p.until>begin)}))
 }
-/** When nobody looked: from the last word before a start of the agent. */
+/** When nobody looked: from the last entry before a start of the agent. */
 const gaps=begin=>entries.flatMap((e,i)=>{
  if(e.kind!=='agent'||e.to==='stopped'||Date.parse(e.at)<begin)return[]
  return[{from:Math.max(begin,i>0?Date.parse(entries[i-1].at):begin),until:Date.parse(e.at)}]

@@ -4,7 +4,7 @@ import type { VoteOptions } from '../../../vote/options.js'
 import { STANDING, upsCountSince } from '../../../vote/tally.js'
 import type { RecordTable } from '../../records/table.js'
 
-/** With fewer observers than this whose word counts, a node's backup observers begin to look. */
+/** With fewer observers than this whose votes count, a node's backup observers begin to look. */
 const ENOUGH_OBSERVERS = 3
 /** They begin, and end, after so many windows. */
 const PATIENCE_WINDOWS = 2

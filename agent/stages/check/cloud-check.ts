@@ -20,7 +20,7 @@ const META_SERVER_PORT = '10550'
 const isMetaServer = ({ host, port }: URL): boolean =>
   port === META_SERVER_PORT && namesThisHost(host, 'localhost')
 
-/** The cloud said no, or that somebody else was faster: it has answered. A page of whoever else is on the way is no word of it. */
+/** The cloud said no, or that somebody else was faster: it has answered. A page of a proxy on the way is no answer of it. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.isFromApi && error.status < 500 && error.status !== 429
 

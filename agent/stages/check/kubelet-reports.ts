@@ -6,7 +6,7 @@ import type { RecordTable } from '../../records/table.js'
 
 const KUBELET_BITS = FLAG.kubeletBad | FLAG.kubeletWell
 
-/** The word of a node about its own kubelet, if it was said since `sinceAt`. */
+/** What a node says about its own kubelet, if it said so since `sinceAt`. */
 export const reportOf = (table: RecordTable, name: string, sinceAt: number): SelfReport => {
   const index = table.roster.indexOf(name)
   if (index === undefined) return 'unknown'

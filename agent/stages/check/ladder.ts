@@ -54,7 +54,7 @@ const ROUND_OVER = new Error('the round is over')
 /** What one ladder found. */
 export interface ClimbEnd {
   readonly result: ProbeResult
-  /** Whether another attempt had to answer for the first; undefined when the ladder cannot tell. */
+  /** Whether another attempt had to answer for the first; undefined when the ladder does not know. */
   readonly firstMissed: boolean | undefined
 }
 

@@ -75,8 +75,8 @@ export interface WorkerContext {
 
 const PERIOD_JITTER = 0.1
 /**
- * Trouble of our own that lasts: after so many void rounds, and so many periods without a word, the vote before them
- * stands no longer. One stalled round is not enough.
+ * Trouble of our own that lasts: after so many void rounds, and so many periods without a result, the vote before them
+ * does not count any more. One stalled round is not enough.
  */
 const VOID_ROUNDS = 3
 const VOID_PERIODS = 2
@@ -229,7 +229,7 @@ export class ProbeWorker {
     const after = this.#judge(end, when.startedAt, now)
     this.#state = after
     this.#planNext(when.startedAt, before, false)
-    this.#tell(before, end, when.startedAt)
+    this.#report(before, end, when.startedAt)
   }
 
   /** What somebody else answered is not the target's. */
@@ -306,7 +306,7 @@ export class ProbeWorker {
     }
   }
 
-  #tell(before: TargetState, { attempts }: RoundEnd, startedAt: number): void {
+  #report(before: TargetState, { attempts }: RoundEnd, startedAt: number): void {
     const { isDown, failedRounds, score, reason, lastRoundAt: endedAt } = this.#state
     const { name: target } = this.target
     const fell = isDown && !before.isDown

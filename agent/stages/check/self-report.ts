@@ -28,8 +28,8 @@ export interface SelfReporter {
 const LONGEST_ASK_MS = 3_000
 
 /**
- * Stricter than a peer's view, since others vouch on this word: only 2xx is well. A kubelet that answers but will not
- * tell us (401, 403, 429) says neither.
+ * Stricter than a peer's view, since others vouch because of it: only 2xx is well. A kubelet that answers but refuses to
+ * say (401, 403, 429) says neither.
  */
 const resultOfStatus = (status: number): ProbeResult => {
   if (status >= 200 && status < 300) return SUCCESS
@@ -111,7 +111,7 @@ class KubeletReporter implements SelfReporter {
         if (this.#failures >= limit) this.#move('bad')
         break
       case 'unknown':
-        // A gap in our sight neither proves nor clears; only a long one makes us forget what we saw.
+        // A probe without a result neither confirms nor clears; only many in a row make us forget what was seen.
         this.#unknowns++
         if (this.#unknowns >= limit) {
           this.#failures = 0

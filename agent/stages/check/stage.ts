@@ -75,12 +75,12 @@ class ZoneCheck implements CheckStage {
       ...{ clock, random, log, loopLag },
       onRound: outcome => {
         this.#rounds++
-        store.round.tell(outcome)
+        store.round.emit(outcome)
         this.#reviewWarming()
       },
       onVoid: round => this.#takeVoid(round),
       credit: target => this.#creditOf(target),
-      callForVotes: name => store.callForVotes.tell(name),
+      callForVotes: name => store.callForVotes.emit(name),
     })
     this.#ownNode = new OwnNode(options, {
       ...{ clock, random, log, http: probes.http },
@@ -151,7 +151,7 @@ class ZoneCheck implements CheckStage {
     this.#probe()
   }
 
-  /** Whose kubelet changed is probed at once: its word is part of the score. */
+  /** A node whose kubelet changed is probed at once: what it says is part of the score. */
   #takeEvidence(news: News): void {
     if (news !== 'changed') return
     for (const name of this.#kubelets?.changed() ?? []) this.#checker.probeNow(name)
@@ -168,13 +168,13 @@ class ZoneCheck implements CheckStage {
     const { records, endedVote } = this.#seams.store
     const { targets, ended } = this.#targets.list(records.current!.table)
     this.#checker.setTargets(targets)
-    for (const target of ended) endedVote.tell({ target, why: 'not-probed' })
+    for (const target of ended) endedVote.emit({ target, why: 'not-probed' })
     this.#reviewWarming()
   }
 
   /** We could not look: what we said before stands for a while, and then nothing. */
   #takeVoid({ target, voteStands }: VoidRound): void {
-    if (!voteStands) this.#seams.store.endedVote.tell({ target, why: 'not-looked' })
+    if (!voteStands) this.#seams.store.endedVote.emit({ target, why: 'not-looked' })
     this.#reviewWarming()
   }
 
@@ -200,7 +200,7 @@ class ZoneCheck implements CheckStage {
     const records = store.records.current!
     const index = records.roster.indexOf(target.name)
     if (index !== undefined && records.signerAt(index) === 'unasked')
-      store.whoIsThere.tell(target.name)
+      store.whoIsThere.emit(target.name)
     const isOwnAddress = (address: string): boolean => probes.isOwnAddress?.(address) === true
     return creditOf(target, { records, sinceAt: this.#silentSince, isOwnAddress })
   }

@@ -76,7 +76,7 @@ export class BodyCodec {
   readonly #draft: RecordDraft
   readonly #memberDown: Uint8Array
   readonly #memberUnlooked: Uint8Array
-  /** Of the body that was read last, by its entries: the heartbeat, 0 where nothing is told. */
+  /** Of the body that was read last, by its entries: the heartbeat, 0 where there is none. */
   readonly #hbs: Float64Array
   readonly #ages: Uint8Array
   readonly #flags: Uint8Array

@@ -124,7 +124,7 @@ export class Push {
     keepOnly(this.#callers, isKept)
   }
 
-  /** Tell everybody now; resolves when each has it or has failed. */
+  /** Send to everybody now; resolves when each has it or has failed. */
   async announce(): Promise<void> {
     this.stop()
     const batch = new Batch(this.#context, 'vote', [])
@@ -187,7 +187,7 @@ export class Push {
     // A call for votes is not news: records go with it only after a vote changed.
     const isMere =
       this.#callers.size + about.length === 0 && !this.#saysDownAny(indicesOf(suspects))
-    const told = new Set([
+    const receivers = new Set([
       ...this.#callers,
       ...this.#some(this.#observers(about), FANOUT),
       ...this.#rumour.listeners(),
@@ -196,8 +196,8 @@ export class Push {
     this.#suspects.clear()
     this.#callers.clear()
     this.#toAll = false
-    for (const peer of called) told.delete(peer)
-    this.#send(told, [], false)
+    for (const peer of called) receivers.delete(peer)
+    this.#send(receivers, [], false)
     this.#send(called, suspects, isMere)
     if (this.#rumour.isNews) this.#arm(RUMOUR_EVERY_MS)
   }

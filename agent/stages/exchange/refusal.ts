@@ -35,7 +35,7 @@ export type Refusal =
   /** A SuperEdge result of a member that our own probes do not reach. */
   | 'unreached'
 
-/** The HTTP status that tells a sender why; its body is the refusal's name. */
+/** The HTTP status that a sender is answered; its body is the refusal's name. */
 export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   'too-fast': 429,
   'too-large': 413,

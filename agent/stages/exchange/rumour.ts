@@ -4,7 +4,7 @@ import type { PeerState } from './peer-state.js'
 import { RateLimit } from './rate-limit.js'
 
 /**
- * Each agent that hears the news tells so many others, so many times: two rounds reach everybody, the others bring back
+ * Each agent that receives the news sends it to so many others, so many times: two rounds reach everybody, the others bring back
  * the records that a majority must have made since, before the verdict counts.
  */
 const FANOUT = 4

@@ -26,7 +26,7 @@ interface ExchangeSeams {
   readonly transport: Transport
   /** Keeps the heartbeat, and the epoch of what the node signs, over a restart. */
   readonly folder: Pick<StateFolder, 'read' | 'write'>
-  readonly suspension: { look(): void; told(by: 'peers'): void }
+  readonly suspension: { look(): void; reportedBy(by: 'peers'): void }
   /** @default mesh or rings, as the options say */
   readonly topology?: MakeTopology | undefined
 }
@@ -168,10 +168,10 @@ class ZoneExchange implements ExchangeStage {
         ...{ clock, random, log, transport },
         saveHeartbeat: heartbeat => void folder.write('heartbeat', String(heartbeat)),
         saveEpoch: epoch => void folder.write('epoch', String(epoch)),
-        onUnknownIdentity: name => store.unknownIdentity.tell(name),
-        onEvidence: news => store.evidence.tell(news),
-        onSuspect: name => store.probeNow.tell(name),
-        onSuspended: () => suspension.told('peers'),
+        onUnknownIdentity: name => store.unknownIdentity.emit(name),
+        onEvidence: news => store.evidence.emit(news),
+        onSuspect: name => store.probeNow.emit(name),
+        onSuspended: () => suspension.reportedBy('peers'),
         localUp: index => store.zone.current?.judgement.localUp[index] !== 0,
       },
     )
@@ -208,7 +208,7 @@ class ZoneExchange implements ExchangeStage {
     const before = engine.table.failedRounds[index]
     const isFlip = engine.setOwnVote(index, says, failedRounds)
     const isNews = isFlip || engine.table.failedRounds[index] !== before
-    this.#seams.store.evidence.tell(isNews ? 'changed' : 'fresher')
+    this.#seams.store.evidence.emit(isNews ? 'changed' : 'fresher')
   }
 
   /** What a vote moved changes how we talk, and what we say of ourselves. */

@@ -121,7 +121,7 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 /** The zone that a message of full length says it is for; nothing of it is proved. */
 export const zoneNamedBy = (message: Uint8Array): bigint => bufferOf(message).readBigUInt64LE(8)
 
-/** Whether a message says that it is signed with the key of a pair; of which one, its sender's id tells. */
+/** Whether a message says that it is signed with the key of a pair; which pair follows from its sender's id. */
 export const isOfPair = (message: Uint8Array): boolean =>
   message.length >= HEADER_BYTES + MAC_BYTES && bufferOf(message).readUInt32LE(0) === OF_PAIR.magic
 

@@ -300,7 +300,7 @@ class NodeIdentities implements Stage {
   #doubt(name: NodeName): void {
     const { clock, store } = this.#seams
     if (!this.#doubtedAt.has(name)) this.#doubtedAt.set(name, clock.now())
-    store.whoHasKeys.tell(name)
+    store.whoHasKeys.emit(name)
   }
 
   #holder(name: NodeName): Holder {
@@ -318,7 +318,7 @@ class NodeIdentities implements Stage {
     log.info('identity', { member: name, generation: this.#pins.get(name)?.generation ?? null })
     this.#pinsChanged()
     // It has been refused until now, and waits before it comes again.
-    if (isOther) this.#seams.store.whoHasKeys.tell(name)
+    if (isOther) this.#seams.store.whoHasKeys.emit(name)
   }
 
   /** For how long nothing counted that the member signed, as far as this run can tell. */

@@ -27,7 +27,7 @@ export const makeNodeListStage = (options: AgentOptions, seams: NodeListSeams): 
   const onProblem = (problem: ConfigProblem): void => {
     const { thing, problem: reason } = problem
     log.error('config is refused, the last good one stays', { thing, reason })
-    store.configProblem.tell(problem)
+    store.configProblem.emit(problem)
   }
   const keys = makeKeyKeeper(options, { ...seams, onProblem })
   const publishKeys = (): void => {

@@ -42,7 +42,7 @@ const takeRecords = ({ roster, table }: ZoneRecords, store: ResultStore): void =
     )
     const next = remapVouching(last.vouching, oldIndexOf)
     for (const index of next.left)
-      endedVouch.tell({ node: last.roster.members[index]!.name, why: 'roster-left' })
+      endedVouch.emit({ node: last.roster.members[index]!.name, why: 'roster-left' })
     judgement = remapJudgement(last.judgement, oldIndexOf)
     vouching = next.vouching
   }

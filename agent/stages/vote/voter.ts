@@ -56,8 +56,8 @@ export const makeVoter = (options: AgentOptions, seams: VoterSeams): Voter => {
     const nextAt = Math.min(changes.nextAt, vouch.nextAt)
     if (nextAt < Infinity) cancel = clock.after(Math.max(1, nextAt - now), seams.onDue)
     for (const { index, why } of vouch.ended)
-      store.endedVouch.tell({ node: roster.members[index]!.name, why })
-    store.vote.tell({ state, changes, vouchMoved: vouch.begun.length + vouch.ended.length > 0 })
+      store.endedVouch.emit({ node: roster.members[index]!.name, why })
+    store.vote.emit({ state, changes, vouchMoved: vouch.begun.length + vouch.ended.length > 0 })
   }
   return {
     vote,

@@ -66,14 +66,14 @@ export class Attention {
   }
 
   #follow(name: string): void {
-    const tell = (node: NodeView | undefined): void => {
+    const take = (node: NodeView | undefined): void => {
       followed.node = node
       this.#seams.onChange()
     }
     const watching = this.#seams.kube.watchNode(name, {
-      replace: ([node]) => tell(node),
-      upsert: tell,
-      remove: () => tell(undefined),
+      replace: ([node]) => take(node),
+      upsert: take,
+      remove: () => take(undefined),
     })
     const followed: Followed = { watching, node: undefined }
     this.#followed.set(name, followed)

@@ -13,7 +13,7 @@ interface ConfigEventSeams {
   readonly apiBackoff: ApiBackoff
 }
 
-/** Tells the cluster, at the own Node, of a ConfigMap or Secret that is not used. None is told to an apiserver that fails. */
+/** Sends an Event, at the own Node, about a ConfigMap or Secret that is not used; none to an apiserver that fails. */
 export class ConfigEvents {
   readonly #nodeName: string
   readonly #seams: ConfigEventSeams
@@ -24,7 +24,7 @@ export class ConfigEvents {
     this.#seams = seams
   }
 
-  tell({ thing, problem }: ConfigProblem): void {
+  send({ thing, problem }: ConfigProblem): void {
     const { kube, log, store, apiBackoff } = this.#seams
     if (!apiBackoff.isReady) return
     apiBackoff.left()

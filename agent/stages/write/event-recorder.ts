@@ -20,13 +20,13 @@ interface EventRecorderSeams {
   readonly backoff: RequestBackoff
 }
 
-/** Tells the cluster in words what was written and why. */
+/** Sends Events: what was written, and why. */
 export interface EventRecorder {
-  tell(node: Pick<NodeView, 'name' | 'uid'>, event: EventWords): Promise<void>
+  send(node: Pick<NodeView, 'name' | 'uid'>, event: EventWords): Promise<void>
   /** Vouching for the node ended; the Event follows with the write that takes its marks off. */
   vouchEnded(node: string, why: VouchEnd): void
   /** To be called after a write that brought `node` to `desired`; `before` is what it looked like. */
-  tellVouchEnd(node: NodeView, before: NodeView, desired: DesiredMarks): Promise<void>
+  sendVouchEnd(node: NodeView, before: NodeView, desired: DesiredMarks): Promise<void>
   /** Forget who left. */
   keepOnly(isKept: (node: string) => boolean): void
 }
@@ -35,7 +35,7 @@ export interface EventRecorder {
 const AT_ONCE = 10
 const ONE_EACH_MS = 300_000
 
-/** Events about one node: how many may be told at `at`, and how many were left out since the last one. */
+/** Events about one node: how many may be sent at `at`, and how many were left out since the last one. */
 interface Allowance {
   tokens: number
   at: number
@@ -44,7 +44,7 @@ interface Allowance {
 
 /**
  * An Event is a courtesy: one that cannot be written is recorded, not repeated, and none is sent to an apiserver that
- * asked us to wait. What is left out is counted, and said with the next one.
+ * asked us to wait. What is left out is counted, and the next one says how many.
  */
 export const makeEventRecorder = (
   reportingInstance: string,
@@ -62,10 +62,10 @@ export const makeEventRecorder = (
     allowances.set(node, next)
     return next
   }
-  const tell: EventRecorder['tell'] = async ({ name, uid }, { note: words, ...event }) => {
+  const send: EventRecorder['send'] = async ({ name, uid }, { note: words, ...event }) => {
     const { reason: what } = event
     const allowance = allowanceOf(name)
-    log.info('told the cluster', { member: name, reason: what, note: words })
+    log.info('Event', { member: name, reason: what, note: words })
     if (allowance.tokens < 1 || backoff.readyAt() > clock.now()) {
       allowance.leftOut++
       return
@@ -86,13 +86,13 @@ export const makeEventRecorder = (
     }
   }
   return {
-    tell,
+    send,
     vouchEnded: (node, why) => ends.set(node, why),
-    tellVouchEnd: async (node, before, desired) => {
+    sendVouchEnd: async (node, before, desired) => {
       const why = ends.get(node.name)
       if (desired === 'vouched' || why === undefined || !carriesCutMarks(before)) return
       ends.delete(node.name)
-      await tell(node, vouchEndedEvent(why))
+      await send(node, vouchEndedEvent(why))
     },
     keepOnly: isKept => {
       keepOnly(ends, isKept)

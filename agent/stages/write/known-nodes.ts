@@ -35,7 +35,7 @@ interface KnownNodesSeams {
   readonly onNode: () => void
 }
 
-/** What is known of the members' Nodes, whose marks no row of a list tells: which have to be read, and which are followed. */
+/** What is known of the members' Nodes, whose marks are in no row of a list: which have to be read, and which are followed. */
 export class KnownNodes {
   readonly #options: AgentOptions
   readonly #seams: KnownNodesSeams
@@ -129,7 +129,7 @@ export class KnownNodes {
     })
   }
 
-  /** Tell the vote which Nodes, of those that were read, carry SuperEdge's mark. */
+  /** Publish for the vote which Nodes, of those that were read, carry SuperEdge's mark. */
   #noteMarked({ roster }: ZoneState): void {
     const { store, work } = this.#seams
     const { marked } = store

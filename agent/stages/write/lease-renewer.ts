@@ -78,7 +78,7 @@ export const makeLeaseRenewer = (
   const backoff = new RequestBackoff(seams)
   const kept = new Map<string, Kept>()
 
-  const tell = (node: string, result: WriteResult, trouble: string): void =>
+  const report = (node: string, result: WriteResult, trouble: string): void =>
     record({ node, kind: 'lease', what: 'renew the Lease in its place', result, trouble })
 
   const renew = async (node: string, rank: number, { signal, guard }: Until): Promise<Kept> => {
@@ -96,14 +96,14 @@ export const makeLeaseRenewer = (
     const seen = { memory, dueAt, holderUntil, lengthMs, endsAt, failedAt: -Infinity }
     if (options.vouch !== 'lease')
       return { ...seen, dueAt: clock.now() + options.vouchRenewPeriodMs, endsAt: Infinity }
-    if (step.trouble !== '') tell(node, 'withheld', step.trouble)
+    if (step.trouble !== '') report(node, 'withheld', step.trouble)
     if (step.write === undefined) return seen
     kept.set(node, seen)
     await kube.patchLease(node, step.write.patch, signal, guard)
     // Outlives the vouching: nobody may take our renewal for the node's own sign of life.
     const renewTime = step.write.whenDone.renewTime ?? ''
     renewals.set(new Map(renewals.current).set(node, renewTime))
-    tell(node, 'done', '')
+    report(node, 'done', '')
     return { ...seen, memory: step.write.whenDone, endsAt: clock.now() + lengthMs }
   }
 
@@ -127,7 +127,7 @@ export const makeLeaseRenewer = (
       failedAt: now,
       dueAt: now + options.vouchRenewPeriodMs * RETRY_SHARE,
     })
-    tell(node, resultOf(error), reasonOf(error))
+    report(node, resultOf(error), reasonOf(error))
   }
 
   /** As patient as the apiserver wants, but once in time; after that, once in a Lease's duration. */

@@ -9,7 +9,7 @@ import type { WriteRecord, WriteResult } from '../../results.js'
 /** Read, plan, write: this often at most, so that a quarrel with another writer ends. */
 const MOST_WRITES = 4
 
-/** Tells what became of each write. */
+/** Notes what became of each write. */
 export type WriteRecorder = (write: Omit<WriteRecord, 'at'>) => void
 
 /** One node that is to be brought to what we want. */

@@ -5,7 +5,7 @@ export class Running {
   readonly #works = new Map<string, Promise<unknown>>()
   readonly #onEnd: () => void
 
-  /** @param onEnd told after each piece, when its node is free for another one */
+  /** @param onEnd called after each piece, when its node is free for another one */
   constructor(onEnd: () => void) {
     this.#onEnd = onEnd
   }

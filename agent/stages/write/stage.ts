@@ -41,7 +41,7 @@ const makeRecorder =
   outcome => {
     const write = { ...outcome, at: clock.wall() }
     const { node, kind, what, result, trouble } = write
-    store.write.tell(write)
+    store.write.emit(write)
     const level = result === 'done' ? 'info' : 'warn'
     if (kind !== 'lease' || result !== 'done')
       log[level]('write', { member: node, kind, what, result, trouble })
@@ -66,7 +66,7 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
   const events = makeEventRecorder(options.nodeName, { ...seams, record, signal, backoff })
   const zoneEvents = new ZoneEvents(options, { ...seams, events })
   const configEvents = new ConfigEvents(options.nodeName, seams)
-  store.configProblem.subscribe(problem => configEvents.tell(problem))
+  store.configProblem.subscribe(problem => configEvents.send(problem))
   store.endedVouch.subscribe(({ node, why }) => writer.vouchEnded(node, why))
   store.records.subscribe(records =>
     store.writes.set(membersOnly(store.writes.current, records?.roster)),

@@ -26,7 +26,7 @@ interface Look {
 }
 
 /**
- * Which Nodes have to be read to know what marks they carry: no row tells that, and a whole Node is 15 kB. Who was judged
+ * Which Nodes have to be read to know what marks they carry: no row has them, and a whole Node is 15 kB. Who was judged
  * otherwise since we know the zone may carry marks that somebody wrote. So may who was of no verdict for a moment: others
  * can have had one. The first in its order of writers looks when the node is healthy again, and again when the last late
  * write must have landed. Any other may carry what was left over from before, or what somebody put there by hand: the

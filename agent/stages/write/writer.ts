@@ -330,8 +330,8 @@ class LevelWriter implements Writer {
     const end = await this.#work.carryOut({ node: name, what, plan, isWanted })
     const { before, node, written } = end
     if (written === 0 || event === undefined || node === undefined || before === undefined) return
-    await this.#events.tell(node, event)
-    await this.#events.tellVouchEnd(node, before, what)
+    await this.#events.send(node, event)
+    await this.#events.sendVouchEnd(node, before, what)
   }
 }
 

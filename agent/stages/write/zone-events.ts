@@ -13,18 +13,18 @@ import type { EventRecorder } from './event-recorder.js'
 interface ZoneEventSeams {
   readonly clock: Clock
   readonly store: ResultStore
-  readonly events: Pick<EventRecorder, 'tell'>
+  readonly events: Pick<EventRecorder, 'send'>
 }
 
 /** A link that fails for a moment is no sign of several sites. */
 const UNREACHED_MS = 300_000
-/** In the place of a node's name, which has no blanks: who tells of the zone as a whole. */
+/** In place of a node's name, which has no blanks: the agents are ranked for it as for a node. */
 const ZONE_TARGET = 'the zone as a whole'
 
 /**
- * Tells of the zone as a whole, as an Event about the own Node: the brake, and several sites that are one zone by default.
- * One agent tells, the first in an order of its own; the others note that it does. What begins while nobody reaches the
- * apiserver is told afterwards, if it still is so.
+ * Sends Events about the zone as a whole, at the own Node: the brake, and several sites that are one zone by default. Only
+ * the first agent of a ranking of its own sends them. What begins while nobody reaches the apiserver is sent afterwards, if it
+ * still holds.
  */
 export class ZoneEvents {
   readonly #options: AgentOptions
@@ -58,11 +58,11 @@ export class ZoneEvents {
     const isOurs = top === roster.self
     if (judgement.brake !== this.#isBraked) {
       this.#isBraked = judgement.brake
-      if (isOurs) this.#tell(this.#brakeWords(state))
+      if (isOurs) this.#send(this.#brakeWords(state))
     }
     if (hasTrap === this.#hasTrap) return
     this.#hasTrap = hasTrap
-    if (isOurs && this.#trap !== undefined) this.#tell(zoneTrapEvent(this.#trap))
+    if (isOurs && this.#trap !== undefined) this.#send(zoneTrapEvent(this.#trap))
   }
 
   #trapOf(state: ZoneState): string | undefined {
@@ -88,11 +88,11 @@ export class ZoneEvents {
     })
   }
 
-  #tell(words: EventWords): void {
+  #send(words: EventWords): void {
     const { store, events } = this.#seams
     const name = this.#options.nodeName
     const uid = store.nodeList.current.ownNode()?.uid ?? ''
     // It records what becomes of it and never rejects.
-    void events.tell({ name, uid }, words)
+    void events.send({ name, uid }, words)
   }
 }

@@ -7,13 +7,13 @@ import {
   nameKey,
   plainName,
   type NameHolder,
-  type NameWish,
+  type NameRequest,
 } from '../../../grids/model/name.js'
 import { parseGrid } from '../../../grids/model/parse.js'
 import { planGrids } from '../../../grids/model/plan.js'
 import { deploymentGrid, namesOf, parseAll, sites } from '../../../testkit/kube/grid-objects.js'
 
-const wish = (kind: ChildKind, grid: string, suffix: string) => ({
+const request = (kind: ChildKind, grid: string, suffix: string) => ({
   kind,
   grid: parseGrid(deploymentGrid(grid)),
   suffix,
@@ -56,7 +56,7 @@ t.test("SuperEdge's names, where the API takes them", t => {
     ['59 are taken', 'Service', 'a'.repeat(59), 'svc', `${'a'.repeat(59)}-svc`],
   ]
   for (const [claim, kind, grid, suffix, want] of rows)
-    t.equal(plainName(wish(kind, grid, suffix)), want, claim)
+    t.equal(plainName(request(kind, grid, suffix)), want, claim)
   t.end()
 })
 
@@ -71,15 +71,15 @@ t.test('names where SuperEdge has none', t => {
     ['dots are dashes', 'StatefulSet', 'w.eb', 'v1.2', /^w-eb-v1-2-[0-9a-f]{8}$/],
   ]
   for (const [claim, kind, grid, suffix, want] of rows)
-    t.match(hashedName(wish(kind, grid, suffix)), want, claim)
+    t.match(hashedName(request(kind, grid, suffix)), want, claim)
   t.equal(
-    hashedName(wish('Deployment', 'web', 'Unit_A')),
+    hashedName(request('Deployment', 'web', 'Unit_A')),
     'web-unit-a-390b8829',
     'and never changes',
   )
   t.not(
-    hashedName(wish('Deployment', 'web', 'Unit_A')),
-    hashedName(wish('Deployment', 'web', 'unit-a')),
+    hashedName(request('Deployment', 'web', 'Unit_A')),
+    hashedName(request('Deployment', 'web', 'unit-a')),
   )
   t.end()
 })
@@ -133,7 +133,7 @@ t.test('who has a name keeps it', t => {
   const hashed = hashedName(a)
   const rows: [
     claim: string,
-    wishes: readonly NameWish[],
+    requests: readonly NameRequest[],
     held: ReadonlyMap<string, NameHolder>,
     want: readonly string[],
   ][] = [
@@ -160,9 +160,9 @@ t.test('who has a name keeps it', t => {
       [hashed],
     ],
   ]
-  for (const [claim, wishes, held, want] of rows)
+  for (const [claim, requests, held, want] of rows)
     t.strictSame(
-      assignNames(wishes, held),
+      assignNames(requests, held),
       want.map(name => ({ ok: true, name })),
       claim,
     )

@@ -72,12 +72,12 @@ export class Newcomer {
     const env = { PATH, HOME: plane.dir, KUBECONFIG: join(plane.dir, 'kubeconfig'), KEY: keys.primary } // prettier-ignore
     this.#page = new Transcript(env, this.#say)
     const page = this.#page
-    page.tell(INTRODUCTION)
-    page.tell('## Install')
+    page.write(INTRODUCTION)
+    page.write('## Install')
     const values = '--set profile=fast --set zones.manageConfigMap=true'
     const told = await page.run(`helm install edge-health charts/edge-health -n ${NAMESPACE} --create-namespace ${values}`) // prettier-ignore
     this.claims.equal('helm installs it', told.code, 0)
-    page.tell('The agents vote once they have a key; `$KEY` is 32 random bytes, `openssl rand -base64 32`:') // prettier-ignore
+    page.write('The agents vote once they have a key; `$KEY` is 32 random bytes, `openssl rand -base64 32`:') // prettier-ignore
     const made = await page.run(`kubectl -n ${NAMESPACE} create secret generic edge-health-keys --from-literal=primary="$KEY"`) // prettier-ignore
     this.claims.equal('there is a key', made.code, 0)
     // The lab's own Pods.
@@ -138,8 +138,8 @@ export class Newcomer {
   async #firstLook(lab: Lab, signal: AbortSignal): Promise<void> {
     const { claims } = this
     const page = this.#page
-    page.tell('## A zone')
-    page.tell('Nodes with the same value of a label judge each other:')
+    page.write('## A zone')
+    page.write('Nodes with the same value of a label judge each other:')
     await page.run(`kubectl label nodes --all ${ZONE}=site-a`)
     await this.#agreed(lab, [], signal)
     const isOne = async (): Promise<boolean> => {
@@ -156,9 +156,9 @@ export class Newcomer {
     const zones = await page.run('kubectl edge-health zones')
     claims.equal('all is well', zones.code, 0)
     claims.holds('the zone is told by its name', zones.text.includes('site-a'), zones.text)
-    page.tell('What an agent knows, from anywhere through `kubectl -n edge-system port-forward ds/edge-health-agent 51005`:') // prettier-ignore
+    page.write('What an agent knows, from anywhere through `kubectl -n edge-system port-forward ds/edge-health-agent 51005`:') // prettier-ignore
     claims.holds('the agent tells', (await this.#ask(lab, 'edge-1', '/status?format=text')).includes('edge-3')) // prettier-ignore
-    page.tell('Whether anything is wrong with a node or its zone:')
+    page.write('Whether anything is wrong with a node or its zone:')
     const told = await lab.node('edge-1').cli(['doctor'])
     page.show('edge-health doctor   # in the agent’s Pod on edge-1', told)
     claims.holds('doctor finds no fault', /^0 fail/m.test(told), told)
@@ -169,29 +169,31 @@ export class Newcomer {
   async #death(lab: Lab, server: Prometheus, signal: AbortSignal): Promise<void> {
     const { claims } = this
     const page = this.#page
-    page.tell('## A node dies')
-    page.tell('Somebody pulls the plug of edge-3. Its peers agree, and one of them writes it down:')
+    page.write('## A node dies')
+    page.write(
+      'Somebody pulls the plug of edge-3. Its peers agree, and one of them writes it down:',
+    )
     const startedAt = performance.now()
     await lab.node('edge-3').kill()
     const isMarked = (): boolean => lab.observer.nodes.get('edge-3')?.metadata.annotations?.[UNHEALTHY_ANNOTATION] === 'yes' // prettier-ignore
     await this.#until('edge-3 is marked', () => Promise.resolve(isMarked()), signal)
-    page.tell(`${((performance.now() - startedAt) / 1_000).toFixed(1)} s later:`)
+    page.write(`${((performance.now() - startedAt) / 1_000).toFixed(1)} s later:`)
     const zones = await page.run('kubectl edge-health zones')
     claims.equal('zones says by its exit code that somebody is dead', zones.code, 1)
     const nodes = await page.run('kubectl edge-health nodes --zone site-a')
     claims.holds('nodes names it', /edge-3 +dead/.test(nodes.text), nodes.text)
-    page.tell('A minute later the [alert](runbook.md) fires in Prometheus:')
+    page.write('A minute later the [alert](runbook.md) fires in Prometheus:')
     const firing = async () => (await server.alerts()).filter(({ state }) => state === 'firing')
     await this.#until('an alert fires', async () => (await firing()).length > 0, signal)
     const [alert] = await firing()
     claims.equal('it is that one', alert!.labels['alertname'], 'EdgeHealthNodeDead')
     const { summary = '', description = '', runbook_url: runbook = '' } = alert!.annotations
-    page.tell(`> **${alert!.labels['alertname']!}** (${alert!.labels['severity']!}): ${summary}\n> ${description}\n> [${runbook}](${runbook.replace('docs/', '')})`) // prettier-ignore
-    page.tell('Why:')
+    page.write(`> **${alert!.labels['alertname']!}** (${alert!.labels['severity']!}): ${summary}\n> ${description}\n> [${runbook}](${runbook.replace('docs/', '')})`) // prettier-ignore
+    page.write('Why:')
     claims.equal('kubectl explains', (await page.run('kubectl edge-health explain edge-3')).code, 1)
     const why = await this.#ask(lab, 'edge-1', '/explain/edge-3?format=text')
     claims.holds('its peer explains', why.includes('edge-3'), why)
-    page.tell('Power is back:')
+    page.write('Power is back:')
     lab.node('edge-3').revive()
     await this.#until('edge-3 is not marked', () => Promise.resolve(!isMarked()), signal)
     await this.#agreed(lab, [], signal)
@@ -201,8 +203,8 @@ export class Newcomer {
   async #upgrade(lab: Lab, signal: AbortSignal): Promise<void> {
     const { claims } = this
     const page = this.#page
-    page.tell('## Upgrade')
-    page.tell(
+    page.write('## Upgrade')
+    page.write(
       'Another version, or another option; the DaemonSet restarts one agent after the other:',
     )
     const told = await page.run(`helm upgrade edge-health charts/edge-health -n ${NAMESPACE} --reuse-values --set-json 'agent.extraArgs=["--log-level=debug"]'`) // prettier-ignore
@@ -224,7 +226,7 @@ export class Newcomer {
   async #uninstall(lab: Lab): Promise<void> {
     const { claims } = this
     const page = this.#page
-    page.tell('## Take it away')
+    page.write('## Take it away')
     claims.equal('helm uninstalls it', (await page.run(`helm uninstall edge-health -n ${NAMESPACE}`)).code, 0) // prettier-ignore
     await Promise.all(lab.nodes.map(node => node.stopAgent()))
     // As the DaemonSet's controller does, which does not run here.
@@ -236,7 +238,7 @@ export class Newcomer {
       left.text,
       `No resources found in ${NAMESPACE} namespace.`,
     )
-    page.tell('The Secret with the key stays, and so does the condition `PeerHealth` of each Node, as it was written last.') // prettier-ignore
+    page.write('The Secret with the key stays, and so does the condition `PeerHealth` of each Node, as it was written last.') // prettier-ignore
   }
 
   /** Write the page. */

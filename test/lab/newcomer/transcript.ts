@@ -29,7 +29,7 @@ export class Transcript {
   }
 
   /** A heading or a paragraph. */
-  tell(text: string): void {
+  write(text: string): void {
     this.#parts.push(text)
   }
 

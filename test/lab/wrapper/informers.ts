@@ -66,7 +66,7 @@ class Judgement {
 
   async start(): Promise<void> {
     this.#address = await this.#agent.start()
-    this.#agent.tell(new Map([...this.#known].map(name => [name, true])))
+    this.#agent.publish(new Map([...this.#known].map(name => [name, true])))
     await this.#walk.begin()
     await this.#startWrapper()
     const { plane } = this.#parts
@@ -163,7 +163,7 @@ class Judgement {
     const changed = [...dead].filter(name => !before.has(name))
     const back = [...before].filter(name => !dead.has(name))
     const news = [...changed, ...back].filter(name => this.#known.has(name))
-    if (news.length > 0) this.#agent.tell(new Map(news.map(name => [name, !dead.has(name)])))
+    if (news.length > 0) this.#agent.publish(new Map(news.map(name => [name, !dead.has(name)])))
   }
 
   /** Wait until all hold the same. @throws Error that shows what does not come. */

@@ -311,7 +311,7 @@ export const runKubectl = async (parts: KubectlParts): Promise<boolean> => {
   const { plane, say, script, signal } = parts
   const agent = new FakeAgent()
   const localInfo = await agent.start()
-  agent.tell(new Map([0, 1].map(i => [`n-${i}`, true])))
+  agent.publish(new Map([0, 1].map(i => [`n-${i}`, true])))
   await prepare(plane)
   const direct = join(plane.dir, 'kubeconfig')
   const wrapper = await startWrapper({

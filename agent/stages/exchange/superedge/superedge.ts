@@ -29,7 +29,7 @@ const COUNTS_PERIODS = 2
 
 /**
  * SuperEdge's agents, both ways, where an operator asked for them. Their results say neither when they were made nor for
- * whom, so whoever recorded one can send it again. Therefore a result counts only as its sender's word (by the address
+ * whom, so whoever recorded one can send it again. Therefore a result counts only for its sender (by the address
  * in its signed part), if that member has never spoken our protocol, while our own probes reach it, for two periods
  * after it came in, and with us alone: it is passed on to nobody. And only whose results count gets ours: who merely
  * answers at an address gets nothing that is signed.

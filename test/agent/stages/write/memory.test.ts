@@ -149,7 +149,7 @@ t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t 
   const kube = cluster.api('n0')
   const seams = { kube, clock, random, apiBackoff, renewals, record: () => undefined }
   const leases = makeLeaseRenewer(options, seams)
-  // The first call tells the apiserver's time.
+  // The first answer has the apiserver's time.
   const { signal } = new AbortController()
   const ping = seams.kube.ping(signal)
   await clock.advance(1_000)
@@ -169,37 +169,37 @@ t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t 
 
 t.test('FA16: Events about one node are bounded, and what was left out is said', async t => {
   const clock = new FakeClock()
-  const told: NodeEvent[] = []
+  const sent: NodeEvent[] = []
   const cluster = new FakeCluster(clock)
   const kube = {
     ...cluster.api('n0'),
     createEvent: async (event: NodeEvent) => {
-      told.push(event)
+      sent.push(event)
     },
   }
   const [backoff] = makeBackoffs(clock, 1)
   const { signal } = new AbortController()
   const log = recordingLog()
-  const teller = makeEventRecorder('n0', {
+  const recorder = makeEventRecorder('n0', {
     ...{ kube, clock, log, signal, backoff },
     record: () => undefined,
   })
   const event = { type: 'Normal', reason: 'R', action: 'A', note: 'words' } as const
   const node = { name: parseNodeName('n4'), uid: 'u' }
-  for (let i = 0; i < 25; i++) await teller.tell(node, event)
-  t.equal(told.length, 10, 'ten at once')
-  await teller.tell({ ...node, name: parseNodeName('n5') }, event)
-  t.equal(told.length, 11, 'others are not concerned')
+  for (let i = 0; i < 25; i++) await recorder.send(node, event)
+  t.equal(sent.length, 10, 'ten at once')
+  await recorder.send({ ...node, name: parseNodeName('n5') }, event)
+  t.equal(sent.length, 11, 'others are not concerned')
   await clock.advance(300_000)
-  await teller.tell(node, event)
-  await teller.tell(node, event)
-  t.equal(told.length, 12, 'then one in five minutes')
-  t.equal(told.at(-1)?.note, 'words (15 Events before it left out)')
-  teller.keepOnly(() => false)
+  await recorder.send(node, event)
+  await recorder.send(node, event)
+  t.equal(sent.length, 12, 'then one in five minutes')
+  t.equal(sent.at(-1)?.note, 'words (15 Events before it left out)')
+  recorder.keepOnly(() => false)
   backoff.failed(refusal(429, 60_000))
-  await teller.tell(node, event)
-  t.equal(told.length, 12, 'FA7: none is sent to an apiserver that asked us to wait')
+  await recorder.send(node, event)
+  t.equal(sent.length, 12, 'FA7: none is sent to an apiserver that asked us to wait')
   await clock.advance(120_000)
-  await teller.tell(node, event)
-  t.equal(told.at(-1)?.note, 'words (1 Event before it left out)')
+  await recorder.send(node, event)
+  t.equal(sent.at(-1)?.note, 'words (1 Event before it left out)')
 })

@@ -71,7 +71,7 @@ class Fuzz {
     for (const side of ['straight', 'wrapped', 'broken'])
       await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `fuzz-${side}` } })
     const localInfo = await this.#agent.start()
-    this.#agent.tell(new Map(PLACES.map(name => [name, true])))
+    this.#agent.publish(new Map(PLACES.map(name => [name, true])))
     this.#wrapper = await startWrapper({
       ...{ script, signal, localInfo, node: PLACES[0], port: PORT, statusPort: STATUS_PORT },
       kubeconfig: join(plane.dir, 'kubeconfig'),
@@ -134,7 +134,7 @@ class Fuzz {
         return undefined
       case 'health':
         if (!this.#dead.delete(step.node)) this.#dead.add(step.node)
-        this.#agent.tell(new Map([[step.node, !this.#dead.has(step.node)]]))
+        this.#agent.publish(new Map([[step.node, !this.#dead.has(step.node)]]))
         return undefined
     }
   }
