@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of the Grafana dashboards in the docs. Grafana itself draws none of it: a real Prometheus answers the dashboards'
-// own queries about real processes, and this draws the answers.
+// The pictures of the Grafana dashboards and the history of alerts in the docs. Grafana itself draws none of it: a real Prometheus answers
+// the dashboards' own queries about real processes, and this draws the answers.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,12 +22,14 @@ import {
 } from '../testkit/prometheus/server.js'
 import { findTool } from '../testkit/find-tool.js'
 import { buildBundle, bundle } from './agent/agent-process.js'
+import { alertHistory } from './dashboards/alert-history.js'
 import { drawDashboard, sizeOf } from './dashboards/draw.js'
 import { makeStage, TROUBLED } from './dashboards/stage.js'
 
 const HELP = `usage: npm run bench -- dashboards --picture FOLDER
 Draws the Grafana dashboards from what a real Prometheus answers to their queries: two zones of real processes, in which nodes die and
-one loses its cloud link. Takes 9 min, Debian's Chromium and Prometheus. The docs' pictures: npm run bench -- dashboards --picture docs
+one loses its cloud link, and the grids controller, the bridge and the webhook. Writes what its alerts made of it into alert-history.md.
+Takes 9 min, Debian's Chromium and Prometheus. For the docs: npm run bench -- dashboards --picture docs
 `
 
 const COMPONENTS = join(import.meta.dirname, '..', 'deploy', 'components')
@@ -79,21 +81,40 @@ const takePictures = async (pages: ReadonlyMap<Dashboard, string>, target: strin
   }
 }
 
-const record = async (program: string): Promise<ReadonlyMap<Dashboard, string>> => {
+const INTRODUCTION = `# What the alerts said
+
+<!-- Made by npm run bench -- dashboards --picture docs, with the pictures of the dashboards. -->
+<!-- prettier-ignore-start -->
+
+A Prometheus that scrapes each 5 s, with [the rules that are shipped](runbook.md), over a zone of five and one of three (\`profile=default\`), a wrapper, and the
+grids controller, the bridge and the webhook: real processes on one machine. What waits for its time is not told to anybody yet. EdgeHealthNotConfined
+waits throughout: the embedded API server knows no policies.
+`
+
+/** What was seen: a page for each dashboard, and the history of the alerts. */
+interface Recording {
+  readonly pages: ReadonlyMap<Dashboard, string>
+  readonly history: string
+}
+
+const record = async (program: string): Promise<Recording> => {
   buildBundle()
-  const stage = await makeStage(bundle)
+  const stage = await makeStage(bundle, COMPONENTS)
   try {
     const groups = ruleGroups(join(COMPONENTS, 'prometheus-rules', 'rules.yaml'))
     const server = await startPrometheus(program, stage.targets, groups)
     try {
       await stage.settle()
       const from = Date.now() / 1_000
-      await stage.play()
+      const deeds = await stage.play()
       const range = { from, to: Date.now() / 1_000, step: 2 }
       const pages = new Map<Dashboard, string>()
       for (const dashboard of dashboards(join(COMPONENTS, 'dashboards')))
         pages.set(dashboard, await pageOf(server, dashboard, range))
-      return pages
+      return {
+        pages,
+        history: alertHistory(deeds, await server.queryRange('ALERTS', range), range),
+      }
     } finally {
       await server.stop()
     }
@@ -111,4 +132,10 @@ if (values.help === true) process.stdout.write(HELP)
 else if (values.picture === undefined || missing !== false) {
   process.stderr.write(values.picture === undefined ? HELP : `${String(missing)}\n`)
   process.exitCode = values.picture === undefined ? 2 : 1
-} else await takePictures(await record(prometheus.path), values.picture)
+} else {
+  const { pages, history } = await record(prometheus.path)
+  await takePictures(pages, values.picture)
+  const path = join(values.picture, 'alert-history.md')
+  writeFileSync(path, `${INTRODUCTION}\n${history}\n\n<!-- prettier-ignore-end -->\n`)
+  process.stdout.write(`${path}\n`)
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent's page and its texts cost, and the picture of it in the README.
+// What the agent's page and its texts cost, and the pictures of it in the docs.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -15,7 +15,7 @@ import { serveZone } from '../testkit/zone/troubled-zone.js'
 
 const HELP = `usage: npm run bench -- page [--picture FOLDER]
 Bytes of the page; CPU time of the agent's answers in a zone of 100; time to the first paint at 64 nodes in
-Debian's Chromium, where there is one. With --picture the README's picture is made, and nothing else: npm run bench -- page --picture docs
+Debian's Chromium, where there is one. With --picture the docs' pictures are made, and nothing else: npm run bench -- page --picture docs
 `
 
 const REQUESTS = 20
@@ -60,18 +60,30 @@ const paint = async (browser: Browser): Promise<void> => {
   await listener.close()
 }
 
-const takePicture = async (browser: Browser, folder: string): Promise<void> => {
+const SIZES = [5, 50, 500]
+const VIEWS = [
+  { name: '', width: 1_100, height: 760 },
+  { name: '-phone', width: 375, height: 667 },
+]
+
+const takePictures = async (browser: Browser, folder: string): Promise<void> => {
   mkdirSync(folder, { recursive: true })
-  const { listener } = await serveZone(50)
-  const page = await browser.newPage()
-  await page.setViewportSize({ width: 1_100, height: 760 })
-  await page.goto(`http://127.0.0.1:${listener.port}/`)
-  await untilTrue(page, "document.querySelectorAll('#events li').length > 0")
-  const path = join(folder, 'page.png')
-  await page.screenshot({ path })
-  process.stdout.write(`${path}\n`)
-  await page.close()
-  await listener.close()
+  for (const size of SIZES) {
+    const { listener } = await serveZone(size)
+    const page = await browser.newPage()
+    await page.goto(`http://127.0.0.1:${listener.port}/`)
+    await untilTrue(page, "document.querySelectorAll('#events li').length > 0")
+    for (const { name, width, height } of VIEWS)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height })
+        await page.emulateMedia({ colorScheme })
+        const path = join(folder, `page-${size}${name}-${colorScheme}.png`)
+        await page.screenshot({ path })
+        process.stdout.write(`${path}\n`)
+      }
+    await page.close()
+    await listener.close()
+  }
 }
 
 const run = async (folder: string | undefined): Promise<void> => {
@@ -87,7 +99,7 @@ const run = async (folder: string | undefined): Promise<void> => {
   const browser = await openBrowser()
   try {
     if (folder === undefined) await paint(browser)
-    else await takePicture(browser, folder)
+    else await takePictures(browser, folder)
   } finally {
     await browser.close()
   }

@@ -17,10 +17,11 @@ const COMMANDS = {
   admission: 'what the webhook promises: the time of answers, memory',
   wrapper: 'what the wrapper promises: time, CPU, memory, lists, lost events',
   scale: 'detection, traffic and mistakes from 3 to 10000 nodes, in virtual time',
-  page: "what the agent's page and its texts cost; --picture FOLDER makes the README's picture",
+  page: "what the agent's page and its texts cost; --picture FOLDER makes the docs' pictures of it",
   fleet:
     'a thousand clients after an apiserver restart and after an outage: requests over time, bytes, CPU, beside client-go',
-  dashboards: 'the pictures of the dashboards, from a real Prometheus over two zones',
+  dashboards:
+    'the pictures of the dashboards and the history of alerts, from a real Prometheus over two zones',
   wire: 'what the bytes of 150000 endpoints cost the wrapper',
 }
 

@@ -6,7 +6,7 @@ import { clusterExplainText, nodesText, zonesText } from './cluster-text.js'
 import { isClusterTrouble, lookAtCluster } from './cluster-look.js'
 import { clusterView, isAlarming, type ClusterView } from './cluster-view.js'
 import { outputOption, paintFor, type Format } from './format.js'
-import { withClient, withKube, type KubeFlags } from './kube-options.js'
+import { checkName, withClient, withKube, type KubeFlags } from './kube-options.js'
 import { Exit, type ExitCode, type Run, type CliContext } from './cli-context.js'
 
 interface ClusterFlags extends KubeFlags {
@@ -25,6 +25,7 @@ cluster cannot be read.`
 /** @throws Exit 3 when it cannot be read */
 const look = async (flags: ClusterFlags, context: CliContext): Promise<ClusterView> => {
   const { namespace } = flags
+  checkName('namespace', namespace)
   const where = { namespace, wall: () => context.clock.wall() }
   try {
     return clusterView(

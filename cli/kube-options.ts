@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a command line reaches a cluster.
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import type { Command } from 'commander'
+import { InvalidInputError } from '../core/errors.js'
 import { systemRandom } from '../core/random.js'
 import { makeCredentials } from '../kube/client/credentials.js'
 import { makeResourceClient } from '../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../kube/client/resource-client.js'
+import { objectName } from '../options/kinds.js'
 import type { CliContext } from './cli-context.js'
 import { makeLogger } from './logger.js'
 
@@ -21,18 +23,25 @@ export const withKube = (command: Command): Command =>
   command
     .option(
       '--kubeconfig <path>',
-      'a kubeconfig (default KUBECONFIG, or in-cluster credentials, or ~/.kube/config)',
+      'a kubeconfig (default KUBECONFIG, one or several paths, or in-cluster credentials, or ~/.kube/config)',
     )
     .option('--context <name>', 'a context of the kubeconfig (default its current one)')
     .option('--master-url <url>', 'replaces the server of the kubeconfig')
 
 /** What nobody has written down is looked for where kubectl looks. */
-const kubeconfigOf = (flags: KubeFlags, { env }: CliContext): string | undefined => {
-  const given = flags.kubeconfig ?? env['KUBECONFIG'] ?? ''
+const kubeconfigOf = (flags: KubeFlags, { env }: CliContext): string | readonly string[] => {
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter(path => path !== '')
+  const given = flags.kubeconfig ?? listed
   const isElsewhere = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' || flags.masterUrl !== undefined
   const home = env['HOME'] ?? ''
-  if (given !== '' || isElsewhere || home === '') return given
+  if (given.length > 0 || isElsewhere || home === '') return given
   return join(home, '.kube', 'config')
+}
+
+/** @throws InvalidInputError for a text that cannot be the name of an object */
+export const checkName = (flag: string, text: string): void => {
+  if (objectName.parse(text, `--${flag}`) === undefined)
+    throw new InvalidInputError(`--${flag}`, objectName.rule, text)
 }
 
 /** Do something with a client of the cluster. Rejects as it does, and with CredentialsError. */

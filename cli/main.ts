@@ -16,8 +16,12 @@ for (const [name, number] of [
     stopping.abort(name)
   })
 }
-// `edge-health status | head` is not an error.
-process.stdout.on('error', () => process.exit(0))
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // `edge-health status | head` is not an error; a full disk is.
+  if (error.code === 'EPIPE') process.exit(0)
+  process.stderr.write(`edge-health: what was to be printed cannot be written: ${error.message}\n`)
+  process.exit(1)
+})
 
 const context = {
   env: process.env,

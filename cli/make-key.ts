@@ -2,10 +2,10 @@
 // The first key of a cluster, for a Job that has the right to make Secrets and to read none.
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
-import { KubeStatusError, KubeUnreachableError, reasonOf } from '../core/errors.js'
+import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { ResourceType } from '../kube/client/resource.js'
 import { Exit, type CliContext, type ExitCode, type Run } from './cli-context.js'
-import { withClient, withKube, type KubeFlags } from './kube-options.js'
+import { checkName, withClient, withKube, type KubeFlags } from './kube-options.js'
 
 interface MakeKeyFlags extends KubeFlags {
   readonly namespace: string
@@ -50,11 +50,13 @@ const make = async (flags: MakeKeyFlags, context: CliContext): Promise<boolean> 
   } catch (error) {
     if (error instanceof KubeStatusError && error.reason === 'AlreadyExists') return false
     const what = `Secret ${namespace}/${secret} cannot be made: ${reasonOf(error)}`
-    throw new Exit(error instanceof KubeUnreachableError ? 3 : 1, what)
+    throw new Exit(error instanceof KubeStatusError ? 1 : 3, what)
   }
 }
 
 const makeKey = async (flags: MakeKeyFlags, context: CliContext): Promise<ExitCode> => {
+  checkName('namespace', flags.namespace)
+  checkName('secret', flags.secret)
   const isNew = await make(flags, context)
   const what = isNew ? 'was made' : 'is there already and was left as it is'
   context.stdout.write(`Secret ${flags.namespace}/${flags.secret} ${what}\n`)

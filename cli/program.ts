@@ -21,6 +21,10 @@ const REWORDED: readonly (readonly [RegExp, string])[] = [
     '$1 must be one of $3, got "$2"',
   ],
   [/^option '.*(--[a-z-]+) (.*)' argument missing$/, '$1 must have a value, $2, got nothing'],
+  [
+    /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/,
+    'argument <$2> must be one of $3, got "$1"',
+  ],
   [/^missing required argument '(.*)'$/, 'argument <$1> must be given'],
 ]
 
@@ -33,11 +37,9 @@ const lineOf = (error: CommanderError, program: Command, argv: readonly string[]
   const named = program.commands.find(command => command.name() === argv[0]) ?? program
   const [, given = ''] = argv
   // A program that runs by itself takes a misspelt subcommand for an argument.
-  if (error.code === 'commander.excessArguments' && named.commands.length > 0)
-    return `unknown command '${given}'${suggestion(
-      given,
-      named.commands.map(inner => inner.name()),
-    )}`
+  const inner = named.commands.map(command => command.name())
+  if (error.code === 'commander.excessArguments' && inner.length > 0 && !inner.includes(given))
+    return `unknown command '${given}'${suggestion(given, inner)}`
   const unknown = /^unknown option '(--?[^'=]*)/.exec(text)
   if (unknown === null)
     return REWORDED.reduce((line, [pattern, words]) => line.replace(pattern, words), text)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two zones of real processes and a wrapper, scraped by a real Prometheus, and what happens there for the pictures.
+// Two zones of real processes, a wrapper, and the programs beside a cluster, scraped by a real Prometheus, and what happens there for the
+// pictures.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,10 @@ import { addressesFrom } from '../../sandbox/addresses.js'
 import { Child } from '../../sandbox/child.js'
 import { makeZone, type Zone } from '../../sandbox/zone.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
+import { readCrds } from '../../testkit/kube/grid-stage.js'
+import { startPrograms } from '../../testkit/prometheus/programs.js'
 import type { ScrapeTarget } from '../../testkit/prometheus/server.js'
+import type { Deed } from './alert-history.js'
 
 const wait = (seconds: number): Promise<void> =>
   new Promise(resolve => setTimeout(resolve, seconds * 1_000))
@@ -51,21 +55,27 @@ const isWell = async (zone: Zone): Promise<boolean> => {
   return views.every(view => zone.nodes.every(({ name }) => view?.get(name) === true))
 }
 
-/** Two zones that run. */
+/** Two zones that run, and the grids controller, the bridge and the webhook beside a cluster of their own. */
 export interface Stage {
   readonly targets: readonly ScrapeTarget[]
-  /** Waits until all agents call all nodes up. */
+  /** Waits until all agents call all nodes up, and the programs are ready. */
   settle(): Promise<void>
-  /** A node dies and comes back, another one loses its link, a third dies and stays dead: 7 min. */
-  play(): Promise<void>
+  /**
+   * A node dies and comes back, another one loses its link, a third dies and stays dead; the programs get work: 7 min.
+   * @returns what was done, and when
+   */
+  play(): Promise<readonly Deed[]>
   stop(): Promise<void>
 }
 
 /** The name of the zone in which it happens. */
 export const TROUBLED = 'north'
 
-/** @param script the bundle */
-export const makeStage = async (script: string): Promise<Stage> => {
+/**
+ * @param script the bundle
+ * @param components the folder of `deploy/components`
+ */
+export const makeStage = async (script: string, components: string): Promise<Stage> => {
   const north = await zoneOf(script, TROUBLED, '127.38.0.11', 5)
   const south = await zoneOf(script, 'south', '127.38.1.11', 3)
   const zones = [north, south]
@@ -76,6 +86,13 @@ export const makeStage = async (script: string): Promise<Stage> => {
   await Promise.all(zones.map(zone => zone.start()))
   const wrapper = await startWrapper(script, north)
   process.once('exit', () => void wrapper.kill())
+  const programs = await startPrograms(
+    script,
+    '127.38.2.11',
+    readCrds(join(components, 'grids', 'crds.yaml')),
+  )
+  const areReady = async (): Promise<boolean> =>
+    (await Promise.all([...zones.map(isWell), programs.isReady()])).every(is => is)
   const agents = [TROUBLED, 'south'].flatMap((zone, i) =>
     zones[i]!.nodes.map(({ name, identity }) => ({
       ...{ job: 'edge-health', address: `${identity.address}:51006` },
@@ -85,24 +102,38 @@ export const makeStage = async (script: string): Promise<Stage> => {
   const first = north.nodes[0]!.identity.address
   const labels = { node: agents[0]!.labels.node, node_zone: TROUBLED }
   return {
-    targets: [...agents, { job: 'edge-health-wrapper', address: `${first}:51007`, labels }],
+    targets: [
+      ...agents,
+      { job: 'edge-health-wrapper', address: `${first}:51007`, labels },
+      ...programs.targets,
+    ],
     settle: async () => {
-      while (!(await Promise.all(zones.map(isWell))).every(is => is)) await wait(1)
+      while (!(await areReady())) await wait(1)
       await wait(SETTLE_SECONDS)
     },
     play: async () => {
-      await wait(60)
+      const deeds: Deed[] = []
+      const tell = (what: string): void => void deeds.push({ at: Date.now() / 1_000, what })
+      await wait(30)
+      tell('grids, bridge and webhook get work')
+      await programs.work()
+      await wait(30)
+      tell('edge-5 loses its power')
       await north.node('edge-5').kill()
       await wait(120)
+      tell('edge-5 gets it back')
       north.restart(north.node('edge-5'))
       await wait(60)
+      tell("edge-2's link to the cloud is cut")
       north.cutCloud(north.node('edge-2'), 'silent')
       await wait(30)
+      tell('edge-4 loses its power')
       await north.node('edge-4').kill()
       await wait(150)
+      return deeds
     },
     stop: async () => {
-      await wrapper.stop(systemClock)
+      await Promise.all([wrapper.stop(systemClock), programs.stop()])
       await Promise.all(zones.map(zone => zone.stop()))
     },
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js'
 import * as v from 'valibot'
 import { parse as parseYaml } from 'yaml'
@@ -69,15 +69,44 @@ const execSchema = v.object({
 type Cluster = ReturnType<typeof newClusters>[number]
 type User = ReturnType<typeof newUsers>[number]
 
+/** A kubeconfig as it was read. */
+export interface KubeconfigFile {
+  readonly path: string
+  readonly text: string
+}
+
+interface ParsedFile {
+  /** What its paths are relative to. */
+  readonly folder: string
+  readonly raw: Readonly<Record<string, unknown>>
+  readonly currentContext: string
+  readonly users: v.InferOutput<typeof extrasSchema>['users']
+}
+
+const parseFile = ({ path, text }: KubeconfigFile): ParsedFile => {
+  const raw = parseYaml(text, { prettyErrors: false }) as Record<string, unknown>
+  const { users, 'current-context': currentContext } = parseWith(extrasSchema, 'kubeconfig', raw)
+  return { folder: dirname(path), raw, currentContext, users }
+}
+
+/** Of entries with one name that of the first file counts, as for kubectl. */
 const named = <T extends { readonly name: string }>(
-  from: string,
-  kind: string,
-  list: readonly T[],
+  files: readonly ParsedFile[],
+  kind: 'cluster' | 'context' | 'user',
   name: string,
-): T => {
-  const found = list.find(entry => entry.name === name)
-  if (found === undefined) throw new CredentialsError(`${from} has no ${kind} "${name}"`)
-  return found
+  listOf: (raw: unknown) => readonly T[],
+): { readonly entry: T; readonly file: ParsedFile } => {
+  for (const file of files) {
+    const entry = listOf(file.raw[`${kind}s`]).find(each => each.name === name)
+    if (entry !== undefined) return { entry, file }
+  }
+  throw new CredentialsError(`it has no ${kind} "${name}"`)
+}
+
+const chooseContext = (files: readonly ParsedFile[], chosen: string | undefined): string => {
+  const name = chosen ?? files.find(file => file.currentContext !== '')?.currentContext
+  if (name === undefined) throw new CredentialsError('it has no current-context, and none is given')
+  return name
 }
 
 const pemOf = (folder: string, file?: string | null, base64?: string | null): Pem | undefined => {
@@ -123,38 +152,40 @@ const refuseProxy = (from: string, cluster: Cluster): void => {
     throw new CredentialsError(`${from}: proxy-url of cluster "${cluster.name}" is not supported`)
 }
 
-const parseAccess = (path: string, text: string, chosen: string | undefined): Access => {
-  const folder = dirname(path)
-  const raw = parseYaml(text, { prettyErrors: false }) as Record<string, unknown>
-  const extras = parseWith(extrasSchema, 'kubeconfig', raw)
-  const current = chosen ?? extras['current-context']
-  const context = named('it', 'context', newContexts(raw['contexts']), current)
-  const cluster = named('it', 'cluster', newClusters(raw['clusters']), context.cluster)
-  const user = named('it', 'user', newUsers(raw['users']), context.user)
-  const tokenFile = extras.users.find(entry => entry.name === user.name)?.user?.tokenFile
-  refuseProxy('it', cluster)
+const parseAccess = (files: readonly ParsedFile[], chosen: string | undefined): Access => {
+  const context = named(files, 'context', chooseContext(files, chosen), newContexts).entry
+  const cluster = named(files, 'cluster', context.cluster, newClusters)
+  const user = named(files, 'user', context.user, newUsers)
+  const tokenFile = user.file.users.find(({ name }) => name === context.user)?.user?.tokenFile
+  refuseProxy('it', cluster.entry)
   return {
-    server: parseServer('it', cluster.server),
-    ca: pemOf(folder, cluster.caFile, cluster.caData),
-    insecure: cluster.skipTLSVerify,
-    serverName: cluster.tlsServerName ?? undefined,
-    certificate: certificateOf(folder, user),
-    identity: identityOf(folder, user, tokenFile ?? undefined),
-    impersonate: user.impersonateUser ?? undefined,
+    server: parseServer('it', cluster.entry.server),
+    ca: pemOf(cluster.file.folder, cluster.entry.caFile, cluster.entry.caData),
+    insecure: cluster.entry.skipTLSVerify,
+    serverName: cluster.entry.tlsServerName ?? undefined,
+    certificate: certificateOf(user.file.folder, user.entry),
+    identity: identityOf(user.file.folder, user.entry, tokenFile ?? undefined),
+    impersonate: user.entry.impersonateUser ?? undefined,
+  }
+}
+
+/** No `cause`: its text may quote a secret. */
+const discreet = <T>(where: string, act: () => T): T => {
+  try {
+    return act()
+  } catch (cause) {
+    throw new CredentialsError(`kubeconfig ${where}: ${discreetReason(cause)}`)
   }
 }
 
 /**
- * A context of a kubeconfig, the current one unless another is chosen.
+ * A context of one kubeconfig, or of several that are taken as one; the current one unless another is chosen.
  * @throws CredentialsError that names the file and what is wrong with it.
  */
-export const kubeconfigAccess = (path: string, text: string, chosen?: string): Access => {
-  try {
-    return parseAccess(path, text, chosen)
-  } catch (cause) {
-    // No `cause`: its text may quote a secret.
-    throw new CredentialsError(`kubeconfig ${path}: ${discreetReason(cause)}`)
-  }
+export const kubeconfigAccess = (files: readonly KubeconfigFile[], chosen?: string): Access => {
+  const parsed = files.map(file => discreet(file.path, () => parseFile(file)))
+  const all = files.map(({ path }) => path).join(delimiter)
+  return discreet(all, () => parseAccess(parsed, chosen))
 }
 
 /** A Pod's own service account. Its token never travels unencrypted: over plain http we are anonymous. */

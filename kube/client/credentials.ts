@@ -11,6 +11,7 @@ import {
   parseServer,
   serviceAccountAccess,
   type Access,
+  type KubeconfigFile,
   type Pem,
 } from './access.js'
 import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
@@ -19,8 +20,8 @@ import { makeTls, type TlsMaterial, type TlsParts } from './tls-material.js'
 
 /** Where credentials come from. */
 export interface CredentialOptions {
-  /** Path of a kubeconfig; undefined or empty: the Pod's own service account. */
-  readonly kubeconfig?: string | undefined
+  /** Path of a kubeconfig, or paths of several that are taken as one; undefined or empty: the Pod's own service account. */
+  readonly kubeconfig?: string | readonly string[] | undefined
   /** Which context of the kubeconfig. @default its current one */
   readonly context?: string | undefined
   /** Address of the apiserver, in place of the one that the kubeconfig or the Pod's environment names. */
@@ -80,16 +81,27 @@ const inClusterServer = (environment: CredentialOptions['environment']): URL => 
   return parseServer('environment', `https://${isIPv6(host) ? `[${host}]` : host}:${port}`)
 }
 
+/** Of several files those that are there, as kubectl; a single one must be. */
+const readKubeconfigs = async (paths: readonly string[]): Promise<readonly KubeconfigFile[]> => {
+  const there = paths.filter(path => existsSync(path))
+  const wanted = there.length === 0 ? paths.slice(0, 1) : there
+  return Promise.all(
+    wanted.map(async path => ({ path, text: await readCredentialFile('kubeconfig', path) })),
+  )
+}
+
 /** Reads the kubeconfig each time, but parses it only when its text has changed; the other sources are fixed. */
 const accessReader = (options: CredentialOptions): (() => Promise<Access>) => {
   const { kubeconfig = '', masterUrl = '', context } = options
   const master = masterUrl === '' ? undefined : parseServer('master URL', masterUrl)
-  if (kubeconfig !== '') {
+  const paths = [kubeconfig].flat().filter(path => path !== '')
+  if (paths.length > 0) {
     let last: { readonly text: string; readonly access: Access } | undefined
     return async () => {
-      const text = await readCredentialFile('kubeconfig', kubeconfig)
+      const files = await readKubeconfigs(paths)
+      const text = JSON.stringify(files)
       if (last?.text === text) return last.access
-      const access = kubeconfigAccess(kubeconfig, text, context)
+      const access = kubeconfigAccess(files, context)
       last = { text, access: master === undefined ? access : { ...access, server: master } }
       return last.access
     }

@@ -8,7 +8,8 @@ import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { runCli } from '../../testkit/run-cli.js'
 
-t.setTimeout(60_000)
+/** A hang, not a measurement. */
+t.setTimeout(900_000)
 
 const SECRETS = '/api/v1/namespaces/edge-system/secrets'
 
@@ -53,10 +54,17 @@ t.test('it makes a key that agents take, once, and reads none', async t => {
 t.test('what it says when it cannot', async t => {
   const { run } = await open(t)
   const bad = await run('make-key --secret Not_A_Name')
-  t.equal(bad.code, 1)
-  t.match(bad.err, /^edge-health: Secret edge-system\/Not_A_Name cannot be made: .*Not_A_Name/)
+  t.equal(bad.code, 2)
+  t.match(bad.err, /^edge-health: --secret must be a Kubernetes object name .*, got "Not_A_Name"/)
+  t.match((await run('make-key -n a/b')).err, /^edge-health: --namespace must be .*, got "a\/b"/)
+  const elsewhere = await run('make-key -n nowhere')
+  t.equal(elsewhere.code, 1)
+  t.match(elsewhere.err, /^edge-health: Secret nowhere\/edge-health-keys cannot be made: .*nowhere/)
   const away = await run('make-key --master-url http://127.0.0.1:9')
   t.equal(away.code, 3)
   t.match(away.err, /^edge-health: Secret edge-system\/edge-health-keys cannot be made: /)
+  const nowhere = await run('make-key --kubeconfig /nonexistent')
+  t.equal(nowhere.code, 3, 'nobody was asked')
+  t.match(nowhere.err, /cannot be made: cannot read the kubeconfig file \/nonexistent/)
   t.equal((await run('make-key --key abc')).code, 2)
 })

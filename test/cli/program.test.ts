@@ -7,6 +7,7 @@ import type { MakeAgent } from '../../cli/agent.js'
 import { makeLogger } from '../../cli/logger.js'
 import { optionsMarkdown } from '../../cli/options-markdown.js'
 import type { CliProgramSeams } from '../../cli/run-program.js'
+import { lazyCommands } from '../../cli/lazy-commands.js'
 import type { Program } from '../../core/program.js'
 import { version } from '../../cli/version.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
@@ -14,6 +15,16 @@ import { agentOptionSet } from '../../agent/options/definitions.js'
 import { ListenError } from '../../core/errors.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
 import { runCli as run } from '../../testkit/run-cli.js'
+
+t.test('bad usage of commands that are loaded when they are used', async t => {
+  const rows: [argv: string, line: string][] = [
+    ['cluster explain a b', "too many arguments for 'explain'. Expected 1 argument but got 2."],
+    ['cluster explian a', "unknown command 'explian' (did you mean explain?)"],
+    ['completion tcsh', 'argument <shell> must be one of bash, zsh, fish, got "tcsh"'],
+  ]
+  for (const [argv, line] of rows)
+    t.match(await run(argv.split(' '), { parts: { lazyCommands } }), { code: 2, err: `edge-health: ${line}\n` }, argv) // prettier-ignore
+})
 
 t.test('bad usage is exit 2 and one line with option, rule and value', async t => {
   const rows: [argv: string, line: string][] = [

@@ -19,7 +19,9 @@ import { readManifests } from '../../testkit/deploy/manifests.js'
 import { grantsOf, idleGrants, rbacAllows, type KubeRequest } from '../../testkit/deploy/rbac.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
-t.setTimeout(110_000)
+/** A hang, not a measurement. */
+t.setTimeout(900_000)
+const SOON_MS = 180_000
 
 const requestOf = ({ resource, subresource, path, ...rest }: RecordedRequest): KubeRequest => ({
   verb: rest.verb,
@@ -131,10 +133,10 @@ t.test('agents call what they may call, and what they may call they need', async
     calls().some(call => call.verb === verb && call.path.includes(part) && call.status < 300)
 
   await Promise.all(machines.map(boot))
-  await eventually('all nodes are Ready', 20_000, () =>
+  await eventually('all nodes are Ready', SOON_MS, () =>
     machines.every(({ name }) => readyOf(nodeOf(name))?.status === 'True'),
   )
-  await eventually('the agents hear each other', 20_000, async () => {
+  await eventually('the agents hear each other', SOON_MS, async () => {
     const answer = await fetch('http://127.33.0.11:51006/status')
     const { nodes } = (await answer.json()) as { nodes: { verdict: string }[] }
     return nodes.length === 3 && nodes.every(({ verdict }) => verdict === 'healthy')
@@ -147,7 +149,7 @@ t.test('agents call what they may call, and what they may call they need', async
     const metadata = { labels: { tick: String(ticks++) } }
     await admin.patch(`${NODES}/n3`, 'merge', { metadata }, signal)
   }
-  await eventually('a conflict was met', 40_000, async () => {
+  await eventually('a conflict was met', SOON_MS, async () => {
     const until = performance.now() + 500
     while (performance.now() < until) await disturb()
     if (isMarked('n3') && !done('get', '/nodes/n3')) {
@@ -157,18 +159,18 @@ t.test('agents call what they may call, and what they may call they need', async
     }
     return done('get', '/nodes/n3')
   })
-  await eventually('n3 is condemned', 20_000, () => isMarked('n3'))
+  await eventually('n3 is condemned', SOON_MS, () => isMarked('n3'))
   await boot(third)
-  await eventually('n3 is cleared', 30_000, () => !isMarked('n3'))
+  await eventually('n3 is cleared', SOON_MS, () => !isMarked('n3'))
 
   // Vouched for.
   for (const client of ['agent:n2', 'kubelet:n2']) api.cutLink(client, 'silent')
-  await eventually('n2 is vouched for', 40_000, () =>
+  await eventually('n2 is vouched for', SOON_MS, () =>
     taintsOf(nodeOf('n2')).some(({ key }) => key === 'edge-health/cloud-link-cut'),
   )
-  await eventually('its Lease is renewed', 20_000, () => done('patch', '/leases/n2'))
+  await eventually('its Lease is renewed', SOON_MS, () => done('patch', '/leases/n2'))
   for (const client of ['agent:n2', 'kubelet:n2']) api.healLink(client)
-  await eventually('n2 is as before', 30_000, () => taintsOf(nodeOf('n2')).length === 0)
+  await eventually('n2 is as before', SOON_MS, () => taintsOf(nodeOf('n2')).length === 0)
 
   // A broken configuration is told in an Event; the watches bring it.
   const configMap = {
@@ -178,7 +180,7 @@ t.test('agents call what they may call, and what they may call they need', async
     data: { 'unit-internal-check': 'perhaps' },
   }
   await admin.post('/api/v1/namespaces/edge-system/configmaps', configMap, signal)
-  await eventually('somebody says that it is refused', 20_000, () =>
+  await eventually('somebody says that it is refused', SOON_MS, () =>
     api.store
       .list('events', 'default')
       .some(event => (event as { reason?: string }).reason === 'ConfigRefused'),

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { agentOptionSet } from '../../agent/options/definitions.js'
 import { readManifests, renderManifests } from '../../testkit/deploy/manifests.js'
 import type { Manifest } from '../../testkit/deploy/rbac.js'
 import { byKey, chart, makeHelm, type Rendered } from '../../testkit/helm/render.js'
@@ -58,6 +59,10 @@ const COMPONENTS: readonly (readonly [values: readonly string[], names: readonly
   [['bridge.enabled=true'], ['bridge']],
   [['keep.enabled=true'], ['keep']],
   [
+    ['grids.enabled=true', 'admission.enabled=true', 'bridge.enabled=true', 'metrics.podMonitor.enabled=true'], // prettier-ignore
+    ['grids', 'webhook', 'bridge', 'metrics-programs'],
+  ],
+  [
     ['grids.enabled=true', 'admission.enabled=true', 'bridge.enabled=true', 'options.vouch="taint"', 'policies.enabled=false'], // prettier-ignore
     ['grids', 'webhook', 'bridge', 'without-policies'],
   ],
@@ -88,6 +93,16 @@ t.test('what is switched off is not there', skip, t => {
   t.notOk(keys('wrapper.enabled=false').some(key => key.includes('edge-health-wrapper')))
   t.notOk(keys('policies.enabled=false').some(key => key.startsWith('Validating')))
   t.strictSame(keys('agent.enabled=false', 'wrapper.enabled=false'), [])
+  const all = ['grids.enabled=true', 'admission.enabled=true', 'bridge.enabled=true']
+  const isOfRbac = (key: string) => /^(ServiceAccount|(Cluster)?Role(Binding)?)\//.test(key)
+  const whole = keys(...all)
+  t.ok(whole.filter(isOfRbac).length > 10)
+  t.strictSame(
+    keys(...all, 'rbac.enabled=false'),
+    whole.filter(key => !isOfRbac(key)),
+    'accounts and roles can be made by others',
+  )
+  t.match(render(['rbac.enabled=false', 'keys.generate=true']).err, /keys\.generate must be false/)
   const rule = (disabled: string) =>
     JSON.stringify(
       render(['prometheusRule.enabled=true', `prometheusRule.disabled=${disabled}`]).objects,
@@ -102,11 +117,11 @@ t.test('what is switched off is not there', skip, t => {
 })
 
 t.test('options are a ConfigMap, and a change of them restarts the agents', skip, t => {
-  const options = render(['options.check-period="7s"', 'options.dns-plugin=["weight=1"]'])
+  const options = render(['options.check-period="7s"', 'options.ping-plugin=["weight=1"]'])
   const map = options.objects['ConfigMap/edge-system/edge-health-agent-options']!
   t.strictSame(parse((map['data'] as Record<string, string>)['options.yaml']!), {
     'check-period': '7s',
-    'dns-plugin': ['weight=1'],
+    'ping-plugin': ['weight=1'],
   })
   const pod = (rendered: Rendered) => {
     const agent = rendered.objects['DaemonSet/edge-system/edge-health-agent']!
@@ -116,6 +131,19 @@ t.test('options are a ConfigMap, and a change of them restarts the agents', skip
   const sum = (value: string) => pod(render([`options.check-period="${value}"`])).metadata
   t.match(sum('7s').annotations, { 'checksum/options': /^[0-9a-f]{64}$/ })
   t.strictNotSame(sum('7s'), sum('8s'))
+  t.end()
+})
+
+t.test('options are those of the agent, but for what other values say', t => {
+  const schema = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')) as {
+    properties: { options: { propertyNames: { enum: readonly string[] } } }
+  }
+  const byOtherValues = ['node-name', 'state-dir', 'namespace', 'key-secret']
+  const flags = agentOptionSet.definitions.map(({ flag }) => flag)
+  t.strictSame(
+    schema.properties.options.propertyNames.enum,
+    flags.filter(flag => !byOtherValues.includes(flag)),
+  )
   t.end()
 })
 
@@ -309,6 +337,11 @@ t.test('a value that is unknown, or of the wrong kind, is refused by name', skip
     ['agent.resource={}', /resource/],
     ['options.check-period=5', /check-period/],
     ['options.Check=""', /Check/],
+    ['options.check-peroid="5s"', /check-peroid/],
+    ['options.key-secret="own"', /key-secret/],
+    ['keys.existingSecret="a.b"', /existingSecret/],
+    ['agent=null', /missing property 'agent'/],
+    ['metrics.port=51005', /port/],
     ['profile="quick"', /profile/],
     ['metrics.nodes="some"', /nodes/],
     ['metrics.port=0', /port/],
@@ -320,6 +353,7 @@ t.test('a value that is unknown, or of the wrong kind, is refused by name', skip
     ['admission.strategy={}', /strategy/],
     ['grids.replicas=0', /replicas/],
     ['keys.generate="yes"', /generate/],
+    ['rbac.create=false', /create/],
     ['networkPolicy.edges=[{}]', /edges/],
     ['prometheusRule.runbookUrl="runbook"', /runbookUrl/],
     ['bridge.service.port=1', /port/],
@@ -329,6 +363,10 @@ t.test('a value that is unknown, or of the wrong kind, is refused by name', skip
     ['grids.extraEnv=[{"value":"a"}]', /name/],
   ]
   for (const [value, said] of rows) t.match(render([value]).err, said, value)
+  t.match(
+    render(['prometheusRule.enabled=true', 'prometheusRule.disabled=["EdgeHealthBrake"]']).err,
+    /prometheusRule\.disabled must be alerts of the chart, got EdgeHealthBrake/,
+  )
   t.match(render([], 'edge-system', '1.29.4').err, /policies\.enabled must be false for Kubernetes older/) // prettier-ignore
   t.equal(render(['policies.enabled=false'], 'edge-system', '1.29.4').err, '')
   t.match(render(['keep.enabled=true'], 'edge-system', '1.35.0').err, /keep\.enabled must be false for Kubernetes older than 1\.36/) // prettier-ignore

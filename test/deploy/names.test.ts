@@ -58,6 +58,7 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['grids', 'renamed', 'renamed-grids'],
   ['grids', 'without-policies'],
   ['metrics'],
+  ['grids', 'bridge', 'vouch-taint', 'webhook', 'metrics-programs'],
   ['prometheus-rules'],
   ['dashboards'],
   ['zones', 'metrics', 'prometheus-rules', 'dashboards'],

@@ -15,7 +15,7 @@ import type { Played } from './cell.js'
 import { runGridRows } from './grid-rows.js'
 import { runTakeover } from './grids/takeover.js'
 import { Newcomer } from './newcomer/newcomer.js'
-import { runNames } from './names/names.js'
+import { runNames, writeNamesLog } from './names/names.js'
 import { openLab } from './open-lab.js'
 import { type Figure, figuresOf } from './figures.js'
 import { writeReport } from './report.js'
@@ -161,6 +161,17 @@ const superedge = async (options: LabOptions): Promise<boolean> => {
   }
 }
 
+const names = async ({ report }: LabOptions): Promise<boolean> => {
+  const lines: string[] = []
+  const tell = (line: string): void => {
+    say(line)
+    lines.push(line)
+  }
+  const isSo = await withApi(plane => runNames(plane, tell, stop.signal))
+  if (report !== undefined && isSo) writeNamesLog(report, lines)
+  return isSo
+}
+
 const newcomer = async (options: LabOptions): Promise<boolean> => {
   const { signal } = stop
   const scene = new Newcomer({ kubectl: parts.binaries.kubectl, script }, say)
@@ -188,7 +199,7 @@ const main = async (): Promise<boolean> => {
     case 'informers':
       return informers(options)
     case 'names':
-      return withApi(plane => runNames(plane, say, stop.signal))
+      return names(options)
     case 'confine':
       return withApi(plane => runConfine(plane, { ...options, say }, stop.signal))
     case 'chart':

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program prints, as a pipe gets it.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { sleep, systemClock } from '../../core/clock.js'
 import { buildBundle } from '../../testkit/bundle.js'
 import { deploymentGrid } from '../../testkit/kube/grid-objects.js'
 
-t.setTimeout(120_000)
+/** A hang, not a measurement. */
+t.setTimeout(900_000)
+const script = buildBundle(t)
 
 const UNITS = 1_000
 
 t.test('whoever reads slowly gets all of it', async t => {
-  const script = buildBundle(t)
   const folder = t.testdir()
   const file = (name: string, value: unknown): string => {
     const path = join(folder, name)
@@ -38,4 +39,15 @@ t.test('whoever reads slowly gets all of it', async t => {
   const list = JSON.parse(text) as { readonly items: readonly unknown[] }
   t.equal(list.items.length, UNITS)
   t.strictSame(await ended, [0, null])
+})
+
+t.test('a reader that goes is no error, a full disk is', { skip: !existsSync('/dev/full') }, t => {
+  const first = spawnSync('sh', ['-c', '"$0" "$1" man | head -1', process.execPath, script], { encoding: 'utf8' }) // prettier-ignore
+  t.match(first, { status: 0, stderr: '' })
+  const full = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(full))
+  const { status, stderr } = spawnSync(process.execPath, [script, 'man'], { encoding: 'utf8', stdio: ['ignore', full, 'pipe'] }) // prettier-ignore
+  t.equal(status, 1)
+  t.match(stderr, /^edge-health: what was to be printed cannot be written: ENOSPC/)
+  t.end()
 })

@@ -17,7 +17,7 @@ import { Edge } from '../edge/edge.js'
 import { dialWebsocket } from '../edge/link.js'
 import { memoryStore } from '../edge/store.js'
 import { deploymentGrid } from '../kube/grid-objects.js'
-import { installCrds } from '../kube/grid-stage.js'
+import { installCrds, readCrds } from '../kube/grid-stage.js'
 import type { ScrapeTarget } from './server.js'
 
 /** The programs that run, each as often as it is installed. */
@@ -55,9 +55,9 @@ class Cluster implements Programs {
     }))
   }
 
-  async prepare(script: string): Promise<void> {
+  async prepare(script: string, crds: ReturnType<typeof readCrds>): Promise<void> {
     await this.#bed.register()
-    await installCrds(this.#bed.admin)
+    await installCrds(this.#bed.admin, crds)
     for (const name of ['kubeedge', 'shop'])
       await this.#post('/api/v1/namespaces', { metadata: { name } })
     for (const node of NODES) await this.#post('/api/v1/nodes', node)
@@ -168,11 +168,16 @@ class Cluster implements Programs {
  * Start them on their own ports of an address. `stop` must be called in any case.
  * @param script the bundle
  * @param host a loopback address that nobody else uses
+ * @param crds of grids
  */
-export const startPrograms = async (script: string, host: string): Promise<Programs> => {
+export const startPrograms = async (
+  script: string,
+  host: string,
+  crds = readCrds(),
+): Promise<Programs> => {
   const cluster = new Cluster(await openWebhookBed(), host)
   try {
-    await cluster.prepare(script)
+    await cluster.prepare(script, crds)
     return cluster
   } catch (error) {
     await cluster.stop()

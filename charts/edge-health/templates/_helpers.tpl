@@ -33,10 +33,15 @@ tolerations:
 {{- end }}
 {{- end -}}
 
-{{/* Objects as deploy/ has them, in this namespace: `files` of the folder `of`. */}}
+{{/* Objects as deploy/ has them, in this namespace: `files` of the folder `of`, but for accounts and roles that others make. */}}
 {{- define "edge-health.files" -}}
+{{- $ofRbac := list "ServiceAccount" "Role" "RoleBinding" "ClusterRole" "ClusterRoleBinding" }}
 {{- range .files }}
+{{- range $.root.Files.Get (printf "files/%s/%s.yaml" $.of .) | replace "edge-system" $.root.Release.Namespace | splitList "\n---\n" }}
+{{- if or $.root.Values.rbac.enabled (not (has (fromYaml .).kind $ofRbac)) }}
 ---
-{{ $.root.Files.Get (printf "files/%s/%s.yaml" $.of .) | replace "edge-system" $.root.Release.Namespace }}
+{{ . }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end -}}

@@ -156,6 +156,19 @@ t.test('in a real browser', { skip: noBrowser }, async t => {
     }
   })
 
+  for (const [size, width] of [
+    [5, 1_200],
+    [500, 1_200],
+    [50, 375],
+  ] as const)
+    await t.test(`axe finds nothing at ${size} nodes, ${width} px wide`, async t => {
+      const { page } = await open(t, size, width)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        t.strictSame(await accessibilityFaults(page), [], colorScheme)
+      }
+    })
+
   await t.test('it follows the zone, and nobody loses the focus', async t => {
     const { page, views } = await open(t, 5)
     await page.focus('#rows li:nth-child(2) button')

@@ -232,6 +232,37 @@ t.test('a service account: its token is followed, and dropped over plain http', 
   t.equal(http.asked[0]!.headers.authorization, undefined)
 })
 
+t.test('several kubeconfigs are one: of two entries with one name the first counts', async t => {
+  const server = await startScripted()
+  t.teardown(() => server.close())
+  const whole = JSON.parse(kubeconfig(server.url, {}, { tokenFile: 'token' })) as Record<string, unknown> // prettier-ignore
+  const { contexts, users, clusters } = whole
+  const folder = t.testdir({
+    first: JSON.stringify({ contexts }),
+    second: {
+      config: JSON.stringify({ users, 'current-context': 'x' }),
+      token: 'beside-the-second',
+    },
+    third: JSON.stringify({ clusters, users: [{ name: 'u', user: { token: 'third' } }], 'current-context': 'z' }), // prettier-ignore
+  })
+  const paths = ['first', 'gone', 'second/config', 'third'].map(name => join(folder, name))
+  const { api } = build({ kubeconfig: paths, environment: {} })
+  t.teardown(() => api.close())
+  server.script(ok)
+  await api.getNode('n1', never)
+  t.equal(server.asked[0]!.headers.authorization, 'Bearer beside-the-second')
+
+  const ask = async (...names: readonly string[]) => {
+    const { api } = build({ kubeconfig: names.map(name => join(folder, name)), environment: {} })
+    await api.getNode('n1', never).finally(() => api.close())
+  }
+  await t.rejects(ask('first'), { message: /first: it has no current-context, and none is given/ })
+  await t.rejects(ask('first', 'second/config'), {
+    message: /first:.*config: it has no cluster "c"/,
+  })
+  await t.rejects(ask('gone', 'gone too'), { message: /^cannot read the kubeconfig file .*gone:/ }) // prettier-ignore
+})
+
 t.test('a kubeconfig that is replaced, and a master URL that wins over it', async t => {
   const [one, two] = [await startScripted(), await startScripted(undefined, '127.0.0.2')]
   t.teardown(() => Promise.all([one.close(), two.close()]))
@@ -337,7 +368,7 @@ t.test('credentials that cannot be used are told in one clear line', async t => 
     [{ config: ' \n' }, /^the kubeconfig file .* is empty/],
     [{ config: 'a: [' }, /^kubeconfig .*config: /],
     [{ config: '42' }, /^kubeconfig .*: kubeconfig must be Object/],
-    [{ config: '{}' }, /has no context ""/],
+    [{ config: '{}' }, /has no current-context, and none is given/],
     [
       { config: kubeconfig(where, {}, {}).replace('"cluster":"c"', '"cluster":"d"') },
       /has no cluster "d"/,

@@ -18,7 +18,11 @@ const VARIANTS: readonly (readonly string[])[] = [
   ['metrics.enabled=true', 'metrics.nodes="troubled"'],
   ['options.vouch="taint"', 'admission.enabled=true', 'admission.pods=true'],
   ['grids.enabled=true', 'bridge.enabled=true', 'networkPolicy.enabled=true'],
-  ['keys.generate=true', 'policies.ownTaints=["example.com/dead:NoExecute"]'],
+  [
+    'keys.generate=true',
+    'networkPolicy.enabled=true',
+    'policies.ownTaints=["example.com/dead:NoExecute"]',
+  ],
   ['policies.enabled=false'],
 ]
 
