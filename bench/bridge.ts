@@ -11,7 +11,7 @@ to. Needs Linux, namespaces (root, or user namespaces), and the lab's programs (
 
   --only ${PARTS.join()}   some of the parts
   --edges 480    edges that are connected
-  --many 2000    edges of the row about memory
+  --many 2000    edges of the rows about memory and a restart
   --seconds 60   how long Leases and queries are looked at
   --quick        counts alone, which hold on a busy machine too: 20 edges, 15 s, a tenth of the objects; ends with N passed, N failed
   -o json        the rows as JSON

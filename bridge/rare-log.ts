@@ -8,7 +8,7 @@ const EVERY_MS = 60_000
 export class RareLog {
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #told = new Map<string, { at: number; untold: number }>()
+  readonly #logged = new Map<string, { at: number; suppressed: number }>()
 
   constructor(clock: Clock, log: Logger) {
     this.#clock = clock
@@ -18,13 +18,13 @@ export class RareLog {
   /** @param what One of a few: it is kept for ever. */
   warn(what: string, message: string, fields: Fields): void {
     const now = this.#clock.now()
-    const told = this.#told.get(what)
-    if (told !== undefined && now - told.at < EVERY_MS) {
-      told.untold++
+    const last = this.#logged.get(what)
+    if (last !== undefined && now - last.at < EVERY_MS) {
+      last.suppressed++
       return
     }
-    this.#told.set(what, { at: now, untold: 0 })
-    const untold = told?.untold ?? 0
-    this.#log.warn(message, untold === 0 ? fields : { ...fields, untold })
+    this.#logged.set(what, { at: now, suppressed: 0 })
+    const suppressed = last?.suppressed ?? 0
+    this.#log.warn(message, suppressed === 0 ? fields : { ...fields, suppressed })
   }
 }

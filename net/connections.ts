@@ -58,6 +58,11 @@ export class Connections {
     this.#limiter = new ConnectionLimiter(options.limits, options.sources, seams.random)
   }
 
+  /** How many were closed to make room, so far. */
+  get evicted(): number {
+    return this.#evictedCount
+  }
+
   /** A connection was opened. */
   opened(socket: Socket): void {
     const { clock } = this.#seams

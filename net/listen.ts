@@ -3,13 +3,16 @@ import http, { type IncomingMessage, type RequestListener, type Server } from 'n
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { sleep, type Clock } from '../core/clock.js'
-import { ListenError, reasonOf } from '../core/errors.js'
+import type { Clock } from '../core/clock.js'
+import { reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
+import { bind, hostPort } from './bind.js'
 import type { ConnectionLimits } from './connection-limiter.js'
 import { Connections } from './connections.js'
+import { Handshakes } from './handshakes.js'
 import { isForThisHost } from './host-guard.js'
+import type { PaceLimits } from './pace.js'
 import type { RequestTimeouts } from './request-timeouts.js'
 import { serveAsPlain } from './plain-request.js'
 import type { Sources } from './sources.js'
@@ -30,6 +33,8 @@ export interface ListenLimits extends ConnectionLimits, RequestTimeouts {
   readonly idleMs: number
   /** Whether strangers' connections are kept alive after the first answer. */
   readonly keepAliveForStrangers: boolean
+  /** How fast TLS handshakes may begin. @default as fast as they come */
+  readonly handshakes?: PaceLimits | undefined
   /** How long `close` waits for answers that are under way. */
   readonly closeMs: number
 }
@@ -68,11 +73,22 @@ export interface ListenSeams {
   readonly onEvicted?: () => void
 }
 
+/** What a listener did to keep its limits. */
+export interface ListenerStatus {
+  /** Connections that were closed to make room, so far. */
+  readonly evicted: number
+  /** Connections that had to wait for their handshake, so far. */
+  readonly delayed: number
+  /** Those that wait for it now. */
+  readonly waiting: number
+}
+
 /** An open listener. */
 export interface Listener {
   readonly address: string
   /** The port that was bound. */
   readonly port: number
+  readonly status: ListenerStatus
   /** Use these certificates for new connections; no effect on plain HTTP. */
   renew(tls: ServerTls): void
   /** Accept no new connection, let answers end, and after `closeMs` close what is left. May be called twice. */
@@ -84,11 +100,6 @@ export interface Listener {
  * of the time. The first request of a connection has its own timer, in `Connections`.
  */
 const CHECK_MS = 10_000
-const FIRST_RETRY_MS = 250
-const LAST_RETRY_MS = 10_000
-
-const hostPort = (address: string, port: number): string =>
-  address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 
 const optionsOf = ({
   ca,
@@ -124,42 +135,6 @@ const makeServer = (listening: Listening): Server => {
   return https.createServer({ ...options, handshakeTimeout: limits.headerMs, ...optionsOf(tls) })
 }
 
-const bind = (
-  server: Server,
-  address: string,
-  port: number,
-): Promise<NodeJS.ErrnoException | undefined> =>
-  new Promise(resolve => {
-    server.once('error', resolve)
-    server.listen({ host: address, port }, () => {
-      server.off('error', resolve)
-      resolve(undefined)
-    })
-  })
-
-const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is taken; is the same program running on this node already?',
-  EACCES: 'not permitted; ports below 1024 need CAP_NET_BIND_SERVICE',
-}
-
-/** @returns false, after a wait, when it should be tried again. @throws ListenError when that is no use, or when aborted */
-const tryToBind = async (
-  server: Server,
-  { address, port }: Listening,
-  { clock, log, signal }: ListenSeams,
-  waitMs: number,
-): Promise<boolean> => {
-  const cause = await bind(server, address, port)
-  if (cause === undefined) return true
-  const code = String(cause.code)
-  const where = hostPort(address, port)
-  if (code !== 'EADDRNOTAVAIL')
-    throw new ListenError(where, reasons[code] ?? reasonOf(cause), { cause })
-  if (waitMs === FIRST_RETRY_MS) log.warn('address does not exist yet, waiting', { address: where })
-  if (await sleep(clock, waitMs, signal)) return false
-  throw new ListenError(where, 'the address did not appear', { cause })
-}
-
 /** Node.js no longer tracks a socket once it is upgraded. @returns the upgraded ones, for `close` */
 const takeUpgrades = (
   server: Server,
@@ -190,6 +165,18 @@ const takeUpgrades = (
   return upgraded
 }
 
+/** @returns undefined where handshakes have no limit */
+const pacedHandshakes = (
+  server: Server,
+  { address, limits: { handshakes: limits }, sources, tls }: Listening,
+  seams: ListenSeams,
+): Handshakes | undefined => {
+  if (limits === undefined || tls === undefined) return undefined
+  const handshakes = new Handshakes({ address, limits, sources }, seams)
+  handshakes.hold(server)
+  return handshakes
+}
+
 /**
  * Open a listener. While its address does not exist yet (the node boots) binding is retried with growing waits, until
  * `signal` aborts; this is logged once.
@@ -203,15 +190,14 @@ export const listen = async (listening: Listening, seams: ListenSeams): Promise<
     { ...listening, isSecure: listening.tls !== undefined },
     seams,
   )
+  const handshakes = pacedHandshakes(server, listening, seams)
   server.on('connection', (socket: Socket) => connections.opened(socket))
   const handle = guarded(listening)
   server.on('request', (request, response) =>
     connections.requested(request, response, () => handle(request, response)),
   )
   const upgraded = takeUpgrades(server, listening, connections)
-  let waitMs = FIRST_RETRY_MS
-  while (!(await tryToBind(server, listening, seams, waitMs)))
-    waitMs = Math.min(2 * waitMs, LAST_RETRY_MS)
+  await bind(server, listening, seams)
   const bound = server.address() as AddressInfo
   const address = hostPort(bound.address, bound.port)
   server.on('error', error => log.error('listener failed', { address, error: reasonOf(error) }))
@@ -233,6 +219,10 @@ export const listen = async (listening: Listening, seams: ListenSeams): Promise<
   return {
     address: bound.address,
     port: bound.port,
+    get status() {
+      const { delayed = 0, waiting = 0 } = handshakes ?? {}
+      return { evicted: connections.evicted, delayed, waiting }
+    },
     renew: tls => {
       if (server instanceof https.Server) server.setSecureContext(optionsOf(tls))
     },

@@ -58,10 +58,32 @@ export class Edges {
 
   /** How many have made their Node and their Lease. */
   get atWork(): number {
-    const leased = this.processes.flatMap(({ events }) =>
-      events.filter(event => event.kind === 'lease' && event.code === 200),
+    return this.#leasedSince([])
+  }
+
+  /** @returns how many have written their Lease since */
+  mark(): () => number {
+    const marks = this.processes.map(({ events }) => events.length)
+    return () => this.#leasedSince(marks)
+  }
+
+  #leasedSince(marks: readonly number[]): number {
+    const leased = this.processes.flatMap(({ events }, index) =>
+      events.slice(marks[index]).filter(event => event.kind === 'lease' && event.code === 200),
     )
     return new Set(leased.map(({ node }) => node)).size
+  }
+
+  /** How many have ended. */
+  get dead(): number {
+    return this.#count('panicked')
+  }
+
+  #count(...kinds: readonly string[]): number {
+    return this.processes.reduce(
+      (sum, { events }) => sum + events.filter(({ kind }) => kinds.includes(kind)).length,
+      0,
+    )
   }
 
   /** Round trips of Leases while something goes on, ms, and those that were not written. */
@@ -81,11 +103,7 @@ export class Edges {
 
   /** What befell them that should not have. */
   get mishaps(): number {
-    return this.processes.reduce(
-      (sum, { events }) =>
-        sum + events.filter(({ kind }) => kind === 'panicked' || kind === 'disconnected').length,
-      0,
-    )
+    return this.#count('panicked', 'disconnected')
   }
 
   async views() {

@@ -20,7 +20,15 @@ export interface Size {
 
 type Say = (line: string) => void
 
-export const PARTS = ['leases', 'memory', 'flood', 'unreferenced', 'objects', 'echo'] as const
+export const PARTS = [
+  'leases',
+  'memory',
+  'restart',
+  'flood',
+  'unreferenced',
+  'objects',
+  'echo',
+] as const
 export type Part = (typeof PARTS)[number]
 
 const FLOODERS = 50
@@ -105,6 +113,26 @@ const memory = (size: Size, say: Say): Promise<readonly Row[]> =>
     rows.unharmed(what, [edges])
   })
 
+const restart = (size: Size, say: Say): Promise<readonly Row[]> =>
+  inBed(size, say, async (bed, rows) => {
+    const edges = await bed.start(names('edge-', size.many))
+    const atWork = edges.mark()
+    const startedAt = performance.now()
+    await bed.restartBridge()
+    await patiently('all edges renew their Leases again', async () => {
+      await rest(1)
+      return atWork() === size.many
+    })
+    const seconds = (performance.now() - startedAt) / 1_000
+    const what = `${size.many} edges behind one address, the bridge starts anew`
+    const { listeners } = (await bed.bridge.status())!
+    const delayed = listeners['edges']?.delayed ?? 0
+    rows.count(`${what}: that renew their Leases again`, 'all', String(atWork()), atWork() === size.many) // prettier-ignore
+    rows.count(`${what}: handshakes that waited their turn`, '–', String(delayed), true)
+    rows.timed(`${what}: until all do`, '–', `${seconds.toFixed(0)} s`, true)
+    rows.count(`${what}: edges that died`, '0', String(edges.dead), edges.dead === 0)
+  })
+
 const flood = (size: Size, say: Say): Promise<readonly Row[]> =>
   inBed(size, say, async (bed, rows) => {
     const count = Math.min(FLOODERS, size.edges / 2)
@@ -164,7 +192,7 @@ const unreferenced = (size: Size, say: Say): Promise<readonly Row[]> =>
     rows.timed(`${what}: RSS`, '+ ≤ 20 MB', `+ ${mib(more)}`, more <= 19)
     const frames = await edges.views()
     const told = frames.reduce((sum, view) => sum + (view.told['configmap'] ?? 0), 0)
-    rows.count(`${what}: edges that were told of one`, '0', String(told), told === 0)
+    rows.count(`${what}: edges that were sent one`, '0', String(told), told === 0)
     rows.unharmed(what, [edges])
   })
 
@@ -230,15 +258,15 @@ const echo = (size: Size, say: Say): Promise<readonly Row[]> =>
     const views = await edges.views()
     const told = (type: string): number =>
       views.reduce((sum, view) => sum + (view.told[type] ?? 0), 0)
-    const pods = `${size.edges} Pods, whose edges told their status ${done('patch-pod-status')} times`
+    const pods = `${size.edges} Pods, whose edges sent their status ${done('patch-pod-status')} times`
     rows.count(`${pods}: messages to edges about them`, `exactly ${size.edges}`, String(told('pod')), told('pod') === size.edges) // prettier-ignore
-    const nodes = `${size.edges} Nodes, whose status was told ${done('patch-node-status')} times`
-    // Each is told of its Node once, as it has become.
+    const nodes = `${size.edges} Nodes, whose status was sent ${done('patch-node-status')} times`
+    // Each is sent its Node once, as it has become.
     rows.count(`${nodes}: messages to edges about them`, `≤ ${size.edges}`, String(told('node')), told('node') <= size.edges) // prettier-ignore
     rows.unharmed(pods, [edges])
   })
 
 /** Play a part to a real apiserver. */
 export const MEASURES: Readonly<Record<Part, (size: Size, say: Say) => Promise<readonly Row[]>>> = {
-  ...{ leases, memory, flood, unreferenced, objects, echo },
+  ...{ leases, memory, restart, flood, unreferenced, objects, echo },
 }

@@ -10,6 +10,7 @@ const LIMITS: ListenLimits = {
   ...{ total: 256, strangers: 256, perStranger: 64, perMember: 64 },
   ...{ keepAliveForStrangers: false, headerBytes: 8 << 10, headerMs: 10_000 },
   ...{ bodyMs: 10_000, bodyRule: 'whole', idleMs: 10_000, closeMs: 2_000 },
+  handshakes: { all: { perSecond: 100, burst: 100 }, perSource: { perSecond: 50, burst: 50 } },
 }
 
 /** Where edges enrol. */

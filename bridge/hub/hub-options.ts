@@ -36,6 +36,11 @@ export const HUB_LIMITS: HubLimits = {
     ...{ total: 2_048, strangers: 2_048, perStranger: 512, perMember: 512 },
     ...{ keepAliveForStrangers: false, headerBytes: 8 << 10, headerMs: 10_000 },
     ...{ bodyMs: 10_000, bodyRule: 'whole', idleMs: 10_000, closeMs: 2_000 },
+    // At most so many wait as are served within `headerMs`.
+    handshakes: {
+      all: { perSecond: 200, burst: 200 },
+      perSource: { perSecond: 100, burst: 100 },
+    },
   },
   nodes: 5_000,
   frameBytes: 16 << 20,

@@ -9,7 +9,7 @@ import type { NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import { ByteBudget } from '../../net/byte-budget.js'
-import { listen, type Listener, type ServerTls } from '../../net/listen.js'
+import { listen, type Listener, type ListenerStatus, type ServerTls } from '../../net/listen.js'
 import { byAddress } from '../../net/sources.js'
 import { frameOf } from '../model/message/frame.js'
 import type { Message } from '../model/message/message.js'
@@ -132,6 +132,10 @@ class Hub implements OpenHub {
 
   get port(): number {
     return this.#listener?.port ?? 0
+  }
+
+  get listening(): ListenerStatus | undefined {
+    return this.#listener?.status
   }
 
   get status(): HubStatus {
@@ -329,6 +333,8 @@ class Hub implements OpenHub {
 export interface OpenHub {
   readonly port: number
   readonly status: HubStatus
+  /** Undefined while it does not listen. */
+  readonly listening: ListenerStatus | undefined
   /** The connection of a node; undefined while it has none. */
   linkOf(node: NodeName): NodeLink | undefined
   /** Accept edges from now on. */
@@ -339,7 +345,7 @@ export interface OpenHub {
   standBy(): void
   /** Use these certificates for new connections. */
   renew(tls: ServerTls): void
-  /** Tell the edges, end their connections and stop listening. */
+  /** Say so to the edges, end their connections and stop listening. */
   close(): Promise<void>
 }
 

@@ -153,7 +153,7 @@ export class Session {
     this.#over()
   }
 
-  /** Tell the edge that it ends, and end it when the edge has answered or did not in time. */
+  /** Say to the edge that it ends, and end it when the edge has answered or did not in time. */
   leave(why: EndReason): void {
     if (this.#isOver || this.#cancels.has('close')) return
     this.#why ??= why

@@ -36,11 +36,29 @@ const hubMetrics = ({ hub = NO_HUB }: BridgeStatusView): readonly Metric[] => [
   counter('malformed', 'Frames that are no messages', [hub.malformed]),
 ]
 
+const listenerMetrics = ({ listeners }: BridgeStatusView): readonly Metric[] => [
+  gauge(
+    'handshakes_waiting',
+    'Connections that wait for their TLS handshake',
+    ...samplesBy('listener', listeners, ({ waiting }) => waiting),
+  ),
+  counter(
+    'handshakes_delayed',
+    'Connections that had to wait for their TLS handshake',
+    ...samplesBy('listener', listeners, ({ delayed }) => delayed),
+  ),
+  counter(
+    'evicted',
+    'Connections that were closed to make room, before they were a node’s',
+    ...samplesBy('listener', listeners, ({ evicted }) => evicted),
+  ),
+]
+
 const upstreamMetrics = ({ upstream, watches }: BridgeStatusView): readonly Metric[] => [
   gauge('running', 'Requests of edges that run', [upstream.running]),
   gauge('waiting', 'Requests of edges that wait for their turn', [upstream.waiting]),
   gauge('watches', 'Watches of agents that are open', [watches.watches]),
-  gauge('watches_waiting', 'Changes of which agents are to be told', [watches.waiting]),
+  gauge('watches_waiting', 'Changes that are to be sent to agents', [watches.waiting]),
   counter(
     'requests',
     'Requests of edges',
@@ -59,6 +77,7 @@ export const bridgeMetrics = (view: BridgeStatusView, downstream: readonly Metri
     gauge('leading', '1 while this process leads', [bit(view.leader.isLeading)]),
     gauge('serving', '1 while edges are let in', [bit(view.isServing)]),
     ...hubMetrics(view),
+    ...listenerMetrics(view),
     ...upstreamMetrics(view),
     gauge(
       'objects',

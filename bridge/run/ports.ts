@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the two halves of a running bridge meet: upstream does what edges ask, downstream tells them of objects.
+// Where the two halves of a running bridge meet: upstream does what edges ask, downstream sends them objects.
 import type { ControllerParts } from '../../controller/program.js'
 import type { Clock } from '../../core/clock.js'
 import type { NodeName } from '../../core/ids.js'
@@ -40,7 +40,7 @@ export interface Downstream {
   /** The Lease of a node as the apiserver has it now, read or written for the node: it was heard. */
   leaseSeen(node: NodeName, lease: JsonMap): void
   /**
-   * Its work of one term, over informers that are synced. Connections are told of in terms alone, after this was called:
+   * Its work of one term, over informers that are synced. Connections are reported in terms alone, after this was called:
    * each term's end is theirs, and those that outlive it begin anew with the next one. Ends soon after the signal aborts.
    */
   lead(term: AbortSignal): Promise<void>

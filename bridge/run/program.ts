@@ -59,6 +59,7 @@ class BridgeProgram implements Program {
   readonly #startedAt: number
   readonly #listeners: Listener[] = []
   #hub: OpenHub | undefined
+  #enrolment: Listener | undefined
   #terms: Terms | undefined
   #starting: Promise<void> | undefined
   #running: Promise<unknown> | undefined
@@ -185,6 +186,7 @@ class BridgeProgram implements Program {
       { address: enrolAddress.host, port: enrolAddress.port, server },
       { ...seams, authority, signer, hasNode },
     )
+    this.#enrolment = enrolment
     this.#listeners.push(enrolment)
     return { hub, enrolment }
   }
@@ -240,6 +242,12 @@ class BridgeProgram implements Program {
     }
   }
 
+  get #listening(): BridgeStatusView['listeners'] {
+    const edges = this.#hub?.listening
+    const enrolment = this.#enrolment?.status
+    return edges === undefined || enrolment === undefined ? {} : { edges, enrolment }
+  }
+
   #view(): BridgeStatusView {
     const { version, clock } = this.#seams
     const { requests, unknown, dropped, leaseSeconds } = this.#counters
@@ -252,6 +260,7 @@ class BridgeProgram implements Program {
         Object.entries(this.#downstream.informers).map(([name, { status }]) => [name, status]),
       ),
       hub: this.#hub?.status,
+      listeners: this.#listening,
       upstream: {
         ...{ running: this.#upstream.running, waiting: this.#upstream.waiting },
         ...{ requests: requests.all, unknown: unknown.all, dropped: dropped.all },

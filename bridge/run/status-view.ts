@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { InformerStatus } from '../../controller/informer.js'
 import type { LeaderStatus } from '../../controller/leader-election.js'
+import type { ListenerStatus } from '../../net/listen.js'
 import type { Distribution } from '../../net/metrics-text.js'
 import type { HubStatus } from '../hub/hub.js'
 
@@ -15,6 +16,8 @@ export interface BridgeStatusView {
   readonly tables: Readonly<Record<string, InformerStatus>>
   /** Undefined until there are certificates. */
   readonly hub: HubStatus | undefined
+  /** By what they are for; none until there are certificates. */
+  readonly listeners: Readonly<Record<string, ListenerStatus>>
   readonly upstream: {
     /** Requests that run now. */
     readonly running: number

@@ -14,6 +14,6 @@ t.test('the same trouble is told once a minute, and how often it was not', async
   rare.warn('a', 'refused', { i: 5 })
   t.strictSame(
     log.lines.map(({ fields }) => fields),
-    [{ i: 0 }, { i: 9 }, { i: 5, untold: 4 }],
+    [{ i: 0 }, { i: 9 }, { i: 5, suppressed: 4 }],
   )
 })

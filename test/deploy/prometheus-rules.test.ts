@@ -45,7 +45,14 @@ const gridsView: GridsStatusView = {
 }
 
 const bridgeView: BridgeStatusView = {
-  ...{ version: '0.1.0', uptimeSeconds: 1, isServing: true, tables: {}, hub: undefined },
+  ...{
+    version: '0.1.0',
+    uptimeSeconds: 1,
+    isServing: true,
+    tables: {},
+    hub: undefined,
+    listeners: {},
+  },
   ...{ leader: gridsView.leader, downstream: {}, watches: { watches: 0, waiting: 0, objects: 0 } },
   upstream: {
     ...{ running: 0, waiting: 0, requests: {}, unknown: {}, dropped: {} },

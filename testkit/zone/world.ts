@@ -285,7 +285,8 @@ export class World {
       // What is no address of this machine is waited for, as bind() would.
       if (at !== machine.address) await aborted(signal)
       else machine.unlisten = network.listen(at, receive)
-      return { address: at, port: 0, renew: () => undefined, close: async () => undefined }
+      const status = { evicted: 0, delayed: 0, waiting: 0 }
+      return { address: at, port: 0, status, renew: () => undefined, close: async () => undefined }
     }
     const onStatus = (status: PeerListenerStatus): void => agent.setPeerListener(status)
     const peers = new PeerListener({ clock, log, open, onStatus })

@@ -66,7 +66,7 @@ const conditionTrouble = ({ type, value }: Patch): string | undefined => {
   const isTheirs = items.every(
     item => isMap(item) && (item['type'] === PEER_HEALTH || item['type'] === 'Ready'),
   )
-  return isTheirs ? undefined : `agents tell the conditions ${PEER_HEALTH} and Ready alone`
+  return isTheirs ? undefined : `agents report the conditions ${PEER_HEALTH} and Ready alone`
 }
 
 const nodePatchTrouble = (target: Target, ask: Patch, { node }: Asker): string | undefined => {
@@ -74,7 +74,7 @@ const nodePatchTrouble = (target: Target, ask: Patch, { node }: Asker): string |
   if (target.name === node)
     return subresource === ''
       ? fieldTrouble(ask, OWN_NODE)
-      : 'nobody tells the status of the own Node but its edge'
+      : 'nobody reports the status of the own Node but its edge'
   if (subresource === '') return fieldTrouble(ask, OTHER_NODE)
   return subresource === 'status'
     ? (fieldTrouble(ask, OTHER_STATUS) ?? conditionTrouble(ask))
@@ -197,7 +197,7 @@ export const agentRight = (application: Application, asker: Asker): Right => {
     : { ok: false, refusal: forbidden(application, asker.node, trouble) }
 }
 
-/** What a node without an agent is told. */
+/** The answer to a node without an agent. */
 export const withoutAgent = (application: Application, { node, namespace }: Asker): KubeStatus =>
   forbidden(
     application,

@@ -61,7 +61,7 @@ const withoutHeartbeat = (condition: unknown): unknown =>
     ? { ...condition, lastHeartbeatTime: undefined }
     : condition
 
-/** The part of another node's Node that agents are told of when it changes, as text. @param view as `agentView` makes it */
+/** The part of another node's Node that agents are sent when it changes, as text. @param view as `agentView` makes it */
 export const newsOf = (view: JsonMap): string => {
   const metadata = { ...metadataOf(view), resourceVersion: undefined }
   const status = mapAt(view, 'status')

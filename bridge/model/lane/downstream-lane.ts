@@ -25,11 +25,11 @@ export const DOWNSTREAM_LIMITS: DownstreamLimits = {
   maxBytes: 32 * 1024 * 1024,
 }
 
-/** Something to be told, about one object. */
-export interface Telling<T> {
+/** What is to be sent about one object. */
+export interface Notice<T> {
   /** What must stay in order: kind, namespace and name. */
   readonly key: string
-  /** Which object of that name: a newer telling of the same one replaces an older, another one waits behind it. */
+  /** Which object of that name: a newer notice of the same one replaces an older, another one waits behind it. */
   readonly uid: string
   readonly bytes: number
   readonly value: T
@@ -39,7 +39,7 @@ export interface Telling<T> {
 export interface Sending<T> {
   /** The message's id: the same when it is sent again, so that the edge's word counts for whichever arrived. */
   readonly id: string
-  readonly telling: Telling<T>
+  readonly notice: Notice<T>
   readonly isResend: boolean
 }
 
@@ -56,7 +56,7 @@ export interface Aside {
 }
 
 interface Waiting<T> {
-  telling: Telling<T>
+  notice: Notice<T>
   /** Undefined until it was sent: what replaces it must not have its id. */
   id: string | undefined
 }
@@ -89,7 +89,7 @@ interface Seams {
 }
 
 /**
- * What one edge is to be told, in the order of each object, a few at a time. It keeps no clock and sends nothing:
+ * What one edge is to be sent, in the order of each object, a few at a time. It keeps no clock and sends nothing:
  * `take` says what leaves now. It survives the connection; what the edge did not acknowledge is sent again on the next one.
  * What finds no room is not kept: `hasMissed` says that the edge must be compared with the cluster once there is room.
  */
@@ -155,19 +155,19 @@ export class DownstreamLane<T> {
     return Math.min(Infinity, ...(this.#isOpen ? [...flights, ...asides] : []))
   }
 
-  /** Tell this. @returns false: there is no room, see `mustCompare` */
-  offer(telling: Telling<T>): boolean {
-    const line = this.#lines.get(telling.key)
-    const waiting = line === undefined ? undefined : this.#replaceable(line, telling.uid)
-    const more = telling.bytes - (waiting?.telling.bytes ?? 0)
+  /** Send this. @returns false: there is no room, see `mustCompare` */
+  offer(notice: Notice<T>): boolean {
+    const line = this.#lines.get(notice.key)
+    const waiting = line === undefined ? undefined : this.#replaceable(line, notice.uid)
+    const more = notice.bytes - (waiting?.notice.bytes ?? 0)
     if (!this.#hasRoom(waiting === undefined ? 1 : 0, more)) {
       this.#hasMissed = true
       return false
     }
     this.#bytes += more
-    if (waiting === undefined) this.#append(telling, line)
-    else this.#replace(waiting, telling)
-    if (line?.entries[0]?.telling === telling) this.#advance(line)
+    if (waiting === undefined) this.#append(notice, line)
+    else this.#replace(waiting, notice)
+    if (line?.entries[0]?.notice === notice) this.#advance(line)
     return true
   }
 
@@ -203,17 +203,17 @@ export class DownstreamLane<T> {
   }
 
   /** The edge has dealt with a message. @returns what it was; undefined: nobody waits for that */
-  acknowledge(id: string): Telling<T> | undefined {
+  acknowledge(id: string): Notice<T> | undefined {
     const line = this.#sent.get(id)
     if (line === undefined) return undefined
     this.#flights.delete(id)
     this.#aside.delete(line.key)
     this.#ready.delete(line.key)
     line.asideTimes = 0
-    const telling = this.#shift(line)
+    const notice = this.#shift(line)
     if (line.entries.length === 0) this.#lines.delete(line.key)
     else this.#ready.set(line.key, line)
-    return telling
+    return notice
   }
 
   /** The edge could not deal with a message: it is set aside. @param reason what it said */
@@ -231,21 +231,21 @@ export class DownstreamLane<T> {
     )
   }
 
-  /** What a newer telling of the same object takes the place of: unless it is on its way, as the first of a line may be. */
+  /** What a newer notice of the same object takes the place of: unless it is on its way, as the first of a line may be. */
   #replaceable(line: Line<T>, uid: string): Waiting<T> | undefined {
     const isOnItsWay = ({ id }: Waiting<T>): boolean => id !== undefined && this.#flights.has(id)
-    return line.entries.findLast(entry => entry.telling.uid === uid && !isOnItsWay(entry))
+    return line.entries.findLast(entry => entry.notice.uid === uid && !isOnItsWay(entry))
   }
 
-  #replace(waiting: Waiting<T>, telling: Telling<T>): void {
+  #replace(waiting: Waiting<T>, notice: Notice<T>): void {
     if (waiting.id !== undefined) this.#sent.delete(waiting.id)
     waiting.id = undefined
-    waiting.telling = telling
+    waiting.notice = notice
   }
 
-  #append(telling: Telling<T>, known: Line<T> | undefined): void {
-    const line = known ?? { key: telling.key, entries: [], asideTimes: 0 }
-    line.entries.push({ telling, id: undefined })
+  #append(notice: Notice<T>, known: Line<T> | undefined): void {
+    const line = known ?? { key: notice.key, entries: [], asideTimes: 0 }
+    line.entries.push({ notice, id: undefined })
     this.#messages++
     if (known !== undefined) return
     this.#lines.set(line.key, line)
@@ -259,10 +259,10 @@ export class DownstreamLane<T> {
       this.#ready.delete(line.key)
       const entry = line.entries[0]!
       entry.id ??= this.#seams.newId()
-      const { id, telling } = entry
+      const { id, notice } = entry
       this.#sent.set(id, line)
       this.#flights.set(id, { line, id, sends: 1, deadline: now + this.#limits.ackTimeoutMs })
-      sent.push({ id, telling, isResend: false })
+      sent.push({ id, notice, isResend: false })
     }
     return sent
   }
@@ -275,14 +275,14 @@ export class DownstreamLane<T> {
     }
     flight.sends++
     flight.deadline = now + this.#limits.ackTimeoutMs
-    const { telling } = flight.line.entries[0]!
-    return [{ id: flight.id, telling, isResend: true }]
+    const { notice } = flight.line.entries[0]!
+    return [{ id: flight.id, notice, isResend: true }]
   }
 
   #setAside({ id, line }: Flight<T>, reason: string, now: number): void {
     const { asideMs, longestAsideMs } = this.#limits
     this.#flights.delete(id)
-    const { uid } = line.entries[0]!.telling
+    const { uid } = line.entries[0]!.notice
     if (this.#dropOutdated(line)) line.asideTimes = 0
     const waitMs = Math.min(longestAsideMs, asideMs * 2 ** line.asideTimes)
     line.asideTimes++
@@ -304,17 +304,17 @@ export class DownstreamLane<T> {
   /** Where a newer one of the same object waits behind it, the edge need not take the first any more. */
   #dropOutdated(line: Line<T>): boolean {
     const [first, second] = line.entries
-    const isOutdated = first!.telling.uid === second?.telling.uid
+    const isOutdated = first!.notice.uid === second?.notice.uid
     if (isOutdated) this.#shift(line)
     return isOutdated
   }
 
   /** The first of the line is done with. */
-  #shift(line: Line<T>): Telling<T> {
-    const { telling, id } = line.entries.shift()!
+  #shift(line: Line<T>): Notice<T> {
+    const { notice, id } = line.entries.shift()!
     if (id !== undefined) this.#sent.delete(id)
     this.#messages--
-    this.#bytes -= telling.bytes
-    return telling
+    this.#bytes -= notice.bytes
+    return notice
   }
 }

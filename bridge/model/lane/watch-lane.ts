@@ -11,7 +11,7 @@ export interface WatchLimits {
 export const WATCH_LIMITS: WatchLimits = { window: 4, ackMs: 10_000 }
 
 /**
- * Objects of which a node is to be told for its watches. An object waits once, however often it changes: what is sent is
+ * Objects that are to be sent to a node for its watches. An object waits once, however often it changes: what is sent is
  * what it is then. One that is under way waits for its acknowledgement.
  */
 export class WatchLane {
@@ -37,7 +37,7 @@ export class WatchLane {
     this.#waiting.add(object)
   }
 
-  /** The next object that may be told; undefined: none for now. */
+  /** The next object that may be sent; undefined: none for now. */
   take(): string | undefined {
     if (this.#unacked.size >= this.#limits.window) return undefined
     for (const object of this.#waiting) {
@@ -48,7 +48,7 @@ export class WatchLane {
     return undefined
   }
 
-  /** It was told. @param now Clock ms */
+  /** It was sent. @param now Clock ms */
   sent(message: string, object: string, now: number): void {
     this.#unacked.set(message, { object, at: now })
     this.#busy.add(object)
@@ -63,7 +63,7 @@ export class WatchLane {
     return true
   }
 
-  /** What has not been acknowledged for too long is to be told again. */
+  /** What has not been acknowledged for too long is to be sent again. */
   expire(now: number): void {
     for (const [message, { object, at }] of this.#unacked) {
       if (now - at < this.#limits.ackMs) continue

@@ -18,7 +18,7 @@ export interface Seen {
 }
 
 /**
- * Are edges to be told? Of one that came, went, is another one of that name, or changed; not of one whose status alone
+ * Is it sent to edges? One that came, went, is another one of that name, or changed; not of one whose status alone
  * changed. Whatever a watch calls it, a change that nobody saw is found in the same way.
  */
 export const isNews = (before: Seen | undefined, after: Seen | undefined): boolean =>

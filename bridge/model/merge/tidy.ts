@@ -51,7 +51,7 @@ const gatesOf = (object: JsonMap): unknown => {
 }
 
 /**
- * The part of an object that an edge must be told of when it changes, as text. Status patches of the edge itself do not
+ * The part of an object that an edge must be sent when it changes, as text. Status patches of the edge itself do not
  * change it; the time at which a deletion was asked for, and the state of readiness gates, do.
  */
 export const essenceOf = (type: ObjectType, object: JsonMap): string =>

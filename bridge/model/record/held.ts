@@ -57,7 +57,7 @@ export const isSameObject = (held: Held, wanted: Held): boolean =>
 /**
  * Where an edge differs from the cluster.
  * @param wanted What it should keep, as the cluster has it now: the Node, its pods, the ConfigMaps and Secrets that these
- *   refer to and that the edge was told of or asked for.
+ *   refer to and that the edge was sent or asked for.
  */
 export const compareRecord = (record: EdgeRecord, wanted: EdgeRecord): RecordDifference => ({
   remove: [...record.keys()].filter(uid => !wanted.has(uid)),

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, type JsonMap } from '../../../core/json.js'
 
-/** Programs of this product tell Events with accounts of their own. */
+/** Programs of this product report Events with accounts of their own. */
 const OWN_PROGRAMS = 'edge-health'
 
 const given = (value: unknown): unknown => (value === '' || value === null ? undefined : value)
 
 /**
- * Why an Event is none that this node has told; undefined: it is one. Whoever reads it believes its reporter: what a
- * controller or another node tells of this one is not the node's to make, nor to change.
+ * Why an Event is none that this node has reported; undefined: it is one. Whoever reads it believes its reporter: what a
+ * controller or another node reports of this one is not the node's to make, nor to change.
  */
 export const reporterTrouble = (event: JsonMap, node: string): string | undefined => {
   const { component, host }: JsonMap = isMap(event['source']) ? event['source'] : {}
   const { reportingComponent, reportingInstance, related } = event
   const instances = [host, reportingInstance].map(given).filter(one => one !== undefined)
-  if (instances.length === 0) return 'it does not say which node tells it'
-  if (instances.some(instance => instance !== node)) return 'another node tells it'
+  if (instances.length === 0) return 'it does not say which node reports it'
+  if (instances.some(instance => instance !== node)) return 'another node reports it'
   const isOurs = [component, reportingComponent].some(
     one => typeof one === 'string' && one.startsWith(OWN_PROGRAMS),
   )
-  if (isOurs) return 'agents tell their Events themselves'
+  if (isOurs) return 'agents report their Events themselves'
   return given(related) === undefined ? undefined : 'it names another object beside its own'
 }

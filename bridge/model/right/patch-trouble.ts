@@ -54,7 +54,7 @@ const textsTrouble = (
   return key === undefined ? undefined : `it must not give itself the ${thing} ${key}`
 }
 
-/** What of metadata a patch may name: what says which object, and what a kubelet tells of itself. */
+/** What of metadata a patch may name: what says which object, and what a kubelet reports of itself. */
 const NODE_METADATA: ReadonlySet<string> = new Set([
   'name',
   'uid',

@@ -126,13 +126,13 @@ const read = (question: Question, locations: LocationCache): Right => {
   return isJudgedLater(type) ? YES : referenced(question, locations)
 }
 
-/** An Event is told by the node itself, about itself or a pod of its own. */
+/** An Event is reported by the node itself, about itself or a pod of its own. */
 const event = (question: Question, locations: LocationCache): Right => {
   const { content, resource } = question
   // A patch of an Event comes with the Event.
   const whole = isMap(content['event']) ? content['event'] : content
-  const told = reporterTrouble(whole, resource.node)
-  if (told !== undefined) return forbidden(question, told)
+  const trouble = reporterTrouble(whole, resource.node)
+  if (trouble !== undefined) return forbidden(question, trouble)
   const { kind, namespace, name }: JsonMap = isMap(whole['involvedObject'])
     ? whole['involvedObject']
     : {}

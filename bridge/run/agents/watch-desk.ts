@@ -34,14 +34,14 @@ export interface Watches {
 
 /** An agent has seven; several programs may ask, and each has a few at a time. */
 export const MAX_WATCHES = 64
-/** Changes of one moment are told once, and what is deleted knows its version by then. */
+/** Changes of one moment are sent once, and what is deleted knows its version by then. */
 const GATHER_MS = 20
-/** An edge that reads slowly is told nothing meanwhile. */
+/** An edge that reads slowly is sent nothing meanwhile. */
 const HELD_MS = 500
-/** A node whose agent is replaced is told what waits when it has one again. */
+/** A node whose agent is replaced is sent what waits when it has one again. */
 const NO_AGENT_MS = 30_000
 
-/** Undefined for what a node is told in any case. */
+/** Undefined for what a node is sent in any case. */
 type Watch = { readonly feed: WatchFeed; readonly subscription: Subscription } | undefined
 
 /** One node's watches, over one connection. */
@@ -63,8 +63,8 @@ const feedKey = ({ resource, namespace, name }: Target): string =>
 const BETWEEN = '|'
 
 /**
- * Tells nodes of what their agents watch: each kind is watched once, whoever asks; a node has few messages under way, an object
- * waits once, and what is told is what it is by then. A watch ends with its connection; edges name theirs anew on the next one.
+ * Sends nodes what their agents watch: each kind is watched once, whoever asks; a node has few messages under way, an object
+ * waits once, and is sent as it is by then. A watch ends with its connection; edges name theirs anew on the next one.
  */
 export class WatchDesk implements Watches {
   readonly #seams: WatchDeskSeams
@@ -76,7 +76,7 @@ export class WatchDesk implements Watches {
     this.#seams = seams
   }
 
-  /** For status: watches, and what waits to be told. */
+  /** For status: watches, and what waits to be sent. */
   get status(): { readonly watches: number; readonly waiting: number; readonly objects: number } {
     const desks = [...this.#desks.values()]
     const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0)
@@ -120,7 +120,7 @@ export class WatchDesk implements Watches {
       const [, ...younger] = desk.watches.keys()
       if (desk.watches.size >= MAX_WATCHES) this.keepOnly(node, new Set(younger))
       desk.watches.set(id, undefined)
-      // Its own Node it is told of by whoever keeps what edges hold, whole.
+      // Its own Node is sent by whoever keeps what edges hold, whole.
       if (target.resource === 'nodes' && name === node) return undefined
       const selects: Subscription['selects'] = view =>
         (name === '' || view.name === name) && matches(view.labels)

@@ -15,7 +15,7 @@ export interface WatchedView extends Gone {
   readonly labels: ReadonlyMap<string, string>
   /** As agents are sent it, in JSON: a text takes a quarter of the object's memory. */
   readonly text: string
-  /** Of the part that agents are told of. */
+  /** Of the part that agents are sent. */
   readonly print: bigint
 }
 
@@ -32,7 +32,7 @@ export interface WatchFeedSeams {
   readonly changed: (node: NodeName, key: string) => void
 }
 
-/** Objects that are gone and that are still told of. */
+/** Objects that are gone and still to be sent. */
 const MAX_GONE = 1_024
 /** Nobody's name: what is kept is for all nodes. */
 const NOBODY = '' as NodeName
@@ -83,7 +83,7 @@ export class WatchFeed {
     return this.#informer.status.objects
   }
 
-  /** Tell a node of what changes from now on, and of what may have since its list. */
+  /** Send a node what changes from now on, and of what may have since its list. */
   subscribe(subscription: Subscription, since: string): void {
     this.#subscriptions.add(subscription)
     const { changed } = this.#seams
@@ -127,7 +127,7 @@ export class WatchFeed {
     this.#gone.delete(key)
     const entry = { gone: { namespace, name, uid }, version: '' }
     this.#gone.set(key, entry)
-    // The informer says how far it is once it has told.
+    // The informer says how far it is after its changes.
     queueMicrotask(() => (entry.version = this.#informer.status.resourceVersion))
     const [oldest] = this.#gone.keys()
     if (this.#gone.size > MAX_GONE) this.#gone.delete(oldest!)

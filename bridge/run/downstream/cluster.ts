@@ -52,7 +52,7 @@ const podPlace = ({ namespace, name }: PodView): Place => ({ type: 'pod', namesp
 
 const nodePlace = (name: string): Place => ({ type: 'node', namespace: '', name })
 
-const isTold = (type: string): type is DownstreamType => type === 'configmap' || type === 'secret'
+const isSent = (type: string): type is DownstreamType => type === 'configmap' || type === 'secret'
 
 /** What the nodes of the edge should keep, as the cluster has it now. It fills the cache of locations. */
 export class Cluster {
@@ -193,7 +193,7 @@ export class Cluster {
   }
 
   #placeOf({ type, namespace, name }: Need): readonly Place[] {
-    return isTold(type) ? [{ type, namespace, name }] : []
+    return isSent(type) ? [{ type, namespace, name }] : []
   }
 
   #nodeChanged(

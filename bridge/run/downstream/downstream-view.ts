@@ -9,7 +9,7 @@ import type { MessageCounts, NodeLane } from './node-lane.js'
 
 /** What runs in one term, as far as it is shown. */
 export interface ShownParts {
-  readonly teller: {
+  readonly sender: {
     readonly lanes: readonly NodeLane[]
     readonly reading: number
     readonly counts: Readonly<MessageCounts>
@@ -34,8 +34,8 @@ const IDLE = { isLeading: false } as const
 /** For `/status`. @param parts undefined while another bridge serves */
 export const downstreamStatus = (parts: ShownParts | undefined): object => {
   if (parts === undefined) return IDLE
-  const { teller, recorder, renewer } = parts
-  const { lanes, reading, counts: messages } = teller
+  const { sender, recorder, renewer } = parts
+  const { lanes, reading, counts: messages } = sender
   return {
     isLeading: true,
     waiting: sum(lanes, ({ lane }) => lane.messages),
@@ -50,7 +50,7 @@ export const downstreamStatus = (parts: ShownParts | undefined): object => {
 }
 
 const NONE: ShownParts = {
-  teller: {
+  sender: {
     ...{ lanes: [], reading: 0 },
     counts: { sent: 0, resent: 0, acknowledged: 0, refused: 0 },
     laneOf: () => undefined,
@@ -60,18 +60,18 @@ const NONE: ShownParts = {
 }
 
 export const downstreamMetrics = (parts: ShownParts = NONE): readonly Metric[] => {
-  const { lanes, counts } = parts.teller
+  const { lanes, counts } = parts.sender
   const { isDiskFailing, unsaved } = parts.recorder.status
   const { gaps, renewals, ended } = parts.renewer.status
   return [
-    gauge('told_waiting', 'Messages to edges that are not acknowledged yet', [
+    gauge('messages_waiting', 'Messages to edges that are not acknowledged yet', [
       sum(lanes, ({ lane }) => lane.messages),
     ]),
-    gauge('told_aside', 'Objects that edges did not take and that are tried again later', [
+    gauge('objects_aside', 'Objects that edges did not take and that are tried again later', [
       sum(lanes, ({ lane }) => lane.asides().length),
     ]),
     counter(
-      'told',
+      'messages_sent',
       'Messages to edges, by what became of them',
       ...countsBy('result', { ...counts }),
     ),
@@ -106,14 +106,14 @@ export const explainNode = (
   clock: Clock,
 ): object => {
   if (parts === undefined) return IDLE
-  const lane = parts.teller.laneOf(node)
+  const lane = parts.sender.laneOf(node)
   const since = parts.renewer.sinceOf(node)
   const vouching = since === undefined ? null : { since: new Date(since).toISOString() }
-  if (lane === undefined) return { isLeading: true, vouching, told: null }
+  if (lane === undefined) return { isLeading: true, vouching, sending: null }
   const { comparedAt } = lane
   return {
     ...{ isLeading: true, vouching },
-    told: {
+    sending: {
       waiting: lane.lane.messages,
       waitingBytes: lane.lane.bytes,
       unacknowledged: lane.lane.inFlight,

@@ -17,7 +17,7 @@ import { Recorder } from '../recorder/recorder.js'
 import { LeaseRenewer } from '../vouch/lease-renewer.js'
 import { Cluster } from './cluster.js'
 import { downstreamMetrics, downstreamStatus, explainNode } from './downstream-view.js'
-import { Teller } from './teller.js'
+import { Sender } from './sender.js'
 
 /** The options of downstream. */
 export interface DownstreamOptions {
@@ -32,7 +32,7 @@ export interface DownstreamOptions {
 
 /** What runs in one term alone. */
 export interface TermParts {
-  readonly teller: Teller
+  readonly sender: Sender
   readonly recorder: Recorder
   readonly renewer: LeaseRenewer
 }
@@ -50,8 +50,8 @@ class WorkingDownstream implements Downstream {
     this.#cluster = new Cluster({
       ...seams,
       isConnected: node => this.#connected.has(node),
-      changed: (node, place) => this.#parts?.teller.changed(node, place),
-      unread: (node, place) => this.#parts?.teller.ask(node, place),
+      changed: (node, place) => this.#parts?.sender.changed(node, place),
+      unread: (node, place) => this.#parts?.sender.ask(node, place),
     })
   }
 
@@ -75,27 +75,27 @@ class WorkingDownstream implements Downstream {
     this.#connected.add(link.node)
     this.#parts?.renewer.heard(link.node)
     this.#cluster.nodeCame(link.node)
-    this.#parts?.teller.connected(link)
+    this.#parts?.sender.connected(link)
   }
 
   acknowledged(link: NodeLink, message: Message): void {
-    this.#parts?.teller.acknowledged(link, message)
+    this.#parts?.sender.acknowledged(link, message)
   }
 
   ended(link: NodeLink, why: EndReason): void {
     const { node } = link
     this.#connected.delete(node)
-    this.#parts?.teller.ended(link)
+    this.#parts?.sender.ended(link)
     if (why !== 'another connection of the node') this.#cluster.nodeLeft(node)
     if (why !== 'the bridge is leaving') this.#parts?.renewer.lost(node)
   }
 
   answering(resource: Resource, object: JsonMap): void {
-    this.#parts?.teller.answering(resource, object)
+    this.#parts?.sender.answering(resource, object)
   }
 
   podUnknown(pod: Resource, uid: string): void {
-    this.#parts?.teller.podUnknown(pod, uid)
+    this.#parts?.sender.podUnknown(pod, uid)
   }
 
   leaseSeen(node: NodeName, lease: JsonMap): void {
@@ -115,7 +115,7 @@ class WorkingDownstream implements Downstream {
       else term.addEventListener('abort', () => resolve(), { once: true })
     })
     this.#parts = undefined
-    await Promise.all([parts.renewer.stop(), parts.teller.stop(), cleaning])
+    await Promise.all([parts.renewer.stop(), parts.sender.stop(), cleaning])
   }
 
   #cleanUp(recorder: Recorder, term: AbortSignal): Promise<void> {
@@ -148,7 +148,7 @@ class WorkingDownstream implements Downstream {
     const conditionsOf = (node: NodeName) => cluster.conditionsOf(node)
     return {
       recorder,
-      teller: new Teller({ ...world, cluster, recorder }, term),
+      sender: new Sender({ ...world, cluster, recorder }, term),
       renewer: new LeaseRenewer(vouch, { ...world, guard, conditionsOf }),
     }
   }

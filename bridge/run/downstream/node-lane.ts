@@ -10,7 +10,7 @@ import {
   DownstreamLane,
   type DownstreamLimits,
   type Sending,
-  type Telling,
+  type Notice,
 } from '../../model/lane/downstream-lane.js'
 import { printOf } from '../../model/merge/change.js'
 import { tidyObject } from '../../model/merge/tidy.js'
@@ -68,8 +68,8 @@ export class NodeLane {
   readonly record: NodeRecord
   readonly #seams: NodeLaneSeams
   readonly #lane: DownstreamLane<Word>
-  /** The newest telling of each object that the edge has not acknowledged. */
-  readonly #pending = new Map<string, Telling<Word>>()
+  /** The newest notice of each object that the edge has not acknowledged. */
+  readonly #pending = new Map<string, Notice<Word>>()
   /** Pods that the edge holds and that nobody knows of here: they are being asked for. */
   readonly #doubts = new Set<string>()
   /** Some of those are gone: when all are answered, what they referred to is looked at again. */
@@ -122,7 +122,7 @@ export class NodeLane {
     this.#cancelCompare?.()
   }
 
-  /** Tell what differs between the cluster and what the edge holds. */
+  /** Send what differs between the cluster and what the edge holds. */
   compare(): void {
     const { clock, random, cluster } = this.#seams
     this.#lane.compared()
@@ -177,8 +177,8 @@ export class NodeLane {
       this.#count('refused')
       this.#lane.refuse(parentId, `the edge says ${show(content)}`, clock.now())
     } else {
-      const telling = this.#lane.acknowledge(parentId)
-      if (telling !== undefined) this.#done(telling)
+      const notice = this.#lane.acknowledge(parentId)
+      if (notice !== undefined) this.#done(notice)
     }
     if (this.#lane.mustCompare) this.compare()
     else void this.#pump()
@@ -269,14 +269,14 @@ export class NodeLane {
 
   #offer(uid: string, place: Place, value: Word): void {
     const bytes = ENVELOPE_BYTES + (value.kind === 'update' ? value.text.length : 0)
-    const telling = { key: placeOf(place), uid, bytes, value }
-    if (this.#lane.offer(telling)) this.#pending.set(uid, telling)
+    const notice = { key: placeOf(place), uid, bytes, value }
+    if (this.#lane.offer(notice)) this.#pending.set(uid, notice)
   }
 
-  #done(telling: Telling<Word>): void {
-    const { uid, value } = telling
+  #done(notice: Notice<Word>): void {
+    const { uid, value } = notice
     this.#count('acknowledged')
-    if (this.#pending.get(uid) === telling) this.#pending.delete(uid)
+    if (this.#pending.get(uid) === notice) this.#pending.delete(uid)
     if (value.kind === 'update') this.record.stored(uid, value.held)
     else if (this.record.removed(uid, value.of).length > 0) this.look(value.of)
   }
@@ -290,7 +290,7 @@ export class NodeLane {
       const sendings = this.#lane.take(clock.now())
       if (sendings.length === 0) break
       await this.record.sending(
-        sendings.flatMap(({ telling: { uid, value } }) =>
+        sendings.flatMap(({ notice: { uid, value } }) =>
           value.kind === 'update' ? [[uid, value.held] as const] : [],
         ),
       )
@@ -301,13 +301,13 @@ export class NodeLane {
     this.#wakeLater()
   }
 
-  #leave(link: NodeLink, { id, telling, isResend }: Sending<Word>): void {
+  #leave(link: NodeLink, { id, notice, isResend }: Sending<Word>): void {
     this.#count(isResend ? 'resent' : 'sent')
-    link.send(this.#message({ id, at: this.#seams.clock.wall() }, telling))
+    link.send(this.#message({ id, at: this.#seams.clock.wall() }, notice))
   }
 
-  #message(stamp: { readonly id: string; readonly at: number }, telling: Telling<Word>): Message {
-    const { uid, value } = telling
+  #message(stamp: { readonly id: string; readonly at: number }, notice: Notice<Word>): Message {
+    const { uid, value } = notice
     const { node } = this
     if (value.kind === 'delete') return deleteMessage({ node, ...value.of }, stamp, uid)
     return updateMessage({ node, ...value.held }, stamp, JSON.parse(value.text) as JsonMap)

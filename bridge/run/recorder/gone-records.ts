@@ -21,7 +21,7 @@ export interface GoneRecordsSeams {
 }
 
 const LOOK_MS = 600_000
-/** An edge that comes back within that time is told what differs, as if its Node had never been gone. */
+/** An edge that comes back within that time is sent what differs, as if its Node had never been gone. */
 const GRACE_MS = 24 * 3_600_000
 /** Nodes that are asked for at one look. */
 const MOST = 100

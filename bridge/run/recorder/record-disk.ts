@@ -91,7 +91,7 @@ export class RecordDisk {
     }
   }
 
-  /** Told once: edges are served without a disk too, by what the cluster keeps. */
+  /** Logged once: edges are served without a disk too, by what the cluster keeps. */
   #failed(error: unknown): void {
     if (!this.#isFailing)
       this.#log.error('what edges hold cannot be kept on disk', {

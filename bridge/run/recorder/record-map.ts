@@ -23,7 +23,7 @@ export const recordMapName = (node: NodeName): string =>
 
 const HASHED = /^[0-9a-f]{64}$/
 
-/** Whose record a ConfigMap of this name is; undefined: nobody's, or that of a node whose name is too long to be told from it. */
+/** Whose record a ConfigMap of this name is; undefined: nobody's, or that of a node whose name is too long to be known by it. */
 export const recordedNode = (name: string): NodeName | undefined => {
   const node = name.slice(PREFIX.length)
   return name.startsWith(PREFIX) && node !== '' && !HASHED.test(node)

@@ -77,7 +77,7 @@ export class Recorder {
     this.#seams = seams
     this.#writer = seams.disk.writer(seams.fresh)
     this.#queue = new WorkQueue(
-      (node, signal) => this.#tell(node as NodeName, signal),
+      (node, signal) => this.#write(node as NodeName, signal),
       {
         ...{ clock, random },
         onFailure: (node, reason, failures) =>
@@ -141,7 +141,7 @@ export class Recorder {
       kept.cancelSoon?.()
       await this.#save(node, kept)
       if (!kept.isUnsaved || signal.aborted) continue
-      const result = await this.#tell(node, signal)
+      const result = await this.#write(node, signal)
       if (result.kind === 'failed')
         this.#seams.log.warn('what an edge holds is not in the cluster', {
           ...{ node, error: result.reason },
@@ -203,7 +203,7 @@ export class Recorder {
     return text
   }
 
-  async #tell(node: NodeName, signal: AbortSignal): Promise<WorkResult> {
+  async #write(node: NodeName, signal: AbortSignal): Promise<WorkResult> {
     const kept = this.#kept.get(node)
     if (kept?.isUnsaved !== true) return { kind: 'done' }
     const after = new Map(kept.record.held)

@@ -151,7 +151,7 @@ const keepWatch = async (call: Call, one: unknown): Promise<KubeStatus | undefin
   }
 }
 
-/** All the watches that an edge's own Kubernetes API has: others end, and those that are not kept are told. */
+/** All the watches that an edge's own Kubernetes API has: others end, and the edge hears which are not kept. */
 export const syncWatches = async (call: Call): Promise<Result> => {
   const asked = Object.entries(contentObject('watches', call.message.content ?? {}))
   if (asked.length > MAX_WATCHES)

@@ -5,7 +5,7 @@ import { Histogram } from '../../../net/metrics-text.js'
 /** Upper bounds, in seconds: how long Leases of nodes took from their arrival to their answer. */
 const LEASE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5] as const
 
-/** What edges asked and were told since the start; metrics and status read it. */
+/** What edges asked and were answered since the start; metrics and status read it. */
 export class UpstreamCounters {
   /** Requests by handler and what became of them: `update-lease done`. */
   readonly requests = new Counts()

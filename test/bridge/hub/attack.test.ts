@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an edge with a good certificate may try, and what becomes of the others.
+import { connect, type Socket } from 'node:net'
 import t from 'tap'
+import { HUB_LIMITS } from '../../../bridge/hub/hub-options.js'
 import { KEEPALIVE, LEASE, openStage, until } from './stage.js'
 
 t.test('websocket pings are read no faster than frames', async t => {
@@ -49,6 +51,43 @@ t.test('whoever fills the room for parts of frames makes room for smaller ones',
   t.strictSame(ended('e1'), [])
   t.ok(hogs.flatMap(ended).length <= 1)
 })
+
+t.test('a flood of connections from one address leaves another address its handshakes', async t => {
+  const { raw, dial, url, hub, log } = await openStage(t)
+  const { port } = new URL(url)
+  const flood: Socket[] = []
+  for (let i = 0; i < 400; i++) {
+    const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: '127.0.0.9' })
+    socket.on('error', () => undefined)
+    flood.push(socket)
+  }
+  t.teardown(() => flood.forEach(socket => socket.destroy()))
+  await until(() => hub.listening?.waiting === 300)
+  // Time stands still: who comes from elsewhere gets what is left of the burst of all.
+  const edge = await dial('e1')
+  t.strictSame(edge.said, ['opened'])
+  await raw('e2')
+  t.equal(hub.listening?.waiting, 300)
+  const warnings = log.lines.filter(({ message }) => message.includes('too many new connections'))
+  t.match(warnings, [{ level: 'warn', fields: { from: '127.0.0.9' } }])
+  t.equal(warnings.length, 1)
+})
+
+t.test(
+  'edges behind one address that all come back at once are let in one after the other',
+  async t => {
+    const perSource = { perSecond: 10, burst: 4 }
+    const { listen } = HUB_LIMITS
+    const limits = { listen: { ...listen, handshakes: { all: perSource, perSource } } }
+    const { dial, hub, clock } = await openStage(t, { limits })
+    const edges = Array.from({ length: 20 }, (_, i) => dial(`e${i}`))
+    await until(() => hub.status.connected === 4 && hub.listening?.waiting === 16)
+    await clock.advance(1_000)
+    await until(() => hub.status.connected === 14)
+    await clock.advance(600)
+    for (const { said } of await Promise.all(edges)) t.strictSame(said, ['opened'])
+  },
+)
 
 t.test('a sink that throws costs one message, not the process', async t => {
   const { dial, log, received, hub } = await openStage(t, {

@@ -12,8 +12,14 @@ import { spoiledFrame } from '../spoiled-frames.js'
 import { LEASE, openStage, until } from './stage.js'
 
 const SPOILERS = 4
-/** They may send as fast as the machine can read. */
-const UNLIMITED = { ...HUB_LIMITS.session, intake: { perSecond: 1_000_000, burst: 1_000_000 } }
+/** They may send as fast as the machine can read, and nobody is cut off because it is slow. */
+const UNLIMITED = {
+  ...HUB_LIMITS.session,
+  ...{ keepaliveMs: 3_600_000, pingMs: 3_600_000, writeMs: 3_600_000 },
+  intake: { perSecond: 1_000_000, burst: 1_000_000 },
+}
+/** They may dial as often as they are cut off. */
+const UNPACED = { ...HUB_LIMITS.listen, handshakes: undefined }
 
 t.test('no frame ends the hub, or the connection of somebody else', async t => {
   const runs = numberOf('EDGE_HEALTH_FUZZ') ?? 4_000
@@ -21,7 +27,7 @@ t.test('no frame ends the hub, or the connection of somebody else', async t => {
   const random = seededRandom(numberOf('FC_SEED') ?? 1)
   const stage = await openStage(t, {
     clock: systemClock,
-    limits: { session: UNLIMITED, frameBytes: 1 << 16, partBytes: 1 << 18 },
+    limits: { session: UNLIMITED, listen: UNPACED, frameBytes: 1 << 16, partBytes: 1 << 18 },
   })
   const { hub, raw, dial, told, log, ended } = stage
   const good = await dial('good')

@@ -174,7 +174,7 @@ class Play {
 
   send(): void {
     for (const sending of this.lane.take(this.now)) {
-      const { value } = sending.telling
+      const { value } = sending.notice
       if (!sending.isResend) this.sends++
       if (value.kind === 'update') noteSending(this.record, value.uid, this.held(value))
       this.down.push(sending)
@@ -190,7 +190,7 @@ class Play {
   hear(): void {
     const sending = this.down.shift()
     if (sending === undefined) return
-    const isOk = this.edge.take(sending.telling.value)
+    const isOk = this.edge.take(sending.notice.value)
     if (isOk !== undefined) this.up.push({ id: sending.id, isOk })
   }
 
@@ -202,9 +202,9 @@ class Play {
       this.lane.refuse(word.id, 'error', this.now)
       return
     }
-    const telling = this.lane.acknowledge(word.id)
-    if (telling === undefined) return
-    const { value } = telling
+    const notice = this.lane.acknowledge(word.id)
+    if (notice === undefined) return
+    const { value } = notice
     if (value.kind === 'update') noteStored(this.record, value.uid, this.held(value))
     else
       for (const uid of noteRemoved(this.record, value.uid, {

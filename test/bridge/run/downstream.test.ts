@@ -22,7 +22,7 @@ t.test(
     t.match(disk.files.get('e1'), / till web /, 'that it is there is on disk')
     t.match(disk.files.get('e1'), / till prices /)
     t.match(stage.bridge!.downstream.explain('e1' as never), {
-      told: { waiting: 0, unacknowledged: 0, aside: [] },
+      sending: { waiting: 0, unacknowledged: 0, aside: [] },
       holds: { node: 1, pod: 1, configmap: 1, unsure: 0 },
     })
     t.equal(stage.told('e1', 'till/pod/web').length, 1, 'its own status is not told to it')
@@ -137,14 +137,14 @@ t.test('an acknowledgement that is lost brings the same message again', async t 
   t.equal(ids.length, 4)
   t.equal(new Set(ids).size, 1)
   t.match(bridge.downstream.explain('e1' as never), {
-    told: { aside: [{ object: 'pod till/a', reason: 'no ack', times: 1 }, {}] },
+    sending: { aside: [{ object: 'pod till/a', reason: 'no ack', times: 1 }, {}] },
   })
   stage.cluster.put(PODS, podBody('c', 'e1'))
   bridge.isAckHeard = () => true
   await stage.clock.advance(2_000)
   t.ok(stage.kept('e1', 'pod').has('c'), 'others do not wait for it')
   await stage.clock.advance(MINUTE)
-  t.match(bridge.downstream.explain('e1' as never), { told: { waiting: 0 }, holds: { pod: 3 } })
+  t.match(bridge.downstream.explain('e1' as never), { sending: { waiting: 0 }, holds: { pod: 3 } })
 })
 
 t.test('five hundred objects reach one edge, sixteen at a time, and its Lease goes on', async t => {

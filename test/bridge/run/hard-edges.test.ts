@@ -33,7 +33,7 @@ t.test('an edge that acknowledges nothing for hours costs little, and has everyt
   t.match(at(told().findLast(({ message: { resource } }) => resource === 'till/configmap/m0')?.message.content, 'data'), { key: 'second' }, 'a change is told within the minute')
   bridge.isAckHeard = () => true
   await stage.clock.advance(HOUR)
-  t.match(bridge.downstream.explain('e1' as NodeName), { told: { waiting: 0, aside: [] }, holds: { configmap: 20, unsure: 0 } })
+  t.match(bridge.downstream.explain('e1' as NodeName), { sending: { waiting: 0, aside: [] }, holds: { configmap: 20, unsure: 0 } })
 }) // prettier-ignore
 
 t.test('the word of an edge about messages that it never had changes nothing', async t => {
@@ -50,7 +50,7 @@ t.test('the word of an edge about messages that it never had changes nothing', a
       operation: i % 2 === 0 ? 'response' : 'error',
     })
   const after = bridge.downstream.explain('e1' as NodeName)
-  t.match(after, { told: { waiting: 0, unacknowledged: 0, aside: [], messages: { refused: Number } } })
+  t.match(after, { sending: { waiting: 0, unacknowledged: 0, aside: [], messages: { refused: Number } } })
   t.match(after, { holds: (JSON.parse(before) as { holds: object }).holds })
 }) // prettier-ignore
 
@@ -94,7 +94,7 @@ t.test('an edge with two thousand objects has them all, and a change of one is o
   await stage.clock.advance(5 * MINUTE)
   t.equal(stage.kept('e1', 'configmap').size, 2_000)
   t.equal(edge.view.dropped, 0)
-  t.match(bridge.downstream.explain('e1' as NodeName), { told: { waiting: 0, aside: [] }, holds: { configmap: 2_000, pod: 20, unsure: 0 } })
+  t.match(bridge.downstream.explain('e1' as NodeName), { sending: { waiting: 0, aside: [] }, holds: { configmap: 2_000, pod: 20, unsure: 0 } })
   const before = bridge.sent.length
   stage.cluster.put(MAPS, mapBody('m7', 'new'))
   await stage.clock.advance(5_000)

@@ -55,7 +55,7 @@ t.test('what the agent of a node may ask', t => {
     ['nothing, to see whether it may', own, patch({}, { isDryRun: true })],
     ['a mark of its own', own, patch(note('nodeunhealth')), /annotations\.nodeunhealth/],
     ['a label of its own', own, patch(label('edge-health/confinement-check')), /must not change/],
-    ['its own status', own, onStatus([]), /nobody tells the status of the own Node/],
+    ['its own status', own, onStatus([]), /nobody reports the status of the own Node/],
     ['the mark of another', other, patch(note('nodeunhealth'))],
     ['why it is marked', other, patch(note('edge-health/reason'))],
     ['that it is vouched for', other, patch(label('edge-health/vouched'))],

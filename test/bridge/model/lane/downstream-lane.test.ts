@@ -17,7 +17,7 @@ const makeLane = (limits: Partial<DownstreamLimits> = {}) => {
 const tell = (key: string, value: string, uid = key, bytes = 10) => ({ key, uid, value, bytes })
 /** `m1 a` for a message that leaves, `m1 a again` for one that leaves again. */
 const texts = (sent: readonly Sending<string>[]): readonly string[] =>
-  sent.map(({ id, telling, isResend }) => `${id} ${telling.value}${isResend ? ' again' : ''}`)
+  sent.map(({ id, notice, isResend }) => `${id} ${notice.value}${isResend ? ' again' : ''}`)
 
 t.test('a few at a time, in the order in which they came', t => {
   const lane = makeLane({ window: 2 })
@@ -64,7 +64,7 @@ t.test('another object of the same name waits for the end of the first', t => {
   const order: string[] = []
   for (let sent = lane.take(0); sent.length > 0; sent = lane.take(0)) {
     t.equal(sent.length, 1)
-    order.push(sent[0]!.telling.value)
+    order.push(sent[0]!.notice.value)
     lane.acknowledge(sent[0]!.id)
   }
   t.strictSame(order, ['delete u1', 'update u2 again'])
@@ -134,7 +134,7 @@ t.test('what an edge does not take waits longer each time, until it is another',
   t.equal(lane.nextAt, until - 1_800_000 + 30_000, 'no sooner')
   const now = lane.nextAt
   const [again] = lane.take(now)
-  t.match(again, { telling: { value: 'a3' } })
+  t.match(again, { notice: { value: 'a3' } })
   lane.refuse(again!.id, 'x', now)
   t.match(lane.asides(), [{ times: 1, until: now + 30_001 }])
   t.end()

@@ -284,15 +284,18 @@ t.test('an Event is told in the name of the node alone', t => {
   const rows: [more: object, answer: string][] = [
     [{ source: { component: 'kubelet' }, reportingInstance: 'shop-1' }, 'yes'],
     [{ related: null }, 'yes'],
-    [{ source: undefined }, 'it does not say which node tells it'],
-    [{ source: { component: 'node-controller', host: '' } }, 'it does not say which node tells it'],
-    [{ source: { component: 'kubelet', host: 'shop-2' } }, 'another node tells it'],
-    [{ reportingInstance: 'shop-2' }, 'another node tells it'],
-    [{ reportingInstance: 7 }, 'another node tells it'],
-    [{ reportingComponent: 'edge-health-agent' }, 'agents tell their Events themselves'],
+    [{ source: undefined }, 'it does not say which node reports it'],
+    [
+      { source: { component: 'node-controller', host: '' } },
+      'it does not say which node reports it',
+    ],
+    [{ source: { component: 'kubelet', host: 'shop-2' } }, 'another node reports it'],
+    [{ reportingInstance: 'shop-2' }, 'another node reports it'],
+    [{ reportingInstance: 7 }, 'another node reports it'],
+    [{ reportingComponent: 'edge-health-agent' }, 'agents report their Events themselves'],
     [
       { source: { component: 'edge-health/grids', host: 'shop-1' } },
-      'agents tell their Events themselves',
+      'agents report their Events themselves',
     ],
     [{ related: { kind: 'Node', name: 'shop-2' } }, 'it names another object beside its own'],
   ]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole bridge on real sockets: what the API has for an edge reaches it, and a bridge that begins anew tells what differs.
+// A whole bridge on real sockets: what the API has for an edge reaches it, and a bridge that begins anew sends what differs.
 import t from 'tap'
 import { at } from '../../../testkit/edge/bodies.js'
 import { openBridge, openCluster, until } from './stage.js'
@@ -17,7 +17,7 @@ const pod = (name: string, node: string, map: string) => ({
 
 const map = (name: string, key: string) => ({ metadata: { name }, data: { key } })
 
-t.test('what is bound to an edge runs there, and a restart tells it nothing twice', async t => {
+t.test('what is bound to an edge runs there, and a restart sends it nothing twice', async t => {
   const cluster = await openCluster(t)
   const first = await openBridge(t, cluster)
   await until(first.isServing)
@@ -39,9 +39,9 @@ t.test('what is bound to an edge runs there, and a restart tells it nothing twic
   })
   await cluster.ask(`PUT ${SHOP}/configmaps/prices`, map('prices', '2'))
   await until(() => keyOf('prices') === '2')
-  t.equal(bystander.store.get('shop/configmap/prices'), undefined, 'others are not told')
+  t.equal(bystander.store.get('shop/configmap/prices'), undefined, 'others get nothing')
   const holds = { node: 1, pod: 2, configmap: 2, unsure: 0 }
-  await until(async () => at(await explain(first, 'e1'), 'told', 'waiting') === 0)
+  await until(async () => at(await explain(first, 'e1'), 'sending', 'waiting') === 0)
   t.match(await explain(first, 'e1'), { holds })
   const uid = at(body, 'metadata', 'uid')
 
@@ -55,11 +55,11 @@ t.test('what is bound to an edge runs there, and a restart tells it nothing twic
   })
   await until(() => phaseOf('till') === undefined && keyOf('old') === undefined)
   t.equal(edge.view.pods['shop/pod/web']?.uid, uid)
-  await until(async () => at(await explain(second, 'e1'), 'told', 'waiting') === 0)
+  await until(async () => at(await explain(second, 'e1'), 'sending', 'waiting') === 0)
   t.match(await explain(second, 'e1'), {
-    told: { messages: { sent: 2, resent: 0, refused: 0 } },
+    sending: { messages: { sent: 2, resent: 0, refused: 0 } },
     holds: { node: 1, pod: 1, configmap: 1 },
   })
   const metrics = await second.fetchText('/metrics')
-  t.match(metrics.text, /edge_health_bridge_told_total\{result="sent"\} \d/)
+  t.match(metrics.text, /edge_health_bridge_messages_sent_total\{result="sent"\} \d/)
 })

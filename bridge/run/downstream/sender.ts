@@ -19,7 +19,7 @@ import { NodeLane, type MessageCounts } from './node-lane.js'
 import { Reader } from './reader.js'
 import { metadataText } from './views.js'
 
-export interface TellerSeams {
+export interface SenderSeams {
   readonly client: Pick<ResourceClient, 'get'>
   readonly clock: Clock
   readonly random: Random
@@ -43,9 +43,9 @@ const KEPT_TYPES: ReadonlySet<string> = new Set<DownstreamType>([
 ])
 const isKept = (place: { readonly type: string }): place is Place => KEPT_TYPES.has(place.type)
 
-/** Tells edges of objects, in one term. */
-export class Teller {
-  readonly #seams: TellerSeams
+/** Sends edges the objects that they need, in one term. */
+export class Sender {
+  readonly #seams: SenderSeams
   readonly #reader: Reader
   readonly #lanes = new Map<NodeName, NodeLane>()
   readonly #links = new Map<NodeName, NodeLink>()
@@ -53,7 +53,7 @@ export class Teller {
   readonly #cancels = new Map<NodeName, () => void>()
   readonly #term: AbortSignal
 
-  constructor(seams: TellerSeams, term: AbortSignal) {
+  constructor(seams: SenderSeams, term: AbortSignal) {
     this.#seams = seams
     this.#term = term
     this.#reader = new Reader({ ...seams, read: (...all) => this.#read(...all) })
