@@ -10,6 +10,7 @@ import { TRAFFIC_HEAD, trafficRows } from '../testkit/meter/traffic.js'
 import { inColumns } from './scale/figures.js'
 import { isIsolated, runIsolated } from './wrapper/isolated.js'
 import { buildBundle, bundle, imageFlags } from './agent/agent-process.js'
+import { parseIdentityMode, refusedIn } from './agent/belief.js'
 import { measureCost, type Cost } from './agent/cost.js'
 import { figuresOf } from './agent/link.js'
 import { AS_WORLD } from './agent/world-process.js'
@@ -19,6 +20,7 @@ const HELP = `usage: npm run bench -- agent [options]
   --nodes 10,100,1000   zone sizes, one run each
   --minutes 5           of each run; a fifth of it, one minute at most, is for settling
   --profile default     or fast
+  --identity off        or prefer, require: the agent and the played members sign with keys of their own, which all know
   --cgroup              in a cgroup of 50m CPU and 100Mi: must be ready within 10 s and miss no round
   --node PATH           the Node.js to run the agent; default: the one that runs this
   --no-flags            without the image's flags for V8
@@ -35,8 +37,10 @@ and the lab's programs (KUBEBUILDER_ASSETS, or they are built). Bytes at the int
 acknowledgements, keepalives. They are not decrypted: "watch" is what the other side sends later than 2 s after a request,
 "keepalive" TCP's probes and HTTP/2's PINGs with their answers, "ack" other empty segments, "handshake" TCP and TLS from
 opening to the first request, and closing.
-A run is invalid, and the exit code 1, when the world used more than 70 % of its core, or when others that are not
-nice used more than a fifth of the agent's.
+Columns: "bodies" are those of messages to peers, "sent" and "got" the same with HTTP, "proved" the members whose own
+signature stands behind what the agent knows of them, "refused" messages that one side did not believe.
+A run is invalid, and the exit code 1, when the world used more than 70 % of its core, when others that are not
+nice used more than a fifth of the agent's, when a message was refused or lost, or when a member was not proved.
 `
 
 const isWorld = process.argv[2] === AS_WORLD
@@ -46,6 +50,7 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '10,100,1000' },
     minutes: { type: 'string', default: '5' },
     profile: { type: 'string', default: 'default' },
+    identity: { type: 'string', default: 'off' },
     cgroup: { type: 'boolean', default: false },
     node: { type: 'string', default: process.execPath },
     'no-flags': { type: 'boolean', default: false },
@@ -83,6 +88,7 @@ const row = (cost: Cost): readonly string[] => [
   one(cost.pssMiB),
   one(cost.anonMiB),
   one(cost.peakMiB),
+  one(cost.bodyBytesPerSecond, 0),
   one(cost.exchange.sentBytesPerSecond, 0),
   one(cost.exchange.receivedBytesPerSecond, 0),
   ...linkCells(cost),
@@ -90,13 +96,15 @@ const row = (cost: Cost): readonly string[] => [
   one(cost.wakeupsPerSecond),
   one(cost.readyMs / 1_000, 2),
   String(cost.missedRounds),
+  String(cost.belief.proved),
+  String(refusedIn(cost.belief)),
   cost.faults.length === 0 ? 'yes' : 'NO',
 ]
 
 const HEAD = [
-  ...['N', 'CPU ms/s', 'RSS MiB', 'PSS', 'anon', 'peak', 'sent B/s', 'got B/s'],
+  ...['N', 'CPU ms/s', 'RSS MiB', 'PSS', 'anon', 'peak', 'bodies B/s', 'sent B/s', 'got B/s'],
   ...['zone B/s', 'cloud MB/day'],
-  ...['probes/s', 'wakes/s', 'ready s', 'missed', 'valid'],
+  ...['probes/s', 'wakes/s', 'ready s', 'missed', 'proved', 'refused', 'valid'],
 ]
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
@@ -136,6 +144,7 @@ const main = async (): Promise<void> => {
       nodes,
       minutes: Number(values.minutes),
       profile: values.profile,
+      identity: parseIdentityMode(values.identity),
       isInCgroup: values.cgroup,
       node: values.node,
       flags: flagsOf(),
@@ -155,7 +164,7 @@ const main = async (): Promise<void> => {
   else {
     const version = costs[0]?.version ?? ''
     process.stdout.write(
-      `profile ${values.profile}, ${values.minutes} min, Node ${version}, flags ${flagsOf().join(' ') || 'none'}, load ${loadavg()[0]!.toFixed(1)}\n` +
+      `profile ${values.profile}, identity ${values.identity}, ${values.minutes} min, Node ${version}, flags ${flagsOf().join(' ') || 'none'}, load ${loadavg()[0]!.toFixed(1)}\n` +
         `${inColumns(HEAD, costs.map(row))}\n${costs.map(tellTraffic).join('')}`,
     )
   }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 import { FLAG } from '../../vote/evidence.js'
-import { LinkChain, saltOf } from './link-chain.js'
 import type { Progress } from './member-word.js'
 import { makeVerifier, type NodeKeys, type Verifier } from './node-keys.js'
+import { SignedWord } from './signed-word.js'
 import {
   compareStatements,
   heartbeatAt,
   isSignedBy,
-  parseStatement,
   QUARTER_MS,
-  sealStatement,
   type Origin,
   type ReceivedStatement,
   type Statement,
@@ -43,7 +41,6 @@ interface OwnIdentity {
   readonly savedEpoch: number
 }
 
-const LOG_LINKS = 10
 export const MAX_EPOCH = 0xffff_ffff
 
 /** All that others may pass on of this node: its statement, and how long it has stood by it. */
@@ -66,8 +63,7 @@ export class OwnWord {
   /** The newest one that others may have reckoned. */
   #heartbeat = 0
   #content: OwnContent
-  #received: ReceivedStatement | undefined
-  #chain!: LinkChain
+  #word!: SignedWord
 
   /** @param slot quarters of a second that a link stands for, 2 to 32 */
   constructor(identity: OwnIdentity, slot: number, content: OwnContent, seams: OwnWordSeams) {
@@ -94,12 +90,12 @@ export class OwnWord {
 
   /** As of now. */
   news(): OwnNews {
-    if (this.#slotNow() > this.#chain.last) this.#seal()
-    const at = this.#slotNow()
-    const link = at === 0 ? undefined : this.#chain.link(at)
+    if (this.#quartersNow() >= this.#word.quarters) this.#seal()
+    const { received } = this.#word
+    const quarters = this.#quartersNow()
     this.#shown = this.#timeNow()
-    this.#heartbeat = heartbeatAt(this.#received!.statement, this.#quartersNow())
-    return { received: this.#received!, progress: { quarters: this.#quartersNow(), link } }
+    this.#heartbeat = heartbeatAt(received.statement, quarters)
+    return { received, progress: this.#word.progressAt(quarters) }
   }
 
   /** This node was suspended, or others know more of it than it does: its clock is read anew. */
@@ -120,7 +116,7 @@ export class OwnWord {
    */
   refute(shown: ReceivedStatement): boolean {
     const { origin, generation } = this.#identity
-    const mine = this.#received!
+    const mine = this.#word.received
     if (shown.statement.generation !== generation || shown.bytes.equals(mine.bytes)) return false
     if (compareStatements(shown.statement, mine.statement) < 0) return false
     if (!isSignedBy(shown, origin, this.#verify)) return false
@@ -134,11 +130,7 @@ export class OwnWord {
   }
 
   #quartersNow(): number {
-    return this.#timeNow() - this.#received!.statement.time
-  }
-
-  #slotNow(): number {
-    return Math.floor(this.#quartersNow() / this.#slot)
+    return this.#timeNow() - this.#word.received.statement.time
   }
 
   #seal(): void {
@@ -149,16 +141,13 @@ export class OwnWord {
     const epoch = this.#epoch
     const time = this.#newTime()
     this.#shown = time
-    this.#chain = new LinkChain(saltOf({ ...origin, epoch, time }), seed(), 2 ** LOG_LINKS)
     const isCut = (content.flags & FLAG.cloudCut) !== 0
-    const statement = {
+    const says = {
       ...content,
-      ...{ generation, epoch, time, heartbeat, slot: this.#slot, logLinks: LOG_LINKS },
-      anchor: this.#chain.anchor,
+      ...{ generation, epoch, time, heartbeat, slot: this.#slot },
       cutFor: isCut ? Math.max(0, Math.floor((clock.now() - cutAt) / QUARTER_MS)) : 0,
     }
-    const bytes = sealStatement(statement, origin, signed => keys.sign(signed))
-    this.#received = parseStatement(bytes)!
+    this.#word = new SignedWord(origin, keys, says, seed())
   }
 
   /** Above all times that were shown: of two changes within a quarter of a second the second one is a quarter early. */

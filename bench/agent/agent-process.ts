@@ -118,6 +118,10 @@ export class AgentProcess {
   start(stage: ReadyStage, inside: readonly string[] = []): void {
     mkdirSync(join(this.folder, 'state'), { recursive: true, mode: 0o700 })
     writeFileSync(join(this.folder, 'kubeconfig'), stage.kubeconfig, { mode: 0o600 })
+    if (stage.identities !== undefined)
+      writeFileSync(join(this.folder, 'state', 'identities.json'), stage.identities, {
+        mode: 0o600,
+      })
     this.#spawn(this.#arguments(stage), false, inside)
   }
 

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
 import type { Member } from '../../core/roster.js'
-import type { Entry } from '../../testkit/meter/ledger.js'
 import { buildMeter, Meter } from '../../testkit/meter/meter.js'
-import { between } from '../../testkit/meter/traffic.js'
 import { castOf } from './world/cast.js'
-import { KEY, type WorldCount, type WorldOrder } from './world/world.js'
+import { KEY, type WorldOrder } from './world/world.js'
 import { AgentProcess, read } from './agent-process.js'
+import {
+  beliefFaults,
+  increaseOf,
+  provedMembers,
+  type Belief,
+  type Identity,
+  type ShownStatus,
+} from './belief.js'
 import { makeCgroup, type Cgroup } from './cgroup.js'
 import { apiAddress, sidesOf, type LinkTraffic } from './link.js'
-import { coreMs, cpuMs, memoryOf, waitedMs, wakeups, type Memory } from './proc.js'
+import { memoryOf, type Memory } from './proc.js'
+import { rates, readAll, type Bed, type Reading, type Traffic } from './readings.js'
 import { openRealApi, type RealApi } from './real-api.js'
 import { WorldProcess } from './world-process.js'
 
@@ -17,6 +24,7 @@ export interface CostOrder {
   readonly nodes: number
   readonly minutes: number
   readonly profile: string
+  readonly identity: Identity
   readonly isInCgroup: boolean
   readonly node: string
   readonly flags: readonly string[]
@@ -46,6 +54,9 @@ export interface Cost extends Memory {
   readonly waitedMsPerSecond: number
   readonly wakeupsPerSecond: number
   readonly exchange: Traffic
+  /** Of the agent's requests and answers, without HTTP. */
+  readonly bodyBytesPerSecond: number
+  readonly belief: Belief
   readonly probe: Traffic
   /** At the interface; undefined when it was not counted. */
   readonly link: LinkTraffic | undefined
@@ -61,14 +72,6 @@ export interface Cost extends Memory {
   readonly faults: readonly string[]
 }
 
-/** With HTTP and TLS, without TCP and IP. */
-export interface Traffic {
-  readonly messagesPerSecond: number
-  readonly sentBytesPerSecond: number
-  readonly receivedBytesPerSecond: number
-  readonly connectionsPerMinute: number
-}
-
 const READY_LIMIT_MS = 60_000
 const CGROUP_READY_MS = 10_000
 const MOST_WORLD = 0.7
@@ -81,95 +84,37 @@ const PERIODS: Readonly<
       readonly mesh: number
       readonly rings: number
       readonly meshMax: number
+      readonly linkSlotMs: number
     }
   >
 > = {
-  default: { checkPeriodMs: 10_000, mesh: 5_000, rings: 2_000, meshMax: 64 },
-  fast: { checkPeriodMs: 1_000, mesh: 500, rings: 500, meshMax: 16 },
+  default: { checkPeriodMs: 10_000, mesh: 5_000, rings: 2_000, meshMax: 64, linkSlotMs: 1_000 },
+  fast: { checkPeriodMs: 1_000, mesh: 500, rings: 500, meshMax: 16, linkSlotMs: 500 },
 }
 
 const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 /** The world that fits a profile of the agent. */
-export const worldOrder = (nodes: number, profile: string, block: number): WorldOrder => {
+export const worldOrder = (
+  nodes: number,
+  profile: string,
+  block: number,
+  identity: Identity = 'off',
+): WorldOrder => {
   const periods = PERIODS[profile]
   if (periods === undefined) throw new RangeError(`profile must be default or fast, got ${profile}`)
-  const { checkPeriodMs, mesh, rings, meshMax } = periods
+  const { checkPeriodMs, mesh, rings, meshMax, linkSlotMs } = periods
   return {
     ...{ nodes, block, checkPeriodMs },
     exchangePeriodMs: nodes <= meshMax ? mesh : rings,
     topology: { meshMax, ringObservers: 10 },
+    linkSlotMs: identity === 'off' ? undefined : linkSlotMs,
   }
 }
 
-/** Everything that is counted at one instant. */
-interface Reading {
-  readonly at: number
-  readonly cpu: number
-  readonly waited: number
-  readonly wakeups: number
-  readonly worldCpu: number
-  readonly core: { readonly busy: number; readonly nice: number }
-  readonly world: WorldCount
-  readonly link: readonly Entry[] | undefined
-}
-
-interface Bed {
-  readonly agent: AgentProcess
-  readonly world: WorldProcess
-  readonly meter: Meter | undefined
-}
-
-const readAll = async ({ agent, world, meter }: Bed, core: number): Promise<Reading> => {
-  const counts = await world.call('count')
-  return {
-    at: performance.now(),
-    cpu: cpuMs(agent.pid),
-    waited: waitedMs(agent.pid),
-    wakeups: wakeups(agent.pid),
-    worldCpu: cpuMs(world.pid),
-    core: coreMs(core),
-    world: counts,
-    link: meter?.entries,
-  }
-}
-
-const traffic = (
-  messages: number,
-  from: WorldCount['exchangeWire'],
-  to: WorldCount['exchangeWire'],
-  seconds: number,
-): Traffic => ({
-  messagesPerSecond: messages / seconds,
-  sentBytesPerSecond: (to.sentByAgent - from.sentByAgent) / seconds,
-  receivedBytesPerSecond: (to.sentToAgent - from.sentToAgent) / seconds,
-  connectionsPerMinute: ((to.connections - from.connections) * 60) / seconds,
-})
-
-const rates = (from: Reading, to: Reading) => {
-  const ms = to.at - from.at
-  const seconds = ms / 1_000
-  const { exchange: before } = from.world
-  const { exchange: after } = to.world
-  const messages = after.fromAgent + after.toAgent - before.fromAgent - before.toAgent
-  const cpu = to.cpu - from.cpu
-  const probes = to.world.probes.probes - from.world.probes.probes
-  return {
-    seconds,
-    cpuMsPerSecond: cpu / seconds,
-    waitedMsPerSecond: (to.waited - from.waited) / seconds,
-    wakeupsPerSecond: (to.wakeups - from.wakeups) / seconds,
-    exchange: traffic(messages, from.world.exchangeWire, to.world.exchangeWire, seconds),
-    link:
-      to.link === undefined ? undefined : { seconds, entries: between(from.link ?? [], to.link) },
-    probe: traffic(probes, from.world.probeWire, to.world.probeWire, seconds),
-    probesPerSecond: probes / seconds,
-    longestGapMs: to.world.probes.longestGapMs,
-    missedRounds: to.world.probes.missed,
-    worldCpu: (to.worldCpu - from.worldCpu) / ms,
-    othersCpu: Math.max(0, (to.core.busy - from.core.busy - cpu) / ms),
-    niceCpu: (to.core.nice - from.core.nice) / ms,
-  }
+const statusOf = async (agent: AgentProcess): Promise<ShownStatus | undefined> => {
+  const text = await read(`${agent.url}/status`)
+  return text === undefined ? undefined : (JSON.parse(text) as ShownStatus)
 }
 
 /** What must be true of a zone in which nothing happened. */
@@ -177,12 +122,12 @@ export const quietFaults = async (
   agent: AgentProcess,
   nodes: number,
 ): Promise<readonly string[]> => {
+  const info = await statusOf(agent)
+  return info === undefined ? ['the agent does not answer /status'] : zoneFaults(info, nodes)
+}
+
+const zoneFaults = (info: ShownStatus, nodes: number): readonly string[] => {
   const faults: string[] = []
-  const info = JSON.parse((await read(`${agent.url}/status`)) ?? 'null') as {
-    readonly zone: { readonly members: number }
-    readonly nodes: readonly { readonly name: string; readonly verdict: string }[]
-  } | null
-  if (info === null) return ['the agent does not answer /status']
   if (info.zone.members !== nodes) faults.push(`the agent sees ${info.zone.members} members`)
   const ill = info.nodes.filter(({ verdict }) => verdict !== 'healthy').map(({ name }) => name)
   if (ill.length > 0) faults.push(`not healthy: ${ill.slice(0, 5).join(', ')} (${ill.length})`)
@@ -202,7 +147,8 @@ const validity = (cost: ReturnType<typeof rates>): readonly string[] => {
 const agentOf = (order: CostOrder, me: Member): AgentProcess =>
   new AgentProcess({
     ...{ node: order.node, script: order.script, core: order.agentCore, log: order.log },
-    ...{ profile: order.profile, name: me.name, address: me.address, more: order.options },
+    ...{ profile: order.profile, name: me.name, address: me.address },
+    more: [`--identity=${order.identity}`, ...order.options],
     flags: () => order.flags,
   })
 
@@ -210,9 +156,13 @@ const agentOf = (order: CostOrder, me: Member): AgentProcess =>
 const faultsOf = async (
   { agent, meter }: Bed,
   order: CostOrder,
-  cost: ReturnType<typeof rates> & { readonly readyMs: number },
+  cost: ReturnType<typeof rates> & { readonly readyMs: number; readonly belief: Belief },
 ): Promise<readonly string[]> => {
-  const faults = [...validity(cost), ...(await quietFaults(agent, order.nodes))]
+  const faults = [
+    ...validity(cost),
+    ...(await quietFaults(agent, order.nodes)),
+    ...beliefFaults(cost.belief, order.nodes, order.identity),
+  ]
   if (cost.missedRounds > 0)
     faults.push(
       `${cost.missedRounds} probe rounds came late, ${cost.longestGapMs.toFixed(0)} ms apart`,
@@ -245,6 +195,19 @@ export const measureCost = async (order: CostOrder): Promise<Cost> => {
   }
 }
 
+/** Read behind the run: the agent works for it. */
+const beliefOf = async (agent: AgentProcess, from: Reading, to: Reading): Promise<Belief> => {
+  const status = await statusOf(agent)
+  const { exchange: before } = from.world
+  const { exchange: after } = to.world
+  return {
+    proved: status === undefined ? 0 : provedMembers(status),
+    refused: increaseOf(from.refused, to.refused),
+    refusedByWorld: after.refused - before.refused,
+    failedOfWorld: after.failed - before.failed,
+  }
+}
+
 const play = async (
   order: CostOrder,
   bed: Bed,
@@ -252,7 +215,7 @@ const play = async (
   { api, cgroup }: { readonly api: RealApi | undefined; readonly cgroup: Cgroup | undefined },
 ): Promise<Cost> => {
   const { agent, world } = bed
-  const played = worldOrder(order.nodes, order.profile, order.block)
+  const played = worldOrder(order.nodes, order.profile, order.block, order.identity)
   const stage = await world.call('begin', { ...played, apiserver: api?.access })
   const kubeconfig = stage.kubeconfig ?? (await api!.kubeconfigOf(me.name))
   await agent.warmCache()
@@ -267,7 +230,7 @@ const play = async (
   await wait(order.minutes * 60_000 - settlingMs)
   const to = await readAll(bed, order.agentCore)
   const memory = memoryOf(agent.pid)
-  const cost = { ...rates(from, to), readyMs }
+  const cost = { ...rates(from, to), readyMs, belief: await beliefOf(agent, from, to) }
   const faults = await faultsOf(bed, order, cost)
   const version = spawnSync(order.node, ['--version'], { encoding: 'utf8' }).stdout.trim()
   return { nodes: order.nodes, version, startCpuMs: from.cpu, ...cost, ...memory, faults }

@@ -35,13 +35,13 @@ const STATEMENTS_AT_ONCE = 8
 /** Who passed on what its origin did not sign is not believed about others for so long. */
 const MUTE_MS = 60_000
 /** While nothing is contested a sign of life is news when it is later by so many quarters than the one that is known. */
-const QUIET_LEAST = 20
+export const QUIET_LEAST = 20
 /** Records this recent may be new to a peer that did not say what it knows. */
 const RECENT_MS = 30_000
 /** A member's statement is asked for again at most this often: a peer that lies about links makes it come for nothing. */
 const MISSED_MS = 10_000
 /** What a peer reported to know is of no use afterwards: the same bytes stand for other times then. */
-const DIGEST_MS = 30_000
+export const DIGEST_MS = 30_000
 
 interface WordsStart {
   readonly clock: Clock

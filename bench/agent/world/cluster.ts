@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 import type { Logger } from '../../../core/log.js'
+import type { NodeName } from '../../../core/ids.js'
 import type { Member } from '../../../core/roster.js'
+import { IDENTITY_ANNOTATION } from '../../../agent/identity/annotation.js'
 import { makeApiClient, type ApiClient, type Json } from '../../../sandbox/api-client.js'
 import type { FixedAccess } from '../../../kube/client/fixed-credentials.js'
 import { startApi, type ApiServer } from '../../../sandbox/api/server.js'
@@ -85,13 +87,21 @@ export class Cluster {
     return api === undefined ? undefined : kubeconfigText(api.url, AGENT, api.addClient(AGENT))
   }
 
-  /** Create everything, then post statuses and renew Leases at the true rate. */
-  async fill(members: readonly Member[], key: string): Promise<void> {
+  /**
+   * Create everything, then post statuses and renew Leases at the true rate.
+   * @param publish which identity a Node of this UID has
+   */
+  async fill(
+    members: readonly Member[],
+    key: string,
+    publish: (node: NodeName, uid: string) => string | undefined = () => undefined,
+  ): Promise<void> {
     if (this.#api !== undefined) await createZoneObjects(this.#client, key, this.#end.signal)
     const waiting = [...members]
     const worker = async (): Promise<void> => {
       for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-        await this.add(one)
+        const identity = publish(one.name, await this.add(one))
+        if (identity !== undefined) await this.#annotate(one.name, identity)
         await this.#lease(one)
       }
     }
@@ -100,7 +110,8 @@ export class Cluster {
     this.#inTurn(members, LEASE_MS, member => this.#renew(member))
   }
 
-  async add(member: Member): Promise<void> {
+  /** @returns the UID of the new Node */
+  async add(member: Member): Promise<string> {
     const zone = this.#zoneOf(member)
     const labels = { 'kubernetes.io/hostname': member.name, [ZONE_LABEL]: zone }
     const node = {
@@ -109,8 +120,16 @@ export class Cluster {
       metadata: { name: member.name, labels },
       spec: {},
     }
-    await this.#client.post(NODES, node, this.#end.signal)
+    const made = await this.#client.post(NODES, node, this.#end.signal)
     await this.#post(member)
+    return (made['metadata'] as { readonly uid: string }).uid
+  }
+
+  /** What the Node says of its agent's keys; undefined while it says nothing. */
+  async identityOf(name: NodeName): Promise<string | undefined> {
+    const { metadata } = await this.#client.get(`${NODES}/${name}`, this.#end.signal)
+    const { annotations } = metadata as { readonly annotations?: Record<string, string> }
+    return annotations?.[IDENTITY_ANNOTATION]
   }
 
   /** The Node leaves the zone, as when an operator takes its label off. */
@@ -175,6 +194,11 @@ export class Cluster {
   #leaseSpec(name: string): Json {
     const renewTime = apiMicroTime(this.#clock.wall())
     return { holderIdentity: name, leaseDurationSeconds: 40, renewTime }
+  }
+
+  async #annotate(name: string, identity: string): Promise<void> {
+    const patch = { metadata: { annotations: { [IDENTITY_ANNOTATION]: identity } } }
+    await this.#client.patch(`${NODES}/${name}`, 'merge', patch, this.#end.signal)
   }
 
   async #relabel(name: string, value: string | null): Promise<void> {

@@ -5,7 +5,7 @@ import { World, type Stage, type WorldCount, type WorldOrder } from './world.js'
 /** What the world process can be asked for. */
 export interface WorldCalls {
   readonly begin: (order: WorldOrder) => Promise<Stage>
-  readonly play: () => void
+  readonly play: () => Promise<void>
   readonly forgetGaps: () => void
   readonly count: () => WorldCount
   readonly kill: (n: number) => void

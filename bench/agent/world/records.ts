@@ -4,12 +4,13 @@ import { Heartbeat } from '../../../agent/records/heartbeat.js'
 import { topologyFor } from '../../../agent/records/kring.js'
 import type { RecordDraft } from '../../../agent/records/record-draft.js'
 import { RecordTable } from '../../../agent/records/table.js'
-import { seal, zoneHash, type Header } from '../../../agent/stages/exchange/wire.js'
+import { open, seal, zoneHash, type Opened } from '../../../agent/stages/exchange/wire.js'
 import type { KeyRing } from '../../../agent/key-ring.js'
 import type { Clock } from '../../../core/clock.js'
 import type { Member } from '../../../core/roster.js'
 import { FLAG } from '../../../vote/evidence.js'
 import { rosterOf, ZONE } from './cast.js'
+import type { Speech, SpokenHeader } from './speech.js'
 
 /** A record is made anew so often: as old as the zone's records are on average. */
 const RECORD_PERIOD_MS = 10_000
@@ -27,7 +28,7 @@ export interface TopologyOptions {
  * What the zone knows, as every peer of the world tells it: one table for all of them, since what they would know
  * differs by seconds only.
  */
-export class Records {
+export class Records implements Speech {
   readonly table: RecordTable
   readonly zone = zoneHash('', ZONE)
   readonly #codec: BodyCodec
@@ -65,13 +66,17 @@ export class Records {
     this.#diedAt.delete(name)
   }
 
-  /** The whole state as `index` sends it now, signed. */
-  message(
-    index: number,
-    header: Omit<Header, 'flags' | 'membershipHash' | 'senderId' | 'baseHb' | 'count'> & {
-      readonly isEmpty?: boolean
-    },
-  ): Buffer {
+  open(_index: number, bytes: Uint8Array): Opened {
+    return open(bytes, this.zone, this.#keys)
+  }
+
+  /** What the agent says is what all see. */
+  take(): void {
+    return undefined
+  }
+
+  /** The whole state as `index` sends it now. */
+  message(index: number, header: SpokenHeader): Buffer {
     const now = this.#clock.now()
     const isEmpty = header.isEmpty === true
     if (!isEmpty) this.#bringUpToDate(index, now)

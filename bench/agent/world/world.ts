@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import { parseIdentity } from '../../../agent/identity/annotation.js'
 import { makeKeyRing } from '../../../agent/key-ring.js'
-import type { Clock } from '../../../core/clock.js'
+import { slotOf } from '../../../agent/stages/exchange/words.js'
+import { sleep, type Clock } from '../../../core/clock.js'
 import type { Logger } from '../../../core/log.js'
 import { systemRandom } from '../../../core/random.js'
 import type { Member } from '../../../core/roster.js'
@@ -9,9 +11,12 @@ import { castOf, KUBELET_PORT, LOCAL_PORT, PEER_PORT } from './cast.js'
 import { Cluster } from './cluster.js'
 import { WorldExchange, type ExchangeCount } from './exchange.js'
 import { Kubelets, OwnKubelet, type ProbeCount } from './kubelets.js'
+import { pickPartner } from './knowledge.js'
 import { WorldPeer } from './peer.js'
 import { Records, type TopologyOptions } from './records.js'
+import { SignedSpeech } from './signed-speech.js'
 import type { WireCount } from './wire-count.js'
+import { WorldKeys } from './world-keys.js'
 
 /** What to play. Periods are those of the agent's profile. */
 export interface WorldOrder {
@@ -21,6 +26,8 @@ export interface WorldOrder {
   readonly checkPeriodMs: number
   readonly exchangePeriodMs: number
   readonly topology: TopologyOptions
+  /** Each member signs with keys of its own, for links of so long; undefined: with those of the zone. Then nobody dies or leaves. */
+  readonly linkSlotMs?: number | undefined
   /** A real apiserver to write Nodes to, which has the key of the zone; one is played without it. */
   readonly apiserver?: FixedAccess | undefined
 }
@@ -30,6 +37,8 @@ export interface Stage {
   /** Undefined where the apiserver is not the world's. */
   readonly kubeconfig: string | undefined
   readonly selfReportUrl: string
+  /** What the agent remembers of the members' keys, as one that ran here before; undefined where they have none. */
+  readonly identities: string | undefined
 }
 
 /** Everything that was counted since the start. */
@@ -43,8 +52,9 @@ export interface WorldCount {
 
 /** The zone's key. */
 export const KEY = 'the key of a zone that is measured'
-/** Three of four exchanges are with a neighbour. */
-const NEIGHBOUR_PERCENT = 75
+/** How long an agent takes to publish its keys at most. */
+const PUBLISHED_WITHIN_MS = 30_000
+const LOOK_EVERY_MS = 500
 
 /** Plays N − 1 peers, their kubelets, the own kubelet and the apiserver, at the rates that they have in a real zone. */
 export class World {
@@ -57,6 +67,9 @@ export class World {
   readonly #exchange: WorldExchange
   readonly #kubelets: Kubelets
   readonly #own: OwnKubelet
+  readonly #nodeKeys: WorldKeys | undefined
+  readonly #signed: SignedSpeech | undefined
+  readonly #end = new AbortController()
   #present: readonly Member[]
   #records: Records
   #cancelGossip: () => void = () => undefined
@@ -94,9 +107,11 @@ export class World {
     this.#kubelets = parts.kubelets
     this.cluster = parts.cluster
     this.#records = this.#makeRecords()
+    this.#nodeKeys = order.linkSlotMs === undefined ? undefined : new WorldKeys(this.#others)
+    this.#signed = this.#nodeKeys && this.#makeSigned(this.#nodeKeys, order.linkSlotMs!)
     this.#exchange = new WorldExchange(
       this.#peers,
-      { records: () => this.#records, keys: this.#keys },
+      () => ({ roster: this.#records.table.roster, speech: this.#signed ?? this.#records }),
       { host: this.#agent.address, port: PEER_PORT },
     )
     this.#own = new OwnKubelet(clock)
@@ -115,13 +130,19 @@ export class World {
   /** Open all doors and fill the cluster; the agent may come. */
   async begin(): Promise<Stage> {
     for (const peer of this.#peers.values()) await this.#open(peer)
-    await this.cluster.fill(this.#members, KEY)
+    const keys = this.#nodeKeys
+    await this.cluster.fill(this.#members, KEY, (node, uid) => keys?.publish(node, uid))
     const selfReportUrl = await this.#own.open()
-    return { kubeconfig: this.cluster.kubeconfig, selfReportUrl }
+    const { kubeconfig } = this.cluster
+    return { kubeconfig, selfReportUrl, identities: keys?.remembered }
   }
 
-  /** The agent runs: begin exchanges with it, and probe it as its kubelet does. */
-  play(): void {
+  /**
+   * The agent runs: begin exchanges with it, and probe it as its kubelet does.
+   * @throws Error when members sign with keys of their own, and the agent publishes none
+   */
+  async play(): Promise<void> {
+    await this.#meet()
     this.#own.probe(`http://${this.#agent.address}:${LOCAL_PORT}`)
     this.#planGossip()
   }
@@ -132,6 +153,7 @@ export class World {
 
   /** The n-th peer loses its power. */
   kill(n: number): void {
+    this.#mustShareKeys('die')
     const peer = this.#nth(n)
     peer.close()
     this.#records.died(peer.member.name)
@@ -146,6 +168,7 @@ export class World {
 
   /** The n-th peer leaves the zone. */
   async leave(n: number): Promise<void> {
+    this.#mustShareKeys('leave')
     const { member } = this.#nth(n)
     await this.cluster.remove(member.name)
     this.#setPresent(this.#present.filter(one => one !== member))
@@ -158,6 +181,7 @@ export class World {
   }
 
   async stop(): Promise<void> {
+    this.#end.abort()
     this.#cancelGossip()
     this.#own.close()
     for (const peer of this.#peers.values()) peer.close()
@@ -166,6 +190,30 @@ export class World {
 
   get #agent(): Member {
     return this.#members[0]!
+  }
+
+  get #others(): readonly Member[] {
+    return this.#members.slice(1)
+  }
+
+  #mustShareKeys(act: string): void {
+    if (this.#signed !== undefined)
+      throw new Error(`members with keys of their own do not ${act} in this world`)
+  }
+
+  /** Wait until the agent's Node says which keys it has. */
+  async #meet(): Promise<void> {
+    const speech = this.#signed
+    if (speech === undefined) return
+    const { name } = this.#agent
+    const endAt = this.#clock.now() + PUBLISHED_WITHIN_MS
+    while (!speech.isReady) {
+      const published = await this.cluster.identityOf(name)
+      if (published !== undefined) speech.meet(parseIdentity(published).keys)
+      else if (this.#clock.now() > endAt)
+        throw new Error(`${name} has published no keys after ${PUBLISHED_WITHIN_MS / 1_000} s`)
+      else await sleep(this.#clock, LOOK_EVERY_MS, this.#end.signal)
+    }
   }
 
   #nth(n: number): WorldPeer {
@@ -188,6 +236,16 @@ export class World {
     return new Records(this.#present, this.#agent, seams)
   }
 
+  #makeSigned(nodeKeys: WorldKeys, linkSlotMs: number): SignedSpeech {
+    const { table, zone } = this.#records
+    const { exchangePeriodMs } = this.#order
+    const agent = table.roster.indexOf(this.#agent.name)!
+    const slot = slotOf(linkSlotMs)
+    return new SignedSpeech({ table, zone, agent, exchangePeriodMs, slot }, nodeKeys, {
+      ...{ clock: this.#clock, random: systemRandom, keys: this.#keys },
+    })
+  }
+
   #setPresent(members: readonly Member[]): void {
     this.#present = members
     this.#records = this.#makeRecords()
@@ -207,9 +265,7 @@ export class World {
   #pick(): WorldPeer | undefined {
     const { table } = this.#records
     const agent = table.roster.indexOf(this.#agent.name)!
-    const near = table.topology.gossipNeighbours(agent)
-    const isNear = systemRandom.below(100) < NEIGHBOUR_PERCENT && near.length > 0
-    const index = isNear ? near[systemRandom.below(near.length)]! : systemRandom.below(table.size)
-    return this.#peers.get(table.roster.members[index]!.address)
+    const index = pickPartner(table, agent, systemRandom)
+    return index === undefined ? undefined : this.#peers.get(table.roster.members[index]!.address)
   }
 }

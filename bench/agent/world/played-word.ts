@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import { randomBytes } from 'node:crypto'
+import type { KnownWord } from '../../../agent/identity/entries.js'
+import { LINK_BYTES } from '../../../agent/identity/link-chain.js'
+import type { NodeKeys } from '../../../agent/identity/node-keys.js'
+import { SignedWord } from '../../../agent/identity/signed-word.js'
+import type { Origin, Statement } from '../../../agent/identity/statement.js'
+
+/** What a member says all the time. */
+export type Saying = Omit<Statement, 'anchor' | 'logLinks' | 'time' | 'heartbeat'>
+
+/** Statements that somebody in the zone still goes by: the newest, and the one before. */
+const KEPT = 2
+
+/** What a member of the world signs: always the same, in one statement after the other as their links run out. */
+export class PlayedWord {
+  readonly #origin: Origin
+  readonly #keys: Pick<NodeKeys, 'sign'>
+  readonly #says: Saying
+  readonly #first: SignedWord
+  readonly #words = new Map<number, SignedWord>()
+
+  /** @param since when it began to say it, in quarters of a second since 1970 */
+  constructor(origin: Origin, keys: Pick<NodeKeys, 'sign'>, says: Saying, since: number) {
+    this.#origin = origin
+    this.#keys = keys
+    this.#says = says
+    this.#first = this.#sign(since)
+    this.#words.set(0, this.#first)
+  }
+
+  /** The word as of an instant, in quarters of a second since 1970. @param madeAt the same by `Clock.now` */
+  at(time: number, madeAt: number): KnownWord {
+    const { quarters, received } = this.#first
+    const since = received.statement.time
+    const turn = Math.max(0, Math.floor((time - since) / quarters))
+    const word = this.#words.get(turn) ?? this.#next(turn, since + turn * quarters)
+    const progress = word.progressAt(Math.max(0, time - word.received.statement.time))
+    return { received: word.received, progress, madeAt }
+  }
+
+  #next(turn: number, time: number): SignedWord {
+    const word = this.#sign(time)
+    this.#words.set(turn, word)
+    this.#words.delete(turn - KEPT)
+    return word
+  }
+
+  #sign(time: number): SignedWord {
+    const says = { ...this.#says, time, heartbeat: Math.floor(time / 4) }
+    return new SignedWord(this.#origin, this.#keys, says, randomBytes(LINK_BYTES))
+  }
+}
