@@ -174,7 +174,7 @@ t.test('zones, nodes and explain from the API alone', async t => {
 
   const nodes = await run('cluster nodes')
   t.equal(nodes.code, 1)
-  t.match(nodes.out, /^a +a1 +healthy +5 min +True +– +\d s$/m)
+  t.match(nodes.out, /^a +a1 +healthy +5 min +True +– +\d+ s$/m)
   t.match(nodes.out, /^a +a2 +dead +5 min +Unknown +PeersCannotReach +5 min +3 of 4 say down$/m)
   t.match(nodes.out, /^a +a3 +dead .* maintenance until 2\d{3}-\S+Z$/m)
   t.match(nodes.out, /^c +c6 +healthy .* cordoned$/m)
