@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `npm run bench -- NAME [ARGUMENTS]`: bundles bench/NAME.ts, which takes a second, and runs it with its arguments.
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { build } from 'esbuild'
+import { makeSingleFile } from '../testkit/single-file.mjs'
 
 /** Each is a file bench/NAME.ts that reads process.argv, knows --help and sets the exit code; its parts are in bench/NAME/. */
 const COMMANDS = {
@@ -50,16 +50,6 @@ for (const [signal, code] of [
   ['SIGTERM', 143],
 ])
   process.once(signal, () => process.exit(code))
-mkdirSync(join(root, '.cache'), { recursive: true })
-await build({
-  entryPoints: [entry],
-  outfile,
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  packages: 'external',
-  sourcemap: 'inline',
-  logLevel: 'error',
-})
+await makeSingleFile(entry, outfile)
 process.argv = [process.argv[0], entry, ...rest]
 await import(pathToFileURL(outfile).href)

@@ -8,7 +8,7 @@ import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { bundle } from './bundle.mjs'
+import { makeSingleFile } from '../../testkit/single-file.mjs'
 import { MUTANTS } from './mutants/list.mjs'
 
 const HELP = `usage: node test/adversary/mutants.mjs [options]
@@ -41,6 +41,7 @@ const folders = [
   ...['core', 'vote', 'plan', 'plugins', 'net', 'kube', 'options'],
   ...['agent', 'sandbox', 'testkit', 'test'],
 ]
+const ENTRY = 'test/adversary/main.ts'
 const work = join(root, '.cache', `mutants-${process.pid}`)
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
 process.once('SIGINT', () => process.exit(130))
@@ -64,7 +65,7 @@ const makeCopy = async mutant => {
   for (const name of folders) cpSync(join(root, name), join(folder, name), { recursive: true })
   for (const patch of mutant.patches) apply(folder, { fault: mutant.fault, ...patch })
   const outfile = join(work, `${mutant.fault}.mjs`)
-  await bundle(folder, outfile)
+  await makeSingleFile(join(folder, ENTRY), outfile)
   rmSync(folder, { recursive: true, force: true })
   return outfile
 }
@@ -130,7 +131,7 @@ const chosen = MUTANTS.filter(({ fault }) => wanted?.includes(fault) ?? true)
 const ready = []
 for (const mutant of chosen) ready.push({ mutant, outfile: await makeCopy(mutant) })
 const unchanged = join(work, 'unchanged.mjs')
-await bundle(root, unchanged)
+await makeSingleFile(join(root, ENTRY), unchanged)
 
 const startedAt = performance.now()
 console.log(

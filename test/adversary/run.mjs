@@ -5,13 +5,13 @@ import { rmSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { bundle } from './bundle.mjs'
+import { makeSingleFile } from '../../testkit/single-file.mjs'
 
 setPriority(10)
 const root = join(import.meta.dirname, '..', '..')
 // A file of its own for each run: its threads load it too, and another run may begin meanwhile.
 const outfile = join(root, '.cache', `adversary-${process.pid}.mjs`)
 process.on('exit', () => rmSync(outfile, { force: true }))
-await bundle(root, outfile)
+await makeSingleFile(join(import.meta.dirname, 'main.ts'), outfile)
 process.argv = [process.argv[0], outfile, ...process.argv.slice(2)]
 await import(pathToFileURL(outfile).href)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mkdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { build } from 'esbuild'
 
-/** One file of the adversary and the sources under `root`, whichever copy of the repository that is. */
-export const bundle = async (root, outfile) => {
+/** `entry` and the sources that it imports, as one file that Node.js runs. Packages stay apart. */
+export const makeSingleFile = async (entry, outfile) => {
   mkdirSync(dirname(outfile), { recursive: true })
   await build({
-    entryPoints: [join(root, 'test/adversary/main.ts')],
+    entryPoints: [entry],
     outfile,
     bundle: true,
     platform: 'node',
