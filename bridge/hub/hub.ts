@@ -70,7 +70,10 @@ export interface HubStatus {
 /** Why a connection is refused. */
 interface Trouble {
   readonly status: 403 | 503
+  /** One of a few. */
   readonly reason: string
+  /** More about it, for the log alone. */
+  readonly error?: string
 }
 
 const CLOSE_MS = 1_500
@@ -203,7 +206,8 @@ class Hub implements OpenHub {
     const trouble =
       this.#troubleWith(node) ?? (await this.#strangeness(node)) ?? this.#troubleWith(node)
     if (trouble !== undefined) {
-      this.#refuse(socket, trouble.status, { reason: trouble.reason, remote, commonName })
+      const { status, ...why } = trouble
+      this.#refuse(socket, status, { ...why, remote, commonName })
       return
     }
     this.#websockets.handleUpgrade(request, socket, head, websocket =>
@@ -226,7 +230,8 @@ class Hub implements OpenHub {
       const isForeign = await this.#seams.isForeign(node)
       return isForeign ? { status: 403, reason: 'the Node is none of the edge' } : undefined
     } catch (error) {
-      return { status: 503, reason: `nobody can say whether it is an edge: ${reasonOf(error)}` }
+      const reason = 'nobody can say whether it is an edge'
+      return { status: 503, reason, error: reasonOf(error) }
     } finally {
       this.#asked.delete(node)
     }
@@ -237,6 +242,7 @@ class Hub implements OpenHub {
     status: number,
     fields: {
       readonly reason: string
+      readonly error?: string
       readonly remote: string
       readonly commonName: string | undefined
     },

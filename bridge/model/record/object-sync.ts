@@ -2,6 +2,7 @@
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { metadataOf } from '../merge/tidy.js'
 import { KINDS } from '../resource/kinds.js'
+import { NAME } from '../resource/resource.js'
 import type { DownstreamType } from '../route/downstream.js'
 import type { Held } from './held.js'
 
@@ -37,7 +38,7 @@ export const readObjectSync = (raw: JsonMap): Synced | undefined => {
   const type = textOf(spec['objectKind']).toLowerCase()
   const [node, uid] = cutName(textOf(name))
   const objectName = textOf(spec['objectName'])
-  if (!isType(type) || node === '' || uid === '' || objectName === '') return undefined
+  if (!isType(type) || node === '' || uid === '' || !NAME.test(objectName)) return undefined
   const version = textOf(status['objectResourceVersion'])
   return {
     node,

@@ -21,7 +21,8 @@ const NODE_PREFIX = 'node'
 
 const TYPE = /^[a-z][a-z0-9]{0,62}$/
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
-const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+/** As the API allows an object to be called. */
+export const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 
 const isClusterWide = (type: string): boolean => {
   const object = objectTypeOf(type)

@@ -89,6 +89,18 @@ t.test(
   },
 )
 
+t.test('an apiserver that fails in ever other words fills neither the log nor memory', async t => {
+  let count = 0
+  const { dial, log } = await openStage(t, {
+    isForeign: () => Promise.reject(new Error(`request ${++count} timed out`)),
+  })
+  for (const node of ['e1', 'e2', 'e3'])
+    t.strictSame((await dial(node)).said, ['Unexpected server response: 503'])
+  const warnings = log.lines.filter(({ message }) => message === 'an edge was refused')
+  t.match(warnings, [{ fields: { status: 503, error: 'request 1 timed out' } }])
+  t.equal(warnings.length, 1)
+})
+
 t.test('a sink that throws costs one message, not the process', async t => {
   const { dial, log, received, hub } = await openStage(t, {
     onReceived: (_link, { content }) => {

@@ -35,6 +35,13 @@ t.test("cloudcore's account of what an edge keeps", t => {
     ['a kind that is not ours', sync({ spec: { objectKind: 'rule', objectName: 'n' } }), undefined],
     ['no kind', sync({ spec: 7 }), undefined],
     ['no name of an object', sync({ spec: { objectKind: 'pod' } }), undefined],
+    ...['a b', 'a\np u-2 till web 1 ', '../secrets/a', 'A', '-a', 'a'.repeat(254)].map(
+      (objectName): [string, JsonMap, undefined] => [
+        `no object is called ${JSON.stringify(objectName.slice(0, 20))}`,
+        sync({ spec: { objectKind: 'pod', objectName } }),
+        undefined,
+      ],
+    ),
     ['no dot', sync({ name: 'u-1' }), undefined],
     ['no uid', sync({ name: 'shop.' }), undefined],
     ['no name', sync({ name: undefined }), undefined],
