@@ -55,6 +55,10 @@ export type PinDecision =
 const isSame = (a: PublicKeys, b: PublicKeys): boolean =>
   a.signing.equals(b.signing) && a.agreement.equals(b.agreement)
 
+/** The same keys of the same Node. */
+export const isSamePin = (a: Pin, b: Pin): boolean =>
+  a.generation === b.generation && a.uid === b.uid && isSame(a.keys, b.keys)
+
 const pinOf = ({ node, uid }: IdentitySubject, { generation, keys }: PublishedIdentity): Pin => ({
   ...{ node, uid, generation, keys },
 })

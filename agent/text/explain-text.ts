@@ -42,7 +42,7 @@ const signedText = ({ isSigned }: PeerView, { mode, generation }: ExplainView['i
   if (mode === 'off' || generation === null) return ''
   if (isSigned) return ', believed only when it signs'
   const so = mode === 'require' ? ', so its votes do not count' : ''
-  return `, its identity is not known${so}`
+  return `, does not sign${so}`
 }
 
 const peerLine = (node: NodeDetail, { keys: own, identity }: ExplainView): string => {

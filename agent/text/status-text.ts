@@ -15,7 +15,7 @@ const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
   return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
 }
 
-/** Members whose identity is not known. */
+/** Members that do not sign. */
 const unsigned = ({ nodes }: StatusView): string =>
   listed(nodes.filter(({ peer }) => peer?.isSigned === false).map(({ name }) => name))
 

@@ -282,8 +282,8 @@ t.test('explain: whether a node is believed without its own signature', t => {
   t.equal(line({ ...prefer, generation: null }), 'ok, speaks edge-health, last heard 2 s ago')
   t.equal(line(prefer, signing), known)
   t.equal(line(required, signing), known)
-  t.match(line(prefer), /edge-health, its identity is not known, last heard/)
-  t.match(line(required), /its identity is not known, so its votes do not count, last heard/)
+  t.match(line(prefer), /edge-health, does not sign, last heard/)
+  t.match(line(required), /does not sign, so its votes do not count, last heard/)
   t.end()
 })
 

@@ -99,6 +99,68 @@ t.test('with prefer a node that lost its disk is heard as soon as it says so', a
     })
 })
 
+/** Another one of three dies just after a node lost its disk while the apiserver refused; ms until it is marked. */
+const markedAfterLoss = async (t: Test, mode: string): Promise<number> => {
+  let markedMs: number | undefined
+  const zone = { what: mode, size: 3, profile: 'fast', flags: [`--identity=${mode}`] } as const
+  await scenario(t, zone, async world => {
+    await world.settled(20_000)
+    const refusal = { status: 503, reason: 'ServiceUnavailable', message: '', retryAfterMs: 30_000 }
+    world.cluster.onCall = ({ what }) =>
+      what === 'ping' ? undefined : new KubeStatusError(what, refusal)
+    await world.run(5_000)
+    world.killAgent(0)
+    world.machine(0).disk.clear()
+    world.boot(0)
+    await world.run(1_000)
+    world.cluster.onCall = undefined
+    await world.run(7_000)
+    world.crash(1)
+    markedMs = await world.until(() => world.condemned().includes('n1'), 60_000)
+    world.repair(1)
+    await world.run(60_000)
+    t.strictSame(world.condemned(), [])
+    t.ok(world.allSee())
+  })
+  return markedMs ?? Infinity
+}
+
+t.test('a node that lost its disk is heard no later with prefer than with off', async t => {
+  const [off, prefer] = [await markedAfterLoss(t, 'off'), await markedAfterLoss(t, 'prefer')]
+  t.ok(off < 30_000, `off: another one that died was marked after ${off} ms`)
+  t.ok(prefer <= off + 1_000, `prefer: after ${prefer} ms`)
+})
+
+t.test('a zone goes back to a version without identities, one node at a time', async t => {
+  await scenario(t, { what: 'N=5', size: 5, seed: 9, flags: PREFER }, async world => {
+    await world.settled()
+    const notes = world.indices.map(index => noteOf(world, index))
+    // It does not know of the annotation, and leaves it where it is.
+    world.cluster.onCall = ({ by, what }) =>
+      what === `patch ${by}`
+        ? new KubeStatusError(what, { status: 403, reason: 'Forbidden', message: '' })
+        : undefined
+    for (const index of [0, 1, 2, 3]) {
+      const machine = world.machine(index)
+      machine.flags = ['--identity=off']
+      await world.restartAgent(index, 500)
+      // Who restarted is refused until what it signed before is old.
+      await world.run(40_000)
+      allHeard(world, t, `n${index} went back`)
+    }
+    await world.run(60_000)
+    allHeard(world, t, 'four went back')
+    world.crash(2)
+    await world.run(35_000)
+    t.strictSame(world.condemned(), ['n2'])
+    world.repair(2)
+    await world.run(60_000)
+    t.strictSame(world.condemned(), [])
+    t.ok(world.allSee())
+    world.indices.forEach(index => t.equal(noteOf(world, index), notes[index]))
+  })
+})
+
 t.test(
   "who writes to a live node's Node, past the policies, does not take its identity",
   async t => {

@@ -108,6 +108,11 @@ const PROVED_BYTES = 8 << 20
 /** A short message costs as much as this. */
 const LEAST_PROVED_BYTES = 256
 
+/** Members that speak without their keys are asked for them: all together in a second and at once, and each this often. */
+const UNSIGNED_PER_SECOND = 2
+const UNSIGNED_AT_ONCE = 8
+const UNSIGNED_MS = 1_000
+
 /** IPv4 addresses look like this on a socket that takes both families. */
 const MAPPED = '::ffff:'
 
@@ -130,9 +135,14 @@ export const makeEngine = (
   }
   const traffic = new Traffic(seams.log)
   const onRefusal = (refusal: Refusal, peer: PeerState): void => traffic.refuse(refusal, peer)
+  const unsigned = new RateLimit(0, UNSIGNED_PER_SECOND, UNSIGNED_AT_ONCE)
+  const onUnsigned = (peer: PeerState): void => {
+    const { now } = context
+    if (now - peer.lastSentAt >= UNSIGNED_MS && unsigned.take(undefined, now)) gossip.ask(peer)
+  }
   const membership = new Membership({
     ...{ ...start, options, seams, heartbeat, makeTopology },
-    ...{ onNews, onRefusal },
+    ...{ onNews, onRefusal, onUnsigned },
   })
   const stopping = new AbortController()
   const { signal } = stopping
@@ -152,7 +162,7 @@ export const makeEngine = (
   const gossip = new Gossip(context, client, partners)
   const push = new Push(context, client)
   const superedge = new SuperEdgeExchange(context)
-  const inbox = new Inbox(context, (target, caller) => push.called(target, caller))
+  const inbox = new Inbox(context, (target, caller) => push.called(target, caller), onUnsigned)
   const makeLimits = () => ({
     proved: new RateLimit(membership.table.size, PROVED_BYTES, PROVED_BYTES),
     // SuperEdge's results are parsed before their signature is proved.

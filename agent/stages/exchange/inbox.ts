@@ -28,6 +28,9 @@ export interface PeerAnswer extends Answer {
 /** Called when a member calls for votes. */
 export type OnCall = (target: number, caller: PeerState) => void
 
+/** Called when a member that has keys speaks without them. */
+export type OnUnsigned = (peer: PeerState) => void
+
 /** Why a request is not believed yet. */
 type Challenged = Exclude<Admission['kind'], 'accepted'>
 
@@ -62,10 +65,12 @@ const NO_NEWS = new Uint8Array(0)
 export class Inbox {
   readonly #context: ExchangeContext
   readonly #onCall: OnCall
+  readonly #onUnsigned: OnUnsigned
 
-  constructor(context: ExchangeContext, onCall: OnCall) {
+  constructor(context: ExchangeContext, onCall: OnCall, onUnsigned: OnUnsigned) {
     this.#context = context
     this.#onCall = onCall
+    this.#onUnsigned = onUnsigned
   }
 
   receive(route: Extract<Route, 'gossip' | 'vote'>, bytes: Uint8Array): PeerAnswer {
@@ -83,7 +88,7 @@ export class Inbox {
     if (header.senderId === membership.ownId) return this.#ownReturned(message)
     const peer = membership.peerById(header.senderId)
     if (peer === undefined) return this.#refuse('unknown-sender')
-    if (!message.isOfPair && !membership.isShared(peer)) return this.#unsigned(peer)
+    if (!message.isOfPair && !membership.isShared(peer)) return this.#unsigned(peer, header)
     return this.#fromMember(route, message, bytes.length, peer)
   }
 
@@ -94,8 +99,10 @@ export class Inbox {
       return open(bytes, membership.zone, { keys: membership.pairKeys }, 'of-pair')
     const peer = membership.peerById(senderId)
     if (peer === undefined) return { ok: false, refusal: 'unknown-sender' }
-    if (membership.isShared(peer)) return { ok: false, refusal: 'no-identity' }
-    return open(bytes, membership.zone, { keys: membership.keysFor(peer)?.keys ?? [] }, 'of-pair')
+    const pair = membership.pairFor(peer)
+    if (pair === undefined && membership.isShared(peer))
+      return { ok: false, refusal: 'no-identity' }
+    return open(bytes, membership.zone, pair ?? { keys: [] }, 'of-pair')
   }
 
   /**
@@ -115,10 +122,17 @@ export class Inbox {
     return { ...signed, status: STATUS_OF[refusal] }
   }
 
-  /** It has an identity, so anybody with the zone's key may say this in its name; or it gave its identity up. */
-  #unsigned(peer: PeerState): PeerAnswer {
-    this.#context.seams.onUnknownIdentity(peer.name)
-    return this.#refuse('unsigned', peer)
+  /**
+   * It has an identity, so anybody with the zone's key may say this in its name; or it gave its identity up, or lost its
+   * keys: who is at its address is asked, and may know that we are here.
+   */
+  #unsigned(peer: PeerState, request: Header): PeerAnswer {
+    const { seams, membership, traffic } = this.#context
+    seams.onUnknownIdentity(peer.name)
+    if (!membership.mayLackKeys(peer)) return this.#refuse('unsigned', peer)
+    this.#onUnsigned(peer)
+    traffic.refuse('unsigned', peer)
+    return this.#sealed(request, TYPE.challenge, 0n, { keys: membership.keys })
   }
 
   #fromMember(

@@ -39,6 +39,8 @@ interface MembershipStart {
   /** @default 0: none */
   readonly savedEpoch?: number | undefined
   readonly onRefusal: (refusal: Refusal, peer: PeerState) => void
+  /** A member that has keys seems to speak without them. */
+  readonly onUnsigned: (peer: PeerState) => void
   /** Called when a message brought something new. */
   readonly onNews: (news: News) => void
 }
@@ -49,6 +51,10 @@ interface Signed extends ReadSignedBody {
 
 const NOBODY: ZoneIdentities = { own: undefined, pins: new Map() }
 const NOTHING = new Uint8Array(0)
+/** Of `--record-ttl`: for so long nothing came that a member signed before it may count without; its last word still does. */
+const SILENT_SHARE = 0.5
+/** What is heard of a member without its signature is later than what is heard with it by more than both may be wrong. */
+const UNSIGNED_MS = 2_000
 
 /** Who may have signed a message. */
 export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
@@ -159,10 +165,31 @@ export class Membership {
    * no choice that anybody on the way could make; else those of the zone. Undefined: it is not spoken with.
    */
   keysFor(peer: PeerState): SigningKeys | undefined {
-    if (!this.#words.isSigned(peer.index))
-      return this.#start.options.identity === 'require' ? undefined : this.#keys
+    if (this.#words.isSigned(peer.index)) return this.pairFor(peer)
+    return this.#start.options.identity === 'require' ? undefined : this.#keys
+  }
+
+  /** The keys of the pair, be they set aside or not; undefined while this peer's are not known. */
+  pairFor(peer: PeerState): SigningKeys | undefined {
+    if (!this.#words.hasKeys(peer.index)) return undefined
     peer.pair ??= this.#makePair(peer)
     return peer.pair
+  }
+
+  /** With `prefer` the key of the zone is enough at a peer's address, when nothing came for a while that it signed. */
+  mayLackKeys(peer: PeerState): boolean {
+    const { identity, recordTtlMs } = this.#start.options
+    if (identity !== 'prefer' || !this.#words.hasKeys(peer.index)) return false
+    return this.#now - this.#words.signedAt(peer.index) >= recordTtlMs * SILENT_SHARE
+  }
+
+  /** Who is at its address has the key of the zone, and does not show its own keys. */
+  setAside(peer: PeerState): void {
+    if (!this.#words.isSigned(peer.index)) return
+    this.#start.seams.log.warn('member does not sign: it is believed by the key of the zone', {
+      member: peer.name,
+    })
+    this.#words.setAside(peer.index)
   }
 
   /** Whether messages of this peer are signed with the keys of the zone. */
@@ -172,9 +199,7 @@ export class Membership {
 
   /** All keys that we have with others: what we sent to one of them is signed with one of these. */
   get pairKeys(): SigningKeys['keys'] {
-    return this.#peers.flatMap(peer =>
-      peer === undefined || this.isShared(peer) ? [] : (this.keysFor(peer)?.keys ?? []),
-    )
+    return this.#peers.flatMap(peer => (peer === undefined ? [] : (this.pairFor(peer)?.keys ?? [])))
   }
 
   #makePair(peer: PeerState): SigningKeys | undefined {
@@ -257,11 +282,15 @@ export class Membership {
     if (!this.#codec.canRead(header)) return []
     const signed = message.isOfPair ? this.#readSigned(message) : undefined
     if (message.isOfPair && signed === undefined) return undefined
+    if (message.isOfPair) this.#words.takeBack(peer.index)
     const shared = signed?.shared ?? body
     let said: News | undefined
     // What nobody signed is believed about members alone who sign nothing.
     const merge = (draft: RecordDraft): void => {
-      if (this.#words.isSigned(draft.origin)) return
+      if (this.#words.isSigned(draft.origin)) {
+        this.#hearUnsigned(draft)
+        return
+      }
       const merged = this.#table.merge(draft, draft.origin === peer.index)
       if (merged !== 'old') said = moreOf(said, merged)
     }
@@ -272,6 +301,13 @@ export class Membership {
     const news = moreOf(said, signed && this.#takeSigned(signed, peer, asOf))
     if (news !== undefined) this.#start.onNews(news)
     return head.suspects
+  }
+
+  /** Others hear of a member what it did not sign: who is at its address may not have its keys any more. */
+  #hearUnsigned({ origin, producedAt }: RecordDraft): void {
+    const peer = this.#peers[origin]
+    if (peer === undefined || !this.mayLackKeys(peer)) return
+    if (producedAt > this.#words.signedAt(origin) + UNSIGNED_MS) this.#start.onUnsigned(peer)
   }
 
   #takeSigned(signed: Signed, peer: PeerState, asOf: number): News | undefined {

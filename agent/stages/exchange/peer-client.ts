@@ -134,8 +134,29 @@ export class Batch {
   }
 }
 
-/** How one request went: done, given up, or worth another one because of what the peer said. */
-type Step = 'done' | 'failed' | 'challenged' | 'other-roster'
+/**
+ * How one request went: done, given up, or worth another one because of what the peer said; `keyless`: who is there does
+ * not have the keys of the pair, and may have those of the zone.
+ */
+type Step = 'done' | 'failed' | 'challenged' | 'other-roster' | 'keyless'
+
+/** How a peer says that it does not read what the keys of the pair signed, also one of a version without identities. */
+const KEYLESS = new Set([STATUS_OF['no-identity'], STATUS_OF.malformed])
+/** Whose keys are set aside is tried with them again after this time. */
+const TRY_PAIR_MS = 30_000
+
+/** A request that its answer belongs to. */
+interface Request {
+  readonly seq: number
+  readonly isPair: boolean
+}
+
+/** One exchange with a peer. */
+interface Talk {
+  readonly batch: Batch
+  readonly keys: SigningKeys
+  readonly signal: AbortSignal
+}
 
 /** Carries our state to peers and takes in what they answer. Never rejects. */
 export class PeerClient {
@@ -163,28 +184,44 @@ export class PeerClient {
     }
   }
 
-  /** Each reason to ask again counts once, so a peer that always finds one ends the exchange, not us. */
   async #deliver(peer: PeerState, batch: Batch, signal: AbortSignal): Promise<boolean> {
+    const { membership } = this.#context
+    const keys = this.#keysToTry(peer)
+    if (keys === undefined) {
+      this.#failed(peer, 'it has published no identity that we know')
+      return false
+    }
+    const step = await this.#talk(peer, { batch, keys, signal })
+    if (step !== 'keyless') return step === 'done'
+    return (await this.#talk(peer, { batch, keys: membership.keys, signal })) === 'done'
+  }
+
+  #keysToTry(peer: PeerState): SigningKeys | undefined {
+    const { membership, now } = this.#context
+    const pair = membership.pairFor(peer)
+    if (pair === undefined || !membership.isShared(peer)) return membership.keysFor(peer)
+    if (now - peer.triedPairAt < TRY_PAIR_MS) return membership.keys
+    peer.triedPairAt = now
+    return pair
+  }
+
+  /** Each reason to ask again counts once, so a peer that always finds one ends the exchange, not us. */
+  async #talk(peer: PeerState, talk: Talk): Promise<Step> {
     const reasons = new Set<Step>()
     for (;;) {
-      const step = await this.#once(peer, batch, signal)
-      if (step === 'done') return true
-      if (step === 'failed') return false
+      const step = await this.#once(peer, talk)
+      if (step === 'done' || step === 'failed' || step === 'keyless') return step
       if (reasons.has(step)) {
         this.#failed(peer, step)
-        return false
+        return 'failed'
       }
       reasons.add(step)
     }
   }
 
-  async #once(peer: PeerState, batch: Batch, signal: AbortSignal): Promise<Step> {
+  async #once(peer: PeerState, { batch, keys, signal }: Talk): Promise<Step> {
     const { membership, traffic, seams, now } = this.#context
-    const keys = membership.keysFor(peer)
-    if (keys === undefined) {
-      this.#failed(peer, 'it has published no identity that we know')
-      return 'failed'
-    }
+    const isPair = keys.primary.isOfPair === true
     const seq = membership.nextSeq(peer)
     const isSparse = peer.rosterHash !== undefined && peer.rosterHash !== batch.hash
     const { bytes, entries } = batch.seal(peer, { seq, keys, sparse: isSparse })
@@ -193,8 +230,9 @@ export class PeerClient {
     traffic.sent(bytes.length, peer)
     const answer = await seams.transport.send(peer.address, batch.route, bytes, signal)
     traffic.received(answer.body.length, peer)
-    if (answer.status !== 200 && answer.status !== 409) return this.#denied(peer, answer, seq)
-    const message = this.#openReply(peer, answer, seq)
+    if (answer.status !== 200 && answer.status !== 409)
+      return this.#denied(peer, answer, { seq, isPair })
+    const message = this.#openReply(peer, answer, { seq, isPair })
     if (message === undefined) return 'failed'
     const step = this.#took(peer, message, {
       sentAt,
@@ -205,7 +243,7 @@ export class PeerClient {
   }
 
   /** It says why this request failed, and nothing about who is there unless an agent of another zone signed it. */
-  #denied(peer: PeerState, answer: Answer, seq: number): Step {
+  #denied(peer: PeerState, answer: Answer, { seq, isPair }: Request): Step {
     const { membership, seams } = this.#context
     const opened = this.#open(peer, answer.body)
     if (opened.ok) {
@@ -215,11 +253,12 @@ export class PeerClient {
       this.#failed(peer, `answered ${answer.status} ${why}`)
     }
     // Its keys may not be those that we know any more, or ours not those that it knows.
-    if (!membership.isShared(peer)) {
+    if (isPair) {
       seams.onUnknownIdentity(peer.name)
       seams.onUnknownIdentity(membership.ownName)
     }
     if (opened.ok) return 'failed'
+    if (isPair && KEYLESS.has(answer.status) && membership.mayLackKeys(peer)) return 'keyless'
     if (answer.status === 404 && peer.isSuperEdge) {
       peer.triedV1At = this.#context.now
       return 'failed'
@@ -232,11 +271,13 @@ export class PeerClient {
   }
 
   /** A reply counts only if this peer signed it for this very request. */
-  #openReply(peer: PeerState, answer: Answer, seq: number): Message | undefined {
+  #openReply(peer: PeerState, answer: Answer, request: Request): Message | undefined {
     const context = this.#context
     const opened = this.#open(peer, answer.body)
-    if (opened.ok) this.#noteSigner(peer, opened, seq)
-    const refusal = opened.ok ? this.#wrongReply(peer, opened, answer.status, seq) : opened.refusal
+    if (opened.ok) this.#noteSigner(peer, opened, request.seq)
+    const refusal = opened.ok
+      ? this.#wrongReply(peer, opened, answer.status, request)
+      : opened.refusal
     if (refusal === undefined && opened.ok) return opened
     if (refusal !== undefined) context.traffic.refuse(refusal, peer)
     this.#failed(peer, `reply refused: ${refusal}`)
@@ -250,7 +291,7 @@ export class PeerClient {
     if (!isOfPair(bytes)) return open(bytes, zone, keys)
     const { senderId } = headerNamedBy(bytes)
     const signer = senderId === ownId ? peer : membership.peerById(senderId)
-    const pair = signer && membership.keysFor(signer)
+    const pair = signer && membership.pairFor(signer)
     return open(bytes, zone, pair ?? { keys: [] }, 'of-pair')
   }
 
@@ -270,11 +311,16 @@ export class PeerClient {
     if (isNews) this.#context.seams.onSuspect(peer.name)
   }
 
-  #wrongReply(peer: PeerState, reply: Message, status: number, seq: number): Refusal | undefined {
+  #wrongReply(
+    peer: PeerState,
+    reply: Message,
+    status: number,
+    { seq, isPair }: Request,
+  ): Refusal | undefined {
     const { type, senderId, destBoot, senderSeq } = reply.header
     const { membership } = this.#context
     // Who has keys of a pair with us signs with nothing else.
-    if (!reply.isOfPair && !membership.isShared(peer)) return 'unsigned'
+    if (!reply.isOfPair && isPair) return 'unsigned'
     const isRightType =
       status === 409 ? type === TYPE.challenge : type === TYPE.state || type === TYPE.ack
     const isOurs = senderId === peer.id && destBoot === membership.boot && senderSeq === seq
@@ -287,6 +333,7 @@ export class PeerClient {
     { sentAt, denseHash }: { readonly sentAt: number; readonly denseHash: bigint | undefined },
   ): Step {
     const context = this.#context
+    if (!reply.isOfPair) context.membership.setAside(peer)
     // It was made after our request, however long it took to get here.
     if (context.membership.take(reply, peer, sentAt) === undefined) {
       context.traffic.refuse('malformed', peer)

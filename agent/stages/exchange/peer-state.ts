@@ -56,6 +56,8 @@ export class PeerState {
   endedAt: readonly [newest: number, before: number] = [-Infinity, -Infinity]
   /** When the newest one left that was answered with the keys of the pair. */
   provedAt = -Infinity
+  /** When it was last tried with the keys of the pair though they were set aside. */
+  triedPairAt = -Infinity
   /** Who signed the last answer to a request of ours that went to its address, be it we; undefined until somebody did. */
   lastSigner: bigint | undefined
   keyId: number | undefined

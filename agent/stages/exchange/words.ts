@@ -10,14 +10,14 @@ import {
   type KnownWord,
 } from '../../identity/entries.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
-import { MemberWord, type Taken } from '../../identity/member-word.js'
-import { makeVerifier } from '../../identity/node-keys.js'
+import type { MemberWord, Taken } from '../../identity/member-word.js'
 import { OwnWord } from '../../identity/own-word.js'
-import type { Pin } from '../../identity/pins.js'
+import { isSamePin } from '../../identity/pins.js'
 import { QUARTER_MS } from '../../identity/statement.js'
 import type { RecordDraft } from '../../records/record-draft.js'
 import type { News, RecordTable } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
+import { newMember, type MemberEntry } from './member-entry.js'
 import { draftOf, ownContent } from './said.js'
 import type { PeerState } from './peer-state.js'
 import { RateLimit } from './rate-limit.js'
@@ -29,9 +29,6 @@ const PROVED_PER_SECOND = 150
 const PROVED_AT_ONCE = 300
 /** As long as one signature takes, so many quarters of a second of links are proved. */
 const QUARTERS_PER_PROOF = 400
-/** New statements of one member, in a second and at once: more often nothing changes. */
-const STATEMENTS_PER_SECOND = 2
-const STATEMENTS_AT_ONCE = 8
 /** Who passed on what its origin did not sign is not believed about others for so long. */
 const MUTE_MS = 60_000
 /** While nothing is contested a sign of life is news when it is later by so many quarters than the one that is known. */
@@ -40,6 +37,8 @@ export const QUIET_LEAST = 20
 const RECENT_MS = 30_000
 /** A member's statement is asked for again at most this often: a peer that lies about links makes it come for nothing. */
 const MISSED_MS = 10_000
+/** What was signed so soon after a member's keys were set aside may have been made before. */
+const ASIDE_MS = 2_000
 /** What a peer reported to know is of no use afterwards: the same bytes stand for other times then. */
 export const DIGEST_MS = 30_000
 
@@ -61,17 +60,6 @@ interface Place {
   readonly table: RecordTable
 }
 
-interface MemberEntry {
-  readonly pin: Pin
-  readonly word: MemberWord
-  /** Since when it says what it says. */
-  saidAt: number
-  /** Peers show how it goes on, but of a statement that is not known here: it is asked for. */
-  isMissed: boolean
-  missedAt: number
-  readonly limit: RateLimit
-}
-
 /** How far what all members signed could be believed, since start. */
 export interface WordCounts {
   /** Signatures that were proved, good or bad. */
@@ -83,12 +71,6 @@ export interface WordCounts {
 /** The larger of two pieces of news. */
 export const moreOf = (a: News | undefined, b: News | undefined): News | undefined =>
   a === 'changed' ? a : (b ?? a)
-
-const isSamePin = (a: Pin, b: Pin): boolean =>
-  a.generation === b.generation &&
-  a.uid === b.uid &&
-  a.keys.signing.equals(b.keys.signing) &&
-  a.keys.agreement.equals(b.keys.agreement)
 
 /**
  * What the members with identities signed, and the own node. It is passed on byte for byte, and what of it is new goes
@@ -123,7 +105,29 @@ export class Words {
 
   /** Whether this member signs what it says, with keys that we know. */
   isSigned(index: number): boolean {
+    return this.#members[index]?.asideAt === Infinity
+  }
+
+  /** Whether keys of this member are known, which may be set aside. */
+  hasKeys(index: number): boolean {
     return this.#members[index] !== undefined
+  }
+
+  /** When this member last stood by what it signed, in our time. */
+  signedAt(index: number): number {
+    return this.#members[index]?.word.madeAt ?? -Infinity
+  }
+
+  /** This member counts by the key of the zone, until it shows its own. */
+  setAside(index: number): void {
+    const member = this.#members[index]
+    if (member !== undefined) member.asideAt = Math.min(member.asideAt, this.#start.clock.now())
+  }
+
+  /** This member showed its keys. */
+  takeBack(index: number): void {
+    const member = this.#members[index]
+    if (member !== undefined) member.asideAt = Infinity
   }
 
   /** Go on with another roster: what the members signed is read anew with it. */
@@ -233,6 +237,8 @@ export class Words {
     if (!isOther && taken.kind !== 'newer') return undefined
     const known = this.#known(index)!
     this.#knows(peer, index, digestOf(known, now))
+    if (known.madeAt <= member.asideAt + ASIDE_MS && member.asideAt !== Infinity) return undefined
+    member.asideAt = Infinity
     return table.put(draftOf(table, this.#draft, index, known))
   }
 
@@ -363,9 +369,7 @@ export class Words {
         this.#equivocations -= old.word.equivocations
         return { ...old, pin }
       }
-      const word = new MemberWord({ zoneHash, id }, pin.generation, makeVerifier(pin.keys.signing))
-      const limit = new RateLimit(0, STATEMENTS_PER_SECOND, STATEMENTS_AT_ONCE)
-      return { pin, word, saidAt: -Infinity, isMissed: false, missedAt: -Infinity, limit }
+      return newMember(pin, { zoneHash, id })
     })
     this.#readAnew()
   }
@@ -375,7 +379,8 @@ export class Words {
     const { table } = this.#place
     this.#members.forEach((member, index) => {
       const known = member && knownOf(member.word)
-      if (known !== undefined) table.put(draftOf(table, this.#draft, index, known))
+      if (known !== undefined && this.isSigned(index))
+        table.put(draftOf(table, this.#draft, index, known))
     })
   }
 }

@@ -113,21 +113,106 @@ t.test(
 )
 
 t.test('whoever has the key of the zone alone speaks for nobody who has an identity', async t => {
-  const { zone, identities } = start(4, 'prefer')
-  await zone.clock.advance(30_000)
-  // The rogue knows the zone's key, and is n3.
-  zone.agents[3]!.kill()
-  const rogue = zone.start(3, { o: { identity: 'off' } })
-  rogue.vote(1, true)
+  for (const mode of ['prefer', 'require'] as const) {
+    const { zone, identities } = start(4, mode)
+    await zone.clock.advance(30_000)
+    // The rogue knows the zone's key, and speaks as n3, which is dead. With prefer it does not hold its address.
+    zone.agents[3]!.kill()
+    if (mode === 'prefer')
+      for (const { address } of zone.agents.slice(0, 3))
+        zone.network.hold(address, memberAt(3).address)
+    const rogue = zone.start(3, { o: { identity: 'off' } })
+    rogue.vote(1, true)
+    await zone.clock.advance(120_000)
+    for (const agent of zone.agents.slice(0, 3))
+      t.notOk(agent.knows(3, 1), `${mode}: its word is not believed without its signature`)
+    t.ok((zone.agents[0]!.engine.status().refusals.unsigned ?? 0) > 0)
+    t.ok(zone.agents[0]!.unknown.includes(memberAt(3).name), 'its Node is asked for')
+    // It gave its identity up.
+    for (const { engine, n } of zone.agents.slice(0, 3))
+      engine.setIdentities(identities.of(memberAt(n).name, name => name !== memberAt(3).name))
+    await zone.clock.advance(30_000)
+    t.equal(zone.agents[0]!.knows(3, 1), mode === 'prefer', 'as before')
+    await zone.stop()
+  }
+})
+
+/** With its old keys, and with what its agent is like that has none of them. */
+const keyless = (mode: 'prefer' | 'off', identities: TestIdentities, n: number) => {
+  if (mode === 'off') return { o: { identity: mode } }
+  identities.renew(memberAt(n).name)
+  return { o: { identity: mode }, identities: identities.of(memberAt(n).name) }
+}
+
+for (const [mode, sizes] of [
+  ['off', [2, 10, 66]],
+  ['prefer', [2, 3, 10]],
+] as const)
+  for (const size of sizes)
+    t.test(
+      `N=${size}: with prefer a node without its keys counts at its address (${mode})`,
+      async t => {
+        const { zone, identities } = start(size, 'prefer', size)
+        await zone.clock.advance(30_000)
+        const before = identities.of(memberAt(1).name)
+        const own = { o: { identity: 'prefer' as const }, identities: before }
+        zone.agents[1]!.kill()
+        zone.start(1, keyless(mode, identities, 1))
+        const others = zone.agents.filter(({ n }) => n !== 1)
+        const oldest = (): number => Math.max(...others.map(({ n }) => ageAt(zone, n, 1)))
+        const isSigned = (n: number): boolean =>
+          zone.agents[n]!.engine.status().peers.find(({ name }) => name === memberAt(1).name)!
+            .isSigned
+        await zone.clock.advance(10_000)
+        t.ok(
+          others.every(({ n }) => isSigned(n)),
+          'its last word counts still, so whoever is there has to sign',
+        )
+        let most = 0
+        for (let ms = 0; ms < 120_000; ms += 1_000) {
+          await zone.clock.advance(1_000)
+          most = Math.max(most, oldest())
+        }
+        t.ok(most < 60_000, `heard all the while: ${most} ms ago at most`)
+        t.notOk(others.some(({ n }) => isSigned(n)))
+        for (const { n } of others) t.ok(ageAt(zone, 1, n) < 45_000, `and it hears n${n}`)
+        t.match(
+          zone.agents[0]!.log.lines.filter(({ message }) => message.includes('does not sign')),
+          { length: 1 },
+          'people are told, once',
+        )
+        zone.agents[1]!.kill()
+        zone.start(1, own)
+        const ms = await zone.until(() => others.every(({ n }) => isSigned(n)), 120_000)
+        t.ok(ms < 60_000, `it signs again after ${ms} ms, and nothing else counts`)
+        await zone.clock.advance(40_000)
+        t.ok(oldest() < 40_000)
+        await zone.stop()
+      },
+    )
+
+t.test('two that took each other for nodes without keys find out', async t => {
+  const { zone, identities } = start(2, 'prefer')
   await zone.clock.advance(20_000)
-  t.notOk(zone.agents[0]!.knows(3, 1), 'its own word is not believed without its signature')
-  t.ok((zone.agents[0]!.engine.status().refusals.unsigned ?? 0) > 0)
-  t.ok(zone.agents[0]!.unknown.includes(memberAt(3).name), 'its Node is asked for')
-  // It gave its identity up.
-  for (const { engine, n } of zone.agents.slice(0, 3))
-    engine.setIdentities(identities.of(memberAt(n).name, name => name !== memberAt(3).name))
-  await zone.clock.advance(30_000)
-  t.ok(zone.agents[0]!.knows(3, 1), 'as before')
+  for (const n of [0, 1]) {
+    zone.agents[n]!.kill()
+    zone.start(n, { o: { identity: 'off' } })
+    await zone.clock.advance(1_000)
+    zone.agents[n]!.kill()
+    zone.start(n, { o: { identity: 'prefer' }, identities: identities.of(memberAt(n).name) })
+    zone.agents[1 - n]!.kill()
+    zone.start(1 - n, { o: { identity: 'off' } })
+    await zone.clock.advance(60_000)
+    const { engine } = zone.agents[n]!
+    t.equal(engine.status().peers[0]!.isSigned, false)
+    zone.agents[1 - n]!.kill()
+    zone.start(1 - n, {
+      o: { identity: 'prefer' },
+      identities: identities.of(memberAt(1 - n).name),
+    })
+    await zone.clock.advance(60_000)
+    for (const { engine } of zone.agents) t.equal(engine.status().peers[0]!.isSigned, true)
+  }
   await zone.stop()
 })
 
