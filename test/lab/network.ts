@@ -24,9 +24,9 @@ export class Namespace {
   }
 
   static open(): Promise<Namespace> {
-    // What the node keeps (credentials, the agent's state) is memory of its own, at the places where a Pod has it.
+    // What the node keeps (credentials, the agent's state) is memory of its own, at the places where a Pod has it; /sys shows this network.
     const script =
-      'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib && ip link set lo up && echo ready && exec cat'
+      'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib && mount -t sysfs sysfs /sys && ip link set lo up && echo ready && exec cat'
     const args = ['--net', '--mount', 'sh', '-c', script]
     const holder = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'pipe'] })
     let complaint = ''

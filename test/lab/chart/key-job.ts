@@ -11,7 +11,7 @@ import { command } from '../shell.js'
 const NAME = 'edge-health-make-key'
 const SYSTEM = '/api/v1/namespaces/edge-system'
 const JOBS = '/apis/batch/v1/namespaces/edge-system/jobs'
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 240_000
 
 interface Parts {
   readonly plane: ControlPlane
