@@ -11,3 +11,11 @@ t.test('each word is counted by itself', t => {
   t.strictSame(counts.all, { a: 2, b: 3 })
   t.end()
 })
+
+t.test('words that are known are there from the start', t => {
+  const counts = new Counts(['a', 'b'])
+  counts.add('b')
+  counts.add('c')
+  t.strictSame(counts.all, { a: 0, b: 1, c: 1 })
+  t.end()
+})

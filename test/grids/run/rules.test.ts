@@ -21,7 +21,8 @@ import {
 import { at, GridStage, until } from '../../../testkit/kube/grid-stage.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
-t.setTimeout(170_000)
+/** A hang, not a measurement. */
+t.setTimeout(900_000)
 
 const open = (t: Test) => startGridApi(t, { history: 50_000, watchBuffer: 50_000 })
 const stageOn = async (
@@ -277,7 +278,7 @@ t.test('two leaders, one of them cut off in the middle of 1000 applies', async t
   api.cutLink(first, 'refused')
   const left = made()
   t.ok(left < UNITS, `${left} were made by the first`)
-  await until('all are there', () => made() === UNITS, 60_000)
+  await until('all are there', () => made() === UNITS, 240_000)
   t.equal(made(), UNITS)
   t.equal(applies(first, 201) + applies(second, 201), UNITS + 2, 'each once, and two dry runs')
   t.equal(applies(second, 200), 0, 'what was there is not applied anew')
