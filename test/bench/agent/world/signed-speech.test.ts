@@ -105,8 +105,12 @@ for (const size of [10, 100])
     const zone = zoneOf(size)
     const { clock, engine, exchange } = zone
     const others = othersIn(zone)
-    for (const member of others) t.equal(exchange(member), 200)
-    // Each tells of itself; in rings that is all that is told unasked.
+    // Not all at once: the links of old statements cost more than the agent proves in one moment.
+    for (const member of others) {
+      t.equal(exchange(member), 200)
+      await clock.advance(100)
+    }
+    // Each reports itself; in rings that is all that is sent unasked.
     const refusals = (): object => {
       const { challenged, ...rest } = engine.status().refusals
       t.equal(challenged, others.length, 'each talk begins with a challenge')
@@ -119,7 +123,9 @@ for (const size of [10, 100])
     for (const member of others) exchange(member)
     t.same(refusals(), {})
     t.ok(others.every(index => clock.now() - engine.table.producedAt[index]! <= 1_000))
-    t.equal(engine.status().identity.proved, others.length, 'the rest was links')
+    // Of 1 024 links 30 s use up 3 %: so many members had to sign anew.
+    const anew = engine.status().identity.proved - others.length
+    t.ok(anew <= others.length / 10, `${anew} signed anew, the rest was links`)
   })
 
 t.test('statements follow each other when their links run out', async t => {
