@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
+import { Handshakes } from '../../net/handshakes.js'
 import type { ListenLimits } from '../../net/listen.js'
 import { certificateFor } from '../../testkit/certificates.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
@@ -125,4 +126,20 @@ t.test('without a limit nobody waits', async t => {
   for (let i = 0; i < 8; i++) shake()
   await until(() => shaken.length === 8)
   t.strictSame(listener.status, { evicted: 0, delayed: 0, waiting: 0 })
+})
+
+t.test('sources without a name share one rate', t => {
+  const sources = { keyOf: () => undefined, isMember: () => false }
+  const limits = { all: { perSecond: 10, burst: 8 }, perSource: { perSecond: 1, burst: 2 } }
+  const seams = { clock: new FakeClock(), log: recordingLog() }
+  const handshakes = new Handshakes({ address: host, limits, sources }, seams)
+  let begun = 0
+  const server = createServer(() => {
+    begun++
+  })
+  handshakes.hold(server)
+  for (let i = 0; i < 3; i++) server.emit('connection', new Socket())
+  t.equal(begun, 2)
+  t.equal(handshakes.waiting, 1)
+  t.end()
 })

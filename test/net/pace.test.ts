@@ -88,6 +88,19 @@ t.test('what begins may give up the turn of another source', async t => {
   t.equal(pace.waiting, 0)
 })
 
+t.test('a turn that is given up at the moment when it comes is nobody’s', async t => {
+  const { clock, pace, begun, take } = stage({ ...LIMITS, perSource: { perSecond: 5, burst: 1 } })
+  take('a')
+  take('b')
+  const cancels: ((() => void) | undefined)[] = []
+  pace.take('a', () => cancels.forEach(cancel => cancel?.()))
+  cancels.push(pace.take('b', () => begun.push('given up')))
+  await clock.advance(1_000)
+  take('b')
+  t.strictSame(begun, ['a 0', 'b 0', 'b 1000'])
+  t.equal(pace.waiting, 0)
+})
+
 t.test('after a rest there is one burst, however long it was', async t => {
   const { clock, begun, take } = stage()
   take('a')
