@@ -50,6 +50,8 @@ export const at = (value: unknown, path: string): unknown =>
 type Fields = Readonly<Record<string, unknown>>
 
 export const never = new AbortController().signal
+/** After a quarter of a second, 20 ms each. */
+const QUIET_TURNS = 8
 const PATIENCE_MS = 15_000
 const DEFINITIONS: ResourceName = {
   ...{ group: 'apiextensions.k8s.io', version: 'v1' },
@@ -245,18 +247,20 @@ export class GridStage {
     await this.#client?.close()
   }
 
-  /** Nothing was looked at for a while. */
+  /** Nothing was looked at for a while, in which this process had its turns: a machine that is busy stretches them. */
   async quiet(): Promise<void> {
     let last = -1
     let since = systemClock.now()
+    let turns = 0
     await until('the controller rests', () => {
       const { queue } = this.#controller!
       const now = this.counters.durations.show().count + this.writes.length
       if (now !== last || queue.ready + queue.running > 0) {
         last = now
         since = systemClock.now()
+        turns = 0
       }
-      return systemClock.now() - since > 250
+      return systemClock.now() - since > 250 && ++turns > QUIET_TURNS
     })
   }
 
