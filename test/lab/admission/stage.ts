@@ -162,7 +162,7 @@ export class Stage {
   /** What a replica was asked, and what became of the writes. */
   async reviews(number: 1 | 2): Promise<string> {
     const text = await this.ask(number, '/metrics')
-    const found = text.matchAll(/reviews_total\{path="([^"]+)",result="([^"]+)"\} (\d+)/g)
+    const found = text.matchAll(/reviews_total\{path="([^"]+)",result="([^"]+)"\} ([1-9]\d*)/g)
     return [...found].map(([, path, result, count]) => `${path} ${result} ${count}`).join(', ')
   }
 
