@@ -30,9 +30,16 @@ const KEEP = {
   timeout: IDLE_CLOSE_MS,
 }
 
+/**
+ * Key exchanges offered to a kubelet. Node.js 24 offers a post-quantum one first, which makes each new connection 1.2 kB longer
+ * each way; nothing that a probe sends is worth keeping secret for years.
+ */
+const KEY_EXCHANGES = 'X25519:P-256:P-384'
+
 const httpsAgents = (ca: string | undefined): Agents => {
   const trust = ca === 'insecure' ? { rejectUnauthorized: false } : ca === undefined ? {} : { ca }
-  return { kept: new HttpsAgent({ ...KEEP, ...trust }), fresh: new HttpsAgent(trust) }
+  const tls = { ecdhCurve: KEY_EXCHANGES, ...trust }
+  return { kept: new HttpsAgent({ ...KEEP, ...tls }), fresh: new HttpsAgent(tls) }
 }
 
 /** How a request failed. */

@@ -347,6 +347,41 @@ t.test('plugins over TLS', async t => {
   t.ok(kubelet.open.size <= 9, 'connections of rotated CAs are given up')
 })
 
+/** The numbers of the key exchanges that a ClientHello offers (RFC 8446, 4.1.2 and 4.2.7). */
+const offeredGroups = (record: Buffer): readonly number[] => {
+  let at = 5 + 4 + 2 + 32
+  at += 1 + record.readUInt8(at)
+  at += 2 + record.readUInt16BE(at)
+  at += 1 + record.readUInt8(at)
+  for (at += 2; at < record.length; at += 4 + record.readUInt16BE(at + 2)) {
+    if (record.readUInt16BE(at) !== 10) continue
+    const count = record.readUInt16BE(at + 4) / 2
+    return Array.from({ length: count }, (_, i) => record.readUInt16BE(at + 6 + 2 * i))
+  }
+  return []
+}
+
+t.test('get: a TLS connection begins with a short hello', async t => {
+  const server = createTcp()
+  const hellos: Buffer[] = []
+  server.on('connection', socket =>
+    socket.once('data', hello => {
+      hellos.push(hello)
+      socket.destroy()
+    }),
+  )
+  track(t, server)
+  const port = await listen(t, server)
+  const http = getter(t)
+  for (const reuse of [true, false])
+    await t.rejects(ask(http, `https://127.0.0.1:${port}/`, { reuse }))
+  t.equal(hellos.length, 2)
+  for (const hello of hellos) {
+    t.strictSame(offeredGroups(hello), [0x1d, 0x17, 0x18], 'X25519, P-256, P-384')
+    t.ok(hello.length < 600, `${hello.length} bytes`)
+  }
+})
+
 t.test('verdicts do not leak between targets, IPv6 goes in brackets', async t => {
   const server = createHttp((_request, response) => response.end('ok'))
   const hasIPv6 = await new Promise<boolean>(resolve => {
