@@ -85,8 +85,10 @@ export const metricFactory = (prefix: string): MetricFactory => ({
 export const bit = (is: boolean): number => (is ? 1 : 0)
 
 /** One series for each state: 1 for the present one, 0 for the others. */
-export const stateSamples = (states: readonly string[], present: string): readonly Sample[] =>
-  states.map(state => [bit(state === present), { state }])
+export const stateSamples = <State extends string>(
+  states: readonly State[],
+  present: NoInfer<State>,
+): readonly Sample[] => states.map(state => [bit(state === present), { state }])
 
 /** One series for each entry of `items`, whose key is the value of `label`. */
 export const samplesBy = <T>(

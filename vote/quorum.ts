@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** What a zone says about one of its nodes. `undecided` changes nothing. */
-export type Verdict = 'undecided' | 'healthy' | 'unhealthy'
+/** What a zone says about one of its nodes, by code. `undecided` changes nothing. */
+export const VERDICTS = ['undecided', 'healthy', 'unhealthy'] as const
+export type Verdict = (typeof VERDICTS)[number]
 
 /** A verdict as a number, for columns. */
-export const VERDICT = { undecided: 0, healthy: 1, unhealthy: 2 } as const
+export const VERDICT = { undecided: 0, healthy: 1, unhealthy: 2 } as const satisfies Readonly<
+  Record<Verdict, number>
+>
 export type VerdictCode = (typeof VERDICT)[Verdict]
-
-/** The names of the codes, by code. */
-export const VERDICTS: readonly Verdict[] = ['undecided', 'healthy', 'unhealthy']
 
 /**
  * The smallest number that is more than half of `voters`. Two quorums of one zone always share a voter, so that two

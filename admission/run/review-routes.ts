@@ -10,7 +10,7 @@ import { endOf, type AddressSources } from '../../net/sources.js'
 import { reviewPaths, type ReviewPath } from '../model/decide.js'
 import { unchanged } from '../model/decision.js'
 import { answerReview, parseReview, type Review } from '../model/review.js'
-import type { ReviewCounters } from './review-counters.js'
+import type { RefusalStatus, ReviewCounters } from './review-counters.js'
 import type { Reviewer } from './reviewer.js'
 
 export interface ReviewRoutesSeams {
@@ -27,8 +27,8 @@ const BUDGET = { total: 24 << 20, perSource: 12 << 20 }
 
 /** Ends a request with a status and a reason in words. */
 class Refused extends EdgeHealthError {
-  readonly status: number
-  constructor(status: number, reason: string) {
+  readonly status: RefusalStatus
+  constructor(status: RefusalStatus, reason: string) {
     super('INVALID_INPUT', reason)
     this.status = status
   }
@@ -52,7 +52,7 @@ const checkType = ({ headers }: IncomingMessage): void => {
     throw new Refused(415, 'a review must be application/json')
 }
 
-const statusOf = (error: unknown): number => {
+const statusOf = (error: unknown): RefusalStatus => {
   if (error instanceof Refused) return error.status
   if (error instanceof InvalidInputError) return 400
   return error instanceof OverBudgetError ? 503 : 500

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { allOf } from '../../core/all-of.js'
 import {
   bit,
   countsBy,
@@ -19,7 +20,11 @@ const { gauge } = factory
 const VERDICT = { healthy: 1, undecided: 0, unhealthy: -1 } as const
 const CLOUD_LINK = { up: 1, cut: 0, unknown: -1 } as const
 const CONFINED = { yes: 1, no: 0, unknown: -1 } as const
-const ZONE_DISRUPTIONS = ['normal', 'partial', 'full']
+const ZONE_DISRUPTIONS = allOf<StatusView['disruption']>({
+  normal: true,
+  partial: true,
+  full: true,
+})
 const NO_NODES: Readonly<Record<NodeClassName, number>> = {
   ...{ healthy: 0, dead: 0, 'kubelet-sick': 0 },
   ...{ 'cloud-link-cut': 0, 'zone-link-cut': 0, undecided: 0 },

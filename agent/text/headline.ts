@@ -14,14 +14,14 @@ export const classColour: Readonly<Record<NodeClassName, Colour>> = {
 }
 
 /** In a few letters, for counts and lists. */
-export const classWord: Readonly<Record<NodeClassName, string>> = {
+export const classWord = {
   healthy: 'healthy',
   dead: 'dead',
   'kubelet-sick': 'kubelet sick',
   'cloud-link-cut': 'cut',
   'zone-link-cut': 'zone cut',
   undecided: 'undecided',
-}
+} as const satisfies Readonly<Record<NodeClassName, string>>
 
 const count = (node: NodeStatus): string =>
   `${node.votes.down} down, ${node.votes.up} up, ${node.votes.needed} needed`

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { allOf } from '../../core/all-of.js'
 import type { Colour } from '../../core/text.js'
-import type { NodeStatus } from '../http/status-view.js'
+import type { NodeClassName, NodeStatus } from '../http/status-view.js'
 import { classColour, classWord, looksDead } from './headline.js'
 
 type Judged = Pick<NodeStatus, 'verdict' | 'pending' | 'class'>
@@ -8,19 +9,24 @@ type Judged = Pick<NodeStatus, 'verdict' | 'pending' | 'class'>
 /** Most peers cannot reach it, and a guard still keeps that from being final. */
 export const isPending = (node: Judged): boolean => looksDead(node) && node.verdict !== 'unhealthy'
 
+type Standing = 'pending dead' | (typeof classWord)[NodeClassName]
+
 /** How a node stands, in one or two words. */
-export const standingOf = (node: Judged): string =>
+export const standingOf = (node: Judged): Standing =>
   isPending(node) ? 'pending dead' : classWord[node.class]
 
 export const standingColour = (node: Judged): Colour =>
   looksDead(node) ? 'red' : classColour[node.class]
 
 /** Worst first. */
-const ORDER = ['dead', 'pending dead', 'kubelet sick', 'undecided', 'zone cut', 'cut', 'healthy']
+const ORDER = allOf<Standing>({
+  ...{ dead: true, 'pending dead': true, 'kubelet sick': true, undecided: true },
+  ...{ 'zone cut': true, cut: true, healthy: true },
+})
 
 /** The zone in one line: `2 dead · 1 cut · 47 healthy`. */
 export const zoneHeadline = (nodes: readonly Judged[]): string => {
-  const counts = new Map<string, number>()
+  const counts = new Map<Standing, number>()
   for (const node of nodes) {
     const word = standingOf(node)
     counts.set(word, (counts.get(word) ?? 0) + 1)

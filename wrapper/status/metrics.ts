@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { allOf } from '../../core/all-of.js'
 import {
   bit,
   countsBy,
@@ -10,12 +11,14 @@ import {
   samplesOf,
   stateSamples,
 } from '../../net/metrics-text.js'
-import type { ResourceView, WrapperStatusView } from './status-view.js'
+import type { HealthView, ResourceView, WrapperStatusView } from './status-view.js'
 
 const factory = metricFactory('edge_health_wrapper_')
 const { gauge, counter } = factory
 
-const HEALTH_STATES = ['off', 'waiting', 'fresh', 'last-known', 'expired']
+const HEALTH_STATES = allOf<HealthView['state']>({
+  ...{ off: true, waiting: true, fresh: true, 'last-known': true, expired: true },
+})
 
 const resourceMetrics = ({ resources }: WrapperStatusView): readonly Metric[] => {
   const perResource = (read: (view: ResourceView) => number | null): readonly Sample[] =>

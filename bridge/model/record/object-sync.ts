@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { allOf } from '../../../core/all-of.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { metadataOf } from '../merge/tidy.js'
 import { KINDS } from '../resource/kinds.js'
@@ -16,7 +17,9 @@ export interface Synced {
   readonly held: Held
 }
 
-const TYPES: ReadonlySet<string> = new Set<DownstreamType>(['configmap', 'node', 'pod', 'secret'])
+const TYPES: ReadonlySet<string> = new Set(
+  allOf<DownstreamType>({ configmap: true, node: true, pod: true, secret: true }),
+)
 const isType = (type: string): type is DownstreamType => TYPES.has(type)
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
