@@ -9,6 +9,7 @@ import {
   AGENT_ACCOUNT,
   API_PORT,
   type ControlPlane,
+  WRAPPER_ACCOUNT,
 } from '../../testkit/control-plane/control-plane.js'
 import { buildMeter, cutPackets, Meter } from '../../testkit/meter/meter.js'
 import { sumOf } from '../../testkit/meter/traffic.js'
@@ -258,8 +259,7 @@ export const measureFleets = async (
   say: (line: string) => void,
 ): Promise<readonly Measured[]> => {
   cutPackets('lo')
-  const wrapperAccount = AGENT_ACCOUNT.replace('-agent', '-wrapper')
-  const auditPolicy = auditPolicyFor([AGENT_ACCOUNT, wrapperAccount, 'system:anonymous'])
+  const auditPolicy = auditPolicyFor([AGENT_ACCOUNT, WRAPPER_ACCOUNT, 'system:anonymous'])
   const opened = await openPlane(say, [ADDRESS], { auditPolicy, readyMs: READY_MS })
   const { plane } = opened
   const sides = {

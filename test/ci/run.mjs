@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures and more of the adversary in virtual
-// time, the embedded API beside a real kube-apiserver, SuperEdge's objects beside ours, and a few faults in a real zone. The last
+// time, the embedded API beside a real kube-apiserver, SuperEdge's objects beside ours, the webhook, and a few faults in a real zone. The last
 // line adds all of them up.
 //
 // The control plane's programs are compiled meanwhile, at the lowest priority and only while nothing runs that measures
@@ -56,6 +56,7 @@ const PARTS = [
     'confine',
     'chart',
     'grids',
+    'admission',
     'cells',
   ],
 ]
@@ -154,9 +155,9 @@ const demandPrometheus = async () => {
   total = addCounts(total, { passed: 0, failed: 1, skipped: 0 })
 }
 
-const needsControlPlane = ['conformance', 'names', 'confine', 'chart', 'grids', 'cells'].some(
-  wanted,
-)
+const needsControlPlane = [
+  ...['conformance', 'names', 'confine', 'chart', 'grids', 'admission', 'cells'],
+].some(wanted)
 installTools({ ...(needsControlPlane ? TOOLS : {}), ...(wanted('tests') ? BROWSER : {}) })
 const built = needsControlPlane ? buildControlPlane() : undefined
 const tools = wanted('tests') ? getTools() : wanted('chart') ? getTools('helm') : undefined
@@ -178,6 +179,7 @@ await part('names', [lab, 'names'], 10)
 await part('confine', [lab, 'confine'], 10)
 await part('chart', [lab, 'chart'], 10)
 await part('grids', ['bench/run.mjs', 'grids', '--quick'], 10)
+await part('admission', [lab, 'admission', '--cells', 'nothing,webhook-pods'], 10)
 await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
 
 console.log(`all of it took ${since(startedAt)}`)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a report holds.
+import type { WriteTally } from './audit.js'
 import type { Played } from './cell.js'
 import type { Figure } from './figures.js'
 import type { LabOptions } from './options.js'
@@ -12,6 +13,8 @@ export interface Run {
   readonly machine: string
   readonly options: LabOptions
   readonly durationMs: number
+  /** Of our accounts, by the audit log; missing in reports of earlier versions. */
+  readonly writes?: readonly WriteTally[]
 }
 
 export interface Report {

@@ -4,6 +4,8 @@ import { open, type FileHandle } from 'node:fs/promises'
 
 /** One request of an agent. */
 export interface Asked {
+  /** The ServiceAccount whose token was used. */
+  readonly account: string
   /** The Node whose Pod's token was used. */
   readonly by: string
   readonly verb: string
@@ -22,7 +24,10 @@ interface Line {
   readonly verb: string
   readonly requestURI: string
   readonly requestReceivedTimestamp: string
-  readonly user: { readonly extra?: Readonly<Record<string, readonly string[]>> }
+  readonly user: {
+    readonly username?: string
+    readonly extra?: Readonly<Record<string, readonly string[]>>
+  }
   readonly objectRef?: { resource?: string; subresource?: string; name?: string }
   readonly responseStatus?: { readonly code?: number; readonly message?: string }
   readonly requestObject?: unknown
@@ -32,6 +37,7 @@ const parse = (text: string): Asked => {
   const line = JSON.parse(text) as Line
   const { resource = '', subresource, name = '' } = line.objectRef ?? {}
   return {
+    account: line.user.username?.split(':').at(-1) ?? 'nobody',
     by: line.user.extra?.['authentication.kubernetes.io/node-name']?.[0] ?? 'nobody',
     verb: line.verb,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
@@ -75,16 +81,59 @@ export class AuditLog {
   }
 }
 
+const isWrite = ({ verb }: Asked): boolean => /^(patch|update|create|delete)$/.test(verb)
+
 const isDryRun = ({ path }: Asked): boolean => /[?&]dryRun=All/.test(path)
 
 /** An agent's change of a Node, which the apiserver took. */
 export const isNodeWrite = (asked: Asked): boolean =>
-  /^nodes(\/|$)/.test(asked.resource) &&
-  /^(patch|update|create|delete)$/.test(asked.verb) &&
-  asked.code < 300 &&
-  !isDryRun(asked)
+  /^nodes(\/|$)/.test(asked.resource) && isWrite(asked) && asked.code < 300 && !isDryRun(asked)
 
 /** The apiserver refused for want of rights, a policy did, or it has no such method; what was only tried does not count. */
 export const isForbidden = (asked: Asked): boolean =>
   !isDryRun(asked) &&
   ([401, 403, 405].includes(asked.code) || asked.message.includes('AdmissionPolicy'))
+
+/** What the apiserver did with the writes of one account. */
+export interface WriteTally {
+  readonly account: string
+  /** Writes that it took. */
+  readonly made: number
+  /** Writes that it refused for want of rights, or by a policy. */
+  readonly refused: number
+  /** Forbidden writes that were tried, by dry run, to see whether policies are in force. */
+  readonly tried: number
+  /** Those of them that it would have taken. */
+  readonly letThrough: number
+}
+
+/** Counts writes by account. */
+export class WriteTallies {
+  readonly #byAccount = new Map<string, WriteTally>()
+
+  /** Each account, by name. */
+  get all(): readonly WriteTally[] {
+    return [...this.#byAccount.values()].toSorted((a, b) => a.account.localeCompare(b.account))
+  }
+
+  add(asked: Asked): void {
+    if (!isWrite(asked)) return
+    const { account, code } = asked
+    const none = { account, made: 0, refused: 0, tried: 0, letThrough: 0 }
+    const { made, refused, tried, letThrough } = this.#byAccount.get(account) ?? none
+    const isTaken = code < 300
+    const counts = isDryRun(asked)
+      ? { made, refused, tried: tried + 1, letThrough: letThrough + (isTaken ? 1 : 0) }
+      : { made: made + (isTaken ? 1 : 0), refused: refused + (isForbidden(asked) ? 1 : 0), tried, letThrough } // prettier-ignore
+    this.#byAccount.set(account, { account, ...counts })
+  }
+}
+
+/** Whether each account is confined to its job, and was tried. */
+export const areConfined = (tallies: readonly WriteTally[]): boolean =>
+  tallies.length > 0 &&
+  tallies.every(({ refused, tried, letThrough }) => refused === 0 && tried > 0 && letThrough === 0)
+
+/** One account's line of the report. */
+export const tallyText = ({ account, made, refused, tried, letThrough }: WriteTally): string =>
+  `${account}: ${made} writes made, ${refused} refused; ${tried} forbidden ones tried, ${letThrough} let through`

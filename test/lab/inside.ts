@@ -17,6 +17,7 @@ import { runTakeover } from './grids/takeover.js'
 import { Newcomer } from './newcomer/newcomer.js'
 import { runNames, writeNamesLog } from './names/names.js'
 import { openLab } from './open-lab.js'
+import { areConfined, tallyText } from './audit.js'
 import { type Figure, figuresOf } from './figures.js'
 import { writeReport } from './report.js'
 import { type LabOptions, parseLabOptions } from './options.js'
@@ -121,6 +122,7 @@ const cells = async (options: LabOptions): Promise<boolean> => {
       trouble: () => trouble[0],
       onPlayed: played => results.push(played),
     })
+    await lab.observer.readAudit()
   } catch (error) {
     // What was played until then is told all the same.
     if (!stop.signal.aborted || results.length === 0) throw error
@@ -129,7 +131,11 @@ const cells = async (options: LabOptions): Promise<boolean> => {
     await lab.stop()
   }
   const failed = results.filter(played => !played.ok).length
-  const ok = failed + trouble.length === 0
+  const writes = lab.observer.tallies.all
+  const isConfined = areConfined(writes)
+  const ok = failed + trouble.length === 0 && isConfined
+  for (const tally of writes) say(`audit log: ${tallyText(tally)}`)
+  if (!isConfined) say('NOT OK: no write of ours may be refused, each account must be tried, and nothing let through') // prettier-ignore
   for (const figure of figuresOf(results)) sayFigure(figure, options)
   if (options.report !== undefined) {
     const [cpu] = cpus()
@@ -140,6 +146,7 @@ const cells = async (options: LabOptions): Promise<boolean> => {
       machine: `${cpus().length} × ${cpu?.model ?? 'unknown'}, Linux ${release()}, Node ${process.version}`,
       options,
       durationMs: Math.round(performance.now() - startedAt),
+      writes,
     }
     writeReport(options.report, { ok, runs: [run], notPlayed: NOT_PLAYED, cells: results })
     say(`report: ${join(options.report, 'index.html')}`)
@@ -147,7 +154,9 @@ const cells = async (options: LabOptions): Promise<boolean> => {
   for (const line of NOT_PLAYED) say(`not played: ${line}`)
   const broke = trouble.length > 0 ? '; a process broke down' : ''
   say(`${results.length - failed} cells held, ${failed} did not${broke} (seed ${options.seed})`)
-  say(`${results.length - failed} passed, ${failed + Math.min(trouble.length, 1)} failed`)
+  say(
+    `${results.length - failed} passed, ${failed + Math.min(trouble.length, 1) + (isConfined ? 0 : 1)} failed`,
+  )
   return ok
 }
 

@@ -55,8 +55,6 @@ export class Lab {
   readonly proxies: ProxyZone
   /** Undefined where it cannot be built. */
   readonly meter: ZoneMeter | undefined
-  /** Epoch ms from which on the apiserver knows its rules. */
-  warmSince = 0
   readonly #kubeletTokens: ReadonlyMap<string, string>
   #accounts: AccountTokens | undefined
   /** Components beside deploy/base. */
@@ -134,9 +132,9 @@ export class Lab {
    * also what they allow.
    */
   async forgetPast(): Promise<void> {
-    this.warmSince = Infinity
+    this.observer.warmSince = Infinity
     await this.plane.forget(new AbortController().signal)
-    this.warmSince = Date.now()
+    this.observer.warmSince = Date.now()
   }
 
   /** Done, and seen by the observer, when this resolves; the control plane may have put it back meanwhile. */

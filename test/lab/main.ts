@@ -5,6 +5,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { chooseAdmissionCells } from './admission/cells.js'
 import { CELLS } from './cells/all.js'
 import { findBinaries } from '../../testkit/control-plane/binaries.js'
 import { servingPair } from '../../testkit/control-plane/certificates.js'
@@ -192,6 +193,7 @@ const main = async (): Promise<number> => {
     for (const each of versions) process.stdout.write(`${await binariesFor(options, each)}\n`)
     return 0
   }
+  if (options.command === 'admission') chooseAdmissionCells(options.cells)
   const flags = checkMachine(programsOf(options).length > 0 ? { ...TOOLS, ...PROXY_TOOLS } : TOOLS)
   let worst = 0
   for (const each of versions) {

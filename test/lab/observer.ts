@@ -8,7 +8,7 @@ import type { ApiClient, Json } from '../../sandbox/api-client.js'
 import { readLocalInfo, readStatus } from '../../sandbox/agent-view.js'
 import type { NodeSnapshot } from '../../sandbox/demo/snapshot.js'
 import { type NodeObject, NODES, readyOf, taintsOf } from '../../sandbox/node-object.js'
-import { type Asked, AuditLog } from './audit.js'
+import { type Asked, AuditLog, WriteTallies } from './audit.js'
 import type { LabNode } from './lab-node.js'
 
 /** How one node is, at one look. */
@@ -76,6 +76,10 @@ export class Observer {
   readonly #watches: readonly Watching[]
   /** All that the agents asked of the apiserver, but for reads that it answered. */
   readonly asked: Asked[] = []
+  /** Writes while cells are played. */
+  readonly tallies = new WriteTallies()
+  /** Epoch ms from which on a cell is played, and the apiserver knows its rules. */
+  warmSince = Infinity
   /** Called at every change of a Node. */
   onNode: (now: NodeObject, before: NodeObject | undefined) => void = () => undefined
   #turn = 0
@@ -102,10 +106,17 @@ export class Observer {
     for (let i = 0; i < Math.min(STATUS_PER_LOOK, live.length); i++)
       asked.add(live[this.#turn++ % live.length]!)
     const nodes = await Promise.all(this.#zone.map(node => this.#lookAt(node, asked.has(node))))
-    for (const one of await this.#audit.next())
-      if (one.code >= 400 || !/^(get|list|watch)$/.test(one.verb)) this.asked.push(one)
+    await this.readAudit()
     const states = new Map(nodes.map(node => [node.name, this.#stateOf(node, nodes)]))
     return { nodes, states }
+  }
+
+  /** What the audit log says since the last call. */
+  async readAudit(): Promise<void> {
+    for (const one of await this.#audit.next()) {
+      if (one.code >= 400 || !/^(get|list|watch)$/.test(one.verb)) this.asked.push(one)
+      if (one.wall >= this.warmSince) this.tallies.add(one)
+    }
   }
 
   /** The nodes on which this service has ready endpoints. */

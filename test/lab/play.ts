@@ -195,7 +195,7 @@ class Play {
 
   #hearAsked(asked: Asked): void {
     const at = Math.round(asked.wall - this.#startedWall)
-    if (isForbidden(asked) && asked.wall >= this.#lab.warmSince) {
+    if (isForbidden(asked) && asked.wall >= this.#lab.observer.warmSince) {
       this.#break(
         `denied (${asked.code}): ${asked.verb} ${asked.path} by ${asked.by}: ${asked.message}`,
       )

@@ -2,6 +2,7 @@
 // The lab's account as one HTML page that needs nothing else.
 import type { Report, Run } from './account.js'
 import { type Claim, isBroken, type Played, type Stretch } from './cell.js'
+import { tallyText } from './audit.js'
 import type { Figure } from './figures.js'
 import { drawPicture } from './grids/unit-picture.js'
 import { drawTraffic } from './traffic-picture.js'
@@ -141,10 +142,15 @@ const drawFigure = (f: Figure): string => {
   return `<tr class="${isBad ? 'bad' : 'ok'}">${cells}${row}</tr>`
 }
 
-const drawRun = ({ command, date, kubernetes, machine, options, durationMs }: Run): string =>
-  `<li><code>${escape(command)}</code><br>${escape(date)}; Kubernetes ${escape(kubernetes)}; ${escape(machine)}; ` +
-  `${options.nodes} nodes, profile ${options.profile}, node-monitor-grace-period ${options.graceMs / 1_000} s, ` +
-  `tolerationSeconds ${options.tolerationMs / 1_000}; ${(durationMs / 60_000).toFixed(1)} min</li>`
+const drawRun = (run: Run): string => {
+  const { command, date, kubernetes, machine, options, durationMs, writes = [] } = run
+  const counts = writes.map(tally => `<br>${escape(tallyText(tally))}`).join('')
+  return (
+    `<li><code>${escape(command)}</code><br>${escape(date)}; Kubernetes ${escape(kubernetes)}; ${escape(machine)}; ` +
+    `${options.nodes} nodes, profile ${options.profile}, node-monitor-grace-period ${options.graceMs / 1_000} s, ` +
+    `tolerationSeconds ${options.tolerationMs / 1_000}; ${(durationMs / 60_000).toFixed(1)} min${counts}</li>`
+  )
+}
 
 const STYLE = `body{font:14px/1.45 system-ui,sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#222}
 svg{width:100%;background:#fafafa;margin-top:.5em}svg text{font-size:11px}.axis{fill:#777}

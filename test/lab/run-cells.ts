@@ -97,6 +97,8 @@ const troublesOf = (
 
 /** Undo everything and wait until all is well. @returns what is not, when time is up. */
 const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]> => {
+  // The lab itself takes rights away here, while agents run that had them.
+  lab.observer.warmSince = Infinity
   await lab.mend(signal)
   const patience = new FairTime()
   patience.restart(performance.now())
@@ -106,7 +108,13 @@ const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]>
     troubles = view.nodes.flatMap(node => troublesOf(view, node, lab.settings))
     if (troubles.length === 0)
       troubles = (await lab.whoIsFree(signal)).map(who => `not confined: ${who}`)
+    if (troubles.length === 0) {
+      lab.observer.warmSince = Date.now()
+      // Once more, now that it counts.
+      troubles = (await lab.whoIsFree(signal)).map(who => `not confined: ${who}`)
+    }
     if (troubles.length === 0) return []
+    lab.observer.warmSince = Infinity
     // A Pod that came back before its Node's taint went was evicted once more.
     for (const { name, object } of view.nodes)
       if (view.states.get(name)?.pod === 'gone' && (object?.spec?.taints ?? []).length === 0)

@@ -32,7 +32,7 @@ export interface ControlPlaneOptions {
   readonly admission?: readonly string[]
   /** Further flags of the apiserver. @default none */
   readonly serverFlags?: readonly string[]
-  /** What the audit log holds, as an audit.k8s.io/v1 Policy. @default writes and reads by the agents' account */
+  /** What the audit log holds, as an audit.k8s.io/v1 Policy. @default writes and reads by the accounts of agents and wrappers */
   readonly auditPolicy?: string
   /** How long the apiserver may take to be ready, in milliseconds. @default 60_000 */
   readonly readyMs?: number
@@ -47,20 +47,21 @@ const MANAGER_PORT = 10257
 const READY_MS = 60_000
 
 /** Who is asked about in the audit log; reads by others fill a disk and prove nothing. */
-const auditPolicy = (account: string): string => `apiVersion: audit.k8s.io/v1
+const auditPolicy = (accounts: readonly string[]): string => `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
   - level: Request
-    users: ['${account}']
+    users: ${JSON.stringify(accounts)}
     verbs: [create, update, patch, delete]
   - level: Metadata
-    users: ['${account}']
+    users: ${JSON.stringify(accounts)}
   - level: None
 `
 
 /** The ServiceAccount of deploy/base, as the apiserver calls it. */
 export const AGENT_ACCOUNT = 'system:serviceaccount:edge-system:edge-health-agent'
+export const WRAPPER_ACCOUNT = 'system:serviceaccount:edge-system:edge-health-wrapper'
 
 interface EtcdAnswer {
   readonly header: { readonly revision: string }
@@ -344,7 +345,7 @@ export const makeControlPlane = async (options: ControlPlaneOptions): Promise<Co
     'serving.key': key,
     'sa.key': signingKey(),
     'tokens.csv': users.join(''),
-    'audit-policy.yaml': options.auditPolicy ?? auditPolicy(AGENT_ACCOUNT),
+    'audit-policy.yaml': options.auditPolicy ?? auditPolicy([AGENT_ACCOUNT, WRAPPER_ACCOUNT]),
     kubeconfig: kubeconfig(plane.url, cert, { token: adminToken }),
   }
   for (const [name, text] of Object.entries(files))

@@ -2,7 +2,7 @@
 // What becomes of a node that the control plane does not hear, by what is installed: the rows of docs/admission.md.
 import { reasonOf } from '../../../core/errors.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
-import { CELLS, type AdmissionCell } from './cells.js'
+import { chooseAdmissionCells, type AdmissionCell } from './cells.js'
 import { Stage } from './stage.js'
 
 interface Parts {
@@ -39,11 +39,15 @@ export const runAdmission = async (
   { plane, script, say, cells }: Parts,
   signal: AbortSignal,
 ): Promise<boolean> => {
-  const chosen = CELLS.filter(({ name }) => cells.length === 0 || cells.includes(name))
   const stage = new Stage(plane, script, signal)
+  const chosen: AdmissionCell[] = []
   let failed = 0
   try {
     await stage.open()
+    const hasPolicies = await stage.hasPolicies()
+    for (const cell of chooseAdmissionCells(cells))
+      if (hasPolicies || cell.needsPolicies === undefined) chosen.push(cell)
+      else say(`${cell.name}: not played, this Kubernetes has no MutatingAdmissionPolicies`)
     for (const cell of chosen) failed += (await play(stage, cell, say)) > 0 ? 1 : 0
   } finally {
     await stage.close()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { systemClock } from '../../../core/clock.js'
 import { makePair, serviceNames } from '../../../admission/run/certificates.js'
+import { UsageError } from '../options.js'
 import { GRACE_S, TOLERATION_S, type Seen, type Stage } from './stage.js'
 
 interface Notes {
@@ -11,6 +12,8 @@ interface Notes {
 export interface AdmissionCell {
   readonly name: string
   readonly shows: string
+  /** It needs MutatingAdmissionPolicies, which Kubernetes serves from 1.36 on. */
+  readonly needsPolicies?: true
   readonly play: (stage: Stage, notes: Notes) => Promise<void>
 }
 
@@ -153,6 +156,65 @@ const superedge: AdmissionCell = {
   },
 }
 
+const fail: AdmissionCell = {
+  name: 'webhook-fail',
+  shows: "nobody answers and failurePolicy is Fail: no node is tainted, others' writes pass",
+  play: async (stage, { note, check }) => {
+    await stage.register('webhook')
+    await stage.setFailurePolicy('Fail')
+    await stage.makeNode('fail')
+    await stage.cut('fail', {})
+    const kept = await watch(stage, 'fail', GRACE_MS + KEPT_MS, ['evicted'])
+    note(`cut: ${text(kept)}`)
+    check('it is Unknown, and neither tainted nor evicted, though nobody vouches for it', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
+    check('its Pods are not ready', kept.podUnready !== undefined)
+    const labelled = await stage.plane.kubectl(['label', 'node', 'fail', 'a=b'])
+    check('somebody else may write the Node', labelled.includes('labeled'))
+    await stage.setFailurePolicy('Ignore')
+    const ignored = await watch(stage, 'fail', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
+    note(`Ignore: ${text(ignored)}`)
+    check('with Ignore it is tainted and evicted', ignored.tainted !== undefined && ignored.evicted !== undefined) // prettier-ignore
+  },
+}
+
+const keep: AdmissionCell = {
+  name: 'keep',
+  shows: 'a vouched node with the policy: its Pods stay, not ready; its peers fall silent: they go',
+  needsPolicies: true,
+  play: async (stage, { note, check }) => {
+    await stage.keep('vouched')
+    await stage.makeNode('keep')
+    await stage.cut('keep', { isVouched: true })
+    const kept = await watch(stage, 'keep', GRACE_MS + KEPT_MS, ['evicted'])
+    note(`cut: ${text(kept)}`)
+    check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
+    check('its endpoint is not ready', kept.sliceUnready !== undefined)
+    note(`the policy: ${await stage.policyChecks()}`)
+    stage.silence('keep')
+    const silent = await watch(stage, 'keep', 30_000 + EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
+    note(`silent: ${text(silent)}`)
+    check('then it is tainted and evicted', silent.tainted !== undefined && silent.evicted !== undefined) // prettier-ignore
+  },
+}
+
+const keepSuperedge: AdmissionCell = {
+  name: 'keep-superedge',
+  shows: "the policy in SuperEdge's mode: nobody marks the node, nothing happens; it is marked, and goes", // prettier-ignore
+  needsPolicies: true,
+  play: async (stage, { note, check }) => {
+    await stage.keep('superedge')
+    await stage.makeNode('keep-superedge')
+    await stage.cut('keep-superedge', {})
+    const kept = await watch(stage, 'keep-superedge', GRACE_MS + KEPT_MS, ['evicted'])
+    note(`cut: ${text(kept)}`)
+    check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
+    await stage.condemn('keep-superedge')
+    const dead = await watch(stage, 'keep-superedge', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
+    note(`marked: ${text(dead)}`)
+    check('then it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+  },
+}
+
 const killed: AdmissionCell = {
   name: 'webhook-killed',
   shows:
@@ -219,6 +281,16 @@ const rotation: AdmissionCell = {
   },
 }
 
-export const CELLS: readonly AdmissionCell[] = [
-  ...[nothing, taint, pods, silent, superedge, killed, rotation],
+const CELLS: readonly AdmissionCell[] = [
+  ...[nothing, keep, keepSuperedge, taint, pods, silent, superedge, fail, killed, rotation],
 ]
+
+/** Those of these names; none are all. @throws UsageError for an unknown name */
+export const chooseAdmissionCells = (names: readonly string[]): readonly AdmissionCell[] => {
+  const unknown = names.find(name => !CELLS.some(cell => cell.name === name))
+  if (unknown !== undefined) {
+    const known = CELLS.map(({ name }) => name).join(', ')
+    throw new UsageError(`--cells must be of ${known}, got ${unknown}`)
+  }
+  return CELLS.filter(({ name }) => names.length === 0 || names.includes(name))
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real control plane with the webhook in front: nodes that are played, and what becomes of their Pods, moment by moment.
 import { join } from 'node:path'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { sleep, systemClock } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import { isMap } from '../../../core/json.js'
@@ -19,6 +19,9 @@ const NODES = '/api/v1/nodes'
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 const PODS = '/api/v1/namespaces/default/pods'
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces'
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
+/** A new policy takes a second or two until the apiserver has compiled it. */
+const POLICY_MS = 3_000
 const UNREACHABLE = 'node.kubernetes.io/unreachable'
 const ROUND_MS = 200
 const PATIENCE_MS = 60_000
@@ -106,9 +109,34 @@ export class Stage {
       await this.plane.kubectl(['apply', '-f', `deploy/components/${name}/registration.yaml`])
   }
 
+  /** What becomes of a write when no replica answers. */
+  async setFailurePolicy(value: 'Fail' | 'Ignore'): Promise<void> {
+    const patch = JSON.stringify([{ op: 'replace', path: '/webhooks/0/failurePolicy', value }])
+    const of = ['mutatingwebhookconfiguration', 'edge-health-webhook']
+    await this.plane.kubectl(['patch', ...of, '--type=json', '-p', patch])
+  }
+
+  /** Does the apiserver serve MutatingAdmissionPolicies? */
+  async hasPolicies(): Promise<boolean> {
+    const served = await this.plane.admin.get(ADMISSION, this.#signal)
+    return mapsAt(served, 'resources').some(({ name }) => name === 'mutatingadmissionpolicies')
+  }
+
+  /** The policy of deploy/components/keep, in this mode. */
+  async keep(mode: 'vouched' | 'superedge'): Promise<void> {
+    const text = readFileSync('deploy/components/keep/policy.yaml', 'utf8')
+    const chosen = text.replace(`"'vouched'"`, `"'${mode}'"`)
+    if (!chosen.includes(`"'${mode}'"`)) throw new Error('the policy has no mode')
+    await this.plane.kubectl(['apply', '-f', '-'], chosen)
+    await this.wait(POLICY_MS)
+  }
+
   async unregister(): Promise<void> {
     for (const kind of ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration'])
       await this.plane.kubectl(['delete', kind, 'edge-health-webhook', '--ignore-not-found'])
+    if (!(await this.hasPolicies())) return
+    for (const kind of ['mutatingadmissionpolicybinding', 'mutatingadmissionpolicy'])
+      await this.plane.kubectl(['delete', kind, 'edge-health-keep-pods', '--ignore-not-found'])
   }
 
   /** Start a replica with the rights of its account, and wait until it is ready. */
@@ -249,6 +277,13 @@ export class Stage {
     const text = await this.plane.kubectl(['get', '--raw', '/metrics'])
     const lines = text.split('\n').filter(line => /^apiserver_admission_webhook_fail_open_count\{.*edge-health/.test(line)) // prettier-ignore
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+
+  /** What became of writes that the policy was asked about, as the apiserver counts them. */
+  async policyChecks(): Promise<string> {
+    const text = await this.plane.kubectl(['get', '--raw', '/metrics'])
+    const lines = text.matchAll(/^apiserver_mutating_admission_policy_check_total\{(.*edge-health-keep.*)\} (\d+)/gm) // prettier-ignore
+    return [...lines].map(([, labels, count]) => `${labels} ${count}`).join(', ')
   }
 
   async until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
