@@ -32,6 +32,15 @@ t.test('writes are counted by account; reads, conflicts and what is gone are non
   ])
 })
 
+t.test('a dry run that changes nothing is no forbidden write', async t => {
+  const { all } = tallied(
+    { ...asked('agent', 'patch', 200, DRY), body: {} },
+    { ...asked('agent', 'patch', 200, DRY), body: { spec: {} } },
+    { ...asked('agent', 'patch', 403, DRY), body: { spec: {} } },
+  )
+  t.match(all, [{ tried: 2, letThrough: 1 }])
+})
+
 t.test('an account is confined when it was tried, and nothing was let through', async t => {
   const [good, tried] = [asked('a', 'patch', 200), asked('a', 'patch', 403, DRY)]
   t.ok(areConfined(tallied(good, tried).all))

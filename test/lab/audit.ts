@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The apiserver's own account of what the agents asked for: the judge of writes.
 import { open, type FileHandle } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 
 /** One request of an agent. */
 export interface Asked {
@@ -94,6 +95,9 @@ export const isForbidden = (asked: Asked): boolean =>
   !isDryRun(asked) &&
   ([401, 403, 405].includes(asked.code) || asked.message.includes('AdmissionPolicy'))
 
+/** An agent first tries a patch that changes nothing, to know that it may be asked at all. */
+const isEmptyTrial = (asked: Asked): boolean => isDryRun(asked) && isDeepStrictEqual(asked.body, {})
+
 /** What the apiserver did with the writes of one account. */
 export interface WriteTally {
   readonly account: string
@@ -117,7 +121,7 @@ export class WriteTallies {
   }
 
   add(asked: Asked): void {
-    if (!isWrite(asked)) return
+    if (!isWrite(asked) || isEmptyTrial(asked)) return
     const { account, code } = asked
     const none = { account, made: 0, refused: 0, tried: 0, letThrough: 0 }
     const { made, refused, tried, letThrough } = this.#byAccount.get(account) ?? none
