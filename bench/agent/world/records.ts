@@ -53,6 +53,8 @@ export class Records implements Speech {
       heartbeat,
       recordTtlMs: 60_000,
     })
+    // The table takes what its own node says from nobody: without this the agent would ask that one twice in each round.
+    this.table.setOwnFlags(FLAG.kubeletWell, -Infinity)
     this.#codec = new BodyCodec(this.table)
     this.#draft = this.table.makeDraft()
     this.#agent = roster.indexOf(agent.name)!
