@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ByteReader, writeVarint } from '../../core/varint.js'
 import { LINK_BYTES } from './link-chain.js'
-import type { Progress } from './member-word.js'
+import type { MemberWord, Progress } from './member-word.js'
 import { parseStatement, QUARTER_MS, type ReceivedStatement } from './statement.js'
 
 /** What is known of one node's word, as it is passed on. */
@@ -11,6 +11,10 @@ export interface KnownWord {
   /** When it last stood by it, in our time. */
   readonly madeAt: number
 }
+
+/** What is known of a member; undefined before its first statement. */
+export const knownOf = (word: MemberWord): KnownWord | undefined =>
+  word.received && { received: word.received, progress: word.progress, madeAt: word.madeAt }
 
 /** One piece of news about the member at a place. */
 export type Entry =

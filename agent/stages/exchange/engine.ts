@@ -23,12 +23,10 @@ import type { Refusal } from './refusal.js'
 import { MAX_SIGNED_BYTES } from './signed-body.js'
 import type { Holder } from '../../identity/pins.js'
 import type { ZoneIdentities } from '../../results.js'
+import { PUSHED_FLAGS } from './urgent.js'
 import type { News, RecordTable } from '../../records/table.js'
 import type { MakeTopology } from '../../records/topology.js'
 import type { Route } from '../../ports/transport.js'
-
-/** Changes of these are worth a push; the others travel with the next exchange. */
-const PUSHED_FLAGS = FLAG.selfSuspect | FLAG.kubeletBad | FLAG.leaving | FLAG.cloudCut
 
 /** What an engine begins with. */
 export interface EngineStart {

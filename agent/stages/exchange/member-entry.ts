@@ -13,8 +13,8 @@ const STATEMENTS_AT_ONCE = 8
 export interface MemberEntry {
   readonly pin: Pin
   readonly word: MemberWord
-  /** Since when it says what it says. */
-  saidAt: number
+  /** Since when it says what others must hear at once. */
+  urgentSince: number
   /** Peers show how it goes on, but of a statement that is not known here: it is asked for. */
   isMissed: boolean
   missedAt: number
@@ -27,6 +27,6 @@ export interface MemberEntry {
 export const newMember = (pin: Pin, origin: Origin): MemberEntry => ({
   pin,
   word: new MemberWord(origin, pin.generation, makeVerifier(pin.keys.signing)),
-  ...{ saidAt: -Infinity, isMissed: false, missedAt: -Infinity, asideAt: Infinity },
+  ...{ urgentSince: -Infinity, isMissed: false, missedAt: -Infinity, asideAt: Infinity },
   limit: new RateLimit(0, STATEMENTS_PER_SECOND, STATEMENTS_AT_ONCE),
 })

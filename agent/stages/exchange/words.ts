@@ -2,15 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
-import {
-  digestOf,
-  newsFor,
-  quartersAt,
-  type Entry,
-  type KnownWord,
-} from '../../identity/entries.js'
+import { digestOf, knownOf, newsFor, type Entry, type KnownWord } from '../../identity/entries.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
-import type { MemberWord, Taken } from '../../identity/member-word.js'
+import type { Taken } from '../../identity/member-word.js'
 import { OwnWord } from '../../identity/own-word.js'
 import { isSamePin } from '../../identity/pins.js'
 import { QUARTER_MS } from '../../identity/statement.js'
@@ -20,15 +14,11 @@ import type { ZoneIdentities } from '../../results.js'
 import { newMember, type MemberEntry } from './member-entry.js'
 import { draftOf, ownContent } from './said.js'
 import type { PeerState } from './peer-state.js'
-import { RateLimit } from './rate-limit.js'
+import { Proofs } from './proofs.js'
+import { urgentSince } from './urgent.js'
 import type { Refusal } from './refusal.js'
 import type { NewsEntry, PlacedEntry } from './signed-body.js'
 
-/** Signatures proved for all members together, in a second and at once: 17 ms/s of CPU at most. */
-const PROVED_PER_SECOND = 150
-const PROVED_AT_ONCE = 300
-/** As long as one signature takes, so many quarters of a second of links are proved. */
-const QUARTERS_PER_PROOF = 400
 /** Who passed on what its origin did not sign is not believed about others for so long. */
 const MUTE_MS = 60_000
 /** While nothing is contested a sign of life is news when it is later by so many quarters than the one that is known. */
@@ -78,18 +68,18 @@ export const moreOf = (a: News | undefined, b: News | undefined): News | undefin
  */
 export class Words {
   readonly #start: WordsStart
-  readonly #proofs = new RateLimit(0, PROVED_PER_SECOND, PROVED_AT_ONCE)
+  readonly #proofs: Proofs
   #place: Place
   #identities: ZoneIdentities
   #own: OwnWord | undefined
   #epoch: number
   #members: readonly (MemberEntry | undefined)[] = []
   #draft: RecordDraft
-  #proved = 0
   #equivocations = 0
 
   constructor(start: WordsStart, place: Place, identities: ZoneIdentities) {
     this.#start = start
+    this.#proofs = new Proofs(start.clock)
     this.#place = place
     this.#identities = identities
     this.#epoch = start.savedEpoch
@@ -100,7 +90,7 @@ export class Words {
 
   get counts(): WordCounts {
     const now = this.#members.reduce((sum, member) => sum + (member?.word.equivocations ?? 0), 0)
-    return { proved: this.#proved, equivocations: this.#equivocations + now }
+    return { proved: this.#proofs.proved, equivocations: this.#equivocations + now }
   }
 
   /** Whether this member signs what it says, with keys that we know. */
@@ -192,7 +182,7 @@ export class Words {
     const digest = now - peer.digestAt > DIGEST_MS ? undefined : peer.digest
     return this.#entries((known, index) => {
       const seen = digest?.[index] ?? 0
-      const isRecent = index === self || now - this.#members[index]!.saidAt < RECENT_MS
+      const isRecent = index === self || now - this.#members[index]!.urgentSince < RECENT_MS
       if (!isRecent && (!isWide || seen === 0)) return undefined
       return now - known.madeAt > RECENT_MS ? undefined : newsFor(known, seen, now, least)
     })
@@ -218,7 +208,7 @@ export class Words {
 
   /** Somebody shows what was said in our name: if another life of ours said it later, ours begins anew above it. */
   #hearOfUs(entry: Entry): void {
-    if (entry.kind === 'statement' && this.#isInBudget(1) && this.#own?.refute(entry.received))
+    if (entry.kind === 'statement' && this.#proofs.afford(1) && this.#own?.refute(entry.received))
       this.#place.table.renew()
   }
 
@@ -228,60 +218,18 @@ export class Words {
     const member = this.#members[index]
     if (member === undefined || (now < peer.mutedUntil && index !== peer.index)) return undefined
     const before = member.word.received
-    const taken = this.#prove(member, entry, delayMs)
+    const taken = this.#proofs.prove(member, entry, delayMs)
     if (taken === undefined) return undefined
     this.#complain(taken, member, peer)
     this.#noteMissed(taken, member, entry)
     const isOther = member.word.received !== before
-    if (isOther) member.saidAt = now
     if (!isOther && taken.kind !== 'newer') return undefined
     const known = this.#known(index)!
+    if (isOther) member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
     this.#knows(peer, index, digestOf(known, now))
     if (known.madeAt <= member.asideAt + ASIDE_MS && member.asideAt !== Infinity) return undefined
     member.asideAt = Infinity
     return table.put(draftOf(table, this.#draft, index, known))
-  }
-
-  /** Undefined where it would cost more than there is to spend. */
-  #prove(member: MemberEntry, entry: Entry, delayMs: number): Taken | undefined {
-    return entry.kind === 'statement'
-      ? this.#proveStatement(member, entry, delayMs)
-      : this.#proveProgress(member.word, entry)
-  }
-
-  #proveStatement(
-    { word, limit }: MemberEntry,
-    { received, progress, age }: Extract<Entry, { kind: 'statement' }>,
-    delayMs: number,
-  ): Taken | undefined {
-    const now = this.#start.clock.now()
-    const isUnproved = word.isUnproved(received)
-    if (isUnproved && !limit.take(undefined, now)) return undefined
-    const quarters = progress.quarters - (isUnproved ? 0 : word.progress.quarters)
-    if (!this.#isInBudget((isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)) return undefined
-    if (isUnproved) this.#proved++
-    return word.takeStatement(received, progress, age + delayMs, now)
-  }
-
-  #proveProgress(
-    word: MemberWord,
-    entry: Exclude<Entry, { kind: 'statement' }>,
-  ): Taken | undefined {
-    const known = knownOf(word)
-    if (known === undefined) return undefined
-    const quarters = quartersAt(known, entry.time)
-    // A time alone counts within the slot that is proved.
-    const { slot } = known.received.statement
-    const isSameSlot = Math.floor(quarters / slot) === Math.floor(known.progress.quarters / slot)
-    if (entry.kind === 'time' && !isSameSlot) return undefined
-    const behind = quarters - known.progress.quarters
-    if (!this.#isInBudget(behind / QUARTERS_PER_PROOF)) return undefined
-    const link = entry.kind === 'link' ? entry.link : undefined
-    return word.takeProgress({ quarters, link }, this.#start.clock.now())
-  }
-
-  #isInBudget(cost: number): boolean {
-    return this.#proofs.take(undefined, this.#start.clock.now(), Math.max(0, cost))
   }
 
   /** Two epochs may begin at one time: who asks by that time for what is new is not sent the second one's statement. */
@@ -384,9 +332,6 @@ export class Words {
     })
   }
 }
-
-const knownOf = (word: MemberWord): KnownWord | undefined =>
-  word.received && { received: word.received, progress: word.progress, madeAt: word.madeAt }
 
 /** `--link-slot` in the unit of statements. */
 export const slotOf = (linkSlotMs: number): number => Math.round(linkSlotMs / QUARTER_MS)

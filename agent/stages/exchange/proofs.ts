@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../../core/clock.js'
+import { knownOf, quartersAt, type Entry } from '../../identity/entries.js'
+import type { MemberWord, Taken } from '../../identity/member-word.js'
+import type { MemberEntry } from './member-entry.js'
+import { RateLimit } from './rate-limit.js'
+
+/** Signatures proved for all members together, in a second and at once: 17 ms/s of CPU at most. */
+const PROVED_PER_SECOND = 150
+const PROVED_AT_ONCE = 300
+/** As long as one signature takes, so many quarters of a second of links are proved. */
+const QUARTERS_PER_PROOF = 400
+
+type StatementEntry = Extract<Entry, { kind: 'statement' }>
+
+/** Proves what peers pass on of members, and spends no more on it than there is to spend. */
+export class Proofs {
+  readonly #clock: Clock
+  readonly #limit = new RateLimit(0, PROVED_PER_SECOND, PROVED_AT_ONCE)
+  #proved = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Signatures that were proved, good or bad. */
+  get proved(): number {
+    return this.#proved
+  }
+
+  /** Whether so many signatures may be proved now; then they are paid for. */
+  afford(cost: number): boolean {
+    return this.#limit.take(undefined, this.#clock.now(), Math.max(0, cost))
+  }
+
+  /**
+   * @param delayMs the longest it may have been under way; it is added to the age that is reported
+   * @returns undefined where it would cost more than there is to spend
+   */
+  prove(member: MemberEntry, entry: Entry, delayMs: number): Taken | undefined {
+    return entry.kind === 'statement'
+      ? this.#proveStatement(member, entry, delayMs)
+      : this.#proveProgress(member.word, entry)
+  }
+
+  #proveStatement(
+    { word, limit }: MemberEntry,
+    { received, progress, age }: StatementEntry,
+    delayMs: number,
+  ): Taken | undefined {
+    const now = this.#clock.now()
+    const isUnproved = word.isUnproved(received)
+    if (isUnproved && !limit.take(undefined, now)) return undefined
+    const quarters = progress.quarters - (isUnproved ? 0 : word.progress.quarters)
+    if (!this.afford((isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)) return undefined
+    if (isUnproved) this.#proved++
+    return word.takeStatement(received, progress, age + delayMs, now)
+  }
+
+  #proveProgress(word: MemberWord, entry: Exclude<Entry, StatementEntry>): Taken | undefined {
+    const known = knownOf(word)
+    if (known === undefined) return undefined
+    const quarters = quartersAt(known, entry.time)
+    // A time alone counts within the slot that is proved.
+    const { slot } = known.received.statement
+    const isSameSlot = Math.floor(quarters / slot) === Math.floor(known.progress.quarters / slot)
+    if (entry.kind === 'time' && !isSameSlot) return undefined
+    const behind = quarters - known.progress.quarters
+    if (!this.afford(behind / QUARTERS_PER_PROOF)) return undefined
+    const link = entry.kind === 'link' ? entry.link : undefined
+    return word.takeProgress({ quarters, link }, this.#clock.now())
+  }
+}

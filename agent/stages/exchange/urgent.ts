@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import { FLAG } from '../../../vote/evidence.js'
+import type { KnownWord } from '../../identity/entries.js'
+import { QUARTER_MS, type Statement } from '../../identity/statement.js'
+
+/** Changes of these are worth a push; the others travel with the next exchange. */
+export const PUSHED_FLAGS = FLAG.selfSuspect | FLAG.kubeletBad | FLAG.leaving | FLAG.cloudCut
+
+type Said = Pick<Statement, 'flags' | 'down' | 'standsInFor'>
+
+/** A member of which nothing was heard is taken to have said that all is well. */
+const ALL_WELL: Said = { flags: 0, down: [], standsInFor: [] }
+
+const isSameList = (a: readonly bigint[], b: readonly bigint[]): boolean =>
+  a.length === b.length && a.every((id, at) => id === b[at])
+
+/**
+ * Whether a statement says something that others must hear at once. They ask themselves, in the order of their exchanges,
+ * for one that repeats the one before, since its links ran out or its node started again; for one that was made for
+ * another roster; and for what its node has not looked at yet.
+ */
+const isWorthPush = (before: Said, said: Said): boolean =>
+  ((before.flags ^ said.flags) & PUSHED_FLAGS) !== 0 ||
+  !isSameList(before.down, said.down) ||
+  !isSameList(before.standsInFor, said.standsInFor)
+
+/**
+ * Since when a member says what others must hear at once.
+ * @param before the statement that was known until now, with since when it said so
+ */
+export const urgentSince = (
+  before: Statement | undefined,
+  { received, progress, madeAt }: KnownWord,
+  { urgentSince: known, now }: { readonly urgentSince: number; readonly now: number },
+): number => {
+  if (!isWorthPush(before ?? ALL_WELL, received.statement)) return known
+  // To an agent that has just started it is all new, and was said long ago.
+  return before === undefined ? madeAt - progress.quarters * QUARTER_MS : now
+}
