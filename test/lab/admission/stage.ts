@@ -307,7 +307,10 @@ export class Stage {
 
   async #makeNode(name: string): Promise<void> {
     const { admin } = this.plane
-    await admin.post(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } }, this.#signal)
+    // As a kubelet does: who owns a field is stamped with a time, and of an object made without any field nobody ever is.
+    const labels = { 'kubernetes.io/hostname': name }
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } }
+    await admin.post(NODES, node, this.#signal)
     const metadata = { name, namespace: 'kube-node-lease' }
     const spec = {
       holderIdentity: name,
