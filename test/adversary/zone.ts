@@ -88,8 +88,9 @@ export class Zone {
   /** Keys that were ever in use. */
   readonly #keys = ['a key of the test world']
   readonly #portless: number
-
   readonly #isUnit: boolean
+  /** When each node that lost its disk began with new keys. */
+  readonly #newKeysAt = new Map<string, number>()
 
   constructor({ seed, size, portless, isUnit }: Sequence, identity?: Signing) {
     const pace = { gridMs: 20, settle: settleOnce }
@@ -232,6 +233,7 @@ export class Zone {
     },
     'lose-disk': ({ node }) => {
       this.#at(node).disk.clear()
+      this.#newKeysAt.set(this.#at(node).name, this.world.clock.now())
       return this.#restart(node % this.size)
     },
     'spoil-disk': ({ node, value }) => {
@@ -286,6 +288,13 @@ export class Zone {
   waitsForOwnNode(name: string, since: number): boolean {
     const isRead = (this.#ownReadAt.get(name) ?? -Infinity) >= since
     return !isRead && this.world.clock.now() < (this.#waits.get(name)?.until ?? -Infinity)
+  }
+
+  /** Whether a node lost its keys, and others do not take in yet what its new ones sign: with `require` they wait. */
+  waitsForNewKeys(machine: Machine): boolean {
+    const { identity, identityChangeAfterMs } = this.world.optionsOf(machine)
+    const newKeysAt = this.#newKeysAt.get(machine.name) ?? -Infinity
+    return identity === 'require' && this.world.clock.now() < newKeysAt + identityChangeAfterMs
   }
 
   /** From now on all requests but checks of the link are refused; in one of four answers the body says when to come back, in no number. */

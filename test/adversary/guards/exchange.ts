@@ -80,6 +80,7 @@ export class ExchangeGuards {
       isAsBefore &&
       !this.#isIgnorant(machine, peer) &&
       this.#facts.isTalking(machine) &&
+      !this.#facts.zone.waitsForNewKeys(machine) &&
       !this.#facts.isMoved(machine)
     )
   }
