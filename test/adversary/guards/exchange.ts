@@ -80,7 +80,8 @@ export class ExchangeGuards {
       isAsBefore &&
       !this.#isIgnorant(machine, peer) &&
       this.#facts.isTalking(machine) &&
-      !this.#facts.zone.waitsForNewKeys(machine) &&
+      this.#facts.now >
+        this.#facts.zone.newKeysCountAt(machine, this.#facts.of(peer.name).begunAt) &&
       !this.#facts.isMoved(machine)
     )
   }
