@@ -31,8 +31,8 @@ const LOOK_EVERY_MS = 2_000
 /** The apiserver's `Date` may have been on its way for as long as a request may take. */
 const SERVER_LAG_MS = 20_000
 /**
- * What others say, and a wall clock that somebody sets, tells of the last suspension for so long. So neither a member that
- * lies, nor a forged time server, can keep this agent from ever speaking.
+ * Signs from other members, and from the wall clock, count as one suspension for so long. So neither a member that lies nor
+ * a forged time server can keep this agent silent for ever.
  */
 const SAME_MS = 60_000
 /** So many times in a row the apiserver is believed sooner, while a minute went by for itself: then it is its clock that jumps. */
@@ -116,7 +116,7 @@ export class SuspensionWatch {
     const dueAt = clock.now() + ms
     const count = this.#count
     return clock.after(ms, () => {
-      // Whatever was late together with the one that gave it away tells of the same suspension.
+      // Other timers that are late by now were delayed by the same suspension.
       this.#look(count === this.#count ? clock.now() - dueAt : -Infinity)
       wake()
     })

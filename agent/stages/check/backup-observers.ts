@@ -35,7 +35,7 @@ const countedObservers = (
  * the next in line probe it too, so that it does not go unwatched.
  */
 export class BackupObservers {
-  /** Since when it has been the other way than we act by. Roster indices; a new roster is a new object. */
+  /** By roster index: since when it should be the other way round than it is. A new roster is a new object. */
   readonly #since = new Map<number, number>()
   readonly #active = new Set<number>()
 
@@ -60,7 +60,7 @@ export class BackupObservers {
     return isChange
   }
 
-  /** Whom we stand in for. */
+  /** Roster indices of the nodes that this one probes as a backup observer. */
   get active(): ReadonlySet<number> {
     return this.#active
   }

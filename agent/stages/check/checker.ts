@@ -62,7 +62,7 @@ const FIRST_ROUNDS_MS = 1_000
 const SWEEP_LEAST = 2
 const SWEEP_SHARE = 0.2
 const SWEEP_TARGETS = 15
-/** Falls that belong to one isolation of this node lie within so many check periods. */
+/** Falls within so many check periods may come from one isolation of this node. */
 const ISOLATION_PERIODS = 2
 
 const TARGETS_OWN: Credit = Object.freeze({ vote: 'up', reason: '' })
@@ -164,14 +164,14 @@ class PeerChecker implements Checker {
     )
   }
 
-  /** When most of them are down it is more likely us. */
+  /** When most targets are down, this node is more likely to be cut off than they are. */
   #forgiveIfIsolated(): void {
     let down = 0
     for (const { state } of this.#workers.values()) if (state.isDown) down++
     if (down >= SWEEP_LEAST && 2 * down > this.#workers.size) this.forgiveFalls()
   }
 
-  /** Several at once may be a cut in the network: then it matters soon who else is behind it. */
+  /** Several falls at once may be a cut in the network: probe everybody now to see who else is behind it. */
   #sweepIfMany(): void {
     let failing = 0
     for (const { state } of this.#workers.values()) if (state.failedRounds > 0) failing++

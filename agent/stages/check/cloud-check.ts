@@ -20,7 +20,7 @@ const META_SERVER_PORT = '10550'
 const isMetaServer = ({ host, port }: URL): boolean =>
   port === META_SERVER_PORT && namesThisHost(host, 'localhost')
 
-/** The cloud said no, or that somebody else was faster: it has answered. A page of a proxy on the way is no answer of it. */
+/** A refusal or a conflict is an answer of the cloud, too. The error page of a proxy on the way is none. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.isFromApi && error.status < 500 && error.status !== 429
 
@@ -40,7 +40,7 @@ const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOp
   }
 }
 
-/** How the cloud is asked for a sign of life. What a cache on this machine answers is none. */
+/** How the cloud is asked for a sign of life, past any cache on this machine. */
 export const makeCloudCheck = (
   options: CheckOptions,
   kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server'>,

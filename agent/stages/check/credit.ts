@@ -5,16 +5,16 @@ import type { ZoneRecords } from '../../results.js'
 import { voteFor } from './identity.js'
 import type { Credit } from './probe-worker.js'
 
-/** What the credit is given by, at one instant. */
+/** What the credit depends on, at one instant. */
 export interface CreditScene {
   readonly records: ZoneRecords
-  /** Who said nothing since then is silent. */
+  /** A member from which nothing came since then is silent. */
   readonly sinceAt: number
   /** Whether a connection to this address would end on our own machine. */
   readonly isOwnAddress: (address: string) => boolean
 }
 
-/** A whole zone on one machine's loopback is a demo: there the machine's own addresses do tell nodes apart. */
+/** A whole zone on one machine's loopback is a demo: there the machine's own addresses do identify nodes. */
 const isOurs = (address: string, own: string, { isOwnAddress }: CreditScene): boolean =>
   address === own || (!isLoopback(own) && isOwnAddress(address))
 

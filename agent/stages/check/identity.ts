@@ -15,12 +15,13 @@ export interface AtAddress {
 }
 
 /**
- * What an answer from the target's address says about the target: it counts for a node only if that node gave it. Where
- * a member signed there that has the same address, or the address is our own, a target that is silent is gone, and one that
- * speaks was not looked at; an address of several counts for the one that last signed there, while it speaks. Whose
- * address is another one proves nothing by signing there: whoever holds a port can pass requests on to any agent, and hand
- * back what it signs. A kubelet signs nothing: where an agent was asked, nobody signed and the address is nobody
- * else's, its answer is taken for the target's.
+ * What an answer from the target's address says about the target. It counts only if the target itself gave it:
+ * - Another member with the same address signed there, or the address is this node's own: a silent target is gone, and one
+ *   whose agent speaks was not looked at.
+ * - Several members have the address: it counts for the one that signed there last, while that one speaks.
+ * - A member with another address signed there: this proves nothing, since whoever holds a port can forward requests to any
+ *   agent, and return what it signs.
+ * - Nobody signed although an agent was asked: kubelets sign nothing, so the answer counts, unless the address is shared.
  */
 export const voteFor = ({ signedBy, isShared, speaks }: AtAddress): Vote => {
   if (signedBy === 'another' || signedBy === 'unasked') return 'not-looked'

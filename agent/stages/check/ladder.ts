@@ -9,7 +9,7 @@ const LOSS_FLOOR = 0.05
 const LOSS_CEILING = 0.6
 const LOSS_WEIGHT = 0.2
 
-/** What a link is taken for before anything is known about it. */
+/** The loss assumed for a link before anything is known about it. */
 export const FIRST_LOSS = LOSS_FLOOR
 
 /**
@@ -48,7 +48,7 @@ export interface ClimbOptions {
   readonly onEnd: (end: ClimbEnd) => void
 }
 
-/** Made once: an error takes down the whole stack. */
+/** Made once: each new error would record a stack trace. */
 const ROUND_OVER = new Error('the round is over')
 
 /** What one ladder found. */
@@ -86,7 +86,7 @@ export class Ladder {
     return this.#started
   }
 
-  /** What the attempt found that ended last; undefined while none has. */
+  /** Result of the attempt that ended last; undefined before the first. */
   get last(): ProbeResult | undefined {
     return this.#last
   }
@@ -104,7 +104,7 @@ export class Ladder {
     this.#pending.clear()
   }
 
-  /** Resolves when no attempt is at work any more; to be asked after the end. */
+  /** Resolves when no attempt is at work any more; call it after the end. */
   async settled(): Promise<void> {
     await Promise.all(this.#settled)
   }

@@ -69,7 +69,7 @@ export interface WorkerContext {
   readonly credit: (target: Target) => Credit
   /** The target went down just now. */
   readonly onFall: () => void
-  /** Work that is still at its end although its round is over. */
+  /** Work that goes on for a moment after its round is over. */
   readonly onLeft: (work: Promise<void>) => void
 }
 
@@ -127,12 +127,12 @@ export class ProbeWorker {
     return this.#state
   }
 
-  /** What each plugin found when it last ended; the rounds of one target need not hear all. */
+  /** The last result of each plugin; a round may end before all of them have one. */
   get lastResults(): ReadonlyMap<CheckPlugin, ProbeResult> {
     return this.#lastResults
   }
 
-  /** The last fall, if the target is still down and fell since then, was no doing of the target's. */
+  /** If the target is still down and fell since then, the fall was not its fault: damping forgets it. */
   forgiveFall(sinceAt: number): void {
     if (this.#state.isDown && this.#fellAt >= sinceAt) this.#flaps = this.#flapsBefore
   }
@@ -232,14 +232,14 @@ export class ProbeWorker {
     this.#report(before, end, when.startedAt)
   }
 
-  /** What somebody else answered is not the target's. */
+  /** An answer that somebody else gave does not count for the target. */
   #credited(found: RoundEnd): RoundEnd {
     const { vote, reason } = this.#context.credit(this.target)
     if (vote === 'up') return found
     return { ...found, verdict: vote === 'down' ? 'down' : 'void', reason }
   }
 
-  /** Nothing was found out. The vote may stand as it is for a while, and is none after that. */
+  /** The round found nothing out. The vote before it stands for a while; then there is none. */
   #takeVoid({ reason, mayStand }: { reason: string; mayStand: boolean }, now: number): void {
     const { name } = this.target
     const before = this.#state

@@ -47,7 +47,7 @@ export interface RoundEnd {
   readonly results: ReadonlyMap<CheckPlugin, ProbeResult>
 }
 
-/** Above this loss two missed attempts are nothing to talk about. */
+/** Above this loss two missed attempts are usual, and no reason to call for votes. */
 const QUIET_LOSS = 0.1
 
 /** All plugins climb beside each other; the round ends as soon as the score cannot fall on the other side any more. */
@@ -72,7 +72,7 @@ export class Round {
     for (const ladder of this.#ladders) ladder.stop()
   }
 
-  /** Resolves when no probe is at work any more; to be asked after the end. */
+  /** Resolves when no probe is at work any more; call it after the end. */
   async settled(): Promise<void> {
     await Promise.all(this.#ladders.map(ladder => ladder.settled()))
   }

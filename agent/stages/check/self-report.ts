@@ -19,7 +19,7 @@ export interface SelfReporterSeams {
 export interface SelfReporter {
   /** `unknown` until the kubelet answered, or was silent often enough. */
   readonly state: SelfReport
-  /** The last failure in words; empty while the kubelet is well. */
+  /** Why the last probe failed, as text; empty while the kubelet is well. */
   readonly reason: string
   /** Resolves when nothing runs. May be called twice. */
   stop(): Promise<void>

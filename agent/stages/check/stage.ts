@@ -178,7 +178,7 @@ class ZoneCheck implements CheckStage {
     this.#reviewWarming()
   }
 
-  /** Warm once there was a round about everybody, be it one that said nothing; who joins later does not cool us down again. */
+  /** Warm after one round about everybody, void rounds included; a member that joins later changes nothing about that. */
   #reviewWarming(): void {
     const { records, ownNode } = this.#seams.store
     if (!ownNode.current.isWarming) return
@@ -190,7 +190,7 @@ class ZoneCheck implements CheckStage {
     if (!isWarming) this.#publish({ isWarming })
   }
 
-  /** Who said nothing since then is silent. */
+  /** A member from which nothing came since then is silent. */
   get #silentSince(): number {
     return this.#seams.clock.now() - this.#options.recordTtlMs
   }

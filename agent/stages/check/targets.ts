@@ -41,7 +41,7 @@ export class Targets {
     return this.#interest.expire() || isChange
   }
 
-  /** Everybody to probe, and those whom the topology never asked for and nobody asks for any more. */
+  /** Everybody to probe, and the extra members that are not to be probed any more. */
   list({ roster, topology }: RecordTable): {
     readonly targets: readonly RosterMember[]
     readonly ended: readonly NodeName[]

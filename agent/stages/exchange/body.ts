@@ -22,9 +22,9 @@ import { SPARSE, type Header } from './wire.js'
 const WIRE_ROWS = 64
 /** Without a meaning yet: 0. */
 const WIRE_RESERVED = 128
-/** More than the flag byte itself follows, or must not be there. */
+/** With any of these bits, more than the flag byte follows, or the message is malformed. */
 const WIRE_MORE = FLAG.cloudCut | WIRE_ROWS | WIRE_RESERVED
-/** A message names at most so many whom the receiver shall probe at once. */
+/** A message asks its receiver to probe at most so many nodes at once. */
 export const MAX_SUSPECTS = 64
 
 const HEAD_BYTES = 4 + 5 + MAX_SUSPECTS * 8
@@ -58,7 +58,7 @@ export interface BodyOrder {
   readonly suspects: readonly number[]
   /** Without records: acknowledgements and challenges. */
   readonly isEmpty?: boolean
-  /** Of whom nothing is said, since they say it themselves. */
+  /** Members whose records are left out, since they sign statements of their own. */
   readonly leaveOut?: (index: number) => boolean
 }
 
@@ -133,7 +133,7 @@ export class BodyCodec {
     let at = start
     let lastFlags = 0
     for (let i = 0; i < size; i++) {
-      const isKnown = this.#isTold(i, order)
+      const isKnown = this.#isIncluded(i, order)
       const delta = isKnown ? zigzag(hb[i]! - baseHb) : 0
       const age = isKnown ? ageOf(producedAt[i]!, now) : AGE_UNKNOWN
       if (delta === 0 && age === AGE_UNKNOWN) {
@@ -153,7 +153,7 @@ export class BodyCodec {
     return at
   }
 
-  #isTold(origin: number, { leaveOut }: BodyOrder): boolean {
+  #isIncluded(origin: number, { leaveOut }: BodyOrder): boolean {
     return this.#table.hb[origin] !== 0 && leaveOut?.(origin) !== true
   }
 
@@ -203,8 +203,8 @@ export class BodyCodec {
   }
 
   /**
-   * Read a whole body, whose ages are as of `asOf`. When all of it is proved to be well-formed, and not before, its
-   * records are handed out (the same draft every time), but those of third parties of whom the table knows as much.
+   * Read a whole body, whose ages are as of `asOf`. Once all of it is known to be well-formed, and not before, its
+   * records are handed out (the same draft every time), except those of third parties that are no newer than the table's.
    * @returns undefined when anything is wrong: a length that lies, a number too large, bytes left over.
    */
   read(
@@ -223,13 +223,13 @@ export class BodyCodec {
     const scope = isSparse ? readScope(reader, body, count, this.#table.roster) : undefined
     if (isSparse && scope === undefined) return undefined
     const entries: Entries = { reader, body, asOf, scope, rows: NO_ROWS }
-    if (!this.#prove(entries, header) || !reader.isAtEnd) return undefined
+    if (!this.#scan(entries, header) || !reader.isAtEnd) return undefined
     if (take !== undefined) this.#handOut(entries, header, take)
     return head
   }
 
-  /** Look at every entry, and note what it says. @returns whether all are well-formed */
-  #prove(entries: Entries, { count, baseHb }: Header): boolean {
+  /** Read every entry and note where its parts are. @returns whether all are well-formed */
+  #scan(entries: Entries, { count, baseHb }: Header): boolean {
     const { reader } = entries
     const hbs = this.#hbs
     const ages = this.#ages
@@ -250,13 +250,13 @@ export class BodyCodec {
       ages[i] = age
       moreAt[i] = reader.at
       if ((wire & WIRE_MORE) !== 0 && !this.#readMore(entries, wire)) return false
-      // Whoever passes such a record on must still be heard about the others.
+      // A heartbeat beyond the limit drops this record alone: the sender's other records still count.
       if (hb <= MAX_HEARTBEAT) hbs[i] = hb
     }
     return true
   }
 
-  /** The records of a body that was proved. */
+  /** The records of a body that was scanned. */
   #handOut(
     entries: Entries,
     { count, senderId }: Header,

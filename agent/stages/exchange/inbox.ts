@@ -51,7 +51,7 @@ const binary = (status: number, body: Uint8Array): PeerAnswer => ({
   nosniff: false,
 })
 
-/** Tells the sender why, in one word. */
+/** The refusal's name is the body of the answer. */
 export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
   status: STATUS_OF[refusal],
   body: Buffer.from(`${refusal}\n`),
@@ -92,7 +92,7 @@ export class Inbox {
     return this.#fromMember(route, message, bytes.length, peer)
   }
 
-  /** Only who it says that it is, and we, have the key; what we sent ourselves has that of whom it was for. */
+  /** The named sender and we alone have the key of the pair. A message of our own has the key of our pair with its receiver. */
   #openOfPair(bytes: Uint8Array, { senderId }: Header): Opened {
     const { membership } = this.#context
     if (senderId === membership.ownId)
@@ -106,8 +106,8 @@ export class Inbox {
   }
 
   /**
-   * Whoever sent it shows keys that we do not know, or sent it to somebody else at whose address we are: our signature,
-   * with the keys that we have with whom it names, tells that one who is here.
+   * The sender has keys that we do not know, or the message was for another node whose address we have now. The answer is
+   * signed with the keys that we share with the named sender, so that it learns who is here.
    */
   #refuseUnproved(refusal: Refusal, bytes: Uint8Array, named: Header | undefined): PeerAnswer {
     const { membership, seams, traffic } = this.#context
@@ -123,8 +123,8 @@ export class Inbox {
   }
 
   /**
-   * It has an identity, so anybody with the zone's key may say this in its name; or it gave its identity up, or lost its
-   * keys: who is at its address is asked, and may know that we are here.
+   * The sender has an identity, so anybody with the zone's key could have sent this in its name; or it gave its identity up,
+   * or lost its keys. Somebody asks at its address who is there, and this answer's signature says who is here.
    */
   #unsigned(peer: PeerState, request: Header): PeerAnswer {
     const { seams, membership, traffic } = this.#context
@@ -145,7 +145,7 @@ export class Inbox {
     const { header } = message
     const maxDelayMs = DELAY_LIMITS * options.exchangeTimeoutMs
     const admission = peer.inbound.admit(header, now, maxDelayMs)
-    // Signed, and for a number that we showed: nobody else can say so, and nobody can repeat it once it is acted upon.
+    // It is signed and shows a number that we issued: nobody else can claim this, and it cannot be replayed later.
     if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) seams.onSuspended()
     if (admission.kind !== 'accepted') return this.#challenge(peer, header, admission.kind)
     if (!peer.requests.take(undefined, now)) return this.#refuse('too-fast', peer)
@@ -159,8 +159,8 @@ export class Inbox {
   }
 
   /**
-   * What we sent to a peer's address came to ourselves: the address is ours, whatever our Node object says, or somebody
-   * there passes requests on. Our signature tells us that it is not the peer who answers. Nothing of it is taken in.
+   * A request of ours came back: the peer's address is really this node's, whatever its Node object says, or somebody there
+   * forwards requests. Our own signature on the answer shows that the peer did not give it. Nothing of it is taken in.
    */
   #ownReturned({ header: request, isOfPair: isPair, keyId }: Message): PeerAnswer {
     const { membership, traffic } = this.#context
@@ -172,8 +172,8 @@ export class Inbox {
   }
 
   /**
-   * Somebody with our key asks here for a member of another zone: our signature tells him that it is not that one who
-   * answers. Nothing of it is taken in.
+   * Somebody with our key asks at this address for a member of another zone: our signature shows that another node has the
+   * address. Nothing of it is taken in.
    */
   #ofOtherZone(bytes: Uint8Array, named: Header | undefined): PeerAnswer {
     const { membership, traffic } = this.#context
@@ -182,7 +182,7 @@ export class Inbox {
     const request = message?.ok === true ? message.header : named
     if (request === undefined) return this.#refuse('wrong-zone')
     traffic.refuse('wrong-zone')
-    // We have no keys with members of other zones: those of the zone tell them apart from us well enough.
+    // Members of other zones have no keys of a pair with us; the zone's key is enough to show that none of them answered.
     const signed = this.#sealed(request, TYPE.challenge, 0n, { zone, keys: membership.keys })
     return { ...signed, status: STATUS_OF['wrong-zone'] }
   }
@@ -201,7 +201,7 @@ export class Inbox {
     return this.#sealed(request, type, shown, { peer, keys })
   }
 
-  /** Bound to the request by its sender's boot id and number: it answers nothing else, and nobody else. */
+  /** A signed answer, bound to one request by the boot id and the number of its sender. */
   #sealed(
     request: Header,
     type: ReplyType,
@@ -236,7 +236,7 @@ export class Inbox {
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
   }
 
-  /** What it asked for, by what it reports to know. In a mesh the reply says what we know. */
+  /** The news that the peer lacks, by the digest that it sent. In a mesh the reply has our own digest, too. */
   #bodyOfPair(order: BodyOrder, peer: PeerState | undefined): BodyFor {
     const { membership } = this.#context
     const { words, table } = membership

@@ -56,7 +56,7 @@ const SILENT_SHARE = 0.5
 /** What is heard of a member without its signature is later than what is heard with it by more than both may be wrong. */
 const UNSIGNED_MS = 2_000
 
-/** Who may have signed a message. */
+/** Keys that a message may be signed with. */
 export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
 
 /** What is sent to a peer, in the form of its protocol. */
@@ -64,7 +64,7 @@ export interface BodyFor {
   readonly bytes: Buffer
   /** For the header. */
   readonly count: number
-  /** What of it the peer knows once it took the message. */
+  /** What of it the peer knows once it has accepted the message. */
   readonly entries: readonly NewsEntry[]
 }
 
@@ -161,29 +161,29 @@ export class Membership {
   }
 
   /**
-   * What messages between this peer and us are signed with: the keys of the pair where both have identities, so there is
-   * no choice that anybody on the way could make; else those of the zone. Undefined: it is not spoken with.
+   * The keys for messages between this peer and us: those of the pair where both have identities, else those of the zone.
+   * The rosters decide, so nobody in between can talk the two down. Undefined: no messages are exchanged.
    */
   keysFor(peer: PeerState): SigningKeys | undefined {
     if (this.#words.isSigned(peer.index)) return this.pairFor(peer)
     return this.#start.options.identity === 'require' ? undefined : this.#keys
   }
 
-  /** The keys of the pair, be they set aside or not; undefined while this peer's are not known. */
+  /** The keys of the pair, used at present or not; undefined while this peer's are not known. */
   pairFor(peer: PeerState): SigningKeys | undefined {
     if (!this.#words.hasKeys(peer.index)) return undefined
     peer.pair ??= this.#makePair(peer)
     return peer.pair
   }
 
-  /** With `prefer` the key of the zone is enough at a peer's address, when nothing came for a while that it signed. */
+  /** With `prefer`, a peer from which nothing signed came for a while may answer with the zone's key alone. */
   mayLackKeys(peer: PeerState): boolean {
     const { identity, recordTtlMs } = this.#start.options
     if (identity !== 'prefer' || !this.#words.hasKeys(peer.index)) return false
     return this.#now - this.#words.signedAt(peer.index) >= recordTtlMs * SILENT_SHARE
   }
 
-  /** Who is at its address has the key of the zone, and does not show its own keys. */
+  /** Whoever is at its address has the key of the zone and does not sign with the peer's own: go on with the former. */
   setAside(peer: PeerState): void {
     if (!this.#words.isSigned(peer.index)) return
     this.#start.seams.log.warn('member does not sign: it is believed by the key of the zone', {
@@ -197,7 +197,7 @@ export class Membership {
     return this.keysFor(peer) === this.#keys
   }
 
-  /** All keys that we have with others: what we sent to one of them is signed with one of these. */
+  /** The keys of all our pairs: each message that we sent to a peer with keys is signed with one of these. */
   get pairKeys(): SigningKeys['keys'] {
     return this.#peers.flatMap(peer => (peer === undefined ? [] : (this.pairFor(peer)?.keys ?? [])))
   }
@@ -251,7 +251,7 @@ export class Membership {
     this.#words.resumed()
   }
 
-  /** Make the own record as new as now; called before it is sent. */
+  /** Bring the own record up to date; called before it is sent. */
   speak(): void {
     this.#table.beat()
     this.#words.say()
@@ -340,7 +340,7 @@ export class Membership {
       const index = this.#table.roster.indexOfId(id)
       if (index !== undefined) own[index] = digest[at]!
     })
-    peer.tells(own, now)
+    peer.noteDigest(own, now)
   }
 
   /**

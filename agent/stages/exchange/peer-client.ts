@@ -39,7 +39,7 @@ interface BatchOptions {
 /** A message to one peer. */
 interface Sealed {
   readonly bytes: Buffer
-  /** What the peer knows once it took it. */
+  /** What the peer knows once it has accepted the message. */
   readonly entries: readonly NewsEntry[]
 }
 
@@ -114,7 +114,7 @@ export class Batch {
     return { bytes: seal(header, bytes, membership.zone, keys.primary), entries }
   }
 
-  /** What is news to this peer: it is written for nobody else. */
+  /** The news for this peer: encoded for it alone. */
   #bodyOfPair(peer: PeerState, sparse: boolean): Body & BodyFor {
     const { membership, now, isBurst } = this.#context
     const isFast = isBurst || this.route === 'vote'
@@ -123,7 +123,7 @@ export class Batch {
     return { asOf: now, ...membership.bodyOfPair(order, entries, !this.isEmpty) }
   }
 
-  /** Written anew when its ages are from before the number that goes with it: they count from then. */
+  /** Encoded again when the peer issued its number after that: receivers count ages from when they issued the number. */
   #bodyFor(peer: PeerState, sparse: boolean): Body {
     const known = sparse ? this.#sparse : this.#dense
     if (known !== undefined && known.asOf >= peer.shownAt) return known
@@ -135,17 +135,17 @@ export class Batch {
 }
 
 /**
- * How one request went: done, given up, or worth another one because of what the peer said; `keyless`: who is there does
- * not have the keys of the pair, and may have those of the zone.
+ * How one request went: done, given up, or worth another one because of what the peer said; `keyless`: whoever is there
+ * does not have the keys of the pair, and may have those of the zone.
  */
 type Step = 'done' | 'failed' | 'challenged' | 'other-roster' | 'keyless'
 
-/** How a peer says that it does not read what the keys of the pair signed, also one of a version without identities. */
+/** Answers of a peer that cannot verify the keys of the pair; to a version without identities the message is malformed. */
 const KEYLESS = new Set([STATUS_OF['no-identity'], STATUS_OF.malformed])
-/** Whose keys are set aside is tried with them again after this time. */
+/** Keys of a pair that are not used at present are tried again after this time. */
 const TRY_PAIR_MS = 30_000
 
-/** A request that its answer belongs to. */
+/** The request to which an answer belongs. */
 interface Request {
   readonly seq: number
   readonly isPair: boolean
@@ -166,7 +166,7 @@ export class PeerClient {
     this.#context = context
   }
 
-  /** @returns whether the peer took the message. */
+  /** @returns whether the peer accepted the message. */
   async deliver(peer: PeerState, batch: Batch): Promise<boolean> {
     const context = this.#context
     const { clock } = context.seams
@@ -205,7 +205,7 @@ export class PeerClient {
     return pair
   }
 
-  /** Each reason to ask again counts once, so a peer that always finds one ends the exchange, not us. */
+  /** Asks again at most once for each reason, so that no peer can keep us asking. */
   async #talk(peer: PeerState, talk: Talk): Promise<Step> {
     const reasons = new Set<Step>()
     for (;;) {
@@ -242,7 +242,7 @@ export class PeerClient {
     return step
   }
 
-  /** It says why this request failed, and nothing about who is there unless an agent of another zone signed it. */
+  /** An error status: why the request failed. Who is there is known only if an agent of another zone signed it. */
   #denied(peer: PeerState, answer: Answer, { seq, isPair }: Request): Step {
     const { membership, seams } = this.#context
     const opened = this.#open(peer, answer.body)
@@ -252,7 +252,7 @@ export class PeerClient {
       const why = isOtherZone ? 'wrong-zone' : 'signed by another, or with other keys'
       this.#failed(peer, `answered ${answer.status} ${why}`)
     }
-    // Its keys may not be those that we know any more, or ours not those that it knows.
+    // Its keys may have changed, or ours since it last read them.
     if (isPair) {
       seams.onUnknownIdentity(peer.name)
       seams.onUnknownIdentity(membership.ownName)
@@ -284,7 +284,7 @@ export class PeerClient {
     return undefined
   }
 
-  /** Signed with the zone's keys, or with those that we have with whom it names, be it the peer itself or who is in its place. */
+  /** Verified with the zone's keys, or with those of our pair with the named sender: the peer, or a member in its place. */
   #open(peer: PeerState, bytes: Uint8Array): Opened {
     const { membership } = this.#context
     const { zone, keys, ownId } = membership
@@ -295,7 +295,7 @@ export class PeerClient {
     return open(bytes, zone, pair ?? { keys: [] }, 'of-pair')
   }
 
-  /** A round that had to wait until it was known who is there can be made now. */
+  /** The request has ended: a probe that waited until it is known who is there can be made now. */
   #asked(peer: PeerState, address: Peer, startedAt: number): void {
     if (peer.address !== address || this.#context.signal.aborted) return
     peer.ended(startedAt)
@@ -319,7 +319,7 @@ export class PeerClient {
   ): Refusal | undefined {
     const { type, senderId, destBoot, senderSeq } = reply.header
     const { membership } = this.#context
-    // Who has keys of a pair with us signs with nothing else.
+    // A member that has keys of a pair with us signs with nothing else.
     if (!reply.isOfPair && isPair) return 'unsigned'
     const isRightType =
       status === 409 ? type === TYPE.challenge : type === TYPE.state || type === TYPE.ack

@@ -25,12 +25,12 @@ export class PeerState {
   readonly inbound = new InboundSession()
   /** Of requests that were signed for us just now: nobody else can make them, or repeat them, and so use this up. */
   readonly requests = new RateLimit(0, PER_SECOND, AT_ONCE)
-  /** What it last showed us, for `destBoot`, and when that came in; 0 when nothing. */
+  /** The number that it last issued to us, to be sent as `destBoot`, and when that came in; 0: none yet. */
   destBoot = 0n
   shownAt = -Infinity
-  /** Of our last request to it. */
+  /** The number of our last request to it. */
   seq: number
-  /** Its membership hash, by its own word; undefined until it said one. */
+  /** Its membership hash as it last sent it; undefined before. */
   rosterHash: bigint | undefined
 
   /** Results that it signed as a SuperEdge agent count now. */
@@ -48,29 +48,29 @@ export class PeerState {
   backoffUntil = -Infinity
   failures = 0
   isGossiping = false
-  /** A request to its address ended, whichever way: an agent of the zone that is there has signed. */
+  /** A request to its address has ended, answered or not. An agent of the zone that is there would have signed. */
   wasAsked = false
-  /** Somebody wants to know who is there. */
+  /** A probe waits until it is known who is at its address. */
   isAwaited = false
-  /** When the newest two requests to its address left that ended, whichever way. */
+  /** When those two requests were sent that are the newest of all that have ended, answered or not. */
   endedAt: readonly [newest: number, before: number] = [-Infinity, -Infinity]
-  /** When the newest one left that was answered with the keys of the pair. */
+  /** When the newest request was sent whose answer was signed with the keys of the pair. */
   provedAt = -Infinity
-  /** When it was last tried with the keys of the pair though they were set aside. */
+  /** When the keys of the pair were last tried although they are not used at present. */
   triedPairAt = -Infinity
-  /** Who signed the last answer to a request of ours that went to its address, be it we; undefined until somebody did. */
+  /** The id of who signed the last answer from its address, our own id included; undefined before. */
   lastSigner: bigint | undefined
   keyId: number | undefined
   keySetHash: number | undefined
   /** How much it knows of each member, by roster index, as it last reported; undefined when it did not. */
   digest: Uint8Array | undefined
   digestAt = -Infinity
-  /** What it passes on of others is not believed until then. */
+  /** Until then, what it passes on about others is not believed. */
   mutedUntil = -Infinity
-  /** The keys that it and we alone have, as those of the zone; undefined until they were made. */
+  /** The keys that only it and we have; undefined until they are first needed. */
   pair: Pick<KeyRing, 'primary' | 'keys'> | undefined
 
-  /** In words, why our last request to it failed; undefined while it does not. */
+  /** Why our last request to it failed, as text; undefined after one that did not. */
   trouble: string | undefined
   bytesSent = 0
   bytesReceived = 0
@@ -95,19 +95,19 @@ export class PeerState {
     this.endedAt = [-Infinity, -Infinity]
   }
 
-  /** A request to its address ended that left then. */
+  /** A request to its address has ended. @param at when it was sent */
   ended(at: number): void {
     this.wasAsked = true
     this.endedAt = [at, this.endedAt[0]]
   }
 
   /** It reported how much it knows of each member. */
-  tells(digest: Uint8Array, now: number): void {
+  noteDigest(digest: Uint8Array, now: number): void {
     this.digest = digest
     this.digestAt = now
   }
 
-  /** It spoke our protocol, rightly signed. */
+  /** A message of our own protocol came, with a valid signature. */
   heard(now: number): void {
     this.lastHeardAt = now
     this.spokeV1At = now

@@ -33,7 +33,7 @@ interface Lane {
 interface Calls {
   /** Who called, and when last; a few are enough. */
   readonly heard: Map<PeerState, number>
-  /** Who is owed our vote when our round ends. */
+  /** Callers that get our vote when our round ends. */
   readonly owed: Set<PeerState>
   /** When we called, and when we began to probe because others did. */
   calledAt: number

@@ -12,7 +12,7 @@ const ROUNDS = 4
 /** When a cut makes news all the time: so many rounds in a second, and so many at once. */
 const PER_SECOND = 4
 const AT_ONCE = 8
-/** Draws for one listener; some hit members that are down. */
+/** Random draws to find one receiver; some hit members that are down. */
 const TRIES = 8
 
 /** So many votes, from observers that do not depend on each other, are more than one bad link. */

@@ -6,7 +6,7 @@ import type { ByteReader } from '../../../core/varint.js'
 export const SPEAKS_OF_ALL = 1
 export const SPEAKS_OF_SOME = 0
 
-/** Of whom a sparse message speaks. */
+/** The members that a sparse message is about. */
 export interface Scope {
   /** Own index of each member that it names, −1 for strangers. */
   readonly indices: Int32Array

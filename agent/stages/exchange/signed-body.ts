@@ -18,7 +18,7 @@ export interface PlacedEntry {
 
 /** The same on its way out. */
 export interface NewsEntry extends PlacedEntry {
-  /** How much of that member whoever took it knows: its byte of a digest. */
+  /** The digest byte, for that member, of a receiver that has accepted this entry. */
   readonly digest: number
 }
 

@@ -91,7 +91,7 @@ const identityStatus = ({ membership }: ExchangeContext): IdentityStatus => {
   return { members: identities.own === undefined ? 0 : known + 1, ...words.counts }
 }
 
-/** How things are; for who asks at once, since the peers are looked at when they are asked for. */
+/** The state now. `peers` is computed when it is first read: read it at once. */
 export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStatus => {
   const { membership, traffic } = context
   const peers = membership.peers.filter(peer => peer !== undefined)

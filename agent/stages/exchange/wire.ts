@@ -64,7 +64,7 @@ export type Opened =
       readonly header: Header
       readonly body: Buffer
       readonly keyId: number
-      /** Its sender alone, beside us, can have signed it. */
+      /** Signed with the key of a pair: by the named sender or by us. */
       readonly isOfPair: boolean
     }
   | { readonly ok: false; readonly refusal: Refusal }

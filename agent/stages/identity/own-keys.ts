@@ -69,7 +69,7 @@ export const readPublished = (text: string | undefined): PublishedIdentity | und
   }
 }
 
-/** The keys of this node, made once and kept on disk. Who loses the disk gets keys of a next generation. */
+/** The keys of this node, made once and kept on disk. A node that loses its disk makes keys of the next generation. */
 export class OwnKeys {
   readonly #folder: StateFolder
   readonly #node: NodeName
@@ -91,7 +91,7 @@ export class OwnKeys {
     return own
   }
 
-  /** Undefined until others can know it; the same object until it changes: with another one the node begins an epoch. */
+  /** Undefined until others can know it. The same object until it changes: a new one begins a new epoch. */
   get published(): OwnIdentity | undefined {
     const { keys, generation, isPublished } = this.#known
     if (this.#identity.keys !== keys || this.#identity.generation !== generation)
@@ -113,7 +113,7 @@ export class OwnKeys {
       this.#publishes(true)
       return undefined
     }
-    // Keys that were there before are of a generation of their own, be they lost, or those of a machine of our name.
+    // Keys found on the Node count as a generation, whether they were lost or belong to another machine of our name.
     if (found !== undefined && !isOurs && found.generation >= generation)
       this.#known = {
         ...{ keys, isPublished: false },

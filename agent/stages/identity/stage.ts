@@ -31,15 +31,15 @@ interface IdentitySeams {
 /** A member's Node is read when it joins, when it seems to have other keys, and this often. */
 const REVIEW_MS = 12 * 3_600_000
 const REVIEW_SHARE = 0.3
-/** Own keys that are not published yet are looked after, and so is a Node that could not be read. */
+/** Pause before the own Node is looked at again while its keys are not published, or another one that could not be read. */
 const AGAIN_MS = 15_000
 /** The same Node is read again at most this often, whoever sends what in its node's name. */
 const WANTED_MS = 10_000
 /** After a read that brought nothing new: after this time first, then after twice as long each time. */
 const FIRST_WANTED_MS = 1_000
-/** Whose keys are still known after it left: it may come back while the API says nothing. */
+/** Keys of so many members are kept after they left: one may come back while the API is silent. */
 const MOST_LEFT = 64
-/** Reads at once, and the time between those that follow: a thousand agents begin with a thousand members. */
+/** Reads in one burst, and the time between later ones: a thousand agents begin with a thousand members. */
 const AT_ONCE = 30
 const APART_MS = 500
 
@@ -50,9 +50,9 @@ class NodeIdentities implements Stage {
   readonly #stopping = new AbortController()
   readonly #dueAt = new Map<NodeName, number>()
   readonly #readAt = new Map<NodeName, number>()
-  /** Since when a member's Node says something for which the keys known before do not vouch, and was asked about that. */
+  /** Since when a member's Node shows keys that those known before do not vouch for; its agent was asked then. */
   readonly #doubtedAt = new Map<NodeName, number>()
-  /** Reads of a Node in turn that brought nothing new. */
+  /** Reads of each Node in a row that brought nothing new. */
   readonly #vain = new Map<NodeName, number>()
   readonly #pins = new Map<NodeName, Pin>()
   /** Of members that left, in the order in which they did. */
@@ -60,7 +60,7 @@ class NodeIdentities implements Stage {
   #own: OwnKeys | undefined
   #ownDueAt = -Infinity
   #ownReadAt = -Infinity
-  /** Writes in turn that the own Node did not show when it was read again. */
+  /** Writes in a row that the own Node did not show when it was read again. */
   #lostWrites = -1
   #startedAt = 0
   #credit = AT_ONCE
@@ -148,13 +148,13 @@ class NodeIdentities implements Stage {
     return gone.length + back.length > 0
   }
 
-  /** Whose keys are known from disk is in no hurry. */
+  /** A member whose keys are known from disk can wait. */
   #firstAt(name: NodeName): number {
     const { clock, random } = this.#seams
     return this.#pins.has(name) ? clock.now() + random.below(REVIEW_MS) : clock.now()
   }
 
-  /** Somebody has other keys than we know, or knows other ones of ours. */
+  /** A member has other keys than we know, or knows other ones of ours. */
   #want(name: NodeName): void {
     if (this.#doubtedAt.has(name)) return
     const isOwn = name === this.#options.nodeName
@@ -225,7 +225,7 @@ class NodeIdentities implements Stage {
     if (this.#own?.published !== before) this.#publish()
   }
 
-  /** What was written is read again at once; where that does not show it, at the usual pace. */
+  /** The own Node is read again right after a write; if it does not show the write, at the usual pace. */
   #written(): void {
     const { clock, log } = this.#seams
     this.#lostWrites++
@@ -243,7 +243,7 @@ class NodeIdentities implements Stage {
     this.#vain.set(name, isNew ? 0 : (this.#vain.get(name) ?? -1) + 1)
   }
 
-  /** What the own Node has to say; undefined: nothing. */
+  /** What the own Node's annotation must be changed to; undefined: nothing to change. */
   #wantedNote({ uid, annotations }: NodeNotes): string | undefined {
     const found = annotations[IDENTITY_ANNOTATION]
     return (
@@ -292,11 +292,11 @@ class NodeIdentities implements Stage {
     if (decision.kind === 'wait') return Math.max(WANTED_MS, decision.ms)
     if (decision.kind === 'dispute') return identityChangeAfterMs
     if (decision.kind !== 'ask') return jitter(random, REVIEW_MS, REVIEW_SHARE)
-    // Asked twice: a request may be lost, or another one be under way.
+    // Looked at twice: a request may be lost, or another one was under way.
     return clock.now() - this.#doubtedAt.get(name)! < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
   }
 
-  /** Its Node says something for which the keys known before do not vouch: who is at its address is asked for them. */
+  /** Its Node shows keys that those known before do not vouch for: ask at its address who is there. */
   #doubt(name: NodeName): void {
     const { clock, store } = this.#seams
     if (!this.#doubtedAt.has(name)) this.#doubtedAt.set(name, clock.now())
@@ -317,11 +317,11 @@ class NodeIdentities implements Stage {
     const { log } = this.#seams
     log.info('identity', { member: name, generation: this.#pins.get(name)?.generation ?? null })
     this.#pinsChanged()
-    // It has been refused until now, and waits before it comes again.
+    // Its messages have been refused until now, so it waits before it sends again: ask it.
     if (isOther) this.#seams.store.whoHasKeys.emit(name)
   }
 
-  /** For how long nothing counted that the member signed, as far as this run can tell. */
+  /** For how long nothing signed by the member has counted, as far as this run knows. */
   #silentMs(name: NodeName): number {
     const { store, clock } = this.#seams
     const table = store.records.current?.table

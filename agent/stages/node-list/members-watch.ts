@@ -10,25 +10,25 @@ import type { WatchSeams } from './own-node.js'
 /** Which Nodes, and how closely they are followed. */
 export interface MembersPlan {
   readonly selector: string
-  /** Selects some that are in other zones too; undefined when there are no such. */
+  /** A selector that also finds nodes of other zones; undefined: there is none. */
   readonly wider: string | undefined
   /** So many are watched; of more, joins are watched and the rest is polled. */
   readonly watchUpTo: number
   readonly pollMs: number
 }
 
-/** Back to a watch when so many fewer are there, so that a zone at the limit does not change its ways all the time. */
+/** Watch again only when the count is this share of the limit, so that a zone at the limit does not go back and forth. */
 const FEWER = 0.8
-/** Longer ones some proxies refuse. */
+/** Some proxies refuse longer selectors. */
 const MOST_SELECTOR_CHARACTERS = 30_000
 /** What a label's value may be; a longer name is not excluded, and costs an event each time its kubelet reports. */
 const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const RETRY_MS = 30_000
-/** Who is elsewhere is only shown, not needed: while the members are watched, it is asked so much more rarely. */
+/** Nodes of other zones are only shown, not needed: while the members are watched, they are listed this much more rarely. */
 const RARELY = 12
-/** Members in doubt are asked for within so long, each agent at a moment of its own. */
+/** Members in doubt are read within this time, by each agent at a random moment. */
 const LOOK_WITHIN_MS = 3_000
-/** More than so many in doubt are one list for everybody, which costs the server more: within so long. */
+/** For more doubts than this everybody is listed at once; that costs the server more, so it may take this long. */
 const MOST_LOOKS = 8
 const LIST_WITHIN_MS = 30_000
 
@@ -42,7 +42,7 @@ export class MembersWatch {
   readonly #plan: MembersPlan
   readonly #seams: WatchSeams & { readonly log: Logger }
   readonly #stopping = new AbortController()
-  /** What ends by itself. */
+  /** Watches and reads that are ending. */
   readonly #ending = new Set<Promise<void>>()
   #members: Map<string, MemberView> | undefined
   #elsewhere: readonly string[] = []
@@ -83,7 +83,7 @@ export class MembersWatch {
     await Promise.all([...this.#ending, this.#watching.stop()])
   }
 
-  /** Nobody reaches it any more: where it is not watched, its Node may be gone, or have another address. */
+  /** Nobody reaches this member any more: its Node may be gone or have another address, which a poll shows late. */
   doubt(name: string): void {
     if (!this.#isPolled || this.#members?.has(name) !== true) return
     this.#doubted.add(name)
@@ -127,7 +127,7 @@ export class MembersWatch {
     this.#pollLater(this.#plan.pollMs)
   }
 
-  /** Who is known is left out, so that nothing comes but who is new. */
+  /** The selector leaves out all known members, so that only new ones are reported. */
   #watchJoins(): void {
     const { selector } = this.#plan
     const names = [...this.#members!.keys()].filter(name => LABEL_VALUE.test(name)).sort()
@@ -173,7 +173,7 @@ export class MembersWatch {
         if (member !== undefined) upsert(member)
         else {
           remove(name)
-          // It would be a new one.
+          // If it comes back, it has to be seen as a join.
           if (this.#isPolled) this.#watchJoins()
         }
       } catch (error) {
@@ -232,7 +232,7 @@ export class MembersWatch {
     }
     const isSame = list.length === before?.size && list.every(({ name }) => before.has(name))
     if (!isSame) this.#watchJoins()
-    // Refused all the time, perhaps for the length of its selector: polls tell of joins, too.
+    // Refused every time, perhaps for the length of its selector: polls find joins, too.
     else if (this.#watching.status.lists === 0) this.#letEnd(this.#watching.stop())
   }
 }

@@ -41,7 +41,7 @@ export class OwnNode {
   #watching: Watching | undefined
   #reading: Promise<void> | undefined
   #mustReadAgain = false
-  /** What arrived since the last read began is newer than what that read finds. */
+  /** A row that arrived since the last read began: it is newer than what that read finds. */
   #newer: MemberView | undefined
   #stopped: Promise<unknown> = Promise.resolve()
 
@@ -96,7 +96,7 @@ export class OwnNode {
         }
         this.#mustReadAgain = true
         backoff.failures++
-        // Who is refused what others are given waits by itself.
+        // If only these reads are refused, they have a backoff of their own.
         if (apiBackoff.isReady) await sleep(clock, backoff.waitMs(), signal)
       }
     }

@@ -82,7 +82,7 @@ const sharedAddresses = (roster: Roster): string | undefined => {
   return words.length === 0 ? undefined : words.sort().join('; ')
 }
 
-/** Why these nodes, and who was left out of them. */
+/** Why these nodes are the zone, and who was left out, as text. */
 const whyWords = ({ why }: ZoneRule, inOtherUnits: readonly string[]): string => {
   const count = inOtherUnits.length
   if (count === 0) return why
@@ -116,7 +116,7 @@ export const makeRosterKeeper = (
     ...(shared ? [shared] : []),
   ]
   let shared: ConfigProblem | undefined
-  /** Several Nodes with one address: what answers there tells of none of them, until one of them signs. */
+  /** Several Nodes with one address: an answer from there says nothing about any of them until one of them signs. */
   const reviewShared = (roster: Roster, wall: number): void => {
     const problem = sharedAddresses(roster)
     if (problem === shared?.problem) return

@@ -23,7 +23,7 @@ export type ZoneRule =
       readonly kind: 'selector'
       readonly zone: ZoneName
       readonly selector: string
-      /** Units that no member is in: who is in one of these belongs to another zone, though the selector finds it. */
+      /** Units that no member is in: a node in one of these belongs to another zone, though the selector finds it. */
       readonly otherUnits: readonly string[]
       readonly why: string
     }
@@ -114,7 +114,7 @@ export const factsOf = ({ labels }: NodeView, keys: readonly string[]): string =
     .map(key => (labels[key] === undefined ? `!${key}` : `${key}=${labels[key]}`))
     .join(',')
 
-/** Selects the members, whose labels then need not be looked at: who is in another unit too is none. */
+/** A selector that finds the members exactly, nodes that are in another unit as well left out. */
 export const membersSelector = ({
   selector,
   otherUnits,
@@ -138,7 +138,7 @@ export interface Membership {
 }
 
 /**
- * Who of the listed nodes takes part. The own node always does, at `ownAddress`, whether it was listed or not:
+ * Which of the listed nodes take part. The own node always does, at `ownAddress`, whether it was listed or not:
  * an empty list is "only me".
  */
 export const membersOf = (

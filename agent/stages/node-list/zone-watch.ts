@@ -70,7 +70,7 @@ export interface ZoneWatch {
 /** Which Nodes to follow. */
 export interface Selected {
   readonly selector: string
-  /** Selects some that are in other zones too; undefined when there are no such. */
+  /** A selector that also finds nodes of other zones; undefined: there is none. */
   readonly wider: string | undefined
 }
 

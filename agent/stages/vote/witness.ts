@@ -76,7 +76,7 @@ const reach = async (target: URL, seams: WitnessSeams, signal: AbortSignal): Pro
 const isSame = (a: WitnessAnswer, b: WitnessAnswer): boolean =>
   a.state === b.state && a.peerLease === b.peerLease
 
-/** The witness that the options name; it is asked only while somebody has to be asked about. */
+/** The witness that the options name; it is asked only while `ask` names a node. */
 export const makeWitness = (options: WitnessOptions, seams: WitnessSeams): Witness => {
   const { clock } = seams
   const stopping = new AbortController()

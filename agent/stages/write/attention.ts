@@ -38,17 +38,17 @@ export class Attention {
     return this.#followed.has(name)
   }
 
-  /** A new look at all members begins. */
+  /** A new look at all members begins; `ask` names those to follow. */
   begin(): void {
     this.#next = new Set()
   }
 
-  /** This one needs it, as long as there is room. */
+  /** Follow this Node, as long as there is room. */
   ask(name: string): void {
     this.#next.add(name)
   }
 
-  /** Nobody else needs it. */
+  /** The look has ended: stop following all others. */
   end(): void {
     for (const [name, { watching }] of this.#followed) {
       if (this.#next.has(name)) continue

@@ -77,7 +77,7 @@ export class Cleaning {
         this.#removed.isOursToClean(name, now.state.roster)
       )
     }
-    // The list that it is missing from may be what is wrong.
+    // The member list may be wrong about its absence: read the Node itself.
     const plan: Task['plan'] = node =>
       store.nodeList.current.isOfZone(node)
         ? NOTHING

@@ -24,12 +24,12 @@ interface ConfinementSeams {
   readonly log: Logger
 }
 
-/** Agents of a cluster start together: the first time comes within this, and this share of it less or more. */
+/** The agents of a cluster start together: each looks first after this time, give or take this share of it. */
 const FIRST_MS = 30_000
 const FIRST_SHARE = 0.9
 /** After it could not be found out. */
 const SOON_MS = 600_000
-/** A policy that is taken away or put in place shows by then. */
+/** How long it may take until a policy that was removed or added is noticed. */
 const AGAIN_MS = 4 * 3_600_000
 const SHARE = 0.25
 
@@ -95,7 +95,7 @@ export class ConfinementCheck {
       log[state === 'no' ? 'warn' : 'info']('confinement of the account', { state, reason })
   }
 
-  /** Whoever is refused waits with all that this agent asks of the apiserver. */
+  /** A refusal delays all further requests of this agent to the apiserver. */
   async #try(patch: KubePatch): Promise<void> {
     const { kube, apiBackoff } = this.#seams
     apiBackoff.left()

@@ -28,7 +28,7 @@ const SILENT: WriteWords = { message: '', at: '' }
 /**
  * What the zone wants the member's Node to look like. Cheap: no words are made. A condemnation that became final just
  * before the brake came on, and was not written yet, stays unwritten. A verdict that the present votes no longer ask for
- * is not defended, be another one on its way or none: who decided otherwise with more votes would be written over.
+ * is not written: it could overwrite what others decided since then with more votes.
  */
 export const desiredMarksFor = (
   { judgement, table, vouching }: ZoneState,
@@ -61,7 +61,7 @@ export const planMarks = (
 
 /**
  * Vouching that just began asks for no marks yet: after an outage of the whole zone the links come back one after the
- * other, and who is last is not cut. Its Lease is renewed meanwhile, and a node that was given up is made Ready.
+ * other, and the last one is not cut off. Its Lease is renewed meanwhile, and a node that was given up is made Ready.
  */
 export const planYoungVouch = (
   node: NodeView,

@@ -75,7 +75,7 @@ export class KnownNodes {
     return this.#attention.nodeOf(name)
   }
 
-  /** The Node as far as what was read of it still counts; undefined when nobody looked. */
+  /** The Node as last read, while that still counts; undefined when nobody looked. */
   nodeOf(name: string, desired: DesiredMarks): NodeView | undefined {
     const { work } = this.#seams
     const node = work.nodeOf(name)

@@ -28,7 +28,7 @@ export interface LeaseRenewer {
   forget(node: string): void
   /** The apiserver is out of reach: what it refused before does not matter when it is back. */
   linkLost(): void
-  /** What was seen of all Leases is from before a suspension. */
+  /** This agent was suspended: what it saw of Leases counts no more. */
   forgetAll(): void
   /** Forget who left the zone. */
   keepOnly(isKept: (node: string) => boolean): void
@@ -70,7 +70,7 @@ export const makeLeaseRenewer = (
     readonly random: Random
     readonly record: WriteRecorder
     readonly apiBackoff: ApiBackoff
-    /** What was written of each node's Lease, for whoever reads it. */
+    /** Receives what was written to each node's Lease. */
     readonly renewals: ResultStore['renewals']
   },
 ): LeaseRenewer => {
@@ -130,7 +130,7 @@ export const makeLeaseRenewer = (
     report(node, resultOf(error), reasonOf(error))
   }
 
-  /** As patient as the apiserver wants, but once in time; after that, once in a Lease's duration. */
+  /** Waits as long as the apiserver asks for, but looks once before the Lease ends, and then once per duration. */
   const dueAtOf = (node: string, { dueAt, endsAt, failedAt, lengthMs }: Kept): number => {
     const reserveAt = endsAt - lengthMs * RESERVE_SHARE
     const latestAt = failedAt < reserveAt ? reserveAt : failedAt + lengthMs

@@ -3,7 +3,7 @@ import { keepOnly } from '../../keep-only.js'
 
 const FIRST_HOLD_MS = 60_000
 const LONGEST_HOLD_MS = 600_000
-/** A link that was up for this long has no past. */
+/** After this time without a cut, earlier cuts are forgotten. */
 const FORGET_MS = 1_800_000
 
 interface Flaps {

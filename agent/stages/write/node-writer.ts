@@ -43,7 +43,7 @@ export const resultOf = (error: unknown): WriteResult => {
   return error.status === 409 || error.status === 422 ? 'conflict' : 'refused'
 }
 
-/** Keeps a write back that is not what is wanted at the moment in which it would leave. */
+/** Withholds a write that is not wanted any more at the moment in which it would leave. */
 export const guardOf =
   (isWanted: () => boolean, judge: () => void): WriteGuard =>
   () => {

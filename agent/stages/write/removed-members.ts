@@ -2,7 +2,7 @@
 import type { Roster } from '../../../core/roster.js'
 import { quorumOf } from '../../../vote/quorum.js'
 
-/** Who has not been found clean by then is left as it is. */
+/** A node that still has marks after this time is left as it is. */
 const KEPT_MS = 3_600_000
 
 interface Left {
@@ -12,9 +12,9 @@ interface Left {
 }
 
 /**
- * Members that left our roster, whose marks have to go. That is for those who stay to do, and only while they are most
- * of the zone that had them: who left it, was left alone, or was given a list that lacks most of it, takes nobody's
- * marks off.
+ * Members that left our roster, whose marks have to go. Only the members that stay do this, and only while they are
+ * most of the zone that had them: an agent that left the zone itself, is alone in it, or was given a list that lacks most
+ * of it removes no marks.
  */
 export class RemovedMembers {
   readonly #left = new Map<string, Left>()
@@ -34,7 +34,7 @@ export class RemovedMembers {
     this.#roster = roster
     for (const [name, { at }] of this.#left) if (now >= at + KEPT_MS) this.#left.delete(name)
     if (last === undefined || last === roster) return false
-    // In another zone we are not those who stay.
+    // This node moved to another zone: those who stay are in the old one.
     if (last.zone !== roster.zone) this.#left.clear()
     else for (const { name } of last.members) this.#left.set(name, { from: last, at: now })
     for (const { name } of roster.members) this.#left.delete(name)

@@ -3,12 +3,12 @@ import { jitter, type Random } from '../../../core/random.js'
 import type { DesiredMarks } from '../../../plan/node-plan.js'
 import { keepOnly } from '../../keep-only.js'
 
-/** Who was looked at, or is somebody else's to look at, is asked about again after so long, or this per member if that is longer. */
+/** A Node that was read, or is another agent's to read, comes up again after this time, or this per member if longer. */
 const ASK_AGAIN_MS = 3_600_000
 const ASK_AGAIN_MS_PER_MEMBER = 10_000
-/** An order of writers costs a look at the whole zone. */
+/** At most so many in one look: the order of writers for a node takes a pass over the whole zone. */
 const ASKED_AT_ONCE = 10
-/** Votes settle sooner than this; who is undecided for longer may carry a mark from before, which counts for the brake. */
+/** Votes settle sooner than this; a node that is undecided for longer may carry an old mark, which counts for the brake. */
 const UNDECIDED_MS = 30_000
 /** After an agent has come to call a node healthy, another one may call it dead for so long, and its write may be under way. */
 const LATE_MS = 20_000
@@ -26,21 +26,22 @@ interface Look {
 }
 
 /**
- * Which Nodes have to be read to know what marks they carry: no row has them, and a whole Node is 15 kB. Who was judged
- * otherwise since we know the zone may carry marks that somebody wrote. So may who was of no verdict for a moment: others
- * can have had one. The first in its order of writers looks when the node is healthy again, and again when the last late
- * write must have landed. Any other may carry what was left over from before, or what somebody put there by hand: the
- * first looks once, and about once an hour.
+ * Which Nodes have to be read to know what marks they carry: rows of lists do not show marks, and a whole Node is 15 kB.
+ * - A node that was not healthy at some time since this agent knows the zone may carry marks; so may one that was undecided
+ *   for a moment, since other agents may have had a verdict. The first in its order of writers reads it when it is healthy
+ *   again, and once more when the last late write must have landed.
+ * - Any other node may carry marks from before, or put there by hand: the first in the order reads it once, and then about
+ *   once an hour.
  */
 export class UnknownNodes {
   readonly #random: Random
   readonly #desired = new Map<string, DesiredMarks>()
   readonly #moved = new Set<string>()
-  /** Ours to look at. */
+  /** Nodes that this agent has to read. */
   readonly #ours = new Set<string>()
-  /** Who was not healthy all the time: until when late writes may land; +Infinity while it is not healthy. */
+  /** Nodes that were not healthy all the time: until when late writes may land; +Infinity while not healthy. */
   readonly #lateUntil = new Map<string, number>()
-  /** Not before this is it asked whether a look is due. */
+  /** Not before this time is it checked whether a read is due. */
   readonly #askAt = new Map<string, number>()
   readonly #undecidedSince = new Map<string, number>()
   #look: Look = { now: 0, size: 0, isFirst: () => false }
@@ -67,13 +68,13 @@ export class UnknownNodes {
     return true
   }
 
-  /** It was read, and looks as it should: now it is like those that never moved. */
+  /** It was read and is as it should be: from now on it counts as always healthy. */
   settled(node: string): void {
     this.#moved.delete(node)
     this.#ours.delete(node)
   }
 
-  /** Whether a Node that was not read has to be read, by whoever's turn it is. */
+  /** Whether a Node that was not read has to be read, whichever agent does it. */
   mustLook(node: string, desired: DesiredMarks): boolean {
     if (desired === 'keep') return false
     if (desired !== 'healthy') return this.#moved.has(node)
@@ -93,7 +94,7 @@ export class UnknownNodes {
     return Math.max(askAt, this.#look.now + ASK_SOON_MS)
   }
 
-  /** Whether the zone has been of no opinion about the node for so long that its marks have to be known. */
+  /** Whether the node has been undecided for so long that its marks have to be known. */
   staysUndecided(node: string, isUndecided: boolean): boolean {
     const { now } = this.#look
     const since = isUndecided ? (this.#undecidedSince.get(node) ?? now) : undefined
@@ -117,7 +118,7 @@ export class UnknownNodes {
     if (desired !== 'healthy') this.#lateUntil.set(node, Infinity)
     else if (this.#lateUntil.get(node) === Infinity) {
       this.#lateUntil.set(node, now + LATE_MS)
-      // Who comes and goes is looked at no more often than that.
+      // A node that comes and goes is read no more often than that.
       if ((this.#askAt.get(node) ?? now) > now + LATE_MS) this.#askAt.set(node, now)
     }
   }

@@ -67,7 +67,7 @@ export class WriteAuthority {
     return writerTurn(judgement, table, targetOf(roster, node), this.#at(roster))
   }
 
-  /** Tells, as long as the state stays as it is, whether it is our turn to write about a node and nobody before us speaks. */
+  /** For this state: whether it is our turn to write about a node because no agent before us in the order speaks. */
   firstWriter({ roster, judgement, table }: ZoneState): (node: string) => boolean {
     const isFirst = firstWriter(judgement, table, this.#at(roster))
     return node => isFirst(targetOf(roster, node))

@@ -180,7 +180,7 @@ class LevelWriter implements Writer {
     const permission = this.#authority.permission
     if (permission.kind === 'denied') {
       if (store.zone.current !== undefined) this.#known.noteOnly(store.zone.current)
-      // The present truth is written later; what was wanted before does not matter then.
+      // When it may write again, only what is true by then matters.
       this.#schedule.clear()
       if (store.ownNode.current.cloudLink.state !== 'up') {
         this.#backoff.linkLost()
@@ -223,7 +223,7 @@ class LevelWriter implements Writer {
     return kube.serverTime() ?? clock.wall()
   }
 
-  /** What is remembered of nodes goes with them. */
+  /** Forget what is remembered of nodes that left. */
   #noteRoster({ roster }: ZoneState): void {
     if (!this.#cleaning.note(roster)) return
     const isMember = (name: string): boolean => roster.indexOf(name) !== undefined
@@ -277,7 +277,7 @@ class LevelWriter implements Writer {
     const turnAt = this.#schedule.dueAt(name, desired, { turn, now })
     if (turn === undefined) return Infinity
     if (!this.#isConfirmed(state, name, desired)) return now + CONFIRM_MS
-    // What takes one request at a time is asked again when the one that runs has ended.
+    // While requests fail there is one at a time; its end starts the next look.
     if (this.#backoff.isFailing && this.#work.running.size > 0) return Infinity
     const dueAt = Math.max(turnAt, notBefore, this.#backoff.readyAt(name))
     // Somebody before us may fall silent at any time.

@@ -47,7 +47,7 @@ export class ZoneEvents {
 
   #voted(state: ZoneState): void {
     const { judgement, roster } = state
-    // Who has no voice knows of no brake, and that says nothing.
+    // An agent without a full voice cannot judge whether the brake holds.
     if (judgement.voice !== 'full') return
     this.#trap = this.#trapOf(state)
     const hasTrap = this.#trap !== undefined
