@@ -110,7 +110,7 @@ const HEAD = [
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 /** Columns of bytes: what the exchange sent, without TCP and IP; what left for the zone and all of the cloud link, with them. */
-const tellTraffic = ({ nodes, link }: Cost): string =>
+const trafficText = ({ nodes, link }: Cost): string =>
   link === undefined
     ? ''
     : `\nN=${nodes}, at the interface:\n${inColumns(TRAFFIC_HEAD, trafficRows(link.entries, link.seconds))}\n`
@@ -165,7 +165,7 @@ const main = async (): Promise<void> => {
     const version = costs[0]?.version ?? ''
     process.stdout.write(
       `profile ${values.profile}, identity ${values.identity}, ${values.minutes} min, Node ${version}, flags ${flagsOf().join(' ') || 'none'}, load ${loadavg()[0]!.toFixed(1)}\n` +
-        `${inColumns(HEAD, costs.map(row))}\n${costs.map(tellTraffic).join('')}`,
+        `${inColumns(HEAD, costs.map(row))}\n${costs.map(trafficText).join('')}`,
     )
   }
   for (const { nodes, faults } of costs)

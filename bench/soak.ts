@@ -116,7 +116,7 @@ const rowsOf = (points: readonly Sample[]): readonly Row[] => {
   })
 }
 
-const tell = (rows: readonly Row[]): string =>
+const rowsText = (rows: readonly Row[]): string =>
   inColumns(
     ['', 'first', 'last', 'per hour', '95 % from', 'to', 'limit', ''],
     rows.map(({ name, limit, from, to, perHour, low, high }) => [
@@ -155,7 +155,7 @@ const main = async (): Promise<void> => {
       process.stdout.write(`${JSON.stringify({ rows, points, faults }, undefined, 2)}\n`)
     else
       process.stdout.write(
-        `${nodes} nodes, profile ${values.profile}, ${cycles} cycles of churn, ${CYCLE_MS / 1_000} s each, load ${loadavg()[0]!.toFixed(1)}\n${tell(rows)}\n`,
+        `${nodes} nodes, profile ${values.profile}, ${cycles} cycles of churn, ${CYCLE_MS / 1_000} s each, load ${loadavg()[0]!.toFixed(1)}\n${rowsText(rows)}\n`,
       )
     for (const fault of faults) process.stderr.write(`at the end: ${fault}\n`)
     process.exitCode = faults.length > 0 || rows.some(({ low, limit }) => low > limit) ? 1 : 0

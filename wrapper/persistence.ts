@@ -123,9 +123,9 @@ export class Persistence {
     const until = clock.now() + this.#options.bootWaitMs
     while (this.#isOpen(resource) && clock.now() < until)
       if (!(await sleep(clock, LOOK_MS, signal))) return
-    if (this.#isToldOf(resource)) return
+    if (this.#isListed(resource)) return
     const list = await this.lists.load(resource)
-    if (list === undefined || this.#isToldOf(resource) || signal.aborted) return
+    if (list === undefined || this.#isListed(resource) || signal.aborted) return
     this.#serve(resource, list.items, list.savedAt)
   }
 
@@ -133,14 +133,14 @@ export class Persistence {
    * Whether the apiserver has listed a resource, or answered that it does not exist: a 404 counts once any other
    * resource could be listed.
    */
-  #isToldOf(resource: Resource): boolean {
+  #isListed(resource: Resource): boolean {
     if (this.isFromApi(resource)) return true
     return this.#isAbsent(resource) && RESOURCES.some(other => this.isFromApi(other))
   }
 
   /** Whether waiting a little longer may help. */
   #isOpen(resource: Resource): boolean {
-    if (this.#isToldOf(resource)) return false
+    if (this.#isListed(resource)) return false
     return this.#isAbsent(resource) || this.#server!.upstream[resource]?.trouble === undefined
   }
 

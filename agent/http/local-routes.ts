@@ -66,7 +66,7 @@ const debugFlags =
   }
 
 /** The key of a stranger's budget; undefined for who has none. */
-const sourceTeller =
+const makeSourceOf =
   (sources: Sources | undefined) =>
   ({ socket }: IncomingMessage): string | undefined => {
     if (sources === undefined) return undefined
@@ -87,22 +87,22 @@ export const makeLocalApp = ({
   clock,
   log,
 }: LocalSeams): LocalApp => {
-  const sourceOf = sourceTeller(sources)
+  const sourceOf = makeSourceOf(sources)
   const app = makeBareApp()
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
   const localStream = makeEventStream(clock, log)
   /** Everything up to now, so that who opens a stream next begins where the others are. */
-  const tellChanges = (): void => {
+  const sendChanges = (): void => {
     const data = localInfo.changes()
     if (data !== undefined) localStream.send({ event: 'change', id: localInfo.generation(), data })
   }
-  const unsubscribe = views.subscribe(tellChanges)
+  const unsubscribe = views.subscribe(sendChanges)
 
   app.all('/localinfo', (request, response) => {
     const interest = queryOf(request).get('interest')
     if (interest !== null) views.setInterest(interest.split(',').filter(name => name !== ''))
     if (wantsStream(request)) {
-      tellChanges()
+      sendChanges()
       const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
       if (localStream.open(response, first, sourceOf(request))) return
       // Whoever holds all streams takes none of what stands in them from the others: they ask again.

@@ -156,10 +156,10 @@ const flood = (size: Size, say: Say): Promise<readonly Row[]> =>
     let answered = 0
     const answers: number[] = []
     const { ms: trips, failed } = await calm.leasesDuring(async () => {
-      for (const told of await Promise.all(flooding.processes.map(each => each.ask(questions)))) {
-        asked += told.asked
-        answered += told.answered
-        for (const each of told.ms) answers.push(each)
+      for (const flood of await Promise.all(flooding.processes.map(each => each.ask(questions)))) {
+        asked += flood.asked
+        answered += flood.answered
+        for (const each of flood.ms) answers.push(each)
       }
     })
     const share = (100 * (cpuMs(pid) - cpu)) / (performance.now() - beganAt)
@@ -191,8 +191,8 @@ const unreferenced = (size: Size, say: Say): Promise<readonly Row[]> =>
     const more = memoryOf(bed.bridge.pid).rssMiB - before
     rows.timed(`${what}: RSS`, '+ ≤ 20 MB', `+ ${mib(more)}`, more <= 19)
     const frames = await edges.views()
-    const told = frames.reduce((sum, view) => sum + (view.told['configmap'] ?? 0), 0)
-    rows.count(`${what}: edges that were sent one`, '0', String(told), told === 0)
+    const unasked = frames.reduce((sum, view) => sum + (view.unasked['configmap'] ?? 0), 0)
+    rows.count(`${what}: edges that were sent one`, '0', String(unasked), unasked === 0)
     rows.unharmed(what, [edges])
   })
 
@@ -256,13 +256,13 @@ const echo = (size: Size, say: Say): Promise<readonly Row[]> =>
     const { upstream } = (await bed.bridge.status())!
     const done = (handler: string): number => upstream.requests[`${handler} done`] ?? 0
     const views = await edges.views()
-    const told = (type: string): number =>
-      views.reduce((sum, view) => sum + (view.told[type] ?? 0), 0)
+    const unasked = (type: string): number =>
+      views.reduce((sum, view) => sum + (view.unasked[type] ?? 0), 0)
     const pods = `${size.edges} Pods, whose edges sent their status ${done('patch-pod-status')} times`
-    rows.count(`${pods}: messages to edges about them`, `exactly ${size.edges}`, String(told('pod')), told('pod') === size.edges) // prettier-ignore
+    rows.count(`${pods}: messages to edges about them`, `exactly ${size.edges}`, String(unasked('pod')), unasked('pod') === size.edges) // prettier-ignore
     const nodes = `${size.edges} Nodes, whose status was sent ${done('patch-node-status')} times`
     // Each is sent its Node once, as it has become.
-    rows.count(`${nodes}: messages to edges about them`, `≤ ${size.edges}`, String(told('node')), told('node') <= size.edges) // prettier-ignore
+    rows.count(`${nodes}: messages to edges about them`, `≤ ${size.edges}`, String(unasked('node')), unasked('node') <= size.edges) // prettier-ignore
     rows.unharmed(pods, [edges])
   })
 

@@ -113,21 +113,21 @@ export const makeStage = async (script: string, components: string): Promise<Sta
     },
     play: async () => {
       const deeds: Deed[] = []
-      const tell = (what: string): void => void deeds.push({ at: Date.now() / 1_000, what })
+      const note = (what: string): void => void deeds.push({ at: Date.now() / 1_000, what })
       await wait(30)
-      tell('grids, bridge and webhook get work')
+      note('grids, bridge and webhook get work')
       await programs.work()
       await wait(30)
-      tell('edge-5 loses its power')
+      note('edge-5 loses its power')
       await north.node('edge-5').kill()
       await wait(120)
-      tell('edge-5 gets it back')
+      note('edge-5 gets it back')
       north.restart(north.node('edge-5'))
       await wait(60)
-      tell("edge-2's link to the cloud is cut")
+      note("edge-2's link to the cloud is cut")
       north.cutCloud(north.node('edge-2'), 'silent')
       await wait(30)
-      tell('edge-4 loses its power')
+      note('edge-4 loses its power')
       await north.node('edge-4').kill()
       await wait(150)
       return deeds

@@ -46,8 +46,8 @@ export const startOurs = (order: FleetOrder): Fleet => {
   const children = Array.from({ length: PROCESSES }, (_, index) => {
     const child = fork(fileURLToPath(import.meta.url), [AS_CLIENTS])
     const clients = order.clients.filter((_, i) => i % PROCESSES === index)
-    const told: ClientsOrder = { ...order, clients }
-    child.send(told)
+    const message: ClientsOrder = { ...order, clients }
+    child.send(message)
     child.once('exit', (code, signal) => {
       if (isWanted) throw new Error(`a process of clients ended by itself: ${signal ?? code}`)
     })

@@ -72,19 +72,19 @@ class Stage {
       watcher.isTimed = true
     }
     const cpuBefore = this.wrapper!.cpuMs
-    const toldAt = performance.now()
+    const reportedAt = performance.now()
     this.agent.publish(new Map([[nodeName(nth), isNormal]]))
     const isQuiet = (): boolean => {
       const times = this.watchers.map(({ heardAt }) => heardAt)
-      return Math.min(...times) > toldAt && performance.now() - Math.max(...times) > LULL_MS
+      return Math.min(...times) > reportedAt && performance.now() - Math.max(...times) > LULL_MS
     }
     await until('every watcher to hear of a flip', isQuiet, LIMIT_MS)
     for (const watcher of this.watchers) watcher.catchUp()
     const heardAt = (): number => Math.max(...this.watchers.map(watcher => watcher.heardAt))
-    let ms = heardAt() - toldAt
+    let ms = heardAt() - reportedAt
     if (heard < wanted) {
       await until(`${touched} frames of a flip`, () => heard >= wanted, LIMIT_MS)
-      ms = heardAt() - toldAt
+      ms = heardAt() - reportedAt
     }
     await pause(REST_MS)
     return { ms, cpuMs: this.wrapper!.cpuMs - cpuBefore, extra: heard - wanted }

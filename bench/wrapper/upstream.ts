@@ -88,7 +88,7 @@ export class Upstream {
     const type = shelf.held.has(name) ? 'MODIFIED' : 'ADDED'
     shelf.changes.set(name, n)
     shelf.held.set(name, { raw, n })
-    this.#tell(shelf, type, raw)
+    this.#notify(shelf, type, raw)
   }
 
   /** Its going counts as a change, too; what is told is its last state, at the version of its going. */
@@ -98,7 +98,7 @@ export class Upstream {
     if (held === undefined) return
     shelf.changes.set(name, held.n + 1)
     shelf.held.delete(name)
-    this.#tell(shelf, 'DELETED', make(++this.#version, held.n))
+    this.#notify(shelf, 'DELETED', make(++this.#version, held.n))
   }
 
   has(resource: Resource, name: string): boolean {
@@ -126,7 +126,7 @@ export class Upstream {
     return this.#shelves.get(resource)!
   }
 
-  #tell(shelf: Shelf, type: string, raw: Buffer): void {
+  #notify(shelf: Shelf, type: string, raw: Buffer): void {
     const frame = shelf.frame(type, raw)
     shelf.past.push({ version: this.#version, frame })
     if (shelf.past.length > 2 * KEPT) shelf.past.splice(0, KEPT)

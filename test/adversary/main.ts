@@ -57,13 +57,13 @@ const inOneThread = (order: Order): Promise<Report> =>
   })
 
 /** One thread after the other. */
-const inThreads = async (order: Order, tell: (played: number) => void): Promise<Report> => {
+const inThreads = async (order: Order, progress: (played: number) => void): Promise<Report> => {
   const reports: Report[] = []
   for (let from = 0; from < order.seeds.length; from += BATCH) {
     const seeds = order.seeds.slice(from, from + BATCH)
     const report = await inOneThread({ ...order, seeds })
     reports.push(report)
-    tell(seeds.length)
+    progress(seeds.length)
     if (order.untilBroken && report.failures.length > 0) break
   }
   return mergeReports(reports)
@@ -104,11 +104,11 @@ const main = async (): Promise<void> => {
     }
   })
   let played = 0
-  const tell = (more: number): void => {
+  const progress = (more: number): void => {
     played += more
     if (count > BATCH) say(`${played} of ${count} played`)
   }
-  const reports = await Promise.all(orders.map(order => inThreads(order, tell)))
+  const reports = await Promise.all(orders.map(order => inThreads(order, progress)))
   const report = mergeReports(reports)
   say(tableOf(report))
   if (report.breaches.length > 0) say(`breaches: ${report.breaches.join(',')}`)

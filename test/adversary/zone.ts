@@ -431,13 +431,13 @@ export class Zone {
     // Its clocks stand too: it cannot tell by itself.
     this.world.freeze(index, 'paused')
     await this.run(500)
-    let told = 0
+    let reached = 0
     for (const to of this.#on)
       if (to !== machine && this.#forge(machine, to, h => ({ senderSeq: h.senderSeq + 100_000 })))
-        told++
+        reached++
     await this.run(500)
     this.world.thaw(index)
-    return told > 0
+    return reached > 0
   }
 
   /**

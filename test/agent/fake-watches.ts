@@ -130,7 +130,7 @@ export class FakeWatches implements KubeApi {
     await settle()
   }
   /** What every open watch of this key sees of one Node. */
-  async tellNode(key: string, item: NodeView): Promise<void> {
+  async sendNode(key: string, item: NodeView): Promise<void> {
     for (const open of this.members.filter(open => open.isOpen && open.key === key)) {
       open.sink.upsert(memberOf(item))
     }

@@ -22,7 +22,7 @@ const start = (t: Test, taken = new Set<string>()): World => {
   const clock = new FakeClock()
   const log = recordingLog()
   const opened: Listener[] = []
-  const told: PeerListenerStatus[] = []
+  const reported: PeerListenerStatus[] = []
   const peers = new PeerListener({
     ...{ clock, log },
     open: async (address, signal) => {
@@ -33,13 +33,13 @@ const start = (t: Test, taken = new Set<string>()): World => {
       opened.push(listener)
       return listener
     },
-    onStatus: status => void told.push(status),
+    onStatus: status => void reported.push(status),
   })
   t.teardown(() => peers.stop())
   return {
     ...{ clock, peers, opened, log },
     get status() {
-      return told.at(-1)!
+      return reported.at(-1)!
     },
   }
 }

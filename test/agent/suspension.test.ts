@@ -49,9 +49,9 @@ t.test('FA10: what a suspension looks like to who was suspended', async t => {
     process.thaw()
     await world.advance(30_000)
     const timers = ['timer', 'timer', 'timer']
-    const told = signs.length > 0 ? ['resumed'] : []
+    const reported = signs.length > 0 ? ['resumed'] : []
     const name = `${how} for ${ms} ms, wall clock moved by ${stepMs} ms`
-    t.strictSame(order, [...told, ...timers], `${name}: once, and before anything else runs`)
+    t.strictSame(order, [...reported, ...timers], `${name}: once, and before anything else runs`)
     t.strictSame(signsOf(log), signs)
     t.equal(watch.count, signs.length)
     watch.stop()

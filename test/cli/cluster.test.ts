@@ -56,11 +56,11 @@ const addNode = async (bed: TestApi, name: string, given: Given): Promise<void> 
   const addresses = [{ type: 'InternalIP', address: `10.0.0.${name.slice(-1)}` }]
   const merge = { 'content-type': 'application/merge-patch+json' }
   const body = { status: { conditions, addresses } }
-  const told = await bed.ask(`PATCH /api/v1/nodes/${name}/status`, body, merge)
-  t.equal(told.status, 200, JSON.stringify(told.body))
+  const answer = await bed.ask(`PATCH /api/v1/nodes/${name}/status`, body, merge)
+  t.equal(answer.status, 200, JSON.stringify(answer.body))
 }
 
-interface Told {
+interface Marks {
   readonly reason: string
   readonly seconds: number
   readonly controller?: string
@@ -69,7 +69,7 @@ interface Told {
 const addEvent = async (
   bed: TestApi,
   node: string,
-  { reason, seconds, controller = 'edge-health-agent' }: Told,
+  { reason, seconds, controller = 'edge-health-agent' }: Marks,
 ): Promise<void> => {
   const { status, body } = await bed.ask('POST /apis/events.k8s.io/v1/namespaces/default/events', {
     ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event' },

@@ -95,8 +95,8 @@ t.test('a controller: it lists, is elected, works, tells, and gives the Lease ba
   const lease = await ask(`GET /apis/coordination.k8s.io/v1/namespaces/${name}/leases/one`)
   t.match(lease.body, { spec: { leaseTransitions: 0, leaseDurationSeconds: 1 } })
   t.notHas(lease.body['spec'], { holderIdentity: String })
-  const told = await ask('GET /apis/events.k8s.io/v1/namespaces/default/events')
-  t.match(told.body, {
+  const answer = await ask('GET /apis/events.k8s.io/v1/namespaces/default/events')
+  t.match(answer.body, {
     items: [{ reason: 'Looked', note: 'it is there', regarding: { name: 'a' } }],
   })
 })

@@ -55,12 +55,12 @@ const bed = (guard?: WriteGuard) => {
     if (reason !== undefined) throw new WithheldError(verb, reason)
     const { namespace, name } = where
     const count = body.series?.count ?? 1
-    const told = { verb, name, namespace, note: body.note, count }
-    sent.push(told)
+    const write = { verb, name, namespace, note: body.note, count }
+    sent.push(write)
     const cut = new Promise<void>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
     })
-    await Promise.race([one.answer(told), cut])
+    await Promise.race([one.answer(write), cut])
   }
   const client: EventRecorderSeams['client'] = {
     create: async (type, _where, { body }, signal) => {

@@ -278,7 +278,7 @@ t.test('indices find what has the value now, whatever happened before', async t 
       const { informer } = one
       informer.start()
       const server = new Map<string, Raw>()
-      const told = new Map<string, string>()
+      const reported = new Map<string, string>()
       let version = 0
       for (const { kind, name, value, isAnew } of steps) {
         const old = server.get(name)
@@ -294,9 +294,10 @@ t.test('indices find what has the value now, whatever happened before', async t 
         }
         for (const change of one.taken()) {
           const [key = '', before = '', after = ''] = change.split(' ')
-          if ((told.get(key) ?? '-') !== before) throw new Error(`${change}: told another before`)
-          if (after === '-') told.delete(key)
-          else told.set(key, after)
+          if ((reported.get(key) ?? '-') !== before)
+            throw new Error(`${change}: told another before`)
+          if (after === '-') reported.delete(key)
+          else reported.set(key, after)
         }
       }
       const all = informer.list()
@@ -308,7 +309,7 @@ t.test('indices find what has the value now, whatever happened before', async t 
         ({ metadata, data }) => `shop/${metadata.name} ${data!.value}${metadata.resourceVersion}`,
       )
       return (
-        JSON.stringify([...told].map(entry => entry.join(' ')).sort()) ===
+        JSON.stringify([...reported].map(entry => entry.join(' ')).sort()) ===
         JSON.stringify(shown.sort())
       )
     }),
@@ -352,16 +353,16 @@ t.test(
       await client.close()
       await api.stop()
     })
-    const told = new Map<string, string>()
+    const reported = new Map<string, string>()
     const wrong: string[] = []
     const versions: string[] = []
     const informer = new Informer<View>({
       ...{ client, log, resource: MAPS, namespace: 'default', form: 'full', project },
       onChange: (key, before, after) => {
-        if (told.get(key) !== before?.version) wrong.push(key)
-        if (after === undefined) told.delete(key)
+        if (reported.get(key) !== before?.version) wrong.push(key)
+        if (after === undefined) reported.delete(key)
         else {
-          told.set(key, after.version)
+          reported.set(key, after.version)
           versions.push(after.version)
         }
       },
@@ -397,9 +398,10 @@ t.test(
           .list('configmaps', 'default')
           .map(({ metadata }) => [`default/${metadata.name}`, metadata.resourceVersion]),
       )
-    const isTrue = () => JSON.stringify([...present()].sort()) === JSON.stringify([...told].sort())
+    const isTrue = () =>
+      JSON.stringify([...present()].sort()) === JSON.stringify([...reported].sort())
     await until(t, 'what was told is what there is', isTrue)
-    t.strictSame(new Map(informer.keys().map(key => [key, informer.get(key)!.version])), told)
+    t.strictSame(new Map(informer.keys().map(key => [key, informer.get(key)!.version])), reported)
     t.strictSame(wrong, [], 'each change began where the last one ended')
     t.equal(new Set(versions).size, versions.length, 'no state was told twice')
     t.ok(informer.status.lists > 1, 'it had to list anew')

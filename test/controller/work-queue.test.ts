@@ -31,7 +31,8 @@ const bed = (options: WorkQueueOptions = {}, random: Random = even) => {
       }
       runs.push({ key, at: clock.now(), signal, end })
     })
-  const onFailure = (...told: readonly unknown[]): void => void failures.push(told.join(' '))
+  const onFailure = (...reported: readonly unknown[]): void =>
+    void failures.push(reported.join(' '))
   const queue = new WorkQueue(work, { clock, random, onFailure }, options)
   const keys = (): string => runs.map(({ key }) => key).join('')
   return { clock, runs, failures, queue, keys, last: () => runs.at(-1)! }
@@ -170,15 +171,15 @@ t.test('no more starts in a second than allowed', async t => {
 
 t.test('what throws has failed', async t => {
   const clock = new FakeClock(0)
-  const told: unknown[] = []
+  const reported: unknown[] = []
   const queue = new WorkQueue(() => Promise.reject(new Error('broken')), {
     clock,
     random: even,
-    onFailure: (...all) => void told.push(all.slice(0, 3)),
+    onFailure: (...all) => void reported.push(all.slice(0, 3)),
   })
   queue.add('a')
   await settle()
-  t.strictSame(told, [['a', 'broken', 1]])
+  t.strictSame(reported, [['a', 'broken', 1]])
   await queue.stop()
 })
 

@@ -10,7 +10,7 @@ import type { World } from '../../testkit/zone/world.js'
 const page = readFileSync(join(import.meta.dirname, '../../docs/when-a-node-dies.md'), 'utf8')
 
 /** Rows `| 4.5 s | … _seen_ … |`: seconds from the death, or from the return, by name. */
-const told = new Map(
+const pageLines = new Map(
   [...page.matchAll(/^\| ([\d.]+) s +\| .*_(\w+)_/gm)].map(([, seconds, name = '']) => [
     name,
     Number(seconds) * 1_000,
@@ -83,7 +83,7 @@ t.test('a node dies, and comes back', async t => {
       cleared: () => world.condemned().length === 0,
     })
     check(t, 'played', new Map([...died, ...back]))
-    check(t, 'told', told)
+    check(t, 'told', pageLines)
     t.equal(world.writesSince(0).length, 2, 'one write each')
   })
 })

@@ -54,7 +54,11 @@ const playAll = async (
 const versionOf = async (plane: ControlPlane, signal: AbortSignal): Promise<string> =>
   String((await plane.admin.get('/version', signal))['gitVersion'])
 
-const tell = (result: RowResult, reason: Reason | undefined, say: (line: string) => void): void => {
+const printResult = (
+  result: RowResult,
+  reason: Reason | undefined,
+  say: (line: string) => void,
+): void => {
   say(`${reason === undefined ? 'not ok' : 'differs'} ${result.row}`)
   if (reason !== undefined) say(`    because ${reason.because}`)
   for (const name of ['real', 'embedded'] as const)
@@ -71,7 +75,7 @@ const judge = (
   )
   const different = results.filter(result => !isEqual(result))
   const reasonOf = (result: RowResult) => reasons.find(reason => explains(reason, result))
-  for (const result of different) tell(result, reasonOf(result), say)
+  for (const result of different) printResult(result, reasonOf(result), say)
   const stale = reasons.filter(reason => !different.some(result => explains(reason, result)))
   for (const { row } of stale) say(`not ok ${row}: a reason is given, and there is no difference`)
   const reasoned = different.filter(result => reasonOf(result) !== undefined).length
@@ -112,8 +116,8 @@ export const runConformance = async (
     const informed = { ...judgedPlane, ca: plane.ca, id: `i${Date.now()}` }
     real.push([...(await playInformer(informed))])
     embedded.push([...(await playInformer({ ...judgedApi, id: 'informed' }))])
-    const told = { ...judgedPlane, ca: plane.ca, id: `e${Date.now()}` }
-    real.push([...(await playRecorder(told))])
+    const place = { ...judgedPlane, ca: plane.ca, id: `e${Date.now()}` }
+    real.push([...(await playRecorder(place))])
     embedded.push([...(await playRecorder({ ...judgedApi, id: 'told' }))])
     real.push([...(await playTwoLeaders({ ...judgedPlane, ca: plane.ca, id: `l${Date.now()}` }))])
     embedded.push([...(await playTwoLeaders({ ...judgedApi, id: 'leaders' }))])

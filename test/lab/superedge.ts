@@ -82,7 +82,7 @@ class MixedZone {
       await this.#becomes('its mark is off', LIMIT_MS, () => !isMarked(this.#lab, dead.name))
       wrong.dead.delete(dead.name)
     }
-    this.#tell('nobody who lived was marked', wrong.marked.length === 0, wrong.marked.join(', '))
+    this.#claim('nobody who lived was marked', wrong.marked.length === 0, wrong.marked.join(', '))
     this.#parts.say(`${this.#held} passed, ${this.#failed} failed`)
     return this.#failed === 0
   }
@@ -94,7 +94,7 @@ class MixedZone {
     await plane.kubectl([...SYSTEM, 'create', 'configmap', 'hmac-config', literal])
     await plane.kubectl([...SYSTEM, 'label', 'configmap', 'hmac-config', LABEL])
     await plane.kubectl([...SYSTEM, 'delete', 'secret', 'edge-health-keys'])
-    for (const node of this.#lab.nodes) await this.#tellPod(node)
+    for (const node of this.#lab.nodes) await this.#postPod(node)
     for (const node of this.#theirs) {
       await node.stopAgent()
       await this.#startTheirs(node)
@@ -107,7 +107,7 @@ class MixedZone {
   }
 
   /** Their agents look up a node's address in the status of its agent's Pod. */
-  async #tellPod({ name, address }: LabNode): Promise<void> {
+  async #postPod({ name, address }: LabNode): Promise<void> {
     const status = { phase: 'Running', hostIP: address, podIP: address, podIPs: [{ ip: address }] }
     const patch = ['--subresource=status', '-p', JSON.stringify({ status })]
     const { plane } = this.#lab
@@ -196,15 +196,15 @@ class MixedZone {
     while (!(await isSo())) {
       signal.throwIfAborted()
       if (patience.spentAt(performance.now()) > ms) {
-        this.#tell(claim, false, `not within ${ms / 1_000} s ${trouble}`)
+        this.#claim(claim, false, `not within ${ms / 1_000} s ${trouble}`)
         return
       }
       await sleep(systemClock, 200, signal)
     }
-    this.#tell(claim, true, `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)
+    this.#claim(claim, true, `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)
   }
 
-  #tell(claim: string, holds: boolean, more: string): void {
+  #claim(claim: string, holds: boolean, more: string): void {
     if (holds) this.#held++
     else this.#failed++
     this.#parts.say(`  ${holds ? 'ok    ' : 'not ok'} ${claim}${more === '' ? '' : ` (${more})`}`)

@@ -81,7 +81,7 @@ t.test('closing lets an answer end, cuts what does not, and may be asked twice',
   const clock = new FakeClock()
   let release: (() => void) | undefined
   let asked = 0
-  let told = 0
+  let warnings = 0
   const handle: RequestListener = (request, response) => {
     asked++
     if (request.url === '/slow') release = () => void response.end('done')
@@ -90,7 +90,7 @@ t.test('closing lets an answer end, cuts what does not, and may be asked twice',
     {
       handle,
       onClose: () => {
-        told++
+        warnings++
       },
     },
     { clock },
@@ -99,7 +99,7 @@ t.test('closing lets an answer end, cuts what does not, and may be asked twice',
   while (release === undefined) await settle()
   const closing = first.close()
   t.equal(first.close(), closing)
-  t.equal(told, 1)
+  t.equal(warnings, 1)
   release()
   t.equal((await answer).text, 'done', 'an answer that is on its way arrives')
   await closing

@@ -315,8 +315,8 @@ t.test('an apiserver that is away: writes 503, events wait and are told later', 
   api.healLink('wrapper')
   await eventually('they are told', SOON_MS, () =>
     api.requests.filter(({ resource, verb }) => resource === 'events' && verb === 'create').length === 3) // prettier-ignore
-  const told = api.requests.filter(({ resource }) => resource === 'events')
-  t.strictSame(told.map(({ client, status }) => [client, status]), [
+  const report = api.requests.filter(({ resource }) => resource === 'events')
+  t.strictSame(report.map(({ client, status }) => [client, status]), [
     ...[1, 2, 3].map(() => ['kube-proxy', 201]),
   ]) // prettier-ignore
   t.strictSame(
@@ -426,14 +426,14 @@ t.test('an agent that is polled, then one that pushes', async t => {
   const health = { isUp: false, pushes: false }
   const streams = new Set<ServerResponse>()
   // SuperEdge's agent since v0.8.2: it speaks of addresses, and knows no stream.
-  const told = (): string =>
+  const report = (): string =>
     JSON.stringify({ '10.9.0.1': { normal: true }, '10.9.0.2': { normal: health.isUp } })
   const agent = createServer((request, response) => {
     asked.push(request.url!)
-    if (!health.pushes || !request.url!.includes('stream=1')) return void response.end(told())
+    if (!health.pushes || !request.url!.includes('stream=1')) return void response.end(report())
     streams.add(response)
     response.writeHead(200, { 'Content-Type': 'text/event-stream' })
-    response.write(`event: snapshot\ndata: ${told()}\n\n`)
+    response.write(`event: snapshot\ndata: ${report()}\n\n`)
   })
   await new Promise<void>(resolve => agent.listen(0, '127.33.5.1', resolve))
   t.teardown(() => {

@@ -54,12 +54,12 @@ export const memoryApi = (clock: Clock) => {
     follow: (path, sink) => {
       const { resource } = parsePath(path, resources)!.row
       let isStopped = false
-      const tell = ({ type, object }: { type: string; object: Json }): void => {
+      const deliver = ({ type, object }: { type: string; object: Json }): void => {
         if (isStopped) return
         if (type === 'DELETED') sink.remove((object as NodeObject).metadata.name)
         else sink.upsert(object)
       }
-      const end = store.subscribe(resource, event => queueMicrotask(() => tell(event)))
+      const end = store.subscribe(resource, event => queueMicrotask(() => deliver(event)))
       void call('GET', path, json).then(list => {
         if (!isStopped) sink.replace(list['items'] as readonly Json[])
       })

@@ -150,19 +150,19 @@ t.test('FA9: a change of the roster is told like any other change of the local v
   await scenario(t, { what: 'n4 leaves and comes', size: 5, seed: 39, zone: 'a' }, async world => {
     await world.settled()
     const { views } = world.machine(0).agent!
-    const told: string[] = []
+    const changes: string[] = []
     const names = (): string =>
       views
         .localView()
         .nodes.map(({ name }) => name)
         .join()
-    const end = views.subscribe(what => told.push(`${what} ${names()}`))
+    const end = views.subscribe(what => changes.push(`${what} ${names()}`))
     world.leave(4)
     await world.run(1_000)
     world.join(4)
     await world.run(1_000)
     end()
-    const local = told.filter(line => line.startsWith('local'))
+    const local = changes.filter(line => line.startsWith('local'))
     t.strictSame(local, ['local n0,n1,n2,n3', 'local n0,n1,n2,n3,n4'])
   })
 })

@@ -7,7 +7,7 @@ import { plain } from '../../core/text.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
-const told = ({ cluster }: World, ...reasons: readonly string[]) =>
+const eventsOf = ({ cluster }: World, ...reasons: readonly string[]) =>
   cluster.events.filter(({ reason }) => reasons.includes(reason))
 
 t.test('the brake is told once by one agent, and once that it lets go', async t => {
@@ -15,7 +15,7 @@ t.test('the brake is told once by one agent, and once that it lets go', async t 
     await world.settled()
     for (const index of [0, 1, 2]) world.crash(index)
     await world.run(20_000)
-    const on = told(world, 'ZoneBrakeOn')
+    const on = eventsOf(world, 'ZoneBrakeOn')
     t.equal(on.length, 1, on.map(({ by }) => by).join())
     t.match(on[0], {
       type: 'Warning',
@@ -26,12 +26,14 @@ t.test('the brake is told once by one agent, and once that it lets go', async t 
       on[0]!.reportingInstance,
       'an Event about its own Node, as the policy asks',
     )
-    t.strictSame(told(world, 'ZoneBrakeOff'), [])
+    t.strictSame(eventsOf(world, 'ZoneBrakeOff'), [])
     for (const index of [0, 1, 2]) world.repair(index)
     await world.run(25_000)
-    t.match(told(world, 'ZoneBrakeOff'), [{ type: 'Normal', note: /^the brake of zone a lets go/ }])
-    t.equal(told(world, 'ZoneBrakeOn').length, 1)
-    t.strictSame(told(world, 'ZoneNotConfigured'), [])
+    t.match(eventsOf(world, 'ZoneBrakeOff'), [
+      { type: 'Normal', note: /^the brake of zone a lets go/ },
+    ])
+    t.equal(eventsOf(world, 'ZoneBrakeOn').length, 1)
+    t.strictSame(eventsOf(world, 'ZoneNotConfigured'), [])
   })
 })
 
@@ -42,10 +44,10 @@ t.test('a brake that begins while nobody reaches the apiserver is told afterward
     await world.run(15_000)
     for (const index of [4, 5, 6]) world.crash(index)
     await world.run(20_000)
-    t.strictSame(told(world, 'ZoneBrakeOn'), [])
+    t.strictSame(eventsOf(world, 'ZoneBrakeOn'), [])
     world.healCloud(...world.indices)
     await world.run(25_000)
-    t.equal(told(world, 'ZoneBrakeOn').length, 1)
+    t.equal(eventsOf(world, 'ZoneBrakeOn').length, 1)
   })
 })
 
@@ -62,7 +64,7 @@ t.test('several sites that are one zone by default: in the status, and in one Ev
     await world.run(150_000)
     t.match(status().zone.trouble, /though they do not all reach n0, n3: give each site a zone/)
     t.match(statusText(status(), plain), /^! no zone is configured, so all 4 nodes are one zone/m)
-    t.match(told(world, 'ZoneNotConfigured'), [{ type: 'Warning', note: /do not all reach/ }])
+    t.match(eventsOf(world, 'ZoneNotConfigured'), [{ type: 'Warning', note: /do not all reach/ }])
     world.network.heal(one, other)
     world.network.heal(other, one)
     await world.run(30_000)

@@ -20,7 +20,7 @@ export const ENDPOINTS = '/api/v1/namespaces/default/endpoints'
 class Agent {
   readonly asked: URL[] = []
   #isUp = true
-  readonly #told: string[] = []
+  readonly #reports: string[] = []
   #wake: () => void = () => undefined
 
   readonly ask = (text: string, signal: AbortSignal): Promise<AgentAnswer> => {
@@ -34,7 +34,7 @@ class Agent {
 
   say(normal: Readonly<Record<string, boolean>>): void {
     const entries = Object.entries(normal).map(([key, is]) => [key, { Normal: is }] as const)
-    this.#told.push(JSON.stringify(Object.fromEntries(entries)))
+    this.#reports.push(JSON.stringify(Object.fromEntries(entries)))
     this.#wake()
   }
 
@@ -44,10 +44,10 @@ class Agent {
   }
 
   async *#stream(signal: AbortSignal): AsyncGenerator<Buffer> {
-    let from = Math.max(0, this.#told.length - 1)
+    let from = Math.max(0, this.#reports.length - 1)
     signal.addEventListener('abort', () => this.#wake())
     while (this.#isUp && !signal.aborted) {
-      const next = this.#told[from]
+      const next = this.#reports[from]
       if (next === undefined) await new Promise<void>(resolve => (this.#wake = resolve))
       else {
         from++
@@ -57,7 +57,7 @@ class Agent {
   }
 
   async *#document(): AsyncGenerator<Buffer> {
-    yield await Promise.resolve(Buffer.from(this.#told.at(-1) ?? '{}'))
+    yield await Promise.resolve(Buffer.from(this.#reports.at(-1) ?? '{}'))
   }
 }
 

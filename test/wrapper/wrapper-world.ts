@@ -97,7 +97,7 @@ export const makeStore = (options: Partial<StoreOptions> = {}) => {
   )
   const labels = new Map<string, Thing['metadata']['labels']>()
   /** As the apiserver tells at once. */
-  const tellNeighbours = (): void => {
+  const reportNeighbours = (): void => {
     for (const [label, value] of store.wantedLabels) {
       const sharing = [...labels].filter(([, own]) => own?.[label] === value)
       store.setNeighbours(label, { value, names: new Set(sharing.map(([name]) => name)) })
@@ -110,19 +110,19 @@ export const makeStore = (options: Partial<StoreOptions> = {}) => {
   }
   const put = (resource: Resource, ...things: readonly Thing[]): void => {
     for (const one of take(resource, things)) store.upstream(resource).upsert(one)
-    tellNeighbours()
+    reportNeighbours()
   }
   const replace = (resource: Resource, ...things: readonly Thing[]): void => {
     if (resource === 'nodes') labels.clear()
     store.upstream(resource).replace(take(resource, things))
-    tellNeighbours()
+    reportNeighbours()
   }
   return {
     ...{ store, clock, log, health, versions, put, replace },
     remove: (resource: Resource, key: string) => {
       if (resource === 'nodes') labels.delete(key)
       store.upstream(resource).remove(key)
-      tellNeighbours()
+      reportNeighbours()
     },
     /** Upstream has been listed, and was empty where nothing is named. */
     fill: (things: Partial<Record<Resource, readonly Thing[]>> = {}) => {
@@ -200,7 +200,7 @@ export interface OpenWatch {
   readonly response: IncomingMessage
   readonly events: readonly Event[]
   /** `ADDED a`, … */
-  readonly told: readonly string[]
+  readonly received: readonly string[]
   /** Resolves when there are so many events; rejects when the stream ends before. */
   until(count: number): Promise<readonly Event[]>
   readonly ended: Promise<void>
@@ -231,7 +231,7 @@ const follow = (response: IncomingMessage): OpenWatch => {
   })
   return {
     ...{ response, events, ended },
-    get told() {
+    get received() {
       return events.map(inShort)
     },
     until: async count => {

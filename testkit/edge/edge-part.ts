@@ -65,7 +65,7 @@ export interface EdgePart {
   readonly ask: Ask
   /** Aborts when the process ends. */
   readonly signal: AbortSignal
-  readonly tell: (event: EdgeEvent) => void
+  readonly emit: (event: EdgeEvent) => void
 }
 
 /** Where an edge keeps its own Node. */

@@ -70,13 +70,13 @@ export const startEdges = (config: EdgesConfig): EdgeProcess => {
   const viewers: ((views: Record<string, EdgeView>) => void)[] = []
   const askers: ((answers: Answers) => void)[] = []
   createInterface({ input: child.stdout }).on('line', line => {
-    const told = JSON.parse(line) as
+    const message = JSON.parse(line) as
       | { readonly views: Record<string, EdgeView> }
       | { readonly answers: Answers }
       | (EdgeEvent & { readonly node: string })
-    if ('views' in told) viewers.shift()?.(told.views)
-    else if ('answers' in told) askers.shift()?.(told.answers)
-    else events.push(told)
+    if ('views' in message) viewers.shift()?.(message.views)
+    else if ('answers' in message) askers.shift()?.(message.answers)
+    else events.push(message)
   })
   return {
     events,

@@ -41,7 +41,7 @@ export interface EdgeView extends PodsView {
   /** Acknowledgements so far, also those that wait to be sent. */
   readonly acks: number
   /** What it was told without having asked, by type. */
-  readonly told: Readonly<Record<string, number>>
+  readonly unasked: Readonly<Record<string, number>>
 }
 
 const KEEPALIVE: Route = {
@@ -75,7 +75,7 @@ export class Edge {
   #notice: (() => void) | undefined
   #membership: Frame | undefined
   #acks = 0
-  readonly #told: Record<string, number> = {}
+  readonly #unasked: Record<string, number> = {}
   #dialled: () => void = () => undefined
   readonly #hasDialled = new Promise<void>(resolve => (this.#dialled = resolve))
 
@@ -97,7 +97,7 @@ export class Edge {
     this.#part = {
       ...{ node: options.node, ip: options.ip ?? '10.0.0.1', times: this.#times },
       ...{ clock, random, store, ask: this.#requests.ask, signal: this.#life.signal },
-      tell: event => onEvent(event),
+      emit: event => onEvent(event),
     }
     this.#pods = new Pods(this.#part)
     this.meta = new MetaServer(options.node, this.#requests.askAs)
@@ -110,7 +110,7 @@ export class Edge {
       dropped: this.#inbox.dropped,
       waiting: this.#outbox.waiting,
       acks: this.#acks,
-      told: { ...this.#told },
+      unasked: { ...this.#unasked },
       ...this.#pods.view,
     }
   }
@@ -150,7 +150,7 @@ export class Edge {
   }
 
   #panic(reason: string): void {
-    this.#part.tell({ kind: 'panicked', reason })
+    this.#part.emit({ kind: 'panicked', reason })
     this.kill()
   }
 
@@ -186,7 +186,7 @@ export class Edge {
       const link = this.#seams.dial({
         opened: () => resolve(link),
         refused: reason => {
-          this.#part.tell({ kind: 'refused', reason })
+          this.#part.emit({ kind: 'refused', reason })
           resolve(undefined)
         },
         received: text => {
@@ -208,7 +208,7 @@ export class Edge {
     }
     this.#link = link
     const isBroken = new Promise<void>(resolve => (this.#notice = resolve))
-    this.#part.tell({ kind: 'connected' })
+    this.#part.emit({ kind: 'connected' })
     const over = new AbortController()
     void this.#keepAlive(link, over.signal)
     this.#membership = makeFrame(MEMBERSHIP, {
@@ -228,7 +228,7 @@ export class Edge {
     over.abort()
     this.#outbox.halt()
     link.reset()
-    if (!this.#isDead()) this.#part.tell({ kind: 'disconnected' })
+    if (!this.#isDead()) this.#part.emit({ kind: 'disconnected' })
   }
 
   #write(link: Link, text: string): boolean {
@@ -296,7 +296,7 @@ export class Edge {
     const { store } = this.#seams
     if (UNACKNOWLEDGED.has(type)) return
     const isAnswer = operation === 'response'
-    if (!isAnswer) this.#told[type] = (this.#told[type] ?? 0) + 1
+    if (!isAnswer) this.#unasked[type] = (this.#unasked[type] ?? 0) + 1
     if (operation === 'delete') store.delete(resource)
     else if (!this.#keepsOld(frame)) store.set(resource, frame.content)
     if (type === 'pod' && name === undefined) this.#pods.keepOnly(namespace, frame.content)

@@ -74,12 +74,12 @@ export class LeaseRenewer {
   }
 
   async #ask(operation: string, content: unknown): Promise<Outcome> {
-    const { clock, ask, tell } = this.#part
+    const { clock, ask, emit } = this.#part
     const askedAt = clock.now()
     const outcome = outcomeOf(await ask({ operation, resource: this.#resource }, content))
     if (operation !== 'query' && (outcome.ok || outcome.code > 0)) {
       const code = outcome.ok ? 200 : outcome.code
-      tell({ kind: 'lease', ms: clock.now() - askedAt, code })
+      emit({ kind: 'lease', ms: clock.now() - askedAt, code })
     }
     return outcome
   }

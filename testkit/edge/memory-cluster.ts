@@ -73,7 +73,7 @@ export class MemoryCluster {
     const uid = at(before, 'metadata', 'uid') ?? `uid-${resourceVersion}`
     const kept = { ...clone(body), metadata: { ...body.metadata, uid, resourceVersion } }
     this.#objects.set(key, { type, body: kept })
-    this.#tell(type, ({ sink, type, which }) => {
+    this.#notify(type, ({ sink, type, which }) => {
       if (isSelected(kept, which)) sink.upsert(type.parse(this.#shape(type, kept)))
       else if (before !== undefined && isSelected(before, which))
         sink.remove(parseIdentity(kept).key)
@@ -86,7 +86,7 @@ export class MemoryCluster {
     if (gone === undefined) return
     this.#objects.delete(keyOf(type, of))
     this.#version++
-    this.#tell(type, ({ sink, which }) => {
+    this.#notify(type, ({ sink, which }) => {
       if (isSelected(gone.body, which)) sink.remove(parseIdentity(gone.body).key)
     })
   }
@@ -179,11 +179,11 @@ export class MemoryCluster {
     if (trouble !== undefined) throw new WithheldError('request', trouble)
   }
 
-  #tell(type: ResourceName, tell: (watcher: Watcher) => void): void {
+  #notify(type: ResourceName, notify: (watcher: Watcher) => void): void {
     const version = String(this.#version)
     const work = (): void => {
       for (const watcher of this.#watchers.filter(one => one.type.resource === type.resource)) {
-        tell(watcher)
+        notify(watcher)
         watcher.sink.reached?.(version)
       }
     }

@@ -28,14 +28,14 @@ export interface MetaWatch {
 }
 
 type AskAs = (route: Required<Route>, content: unknown) => Promise<Answer>
-type Tell = (type: 'ADDED' | 'DELETED' | 'MODIFIED', object: JsonMap) => void
+type OnChange = (type: 'ADDED' | 'DELETED' | 'MODIFIED', object: JsonMap) => void
 
 interface Watcher {
   readonly id: string
   readonly content: JsonMap
   readonly matches: (key: string, object: JsonMap) => boolean
   readonly after: bigint
-  readonly tell: Tell
+  readonly onChange: OnChange
   readonly added: Set<string>
 }
 
@@ -106,14 +106,14 @@ export class MetaServer {
   }
 
   /** Whether the cloud keeps the watch, nobody is told. */
-  async watch(asked: MetaRequest, tell: Tell): Promise<MetaWatch> {
+  async watch(asked: MetaRequest, onChange: OnChange): Promise<MetaWatch> {
     const content = this.#content(asked)
     await this.#apply(content)
     const selects = parseLabelSelector(textAt(asked.option, 'labelSelector'))
     const labelsOf = (object: JsonMap) =>
       new Map(Object.entries((at(object, 'metadata', 'labels') ?? {}) as Record<string, string>))
     const watcher: Watcher = {
-      ...{ id: textAt(content, 'ID'), content, tell, after: this.#version, added: new Set() },
+      ...{ id: textAt(content, 'ID'), content, onChange, after: this.#version, added: new Set() },
       matches: (key, object) => isAt(key, asked.Key) && selects(labelsOf(object)),
     }
     for (const [key, object] of this.#kept) this.#pass(watcher, key, object)
@@ -143,11 +143,11 @@ export class MetaServer {
   }
 
   #pass(watcher: Watcher, key: string, object: JsonMap, isGone = false): void {
-    const { added, matches, tell } = watcher
+    const { added, matches, onChange } = watcher
     if (!isGone && matches(key, object)) {
-      tell(added.has(key) ? 'MODIFIED' : 'ADDED', object)
+      onChange(added.has(key) ? 'MODIFIED' : 'ADDED', object)
       added.add(key)
-    } else if (added.delete(key) || (isGone && matches(key, object))) tell('DELETED', object)
+    } else if (added.delete(key) || (isGone && matches(key, object))) onChange('DELETED', object)
   }
 
   #keep(object: JsonMap): void {
@@ -172,13 +172,13 @@ export class MetaServer {
     const route = { source: 'metaserver', group: 'dynamiccontroller' }
     const answer = await this.#askAs({ ...route, operation: 'null', resource: 'null' }, content)
     if (answer.kind === 'failed') return status(500, `failed to access cloud: ${answer.reason}`)
-    const { content: told } = answer.frame
-    if (textAt(told, 'Status') !== 'Approved') {
-      const code = at(told, 'Error', 'ErrStatus', 'code')
-      const message = textAt(told, 'Error', 'ErrStatus', 'message')
-      return status(typeof code === 'number' ? code : 500, message || textAt(told, 'Reason'))
+    const { content: answered } = answer.frame
+    if (textAt(answered, 'Status') !== 'Approved') {
+      const code = at(answered, 'Error', 'ErrStatus', 'code')
+      const message = textAt(answered, 'Error', 'ErrStatus', 'message')
+      return status(typeof code === 'number' ? code : 500, message || textAt(answered, 'Reason'))
     }
-    const text = Buffer.from(textAt(told, 'RespBody'), 'base64').toString()
+    const text = Buffer.from(textAt(answered, 'RespBody'), 'base64').toString()
     return { code: 200, body: text === '' ? {} : (JSON.parse(text) as JsonMap) }
   }
 

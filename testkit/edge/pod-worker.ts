@@ -102,9 +102,9 @@ export class PodWorker {
   }
 
   async #report(phase: PodPhase): Promise<void> {
-    const { ip, clock, ask, tell } = this.#part
+    const { ip, clock, ask, emit } = this.#part
     if (phase !== this.#phase || phase === 'Pending')
-      tell({ kind: 'pod', resource: this.#resource, phase })
+      emit({ kind: 'pod', resource: this.#resource, phase })
     this.#phase = phase
     this.#unreported = true
     const text = podPatch(this.#pod, phase, ip, clock.wall())

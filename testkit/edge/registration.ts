@@ -19,18 +19,18 @@ export class Registration {
   }
 
   async run(): Promise<void> {
-    const { node, store, clock, signal, times, tell } = this.#part
+    const { node, store, clock, signal, times, emit } = this.#part
     for (let waitMs = times.registerMs; ; waitMs = Math.min(2 * waitMs, times.longestRegisterMs)) {
       if (!(await sleep(clock, waitMs, signal))) return
       if (await this.#register()) break
     }
-    tell({ kind: 'registered' })
+    emit({ kind: 'registered' })
     await this.#patch('{}')
-    let toldAt = clock.now()
+    let sentAt = clock.now()
     while (await sleep(clock, times.nodeLookMs, signal)) {
       const isWrong = isUnready(store.get(nodeResource(node)))
-      if (!isWrong && clock.now() - toldAt < times.nodeStatusMs) continue
-      toldAt = clock.now()
+      if (!isWrong && clock.now() - sentAt < times.nodeStatusMs) continue
+      sentAt = clock.now()
       await this.#patch(isWrong ? nodeStatusPatch(clock.wall()) : nodePatch(clock.wall()))
     }
   }

@@ -253,7 +253,7 @@ const scenes: readonly Scene[] = [
       const at = { namespace, name: `${id}-d` }
       const body = map(at.name, { k: '1' })
       const isDryRun = true
-      const told = await client.create(MAPS, { namespace }, { body, isDryRun }, never)
+      const seen = await client.create(MAPS, { namespace }, { body, isDryRun }, never)
       await client.apply(MAPS, at, { body, isDryRun }, never)
       const none = await refusalOf(client.get(MAPS, at, never))
       const made = await client.create(MAPS, { namespace }, { body }, never)
@@ -262,10 +262,10 @@ const scenes: readonly Scene[] = [
       await client.delete(MAPS, at, { isDryRun }, never)
       const kept = await client.get(MAPS, at, never)
       const isKept = kept.metadata.resourceVersion === made.metadata.resourceVersion
-      return { told: told.data, none, patched: patched.data, kept: kept.data, isKept }
+      return { seen: seen.data, none, patched: patched.data, kept: kept.data, isKept }
     },
     {
-      told: { k: '1' },
+      seen: { k: '1' },
       none: [404, 'NotFound'],
       patched: { k: '2' },
       kept: { k: '1' },
@@ -295,12 +295,12 @@ const scenes: readonly Scene[] = [
       const body = gadget(gadgets, { replicas: 1 }, { replicas: 9 })
       const made = await client.create(gadgets, { namespace }, { body }, never)
       const status = gadget(gadgets, { replicas: 7 }, { replicas: 4 })
-      const told = await client.apply(statusOf(gadgets), at, { body: status }, never)
+      const seen = await client.apply(statusOf(gadgets), at, { body: status }, never)
       const patch = { type: 'merge', body: { spec: { replicas: 3 } } } as const
       const scaled = await client.patch(scaleOf(gadgets), at, { patch }, never)
       const strategic = { type: 'strategic-merge', body: {} } as const
       const refused = await refusalOf(client.patch(gadgets, at, { patch: strategic }, never))
-      return [made.status, told.spec, told.status, scaled.replicas, scaled.currentReplicas, refused]
+      return [made.status, seen.spec, seen.status, scaled.replicas, scaled.currentReplicas, refused]
     },
     [undefined, { replicas: 1 }, { replicas: 4 }, 3, 4, [415, 'UnsupportedMediaType']],
   ],
@@ -310,11 +310,11 @@ const scenes: readonly Scene[] = [
       const { client } = stage
       const gadgets = await define(stage)
       const at = { namespace, name: 'g' }
-      const told: string[] = []
+      const seen: string[] = []
       const sink = <T>(name: string, show: (item: T) => string) => ({
-        replace: (items: readonly T[]) => void told.push(`${name}=${items.map(show).join(',')}`),
-        upsert: (item: T) => void told.push(`${name}+${show(item)}`),
-        remove: (key: string) => void told.push(`${name}-${key}`),
+        replace: (items: readonly T[]) => void seen.push(`${name}=${items.map(show).join(',')}`),
+        upsert: (item: T) => void seen.push(`${name}+${show(item)}`),
+        remove: (key: string) => void seen.push(`${name}-${key}`),
       })
       const colour = (raw: Raw) => String(raw.spec?.['colour'])
       const watches = [
@@ -328,11 +328,11 @@ const scenes: readonly Scene[] = [
       const body = gadget(gadgets, { colour: 'red' })
       await until(() => watches.every(({ status }) => status.state === 'watching'))
       await client.create(gadgets, { namespace }, { body }, never)
-      await until(() => told.length === 4)
+      await until(() => seen.length === 4)
       await client.delete(gadgets, at, {}, never)
-      await until(() => told.length === 6)
+      await until(() => seen.length === 6)
       for (const watching of watches) await watching.stop()
-      return told.sort()
+      return seen.sort()
     },
     ['m+g', 'm-default/g', 'm=', 'o+red', 'o-default/g', 'o='],
   ],
@@ -356,23 +356,23 @@ const scenes: readonly Scene[] = [
           never,
         )
       await make('ta', '10.0.0.1')
-      const told: string[] = []
+      const seen: string[] = []
       const short = (row: Shown): string => `${row.name.slice(id.length + 1)} ${row.address}`
       const which = { labelSelector: `run=${id}-t` }
       const watching = client.watch(ROWS, which, {
-        replace: rows => told.push(...rows.map(row => `=${short(row)}`)),
-        upsert: row => told.push(`+${short(row)}`),
-        remove: key => told.push(`-${key.slice(id.length + 1)}`),
+        replace: rows => seen.push(...rows.map(row => `=${short(row)}`)),
+        upsert: row => seen.push(`+${short(row)}`),
+        remove: key => seen.push(`-${key.slice(id.length + 1)}`),
       })
       await until(() => watching.status.state === 'watching')
       await make('tb', 'fd00::1')
-      await until(() => told.length >= 3)
+      await until(() => seen.length >= 3)
       await patchNode('ta', NODES, { metadata: { labels: { run: 'other' } } })
-      await until(() => told.length >= 4)
+      await until(() => seen.length >= 4)
       await client.delete(NODES, { name: `${id}-tb` }, {}, never)
-      await until(() => told.length >= 5)
+      await until(() => seen.length >= 5)
       await watching.stop()
-      return [told, (await client.list(ROWS, which, never)).items]
+      return [seen, (await client.list(ROWS, which, never)).items]
     },
     [['=ta 10.0.0.1', '+tb <none>', '+tb fd00::1', '-ta', '-tb'], []],
   ],

@@ -23,7 +23,7 @@ const play = async ({ url, token, ca, id, forget }: SceneServer): Promise<readon
     { credentials, ...seams },
     { fieldManager: 'scenes', watch: { pageSize: 2 } },
   )
-  const told: string[] = []
+  const changes: string[] = []
   const informer = new Informer<ObjectMetadata>({
     ...{ client, log: silentLog, resource: MAPS, namespace, form: 'metadata' },
     labelSelector: `scene=${id}`,
@@ -31,7 +31,7 @@ const play = async ({ url, token, ca, id, forget }: SceneServer): Promise<readon
     indices: { letter: view => [view.labels['letter'] ?? ''] },
     onChange: (key, before, after) => {
       const letters = [before, after].map(view => view?.labels['letter'] ?? '-')
-      told.push(`${key.slice(namespace.length + id.length + 2)} ${letters.join(' ')}`)
+      changes.push(`${key.slice(namespace.length + id.length + 2)} ${letters.join(' ')}`)
     },
   })
   const maps = metadataOf(MAPS)
@@ -71,7 +71,7 @@ const play = async ({ url, token, ca, id, forget }: SceneServer): Promise<readon
     await reached((await change('d', { letter: 'x' })).resourceVersion)
     const found = informer.byIndex('letter', 'x').map(({ name }) => name.slice(id.length + 1))
     // What one list shows comes in no order that is promised.
-    return [...told.slice(0, 6), ...told.slice(6).sort(), `x: ${found.sort().join()}`]
+    return [...changes.slice(0, 6), ...changes.slice(6).sort(), `x: ${found.sort().join()}`]
   } finally {
     await informer.stop()
     await client.close()

@@ -17,7 +17,7 @@ const MAPS = { group: '', version: 'v1', resource: 'configmaps' }
 const never = new AbortController().signal
 const namespace = 'default'
 
-interface Told {
+interface WrittenEvent {
   readonly metadata: { readonly name: string }
   readonly note?: string
   readonly regarding?: { readonly uid?: string }
@@ -26,7 +26,7 @@ interface Told {
 
 const EVENTS = {
   ...{ group: 'events.k8s.io', version: 'v1', resource: 'events' },
-  parse: (raw: unknown) => raw as Told,
+  parse: (raw: unknown) => raw as WrittenEvent,
 }
 
 const play = async (client: ResourceClient, id: string): Promise<readonly string[]> => {
@@ -43,12 +43,14 @@ const play = async (client: ResourceClient, id: string): Promise<readonly string
     action: 'Apply',
     note: 'ä'.repeat(2_000),
   } as const
-  const told = async (): Promise<readonly Told[]> => {
+  const eventsAbout = async (): Promise<readonly WrittenEvent[]> => {
     const { items } = await client.list(EVENTS, { namespace }, never)
     return items.filter(({ regarding }) => regarding?.uid === uid)
   }
   const look = async (): Promise<string> =>
-    (await told()).map(({ note = '', series }) => `${note.length} ${series?.count ?? 1}`).join()
+    (await eventsAbout())
+      .map(({ note = '', series }) => `${note.length} ${series?.count ?? 1}`)
+      .join()
   const sent = async (one: EventRecorder): Promise<void> => {
     while (one.status.sent === 0) await new Promise(resolve => setTimeout(resolve, 20))
   }
@@ -61,7 +63,7 @@ const play = async (client: ResourceClient, id: string): Promise<readonly string
   const second = recorder()
   second.record(about, { ...words, note: 'short' })
   await sent(second)
-  for (const { metadata } of await told())
+  for (const { metadata } of await eventsAbout())
     await client.delete(EVENTS, { namespace, name: metadata.name }, {}, never)
   second.record(about, { ...words, note: 'short' })
   await second.stop(never)

@@ -34,23 +34,23 @@ export const ended = (...lines: unknown[]): Step => ({ kind: 'stream', lines, th
 
 /** What a sink was told, in short: `=a,b` is a list, `+a` an upsert, `-a` a removal. */
 export const recordingSink = (): WatchSink<NodeView> & {
-  readonly told: string[]
+  readonly changes: string[]
   until(length: number): Promise<void>
 } => {
-  const told: string[] = []
+  const changes: string[] = []
   const waiters: { length: number; wake: () => void }[] = []
-  const tell = (what: string): void => {
-    told.push(what)
-    for (const waiter of waiters) if (told.length >= waiter.length) waiter.wake()
+  const note = (what: string): void => {
+    changes.push(what)
+    for (const waiter of waiters) if (changes.length >= waiter.length) waiter.wake()
   }
   return {
-    told,
-    replace: items => tell(`=${items.map(item => item.name).join(',')}`),
-    upsert: item => tell(`+${item.name}`),
-    remove: name => tell(`-${name}`),
+    changes,
+    replace: items => note(`=${items.map(item => item.name).join(',')}`),
+    upsert: item => note(`+${item.name}`),
+    remove: name => note(`-${name}`),
     until: length =>
       new Promise(wake => {
-        if (told.length >= length) wake()
+        if (changes.length >= length) wake()
         else waiters.push({ length, wake })
       }),
   }

@@ -141,7 +141,7 @@ class Cluster implements Programs {
       { node },
       {
         ...{ clock: systemClock, random: systemRandom, store: memoryStore() },
-        dial: told => dialWebsocket({ url, node, nodeId, tls }, told),
+        dial: handlers => dialWebsocket({ url, node, nodeId, tls }, handlers),
       },
     )
     void edge.run()

@@ -20,7 +20,7 @@ interface Talk {
 }
 
 /** What became of one message. */
-export interface Told {
+export interface Outcome {
   readonly status: number
   /** What the agent answered about members, by its roster. */
   readonly news: readonly PlacedEntry[]
@@ -51,7 +51,7 @@ export class Insider {
    * @param alter the body before it is signed
    * @param shared what is said as in `EHP1`, with so many records
    */
-  tell(
+  send(
     to: number,
     entries: readonly PlacedEntry[],
     {
@@ -63,19 +63,19 @@ export class Insider {
       shared?: Uint8Array
       count?: number
     } = {},
-  ): Told {
+  ): Outcome {
     const { engine } = this.#zone.agents[to]!
     const { bytes } = writeSignedBody(
       { shared, ids: undefined, digest: Buffer.alloc(engine.table.size) },
       entries.map(entry => ({ ...entry, digest: 0 })),
       -1,
     )
-    const once = (): Told => this.#once(to, alter(bytes), count)
-    const told = once()
-    return told.status === 409 ? once() : told
+    const once = (): Outcome => this.#once(to, alter(bytes), count)
+    const outcome = once()
+    return outcome.status === 409 ? once() : outcome
   }
 
-  #once(to: number, body: Uint8Array, count: number): Told {
+  #once(to: number, body: Uint8Array, count: number): Outcome {
     const { clock, agents } = this.#zone
     const { engine } = agents[to]!
     const talk = this.#talks.get(to) ?? { destBoot: 0n, seq: 0, shownAt: 0 }

@@ -253,7 +253,7 @@ export class Words {
 
   #knows(peer: PeerState, index: number, digest: number): void {
     if (peer.digest === undefined)
-      peer.tells(Buffer.alloc(this.#place.table.size), this.#start.clock.now())
+      peer.noteDigest(Buffer.alloc(this.#place.table.size), this.#start.clock.now())
     peer.digest![index] = digest
   }
 

@@ -79,13 +79,13 @@ export class Knowledge {
     this.#heard[asker * size + asker] = now
     this.#heard[partner * size + partner] = now
     // A request tells all that its sender learned in a mesh alone; everywhere it tells of the sender.
-    if (topology.kind === 'mesh') this.#tell(asker, partner)
+    if (topology.kind === 'mesh') this.#pass(asker, partner)
     else this.#hear(partner * size + asker, now)
-    this.#tell(partner, asker)
+    this.#pass(partner, asker)
   }
 
   /** What is later by as much as agents call news. */
-  #tell(from: number, to: number): void {
+  #pass(from: number, to: number): void {
     const { size } = this.#order
     const heard = this.#heard
     const there = to * size

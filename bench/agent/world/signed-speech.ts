@@ -122,7 +122,7 @@ export class SignedSpeech implements Speech {
         digest: Buffer.from(signed.digest),
         at: this.#seams.clock.now(),
       })
-    if (header.type === TYPE.state) this.#told(index, this.#sent.get(index) ?? [])
+    if (header.type === TYPE.state) this.#noteKnown(index, this.#sent.get(index) ?? [])
     readEntries(signed.entries, size, (place, entry) => {
       const time = this.#timeOf(index, place, entry)
       if (time !== undefined) this.#knowledge.learn(index, place, time)
@@ -142,7 +142,7 @@ export class SignedSpeech implements Speech {
     const shared = this.#codec.encode(order, this.#seams.clock.now())
     const { news, digest } = this.#contents(index, header)
     const { bytes, written } = writeSignedBody({ shared, ids: undefined, digest }, news, index)
-    if (header.type === TYPE.state) this.#told(index, written)
+    if (header.type === TYPE.state) this.#noteKnown(index, written)
     else if (header.type === TYPE.gossip) this.#sent.set(index, written)
     const { id: senderId } = table.roster.members[index]!
     const full = { ...header, flags: 0, membershipHash: table.hash, senderId, baseHb, count: 0 }
@@ -180,10 +180,10 @@ export class SignedSpeech implements Speech {
     const isAnswer = type === TYPE.state
     const isKnown = reported !== undefined && this.#seams.clock.now() - reported.at <= DIGEST_MS
     const seen = isAnswer || isKnown ? reported?.digest : undefined
-    const isTold = (place: number): boolean =>
+    const isSent = (place: number): boolean =>
       isAnswer || place === index || (isMesh && (seen?.[place] ?? 0) !== 0)
     return {
-      news: this.#news(index, place => (isTold(place) ? (seen?.[place] ?? 0) : undefined)),
+      news: this.#news(index, place => (isSent(place) ? (seen?.[place] ?? 0) : undefined)),
       digest: isMesh || !isAnswer ? this.#digest(index) : NOTHING,
     }
   }
@@ -228,7 +228,7 @@ export class SignedSpeech implements Speech {
     return known && known.received.statement.time + quartersAt(known, entry.time)
   }
 
-  #told(index: number, written: readonly NewsEntry[]): void {
+  #noteKnown(index: number, written: readonly NewsEntry[]): void {
     const { clock } = this.#seams
     const nothing = { digest: Buffer.alloc(this.#words.length), at: clock.now() }
     const reported = this.#reported.get(index) ?? nothing

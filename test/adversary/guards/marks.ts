@@ -162,8 +162,8 @@ export class MarkGuards {
     const found = `${by} marks ${node} as cut for the ${cuts}th time in a minute`
     this.#note('damped', cuts > most ? found : undefined)
     const lives = 1 + forgotAt.length + this.#facts.of(by).turnedAt.length
-    const told = events.filter(event => event.node === node && event.by === by).length
-    const shown = `${by} told ${told} Events about ${node}`
-    this.#note('damped', told > MOST_EVENTS * lives ? shown : undefined)
+    const count = events.filter(event => event.node === node && event.by === by).length
+    const shown = `${by} told ${count} Events about ${node}`
+    this.#note('damped', count > MOST_EVENTS * lives ? shown : undefined)
   }
 }

@@ -278,8 +278,8 @@ t.test('FA22: what a server asks us to wait has a bound, wherever it stands', as
     t.ok(error instanceof KubeStatusError, why)
     t.equal((error as KubeStatusError).retryAfterMs, retryAfterMs, why)
   }
-  const told = watchError('nodes', { code: 429, details: { retryAfterSeconds: 1e300 } })
-  t.equal(told.retryAfterMs, 300_000, 'an ERROR event of a watch')
+  const error = watchError('nodes', { code: 429, details: { retryAfterSeconds: 1e300 } })
+  t.equal(error.retryAfterMs, 300_000, 'an ERROR event of a watch')
 })
 
 t.test('close ends calls and watches, and later calls fail', async t => {

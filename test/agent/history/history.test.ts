@@ -124,11 +124,11 @@ t.test('a majority that goes is one entry, and undecided nodes of a minority are
   await world.settled()
   world.partition([0], [1, 2, 3, 4, 5])
   await world.run(60_000)
-  const told = said(world, 0)
-  t.ok(told.includes('voice: this agent hears no majority of the zone and decides nothing'))
+  const texts = said(world, 0)
+  t.ok(texts.includes('voice: this agent hears no majority of the zone and decides nothing'))
   t.notOk(
-    told.some(text => text.includes('undecided')),
-    told.join('\n'),
+    texts.some(text => text.includes('undecided')),
+    texts.join('\n'),
   )
 })
 

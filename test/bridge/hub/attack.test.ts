@@ -118,12 +118,12 @@ t.test('a sink that throws costs one message, not the process', async t => {
 })
 
 t.test('a node that connects again and again leaves nothing behind', async t => {
-  const { dial, hub, told, clock } = await openStage(t)
+  const { dial, hub, reports, clock } = await openStage(t)
   const before = clock.waiting
   for (let i = 0; i < 20; i++) await dial('e1')
-  await until(() => told.filter(({ kind }) => kind === 'ended').length === 19)
+  await until(() => reports.filter(({ kind }) => kind === 'ended').length === 19)
   t.equal(hub.status.connected, 1)
-  const kinds = told.map(({ kind }) => kind)
+  const kinds = reports.map(({ kind }) => kind)
   t.strictSame(kinds.slice(0, 5), ['connected', 'ended', 'connected', 'ended', 'connected'])
   t.ok(clock.waiting <= before + 2, `${clock.waiting} timers for one connection`)
 })

@@ -29,7 +29,7 @@ t.test('no frame ends the hub, or the connection of somebody else', async t => {
     clock: systemClock,
     limits: { session: UNLIMITED, listen: UNPACED, frameBytes: 1 << 16, partBytes: 1 << 18 },
   })
-  const { hub, raw, dial, told, log, ended } = stage
+  const { hub, raw, dial, reports, log, ended } = stage
   const good = await dial('good')
   const before = process.memoryUsage().heapUsed
   let heard = 0
@@ -40,10 +40,10 @@ t.test('no frame ends the hub, or the connection of somebody else', async t => {
   const bugs: unknown[] = []
   /** What was told and what was logged is the test's own memory. */
   const look = (): void => {
-    heard += told.length
+    heard += reports.length
     bugs.push(...log.lines.filter(({ message }) => message.startsWith('bug')))
     if (ended('good').length > 0) bugs.push('the good edge lost its connection')
-    for (const list of [told, log.lines]) list.length = 0
+    for (const list of [reports, log.lines]) list.length = 0
   }
   /** What no edge does, and what ends a connection; most frames are spoiled in their text alone. */
   const odd: readonly ((socket: WebSocket, frame: string) => void)[] = [
@@ -80,7 +80,7 @@ t.test('no frame ends the hub, or the connection of somebody else', async t => {
   look()
   t.strictSame(bugs, [])
   good.say(LEASE, 'still here')
-  await until(() => told.some(one => one.kind === 'received' && one.link.node === 'good'))
+  await until(() => reports.some(one => one.kind === 'received' && one.link.node === 'good'))
   t.ok(connections > SPOILERS && heard > 0, `${connections} connections, ${heard} things told`)
   await until(() => hub.status.connected === 1)
   t.ok(process.memoryUsage().heapUsed < before + 256 * 1024 * 1024, 'nothing of them is kept')

@@ -24,13 +24,13 @@ const note = (n: number): Message => ({
 })
 
 t.test('an edge connects, is heard and is spoken to', async t => {
-  const { hub, dial, told, received, linkOf } = await openStage(t)
+  const { hub, dial, reports, received, linkOf } = await openStage(t)
   const edge = await dial('e1')
   t.strictSame(edge.said, ['opened'])
   edge.say(KEEPALIVE, 'ping')
   edge.say(LEASE, { metadata: { name: 'e1' } })
   await until(() => received('e1').length === 1)
-  t.match(told, [
+  t.match(reports, [
     { kind: 'connected', link: { node: 'e1', isHeld: false } },
     {
       kind: 'received',
@@ -54,7 +54,7 @@ t.test('an edge connects, is heard and is spoken to', async t => {
 })
 
 t.test('nobody speaks for a node but who has its certificate', async t => {
-  const { hub, dial, told, log } = await openStage(t)
+  const { hub, dial, reports, log } = await openStage(t)
   const refused = async (...args: Parameters<typeof dial>): Promise<string> =>
     (await dial(...args)).said.join()
   t.match(await refused('e1', { pair: { commonName: 'system:node:e2' } }), /403/)
@@ -69,12 +69,12 @@ t.test('nobody speaks for a node but who has its certificate', async t => {
   t.notMatch(await refused('e1', { pair: { hours: -1 } }), /40\d|opened/)
   t.notMatch(await refused('e1', { pair: { usage: 'server' } }), /40\d|opened/)
   t.match(hub.status.refused, { 403: 2, 400: 1 })
-  t.strictSame(told, [])
+  t.strictSame(reports, [])
 })
 
 t.test('who has the certificate of a Node that is none of the edge is refused', async t => {
   const waiting: ((isForeign: boolean) => void)[] = []
-  const { dial, hub, told } = await openStage(t, {
+  const { dial, hub, reports } = await openStage(t, {
     isForeign: node => {
       if (node === 'cp-1') return Promise.resolve(true)
       if (node === 'e1') return Promise.reject(new Error('the apiserver is away'))
@@ -88,12 +88,12 @@ t.test('who has the certificate of a Node that is none of the edge is refused', 
   t.match((await dial('e2')).said, [/503/], 'one connection of a node waits, not a thousand')
   waiting[0]!(false)
   t.strictSame((await first).said, ['opened'])
-  t.equal(told.length, 1)
+  t.equal(reports.length, 1)
   t.match(hub.status, { connected: 1, refused: { 403: 1, 503: 2 } })
 })
 
 t.test('no certificate, no connection; no upgrade, nothing to see', async t => {
-  const { hub, url, ca, told } = await openStage(t)
+  const { hub, url, ca, reports } = await openStage(t)
   const said: string[] = []
   dialWebsocket(
     { url, node: 'e1', tls: { ca: ca.cert } },
@@ -118,26 +118,26 @@ t.test('no certificate, no connection; no upgrade, nothing to see', async t => {
     )
   })
   t.equal(status, 404)
-  t.strictSame(told, [])
+  t.strictSame(reports, [])
 })
 
 t.test('a second connection of a node ends the first; an impostor’s does not', async t => {
-  const { dial, told, linkOf, ended, hub } = await openStage(t)
+  const { dial, reports, linkOf, ended, hub } = await openStage(t)
   const first = await dial('e1')
   const before = linkOf('e1')
   t.match((await dial('e1', { pair: { commonName: 'system:node:e2' } })).said, [/403/])
   t.equal(linkOf('e1'), before)
   const second = await dial('e1')
-  await until(() => told.length === 3)
+  await until(() => reports.length === 3)
   t.strictSame(
-    told.map(({ kind }) => kind),
+    reports.map(({ kind }) => kind),
     ['connected', 'ended', 'connected'],
     'the end of the old one is told before the new one',
   )
   t.strictSame(ended('e1'), ['another connection of the node'])
   await until(() => first.said.length === 2)
   second.say(LEASE, {})
-  await until(() => told.length === 4)
+  await until(() => reports.length === 4)
   t.equal(linkOf('e1').node, 'e1')
   t.equal(hub.status.connected, 1)
 })

@@ -22,7 +22,7 @@ import { recordingLog } from '../../../testkit/recording-log.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
 /** What the hub told of one thing that happened. */
-type Told =
+type HubReport =
   | { readonly kind: 'connected'; readonly link: NodeLink }
   | {
       readonly kind: 'received'
@@ -65,7 +65,7 @@ export const openStage = async (t: Test, options: StageOptions = {}) => {
   const { ca, server } = await authority()
   const fake = options.world ?? new FakeClock()
   const log = recordingLog()
-  const told: Told[] = []
+  const reports: HubReport[] = []
   const hub = await openHub(
     {
       ...{ address: '127.0.0.1', port: 0, tls: { ca: ca.cert, ...server } },
@@ -76,12 +76,12 @@ export const openStage = async (t: Test, options: StageOptions = {}) => {
       signal: new AbortController().signal,
       isForeign: options.isForeign ?? (() => Promise.resolve(false)),
       sink: {
-        connected: link => told.push({ kind: 'connected', link }),
+        connected: link => reports.push({ kind: 'connected', link }),
         received: (link, message, what) => {
-          told.push({ kind: 'received', link, message, what })
+          reports.push({ kind: 'received', link, message, what })
           options.onReceived?.(link, message)
         },
-        ended: (link, why) => told.push({ kind: 'ended', link, why }),
+        ended: (link, why) => reports.push({ kind: 'ended', link, why }),
       },
     },
   )
@@ -131,11 +131,11 @@ export const openStage = async (t: Test, options: StageOptions = {}) => {
     return socket
   }
   const ended = (node: string): readonly EndReason[] =>
-    told.flatMap(one => (one.kind === 'ended' && one.link.node === node ? [one.why] : []))
+    reports.flatMap(one => (one.kind === 'ended' && one.link.node === node ? [one.why] : []))
   const received = (node: string): readonly Message[] =>
-    told.flatMap(one => (one.kind === 'received' && one.link.node === node ? [one.message] : []))
+    reports.flatMap(one => (one.kind === 'received' && one.link.node === node ? [one.message] : []))
   const linkOf = (node: string): NodeLink => hub.linkOf(node as NodeName)!
-  return { hub, clock: fake, log, told, url, ca, dial, raw, ended, received, linkOf }
+  return { hub, clock: fake, log, reports, url, ca, dial, raw, ended, received, linkOf }
 }
 
 /** What a kubelet at the edge sends most. */

@@ -103,9 +103,9 @@ class Play {
 
   change(name: string, living: Living): void {
     const seen = this.seenOf(name, living)
-    const isTold = isNews(this.seen.get(name), seen)
+    const isOffered = isNews(this.seen.get(name), seen)
     this.seen.set(name, seen)
-    if (isTold) this.offer(this.updateOf(name, living))
+    if (isOffered) this.offer(this.updateOf(name, living))
   }
 
   updateOf(name: string, { uid, image, version }: Living): Word {

@@ -25,7 +25,7 @@ t.test(
       sending: { waiting: 0, unacknowledged: 0, aside: [] },
       holds: { node: 1, pod: 1, configmap: 1, unsure: 0 },
     })
-    t.equal(stage.told('e1', 'till/pod/web').length, 1, 'its own status is not told to it')
+    t.equal(stage.sentTo('e1', 'till/pod/web').length, 1, 'its own status is not told to it')
     t.strictSame(
       at(stage.kept('e1', 'pod').get('web'), 'metadata', 'managedFields'),
       undefined,
@@ -47,7 +47,7 @@ t.test('a ConfigMap that changes is sent to those who refer to it alone', async 
   stage.cluster.put(MAPS, mapBody('prices', '2'))
   await stage.clock.advance(5_000)
   t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '2')
-  t.strictSame(stage.told('e2', 'till/configmap/prices'), [])
+  t.strictSame(stage.sentTo('e2', 'till/configmap/prices'), [])
   stage.cluster.delete(PODS, { namespace: 'till', name: 'web' })
   await stage.clock.advance(5_000)
   t.equal(stage.kept('e1', 'pod').size, 0, 'a pod that is gone is gone there')
@@ -133,7 +133,7 @@ t.test('an acknowledgement that is lost brings the same message again', async t 
   stage.cluster.put(PODS, podBody('a', 'e1'))
   stage.cluster.put(PODS, podBody('b', 'e1'))
   await stage.clock.advance(21_000)
-  const ids = stage.told('e1', 'till/pod/a').map(({ id }) => id)
+  const ids = stage.sentTo('e1', 'till/pod/a').map(({ id }) => id)
   t.equal(ids.length, 4)
   t.equal(new Set(ids).size, 1)
   t.match(bridge.downstream.explain('e1' as never), {
@@ -193,7 +193,7 @@ t.test('a pod that a late cache does not know is asked for before it is stopped'
   stage.cluster.put(PODS, body)
   await stage.clock.advance(MINUTE)
   t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
-  t.strictSame(stage.told('e1', 'till/pod/a'), [])
+  t.strictSame(stage.sentTo('e1', 'till/pod/a'), [])
   stage.cluster.deliver()
   await stage.clock.advance(MINUTE)
   t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')

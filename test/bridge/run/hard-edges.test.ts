@@ -21,16 +21,16 @@ t.test('an edge that acknowledges nothing for hours costs little, and has everyt
   for (let i = 0; i < 20; i++) stage.cluster.put(MAPS, mapBody(`m${i}`, 'first'))
   stage.cluster.put(PODS, podBody('web', 'e1', { volumes: mapVolumes(20) }))
   const before = bridge.sent.length
-  const told = () => bridge.sent.slice(before).filter(({ node, message }) => node === 'e1' && message.parentId === undefined)
+  const unasked = () => bridge.sent.slice(before).filter(({ node, message }) => node === 'e1' && message.parentId === undefined)
   await stage.clock.advance(6 * HOUR)
-  const sent = told().length
+  const sent = unasked().length
   // 21 objects, four times in each of some 20 rounds; each 50 s it would be 36 000.
   t.ok(sent >= 21 && sent <= 21 * 4 * 25, `${sent} messages`)
   stage.cluster.put(MAPS, mapBody('m0', 'second'))
   stage.cluster.put(PODS, podBody('other', 'e2'))
   await stage.clock.advance(MINUTE)
   t.equal(other.view.pods['till/pod/other']?.phase, 'Running', 'others go on')
-  t.match(at(told().findLast(({ message: { resource } }) => resource === 'till/configmap/m0')?.message.content, 'data'), { key: 'second' }, 'a change is told within the minute')
+  t.match(at(unasked().findLast(({ message: { resource } }) => resource === 'till/configmap/m0')?.message.content, 'data'), { key: 'second' }, 'a change is told within the minute')
   bridge.isAckHeard = () => true
   await stage.clock.advance(HOUR)
   t.match(bridge.downstream.explain('e1' as NodeName), { sending: { waiting: 0, aside: [] }, holds: { configmap: 20, unsure: 0 } })
@@ -74,9 +74,9 @@ t.test('labels that flip a hundred times are told as they are then, few times, a
     stage.cluster.put(NODES, nodeBody('e1', i % 2 === 0 ? { metadata: { name: 'e1', labels: {} } } : {}))
   bridge.isAckHeard = () => true
   await stage.clock.advance(MINUTE)
-  const told = bridge.sent.slice(before).filter(({ message: { parentId } }) => parentId === undefined)
-  t.ok(told.length <= 3, `${told.length} messages`)
-  t.ok(told.every(({ message: { operation, resource } }) => operation === 'update' && resource === 'null/node/e1'))
+  const unasked = bridge.sent.slice(before).filter(({ message: { parentId } }) => parentId === undefined)
+  t.ok(unasked.length <= 3, `${unasked.length} messages`)
+  t.ok(unasked.every(({ message: { operation, resource } }) => operation === 'update' && resource === 'null/node/e1'))
   t.equal(edge.view.pods['till/pod/web']?.phase, 'Running')
   t.strictSame(at(stage.kept('e1', 'node').get('e1'), 'metadata', 'labels'), labels)
 }) // prettier-ignore
@@ -98,6 +98,6 @@ t.test('an edge with two thousand objects has them all, and a change of one is o
   const before = bridge.sent.length
   stage.cluster.put(MAPS, mapBody('m7', 'new'))
   await stage.clock.advance(5_000)
-  const told = bridge.sent.slice(before).filter(({ message: { parentId } }) => parentId === undefined)
-  t.strictSame(told.map(({ message: { resource } }) => resource), ['till/configmap/m7'])
+  const unasked = bridge.sent.slice(before).filter(({ message: { parentId } }) => parentId === undefined)
+  t.strictSame(unasked.map(({ message: { resource } }) => resource), ['till/configmap/m7'])
 }) // prettier-ignore

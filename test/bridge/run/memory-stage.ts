@@ -213,7 +213,7 @@ export class Stage {
   }
 
   /** What was sent to a node about an object, without resends that were asked for. */
-  told(node: string, resource: string): readonly Message[] {
+  sentTo(node: string, resource: string): readonly Message[] {
     return this.bridge!.sent.flatMap(one =>
       one.node === node && one.message.resource === resource ? [one.message] : [],
     )

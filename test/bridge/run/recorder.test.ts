@@ -103,10 +103,10 @@ t.test(
     const bridge = await stage.start({ adoptsObjectSyncs: true })
     stage.edge('e1')
     await stage.clock.advance(10_000)
-    const told = bridge.sent
+    const messages = bridge.sent
       .filter(({ message: { parentId } }) => parentId === undefined)
       .map(({ message: { operation, resource } }) => `${operation} ${resource}`)
-    t.strictSame(told.sort(), ['delete till/pod/gone', 'update null/node/e1'])
+    t.strictSame(messages.sort(), ['delete till/pod/gone', 'update null/node/e1'])
     t.ok(stage.cluster.get(MAPS, RECORD), 'from now on there is a record of our own')
   },
 )

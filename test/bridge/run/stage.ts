@@ -121,7 +121,7 @@ export const openBridge = async (
       { node, times: FAST },
       {
         ...{ clock: systemClock, random: systemRandom, store },
-        dial: told => dialWebsocket({ url, node, nodeId, tls }, told),
+        dial: handlers => dialWebsocket({ url, node, nodeId, tls }, handlers),
         onEvent: event => events.push(event),
       },
     )

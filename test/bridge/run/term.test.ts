@@ -76,11 +76,11 @@ t.test('a program that ends sends them away at once', async t => {
 
 t.test('to downstream a connection lasts no longer than a term', t => {
   const heard: string[] = []
-  const tell = (what: string) => (link: NodeLink) => void heard.push(`${what} ${link.node}`)
+  const note = (what: string) => (link: NodeLink) => void heard.push(`${what} ${link.node}`)
   const sink = new Sink(
-    { connected: tell('up'), ended: tell('up gone'), received: tell('asked by') },
-    { connected: tell('down'), ended: tell('down gone'), acknowledged: tell('acknowledged by') },
-    { connected: tell('watch'), ended: tell('watch gone'), acknowledged: tell('watch of') },
+    { connected: note('up'), ended: note('up gone'), received: note('asked by') },
+    { connected: note('down'), ended: note('down gone'), acknowledged: note('acknowledged by') },
+    { connected: note('watch'), ended: note('watch gone'), acknowledged: note('watch of') },
   )
   const link = (node: string) => ({ node }) as NodeLink
   const [one, two] = [link('e1'), link('e2')]

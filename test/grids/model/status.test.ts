@@ -45,7 +45,7 @@ const ask = (more: Partial<StatusQuestion>): StatusQuestion => ({
   ...more,
 })
 
-interface Told extends Json {
+interface Shown extends Json {
   readonly conditions: readonly {
     readonly type: string
     readonly status: string
@@ -54,9 +54,9 @@ interface Told extends Json {
     readonly lastTransitionTime: string
   }[]
 }
-const tell = (more: Partial<StatusQuestion>, previous: Json = {}, at = AT): Told =>
-  nextStatus(ask(more), previous, at) as Told
-const brief = ({ conditions }: Told) =>
+const show = (more: Partial<StatusQuestion>, previous: Json = {}, at = AT): Shown =>
+  nextStatus(ask(more), previous, at) as Shown
+const brief = ({ conditions }: Shown) =>
   conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`)
 
 t.test('a grid that is well', t => {
@@ -176,42 +176,42 @@ t.test('conditions', t => {
     ],
   ]
   for (const [claim, more, conditions, message = /^/] of rows) {
-    const told = tell(more)
-    t.strictSame(brief(told), conditions, claim)
-    t.match(told.conditions[0]!.message, message, claim)
+    const shown = show(more)
+    t.strictSame(brief(shown), conditions, claim)
+    t.match(shown.conditions[0]!.message, message, claim)
   }
   t.match(
-    tell({ hold }).conditions[2]!.message,
+    show({ hold }).conditions[2]!.message,
     /^1 of 1 units have no node: a; to let their children go set the annotation edge-health\/confirm-removal: "[0-9a-f]{8}"$/,
   )
   const many = { ...hold, units: Array.from({ length: 11 }, (_, at) => `u${at}`), total: 12 }
   t.match(
-    tell({ hold: many }).conditions[2]!.message,
+    show({ hold: many }).conditions[2]!.message,
     /^11 of 12 units have no node: u0, .*u9, …; to let/,
   )
   t.end()
 })
 
 t.test('a Service is named; units and states are of workloads', t => {
-  t.match(tell({ grid: service, children: [child(undefined)] }), {
+  t.match(show({ grid: service, children: [child(undefined)] }), {
     service: 'web-svc',
     units: undefined,
     states: undefined,
   })
-  t.notOk('service' in tell({ grid: service, children: [] }))
+  t.notOk('service' in show({ grid: service, children: [] }))
   t.end()
 })
 
 t.test('a time is that of the last change, and what is the same is not written', t => {
-  const first = tell({})
+  const first = show({})
   t.equal(nextStatus(ask({}), first, LATER), undefined)
-  const second = tell({ children: [child('north'), child('south', true, false)] }, first, LATER)
+  const second = show({ children: [child('north'), child('south', true, false)] }, first, LATER)
   t.strictSame(
     second.conditions.map(({ lastTransitionTime }) => lastTransitionTime),
     [LATER, AT, AT],
   )
   t.strictSame(
-    tell({}, { conditions: [{ type: 'Ready', status: 'True' }] }).conditions[0]!.lastTransitionTime,
+    show({}, { conditions: [{ type: 'Ready', status: 'True' }] }).conditions[0]!.lastTransitionTime,
     AT,
     'a foreign condition without a time',
   )
@@ -221,24 +221,24 @@ t.test('a time is that of the last change, and what is the same is not written',
 t.test('limits', t => {
   const units = Array.from({ length: 201 }, (_, at) => `u${1000 + at}`)
   const children = units.map(unit => child(unit))
-  t.notOk('states' in tell({ units, children }), 'part of 201 states would look like all')
-  t.equal(Object.keys(tell({ units: units.slice(1), children })['states'] as object).length, 200)
+  t.notOk('states' in show({ units, children }), 'part of 201 states would look like all')
+  t.equal(Object.keys(show({ units: units.slice(1), children })['states'] as object).length, 200)
   const failures = units
     .toReversed()
     .map(unit => ({ unit, reason: 'NameTaken', message: 'x'.repeat(2000) }))
-  const told = tell({
+  const shown = show({
     units,
     children: [],
     failures: [...failures.slice(5), ...failures.slice(0, 6)],
   })
-  const list = told['failures'] as readonly { unit: string; message: string }[]
+  const list = shown['failures'] as readonly { unit: string; message: string }[]
   t.strictSame(
     list.map(({ unit }) => unit),
     units.slice(0, 20),
   )
   t.equal(list[0]!.message.length, 1024)
-  t.equal(told.conditions[0]!.message.length, 1024)
-  t.match(told, { units: { desired: 201, failed: 201 } })
+  t.equal(shown.conditions[0]!.message.length, 1024)
+  t.match(shown, { units: { desired: 201, failed: 201 } })
   t.end()
 })
 
@@ -247,8 +247,8 @@ t.test('a grid that cannot be understood', t => {
     generation: 4,
     message: 'spec.gridUniqKey must be the key of a node label, got ""',
   }
-  const before = tell({})
-  const status = invalidStatus(trouble, before, LATER) as Told
+  const before = show({})
+  const status = invalidStatus(trouble, before, LATER) as Shown
   t.strictSame(brief(status), [
     'Ready False Invalid',
     'Progressing False Stopped',
@@ -260,7 +260,7 @@ t.test('a grid that cannot be understood', t => {
     conditions: [{ message: trouble.message }],
   })
   t.equal(invalidStatus(trouble, status, AT), undefined)
-  t.strictSame(brief(invalidStatus(trouble, {}, AT) as Told), [
+  t.strictSame(brief(invalidStatus(trouble, {}, AT) as Shown), [
     'Ready False Invalid',
     'Progressing False Stopped',
   ])

@@ -42,7 +42,7 @@ t.test('FW11: a list that expired between two pages is asked for in one', async 
   const steps = [page('1', 'x'), refusal(410, 'Expired'), page('2')]
   const { server } = await setUp(t, steps, { sink })
   await sink.until(1)
-  t.strictSame(sink.told, ['=n1'])
+  t.strictSame(sink.changes, ['=n1'])
   t.strictSame(
     server.asked.slice(0, 3).map(({ query }) => [query.get('limit'), query.get('continue')]),
     [

@@ -36,7 +36,7 @@ t.test('a list in pages, then a watch from its version', async t => {
   const before = { state: 'listing', lastHeardAt: -Infinity, lists: 0, trouble: undefined }
   t.same(watching.status, before)
   await sink.until(4)
-  t.same(sink.told, ['=a,b,c', '+b', '-a', '+d'])
+  t.same(sink.changes, ['=a,b,c', '+b', '-a', '+d'])
   const [first, second, watch] = server.asked
   t.equal(first!.query.get('limit'), '200')
   t.equal(first!.query.get('labelSelector'), 'zone in (x,y)')
@@ -54,7 +54,7 @@ t.test('a list in pages, then a watch from its version', async t => {
 
 // The rows of what may happen to a watch, and what must follow: [what happens, the script, what the sink is told,
 // the version that the last watch starts from, lists in all].
-const rows: [why: string, steps: Step[], told: string[], from: string, lists: number][] = [
+const rows: [why: string, steps: Step[], changes: string[], from: string, lists: number][] = [
   [
     'the server ends the watch: the next one resumes from the last event',
     [list('1', ['a']), ended(event('ADDED', 'b', '5')), open(event('ADDED', 'c', '6'))],
@@ -205,13 +205,13 @@ const rows: [why: string, steps: Step[], told: string[], from: string, lists: nu
     2,
   ],
 ]
-for (const [why, steps, told, from, lists] of rows) {
+for (const [why, steps, changes, from, lists] of rows) {
   t.test(why, async t => {
     const { server, sink, watching, waitedFor, state } = await setUp(t, steps)
     const waited = await waitedFor(steps.length - 1)
-    await sink.until(told.length)
+    await sink.until(changes.length)
     await state('watching')
-    t.same(sink.told, told)
+    t.same(sink.changes, changes)
     t.equal(server.asked.at(-1)!.query.get('resourceVersion'), from)
     t.equal(watching.status.lists, lists)
     const isImmediate = why.startsWith('a continue page')
@@ -231,7 +231,7 @@ t.test('a line that is cut off at the end of the watch: counted, logged, list ag
   server.asked[1]!.write('{"type":"MODIFIED","object"')
   server.asked[1]!.end()
   await waitedFor(3)
-  t.same(sink.told, ['=a', '+b', '=c'])
+  t.same(sink.changes, ['=a', '+b', '=c'])
   t.match(
     log.lines.find(line => line.level === 'warn'),
     { message: 'watch trouble', fields: { what: 'nodes', brokenLines: 1, error: /cut off/ } },
@@ -258,10 +258,10 @@ t.test('lines end at \\n alone, wherever chunks are cut, and are bounded', async
   t.ok(text.includes('\u2028'))
   for (const byte of Buffer.from(`${text}\n\n`)) asked.write(Buffer.of(byte))
   await sink.until(2)
-  t.same(sink.told, ['=a', '+b'])
+  t.same(sink.changes, ['=a', '+b'])
   asked.write(Buffer.alloc(9 * 1024 * 1024, 'x'))
   await waitedFor(3)
-  t.same(sink.told, ['=a', '+b', '='])
+  t.same(sink.changes, ['=a', '+b', '='])
 })
 
 t.test('a silent watch is closed and resumed; an endless silence asks for a list', async t => {
@@ -292,7 +292,7 @@ t.test('a silent watch is closed and resumed; an endless silence asks for a list
     await waitedFor(n + 1)
   }
   await sink.until(3)
-  t.same(sink.told, ['=a', '=b', '+c'])
+  t.same(sink.changes, ['=a', '=b', '+c'])
   t.notOk(
     log.lines.some(line => line.level === 'warn'),
     'a quiet server is nothing to warn of',
@@ -314,7 +314,7 @@ t.test('no headers within the deadline: the next attempt resumes', async t => {
   await server.asked[2]!.gone
   await waitedFor(3)
   await sink.until(2)
-  t.same(sink.told, ['=a', '+b'])
+  t.same(sink.changes, ['=a', '+b'])
 })
 
 t.test('refused connections: waits grow to 30 s, and start anew after a success', async t => {
@@ -347,7 +347,7 @@ t.test('a server that ends each watch at once is not asked in a loop', async t =
     await clock.advance(1_000)
   }
   t.ok(server.asked.length <= 12, `${server.asked.length} requests in two minutes`)
-  t.same(sink.told, ['=a'])
+  t.same(sink.changes, ['=a'])
   t.match(watching.status.trouble, /ended the watch at once/)
 })
 
@@ -430,7 +430,7 @@ t.test('objects that are broken are left out, named and logged once', async t =>
     ),
   ])
   await sink.until(3)
-  t.same(sink.told, ['=a', '+bad', '-bad'])
+  t.same(sink.changes, ['=a', '+bad', '-bad'])
   t.match(
     log.lines.filter(line => line.message === 'object left out').map(line => line.fields),
     [
@@ -463,7 +463,7 @@ t.test('a receiver that throws is a bug in the log and ends nothing', async t =>
     { sink },
   )
   await inner.until(3)
-  t.same(inner.told, ['=a', '+b', '-a'])
+  t.same(inner.changes, ['=a', '+b', '-a'])
   t.equal(
     log.lines.filter(line => line.level === 'error' && line.message.startsWith('bug')).length,
     2,
@@ -490,7 +490,7 @@ t.test('stop means stop', async t => {
   for (const [when, steps, ready] of stopped) {
     const s = await setUp(t, steps)
     await ready(s)
-    const told = s.sink.told.length
+    const changes = s.sink.changes.length
     const asked = s.server.asked.length
     const ending = s.watching.stop()
     t.equal(s.watching.status.state, 'stopped', when)
@@ -500,7 +500,7 @@ t.test('stop means stop', async t => {
     await eventually(() => s.server.open === 0 || !['hang', 'stream'].includes(steps.at(-1)!.kind))
     t.equal(s.clock.waiting, 0, `${when}: no timer is left`)
     await s.clock.advance(600_000)
-    t.equal(s.sink.told.length, told, `${when}: nothing is told after it`)
+    t.equal(s.sink.changes.length, changes, `${when}: nothing is told after it`)
     t.equal(s.server.asked.length, asked, `${when}: nothing is asked after it`)
     t.equal(s.watching.status.state, 'stopped')
   }
@@ -525,7 +525,7 @@ t.test('stop from inside the sink: the rest of the chunk is not told', async t =
   await inner.until(2)
   await handle.ending
   await eventually(() => server.open === 0)
-  t.same(inner.told, ['=a', '+b'])
+  t.same(inner.changes, ['=a', '+b'])
 })
 
 t.test(
@@ -545,7 +545,7 @@ t.test(
       open(),
     ])
     await waitedFor(3)
-    t.same(sink.told, ['=a,b', '+c', '=a,c'])
+    t.same(sink.changes, ['=a,b', '+c', '=a,c'])
     const versions = server.asked.map(({ query }) => query.get('resourceVersion'))
     t.same(versions, [null, '', null, ''])
   },

@@ -247,19 +247,19 @@ t.test(
         ],
       },
     )
-    const told: string[] = []
+    const changes: string[] = []
     const watching = client.watch(
       metadataOf(DEPLOYMENTS),
       { name: 'x', fieldSelector: 'status.phase=Up' },
       {
-        replace: items => told.push(...items.map(item => `=${item.namespace}/${item.name}`)),
-        upsert: item => told.push(`+${item.name}`),
-        remove: key => told.push(`-${key}`),
+        replace: items => changes.push(...items.map(item => `=${item.namespace}/${item.name}`)),
+        upsert: item => changes.push(`+${item.name}`),
+        remove: key => changes.push(`-${key}`),
       },
     )
     await server.request(1)
-    while (told.length < 5) await settle()
-    t.strictSame(told, ['=a/x', '=b/x', '-a/x', '+z', '-z'])
+    while (changes.length < 5) await settle()
+    t.strictSame(changes, ['=a/x', '=b/x', '-a/x', '+z', '-z'])
     t.equal(server.asked[0]!.path, '/apis/apps/v1/deployments')
     t.equal(server.asked[0]!.query.get('fieldSelector'), 'metadata.name=x,status.phase=Up')
     t.match(server.asked[1]!.headers.accept, /as=PartialObjectMetadata;/)

@@ -54,7 +54,7 @@ t.test('lists from the memory of the server are never older than what is known',
   t.strictSame(second, { resourceVersion: '17', resourceVersionMatch: 'NotOlderThan' })
   t.strictSame(third, { limit: '200' }, 'a server that has none so new gives what it has')
   t.equal(watch!['resourceVersion'], '5', 'its store may have been restored')
-  t.strictSame(sink.told, ['=a', '+a', '=b'])
+  t.strictSame(sink.changes, ['=a', '+a', '=b'])
 })
 
 t.test('watches that were well come back spread over some time', async t => {

@@ -115,7 +115,7 @@ export const startEdge = (
     { node, ip },
     {
       ...{ clock: systemClock, random: systemRandom, store },
-      dial: told => dialWebsocket({ url: urls[dials++ % urls.length]!, node, tls }, told),
+      dial: handlers => dialWebsocket({ url: urls[dials++ % urls.length]!, node, tls }, handlers),
       onEvent: event => events.push(event),
     },
   )

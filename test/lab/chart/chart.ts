@@ -96,8 +96,8 @@ const release = async (scene: Scene, helmPath: string): Promise<void> => {
     ])
   /** The Job of the hook is carried out meanwhile. */
   const withJob = async (...args: readonly string[]) => {
-    const [told] = await Promise.all([playKeyJob(scene), helm(...args)])
-    return told
+    const [outcome] = await Promise.all([playKeyJob(scene), helm(...args)])
+    return outcome
   }
   const secret = async () => {
     const { data, metadata } = await plane.admin.get(SECRET, signal)
@@ -115,11 +115,15 @@ const release = async (scene: Scene, helmPath: string): Promise<void> => {
       ...['-l', 'app.kubernetes.io/component=keys'],
     ])
 
-  const told = await withJob('install', 'edge-health', chart, ...set(ALL))
-  claims.equal('the job makes the key', told.made, `Secret ${NAMESPACE}/edge-health-keys was made`)
+  const outcome = await withJob('install', 'edge-health', chart, ...set(ALL))
+  claims.equal(
+    'the job makes the key',
+    outcome.made,
+    `Secret ${NAMESPACE}/edge-health-keys was made`,
+  )
   claims.equal(
     'its token makes no other Secret, reads none, and writes nothing else',
-    told.others,
+    outcome.others,
     [...[403, 403, 403]],
   )
   claims.equal('nothing of the job is left', await leftOfHooks(), '')

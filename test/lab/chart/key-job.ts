@@ -21,7 +21,7 @@ interface Parts {
 }
 
 /** What came of it. */
-export interface KeyJobTold {
+export interface KeyJobOutcome {
   /** What the program said. */
   readonly made: string
   /** What the apiserver answered to other requests with the same token. */
@@ -76,7 +76,7 @@ const untilConfined = async (ask: () => Promise<number>, signal: AbortSignal): P
 }
 
 /** Wait for the Job, run its program with a token of its account, and say that it is done. */
-export const playKeyJob = async (parts: Parts): Promise<KeyJobTold> => {
+export const playKeyJob = async (parts: Parts): Promise<KeyJobOutcome> => {
   const { plane, script, signal } = parts
   const { serviceAccountName, containers } = (await find(parts)).template.spec
   const token = await tokenOf(parts, serviceAccountName)

@@ -52,7 +52,7 @@ export class Table {
     const count = { allowed: 0, refused: 0, wrong: 0 }
     for (const row of rows) {
       const outcome = await this.outcome(row)
-      this.#tell(row, outcome)
+      this.#claim(row, outcome)
       count[!outcome.isRight ? 'wrong' : row.refusedBy === 'nobody' ? 'allowed' : 'refused']++
     }
     const { allowed, refused, wrong } = count
@@ -80,7 +80,7 @@ export class Table {
     this.#say(`  NOT OK ${what}`)
   }
 
-  #tell({ by = 'agent', what }: Row, outcome: Outcome): void {
+  #claim({ by = 'agent', what }: Row, outcome: Outcome): void {
     const { isRight, wanted, seen, message } = outcome
     const who = seen.at(-1)!
     const became = who === 'nobody' ? 'allowed' : `refused by ${who}`

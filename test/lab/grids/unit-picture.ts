@@ -52,8 +52,8 @@ const drawLane = (lane: UnitLane, y: number, x: (at: number) => number): string 
   ]
   const width = Math.max(0.8, x(STEP_MS) - x(0) - 0.3)
   for (const [step, counts] of steps) {
-    const told = OUTCOMES.map(outcome => `${counts[outcome]} ${TEXTS[outcome]}`).join(', ')
-    parts.push(`<g><title>${seconds(step * STEP_MS)} s: ${told}</title>`)
+    const text = OUTCOMES.map(outcome => `${counts[outcome]} ${TEXTS[outcome]}`).join(', ')
+    parts.push(`<g><title>${seconds(step * STEP_MS)} s: ${text}</title>`)
     let bottom = y + HEIGHT
     for (const outcome of OUTCOMES) {
       const height = (counts[outcome] / most) * (HEIGHT - 4)

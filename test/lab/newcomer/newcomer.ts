@@ -75,8 +75,8 @@ export class Newcomer {
     page.write(INTRODUCTION)
     page.write('## Install')
     const values = '--set profile=fast --set zones.manageConfigMap=true'
-    const told = await page.run(`helm install edge-health charts/edge-health -n ${NAMESPACE} --create-namespace ${values}`) // prettier-ignore
-    this.claims.equal('helm installs it', told.code, 0)
+    const answer = await page.run(`helm install edge-health charts/edge-health -n ${NAMESPACE} --create-namespace ${values}`) // prettier-ignore
+    this.claims.equal('helm installs it', answer.code, 0)
     page.write('The agents vote once they have a key; `$KEY` is 32 random bytes, `openssl rand -base64 32`:') // prettier-ignore
     const made = await page.run(`kubectl -n ${NAMESPACE} create secret generic edge-health-keys --from-literal=primary="$KEY"`) // prettier-ignore
     this.claims.equal('there is a key', made.code, 0)
@@ -159,11 +159,15 @@ export class Newcomer {
     page.write('What an agent knows, from anywhere through `kubectl -n edge-system port-forward ds/edge-health-agent 51005`:') // prettier-ignore
     claims.holds('the agent tells', (await this.#ask(lab, 'edge-1', '/status?format=text')).includes('edge-3')) // prettier-ignore
     page.write('Whether anything is wrong with a node or its zone:')
-    const told = await lab.node('edge-1').cli(['doctor'])
-    page.show('edge-health doctor   # in the agent’s Pod on edge-1', told)
-    claims.holds('doctor finds no fault', /^0 fail/m.test(told), told)
+    const answer = await lab.node('edge-1').cli(['doctor'])
+    page.show('edge-health doctor   # in the agent’s Pod on edge-1', answer)
+    claims.holds('doctor finds no fault', /^0 fail/m.test(answer), answer)
     for (const check of ['apiserver', 'clock', 'rbac', 'policies', 'roster', 'peers'])
-      claims.holds(`doctor: ${check} is well`, new RegExp(`^ok +${check} `, 'm').test(told), told)
+      claims.holds(
+        `doctor: ${check} is well`,
+        new RegExp(`^ok +${check} `, 'm').test(answer),
+        answer,
+      )
   }
 
   async #death(lab: Lab, server: Prometheus, signal: AbortSignal): Promise<void> {
@@ -207,8 +211,8 @@ export class Newcomer {
     page.write(
       'Another version, or another option; the DaemonSet restarts one agent after the other:',
     )
-    const told = await page.run(`helm upgrade edge-health charts/edge-health -n ${NAMESPACE} --reuse-values --set-json 'agent.extraArgs=["--log-level=debug"]'`) // prettier-ignore
-    claims.equal('helm upgrades it', told.code, 0)
+    const answer = await page.run(`helm upgrade edge-health charts/edge-health -n ${NAMESPACE} --reuse-values --set-json 'agent.extraArgs=["--log-level=debug"]'`) // prettier-ignore
+    claims.equal('helm upgrades it', answer.code, 0)
     const { args } = (await daemonTemplate(lab.plane.admin, signal)).spec.containers[0]!
     claims.holds('the agents get the option', args.includes('--log-level=debug'), args.join(' '))
     for (const node of lab.nodes) {

@@ -66,7 +66,7 @@ export abstract class Liar {
 
   async run(signal: AbortSignal): Promise<void> {
     const transport = makeHttpTransport()
-    await Promise.all(this.#talks.map(talk => this.#tellAll(talk, transport, signal)))
+    await Promise.all(this.#talks.map(talk => this.#lieToAll(talk, transport, signal)))
     transport.close()
   }
 
@@ -94,7 +94,7 @@ export abstract class Liar {
     talk.shownAt = systemClock.now()
   }
 
-  async #tellAll(talk: Talk, transport: Transport, signal: AbortSignal): Promise<void> {
+  async #lieToAll(talk: Talk, transport: Transport, signal: AbortSignal): Promise<void> {
     const { name, address } = talk.to
     const peer = { name, address, port: this.#port }
     while (!signal.aborted) {

@@ -72,8 +72,8 @@ const inSeconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
 
 /** When they were begun after that moment, and what became of them: the first few, and the last. */
 const describeFailures = (failed: readonly Connection[], since: number): string => {
-  const told = failed.length > 4 ? [...failed.slice(0, 2), ...failed.slice(-2)] : failed
-  const texts = told.map(({ begunAt, reason }) => `${inSeconds(begunAt - since)} ${reason}`)
+  const shown = failed.length > 4 ? [...failed.slice(0, 2), ...failed.slice(-2)] : failed
+  const texts = shown.map(({ begunAt, reason }) => `${inSeconds(begunAt - since)} ${reason}`)
   if (failed.length > 4) texts.splice(2, 0, '…')
   return texts.length === 0 ? '' : `: ${texts.join(', ')}`
 }
@@ -83,6 +83,6 @@ export const account = (recorded: Recorded, since: number, until: number): strin
   const all = recorded.connections.filter(({ begunAt }) => begunAt >= since && begunAt <= until)
   const failed = all.filter(({ by }) => by === undefined)
   const share = all.length === 0 ? 0 : (100 * failed.length) / all.length
-  const told = describeFailures(failed, since)
-  return `${failed.length} of ${all.length} connections failed (${share.toFixed(1)} %)${told}`
+  const shown = describeFailures(failed, since)
+  return `${failed.length} of ${all.length} connections failed (${share.toFixed(1)} %)${shown}`
 }

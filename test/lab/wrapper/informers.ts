@@ -127,7 +127,7 @@ class Judgement {
       }
       const before = new Set(this.#walk.dead)
       await this.#walk.step()
-      this.#tell(before)
+      this.#printProgress(before)
       const isFrozen = (turn >= 1_200 && turn < 1_900) || (turn >= 4_100 && turn < 4_400)
       if (turn % CHECK_EVERY === 0 && !isFrozen) await this.#check(turn)
     }
@@ -158,7 +158,7 @@ class Judgement {
     await this.#startWrapper()
   }
 
-  #tell(before: ReadonlySet<string>): void {
+  #printProgress(before: ReadonlySet<string>): void {
     const { dead } = this.#walk
     const changed = [...dead].filter(name => !before.has(name))
     const back = [...before].filter(name => !dead.has(name))

@@ -21,8 +21,8 @@ export const accounts = ({ proxies }: Lab): readonly string[] => {
     const title = describe(node.plan!)
     if (proxies.deaths.length === 0) return [`${title}: ${account(node, opened, now)}`]
     return proxies.deaths.map(death => {
-      const told = account(node, death.from, Math.min(now, death.until))
-      return `${title}: dead shop out of the kernel ${outAfter(node, death)}; ${told}`
+      const shown = account(node, death.from, Math.min(now, death.until))
+      return `${title}: dead shop out of the kernel ${outAfter(node, death)}; ${shown}`
     })
   })
 }

@@ -132,8 +132,8 @@ t.test('an edge that is told that it is not ready says within ten seconds that i
   const conditions = [{ type: 'Ready', status: 'Unknown' }]
   cloud.push('update', NODE, { ...node, status: { ...node.status, conditions } })
   await clock.advance(10_000)
-  const [, told] = cloud.of('patch', 'null/nodepatch/e1')
-  t.match(told!.frame.content, /"type":"Ready","status":"True"/)
+  const [, unasked] = cloud.of('patch', 'null/nodepatch/e1')
+  t.match(unasked!.frame.content, /"type":"Ready","status":"True"/)
   cloud.push('update', NODE, node)
   await clock.advance(60_000)
   t.equal(cloud.of('patch', 'null/nodepatch/e1').length, 2)

@@ -6,13 +6,13 @@ import { FLAG, type Packet } from '../../../testkit/meter/packet.js'
 const { syn, ack, fin, rst } = FLAG
 
 /** A packet of a side; the sides' numbers begin at 100 and 900. */
-type Told = Partial<Omit<Packet, 'head'>> & {
+type Seen = Partial<Omit<Packet, 'head'>> & {
   readonly by: 'client' | 'server'
   readonly head?: string
 }
 
-const play = (connection: Connection, told: readonly Told[]): readonly Kind[] =>
-  told.map(({ by, head = '', ...packet }) =>
+const play = (connection: Connection, packets: readonly Seen[]): readonly Kind[] =>
+  packets.map(({ by, head = '', ...packet }) =>
     connection.take(by, {
       from: { address: '10.0.0.1', port: 40_000 },
       to: { address: '10.0.0.2', port: 443 },
@@ -22,7 +22,7 @@ const play = (connection: Connection, told: readonly Told[]): readonly Kind[] =>
     }),
   )
 
-const OPENING: readonly Told[] = [
+const OPENING: readonly Seen[] = [
   { by: 'client', flags: syn, seq: 99 },
   { by: 'server', flags: syn | ack, seq: 899, ack: 100 },
   { by: 'client', seq: 100, ack: 900 },

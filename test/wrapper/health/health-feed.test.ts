@@ -61,7 +61,7 @@ interface Bed {
   readonly clock: FakeClock
   readonly feed: HealthFeed
   readonly asked: Asked[]
-  readonly told: (readonly string[])[]
+  readonly reported: (readonly string[])[]
   readonly log: ReturnType<typeof recordingLog>
   /** How every question is answered from now on: streams and plain ones. */
   answering: { stream: Answering; plain: Answering }
@@ -74,7 +74,7 @@ const makeBed = (t: Test, stream: Answering, plain: Answering = { body: {} }): B
   const clock = new FakeClock()
   const log = recordingLog()
   const asked: Asked[] = []
-  const told: (readonly string[])[] = []
+  const reported: (readonly string[])[] = []
   const ask = async (text: string, signal: AbortSignal): Promise<AgentAnswer> => {
     const url = new URL(text)
     const answer = new OpenAnswer(signal)
@@ -97,11 +97,11 @@ const makeBed = (t: Test, stream: Answering, plain: Answering = { body: {} }): B
       ...{ clock, log, ask, random: seededRandom(1) },
       addresses: { addressesOf: () => [], namesOf: () => [] },
       interest: () => bed.interest,
-      onChange: names => told.push(names),
+      onChange: names => reported.push(names),
     },
   )
   const bed: Bed = {
-    ...{ clock, feed, asked, told, log, answering: { stream, plain }, interest: [] },
+    ...{ clock, feed, asked, reported, log, answering: { stream, plain }, interest: [] },
     health: (...names) => names.map(name => feed.of(name)),
     streams: () => asked.filter(({ url }) => url.searchParams.has('stream')),
   }
@@ -122,10 +122,10 @@ t.test('a stream: the whole, then changes, at once', async t => {
   await settle()
   t.strictSame(bed.health('a', 'b', 'c'), ['normal', 'normal', 'unknown'])
   t.match(bed.feed.status, { state: 'fresh', source: 'push', nodes: 2, dead: [], connects: 1 })
-  bed.told.length = 0
+  bed.reported.length = 0
   answer.event('change', { b: { Normal: false } })
   await settle()
-  t.strictSame(bed.told, [['b']], 'told without any time passing')
+  t.strictSame(bed.reported, [['b']], 'told without any time passing')
   t.strictSame(bed.health('a', 'b'), ['normal', 'dead'])
   answer.event('change', { b: null })
   await settle()
@@ -138,7 +138,7 @@ t.test('a stream that breaks: the last word counts, and it is opened again soon'
   await settle()
   bed.asked[0]!.answer.event('snapshot', { ...both, b: { Normal: false } })
   await settle()
-  bed.told.length = 0
+  bed.reported.length = 0
   bed.asked[0]!.answer.end()
   bed.answering.stream = 'refuse'
   await settle()
@@ -149,12 +149,12 @@ t.test('a stream that breaks: the last word counts, and it is opened again soon'
   const tries = bed.streams().length
   t.ok(tries > 8 && tries < 30, `tried again ${tries} times in a minute, not in a rush`)
   t.equal(bed.log.lines.filter(({ level }) => level === 'warn').length, 1, 'one complaint')
-  t.strictSame(bed.told, [])
+  t.strictSame(bed.reported, [])
   bed.answering.stream = 'stream'
   await bed.clock.advance(10_000)
   bed.streams().at(-1)!.answer.event('snapshot', both)
   await settle()
-  t.strictSame(bed.told, [['b']], 'only what is different is told')
+  t.strictSame(bed.reported, [['b']], 'only what is different is told')
   t.match(bed.feed.status, { state: 'fresh', trouble: undefined, connects: 2 })
 })
 
@@ -165,24 +165,24 @@ t.test('after the limit nothing is believed any more, and who depends on it is t
   await settle()
   bed.asked[0]!.answer.end()
   bed.answering.stream = 'refuse'
-  bed.told.length = 0
+  bed.reported.length = 0
   await bed.clock.advance(299_000)
   t.equal(bed.feed.isFresh, true)
-  t.strictSame(bed.told, [])
+  t.strictSame(bed.reported, [])
   await bed.clock.advance(2_000)
   t.equal(bed.feed.isFresh, false)
   t.match(bed.feed.status, { state: 'expired' })
-  t.strictSame(bed.told, [['b']])
+  t.strictSame(bed.reported, [['b']])
   bed.answering.stream = 'stream'
   await bed.clock.advance(10_000)
-  bed.told.length = 0
+  bed.reported.length = 0
   bed
     .streams()
     .at(-1)!
     .answer.event('snapshot', { ...both, b: { Normal: false } })
   await settle()
   t.equal(bed.feed.isFresh, true)
-  t.strictSame(bed.told, [['b']], 'believed again: told again, although nothing else changed')
+  t.strictSame(bed.reported, [['b']], 'believed again: told again, although nothing else changed')
 })
 
 t.test('an agent that hangs with its stream open is noticed by a question', async t => {

@@ -32,7 +32,7 @@ const startRaw = async (t: Test, answer: string, thenEnds: boolean) => {
 
 const GET = 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 
-const rows: readonly (readonly [what: string, answer: string, told: RegExp])[] = [
+const rows: readonly (readonly [what: string, answer: string, answered: RegExp])[] = [
   ['hints before the answer', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nok$/],
   ['100 that nobody waited for', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nok$/],
   ['another protocol that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nabc', /^HTTP\/1\.1 503 [^]*"code":503/],
@@ -49,12 +49,12 @@ const rows: readonly (readonly [what: string, answer: string, told: RegExp])[] =
   ['noise', '\0\x01\x02\r\n\r\n', /^HTTP\/1\.1 503 /],
 ] // prettier-ignore
 
-for (const [what, answer, told] of rows)
+for (const [what, answer, answered] of rows)
   t.test(`an answer with ${what}`, async t => {
     const upstream = await startRaw(t, answer, false)
     const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
-    t.match(await sendRaw(bed.port, GET), told)
-    t.match(await sendRaw(bed.port, GET), told, 'and whoever comes next is told no other')
+    t.match(await sendRaw(bed.port, GET), answered)
+    t.match(await sendRaw(bed.port, GET), answered, 'and whoever comes next is told no other')
     t.ok(upstream.open.size <= 1, 'at most one connection is kept')
   })
 
@@ -70,9 +70,10 @@ t.test('an answer that breaks off anywhere is never taken for whole', async t =>
   for (let length = 0; length < whole.length; length++) {
     const upstream = await startRaw(t, whole.slice(0, length), true)
     const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
-    const told = await sendRaw(bed.port, GET)
-    if (length < whole.indexOf('\r\n\r\n') + 4) t.match(told, /^HTTP\/1\.1 503 /, `${length} bytes`)
-    else t.notMatch(told, /\r\n0\r\n\r\n$/, `${length} bytes`)
+    const answered = await sendRaw(bed.port, GET)
+    if (length < whole.indexOf('\r\n\r\n') + 4)
+      t.match(answered, /^HTTP\/1\.1 503 /, `${length} bytes`)
+    else t.notMatch(answered, /\r\n0\r\n\r\n$/, `${length} bytes`)
   }
 })
 

@@ -154,11 +154,11 @@ t.test('FW18: in protobuf as well, in objects and in the preconditions of a DELE
 t.test('a dry run that changes nothing tells the version that reads have', t => {
   const shown = (text: string, of: Stored | undefined = record): string =>
     showVersion(Buffer.from(text), JSON_TYPE, of).toString()
-  const told = `{"metadata":{"labels":{"resourceVersion":"${UPSTREAM}"},"resourceVersion":"${UPSTREAM}"}}`
-  t.equal(shown(told), told.replace(`"${UPSTREAM}"}}`, `"${OURS}"}}`))
+  const body = `{"metadata":{"labels":{"resourceVersion":"${UPSTREAM}"},"resourceVersion":"${UPSTREAM}"}}`
+  t.equal(shown(body), body.replace(`"${UPSTREAM}"}}`, `"${OURS}"}}`))
   t.equal(shown('{"metadata":{"resourceVersion":"813"}}'), '{"metadata":{"resourceVersion":"813"}}')
-  t.equal(shown(told, altered), told, 'what reads show of it is not what was told here')
-  const untouched = Buffer.from(told)
+  t.equal(shown(body, altered), body, 'what reads show of it is not what was told here')
+  const untouched = Buffer.from(body)
   t.equal(showVersion(untouched, JSON_TYPE, undefined), untouched)
   t.end()
 })
@@ -203,16 +203,16 @@ t.test('FW2: on the way: an altered object is not written back, all else passes'
   t.equal(await passed('PATCH', PATH, text.replace(OURS, OLDER)), text.replace(OURS, OLDER))
 
   of = record
-  const told = `{"metadata":{"resourceVersion":"${UPSTREAM}"}}`
+  const body = `{"metadata":{"resourceVersion":"${UPSTREAM}"}}`
   const dryRun = async (status: number, headers = {}): Promise<string> => {
-    api.script(answer(told, { status, headers }))
+    api.script(answer(body, { status, headers }))
     const got = await call(bed, `${PATH}?dryRun=All`, { method: 'PATCH' }, '{}')
     t.equal(got.status, status)
     return got.text
   }
-  t.equal(await dryRun(200), told.replace(UPSTREAM, OURS))
-  t.equal(await dryRun(409), told, 'a refusal is left alone')
-  t.equal(await dryRun(200, { 'content-encoding': 'identity' }), told, 'and what is packed')
+  t.equal(await dryRun(200), body.replace(UPSTREAM, OURS))
+  t.equal(await dryRun(409), body, 'a refusal is left alone')
+  t.equal(await dryRun(200, { 'content-encoding': 'identity' }), body, 'and what is packed')
   const large = await call(bed, PATH, { method: 'PUT' }, Buffer.alloc((3 << 20) + 1))
   t.equal(large.status, 413)
   t.match(JSON.parse(large.text), { kind: 'Status', reason: 'RequestEntityTooLarge' })

@@ -19,10 +19,10 @@ t.test('FW1: a Node from the year 0 is served to everybody', async t => {
   await live.until(1)
   world.store.upstream('nodes').upsert({ key: 'old', raw: heardAt('old', YEAR_ZERO), version: '2' })
   await live.until(2)
-  t.strictSame(live.told, ['ADDED a', 'ADDED old'])
+  t.strictSame(live.received, ['ADDED a', 'ADDED old'])
   const late = await world.watch('/api/v1/nodes?watch=1')
   await late.until(2)
-  t.strictSame(late.told, ['ADDED a', 'ADDED old'])
+  t.strictSame(late.received, ['ADDED a', 'ADDED old'])
 })
 
 /** What no JSON can be made of: `fieldsV1` that is none. */
@@ -48,10 +48,10 @@ t.test('FW1: who cannot be told of an object is told so, alone', async t => {
   world.put('nodes', node('a', { new: '1' }))
   await json.until(2)
   await json.ended
-  t.strictSame(json.told, ['ADDED a', 'ERROR 500'])
+  t.strictSame(json.received, ['ADDED a', 'ERROR 500'])
   t.match(json.events[1]!.object['message'], 'nodes bad cannot be encoded: fieldsV1 must be JSON')
   await other.until(2)
-  t.strictSame(other.told, ['ADDED a', 'MODIFIED a'], 'another one misses nothing')
+  t.strictSame(other.received, ['ADDED a', 'MODIFIED a'], 'another one misses nothing')
   t.equal(world.reads.watches.failed, 1)
   for (const path of ['/api/v1/nodes', '/api/v1/nodes/bad']) {
     const answer = await world.ask(path)
@@ -62,7 +62,7 @@ t.test('FW1: who cannot be told of an object is told so, alone', async t => {
   t.equal(bytes.status, 200, 'bytes can always be told')
   const again = await world.watch('/api/v1/nodes?watch=1')
   await again.ended
-  t.strictSame(again.told, ['ADDED a', 'ERROR 500'], 'from the state too')
+  t.strictSame(again.received, ['ADDED a', 'ERROR 500'], 'from the state too')
   const said = world.log.lines.filter(({ message }) => message.startsWith('a watch is ended'))
   t.equal(said.length, 1, 'said once, however often the client comes back')
 })
@@ -127,8 +127,8 @@ t.test('FW1: spoiled objects of all kinds: whoever can be served is', async t =>
       // What no JSON can be made of is an ERROR; bytes can always be told.
       const { size } = world.store.table(resource)
       await Promise.race([watch.until(size).catch(() => undefined), watch.ended])
-      const isComplete = watch.events.length === size || watch.told.at(-1) === 'ERROR 500'
-      if (!isComplete) throw new Error(watch.told.join())
+      const isComplete = watch.events.length === size || watch.received.at(-1) === 'ERROR 500'
+      if (!isComplete) throw new Error(watch.received.join())
       watch.close()
       if ((await world.ask(path, PROTOBUF)).status !== 200) throw new Error('refused')
       world.store.upstream(resource).remove(item.key)
@@ -138,5 +138,5 @@ t.test('FW1: spoiled objects of all kinds: whoever can be served is', async t =>
   const before = probe.events.length
   world.put('services', service('web', { labels: { last: '1' } }, '9'))
   await probe.until(before + 1)
-  t.equal(probe.told.at(-1), 'MODIFIED web', 'who asked for another one never noticed')
+  t.equal(probe.received.at(-1), 'MODIFIED web', 'who asked for another one never noticed')
 })

@@ -71,7 +71,7 @@ interface Known {
   readonly mark: string
 }
 
-interface Told extends Known {
+interface Heard extends Known {
   readonly type: string
   readonly key: string
   readonly version: number
@@ -80,7 +80,7 @@ interface Told extends Known {
   readonly code: number | undefined
 }
 
-type Cutter = (chunk: Buffer) => readonly Told[]
+type Cutter = (chunk: Buffer) => readonly Heard[]
 
 const jsonCutter = (): Cutter => {
   let text = ''
@@ -172,7 +172,7 @@ class Client {
     const { target, chosen, format } = this.#asking()
     const cut = this.#cutter()
     const reading = new Reading(chunk => {
-      if (reading === this.#reading) for (const told of cut(chunk)) this.#take(told)
+      if (reading === this.#reading) for (const heard of cut(chunk)) this.#take(heard)
     })
     this.#reading = reading
     const options = {
@@ -259,28 +259,28 @@ class Client {
     this.#reading = undefined
   }
 
-  #take(told: Told): void {
-    const { type, key, version } = told
+  #take(heard: Heard): void {
+    const { type, key, version } = heard
     if (type === 'ERROR') {
-      if (told.code !== 410) this.faults.push(`an ERROR ${told.code}`)
+      if (heard.code !== 410) this.faults.push(`an ERROR ${heard.code}`)
       this.#expire()
       return
     }
     if (type === 'BOOKMARK') {
-      if (told.endsInitial) this.#isInside = false
+      if (heard.endsInitial) this.#isInside = false
       if (version < this.#version) this.faults.push('a bookmark that goes back')
       this.#version = version
       return
     }
     if (this.#isInside) {
       if (type !== 'ADDED') this.faults.push(`a ${type} within the state`)
-      this.held.set(key, told)
+      this.held.set(key, heard)
       return
     }
     this.events++
     if (version <= this.#version) this.faults.push('versions out of order')
     this.#version = version
-    this.#compare(type, key, told)
+    this.#compare(type, key, heard)
   }
 
   #compare(type: string, key: string, now: Known): void {

@@ -248,7 +248,7 @@ t.test('nodes are listed and watched, not looked up by the name of the resource'
     t.strictSame(names(list), ['a', 'b', 'c'])
     const watch = await world.watch(`${NODES}?watch=1`, accept)
     await watch.until(3)
-    t.strictSame(watch.told, ['ADDED a', 'ADDED b', 'ADDED c'])
+    t.strictSame(watch.received, ['ADDED a', 'ADDED b', 'ADDED c'])
   }
   t.equal((await world.ask(`${NODES}/a/status`)).text, 'passed', 'a part of a node is not a node')
 })

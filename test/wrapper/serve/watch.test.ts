@@ -17,7 +17,7 @@ for (const accept of ['application/json', PROTOBUF]) {
     })
     const watch = await world.watch(`${SLICES}?${INITIAL}`, accept)
     await watch.until(2)
-    t.strictSame(watch.told, ['ADDED web-1', 'BOOKMARK'])
+    t.strictSame(watch.received, ['ADDED web-1', 'BOOKMARK'])
     t.match(watch.events[1]!.object.metadata.annotations, { 'k8s.io/initial-events-end': 'true' })
     world.health.dead.add('b')
     world.store.setHealth(['b'])
@@ -28,7 +28,7 @@ for (const accept of ['application/json', PROTOBUF]) {
     world.put('endpointslices', slice('web-2', 'web', ['c'], { version: '5' }))
     world.remove('endpointslices', 'default/web-1')
     await watch.until(5)
-    t.strictSame(watch.told.slice(3), ['ADDED web-2', 'DELETED web-1'])
+    t.strictSame(watch.received.slice(3), ['ADDED web-2', 'DELETED web-1'])
     const versions = watch.events.map(({ object }) => Number(object.metadata.resourceVersion))
     t.strictSame(versions, [...versions].sort(), 'versions rise')
   })
@@ -43,12 +43,12 @@ t.test('between a list and the watch from its version nothing is missed', async 
   const watch = await world.watch(`/api/v1/nodes?watch=1&resourceVersion=${newest}`)
   world.remove('nodes', 'b')
   await watch.until(3)
-  t.strictSame(watch.told, ['ADDED b', 'MODIFIED a', 'DELETED b'])
+  t.strictSame(watch.received, ['ADDED b', 'MODIFIED a', 'DELETED b'])
   const last = watch.events[2]!.object
   t.equal(Number(last.metadata.resourceVersion), world.versions.newest)
   const again = await world.watch(`/api/v1/nodes?watch=1&resourceVersion=${newest + 1}`)
   await again.until(2)
-  t.strictSame(again.told, ['MODIFIED a', 'DELETED b'], 'no event twice, none lost')
+  t.strictSame(again.received, ['MODIFIED a', 'DELETED b'], 'no event twice, none lost')
   const now = await world.watch(
     '/api/v1/nodes?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan',
   )
@@ -56,8 +56,8 @@ t.test('between a list and the watch from its version nothing is missed', async 
   world.put('nodes', node('z'))
   await now.until(1)
   await state.until(2)
-  t.strictSame(now.told, ['ADDED z'])
-  t.strictSame(state.told, ['ADDED a', 'ADDED z'])
+  t.strictSame(now.received, ['ADDED z'])
+  t.strictSame(state.received, ['ADDED a', 'ADDED z'])
 })
 
 t.test('where a watch begins', async t => {
@@ -67,7 +67,7 @@ t.test('where a watch begins', async t => {
   for (let i = 0; i < 8; i++) world.put('nodes', node('b', { i: String(i) }))
   const { newest } = world.versions
   const streams = '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
-  const rows: [why: string, query: string, told: readonly string[]][] = [
+  const rows: [why: string, query: string, received: readonly string[]][] = [
     ['empty: with the state', '', ['ADDED a', 'ADDED b']],
     ['any: with the state', '&resourceVersion=0', ['ADDED a', 'ADDED b']],
     ['just now: behind it', `&resourceVersion=${newest}`, []],
@@ -84,11 +84,11 @@ t.test('where a watch begins', async t => {
     ['one of them', '&fieldSelector=metadata.name%3Db', ['ADDED b']],
   ]
   for (const accept of ['application/json', PROTOBUF])
-    for (const [why, query, told] of rows) {
+    for (const [why, query, received] of rows) {
       const watch = await world.watch(`/api/v1/nodes?watch=1${query}`, accept)
-      await watch.until(told.length)
-      t.strictSame(watch.told, told, why)
-      const isOver = told[0] === 'ERROR 410'
+      await watch.until(received.length)
+      t.strictSame(watch.received, received, why)
+      const isOver = received[0] === 'ERROR 410'
       if (isOver) await watch.ended
       t.equal(watch.response.complete, isOver, isOver ? 'and it ends in good order' : 'it goes on')
       t.match(watch.response.headers['content-type'], accept === PROTOBUF ? STREAM : accept)
@@ -104,7 +104,7 @@ t.test('whoever was pushed out lists again, and has it all', async t => {
   world.remove('nodes', 'b')
   const late = await world.watch(`/api/v1/nodes?watch=1&resourceVersion=${newest}`)
   await late.until(1)
-  t.strictSame(late.told, ['ERROR 410'], 'it is told, not left with what it knows')
+  t.strictSame(late.received, ['ERROR 410'], 'it is told, not left with what it knows')
   const list = (await world.ask('/api/v1/nodes')).json as {
     readonly metadata: { readonly resourceVersion: string }
     readonly items: readonly Thing[]
@@ -115,7 +115,7 @@ t.test('whoever was pushed out lists again, and has it all', async t => {
   )
   world.put('nodes', node('c'))
   await again.until(1)
-  t.strictSame(again.told, ['ADDED c'])
+  t.strictSame(again.received, ['ADDED c'])
 })
 
 t.test('watchers of either version of slices are told in their own', async t => {
@@ -130,9 +130,9 @@ t.test('watchers of either version of slices are told in their own', async t => 
     world.put('endpointslices', slice('web-3', 'web', ['c']))
     world.remove('endpointslices', 'default/web-3')
     await Promise.all([v1.until(4), beta.until(4)])
-    const told = ['ADDED web-1', 'ADDED web-2', 'ADDED web-3', 'DELETED web-3']
-    t.strictSame(v1.told, told, 'what upstream lists again unchanged is told to nobody')
-    t.strictSame(beta.told, told)
+    const received = ['ADDED web-1', 'ADDED web-2', 'ADDED web-3', 'DELETED web-3']
+    t.strictSame(v1.received, received, 'what upstream lists again unchanged is told to nobody')
+    t.strictSame(beta.received, received)
     for (const { object } of v1.events) t.equal(object['apiVersion'], 'discovery.k8s.io/v1')
     for (const { object } of beta.events) {
       t.equal(object['apiVersion'], 'discovery.k8s.io/v1beta1')
@@ -156,7 +156,7 @@ t.test('what went while upstream was away is told as deleted', async t => {
     // A new list, and nobody ever saw the deletion.
     world.replace(resource, all[resource][0]!)
     await watch.until(3)
-    t.equal(watch.told[2], `DELETED ${all[resource][1]!.metadata.name}`)
+    t.equal(watch.received[2], `DELETED ${all[resource][1]!.metadata.name}`)
     t.match((await world.ask(paths[resource])).json['items'], { length: 1 })
   }
 })
@@ -172,7 +172,7 @@ t.test('objects enter and leave a selection', async t => {
     world.put('services', service('s', { labels: { team: 'y', more: '' } }, '3'))
     world.put('services', service('s', { labels: { team: 'x' } }, '4'))
     await watch.until(3)
-    t.strictSame(watch.told, ['ADDED s', 'DELETED s', 'ADDED s'])
+    t.strictSame(watch.received, ['ADDED s', 'DELETED s', 'ADDED s'])
     const left = watch.events[1]!.object
     t.match(left.metadata.labels, { team: 'x' }, 'the last state that was chosen')
     t.ok(
@@ -186,7 +186,7 @@ t.test('objects enter and leave a selection', async t => {
   )
   world.put('services', service('s', { spec: { clusterIP: 'None' } }, '9'))
   await field.until(2)
-  t.strictSame(field.told, ['ADDED s', 'DELETED s'])
+  t.strictSame(field.received, ['ADDED s', 'DELETED s'])
 })
 
 t.test('bookmarks come each minute, with the newest version of all resources', async t => {
@@ -201,7 +201,7 @@ t.test('bookmarks come each minute, with the newest version of all resources', a
   world.put('services', service('s'))
   await world.clock.advance(60_000)
   const [first, second] = await watch.until(2)
-  t.strictSame(watch.told, ['BOOKMARK', 'BOOKMARK'])
+  t.strictSame(watch.received, ['BOOKMARK', 'BOOKMARK'])
   t.match(second!.object, {
     kind: 'Node',
     metadata: { resourceVersion: String(world.versions.newest) },
@@ -213,7 +213,7 @@ t.test('bookmarks come each minute, with the newest version of all resources', a
   world.put('nodes', node('a'))
   await resumed.until(1)
   await without.until(1)
-  t.strictSame(without.told, ['ADDED a'])
+  t.strictSame(without.received, ['ADDED a'])
 })
 
 t.test('a watch ends in good order when its time is over', async t => {
@@ -227,7 +227,7 @@ t.test('a watch ends in good order when its time is over', async t => {
   await watch.until(1)
   await world.clock.advance(1)
   await watch.ended
-  t.strictSame(watch.told, ['ADDED a'])
+  t.strictSame(watch.received, ['ADDED a'])
   t.ok(watch.response.complete, 'not cut off')
   t.equal(world.reads.watches.openOf('nodes'), 0)
   t.ok(world.clock.waiting < waiting + 1, 'no timer is left')
@@ -257,12 +257,12 @@ t.test('whoever does not read is ended with a 410, and nobody else notices', asy
     await slow.ended
     const last = slow.events.at(-1)!
     t.match(last, { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } })
-    const told = slow.events
+    const received = slow.events
       .slice(0, -1)
       .map(({ object }) => Number(object.metadata.resourceVersion))
-    t.ok(told.length < seen, 'it did miss something')
+    t.ok(received.length < seen, 'it did miss something')
     const all = quick.events.map(({ object }) => Number(object.metadata.resourceVersion))
-    t.strictSame(told, all.slice(0, told.length), 'but nothing before it was told so')
+    t.strictSame(received, all.slice(0, received.length), 'but nothing before it was told so')
     world.reads.watches.overtaken = 0
     quick.close()
   }
@@ -302,7 +302,7 @@ t.test('an event is encoded once for all watchers of an encoding', async t => {
   world.store.setHealth(['b'])
   for (const watch of watches) {
     await watch.until(200)
-    t.equal(new Set(watch.told).size, 200)
+    t.equal(new Set(watch.received).size, 200)
   }
   t.equal(world.reads.watches.encoded, 400)
   t.equal(world.reads.watches.events, 800)
@@ -344,11 +344,11 @@ t.test('FW14: who keeps pace is told all of a list in which everything is new', 
   world.replace('nodes', ...all(1))
   t.ok(history.bytes > 8 << 20, 'more than is kept in the long run')
   await watch.until(1_000)
-  t.notOk(watch.told.some(told => !told.startsWith('MODIFIED')))
+  t.notOk(watch.received.some(received => !received.startsWith('MODIFIED')))
   world.replace('nodes', ...all(2))
   await watch.until(2_000)
   t.notOk(
-    watch.told.some(told => !told.startsWith('MODIFIED')),
+    watch.received.some(received => !received.startsWith('MODIFIED')),
     'and again',
   )
   t.ok(history.bytes <= 20 << 20, 'but no more than everything once')

@@ -33,27 +33,27 @@ const withoutVersion = ({ labels = {}, annotations = {} }: Thing['metadata']): o
   ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
 })
 
-interface Told {
+interface Change {
   readonly type: string
   readonly name: string
   readonly object: unknown
 }
 
 /** Tells of what happens from now on. */
-const listen = (world: World, resource: Resource): (() => readonly Told[]) => {
+const listen = (world: World, resource: Resource): (() => readonly Change[]) => {
   const table = world.store.table(resource)
   const reader = new ChangeCursor({ table, selectors: new SelectorCache() }, undefined, {
     version: world.versions.newest,
     place: table.history.end,
   })
   return () => {
-    const told: Told[] = []
+    const changes: Change[] = []
     for (let seen = reader.next(); seen !== undefined; seen = reader.next()) {
       const { type, record, version } = seen
       const object = toJson(ROWS[resource].kind, servedBytes(record, version))
-      told.push({ type, name: record.key.replace('default/', ''), object })
+      changes.push({ type, name: record.key.replace('default/', ''), object })
     }
-    return told
+    return changes
   }
 }
 
@@ -114,9 +114,9 @@ t.test('TestCache, update: what is listed is the newest of each', t => {
         metadata: { name: metadata.name, ...withoutVersion(metadata) },
       })),
     )
-    const told = hear()
-    t.equal(told.length, changed[resource], 'and nothing is told of what came again unchanged')
-    t.ok(told.every(({ type }) => type === 'MODIFIED'))
+    const changes = hear()
+    t.equal(changes.length, changed[resource], 'and nothing is told of what came again unchanged')
+    t.ok(changes.every(({ type }) => type === 'MODIFIED'))
   }
   t.end()
 })
@@ -162,16 +162,16 @@ t.test('TestCacheServiceNotifier: twenty events, in order, of the very objects',
   for (const i of TEN)
     if (i % 3 === 0) world.put('services', service(`${i}`, { labels: { updated: 'true' } }, '2'))
     else world.remove('services', `default/${i}`)
-  const told = hear()
-  t.equal(told.length, 20)
+  const changes = hear()
+  t.equal(changes.length, 20)
   t.strictSame(
-    told.map(({ type, name }) => `${type} ${name}`),
+    changes.map(({ type, name }) => `${type} ${name}`),
     [
       ...TEN.map(i => `ADDED ${i}`),
       ...TEN.map(i => (i % 3 === 0 ? `MODIFIED ${i}` : `DELETED ${i}`)),
     ],
   )
-  for (const [at, { object }] of told.entries()) {
+  for (const [at, { object }] of changes.entries()) {
     const i = at % 10
     const labels = at >= 10 && i % 3 === 0 ? { updated: 'true' } : undefined
     t.match(object, { metadata: { name: `${i}`, labels }, spec: { clusterIP: '10.96.0.1' } })
@@ -229,8 +229,8 @@ const hearsOnce = (t: Test, world: World, act: () => void, name: string): void =
   const hears = [listen(world, 'endpoints'), listen(world, 'endpointslices')]
   act()
   for (const hear of hears) {
-    const told = hear().map(({ type, name }) => `${type} ${name.replace(/-x$/, '')}`)
-    t.strictSame(told, name === '' ? [] : [`MODIFIED ${name}`])
+    const changes = hear().map(({ type, name }) => `${type} ${name.replace(/-x$/, '')}`)
+    t.strictSame(changes, name === '' ? [] : [`MODIFIED ${name}`])
   }
 }
 

@@ -16,18 +16,18 @@ const makeBed = async (t: Test) => {
     clock,
     'test',
   )
-  const told = new Map<string, ReadonlySet<string>>()
+  const reported = new Map<string, ReadonlySet<string>>()
   const log = recordingLog()
   const neighbours = new Neighbours(
     { client, clock, log, random: seededRandom(1) },
-    (label, value, names) => told.set(`${label}=${value}`, names),
+    (label, value, names) => reported.set(`${label}=${value}`, names),
   )
   t.teardown(async () => {
     await neighbours.stop()
     await client.close()
     await upstream.api.stop()
   })
-  return { upstream, clock, neighbours, told, log }
+  return { upstream, clock, neighbours, reported, log }
 }
 
 const add = (upstream: TestApi, name: string, zone = 'x'): Promise<unknown> =>
@@ -42,57 +42,57 @@ const isSo = async (look: () => boolean): Promise<void> => {
 }
 
 t.test('few are watched: who comes and goes is known at once', async t => {
-  const { upstream, neighbours, told } = await makeBed(t)
+  const { upstream, neighbours, reported } = await makeBed(t)
   await add(upstream, 'a')
   neighbours.want(new Map([['zone', 'x']]))
-  await isSo(() => told.get('zone=x')?.size === 1)
+  await isSo(() => reported.get('zone=x')?.size === 1)
   await add(upstream, 'b')
-  await isSo(() => told.get('zone=x')?.size === 2)
+  await isSo(() => reported.get('zone=x')?.size === 2)
   await upstream.ask('DELETE /api/v1/nodes/a')
-  await isSo(() => told.get('zone=x')?.size === 1)
-  t.same([...told.get('zone=x')!], ['b'])
+  await isSo(() => reported.get('zone=x')?.size === 1)
+  t.same([...reported.get('zone=x')!], ['b'])
   t.match(neighbours.status, [{ label: 'zone', value: 'x', how: 'watched', trouble: undefined }])
 })
 
 t.test('what is not wanted any more is not told any more', async t => {
-  const { upstream, neighbours, told } = await makeBed(t)
+  const { upstream, neighbours, reported } = await makeBed(t)
   await add(upstream, 'a')
   await add(upstream, 'b', 'y')
   neighbours.want(new Map([['zone', 'x']]))
-  await isSo(() => told.get('zone=x')?.size === 1)
+  await isSo(() => reported.get('zone=x')?.size === 1)
   neighbours.want(new Map([['zone', 'y']]))
-  await isSo(() => told.get('zone=y')?.size === 1)
+  await isSo(() => reported.get('zone=y')?.size === 1)
   t.same(
     neighbours.status.map(({ value }) => value),
     ['y'],
   )
   await add(upstream, 'c')
   await add(upstream, 'd', 'y')
-  await isSo(() => told.get('zone=y')?.size === 2)
-  t.equal(told.get('zone=x')?.size, 1)
+  await isSo(() => reported.get('zone=y')?.size === 2)
+  t.equal(reported.get('zone=x')?.size, 1)
   await neighbours.stop()
   neighbours.want(new Map([['zone', 'x']]))
   t.same(neighbours.status, [], 'nothing begins after the end')
 })
 
 t.test('many are polled, and watched again when they are half as many', async t => {
-  const { upstream, clock, neighbours, told, log } = await makeBed(t)
+  const { upstream, clock, neighbours, reported, log } = await makeBed(t)
   await addMany(upstream, 0, 101)
   neighbours.want(new Map([['zone', 'x']]))
-  await isSo(() => told.get('zone=x')?.size === 101)
+  await isSo(() => reported.get('zone=x')?.size === 101)
   await isSo(() => neighbours.status[0]?.how === 'polled')
   await addMany(upstream, 101, 103)
   await settle()
-  t.equal(told.get('zone=x')?.size, 101, 'between two polls nothing is known')
+  t.equal(reported.get('zone=x')?.size, 101, 'between two polls nothing is known')
   await clock.advance(144_000)
-  await isSo(() => told.get('zone=x')?.size === 103)
+  await isSo(() => reported.get('zone=x')?.size === 103)
   upstream.api.cutLink('reader', 'refused')
   const first = () => neighbours.status[0]!
   while (first().trouble === undefined) {
     await clock.advance(10_000)
     await settle()
   }
-  t.equal(told.get('zone=x')?.size, 103, 'what was known stays')
+  t.equal(reported.get('zone=x')?.size, 103, 'what was known stays')
   t.equal(log.lines.filter(({ message }) => message.startsWith('a poll of nodes')).length, 1)
   upstream.api.healLink('reader')
   for (let i = 0; i < 60; i++) await upstream.ask(`DELETE /api/v1/nodes/n${i}`)
@@ -100,6 +100,6 @@ t.test('many are polled, and watched again when they are half as many', async t 
     await clock.advance(10_000)
     await settle()
   }
-  await isSo(() => told.get('zone=x')?.size === 43)
+  await isSo(() => reported.get('zone=x')?.size === 43)
   t.equal(first().trouble, undefined)
 })

@@ -547,12 +547,12 @@ t.test('stop in the middle of everything: all is aborted, nothing is told', asyn
   const stopping = w.checker.stop()
   t.equal(w.plugin.open, 0)
   await stopping
-  const told = w.rounds.length
+  const reported = w.rounds.length
   w.checker.setTargets(targets(5))
   w.checker.probeNow(n1)
   w.checker.sweep()
   await w.clock.advance(60_000)
-  t.equal(w.rounds.length, told)
+  t.equal(w.rounds.length, reported)
   await stopped(t, w)
 })
 

@@ -43,7 +43,7 @@ const steal = async (size: number, seed = 1) => {
   /** What member n last said, by whoever knows most of it. */
   const newsOf = (n: number, from: number): PlacedEntry => {
     const place = zone.agents[from]!.index(n)
-    return insider.tell(from, []).news.find(entry => entry.place === place)!
+    return insider.send(from, []).news.find(entry => entry.place === place)!
   }
   return { zone, identities, insider, honest, age, newsOf, boot }
 }
@@ -127,8 +127,8 @@ for (const size of [3, 5, 10])
           // Not muted any more: each lie is looked at.
           await zone.clock.advance(61 * SECOND)
           const before = age(to, voter)
-          const told = insider.tell(to, [lie])
-          if (told.status !== 200) t.fail(`${what}: answered ${told.status}`)
+          const outcome = insider.send(to, [lie])
+          if (outcome.status !== 200) t.fail(`${what}: answered ${outcome.status}`)
           if (voter !== to && age(to, voter) < before)
             t.fail(`${what}: n${voter} looks younger with n${to}`)
           if (what === 'signed by another' || what === 'without a signature')
@@ -178,7 +178,7 @@ t.test(
             if (entry.kind !== 'statement') continue
             const slot = entry.received.statement.slot
             const quarters = entry.progress.quarters + slot - 1 - (entry.progress.quarters % slot)
-            insider.tell(to, [
+            insider.send(to, [
               { place, entry: { ...entry, age: 0, progress: { ...entry.progress, quarters } } },
             ])
           }
@@ -210,7 +210,7 @@ t.test(
     let freshMs = 0
     for (const news of [...kept, ...kept.slice(-1)]) {
       await zone.clock.advance(SECOND)
-      insider.tell(1, [news])
+      insider.send(1, [news])
       if (age(1, 4) < TTL_MS) freshMs = zone.clock.now() - bootedAt
     }
     t.comment(`fresh for ${freshMs / SECOND} s`)
@@ -227,7 +227,7 @@ t.test('whoever floods others with bad signatures is not listened to about other
   const before = proved()
   for (let message = 0; message < 200; message++) {
     await zone.clock.advance(50)
-    insider.tell(1, [all[message % 7]!])
+    insider.send(1, [all[message % 7]!])
   }
   t.ok(proved() - before < 30, `${proved() - before} signatures proved in ten seconds`)
   t.ok(age(1, 2) < 40 * SECOND)
@@ -283,7 +283,7 @@ t.test('validly signed messages, altered: nothing is believed, nothing breaks', 
     // Whoever passed on a bad signature is listened to again: each message is looked at.
     await zone.clock.advance(badSignatures() > bad ? 61 * SECOND : 60)
     bad = badSignatures()
-    const { status } = insider.tell(1, message % 2 === 0 ? real : shorter, { alter })
+    const { status } = insider.send(1, message % 2 === 0 ? real : shorter, { alter })
     // Answered 400 or 200, so its signature was proved.
     if (status === 400 || status === 200) passed++
     if (status === 200) read++

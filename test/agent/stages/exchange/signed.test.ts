@@ -38,9 +38,9 @@ for (const size of [2, 3, 10, 66])
     zone.agents[0]!.vote(flipped, false)
     zone.agents[0]!.vote(flipped, true)
     const observers = [...topology.observersOf(target)]
-    const told = zone.agents.filter(({ n, index }) => n !== 0 && observers.includes(index(n)))
-    t.equal(told.length, observers.length - 1)
-    const ms = await zone.until(() => told.every(agent => agent.knows(0, flipped)), 30_000)
+    const others = zone.agents.filter(({ n, index }) => n !== 0 && observers.includes(index(n)))
+    t.equal(others.length, observers.length - 1)
+    const ms = await zone.until(() => others.every(agent => agent.knows(0, flipped)), 30_000)
     t.ok(ms <= 200, `a vote reached those whom it concerns in ${ms} ms`)
     zone.agents[0]!.engine.setOwnFlags(FLAG.kubeletWell | FLAG.cloudCut, zone.clock.now() - 5_000)
     const ms2 = await zone.until(
@@ -104,8 +104,8 @@ t.test(
         }
       // Agents without identities hear of a signed vote, from its origin or from others.
       zone.agents[0]!.vote(5, true)
-      const told = mode === 'prefer' ? zone.agents.slice(1, 5) : zone.agents.slice(1, 3)
-      const ms = await zone.until(() => told.every(agent => agent.knows(0, 5)), 10_000)
+      const others = mode === 'prefer' ? zone.agents.slice(1, 5) : zone.agents.slice(1, 3)
+      const ms = await zone.until(() => others.every(agent => agent.knows(0, 5)), 10_000)
       t.ok(ms <= 1_000, `${mode}: ${ms} ms`)
       await zone.stop()
     }

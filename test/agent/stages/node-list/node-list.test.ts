@@ -298,14 +298,14 @@ t.test(
     let published = 0
     world.store.nodeList.subscribe(() => published++)
     const reads = world.kube.reads.length
-    await world.kube.tellNode(NOT_MASTER, nodeView('n2', { resourceVersion: '7' }))
-    await world.kube.tellNode('name:n1', nodeView('n1', { resourceVersion: '8' }))
+    await world.kube.sendNode(NOT_MASTER, nodeView('n2', { resourceVersion: '7' }))
+    await world.kube.sendNode('name:n1', nodeView('n1', { resourceVersion: '8' }))
     t.strictSame([published, world.kube.reads.length], [0, reads])
 
-    await world.kube.tellNode(NOT_MASTER, nodeView('n2', { internalIPs: ['10.0.0.9'] }))
+    await world.kube.sendNode(NOT_MASTER, nodeView('n2', { internalIPs: ['10.0.0.9'] }))
     const moved = world.store.nodeList.current.roster
     t.not(moved?.indexOfAddress('10.0.0.9'), undefined, 'its address moved')
-    await world.kube.tellNode(NOT_MASTER, nodeView('n3'))
+    await world.kube.sendNode(NOT_MASTER, nodeView('n3'))
     t.strictSame(names(world), ['n1', 'n2', 'n3'], 'and a new one joins')
     await world.kube.showNodes('name:n1', [nodeView('n1', { internalIPs: ['10.0.0.8'] })])
     t.not(
@@ -393,9 +393,9 @@ t.test('the address that a row tells of the own Node counts while reads are refu
   world.kube.readRefusal = new KubeStatusError('n1', {
     ...{ status: 429, reason: 'TooManyRequests', message: '', retryAfterMs: 30_000 },
   })
-  await world.kube.tellNode('name:n1', moved)
+  await world.kube.sendNode('name:n1', moved)
   t.equal(ownAddress(world), '10.0.0.8', 'at once')
-  await world.kube.tellNode('name:n1', nodeView('n1', { internalIPs: [] }))
+  await world.kube.sendNode('name:n1', nodeView('n1', { internalIPs: [] }))
   t.throws(() => world.stage.round(), { message: /Node n1 must have an InternalIP/ })
   t.equal(ownAddress(world), '10.0.0.8', 'without one the last stays')
   world.kube.readRefusal = undefined

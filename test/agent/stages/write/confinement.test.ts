@@ -123,9 +123,9 @@ t.test('agents find out whether the cluster confines them, and count it nowhere'
         t.type(status.confinement.at, 'string')
         const counted = agent!.views.counts().writes.filter(({ count }) => count > 0)
         t.strictSame(counted, [], 'no write, and no failure')
-        const told = log.lines.filter(({ message }) => message === 'confinement of the account')
+        const reported = log.lines.filter(({ message }) => message === 'confinement of the account')
         t.strictSame(
-          told.map(({ level }) => level),
+          reported.map(({ level }) => level),
           [isConfined ? 'info' : 'warn'],
         )
       }

@@ -14,14 +14,14 @@ const makeLane = (limits: Partial<DownstreamLimits> = {}) => {
   lane.open()
   return lane
 }
-const tell = (key: string, value: string, uid = key, bytes = 10) => ({ key, uid, value, bytes })
+const notice = (key: string, value: string, uid = key, bytes = 10) => ({ key, uid, value, bytes })
 /** `m1 a` for a message that leaves, `m1 a again` for one that leaves again. */
 const texts = (sent: readonly Sending<string>[]): readonly string[] =>
   sent.map(({ id, notice, isResend }) => `${id} ${notice.value}${isResend ? ' again' : ''}`)
 
 t.test('a few at a time, in the order in which they came', t => {
   const lane = makeLane({ window: 2 })
-  for (const name of ['a', 'b', 'c']) lane.offer(tell(name, name))
+  for (const name of ['a', 'b', 'c']) lane.offer(notice(name, name))
   t.strictSame(texts(lane.take(0)), ['m1 a', 'm2 b'])
   t.strictSame(texts(lane.take(0)), [], 'the window is full')
   t.equal(lane.inFlight, 2)
@@ -35,17 +35,17 @@ t.test('a few at a time, in the order in which they came', t => {
 
 t.test('16 by default', t => {
   const lane = makeLane()
-  for (let index = 0; index < 100; index++) lane.offer(tell(String(index), 'x'))
+  for (let index = 0; index < 100; index++) lane.offer(notice(String(index), 'x'))
   t.equal(lane.take(0).length, 16)
   t.end()
 })
 
 t.test('one of each object is on its way, and what is newer takes the place of what waits', t => {
   const lane = makeLane()
-  lane.offer(tell('a', 'a1'))
+  lane.offer(notice('a', 'a1'))
   t.strictSame(texts(lane.take(0)), ['m1 a1'])
-  lane.offer(tell('a', 'a2'))
-  lane.offer(tell('a', 'a3', 'a', 30))
+  lane.offer(notice('a', 'a2'))
+  lane.offer(notice('a', 'a3', 'a', 30))
   t.strictSame([lane.messages, lane.bytes], [2, 40])
   t.strictSame(texts(lane.take(0)), [])
   lane.acknowledge('m1')
@@ -57,10 +57,10 @@ t.test('one of each object is on its way, and what is newer takes the place of w
 
 t.test('another object of the same name waits for the end of the first', t => {
   const lane = makeLane()
-  lane.offer(tell('pod set-0', 'update u1', 'u1'))
-  lane.offer(tell('pod set-0', 'delete u1', 'u1'))
-  lane.offer(tell('pod set-0', 'update u2', 'u2'))
-  lane.offer(tell('pod set-0', 'update u2 again', 'u2'))
+  lane.offer(notice('pod set-0', 'update u1', 'u1'))
+  lane.offer(notice('pod set-0', 'delete u1', 'u1'))
+  lane.offer(notice('pod set-0', 'update u2', 'u2'))
+  lane.offer(notice('pod set-0', 'update u2 again', 'u2'))
   const order: string[] = []
   for (let sent = lane.take(0); sent.length > 0; sent = lane.take(0)) {
     t.equal(sent.length, 1)
@@ -73,8 +73,8 @@ t.test('another object of the same name waits for the end of the first', t => {
 
 t.test('no word: the same message again, then it is set aside and others go on', t => {
   const lane = makeLane({ window: 1 })
-  lane.offer(tell('a', 'a1'))
-  lane.offer(tell('b', 'b1'))
+  lane.offer(notice('a', 'a1'))
+  lane.offer(notice('b', 'b1'))
   t.strictSame(texts(lane.take(0)), ['m1 a1'])
   t.equal(lane.nextAt, 5000)
   t.strictSame(texts(lane.take(4999)), [])
@@ -98,15 +98,15 @@ t.test('no word: the same message again, then it is set aside and others go on',
 
 t.test('what is set aside makes way for what is newer', t => {
   const lane = makeLane()
-  lane.offer(tell('a', 'a1'))
+  lane.offer(notice('a', 'a1'))
   lane.take(0)
-  lane.offer(tell('a', 'a2', 'a', 50))
+  lane.offer(notice('a', 'a2', 'a', 50))
   lane.refuse('m1', 'error: no room', 7)
   t.strictSame(lane.asides(), [
     { key: 'a', uid: 'a', reason: 'error: no room', until: 30_008, times: 1 },
   ])
   t.strictSame([lane.messages, lane.bytes], [1, 50], 'the older one need not be taken any more')
-  lane.offer(tell('a', 'a3'))
+  lane.offer(notice('a', 'a3'))
   t.strictSame([lane.messages, lane.bytes], [1, 10])
   t.strictSame(texts(lane.take(100)), [], 'a change is no reason to try sooner')
   t.equal(lane.acknowledge('m1'), undefined, 'nor is a word about the older one one about this')
@@ -119,7 +119,7 @@ t.test('what is set aside makes way for what is newer', t => {
 
 t.test('what an edge does not take waits longer each time, until it is another', t => {
   const lane = makeLane()
-  lane.offer(tell('a', 'a1'))
+  lane.offer(notice('a', 'a1'))
   const waits: number[] = []
   for (let now = 0; waits.length < 9;) {
     for (const { id } of lane.take(now)) lane.refuse(id, 'x', now)
@@ -128,9 +128,9 @@ t.test('what an edge does not take waits longer each time, until it is another',
   }
   t.strictSame(waits.map(ms => ms / 1_000), [30, 60, 120, 240, 480, 960, 1_800, 1_800, 1_800])
   const [{ until } = { until: 0 }] = lane.asides()
-  lane.offer(tell('a', 'a2'))
+  lane.offer(notice('a', 'a2'))
   t.equal(lane.nextAt, until - 1_800_000 + 30_000)
-  lane.offer(tell('a', 'a3'))
+  lane.offer(notice('a', 'a3'))
   t.equal(lane.nextAt, until - 1_800_000 + 30_000, 'no sooner')
   const now = lane.nextAt
   const [again] = lane.take(now)
@@ -142,9 +142,9 @@ t.test('what an edge does not take waits longer each time, until it is another',
 
 t.test('another object behind one that is set aside waits as well', t => {
   const lane = makeLane()
-  lane.offer(tell('a', 'delete u1', 'u1'))
+  lane.offer(notice('a', 'delete u1', 'u1'))
   lane.take(0)
-  lane.offer(tell('a', 'update u2', 'u2'))
+  lane.offer(notice('a', 'update u2', 'u2'))
   lane.refuse('m1', 'x', 0)
   t.equal(lane.messages, 2)
   t.strictSame(texts(lane.take(30_001)), ['m1 delete u1'])
@@ -153,34 +153,34 @@ t.test('another object behind one that is set aside waits as well', t => {
 
 t.test('an object keeps its place before the next of its name', t => {
   const lane = makeLane()
-  lane.offer(tell('a', 'update u1', 'u1'))
-  lane.offer(tell('a', 'update u2', 'u2'))
-  lane.offer(tell('a', 'delete u1', 'u1'))
+  lane.offer(notice('a', 'update u1', 'u1'))
+  lane.offer(notice('a', 'update u2', 'u2'))
+  lane.offer(notice('a', 'delete u1', 'u1'))
   t.strictSame(texts(lane.take(0)), ['m1 delete u1'])
   lane.acknowledge('m1')
   t.strictSame(texts(lane.take(0)), ['m2 update u2'])
-  lane.offer(tell('a', 'update u2 again', 'u2'))
+  lane.offer(notice('a', 'update u2 again', 'u2'))
   lane.open()
   t.equal(lane.messages, 1, 'on the next connection the older one is out of date')
-  lane.offer(tell('a', 'delete u2', 'u2'))
+  lane.offer(notice('a', 'delete u2', 'u2'))
   t.strictSame(texts(lane.take(0)), ['m3 delete u2'])
   t.end()
 })
 
 t.test('the connection goes: what was on its way is sent again, first', t => {
   const lane = makeLane({ window: 1 })
-  lane.offer(tell('a', 'a1'))
-  lane.offer(tell('b', 'b1'))
+  lane.offer(notice('a', 'a1'))
+  lane.offer(notice('b', 'b1'))
   lane.take(0)
   lane.close()
   t.strictSame([texts(lane.take(60_000)), lane.nextAt, lane.inFlight], [[], Infinity, 0])
-  lane.offer(tell('c', 'c1'))
+  lane.offer(notice('c', 'c1'))
   lane.open()
   t.strictSame(texts(lane.take(60_000)), ['m1 a1'])
   t.match(lane.acknowledge('m1'), { value: 'a1' })
   t.strictSame(texts(lane.take(60_000)), ['m2 b1'])
   lane.open()
-  lane.offer(tell('b', 'b2'))
+  lane.offer(notice('b', 'b2'))
   t.equal(lane.acknowledge('m2'), undefined, 'b1 is not b2')
   t.strictSame(texts(lane.take(60_000)), ['m3 b2'], 'the next connection gets what is newer')
   lane.open()
@@ -195,12 +195,12 @@ t.test('the connection goes: what was on its way is sent again, first', t => {
 
 t.test('what finds no room is found again', t => {
   const lane = makeLane({ maxMessages: 4, maxBytes: 100 })
-  for (const name of ['a', 'b', 'c', 'd']) t.equal(lane.offer(tell(name, name)), true)
+  for (const name of ['a', 'b', 'c', 'd']) t.equal(lane.offer(notice(name, name)), true)
   t.equal(lane.mustCompare, false)
-  t.equal(lane.offer(tell('e', 'e')), false)
-  t.equal(lane.offer(tell('a', 'a2')), true, 'what takes the place of another needs no room')
-  t.equal(lane.offer(tell('a', 'a3', 'a', 71)), false, 'but its bytes do')
-  t.equal(lane.offer(tell('a', 'a4', 'a', 5)), true)
+  t.equal(lane.offer(notice('e', 'e')), false)
+  t.equal(lane.offer(notice('a', 'a2')), true, 'what takes the place of another needs no room')
+  t.equal(lane.offer(notice('a', 'a3', 'a', 71)), false, 'but its bytes do')
+  t.equal(lane.offer(notice('a', 'a4', 'a', 5)), true)
   t.equal(lane.mustCompare, false, 'not before there is room')
   const [one, two] = lane.take(0)
   lane.acknowledge(one!.id)
@@ -211,11 +211,11 @@ t.test('what finds no room is found again', t => {
   t.equal(lane.mustCompare, false)
   const wide = makeLane({ maxBytes: 100 })
   t.equal(
-    wide.offer(tell('a', 'a', 'a', 1000)),
+    wide.offer(notice('a', 'a', 'a', 1000)),
     true,
     'one that is larger than all room goes alone',
   )
-  t.equal(wide.offer(tell('b', 'b')), false)
+  t.equal(wide.offer(notice('b', 'b')), false)
   t.equal(wide.mustCompare, false)
   wide.acknowledge(wide.take(0)[0]!.id)
   t.equal(wide.mustCompare, true)

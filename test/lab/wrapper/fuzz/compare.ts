@@ -53,14 +53,14 @@ export const canonical = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(canonical)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value as Record<string, unknown>)
-  const told = entries
+  const kept = entries
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, inner]): [string, unknown] => [key, canonical(inner)])
     .map(([key, inner]): [string, unknown] => [
       key,
       key === 'managedFields' && Array.isArray(inner) ? inOrder(inner) : inner,
     ])
-  return Object.fromEntries(told)
+  return Object.fromEntries(kept)
 }
 
 const parsed = (text: string): unknown => {
