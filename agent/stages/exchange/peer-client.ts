@@ -145,6 +145,16 @@ const KEYLESS = new Set([STATUS_OF['no-identity'], STATUS_OF.malformed])
 /** Keys of a pair that are not used at present are tried again after this time. */
 const TRY_PAIR_MS = 30_000
 
+/** What an answer with an error status says: in plain text why, or a signed message that we cannot open. */
+const textOf = ({ body }: Answer, refusal: Refusal): string => {
+  if (refusal === 'unknown-key' || refusal === 'bad-signature')
+    return `and signed its answer with a key that we do not have: ${refusal}`
+  if (refusal !== 'malformed') return refusal
+  return Buffer.from(body)
+    .toString('latin1', 0, 40)
+    .replace(/[^ -~]/g, '')
+}
+
 /** The request to which an answer belongs. */
 interface Request {
   readonly seq: number
@@ -263,10 +273,7 @@ export class PeerClient {
       peer.triedV1At = this.#context.now
       return 'failed'
     }
-    const said = Buffer.from(answer.body)
-      .toString('latin1', 0, 40)
-      .replace(/[^ -~]/g, '')
-    this.#failed(peer, `answered ${answer.status} ${said}`)
+    this.#failed(peer, `answered ${answer.status} ${textOf(answer, opened.refusal)}`)
     return 'failed'
   }
 

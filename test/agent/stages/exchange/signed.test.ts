@@ -291,6 +291,21 @@ t.test('other keys of a member, and another key of the zone', async t => {
   await zone.stop()
 })
 
+for (const mode of ['prefer', 'require'] as const)
+  t.test(`${mode}: who has another key of the zone reads why it is refused`, async t => {
+    const { zone } = start(3, mode)
+    await zone.clock.advance(20_000)
+    const wrong = zone.agents[0]!.engine
+    wrong.setKeys(makeKeyRing(KEY_B))
+    await zone.clock.advance(40_000)
+    for (const { trouble } of wrong.status().peers)
+      t.match(
+        trouble,
+        /^answered 403 (and signed its answer with a key that we do not have: )?unknown-key$/,
+      )
+    await zone.stop()
+  })
+
 t.test('an agent that was suspended, or lost its epoch, is heard again', async t => {
   const { zone, identities } = start(3, 'require')
   await zone.clock.advance(20_000)
