@@ -138,21 +138,30 @@ const silent: AdmissionCell = {
   },
 }
 
+/** A node is cut off, and nobody vouches for it: it is kept until somebody marks it. */
+const keepUntilMarked = async (
+  stage: Stage,
+  node: string,
+  { note, check }: Notes,
+): Promise<void> => {
+  await stage.makeNode(node)
+  await stage.cut(node, {})
+  const kept = await watch(stage, node, GRACE_MS + KEPT_MS, ['evicted'])
+  note(`cut: ${text(kept)}`)
+  check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
+  await stage.condemn(node)
+  const dead = await watch(stage, node, EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
+  note(`marked: ${text(dead)}`)
+  check('then it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+}
+
 const superedge: AdmissionCell = {
   name: 'webhook-superedge',
   shows: "SuperEdge's mode: nobody marks the node, nothing happens; it is marked, and goes",
-  play: async (stage, { note, check }) => {
+  play: async (stage, notes) => {
     await stage.register('webhook')
     await stage.startReplica(1, ['--mode=superedge'])
-    await stage.makeNode('superedge')
-    await stage.cut('superedge', {})
-    const kept = await watch(stage, 'superedge', GRACE_MS + KEPT_MS, ['evicted'])
-    note(`cut: ${text(kept)}`)
-    check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
-    await stage.condemn('superedge')
-    const dead = await watch(stage, 'superedge', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
-    note(`marked: ${text(dead)}`)
-    check('then it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+    await keepUntilMarked(stage, 'superedge', notes)
   },
 }
 
@@ -201,17 +210,9 @@ const keepSuperedge: AdmissionCell = {
   name: 'keep-superedge',
   shows: "the policy in SuperEdge's mode: nobody marks the node, nothing happens; it is marked, and goes", // prettier-ignore
   needsPolicies: true,
-  play: async (stage, { note, check }) => {
+  play: async (stage, notes) => {
     await stage.keep('superedge')
-    await stage.makeNode('keep-superedge')
-    await stage.cut('keep-superedge', {})
-    const kept = await watch(stage, 'keep-superedge', GRACE_MS + KEPT_MS, ['evicted'])
-    note(`cut: ${text(kept)}`)
-    check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && kept.evicted === undefined) // prettier-ignore
-    await stage.condemn('keep-superedge')
-    const dead = await watch(stage, 'keep-superedge', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
-    note(`marked: ${text(dead)}`)
-    check('then it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+    await keepUntilMarked(stage, 'keep-superedge', notes)
   },
 }
 
