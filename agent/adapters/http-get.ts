@@ -31,8 +31,8 @@ const KEEP = {
 }
 
 /**
- * Key exchanges offered to a kubelet. Node.js 24 offers a post-quantum one first, which makes each new connection 1.2 kB longer
- * each way; nothing that a probe sends is worth keeping secret for years.
+ * Key exchanges offered to a kubelet. Node.js 24 offers a post-quantum one as well, whose key makes the first packet of each new
+ * connection 1.2 kB longer; nothing that a probe sends is worth keeping secret for years.
  */
 const KEY_EXCHANGES = 'X25519:P-256:P-384'
 
