@@ -13,6 +13,7 @@ An adversary plays against zones of agents in virtual time; its sequences are dr
   --sequences N    how many; default 500
   --seed N         the first seed; the others follow; default 1. With --sequences 1 a seed that was printed is replayed
   --seeds LIST     these instead, as in 104,266
+  --minutes N      begin nothing more after so long; what was played by then counts
   --jobs N         threads; default 1
   --identity MODE  how agents sign: off, prefer, require, or mixed, which is every other one off and the rest prefer;
                    default as agents do unasked
@@ -27,6 +28,9 @@ interface Order {
   readonly except: readonly string[]
   readonly identity: Signing | undefined
 }
+
+/** A time on performance.now(): afterwards no further batch begins. */
+type Deadline = number
 
 const say = (text: string): boolean => process.stdout.write(`${text}\n`)
 
@@ -47,7 +51,7 @@ const work = ({ seeds, untilBroken, except, identity }: Order): Promise<Report> 
   playSeeds(seeds, { isEnough: () => untilBroken, except, identity })
 
 /** A thread plays so many and ends: what thousands of zones leave behind in V8 makes each further one slower. */
-const BATCH = 250
+const BATCH = 50
 
 const inOneThread = (order: Order): Promise<Report> =>
   new Promise((resolve, reject) => {
@@ -57,9 +61,14 @@ const inOneThread = (order: Order): Promise<Report> =>
   })
 
 /** One thread after the other. */
-const inThreads = async (order: Order, progress: (played: number) => void): Promise<Report> => {
+const inThreads = async (
+  order: Order,
+  deadline: Deadline,
+  progress: (played: number) => void,
+): Promise<Report> => {
   const reports: Report[] = []
   for (let from = 0; from < order.seeds.length; from += BATCH) {
+    if (from > 0 && performance.now() > deadline) break
     const seeds = order.seeds.slice(from, from + BATCH)
     const report = await inOneThread({ ...order, seeds })
     reports.push(report)
@@ -69,12 +78,27 @@ const inThreads = async (order: Order, progress: (played: number) => void): Prom
   return mergeReports(reports)
 }
 
+/** Breaches, each in its smallest form, and acts that came too seldom: how many things are wrong. */
+const sayReport = async (
+  report: Report,
+  checksVariety: boolean,
+  smallest: (failure: Report['failures'][number]) => Promise<Report['failures'][number]>,
+): Promise<number> => {
+  say(tableOf(report))
+  if (report.breaches.length > 0) say(`breaches: ${report.breaches.join(',')}`)
+  for (const failure of report.failures) say(describe(await smallest(failure)))
+  const few = checksVariety ? tooFew(report) : []
+  for (const name of few) say(`too few of ${name}`)
+  return report.failures.length + few.length
+}
+
 const main = async (): Promise<void> => {
   const { values } = parseArgs({
     options: {
       sequences: { type: 'string', default: '500' },
       seed: { type: 'string', default: '1' },
       seeds: { type: 'string' },
+      minutes: { type: 'string' },
       jobs: { type: 'string', default: '1' },
       'until-broken': { type: 'boolean', default: false },
       except: { type: 'string', default: '' },
@@ -92,9 +116,10 @@ const main = async (): Promise<void> => {
   const seeds =
     values.seeds?.split(',').map(text => numberOf('seeds', text)) ??
     Array.from({ length: following }, (_, place) => first + place)
-  const count = seeds.length
   const jobs = numberOf('jobs', values.jobs)
   const identity = signingOf(values.identity)
+  const minutes = values.minutes === undefined ? Infinity : numberOf('minutes', values.minutes)
+  const deadline = performance.now() + minutes * 60_000
   const orders = Array.from({ length: jobs }, (_, job): Order => {
     return {
       seeds: seeds.filter((_, place) => place % jobs === job),
@@ -103,25 +128,22 @@ const main = async (): Promise<void> => {
       identity,
     }
   })
-  let played = 0
+  let ended = 0
   const progress = (more: number): void => {
-    played += more
-    if (count > BATCH) say(`${played} of ${count} played`)
+    ended += more
+    if (seeds.length > BATCH) say(`${ended} of ${seeds.length} played`)
   }
-  const reports = await Promise.all(orders.map(order => inThreads(order, progress)))
+  const reports = await Promise.all(orders.map(order => inThreads(order, deadline, progress)))
   const report = mergeReports(reports)
-  say(tableOf(report))
-  if (report.breaches.length > 0) say(`breaches: ${report.breaches.join(',')}`)
-  for (const failure of report.failures) {
-    const smallest =
-      values['until-broken'] || values['no-shrink'] ? failure : await shrink(...failure, identity)
-    say(describe(smallest))
-  }
+  if (ended < seeds.length && performance.now() > deadline)
+    say(`${minutes} minutes were given: ${ended} of ${seeds.length} sequences were played`)
   // A few sequences cannot have everything.
-  const few = count < 500 ? [] : tooFew(report)
-  for (const name of few) say(`too few of ${name}`)
-  const failed = report.failures.length + few.length
-  const checks = Object.keys(GUARDS).length + (count < 500 ? 0 : 1)
+  const checksVariety = ended >= 500
+  const isShrunk = !values['until-broken'] && !values['no-shrink']
+  const failed = await sayReport(report, checksVariety, failure =>
+    isShrunk ? shrink(...failure, identity) : Promise.resolve(failure),
+  )
+  const checks = Object.keys(GUARDS).length + (checksVariety ? 1 : 0)
   process.exitCode = failed > 0 ? 1 : 0
   say(`${Math.max(0, checks - failed)} passed, ${failed} failed`)
 }

@@ -24,8 +24,8 @@ const CELLS = [
   ...['dies-vouched', 'zone-cut', 'partition', 'one-way-pair', 'cold-boot'],
 ]
 
-/** The sequences after those that `npm test` plays. */
-const ATTACKS = ['--seed', '151', '--sequences', '4850', '--jobs', '2']
+/** The sequences after those that `npm test` plays, as many as there is time for. */
+const ATTACKS = ['--seed', '151', '--sequences', '4850', '--jobs', '2', '--minutes', '6']
 
 /** Programs that the lab needs → Debian's packages, and what the tests of the agent's page need. */
 const TOOLS = { ip: 'iproute2', iptables: 'iptables', unshare: 'util-linux', mount: 'mount' }
@@ -163,7 +163,7 @@ const built = needsControlPlane ? buildControlPlane() : undefined
 const tools = wanted('tests') ? getTools() : wanted('chart') ? getTools('helm') : undefined
 await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
 await part('bench', ['bench/run.mjs', 'scale', '--quick'], 15)
-await part('adversary', ['test/adversary/run.mjs', ...ATTACKS], 30)
+await part('adversary', ['test/adversary/run.mjs', ...ATTACKS], 15)
 if (built !== undefined) {
   const from = performance.now()
   const code = await built
