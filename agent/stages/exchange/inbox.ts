@@ -147,7 +147,7 @@ export class Inbox {
     const admission = peer.inbound.admit(header, now, maxDelayMs)
     // It is signed and shows a number that we issued: nobody else can claim this, and it cannot be replayed later.
     if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) seams.onSuspended()
-    if (admission.kind !== 'accepted') return this.#challenge(peer, header, admission.kind)
+    if (admission.kind !== 'accepted') return this.#challenge(peer, message, admission.kind)
     if (!peer.requests.take(undefined, now)) return this.#refuse('too-fast', peer)
     peer.bytesReceived += length
     const suspects = membership.take(message, peer, now - admission.delayMs)
@@ -155,7 +155,7 @@ export class Inbox {
     peer.heard(now)
     for (const target of suspects) this.#onCall(target, peer)
     const wantsState = route === 'gossip' || (suspects.length > 0 && header.count > 0)
-    return this.#reply(peer, header, wantsState ? TYPE.state : TYPE.ack)
+    return this.#reply(peer, message, wantsState ? TYPE.state : TYPE.ack)
   }
 
   /**
@@ -187,18 +187,19 @@ export class Inbox {
     return { ...signed, status: STATUS_OF['wrong-zone'] }
   }
 
-  #challenge(peer: PeerState, request: Header, why: Challenged): PeerAnswer {
+  #challenge(peer: PeerState, request: Message, why: Challenged): PeerAnswer {
     // A restart on either side is nothing to warn of.
     this.#context.traffic.refuse(why, why === 'challenged' ? undefined : peer)
     return this.#reply(peer, request, TYPE.challenge)
   }
 
-  #reply(peer: PeerState, request: Header, type: ReplyType): PeerAnswer {
-    const { seams, now } = this.#context
+  /** Signed as the request was: who signs with the keys of the pair believes nothing else, also while these are set aside here. */
+  #reply(peer: PeerState, { header, isOfPair }: Message, type: ReplyType): PeerAnswer {
+    const { seams, membership, now } = this.#context
     const shown =
       type === TYPE.challenge ? peer.inbound.challenge(seams.random, now) : peer.inbound.next(now)
-    const keys = this.#context.membership.keysFor(peer) ?? this.#context.membership.keys
-    return this.#sealed(request, type, shown, { peer, keys })
+    const keys = (isOfPair ? membership.pairFor(peer) : undefined) ?? membership.keys
+    return this.#sealed(header, type, shown, { peer, keys })
   }
 
   /** A signed answer, bound to one request by the boot id and the number of its sender. */

@@ -216,6 +216,25 @@ t.test('two that took each other for nodes without keys find out', async t => {
   await zone.stop()
 })
 
+t.test('who signs again is heard at once by whoever had set its keys aside', async t => {
+  const { zone, identities } = start(2, 'prefer')
+  await zone.clock.advance(20_000)
+  identities.renew(memberAt(1).name)
+  zone.agents[1]!.kill()
+  zone.start(1, { o: { identity: 'prefer' }, identities: identities.of(memberAt(1).name) })
+  const peerOf = (n: number) => zone.agents[n]!.engine.status().peers[0]!
+  const asideMs = await zone.until(() => !peerOf(1).isSigned, 60_000)
+  t.ok(asideMs < 60_000, 'n0 refuses the new keys, so n1 goes on with the key of the zone')
+  await zone.clock.advance(3_000)
+  zone.agents[0]!.engine.setIdentities(identities.of(memberAt(0).name))
+  zone.agents[0]!.engine.ask(zone.agents[0]!.index(1))
+  const ms = await zone.until(() => peerOf(1).isSigned && ageAt(zone, 1, 0) < 1_000, 60_000)
+  t.ok(ms <= 1_000, `n1 hears n0 ${ms} ms after n0 knows its keys`)
+  const back = await zone.until(() => ageAt(zone, 0, 1) < 1_000, 60_000)
+  t.ok(back <= 6_000, `and n0 hears n1 ${back} ms later`)
+  await zone.stop()
+})
+
 t.test(
   'who begins two epochs at one time is not unheard until its old word is forgotten',
   async t => {
