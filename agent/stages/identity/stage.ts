@@ -207,7 +207,11 @@ class NodeIdentities implements Stage {
     this.#ownDueAt = clock.now() + AGAIN_MS
     this.#ownReadAt = clock.now()
     const found = await this.#ask('own identity', () => kube.getNodeNotes(nodeName, signal))
-    if (found === undefined) return
+    if (found === undefined) {
+      // Its Node may be made again at any time.
+      this.#vain.delete(nodeName)
+      return
+    }
     const wanted = this.#wantedNote(found)
     this.#brought(nodeName, wanted !== found.annotations[IDENTITY_ANNOTATION])
     if (wanted === found.annotations[IDENTITY_ANNOTATION]) {
@@ -289,7 +293,7 @@ class NodeIdentities implements Stage {
   #nextMs(name: NodeName, decision: PinDecision): number {
     const { random, clock } = this.#seams
     const { exchangeTimeoutMs, identityChangeAfterMs } = this.#options
-    if (decision.kind === 'wait') return Math.max(WANTED_MS, decision.ms)
+    if (decision.kind === 'wait') return Math.max(FIRST_WANTED_MS, decision.ms)
     if (decision.kind === 'dispute') return identityChangeAfterMs
     if (decision.kind !== 'ask') return jitter(random, REVIEW_MS, REVIEW_SHARE)
     // Looked at twice: a request may be lost, or another one was under way.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of the own Node, against an API that does not keep what is written.
 import t from 'tap'
 import { ApiBackoff } from '../../../../agent/api-backoff.js'
-import { IDENTITY_ANNOTATION } from '../../../../agent/identity/annotation.js'
+import { IDENTITY_ANNOTATION, writeIdentity } from '../../../../agent/identity/annotation.js'
+import { generateNodeKeys } from '../../../../agent/identity/node-keys.js'
 import { resolveAgentOptions } from '../../../../agent/options/resolve.js'
 import { makeIdentityStage } from '../../../../agent/stages/identity/stage.js'
+import type { NodeNotes } from '../../../../agent/ports/kube-api.js'
 import { makeResultStore } from '../../../../agent/store.js'
-import { parseNodeName, parseZoneName } from '../../../../core/ids.js'
+import { KubeStatusError } from '../../../../core/errors.js'
+import { parseNodeName, parseZoneName, type NodeName } from '../../../../core/ids.js'
 import { makeRoster } from '../../../../core/roster.js'
 import type { KubePatch } from '../../../../kube/client/write.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
@@ -15,28 +17,47 @@ import { seededRandom } from '../../../../testkit/seeded-random.js'
 import { memoryFolder } from '../../../../testkit/zone/memory-folder.js'
 
 const SELF = parseNodeName('n1')
+const OTHER = parseNodeName('n2')
 
 interface Written {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> }
 }
 
-/** @param isKept whether the API keeps what is written into the own Node */
-const bed = async (isKept: () => boolean) => {
+interface BedOptions {
+  /** @default prefer */
+  readonly mode?: 'prefer' | 'require'
+  /** Whether the API keeps what is written into the own Node. @default always */
+  readonly isKept?: () => boolean
+  /** What each Node says; undefined: there is none. */
+  readonly notesOf: (name: NodeName, own: string | undefined) => NodeNotes | undefined
+}
+
+/** The own Node; nothing is known of others. */
+const ownNotes = (_: NodeName, own: string | undefined): NodeNotes => ({
+  uid: 'u1',
+  annotations: own === undefined ? {} : { [IDENTITY_ANNOTATION]: own },
+})
+
+/** A stage of `SELF`, in a zone with `OTHER`. */
+const bed = async ({ mode = 'prefer', isKept = () => true, notesOf }: BedOptions) => {
   const clock = new FakeClock()
   const random = seededRandom(1)
   const log = recordingLog()
   const store = makeResultStore(clock.now())
-  const node: { annotation: string | undefined } = { annotation: undefined }
+  let own: string | undefined
   const writes: number[] = []
+  const reads: { readonly name: NodeName; readonly at: number }[] = []
   const kube = {
-    getNodeNotes: async () => ({
-      uid: 'u1',
-      annotations: node.annotation === undefined ? {} : { [IDENTITY_ANNOTATION]: node.annotation },
-    }),
+    getNodeNotes: async (name: NodeName) => {
+      reads.push({ name, at: clock.now() })
+      const notes = notesOf(name, own)
+      if (notes !== undefined) return notes
+      throw new KubeStatusError(name, { status: 404, reason: 'NotFound', message: '' })
+    },
     patchNode: async (_name: string, patch: KubePatch) => {
       writes.push(clock.now())
       const { metadata } = (patch as unknown as { body: Written }).body
-      if (isKept()) node.annotation = metadata.annotations[IDENTITY_ANNOTATION]
+      if (isKept()) own = metadata.annotations[IDENTITY_ANNOTATION]
       // Nobody looks at it.
       return undefined as never
     },
@@ -44,7 +65,7 @@ const bed = async (isKept: () => boolean) => {
   const { options } = resolveAgentOptions({
     flags: [
       { name: 'node-name', text: SELF },
-      { name: 'identity', text: 'prefer' },
+      { name: 'identity', text: mode },
     ],
     env: {},
   })
@@ -52,15 +73,22 @@ const bed = async (isKept: () => boolean) => {
     ...{ kube, store, clock, random, log, folder: memoryFolder(new Map()) },
     apiBackoff: new ApiBackoff({ clock, random }),
   })
-  const roster = makeRoster(parseZoneName('z'), SELF, [{ name: SELF, address: '10.0.0.1' }])
+  const members = [
+    { name: SELF, address: '10.0.0.1' },
+    { name: OTHER, address: '10.0.0.2' },
+  ]
+  const roster = makeRoster(parseZoneName('z'), SELF, members)
   store.nodeList.set({ ...store.nodeList.current, roster, source: 'api' })
   await stage.start()
-  return { clock, store, stage, writes, node, log }
+  return { clock, store, stage, writes, reads, log, options }
 }
 
 t.test('own keys that are taken off the Node again are not written without end', async t => {
   let isKept = false
-  const { clock, store, stage, writes, log } = await bed(() => isKept)
+  const { clock, store, stage, writes, log } = await bed({
+    isKept: () => isKept,
+    notesOf: ownNotes,
+  })
   await clock.advance(60_000)
   t.ok(writes.length >= 2 && writes.length <= 6, `${writes.length} writes in a minute`)
   t.equal(store.identities.current.own, undefined)
@@ -75,5 +103,59 @@ t.test('own keys that are taken off the Node again are not written without end',
   const { length } = writes
   await clock.advance(600_000)
   t.equal(writes.length, length)
+  await stage.stop()
+})
+
+t.test('a Node that is made again gets its identity as soon as somebody asks for it', async t => {
+  let isThere = true
+  let uid = 'u1'
+  const { clock, store, stage, writes } = await bed({
+    notesOf: (name, own) => (isThere ? { ...ownNotes(name, own), uid } : undefined),
+  })
+  await clock.advance(5_000)
+  // Somebody refuses us again and again, for reasons of their own: the own Node is right.
+  const refused = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 500) {
+      store.unknownIdentity.emit(SELF)
+      await clock.advance(500)
+    }
+  }
+  await refused(60_000)
+  const { length } = writes
+  isThere = false
+  await refused(12_000)
+  isThere = true
+  uid = 'u2'
+  await refused(2_000)
+  t.equal(writes.length, length + 1, 'written within two seconds')
+  await stage.stop()
+})
+
+t.test('with require other keys count as soon as they have waited for long enough', async t => {
+  const uid = 'u1'
+  let text: string | undefined
+  const { clock, store, stage, options, reads } = await bed({
+    mode: 'require',
+    notesOf: (name, own) => ownNotes(name, name === SELF ? own : text),
+  })
+  const subject = { clusterId: options.clusterId, node: OTHER, uid }
+  const publish = (generation: number): void => {
+    text = writeIdentity(subject, generation, generateNodeKeys())
+    store.unknownIdentity.emit(OTHER)
+  }
+  const generation = (): number | undefined => store.identities.current.pins.get(OTHER)?.generation
+  publish(1)
+  await clock.advance(60_000)
+  t.equal(generation(), 1)
+  publish(2)
+  // The time of silence counts from the start of this run, where nothing was heard.
+  const countAt = options.identityChangeAfterMs
+  while (clock.now() < countAt + 2_000 && generation() === 1) {
+    store.unknownIdentity.emit(OTHER)
+    await clock.advance(500)
+  }
+  t.equal(generation(), 2)
+  const readAt = reads.findLast(({ name }) => name === OTHER)!.at
+  t.ok(readAt >= countAt && readAt <= countAt + 1_000, `read at ${readAt} ms, due at ${countAt}`)
   await stage.stop()
 })
