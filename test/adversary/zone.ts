@@ -66,9 +66,6 @@ export interface Refusing {
   readonly asked: { readonly at: number; readonly by: string }[]
 }
 
-/** By then a member has read the Node of one that has new keys. */
-const READ_MS = 12_000
-
 /** How the zone's agents sign, as `--identity`; mixed: every other one not at all. */
 export const SIGNING = ['off', 'prefer', 'require', 'mixed'] as const
 export type Signing = (typeof SIGNING)[number]
@@ -293,17 +290,13 @@ export class Zone {
     return !isRead && this.world.clock.now() < (this.#waits.get(name)?.until ?? -Infinity)
   }
 
-  /**
-   * Until when a peer that began then need not take in what a node's new keys sign: with `require` it waits, from the start if
-   * it begins anew meanwhile. −Infinity for a node that never lost its keys.
-   */
-  newKeysCountAt(machine: Machine, peerBegunAt: number): number {
+  /** When a node lost its keys, last, and for how long others hear nothing before they believe new ones; undefined where none wait. */
+  newKeysOf(machine: Machine): { readonly at: number; readonly waitMs: number } | undefined {
     const { identity, identityChangeAfterMs } = this.world.optionsOf(machine)
-    const newKeysAt = this.#newKeysAt.get(machine.name)
-    if (identity !== 'require' || newKeysAt === undefined) return -Infinity
-    const countAt = newKeysAt + identityChangeAfterMs
-    const isAnew = peerBegunAt > newKeysAt && peerBegunAt < countAt + READ_MS
-    return isAnew ? peerBegunAt + identityChangeAfterMs : countAt
+    const at = this.#newKeysAt.get(machine.name)
+    return identity !== 'require' || at === undefined
+      ? undefined
+      : { at, waitMs: identityChangeAfterMs }
   }
 
   /** From now on all requests but checks of the link are refused; in one of four answers the body says when to come back, in no number. */

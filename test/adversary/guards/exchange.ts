@@ -24,6 +24,8 @@ export class ExchangeGuards {
   readonly #refused = new Map<string, Refused>()
   /** When each was answered: with each answer it gets a number, which its next request shows. */
   readonly #answers = new Map<string, number[]>()
+  /** When the newest of those was sent that was taken in. */
+  readonly #takenAt = new Map<string, number>()
 
   constructor(facts: FactBook, note: Note) {
     this.#facts = facts
@@ -35,7 +37,9 @@ export class ExchangeGuards {
       const { answer, from, to } = link
       if (kind !== 'answer' || answer === undefined) return
       const pair = `${to} ${from}`
-      this.#answered(pair, answer.status === 200)
+      const isTaken = answer.status === 200
+      if (isTaken) this.#takenAt.set(pair, answer.askedAt)
+      this.#answered(pair, isTaken)
       this.#reviewAge(pair, from, answer)
     }
   }
@@ -80,10 +84,21 @@ export class ExchangeGuards {
       isAsBefore &&
       !this.#isIgnorant(machine, peer) &&
       this.#facts.isTalking(machine) &&
-      this.#facts.now >
-        this.#facts.zone.newKeysCountAt(machine, this.#facts.of(peer.name).begunAt) &&
+      !this.#waitsForNewKeys(machine, peer) &&
       !this.#facts.isMoved(machine)
     )
+  }
+
+  /**
+   * With `require` a member believes new keys after a time in which it heard nothing of the old ones. Who begins anew before it
+   * believed them waits from then on.
+   */
+  #waitsForNewKeys(machine: Machine, peer: Machine): boolean {
+    const newKeys = this.#facts.zone.newKeysOf(machine)
+    if (newKeys === undefined) return false
+    const { begunAt } = this.#facts.of(peer.name)
+    const hasBelieved = (this.#takenAt.get(`${machine.address} ${peer.address}`) ?? 0) > newKeys.at
+    return !hasBelieved && this.#facts.now <= Math.max(newKeys.at, begunAt) + newKeys.waitMs
   }
 
   /** It began or came back, and is not served its own Node, which alone says what zone it is in: it waits as it is asked to. */
