@@ -13,11 +13,13 @@ import type { Holder, Pin } from './identity/pins.js'
 import type { KeyRing } from './key-ring.js'
 import type { RecordTable } from './records/table.js'
 
-/** A ConfigMap or Secret that could not be used; the last good one stays in force. */
+/** A ConfigMap or Secret that could not be used, or Nodes with a fault. */
 export interface ConfigProblem {
   /** `ConfigMap edge-system/edge-health-config`, … */
   readonly thing: string
   readonly problem: string
+  /** What counts now: the good one before it; nothing, since there was none; or the faulty one itself. */
+  readonly inForce: 'last-good' | 'nothing' | 'itself'
   /** Epoch ms. */
   readonly since: number
 }
@@ -46,7 +48,7 @@ export interface NodeListResult {
 export interface KeyResult {
   /** Undefined until there were good ones: nothing is exchanged then. */
   readonly ring: KeyRing | undefined
-  /** Why the present ones are not used; the last good ones stay in force. */
+  /** Why the present ones are not used; the last good ones stay in force, if there were any. */
   readonly problem: ConfigProblem | undefined
 }
 

@@ -225,7 +225,7 @@ export const askAll = async (
   const { signal } = context
   const agent = await ask(() => fetchStatus(base, context))
   const self = agent.ok ? agent.value.self : { name: options.nodeName, address: '' }
-  const { selfReportUrl, namespace, keySecret, port, localPort } = options
+  const { selfReportUrl, namespace, keySecret, stateDir, port, localPort } = options
   const kubeletUrl = selfReportUrl
   return {
     url: base,
@@ -240,6 +240,6 @@ export const askAll = async (
       if (status !== 200) throw new Error(`it answers ${status}`)
       return status
     }),
-    ...{ kubeletUrl, namespace, keySecret },
+    ...{ kubeletUrl, namespace, keySecret, stateDir },
   }
 }

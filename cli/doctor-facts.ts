@@ -50,4 +50,5 @@ export interface DoctorFacts {
   readonly kubeletUrl: string
   readonly namespace: string
   readonly keySecret: string
+  readonly stateDir: string
 }

@@ -2,23 +2,8 @@
 import { listed } from '../core/text.js'
 import { AGENT_ACCOUNT_NAME } from './doctor-rights.js'
 import type { Asked, DoctorFacts, PeerProbe, Right } from './doctor-facts.js'
-
-/** `warn`: it works now, or nobody could look. */
-export type Level = 'ok' | 'warn' | 'fail'
-
-/** One thing that was looked at. */
-export interface Finding {
-  readonly check: string
-  readonly level: Level
-  /** What was seen, in words. */
-  readonly saw: string
-  /** What to do; null where there is nothing to do. */
-  readonly fix: string | null
-}
-
-const ok = (check: string, saw: string): Finding => ({ check, level: 'ok', saw, fix: null })
-const warn = (check: string, saw: string, fix: string): Finding => ({ check, level: 'warn', saw, fix }) // prettier-ignore
-const fail = (check: string, saw: string, fix: string): Finding => ({ check, level: 'fail', saw, fix }) // prettier-ignore
+import { exchangeFindings, keyFindings, rosterFindings, zoneFindings } from './doctor-zone.js'
+import { fail, ok, warn, type Finding } from './finding.js'
 
 const LOOK = 'kubectl -n edge-system get pods -o wide; kubectl -n edge-system logs POD'
 
@@ -65,26 +50,6 @@ const ephemeral = ({ ephemeral: asked, ports }: DoctorFacts): Finding => {
   return open.length === 0
     ? ok('reserved ports', `no outgoing connection can take ${ports.join(', ')}`)
     : warn('reserved ports', `an outgoing connection can take ${open.join(', ')}: the kernel chooses from ${from}-${to}`, fix) // prettier-ignore
-}
-
-const key = ({ agent: asked, namespace, keySecret }: DoctorFacts): readonly Finding[] => {
-  if (!asked.ok) return []
-  const { keys, zone, nodes } = asked.value
-  const make = `kubectl -n ${namespace} create secret generic ${keySecret} --from-literal=primary="$(openssl rand -base64 32)"`
-  if (keys.state === 'missing') return [fail('key', keys.trouble ?? 'there is no usable key', make)]
-  if (keys.trouble !== null)
-    return [fail('key', `the last good keys are used: ${keys.trouble}`, `mend Secret ${keySecret}`)]
-  const others = nodes.filter(({ peer }) => peer !== null && peer.keySet !== null && peer.keySet !== keys.set) // prettier-ignore
-  const state = `key set ${keys.set ?? 'unknown'} is shared by ${keys.sharedBy} of ${zone.members} members`
-  if (others.length > 0)
-    return [
-      warn(
-        'key',
-        `${state}; another set: ${listed(others.map(({ name }) => name))}`,
-        'wait until all have read the Secret, before the next step of a rotation',
-      ),
-    ]
-  return [ok('key', state)]
 }
 
 const CLOCK_WARN_MS = 3_000
@@ -149,49 +114,6 @@ const policies = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
   return [warn('policies', reason, 'the agent asks within its first minute, and again every few hours')] // prettier-ignore
 }
 
-const namesNotIn = (names: readonly string[], others: readonly string[]): readonly string[] =>
-  names.filter(name => !others.includes(name))
-
-const roster = ({ agent: asked, members }: DoctorFacts): readonly Finding[] => {
-  if (!asked.ok) return []
-  const { roster: own, nodes } = asked.value
-  if (own.source === 'none')
-    return [fail('roster', own.trouble ?? 'the zone is not known yet', 'see apiserver and rbac above')] // prettier-ignore
-  if (own.trouble !== null) return [fail('roster', own.trouble, 'mend the object that is named')]
-  if (!members.ok) return [warn('roster', `could not be compared with the Nodes: ${members.reason}`, 'see apiserver and rbac above')] // prettier-ignore
-  const names = nodes.map(({ name }) => name)
-  const missing = namesNotIn(members.value, names)
-  const extra = namesNotIn(names, members.value)
-  if (missing.length + extra.length > 0)
-    return [
-      fail(
-        'roster',
-        `the agent ${[...(missing.length > 0 ? [`does not know ${listed(missing)}`] : []), ...(extra.length > 0 ? [`counts ${listed(extra)}, which the Nodes do not name`] : [])].join(' and ')}`,
-        'give doctor the options of the agent (--edge-selector); if it stays, restart the agent and look at its log',
-      ),
-    ]
-  if (own.source === 'disk')
-    return [warn('roster', 'it comes from disk: the apiserver was not reached since the start', 'see apiserver above')] // prettier-ignore
-  return [ok('roster', `${names.length} members, as the Nodes and ConfigMaps say`)]
-}
-
-/** Members that are well by the votes and whose agents do not talk to ours: keys, rosters or versions differ. */
-const exchange = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
-  if (!asked.ok) return []
-  const others = asked.value.nodes.filter(({ isSelf }) => !isSelf)
-  const silent = others.filter(
-    ({ peer, verdict }) => verdict !== 'unhealthy' && peer !== null && peer.state !== 'ok',
-  )
-  if (silent.length === 0) return [ok('agreement', `${others.length} peers exchange votes with this agent`)] // prettier-ignore
-  return [
-    warn(
-      'agreement',
-      `no votes are exchanged with ${listed(silent.map(({ name, peer }) => `${name} (${peer?.trouble ?? peer?.state ?? ''})`))}`,
-      'wrong-zone: labels or ConfigMaps differ; unknown-key, bad-signature: keys; unsigned, no-identity: --identity; wrong-version: finish the update',
-    ),
-  ]
-}
-
 const reasonOf = (asked: Asked<number>): string => (asked.ok ? '' : asked.reason)
 
 const reach = ({ peers, agent: asked, ports, link }: DoctorFacts): readonly Finding[] => {
@@ -232,34 +154,18 @@ const kubelet = ({ kubelet: asked, kubeletUrl, agent: status }: DoctorFacts): Fi
   return own?.kubelet === 'bad' ? fail('kubelet', saw, fix) : warn('kubelet', saw, fix)
 }
 
-const zone = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
-  if (!asked.ok) return []
-  const { rule, trouble, members } = asked.value.zone
-  if (trouble !== null)
-    return [
-      warn(
-        'zone',
-        trouble,
-        'kubectl label node NODE superedgehealth/topology-zone=SITE for all, then kubectl apply -k with components/zones',
-      ),
-    ]
-  if (members < 3)
-    return [warn('zone', `${rule}: ${members} members`, 'zones of three and more decide by themselves; one of two needs a witness')] // prettier-ignore
-  return [ok('zone', `${rule}: ${members} members`)]
-}
-
 /** Everything that there is to say, in the order in which to mend it. */
 export const diagnose = (facts: DoctorFacts): readonly Finding[] => [
   agent(facts),
   ...port(facts),
   ephemeral(facts),
-  ...key(facts),
+  ...keyFindings(facts),
   ...api(facts),
   ...rights(facts),
   ...policies(facts),
-  ...roster(facts),
-  ...exchange(facts),
+  ...rosterFindings(facts),
+  ...exchangeFindings(facts),
   ...reach(facts),
   kubelet(facts),
-  ...zone(facts),
+  ...zoneFindings(facts),
 ]

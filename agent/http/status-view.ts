@@ -64,6 +64,8 @@ export interface PeerView {
   readonly isSigned: boolean
   /** Which keys it has, as it says itself; `keys.set` shows ours. Null until it said so. */
   readonly keySet: string | null
+  /** The last request to it failed since one of us two does not have the key with which the other signs. */
+  readonly isKeyRefused: boolean
 }
 
 /** Whether the zone keeps the node's Lease (or takes its taint off) while its cloud link is cut. */

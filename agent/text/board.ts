@@ -97,7 +97,7 @@ export const boardOf = (view: StatusView, lastEntry: number): Board => {
   const isShown = (node: NodeStatus): boolean => standingOf(node) !== 'healthy' || isDoubtful(node)
   return {
     ...{ at: view.at, self: view.self.name, zone: view.zone.name, version: view.version },
-    headline: zoneHeadline(nodes),
+    headline: zoneHeadline(nodes, view.zone.members),
     colour: view.brake.isOn ? 'red' : zoneColour(nodes),
     facts: [
       ...[brakeFact(view), linkFact(view), writerFact(view)],

@@ -25,14 +25,16 @@ const ORDER = allOf<Standing>({
 })
 
 /** The zone in one line: `2 dead · 1 cut · 47 healthy`. */
-export const zoneHeadline = (nodes: readonly Judged[]): string => {
+export const zoneHeadline = (nodes: readonly Judged[], members = nodes.length): string => {
+  if (nodes.length === 0) return members === 0 ? 'no nodes' : 'nothing is judged yet'
   const counts = new Map<Standing, number>()
   for (const node of nodes) {
     const word = standingOf(node)
     counts.set(word, (counts.get(word) ?? 0) + 1)
   }
-  const parts = ORDER.filter(word => counts.has(word)).map(word => `${counts.get(word)!} ${word}`)
-  return parts.length === 0 ? 'no nodes' : parts.join(' · ')
+  return ORDER.filter(word => counts.has(word))
+    .map(word => `${counts.get(word)!} ${word}`)
+    .join(' · ')
 }
 
 /** The colour of the worst node. */

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ageText, clean, listed, secondsSince, table, type Paint } from '../../core/text.js'
 import type { GuardKind, NodeStatus, StatusView } from '../http/status-view.js'
+import { withOtherKeys } from './key-sets.js'
 import { classColour, looksDead, maintenanceNotes } from './headline.js'
 import { worstFirst, zoneHeadline } from './standing.js'
 
 /** While keys are rotated, or differ between members: how far the rotation is. */
-const keyLine = ({ keys, zone, nodes }: StatusView): readonly string[] => {
-  const others = nodes.filter(
-    ({ peer }) => peer !== null && peer.keySet !== null && peer.keySet !== keys.set,
-  )
+const keyLine = (view: StatusView): readonly string[] => {
+  const { keys, zone } = view
+  const others = withOtherKeys(view)
   if (keys.set === null || (keys.state !== 'rotating' && others.length === 0)) return []
   const names =
     others.length === 0 ? '' : `; another set: ${others.map(({ name }) => name).join(', ')}`
   return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
+}
+
+const keyTrouble = ({ keys: { state, trouble } }: StatusView): readonly string[] => {
+  const why = trouble === null ? '' : `: ${trouble}`
+  if (state === 'missing') return [`no usable key, so nothing is judged${why}`]
+  return trouble === null ? [] : [`the last good keys are used${why}`]
 }
 
 /** Members that do not sign. */
@@ -69,7 +75,7 @@ export const troubles = (view: StatusView): readonly string[] => [
     : []),
   ...(view.zone.trouble === null ? [] : [view.zone.trouble]),
   ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
-  ...(view.keys.trouble === null ? [] : [`keys: ${view.keys.trouble}`]),
+  ...keyTrouble(view),
   ...(view.peerListener.trouble === null
     ? []
     : [`peers cannot reach this agent: ${view.peerListener.trouble}`]),
@@ -126,7 +132,7 @@ export const statusText = (view: StatusView, paint: Paint): string => {
   const link = `cloud link ${cloudLink.state}${since === null ? '' : ` for ${ageText(since)}`}`
   const head = [
     `zone ${zone.name === '' ? '(whole cluster)' : zone.name}: ${zone.members} nodes (${zone.rule}), seen from ${self.name}, ${link}`,
-    `${zoneHeadline(view.nodes)}; disruption ${view.disruption}`,
+    `${zoneHeadline(view.nodes, zone.members)}; disruption ${view.disruption}`,
     ...identityLine(view),
   ]
   const rows = worstFirst(view.nodes).map(node => [

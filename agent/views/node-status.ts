@@ -83,6 +83,7 @@ const peerOf = ({ options, engine, times, state }: NodeScene, index: number): Pe
     lastHeardSeconds,
     isSigned: peer.isSigned,
     keySet: peer.keySetHash,
+    isKeyRefused: peer.isKeyRefused,
     trouble:
       peer.trouble ??
       (refused.length > 0 && heard !== 'ok' ? `refused: ${refused.join(', ')}` : null),

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseAllDocuments } from 'yaml'
 import type { DoctorFacts } from '../../cli/doctor-facts.js'
-import { diagnose, type Finding, type Level } from '../../cli/doctor-findings.js'
+import { diagnose } from '../../cli/doctor-findings.js'
 import { rightsOf } from '../../cli/doctor-rights.js'
+import type { Finding, Level } from '../../cli/finding.js'
 import { lazyCommands } from '../../cli/lazy-commands.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { testApi } from '../../testkit/kube/api-client.js'
@@ -34,7 +35,7 @@ const WELL: DoctorFacts = {
   link: yes({ name: 'eth0', mtu: 1_500 }),
   kubelet: yes(200),
   kubeletUrl: 'http://127.0.0.1:10248/healthz',
-  ...{ namespace: 'edge-system', keySecret: 'edge-health-keys' },
+  ...{ namespace: 'edge-system', keySecret: 'edge-health-keys', stateDir: '/var/lib/edge-health' },
 }
 
 const status = (...given: Parameters<typeof statusFixture>) => ({
@@ -50,6 +51,9 @@ type Row = readonly [
 ]
 
 const { peer: peerOf2, probe } = statusFixture().nodes[1]!
+const keyless = { ...statusFixture({}, { keys: { state: 'missing', trouble: null, set: null, sharedBy: 0 } }), nodes: [] } as const // prettier-ignore
+const refusing = { peer: { ...peerOf2!, state: 'unknown', keySet: null, isKeyRefused: true } } as const // prettier-ignore
+const foreign = statusFixture({ 2: refusing, 3: refusing, 4: refusing, 5: refusing }, { keys: { state: 'ok', trouble: null, set: '1a2b3c4d', sharedBy: 1 } }) // prettier-ignore
 const ROWS: readonly Row[] = [
   ['no agent answers', { agent: no('no agent answers at X: refused') }, 'agent', 'fail', /refused/],
   ['a stage fails', status({}, { stages: [{ name: 'check', state: 'failing', rounds: 1, lastAt: null, detail: 'no ca' }] }), 'agent', 'fail', /stage check fails: no ca/], // prettier-ignore
@@ -59,6 +63,10 @@ const ROWS: readonly Row[] = [
   ['no key', status({}, { keys: { state: 'missing', trouble: 'no Secret', set: null, sharedBy: 0 } }), 'key', 'fail', /no Secret/], // prettier-ignore
   ['a bad key', status({}, { keys: { state: 'ok', trouble: 'too short', set: 'a', sharedBy: 5 } }), 'key', 'fail', /last good keys are used: too short/], // prettier-ignore
   ['keys differ', status({ 2: { peer: { ...peerOf2!, keySet: 'other' } } }), 'key', 'warn', /another set: node-2/], // prettier-ignore
+  ['no key: the roster is not to blame', { agent: yes(keyless) }, 'roster', 'ok', /^5 members, as/],
+  ['no key: members are counted', { agent: yes(keyless), members: yes(NAMES.slice(1)) }, 'roster', 'fail', /counts 5 members, and the Nodes name node-2, /], // prettier-ignore
+  ['no key, and nobody says why', { agent: yes(keyless) }, 'key', 'fail', /^no usable key, so nothing is judged$/], // prettier-ignore
+  ['peers refuse the key', { agent: yes(foreign) }, 'key', 'fail', /key set 1a2b3c4d is shared by 1 of 5 members, and signatures are refused: not by node-2, node-3, node-4, node-5/], // prettier-ignore
   ['no apiserver', { api: no('ETIMEDOUT') }, 'apiserver', 'fail', /ETIMEDOUT; the agent says: cloud link up/], // prettier-ignore
   ['a clock that is wrong', { api: yes({ aheadMs: -31_000 }) }, 'clock', 'fail', /31 s behind/],
   ['a clock that is off', { api: yes({ aheadMs: 5_000 }) }, 'clock', 'warn', /5 s ahead of/],
@@ -97,8 +105,9 @@ t.test('each finding: what was seen, and what to do', t => {
     const found = findings.find(each => each.check === check)
     t.equal(found?.level, level, claim)
     t.match(found?.saw, saw, claim)
-    t.ok((found?.fix ?? '').length > 5, `${claim}: it says what to do`)
+    t.equal((found?.fix ?? '').length > 5, level !== 'ok', `${claim}: it says what to do`)
   }
+  t.notOk(diagnose({ ...WELL, agent: yes(keyless) }).some(({ check }) => check === 'agreement'))
   const dead = diagnose({
     ...WELL,
     ...status({ 2: { verdict: 'unhealthy', class: 'dead', probe, peer: { ...peerOf2!, state: 'silent' } } }), // prettier-ignore

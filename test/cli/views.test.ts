@@ -159,7 +159,11 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
     /\n1 pending dead · 4 healthy; [^]* pending dead: waits for --write-hold\n/,
     'the counts agree with exit code 1',
   )
-  t.match(statusText({ ...statusFixture(), nodes: [] }, plain), /\nno nodes; disruption normal\n$/)
+  const unknown = { name: '', members: 0, rule: '', trouble: null }
+  t.match(
+    statusText({ ...statusFixture({}, { zone: unknown }), nodes: [] }, plain),
+    /\nno nodes; disruption normal\n$/,
+  )
   t.end()
 })
 

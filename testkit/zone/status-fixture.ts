@@ -95,6 +95,7 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
           trouble: null,
           isSigned: false,
           keySet: '1a2b3c4d',
+          isKeyRefused: false,
         },
   vouch: { state: 'idle', since: null, by: null, reason: 'its link to the apiserver is up' },
   lastWrite: null,

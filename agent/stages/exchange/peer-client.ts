@@ -145,10 +145,11 @@ const KEYLESS = new Set([STATUS_OF['no-identity'], STATUS_OF.malformed])
 /** Keys of a pair that are not used at present are tried again after this time. */
 const TRY_PAIR_MS = 30_000
 
+/** One side does not have the key with which the other signs. */
+const KEY_REFUSALS: readonly string[] = ['unknown-key', 'bad-signature'] satisfies Refusal[]
+
 /** What an answer with an error status says: in plain text why, or a signed message that we cannot open. */
 const textOf = ({ body }: Answer, refusal: Refusal): string => {
-  if (refusal === 'unknown-key' || refusal === 'bad-signature')
-    return `and signed its answer with a key that we do not have: ${refusal}`
   if (refusal !== 'malformed') return refusal
   return Buffer.from(body)
     .toString('latin1', 0, 40)
@@ -273,7 +274,10 @@ export class PeerClient {
       peer.triedV1At = this.#context.now
       return 'failed'
     }
-    this.#failed(peer, `answered ${answer.status} ${textOf(answer, opened.refusal)}`)
+    const text = textOf(answer, opened.refusal)
+    const isForeign = KEY_REFUSALS.includes(opened.refusal)
+    const how = isForeign ? 'and signed its answer with a key that we do not have: ' : ''
+    this.#failed(peer, `answered ${answer.status} ${how}${text}`, KEY_REFUSALS.includes(text))
     return 'failed'
   }
 
@@ -287,7 +291,7 @@ export class PeerClient {
       : opened.refusal
     if (refusal === undefined && opened.ok) return opened
     if (refusal !== undefined) context.traffic.refuse(refusal, peer)
-    this.#failed(peer, `reply refused: ${refusal}`)
+    this.#failed(peer, `reply refused: ${refusal}`, KEY_REFUSALS.includes(refusal ?? ''))
     return undefined
   }
 
@@ -353,11 +357,12 @@ export class PeerClient {
     if (reply.header.type === TYPE.challenge) return 'challenged'
     peer.heard(context.now)
     peer.trouble = undefined
+    peer.isKeyRefused = false
     const wasUnread = denseHash !== undefined && reply.header.membershipHash !== denseHash
     return wasUnread ? 'other-roster' : 'done'
   }
 
-  #failed(peer: PeerState, trouble: string): void {
+  #failed(peer: PeerState, trouble: string, isKeyRefused = false): void {
     const context = this.#context
     peer.failures++
     peer.backoffUntil = context.now + context.options.partnerBackoffMs
@@ -369,5 +374,6 @@ export class PeerClient {
       })
     }
     peer.trouble = trouble
+    peer.isKeyRefused = isKeyRefused
   }
 }

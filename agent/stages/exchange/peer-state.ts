@@ -72,6 +72,8 @@ export class PeerState {
 
   /** Why our last request to it failed, as text; undefined after one that did not. */
   trouble: string | undefined
+  /** It failed since one of us two does not have the key with which the other signs. */
+  isKeyRefused = false
   bytesSent = 0
   bytesReceived = 0
   readonly refusals = new RefusalCounts()

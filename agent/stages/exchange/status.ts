@@ -23,6 +23,8 @@ export interface PeerStatus {
   /** Requests to it that failed, and why the last one did. */
   readonly failures: number
   readonly trouble: string | null
+  /** It failed since one of us two does not have the key with which the other signs. */
+  readonly isKeyRefused: boolean
   readonly refusals: Counts
   readonly bytesSent: number
   readonly bytesReceived: number
@@ -80,6 +82,7 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
   isSigned: membership.words.isSigned(peer.index),
   failures: peer.failures,
   trouble: peer.trouble ?? null,
+  isKeyRefused: peer.isKeyRefused,
   refusals: peer.refusals.show(),
   bytesSent: peer.bytesSent,
   bytesReceived: peer.bytesReceived,

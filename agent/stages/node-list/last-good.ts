@@ -45,7 +45,8 @@ export const keepLastGood = <T>(
         problem = undefined
         return true
       } catch (error) {
-        problem = { thing, problem: reasonOf(error), since: wall() }
+        const inForce = value === undefined ? 'nothing' : 'last-good'
+        problem = { thing, problem: reasonOf(error), inForce, since: wall() }
         onProblem(problem)
         return false
       }

@@ -121,7 +121,9 @@ export const makeRosterKeeper = (
     const problem = sharedAddresses(roster)
     if (problem === shared?.problem) return
     shared =
-      problem === undefined ? undefined : { thing: 'Nodes of the zone', problem, since: wall }
+      problem === undefined
+        ? undefined
+        : { thing: 'Nodes of the zone', problem, inForce: 'itself', since: wall }
     if (shared !== undefined) seams.onProblem(shared)
   }
 

@@ -3,6 +3,7 @@ import { reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { KubeApi } from '../../ports/kube-api.js'
+import { soText } from '../../config-problem.js'
 import type { ConfigProblem } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 
@@ -24,7 +25,7 @@ export class ConfigEvents {
     this.#seams = seams
   }
 
-  send({ thing, problem }: ConfigProblem): void {
+  send(config: ConfigProblem): void {
     const { kube, log, store, apiBackoff } = this.#seams
     if (!apiBackoff.isReady) return
     apiBackoff.left()
@@ -33,7 +34,7 @@ export class ConfigEvents {
     const event = {
       ...{ node, nodeUid: own?.uid ?? '', reportingInstance: node },
       ...({ type: 'Warning', reason: 'ConfigRefused', action: 'Reload' } as const),
-      note: `${thing} is not used, the last good one stays: ${problem}`,
+      note: `${config.thing} is ${soText(config)}: ${config.problem}`,
     }
     kube.createEvent(event, this.#stopping.signal).catch((error: unknown) => {
       apiBackoff.failed(error)

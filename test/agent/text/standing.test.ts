@@ -22,6 +22,7 @@ t.test('the zone in one line, the worst first', t => {
     [[{ verdict: 'unhealthy', class: 'kubelet-sick' }, cut], '1 kubelet sick · 1 cut', 'red'],
     [[{ class: 'zone-link-cut' }, { class: 'undecided' }], '1 undecided · 1 zone cut', 'yellow'],
   ]
+  t.equal(zoneHeadline([], 3), 'nothing is judged yet')
   for (const [changes, line, colour] of rows) {
     t.equal(zoneHeadline(nodes(...changes)), line)
     t.equal(zoneColour(nodes(...changes)), colour, line)

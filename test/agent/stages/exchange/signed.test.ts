@@ -5,11 +5,12 @@ import { ExchangeZone, KEY_A, KEY_B, memberAt } from '../../../../testkit/zone/e
 import { TestIdentities } from '../../../../testkit/zone/identities.js'
 import { FLAG } from '../../../../vote/evidence.js'
 
-const start = (size: number, mode: 'prefer' | 'require', seed = 1) => {
+const start = (size: number, mode: 'off' | 'prefer' | 'require', seed = 1) => {
   const zone = new ExchangeZone(size, seed)
   const identities = new TestIdentities(zone.members.map(({ name }) => name))
   zone.members.forEach(({ name }, n) => {
-    zone.start(n, { o: { identity: mode }, identities: identities.of(name) })
+    const known = mode === 'off' ? {} : { identities: identities.of(name) }
+    zone.start(n, { o: { identity: mode }, ...known })
   })
   return { zone, identities }
 }
@@ -310,18 +311,25 @@ t.test('other keys of a member, and another key of the zone', async t => {
   await zone.stop()
 })
 
-for (const mode of ['prefer', 'require'] as const)
+for (const mode of ['off', 'prefer', 'require'] as const)
   t.test(`${mode}: who has another key of the zone reads why it is refused`, async t => {
     const { zone } = start(3, mode)
     await zone.clock.advance(20_000)
     const wrong = zone.agents[0]!.engine
     wrong.setKeys(makeKeyRing(KEY_B))
     await zone.clock.advance(40_000)
-    for (const { trouble } of wrong.status().peers)
+    for (const { trouble, isKeyRefused } of wrong.status().peers) {
       t.match(
         trouble,
         /^answered 403 (and signed its answer with a key that we do not have: )?unknown-key$/,
       )
+      t.ok(isKeyRefused)
+    }
+    for (const { name, isKeyRefused } of zone.agents[1]!.engine.status().peers)
+      t.equal(isKeyRefused, name === memberAt(0).name, name)
+    wrong.setKeys(makeKeyRing(KEY_A))
+    await zone.clock.advance(40_000)
+    t.notOk(wrong.status().peers.some(({ isKeyRefused }) => isKeyRefused))
     await zone.stop()
   })
 

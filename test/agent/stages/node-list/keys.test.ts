@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { statusText } from '../../../../agent/text/status-text.js'
+import { plain } from '../../../../core/text.js'
 import { World } from '../../../../testkit/zone/world.js'
 
 const WEAK = 'shortkey'
@@ -52,6 +54,22 @@ t.test('a key is in no message, log line, status or write', async t => {
     const found = said.find(([, what]) => forms.some(form => Buffer.from(what).includes(form)))
     t.equal(found?.[0], undefined, `'${key}' is nowhere`)
   }
+})
+
+t.test('without any key: nobody is judged, and nobody speaks of a last good one', async t => {
+  const world = new World(3)
+  t.teardown(() => world.stop())
+  world.cluster.remove('secret', 'edge-health-keys')
+  world.bootAll()
+  await world.run(20_000)
+  const { agent, log } = world.machine(0)
+  t.match(
+    statusText(agent!.views.status(), plain),
+    /: 3 nodes .*\nnothing is judged yet; [^]*\n! no usable key, so nothing is judged: shared key must be given in the key Secret or in /,
+  )
+  const said = [...world.cluster.events.map(({ note }) => note), ...log.lines.map(({ message }) => message)] // prettier-ignore
+  t.ok(said.some(text => text.includes('and there was no good one before')))
+  t.notOk(said.some(text => text.includes('last good one')))
 })
 
 t.test('signatures are compared in constant time', t => {

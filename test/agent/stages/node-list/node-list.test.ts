@@ -178,7 +178,7 @@ t.test('a broken ConfigMap keeps the last good one and says so, once', async t =
     problem?.problem,
     'ConfigMap edge-health-zone-config: TaintZoneAdmission must be "true" or "false", got "perhaps"',
   )
-  t.equal(problem?.thing, 'ConfigMap edge-system/edge-health-zone-config')
+  t.match(problem, { thing: 'ConfigMap edge-system/edge-health-zone-config', inForce: 'last-good' })
   await world.kube.showData('edge-health-zone-config', { TaintZoneAdmission: 'false' }, '3')
   t.strictSame(world.store.nodeList.current.problems, [], 'a good one clears it')
   t.strictSame(world.kube.selectors, [NOT_MASTER])
@@ -211,6 +211,7 @@ t.test('broken from the start decides nothing, and the round says why', async t 
   await world.kube.showData('edge-health-config', { 'check-units': 'a b' })
   t.equal(world.store.nodeList.current.roster, undefined)
   t.throws(() => world.stage.round(), { code: 'INVALID_INPUT' })
+  t.match(world.problems, [{ inForce: 'nothing' }])
 })
 
 t.test('zone and config outlive a restart without the cloud', async t => {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What doctor concludes about the zone: its keys, who is in it, and whether its agents talk to each other.
+import type { StatusView } from '../agent/http/status-view.js'
+import { withOtherKeys } from '../agent/text/key-sets.js'
+import { listed } from '../core/text.js'
+import type { DoctorFacts } from './doctor-facts.js'
+import { fail, ok, warn, type Finding } from './finding.js'
+
+type KeyFacts = Pick<DoctorFacts, 'agent' | 'namespace' | 'keySecret' | 'stateDir'>
+
+/** How to find out whose keys are the wrong ones. */
+const compareKeys = (peer: string, { namespace, keySecret, stateDir }: KeyFacts): string =>
+  `doctor on ${peer} says its key set, and this that of the Secret (without a secondary): kubectl -n ${namespace} get secret ${keySecret} -o jsonpath='{.data.primary}' | base64 -d | openssl sha256 -binary | openssl sha256 -binary | od -An -tx4 -N4; whoever differs has another --namespace or --key-secret, or did not reach the apiserver since it wrote ${stateDir}/keys.json`
+
+const keySets = (status: StatusView, facts: KeyFacts): Finding => {
+  const { keys, zone } = status
+  const others = withOtherKeys(status)
+  const names = listed(others.map(({ name }) => name))
+  const refused = others.find(({ peer }) => peer?.isKeyRefused === true)
+  const saw = `key set ${keys.set ?? 'unknown'} is shared by ${keys.sharedBy} of ${zone.members} members`
+  if (refused !== undefined)
+    return fail('key', `${saw}, and signatures are refused: not by ${names}`, compareKeys(refused.name, facts)) // prettier-ignore
+  return others.length === 0
+    ? ok('key', saw)
+    : warn('key', `${saw}; another set: ${names}`, 'wait until all have read the Secret, before the next step of a rotation') // prettier-ignore
+}
+
+/** Whether the agent has keys, and the members the same ones. */
+export const keyFindings = (facts: KeyFacts): readonly Finding[] => {
+  const { agent, namespace, keySecret } = facts
+  if (!agent.ok) return []
+  const { keys } = agent.value
+  const make = `kubectl -n ${namespace} create secret generic ${keySecret} --from-literal=primary="$(openssl rand -base64 32)"`
+  if (keys.state === 'missing') return [fail('key', `no usable key, so nothing is judged${keys.trouble === null ? '' : `: ${keys.trouble}`}`, make)] // prettier-ignore
+  if (keys.trouble !== null)
+    return [fail('key', `the last good keys are used: ${keys.trouble}`, `mend Secret ${keySecret}`)]
+  return [keySets(agent.value, facts)]
+}
+
+const namesNotIn = (names: readonly string[], others: readonly string[]): readonly string[] =>
+  names.filter(name => !others.includes(name))
+
+const AS_SAID = 'members, as the Nodes and ConfigMaps say'
+const OTHER_ROSTER =
+  'give doctor the options of the agent (--edge-selector); if it stays, restart the agent and look at its log'
+
+const compareMembers = ({ nodes, zone }: StatusView, members: readonly string[]): Finding => {
+  // Without a key nobody is judged, and of the members their number alone is shown.
+  if (nodes.length === 0)
+    return zone.members === members.length
+      ? ok('roster', `${zone.members} ${AS_SAID}`)
+      : fail('roster', `the agent counts ${zone.members} members, and the Nodes name ${listed(members)}`, OTHER_ROSTER) // prettier-ignore
+  const names = nodes.map(({ name }) => name)
+  const missing = namesNotIn(members, names)
+  const extra = namesNotIn(names, members)
+  if (missing.length + extra.length === 0) return ok('roster', `${names.length} ${AS_SAID}`)
+  const saw = [
+    ...(missing.length > 0 ? [`does not know ${listed(missing)}`] : []),
+    ...(extra.length > 0 ? [`counts ${listed(extra)}, which the Nodes do not name`] : []),
+  ]
+  return fail('roster', `the agent ${saw.join(' and ')}`, OTHER_ROSTER)
+}
+
+/** Whether the agent counts as members who is in the zone now. */
+export const rosterFindings = ({
+  agent,
+  members,
+}: Pick<DoctorFacts, 'agent' | 'members'>): readonly Finding[] => {
+  if (!agent.ok) return []
+  const { source, trouble } = agent.value.roster
+  if (source === 'none')
+    return [fail('roster', trouble ?? 'the zone is not known yet', 'see apiserver and rbac above')]
+  if (trouble !== null) return [fail('roster', trouble, 'mend the object that is named')]
+  if (!members.ok) return [warn('roster', `could not be compared with the Nodes: ${members.reason}`, 'see apiserver and rbac above')] // prettier-ignore
+  const compared = compareMembers(agent.value, members.value)
+  if (source === 'disk' && compared.level === 'ok')
+    return [warn('roster', 'it comes from disk: the apiserver was not reached since the start', 'see apiserver above')] // prettier-ignore
+  return [compared]
+}
+
+/** Members that are well by the votes and whose agents do not talk to ours: keys, rosters or versions differ. */
+export const exchangeFindings = ({
+  agent: asked,
+}: Pick<DoctorFacts, 'agent'>): readonly Finding[] => {
+  if (!asked.ok || asked.value.nodes.length === 0) return []
+  const others = asked.value.nodes.filter(({ isSelf }) => !isSelf)
+  const silent = others.filter(
+    ({ peer, verdict }) => verdict !== 'unhealthy' && peer !== null && peer.state !== 'ok',
+  )
+  if (silent.length === 0) return [ok('agreement', `${others.length} peers exchange votes with this agent`)] // prettier-ignore
+  return [
+    warn(
+      'agreement',
+      `no votes are exchanged with ${listed(silent.map(({ name, peer }) => `${name} (${peer?.trouble ?? peer?.state ?? ''})`))}`,
+      'wrong-zone: labels or ConfigMaps differ; unknown-key, bad-signature: keys; unsigned, no-identity: --identity; wrong-version: finish the update; 503 not ready: that agent has no key or does not know its zone yet: doctor there',
+    ),
+  ]
+}
+
+/** Whether the zone is what was meant. */
+export const zoneFindings = ({ agent: asked }: Pick<DoctorFacts, 'agent'>): readonly Finding[] => {
+  if (!asked.ok) return []
+  const { rule, trouble, members } = asked.value.zone
+  if (trouble !== null)
+    return [
+      warn(
+        'zone',
+        trouble,
+        'kubectl label node NODE superedgehealth/topology-zone=SITE for all, then kubectl apply -k with components/zones',
+      ),
+    ]
+  if (members < 3)
+    return [warn('zone', `${rule}: ${members} members`, 'zones of three and more decide by themselves; one of two needs a witness')] // prettier-ignore
+  return [ok('zone', `${rule}: ${members} members`)]
+}
