@@ -124,6 +124,8 @@ export interface NodeStatus {
   readonly probe: ProbeView | null
   /** Age of the node's own record; null when none was ever heard. */
   readonly recordAgeSeconds: number | null
+  /** That record is younger than `--record-ttl`: its agent has a voice. */
+  readonly isHeard: boolean
   /** What the node says of its kubelet. */
   readonly kubelet: 'well' | 'bad' | 'unknown'
   /** Why the own kubelet is not well, in words; null when it is, and for other nodes: their own agents know. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { allOf } from '../../core/all-of.js'
-import type { Colour } from '../../core/text.js'
+import { ageText, type Colour } from '../../core/text.js'
 import type { NodeClassName, NodeStatus } from '../http/status-view.js'
 import { classColour, classWord, looksDead } from './headline.js'
 
@@ -44,13 +44,21 @@ export const zoneColour = (nodes: readonly Judged[]): Colour => {
   return colours.has('yellow') ? 'yellow' : 'green'
 }
 
-/** Healthy, and yet there is something to tell: it is not reached from here, somebody says down, or it is on its way. */
-export const isDoubtful = ({ local, votes, pending, probe, kubelet }: NodeStatus): boolean =>
-  local === 'down' ||
-  votes.down > 0 ||
-  pending !== null ||
-  kubelet === 'bad' ||
-  (probe !== null && probe.vote !== 'up')
+/** That the agent of a node that does not look dead is silent; undefined while it is heard. */
+export const silenceText = (node: NodeStatus): string | undefined => {
+  if (node.isHeard || looksDead(node)) return undefined
+  if (node.recordAgeSeconds === null) return 'agent never heard'
+  return `agent not heard for ${ageText(node.recordAgeSeconds)}`
+}
+
+/** Healthy, and yet there is something to tell: it is not reached or heard, somebody says down, or it is on its way. */
+export const isDoubtful = (node: NodeStatus): boolean =>
+  node.local === 'down' ||
+  node.votes.down > 0 ||
+  node.pending !== null ||
+  node.kubelet === 'bad' ||
+  silenceText(node) !== undefined ||
+  (node.probe !== null && node.probe.vote !== 'up')
 
 const rankOf = (node: NodeStatus): number => {
   const rank = ORDER.indexOf(standingOf(node))

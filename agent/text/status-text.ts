@@ -3,7 +3,7 @@ import { ageText, clean, listed, secondsSince, table, type Paint } from '../../c
 import type { GuardKind, NodeStatus, StatusView } from '../http/status-view.js'
 import { withOtherKeys } from './key-sets.js'
 import { classColour, looksDead, maintenanceNotes } from './headline.js'
-import { worstFirst, zoneHeadline } from './standing.js'
+import { silenceText, worstFirst, zoneHeadline } from './standing.js'
 
 /** While keys are rotated, or differ between members: how far the rotation is. */
 const keyLine = (view: StatusView): readonly string[] => {
@@ -112,7 +112,9 @@ const pendingNotes = (node: NodeStatus): readonly string[] =>
 
 /** What there is to tell of a node beside its class, each in a few words. */
 export const notesOf = (node: NodeStatus, at: string): readonly string[] => {
+  const silence = silenceText(node)
   const notes = [...maintenanceNotes(node), ...pendingNotes(node)]
+  if (silence !== undefined) notes.push(silence)
   if (node.vouch.state === 'active') notes.push(`vouched for by ${node.vouch.by ?? 'its peers'}`)
   if (node.vouch.state === 'blocked') notes.push(`not vouched for: ${node.vouch.reason}`)
   if (node.probe !== null && node.probe.vote !== 'up' && node.probe.reason !== '')

@@ -257,6 +257,7 @@ const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
     guards: guardsOf(scene, explanation, next),
     probe: probeOf(scene, index),
     recordAgeSeconds: times.age(state.table.producedAt[index]!),
+    isHeard: times.now - state.table.producedAt[index]! <= scene.options.recordTtlMs,
     kubelet: kubeletOf(state.table.flags[index]!),
     kubeletReason: explanation.isSelf && ownKubelet !== '' ? ownKubelet : null,
     cloudCutSince: times.iso(explanation.cloudCutAt),

@@ -60,6 +60,7 @@ const deadNode = nodeFixture(2, {
     trouble: 'connect ETIMEDOUT',
     isSigned: false,
     keySet: '1a2b3c4d',
+    isKeyRefused: false,
   },
   vouch: { state: 'idle', since: null, by: null, reason: 'the node is condemned' },
   lastWrite: {

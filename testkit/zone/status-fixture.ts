@@ -81,6 +81,7 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
           heldSeconds: 0,
         },
   recordAgeSeconds: number === 1 ? 0 : 2,
+  isHeard: true,
   kubelet: 'well',
   kubeletReason: null,
   cloudCutSince: null,

@@ -3,6 +3,8 @@ import t from 'tap'
 import type { NodeStatus } from '../../../agent/http/status-view.js'
 import { boardOf } from '../../../agent/text/board.js'
 import { recipesFor } from '../../../agent/text/recipes.js'
+import { statusText } from '../../../agent/text/status-text.js'
+import { plain } from '../../../core/text.js'
 import { worstFirst, zoneColour, zoneHeadline } from '../../../agent/text/standing.js'
 import { nodeFixture, statusFixture } from '../../../testkit/zone/status-fixture.js'
 
@@ -85,6 +87,24 @@ t.test('the board: what has something to tell has a row, the others a name', t =
   ])
   t.end()
 })
+
+t.test(
+  'an agent that is silent while its node answers is shown, in the table and on the page',
+  t => {
+    const note = (change: Partial<NodeStatus>): readonly [string, readonly string[]] => {
+      const view = statusFixture({ 3: { isHeard: false, recordAgeSeconds: 130, ...change } })
+      const [line = ''] = statusText(view, plain).split('\n').filter(text => text.startsWith('node-3 ')) // prettier-ignore
+      return [line.trimEnd(), boardOf(view, 0).rows.map(({ name, reason }) => `${name}: ${reason}`)]
+    }
+    const [line, rows] = note({})
+    t.match(line, /^node-3 +healthy .* agent not heard for 2 min$/)
+    t.strictSame(rows, ['node-3: agent not heard for 2 min'])
+    t.match(note({ recordAgeSeconds: null })[0], /agent never heard$/)
+    t.notMatch(note({ isHeard: true })[0], /heard/)
+    t.notMatch(note(dead)[0], /heard/, 'a dead one is silent, of course')
+    t.end()
+  },
+)
 
 t.test('lines to copy: a name is one word of a shell, whatever is in it', t => {
   const lines = (name: string, address: string) =>

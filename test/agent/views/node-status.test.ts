@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { notesOf } from '../../../agent/text/status-text.js'
+import { World } from '../../../testkit/zone/world.js'
+
+t.test('an agent that died while its kubelet answers is told of until it is back', async t => {
+  const world = new World(3)
+  t.teardown(() => world.stop())
+  await world.settled()
+  const seen = () => {
+    const { at, nodes } = world.machine(0).agent!.views.status()
+    return nodes.map(node => [node.class, ...notesOf(node, at)].join(': '))
+  }
+  t.strictSame(seen(), ['healthy', 'healthy', 'healthy'])
+  world.killAgent(2)
+  await world.run(50_000)
+  t.strictSame(seen(), ['healthy', 'healthy', 'healthy'], 'its last record counts still')
+  await world.run(80_000)
+  t.strictSame(seen(), ['healthy', 'healthy', 'healthy: agent not heard for 2 min'])
+  world.boot(2)
+  await world.run(20_000)
+  t.strictSame(seen(), ['healthy', 'healthy', 'healthy'])
+})
