@@ -33,7 +33,8 @@ export interface StateFolder {
   retry(): Promise<void>
   /** Resolves when nothing waits to be written. */
   settled(): Promise<void>
-  /** Files that could not be written the last time, with the reason. */
+  readonly path: string
+  /** Files that could not be written the last time, or read and not written since, with the reason. */
   readonly troubles: ReadonlyMap<StateName, string>
 }
 
@@ -84,10 +85,12 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
   const writeOnce = async (name: StateName, text: string): Promise<void> => {
     try {
       await replaceFile(folder, name, [Buffer.from(text)])
-      failed.delete(name)
-      if (troubles.delete(name)) log.info('state is written again', { folder, name })
+      // Else it is not believed after a restart.
+      checkOwner(folder, await stat(folder))
+      troubles.delete(name)
+      if (failed.delete(name)) log.info('state is written again', { folder, name })
     } catch (error) {
-      if (!troubles.has(name))
+      if (!failed.has(name))
         log.error('state cannot be written', { folder, name, error: reasonOf(error) })
       troubles.set(name, reasonOf(error))
       failed.set(name, text)
@@ -107,6 +110,7 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
     return running
   }
   return {
+    path: folder,
     troubles,
     retry: async () => {
       await Promise.all([...failed].map(([name, text]) => write(name, text)))
@@ -118,8 +122,9 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
       try {
         return await readOwn(folder, name)
       } catch (error) {
-        if (!isMissing(error))
-          log.error('state cannot be read', { folder, name, error: reasonOf(error) })
+        if (isMissing(error)) return undefined
+        troubles.set(name, reasonOf(error))
+        log.error('state cannot be read', { folder, name, error: reasonOf(error) })
         return undefined
       }
     },

@@ -36,6 +36,19 @@ const port = ({ agent: asked, ports }: DoctorFacts): readonly Finding[] => {
   return [ok('port', `peers are listened for at ${address}:${ports[0]!}`)]
 }
 
+const disk = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
+  if (!asked.ok) return []
+  const { path, trouble } = asked.value.disk
+  if (trouble === null) return [ok('disk', `what a restart needs is kept in ${path}`)]
+  return [
+    fail(
+      'disk',
+      `${path} cannot keep ${trouble}; votes go on, but not over a boot without the cloud`,
+      `df -h ${path}; ls -ld ${path}: make room; it belongs to the agent's user or root, who alone may write there`,
+    ),
+  ]
+}
+
 const within = (text: string, port: number): boolean =>
   text.split(',').some(part => {
     const [from = NaN, to = from] = part.split('-').map(Number)
@@ -159,6 +172,7 @@ export const diagnose = (facts: DoctorFacts): readonly Finding[] => [
   agent(facts),
   ...port(facts),
   ephemeral(facts),
+  ...disk(facts),
   ...keyFindings(facts),
   ...api(facts),
   ...rights(facts),

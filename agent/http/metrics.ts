@@ -98,6 +98,9 @@ const zoneMetrics = (status: StatusView): readonly Metric[] => {
     gauge('correlated_failure', '1 while votes differ about many nodes at the same time', [
       bit(status.correlatedFailure),
     ]),
+    gauge('disk_trouble', '1 while the state folder cannot be used', [
+      bit(status.disk.trouble !== null),
+    ]),
     gauge('keys_ok', '1 while a usable key ring is loaded', [bit(status.keys.state !== 'missing')]),
     gauge(
       'identity_members',

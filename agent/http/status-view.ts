@@ -195,6 +195,12 @@ export interface ZoneStatus {
     /** Members whose keys are known, this node among them; 0 while `generation` is null. */
     readonly members: number
   }
+  /** Where the agent keeps what it needs after a restart without the cloud. */
+  readonly disk: {
+    readonly path: string
+    /** What it cannot keep or read there, and why, in words; null when all is kept. */
+    readonly trouble: string | null
+  }
   readonly stages: readonly StageStatus[]
   readonly cloudLink: { readonly state: 'up' | 'cut' | 'unknown'; readonly since: string | null }
   /** Whether the cluster refuses the agents' account all writes that are not their job. */

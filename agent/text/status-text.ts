@@ -76,6 +76,11 @@ export const troubles = (view: StatusView): readonly string[] => [
   ...(view.zone.trouble === null ? [] : [view.zone.trouble]),
   ...(view.roster.trouble === null ? [] : [`roster: ${view.roster.trouble}`]),
   ...keyTrouble(view),
+  ...(view.disk.trouble === null
+    ? []
+    : [
+        `after a restart this agent would lack what ${view.disk.path} cannot keep: ${view.disk.trouble}`,
+      ]),
   ...(view.peerListener.trouble === null
     ? []
     : [`peers cannot reach this agent: ${view.peerListener.trouble}`]),

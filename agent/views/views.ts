@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
+import { listed } from '../../core/text.js'
 import { brakeLimit } from '../../vote/verdicts.js'
 import { makeJudgement } from '../../vote/judgement.js'
-import type { AgentCounters } from '../counters.js'
 import type { History } from '../history/history.js'
 import { CAPACITY } from '../history/ring.js'
 import { showKeySet } from '../key-ring.js'
-import { REFUSALS } from '../stages/exchange/refusal.js'
 import type { EngineStatus } from '../stages/exchange/status.js'
 import type { HistoryView } from '../http/history-view.js'
 import type { MatrixView } from '../http/matrix-view.js'
 import type { StatusView, ZoneStatus } from '../http/status-view.js'
-import type { Counts, Views } from '../http/views.js'
+import type { Views } from '../http/views.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { PeerListenerStatus } from '../results.js'
+import type { StateFolder } from '../state-folder.js'
 import type { ResultStore } from '../store.js'
 import type { CheckStage } from '../stages/check/stage.js'
 import type { ExchangeStage } from '../stages/exchange/stage.js'
 import type { NodeListStage } from '../stages/node-list/stage.js'
 import type { VoteStage } from '../stages/vote/stage.js'
 import type { WriteStage } from '../stages/write/stage.js'
+import { countsOf, type CountSeams } from './counts.js'
 import { makeLocalView } from './local-view.js'
 import { matrixOf } from './matrix.js'
 import { nodeDetailOf, nodeStatusOf, type NodeScene } from './node-status.js'
@@ -27,10 +28,9 @@ import { historyEntryView } from './history-view.js'
 import { timesOf } from './times.js'
 
 /** What the views look at; they change nothing. */
-export interface ViewSeams extends Pick<Views, 'setVerbosity'> {
+export interface ViewSeams extends Pick<Views, 'setVerbosity'>, CountSeams {
   readonly clock: Clock
-  readonly store: ResultStore
-  readonly counters: AgentCounters
+  readonly folder: Pick<StateFolder, 'path' | 'troubles'>
   readonly history: Pick<History, 'entries' | 'lastId' | 'added'>
   readonly nodeList: Pick<NodeListStage, 'status' | 'lists'>
   readonly check: CheckStage
@@ -59,6 +59,13 @@ const keysOf = ({ seams: { store } }: Parts, report?: EngineStatus): ZoneStatus[
   const set = keys.ring === undefined ? null : showKeySet(keys.ring.setHash)
   const trouble = keys.problem?.problem ?? null
   return { state, trouble, set, sharedBy: set === null ? 0 : (report?.sharingKeys ?? 0) + 1 }
+}
+
+const diskOf = ({ seams }: Parts): ZoneStatus['disk'] => {
+  const { path, troubles } = seams.folder
+  const [reason] = troubles.values()
+  const trouble = reason === undefined ? null : `${listed([...troubles.keys()])}: ${reason}`
+  return { path, trouble }
 }
 
 const identityOf = ({ options, seams }: Parts, report?: EngineStatus): ZoneStatus['identity'] => ({
@@ -131,6 +138,7 @@ const zoneOf = (parts: Parts): ZoneStatus => {
     roster: rosterOf(parts, times.wall),
     keys: keysOf(parts, report),
     identity: identityOf(parts, report),
+    disk: diskOf(parts),
     stages: [nodeList, check, exchange, vote, write].map(({ status }) => status),
     cloudLink: { state, since: times.iso(since) },
     confinement: { ...write.confinement, at: times.iso(write.confinement.at) },
@@ -151,45 +159,6 @@ const statusOf = (parts: Parts): StatusView => {
   const scene = sceneOf(parts)
   const nodes = scene?.state.roster.members.map((_, index) => nodeStatusOf(scene, index)) ?? []
   return { ...zoneOf(parts), nodes: nodes.sort((a, b) => (a.name < b.name ? -1 : 1)) }
-}
-
-/** What appears with its first count shows no increase. */
-const NO_REFUSALS: Counts['exchange']['refused'] = Object.fromEntries(
-  REFUSALS.map(refusal => [refusal, 0]),
-)
-
-const exchangeOf = (engine: EngineStatus): Counts['exchange'] => ({
-  sentBytes: engine.bytesSent,
-  receivedBytes: engine.bytesReceived,
-  sent: engine.messagesSent,
-  failed: engine.peers.reduce((sum, peer) => sum + peer.failures, 0),
-  received: engine.messagesReceived,
-  refused: { ...NO_REFUSALS, ...engine.refusals },
-  proved: engine.identity.proved,
-  equivocations: engine.identity.equivocations,
-})
-
-const NO_EXCHANGE: Counts['exchange'] = {
-  sentBytes: 0,
-  receivedBytes: 0,
-  sent: 0,
-  failed: 0,
-  received: 0,
-  refused: NO_REFUSALS,
-  proved: 0,
-  equivocations: 0,
-}
-
-const countsOf = ({ seams }: Parts): Counts => {
-  const { store, check, exchange, counters, nodeList } = seams
-  const { report } = exchange
-  const members = store.zone.current?.roster.members ?? []
-  const voids = members.map(({ name }) => check.stateOf(name)?.voidRounds ?? 0)
-  return {
-    ...counters.show(voids.reduce((sum, count) => sum + count, 0)),
-    exchange: report === undefined ? NO_EXCHANGE : exchangeOf(report),
-    watchLists: nodeList.lists,
-  }
 }
 
 const readinessOf = (parts: Parts): ReturnType<Views['readiness']> => {
@@ -272,7 +241,7 @@ export const makeViews = (options: AgentOptions, seams: ViewSeams): Views => {
       seams.history.added.subscribe(entry =>
         onEntry(historyEntryView(entry, timesOf(seams.clock))),
       ),
-    counts: () => countsOf(parts),
+    counts: () => countsOf(seams),
     readiness: () => readinessOf(parts),
     subscribe: onChange => subscribe(seams.store, onChange),
     setVerbosity: verbosity => seams.setVerbosity(verbosity),

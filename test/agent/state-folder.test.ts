@@ -85,8 +85,12 @@ t.test('a folder where others put files is not believed', async t => {
   chmodSync(dir, 0o777)
   t.equal(await folder.read('keys.json'), undefined)
   t.match(reasons(), [/must be writable by its owner alone/])
+  await folder.write('keys.json', '{}')
+  t.match([...folder.troubles], [['keys.json', /must be writable by its owner alone/]], 'nor later')
   chmodSync(dir, 0o755)
   t.equal(await folder.read('keys.json'), '{}')
+  await folder.write('keys.json', '{}')
+  t.equal(folder.troubles.size, 0)
 })
 
 t.test('nothing is written through a link', async t => {

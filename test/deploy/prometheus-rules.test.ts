@@ -189,6 +189,11 @@ const ROWS: Readonly<
     [['edge_health_keys_ok', at('node-1'), '0']],
     [['edge_health_keys_ok', at('node-1'), changedFor(4, 0, 1)]],
   ],
+  DiskTrouble: [
+    5,
+    [['edge_health_disk_trouble', at('node-1'), '1']],
+    [['edge_health_disk_trouble', at('node-1'), changedFor(4, 1, 0)]],
+  ],
   KeyRotationStuck: [
     60,
     [['edge_health_keys_shared_members', at('node-1'), '3']],

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { StateFolder, StateName } from '../../agent/state-folder.js'
 
-/** A disk that outlives its agent. */
-export const memoryFolder = (files: Map<StateName, string>): StateFolder => ({
+/** A disk that outlives its agent. @param troubles files that it does not take */
+export const memoryFolder = (
+  files: Map<StateName, string>,
+  troubles: ReadonlyMap<StateName, string> = new Map(),
+): StateFolder => ({
+  path: '/memory',
   read: async name => files.get(name),
   write: async (name, text) => {
-    files.set(name, text)
+    if (!troubles.has(name)) files.set(name, text)
   },
   retry: async () => undefined,
   settled: async () => undefined,
-  troubles: new Map(),
+  troubles,
 })

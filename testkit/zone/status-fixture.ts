@@ -20,6 +20,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
   roster: { source: 'api', ageSeconds: 3, trouble: null },
   keys: { state: 'ok', trouble: null, set: '1a2b3c4d', sharedBy: 5 },
   identity: { mode: 'off', generation: null, members: 0 },
+  disk: { path: '/var/lib/edge-health', trouble: null },
   stages: [
     {
       name: 'get-node-list',

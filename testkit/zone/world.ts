@@ -54,6 +54,8 @@ export interface Machine {
   readonly name: string
   readonly address: string
   readonly disk: Map<StateName, string>
+  /** Files that the disk does not take, and why. */
+  readonly diskTroubles: Map<StateName, string>
   readonly log: ReturnType<typeof recordingLog>
   readonly wall: WallClock
   /** What its agent can read, by path. */
@@ -141,7 +143,14 @@ export class World {
     const name = `n${index}`
     const address = addressOfNode(index)
     const machine: Machine = {
-      ...{ name, address, disk: new Map(), log: recordingLog(['node']), wall: { offsetMs: 0 } },
+      ...{
+        name,
+        address,
+        disk: new Map(),
+        diskTroubles: new Map(),
+        log: recordingLog(['node']),
+        wall: { offsetMs: 0 },
+      },
       files: new Map(),
       ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
       ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
@@ -254,7 +263,7 @@ export class World {
   /** Boot an agent; it takes what its disk remembers. */
   boot(index: number): void {
     const machine = this.machine(index)
-    const { address, log, disk } = machine
+    const { address, log, disk, diskTroubles } = machine
     const { network, cluster } = this
     const clock = new ProcessClock(this.clock, machine.wall)
     const random = seededRandom(7_919 * ++this.#lives + (this.#o.seed ?? 1))
@@ -263,7 +272,7 @@ export class World {
       scheduler: clockScheduler(clock),
       kube: cluster.api(machine.name, { clock }),
       transport: network.transport(address),
-      folder: memoryFolder(disk),
+      folder: memoryFolder(disk, diskTroubles),
       probes: {
         dial: network.dial(address, () => !machine.isBlind),
         http: this.#httpOf(machine),
