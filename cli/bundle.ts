@@ -4,7 +4,6 @@ import type { Command } from 'commander'
 import { explainText } from '../agent/text/explain-text.js'
 import { statusText } from '../agent/text/status-text.js'
 import type { ExplainView, StatusView } from '../agent/http/status-view.js'
-import { agentOptionSet } from '../agent/options/definitions.js'
 import { describeOptions, resolveAgentOptions } from '../agent/options/resolve.js'
 import { reasonOf } from '../core/errors.js'
 import { clean, plain } from '../core/text.js'
@@ -15,8 +14,8 @@ import { doctorText } from './doctor.js'
 import { askAll } from './doctor-ask.js'
 import { diagnose } from './doctor-findings.js'
 import { outputOption, type Format } from './format.js'
+import { addLookOptions } from './look-options.js'
 import { matrixOf, matrixText } from './matrix-view.js'
-import { addOptions } from './option-flags.js'
 import { configYaml } from './print-config.js'
 import { redact, secretsOf } from './redact.js'
 import { sourcesFrom, withHostname } from './run-program.js'
@@ -168,7 +167,7 @@ export const registerBundle = (program: Command, context: CliContext, run: Run):
     )
     .option('-f, --file <path>', 'where to; - is stdout (default edge-health-bundle-TIME.tar)')
   command.addOption(agentOption(context)).addOption(outputOption('text', 'json'))
-  const flags = addOptions(command, agentOptionSet)
+  const flags = addLookOptions(command)
   command.addHelpText('after', FOOTER).action((own: BundleFlags) =>
     run(async (): Promise<ExitCode> => {
       const collected = await collect(parseAgentUrl(own.agent), flags, context)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Command } from 'commander'
-import { agentOptionSet } from '../agent/options/definitions.js'
 import { resolveAgentOptions } from '../agent/options/resolve.js'
 import { clean, type Colour, type Paint } from '../core/text.js'
 import { agentOption, parseAgentUrl } from './agent-client.js'
@@ -9,8 +8,8 @@ import { askAll } from './doctor-ask.js'
 import { diagnose } from './doctor-findings.js'
 import type { Finding, Level } from './finding.js'
 import { outputOption, paintFor, type Format } from './format.js'
-import { addOptions } from './option-flags.js'
-import { sourcesFrom, withHostname } from './run-program.js'
+import { addLookOptions } from './look-options.js'
+import { sourcesFrom, tellNotices, withHostname } from './run-program.js'
 
 interface DoctorFlags {
   readonly agent: string
@@ -48,11 +47,12 @@ export const registerDoctor = (program: Command, context: CliContext, run: Run):
       'look for what is wrong with this node, its agent and its zone, and say what to do',
     )
   command.addOption(agentOption(context)).addOption(outputOption('text', 'json'))
-  const flags = addOptions(command, agentOptionSet)
+  const flags = addLookOptions(command)
   command.addHelpText('after', FOOTER).action((own: DoctorFlags) =>
     run(async (): Promise<ExitCode> => {
       const base = parseAgentUrl(own.agent)
-      const { options } = resolveAgentOptions(withHostname(sourcesFrom(flags, context)))
+      const { options, notices } = resolveAgentOptions(withHostname(sourcesFrom(flags, context)))
+      tellNotices(notices, context)
       const findings = diagnose(await askAll({ base, options }, context))
       context.stdout.write(
         own.output === 'json'

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { InvalidArgumentError, type Command } from 'commander'
+import type { Command } from 'commander'
 import type { HistoryEntryView, HistoryView } from '../agent/http/history-view.js'
+import { InvalidInputError } from '../core/errors.js'
 import { ageText, clean, secondsSince, table, type Paint } from '../core/text.js'
 import { agentOption, fetchHistory, parseAgentUrl, watchHistory } from './agent-client.js'
 import type { CliContext, ExitCode, Run } from './cli-context.js'
@@ -24,7 +25,7 @@ const MOST_LINES = 1_024
 const parseLines = (text: string): number => {
   const lines = Number(text)
   if (/^\d+$/.test(text) && lines >= 1 && lines <= MOST_LINES) return lines
-  throw new InvalidArgumentError(`must be a whole number from 1 to ${MOST_LINES}.`)
+  throw new InvalidInputError('--lines', `must be a whole number from 1 to ${MOST_LINES}`, text)
 }
 
 const isAbout = ({ nodes }: HistoryEntryView, node: string | undefined): boolean =>

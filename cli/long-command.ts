@@ -8,7 +8,7 @@ import { outputOption, type Format } from './format.js'
 import { addOptions } from './option-flags.js'
 import { optionsMarkdown } from './options-markdown.js'
 import { configJson, configYaml } from './print-config.js'
-import { sourcesFrom } from './run-program.js'
+import { sourcesFrom, tellNotices } from './run-program.js'
 
 interface Flags {
   readonly output: Format
@@ -57,6 +57,7 @@ export const makeLongCommand = <R extends Resolved>(
         }
         const resolved = resolve(sourcesFrom(given, context))
         if (flags.printConfig !== true) return go(resolved, flags)
+        tellNotices(resolved.notices, context)
         const shown = { profile: resolved.profile, described: describe(resolved) }
         context.stdout.write(flags.output === 'json' ? configJson(shown) : configYaml(shown))
         return 0

@@ -88,6 +88,19 @@ const exitOf = (
   return [2, error.code === 'commander.help' ? '' : lineOf(error, program, argv)]
 }
 
+/** `help NAME…` is `NAME… --help`. @throws Exit for a name that no command has */
+const asHelp = (argv: readonly string[], program: Command): readonly string[] => {
+  const [first, name] = argv
+  if (first !== 'help' || name === undefined || name.startsWith('-')) return argv
+  const names = program
+    .createHelp()
+    .visibleCommands(program)
+    .map(command => command.name())
+  if (!names.includes(name))
+    throw new Exit(2, `unknown command '${name}'${suggestion(name, names)}`)
+  return [...argv.slice(1), '--help']
+}
+
 /**
  * Run the command line.
  * @param argv without the interpreter and the script
@@ -120,7 +133,7 @@ export const runProgram = async (
   registerOwn(program, context, run, parts.loadAgent)
   for (const lazy of parts.lazyCommands) registerLazy(program, lazy, context, run)
   try {
-    await program.parseAsync([...argv], { from: 'user' })
+    await program.parseAsync([...asHelp(argv, program)], { from: 'user' })
     return code
   } catch (error) {
     const [exitCode, message] = exitOf(error, program, argv)

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Program, ProgramSeams } from '../core/program.js'
 import { systemRandom } from '../core/random.js'
+import { clean } from '../core/text.js'
 import { makeLogger, type LoggerOptions } from './logger.js'
 import { version } from './version.js'
 import type { ExitCode, CliContext } from './cli-context.js'
@@ -80,6 +81,11 @@ export const runLong = async <O extends LoggerOptions>(
     )
     return 1
   }
+}
+
+/** What had no effect of what was given, for commands that keep no log. */
+export const tellNotices = (notices: readonly string[], { stderr }: CliContext): void => {
+  for (const notice of notices) stderr.write(`edge-health: warning: ${clean(notice)}\n`)
 }
 
 /** The machine's own name for a node that nobody named: for commands that look, never for a program that runs. */

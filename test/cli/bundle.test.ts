@@ -213,7 +213,7 @@ t.test('history: what happened lately, and what happens', async t => {
   t.equal(code, 0)
   t.equal(out.match(/entry \d|the brake/g)?.join(), 'entry 1,the brake,entry 3,entry 4')
   const rows: [line: string, code: number, err: RegExp][] = [
-    ['history --lines 0', 2, /--lines .*whole number from 1 to 1024/],
+    ['history -n x', 2, /^edge-health: --lines must be a whole number from 1 to 1024, got "x"\n$/],
     ['history --agent http://127.0.0.1:1', 3, /no agent answers/],
   ]
   for (const [line, code, err] of rows) t.match(await run(line), { code, err }, line)

@@ -219,7 +219,23 @@ t.test('a node, its agent, its kubelet, a peer and an apiserver are really asked
   t.equal(nobody.code, 1)
   t.match(findingsOf(nobody.out)[0], { check: 'agent', level: 'fail', saw: /no agent answers/ })
   t.match(await run(['doctor', '--prot', '1']), { code: 2, err: /unknown option '--prot' \(did you mean --port\?\)/ }) // prettier-ignore
-  t.match((await run(['doctor', '--help'])).out, /Exit codes: 0 nothing fails/)
+  for (const [name, own] of [
+    ['doctor', '--agent'],
+    ['bundle', '--file'],
+  ] as const) {
+    // prettier-ignore
+    const { out: help } = await run([name, '--help'])
+    t.match(help, /Exit codes: 0 (nothing fails|done)/)
+    t.ok(help.split('\n').length < 64, `${name}: a screen or two`)
+    const order = [own, '--output', '-h, --help', "The agent's options", '--port', 'Exit codes']
+    t.strictSame(
+      [...order].sort((a, b) => help.indexOf(a) - help.indexOf(b)),
+      order,
+      name,
+    )
+    t.notMatch(help, /check-period/)
+  }
+  t.match(await run([...argv(well), '--check-period', 'never']), { code: 2, err: /--check-period must/ }) // prettier-ignore
 })
 
 t.test('rights are asked of an apiserver that has reviews', async t => {

@@ -94,6 +94,31 @@ t.test('--help everywhere, with units and defaults', async t => {
   t.match(JSON.parse((await run(['version', '-o', 'json'])).out), { version })
 })
 
+t.test('help NAME is NAME --help, and says which name is unknown', async t => {
+  t.equal((await run(['help', 'status'])).out, (await run(['status', '--help'])).out)
+  const parts = { lazyCommands }
+  const doctor = await run(['help', 'doctor'], { parts })
+  t.match(doctor, { code: 0, err: '', out: /^Usage: edge-health doctor \[options\]/ })
+  t.match(await run(['help', 'wrapper', 'status'], { parts }), { code: 0, out: /wrapper status \[options\]/ }) // prettier-ignore
+  t.match(await run(['help', 'docter'], { parts }), {
+    code: 2,
+    out: '',
+    err: "edge-health: unknown command 'docter' (did you mean doctor?)\n",
+  })
+  t.match(await run(['help', 'sandbox-kubelet'], { parts }), { code: 2 }, 'what is hidden is none')
+  t.match((await run(['help'])).out, /^Commands:$/m)
+})
+
+t.test('--print-config names the variables that have no effect', async t => {
+  const env = { NODE_NAME: 'n1', EDGE_HEALTH_CHECK_PERIODE: '3s' }
+  for (const format of ['yaml', 'json']) {
+    const { code, out, err } = await run(['agent', '--print-config', '-o', format], { env })
+    t.equal(code, 0)
+    t.match(err, /^edge-health: warning: .*EDGE_HEALTH_CHECK_PERIODE.*CHECK_PERIOD\b.*\n$/)
+    t.notMatch(out, /PERIODE/)
+  }
+})
+
 t.test('--print-config says where each value came from and can be read back', async t => {
   const argv = [
     'agent',
@@ -104,8 +129,9 @@ t.test('--print-config says where each value came from and can be read back', as
     '--allow-default-hmac-key',
   ]
   const more = { env: { NODE_NAME: 'n1' }, files: { '/c': 'profile: fast\nvouch: off\n' } }
-  const { code, out } = await run(argv, more)
+  const { code, out, err } = await run(argv, more)
   t.equal(code, 0)
+  t.equal(err, '')
   for (const line of [
     /^profile: fast$/m,
     /^node-name: n1 +# NODE_NAME$/m,
