@@ -58,7 +58,8 @@ export class SuspensionWatch {
   /** The next jump of the apiserver's clock is that of a suspension that something else gave away. */
   #isExplained = false
   #count = 0
-  #cancel: () => void = () => undefined
+  /** The timer for when no other one looks; undefined before the start and after the end. */
+  #tick: { readonly setAt: number; readonly cancel: () => void } | undefined
 
   constructor(seams: SuspensionSeams) {
     this.#seams = seams
@@ -81,11 +82,12 @@ export class SuspensionWatch {
   /** Nothing was known before this: a slow start is no suspension. */
   start(): void {
     this.#seen = this.#read()
-    this.#tick()
+    this.#setTick()
   }
 
   stop(): void {
-    this.#cancel()
+    this.#tick?.cancel()
+    this.#tick = undefined
   }
 
   /** Compare the clocks. When `onResume` has to be called, it has been when this returns. */
@@ -102,8 +104,20 @@ export class SuspensionWatch {
     return this.#seams.clock.now() - this.#resumedAt < SAME_MS
   }
 
-  #tick(): void {
-    this.#cancel = this.clock.after(LOOK_EVERY_MS, () => this.#tick())
+  #setTick(): void {
+    this.#tick?.cancel()
+    const { clock } = this.#seams
+    this.#tick = {
+      setAt: clock.now(),
+      // Like every timer it looks, and is set anew, before it wakes anybody.
+      cancel: this.clock.after(LOOK_EVERY_MS, () => undefined),
+    }
+  }
+
+  /** A timer of somebody else looked: as long as those do often enough, this one wakes nobody. */
+  #postponeTick(): void {
+    const waitedMs = this.#seams.clock.now() - (this.#tick?.setAt ?? Infinity)
+    if (waitedMs > LOOK_EVERY_MS / 2) this.#setTick()
   }
 
   #read(): { readonly now: number; readonly wall: number; readonly boot: number } {
@@ -118,6 +132,7 @@ export class SuspensionWatch {
     return clock.after(ms, () => {
       // Other timers that are late by now were delayed by the same suspension.
       this.#look(count === this.#count ? clock.now() - dueAt : -Infinity)
+      this.#postponeTick()
       wake()
     })
   }

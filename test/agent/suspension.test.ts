@@ -60,6 +60,38 @@ t.test('FA10: what a suspension looks like to who was suspended', async t => {
   }
 })
 
+t.test('while other timers look often enough, none of its own wakes the process', async t => {
+  const world = new FakeClock()
+  let wakes = 0
+  const counting = {
+    now: () => world.now(),
+    boot: () => world.boot(),
+    wall: () => world.wall(),
+    after: (ms: number, wake: () => void) =>
+      world.after(ms, () => {
+        wakes++
+        wake()
+      }),
+  }
+  const watch = new SuspensionWatch({
+    clock: counting,
+    log: recordingLog(),
+    onResume: () => undefined,
+    serverTime: () => undefined,
+  })
+  watch.start()
+  const others = (left: number): void => {
+    if (left > 0) watch.clock.after(1_100, () => others(left - 1))
+  }
+  others(20)
+  await world.advance(22_000)
+  t.equal(wakes, 20, 'those of the others alone')
+  await world.advance(20_000)
+  t.equal(wakes, 30, 'alone it looks every two seconds')
+  watch.stop()
+  t.equal(world.waiting, 0)
+})
+
 t.test('FA10: whoever asks first finds out: a message that waited in its socket, too', async t => {
   const { world, process, watch, order } = make()
   process.freeze()

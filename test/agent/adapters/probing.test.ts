@@ -144,6 +144,26 @@ t.test('get: a kept connection that the server has closed is not held against it
   t.equal(connections(), 2)
 })
 
+t.test('get: an answer that nobody asked for is taken for no answer', async t => {
+  const head = (status: number): string => `HTTP/1.1 ${status} x\r\nContent-Length: 0\r\n\r\n`
+  let connections = 0
+  const server = createTcp(socket => {
+    const nth = ++connections
+    socket.once('data', () => {
+      socket.write(head(500 + nth))
+      if (nth === 1) setTimeout(() => socket.write(head(200)), 50)
+    })
+  })
+  const open = track(t, server)
+  const port = await listen(t, server)
+  const http = getter(t)
+  const url = `http://127.0.0.1:${port}/`
+  t.strictSame(await ask(http, url, { reuse: true }), { status: 501 })
+  await until(() => open.size === 0)
+  t.strictSame(await ask(http, url, { reuse: true }), { status: 502 })
+  t.equal(connections, 2)
+})
+
 t.test('get: any status is an answer, redirects are not followed', async t => {
   let asked = 0
   const { port } = await serve(t, (request, response) => {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import { ChunkedEnd, endAfter, endWithConnection, type BodyEnd } from './http-body.js'
+
+/** All of an answer that comes before its body, interim answers as well. */
+const HEAD_LIMIT = 16 * 1024
+const START = 'HTTP/1.'
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/
+const END_OF_HEAD = '\r\n\r\n'
+const LENGTH = /^\d{1,15}$/
+
+const notHttp = (why: string): Error =>
+  Object.assign(new Error(`the answer is not HTTP/1: ${why}`), { code: 'HPE_INVALID_ANSWER' })
+
+/** The values of one header, in small letters. */
+const valuesOf = (fields: readonly string[], name: string): string[] =>
+  fields
+    .filter(field => field.slice(0, field.indexOf(':')).toLowerCase() === name)
+    .flatMap(field => field.slice(name.length + 1).split(','))
+    .map(value => value.trim().toLowerCase())
+
+const bodyOf = (status: number, fields: readonly string[]): BodyEnd => {
+  if (status === 204 || status === 304) return endAfter(0)
+  const codings = valuesOf(fields, 'transfer-encoding')
+  if (codings.length > 0) return codings.at(-1) === 'chunked' ? new ChunkedEnd() : endWithConnection() // prettier-ignore
+  const lengths = new Set(valuesOf(fields, 'content-length'))
+  const [length] = lengths
+  if (length === undefined) return endWithConnection()
+  if (lengths.size > 1 || !LENGTH.test(length)) throw notHttp('its Content-Length is no length')
+  return endAfter(Number(length))
+}
+
+interface AnswerHead {
+  readonly status: number
+  readonly body: BodyEnd
+  /** The server waits for another request on this connection. */
+  readonly isKept: boolean
+}
+
+const parseHead = (text: string): AnswerHead => {
+  const [first, ...fields] = text.split('\r\n')
+  const [, minor, digits] = STATUS_LINE.exec(first!) ?? []
+  if (digits === undefined) throw notHttp('its first line is no status')
+  if (fields.some(field => field.indexOf(':') < 1)) throw notHttp('a header has no name')
+  const status = Number(digits)
+  const isClosing = minor === '0' || valuesOf(fields, 'connection').includes('close')
+  // Two lengths: where one of them is a lie, the next answer on this connection would be too.
+  const isAmbiguous = ['transfer-encoding', 'content-length'].every(
+    name => valuesOf(fields, name).length > 0,
+  )
+  return { status, isKept: !isClosing && !isAmbiguous, body: bodyOf(status, fields) }
+}
+
+/** Reads one HTTP/1 answer (RFC 9112) as its bytes arrive: its status, and where it ends. Nothing else is kept. */
+export class HttpAnswer {
+  #pending: Buffer = Buffer.alloc(0)
+  #headBytes = 0
+  #bodyBytes = 0
+  #head: AnswerHead | undefined
+
+  /** Undefined until its head has come whole. */
+  get status(): number | undefined {
+    return this.#head?.status
+  }
+
+  /** Nothing has come of it. */
+  get isEmpty(): boolean {
+    return this.#head === undefined && this.#headBytes === 0 && this.#pending.length === 0
+  }
+
+  /** All of it has come. */
+  get isWhole(): boolean {
+    return this.#head?.body.isReached === true
+  }
+
+  /** Of the body, so far. */
+  get bodyBytes(): number {
+    return this.#bodyBytes
+  }
+
+  /** When it is whole, its connection may be used again. */
+  get isKept(): boolean {
+    return this.#head?.isKept === true
+  }
+
+  /** @throws Error with a `code` that begins with HPE_, as the parser of Node.js has them, for what is not HTTP/1 */
+  push(chunk: Buffer): void {
+    if (this.#head === undefined) {
+      this.#pushHead(chunk)
+      return
+    }
+    this.#bodyBytes += chunk.length
+    this.#head.body.push(chunk)
+  }
+
+  #pushHead(chunk: Buffer): void {
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
+    const begin = this.#pending.toString('latin1', 0, START.length)
+    if (!START.startsWith(begin)) throw notHttp('it begins with something else')
+    const end = this.#pending.indexOf(END_OF_HEAD)
+    if (this.#headBytes + (end < 0 ? this.#pending.length : end) > HEAD_LIMIT)
+      throw notHttp(`its head is longer than ${HEAD_LIMIT} bytes`)
+    if (end >= 0) this.#endHead(end)
+  }
+
+  #endHead(end: number): void {
+    const head = parseHead(this.#pending.toString('latin1', 0, end))
+    const rest = this.#pending.subarray(end + END_OF_HEAD.length)
+    this.#headBytes += end + END_OF_HEAD.length
+    this.#pending = Buffer.alloc(0)
+    // 1xx is followed by the answer itself, but for 101, which nobody asked for.
+    if (head.status >= 200 || head.status === 101) this.#head = head
+    if (rest.length > 0) this.push(rest)
+  }
+}
