@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody sees who installs the chart for the first time: from an empty cluster through a dead node to the end of the release.
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { StatusView } from '../../../agent/http/status-view.js'
 import { UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
 import { daemonTemplate } from '../../../testkit/deploy/agent-pod.js'
@@ -11,32 +11,15 @@ import { startPrometheus, type Prometheus } from '../../../testkit/prometheus/se
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import type { Lab } from '../lab.js'
 import { Claims } from '../names/claims.js'
+import { waitFor } from '../patience.js'
 import type { Keys } from '../objects.js'
+import { listOf, unlike } from './looks.js'
+import { makePath, type Programs } from './path.js'
 import { Transcript } from './transcript.js'
 
 const NAMESPACE = 'edge-system'
 const ZONE = 'superedgehealth/topology-zone'
 const PATIENCE_MS = 240_000
-const LOOK_MS = 500
-
-interface Programs {
-  /** Of the control plane. */
-  readonly kubectl: string
-  /** The bundle; the plugin of kubectl is beside it. */
-  readonly script: string
-}
-
-/** Where the commands of the page are found, as on the machine of somebody who installed them. */
-const makePath = (plane: ControlPlane, { kubectl, script }: Programs, helm: string): string => {
-  const bin = join(plane.dir, 'bin')
-  mkdirSync(bin)
-  const links = {
-    ...{ kubectl, helm, 'edge-health': script },
-    'kubectl-edge_health': join(dirname(script), 'kubectl-edge_health.cjs'),
-  }
-  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(bin, name))
-  return [bin, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
-}
 
 const INTRODUCTION = `# A first zone
 
@@ -107,24 +90,26 @@ export class Newcomer {
     return startPrometheus(prometheus.path, targets, ruleGroups())
   }
 
-  async #until(what: string, isSo: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
-    const until = performance.now() + PATIENCE_MS
-    while (!(await isSo())) {
-      signal.throwIfAborted()
-      if (performance.now() > until) throw new Error(`waited in vain: ${what}`)
-      await new Promise(resolve => setTimeout(resolve, LOOK_MS))
-    }
+  #until(
+    what: string,
+    look: () => Promise<string | undefined>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return waitFor({ what, limitMs: PATIENCE_MS, look }, signal)
   }
 
   /** All agents that run call these nodes down, and all others up. */
   #agreed(lab: Lab, down: readonly string[], signal: AbortSignal): Promise<void> {
-    const isSo = async (): Promise<boolean> => {
+    const look = async (): Promise<string | undefined> => {
       const { states } = await lab.observer.look()
-      return [...states].every(([name, { down: votes, of, done }]) =>
-        down.includes(name) ? votes === of : votes === 0 && done === 'running',
+      return listOf(
+        [...states].flatMap(([name, { down: votes, of, done }]) => {
+          const isSo = down.includes(name) ? votes === of : votes === 0 && done === 'running'
+          return isSo ? [] : [`${name} (${done}) is down for ${votes} of ${of}`]
+        }),
       )
     }
-    return this.#until(`[${down.join()}] are down`, isSo, signal)
+    return this.#until(`agents agree that [${down.join()}] are down, and nobody else`, look, signal)
   }
 
   /** The text of an agent's page, as somebody on the node sees it. */
@@ -142,17 +127,11 @@ export class Newcomer {
     page.write('Nodes with the same value of a label judge each other:')
     await page.run(`kubectl label nodes --all ${ZONE}=site-a`)
     await this.#agreed(lab, [], signal)
-    const isOne = async (): Promise<boolean> => {
+    const look = async (): Promise<string | undefined> => {
       const answers = await Promise.all(lab.nodes.map(async ({ localUrl }) => (await fetch(`${localUrl}/status`)).json())) // prettier-ignore
-      return (answers as StatusView[]).every(
-        ({ zone, nodes, confinement }) =>
-          zone.name === 'site-a' &&
-          zone.members === lab.nodes.length &&
-          nodes.every(node => node.class === 'healthy' && node.pending === null) &&
-          confinement.state === 'yes',
-      )
+      return listOf((answers as StatusView[]).flatMap(view => unlike(view, lab.nodes.length)))
     }
-    await this.#until('all of the zone is healthy', isOne, signal)
+    await this.#until('all of the zone is healthy', look, signal)
     const zones = await page.run('kubectl edge-health zones')
     claims.equal('all is well', zones.code, 0)
     claims.holds('the zone is told by its name', zones.text.includes('site-a'), zones.text)
@@ -179,17 +158,27 @@ export class Newcomer {
     )
     const startedAt = performance.now()
     await lab.node('edge-3').kill()
-    const isMarked = (): boolean => lab.observer.nodes.get('edge-3')?.metadata.annotations?.[UNHEALTHY_ANNOTATION] === 'yes' // prettier-ignore
-    await this.#until('edge-3 is marked', () => Promise.resolve(isMarked()), signal)
+    const markOf = () => lab.observer.nodes.get('edge-3')?.metadata.annotations?.[UNHEALTHY_ANNOTATION] // prettier-ignore
+    const marked = (mark: string | undefined) => async () =>
+      markOf() === mark ? undefined : `${UNHEALTHY_ANNOTATION} is ${markOf() ?? 'not there'}`
+    await this.#until('edge-3 is marked', marked('yes'), signal)
     page.write(`${((performance.now() - startedAt) / 1_000).toFixed(1)} s later:`)
     const zones = await page.run('kubectl edge-health zones')
     claims.equal('zones says by its exit code that somebody is dead', zones.code, 1)
     const nodes = await page.run('kubectl edge-health nodes --zone site-a')
     claims.holds('nodes names it', /edge-3 +dead/.test(nodes.text), nodes.text)
     page.write('A minute later the [alert](runbook.md) fires in Prometheus:')
-    const firing = async () => (await server.alerts()).filter(({ state }) => state === 'firing')
-    await this.#until('an alert fires', async () => (await firing()).length > 0, signal)
-    const [alert] = await firing()
+    const firing = async () => (await server.alerts()).find(({ state }) => state === 'firing')
+    const fires = async (): Promise<string | undefined> => {
+      const alerts = await server.alerts()
+      if (alerts.some(({ state }) => state === 'firing')) return undefined
+      return (
+        listOf(alerts.map(({ labels, state }) => `${labels['alertname']} is ${state}`)) ??
+        'no alert'
+      )
+    }
+    await this.#until('an alert fires', fires, signal)
+    const alert = await firing()
     claims.equal('it is that one', alert!.labels['alertname'], 'EdgeHealthNodeDead')
     const { summary = '', description = '', runbook_url: runbook = '' } = alert!.annotations
     page.write(`> **${alert!.labels['alertname']!}** (${alert!.labels['severity']!}): ${summary}\n> ${description}\n> [${runbook}](${runbook.replace('docs/', '')})`) // prettier-ignore
@@ -199,7 +188,7 @@ export class Newcomer {
     claims.holds('its peer explains', why.includes('edge-3'), why)
     page.write('Power is back:')
     lab.node('edge-3').revive()
-    await this.#until('edge-3 is not marked', () => Promise.resolve(!isMarked()), signal)
+    await this.#until('edge-3 is not marked', marked(undefined), signal)
     await this.#agreed(lab, [], signal)
     claims.equal('all is well again', (await page.run('kubectl edge-health zones')).code, 0)
   }
