@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo as a person runs it: one command, real processes, every scene.
+// The demo as a person runs it, from the packed file: one command, real processes, every scene.
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { DemoReport } from '../../sandbox/demo/run.js'
-import { buildBundle, eventually, processesWith, startBundle } from '../../testkit/bundle.js'
+import { eventually, processesWith, startBundle } from '../../testkit/bundle.js'
+import { unpackPackage } from '../../testkit/packed.js'
 
 /** A hang, not a measurement: the machine may be busy. What a scene may take is the demo's own matter. */
 t.setTimeout(300_000)
 
-const script = buildBundle(t)
+const script = join(unpackPackage(t), 'dist', 'edge-health.cjs')
 
 /** A folder for temporary files of its own, so that what is left behind shows. */
 const placeFor = (t: Test, name: string): string => {
