@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The asking half of doctor: every question has an answer or a reason, and none waits for long.
-import { get } from 'node:http'
-import { get as getSecurely } from 'node:https'
-import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import * as v from 'valibot'
 import { parseNodeView } from '../agent/adapters/node-view.js'
 import type { AgentOptions } from '../agent/options/agent-options.js'
 import { isOfZone, zoneRuleOf } from '../agent/stages/node-list/zone-rule.js'
 import type { StatusView } from '../agent/http/status-view.js'
-import { reasonOf } from '../core/errors.js'
 import { parseWith } from '../core/parse.js'
 import { listPages } from '../grids/run/list-pages.js'
 import type { ResourceClient } from '../kube/client/resource-client.js'
@@ -18,58 +14,12 @@ import { fetchStatus } from './agent-client.js'
 import type { CliContext } from './cli-context.js'
 import { readZoneConfig } from './cluster-look.js'
 import type { Asked, DoctorFacts, PeerProbe, Right } from './doctor-facts.js'
+import { ask, hostOf, knockWell, probePeer } from './doctor-knock.js'
 import { rightsOf } from './doctor-rights.js'
 import { withClient } from './kube-options.js'
 
-const PROBE_MS = 2_000
-/** Several full packets, whatever the MTU; less than what an agent takes as a request line. */
-const LONG_BYTES = 6_000
 const MOST_PEERS = 64
 const AT_ONCE = 8
-
-const ask = async <T>(question: () => Promise<T>): Promise<Asked<T>> => {
-  try {
-    return { ok: true, value: await question() }
-  } catch (error) {
-    return { ok: false, reason: reasonOf(error).split('\n')[0]! }
-  }
-}
-
-class TimeoutError extends Error {}
-
-/** Any HTTP answer will do. @throws the system's error, or TimeoutError */
-const knock = (url: string, signal: AbortSignal): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const request = (url.startsWith('https:') ? getSecurely : get)(
-      url,
-      { signal, agent: false, timeout: PROBE_MS },
-      response => {
-        response.resume()
-        resolve(response.statusCode ?? 0)
-      },
-    )
-    request.on('timeout', () =>
-      request.destroy(new TimeoutError(`no answer within ${PROBE_MS} ms`)),
-    )
-    request.on('error', reject)
-  })
-
-const probePeer = async (
-  { name, address }: { readonly name: string; readonly address: string },
-  port: number,
-  signal: AbortSignal,
-): Promise<PeerProbe> => {
-  const base = `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
-  const short = await ask(() => knock(`${base}/`, signal))
-  if (!short.ok) return { name, address, short, long: undefined }
-  try {
-    await knock(`${base}/${'x'.repeat(LONG_BYTES)}`, signal)
-    return { name, address, short, long: { ok: true, value: 0 } }
-  } catch (error) {
-    const long = error instanceof TimeoutError ? 'timeout' : { ok: false as const, reason: reasonOf(error) } // prettier-ignore
-    return { name, address, short, long }
-  }
-}
 
 /** A few at a time, in their order. */
 const each = async <A, B>(
@@ -217,6 +167,17 @@ const peersOf = (
   return each(nodes.slice(0, MOST_PEERS), node => probePeer(node, port, signal))
 }
 
+/** The listener for metrics alone, where the options name one. */
+const metricsFacts = async (
+  { metricsAddress: at, metricsCertFile }: AgentOptions,
+  signal: AbortSignal,
+): Promise<DoctorFacts['metrics']> => {
+  if (at === undefined) return undefined
+  const scheme = metricsCertFile === undefined ? 'http' : 'https'
+  const url = `${scheme}://${hostOf(at.host)}:${at.port}/metrics`
+  return { url, port: at.port, answer: await ask(() => knockWell(url, signal, true)) }
+}
+
 /** Ask all of it. */
 export const askAll = async (
   { base, options }: { readonly base: string; readonly options: AgentOptions },
@@ -227,19 +188,17 @@ export const askAll = async (
   const self = agent.ok ? agent.value.self : { name: options.nodeName, address: '' }
   const { selfReportUrl, namespace, keySecret, stateDir, port, localPort } = options
   const kubeletUrl = selfReportUrl
+  const metrics = await metricsFacts(options, signal)
   return {
     url: base,
     agent,
     ...(await clusterFacts(options, self.name, context)),
     peers: await peersOf(agent, port, signal),
-    ports: [...new Set([port, localPort])],
+    metrics,
+    ports: [...new Set([port, localPort, ...(metrics === undefined ? [] : [metrics.port])])],
     ephemeral: await ephemeralOf(context),
     link: await linkOf(self.address, context),
-    kubelet: await ask(async () => {
-      const status = await knock(kubeletUrl, signal)
-      if (status !== 200) throw new Error(`it answers ${status}`)
-      return status
-    }),
+    kubelet: await ask(() => knockWell(kubeletUrl, signal)),
     ...{ kubeletUrl, namespace, keySecret, stateDir },
   }
 }

@@ -4,7 +4,9 @@ import type { StatusView } from '../agent/http/status-view.js'
 
 /** An answer, or in words why there is none. */
 export type Asked<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
+  | { readonly ok: true; readonly value: T }
+  /** @param status the HTTP status, where the apiserver refused it */
+  | { readonly ok: false; readonly reason: string; readonly status?: number }
 
 /** Something that the agent must be allowed to do, as RBAC spells it. */
 export interface Right {
@@ -38,6 +40,9 @@ export interface DoctorFacts {
   /** Who is in the zone by the present Nodes and ConfigMaps. */
   readonly members: Asked<readonly string[]>
   readonly peers: readonly PeerProbe[]
+  /** The listener for metrics alone, as the options have it. */
+  readonly metrics:
+    { readonly url: string; readonly port: number; readonly answer: Asked<number> } | undefined
   /** The agent's ports, from which range the kernel takes those of outgoing connections, and which of these it spares. */
   readonly ports: readonly number[]
   readonly ephemeral: Asked<{

@@ -49,6 +49,19 @@ const disk = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
   ]
 }
 
+const metrics = ({ metrics: asked }: DoctorFacts): readonly Finding[] => {
+  if (asked === undefined) return []
+  const { url, port, answer } = asked
+  if (answer.ok) return [ok('metrics', `served at ${url}`)]
+  return [
+    fail(
+      'metrics',
+      `${url}: ${answer.reason}`,
+      `does the agent have this --metrics-address? Who has the port: ss -ltnp 'sport = :${port}'; an agent whose port is taken ends, and its log says so`,
+    ),
+  ]
+}
+
 const within = (text: string, port: number): boolean =>
   text.split(',').some(part => {
     const [from = NaN, to = from] = part.split('-').map(Number)
@@ -92,7 +105,17 @@ const api = ({ api: asked, agent: status }: DoctorFacts): readonly Finding[] => 
 const rightText = ({ verb, resource, subresource, group, namespace, name }: Right): string =>
   `${verb} ${resource}${group === '' ? '' : `.${group}`}${subresource === undefined ? '' : `/${subresource}`}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`
 
-const rights = ({ rights: asked, account, api: reached }: DoctorFacts): readonly Finding[] => {
+const RBAC = 'kubectl apply -k deploy/base (agent-rbac.yaml)'
+
+/** The apiserver does not say what the account may do. */
+const unaskedRights = (reason: string, { members }: DoctorFacts): Finding => {
+  if (!members.ok && members.status === 403) return fail('rbac', `not even this is allowed: ${members.reason}`, RBAC) // prettier-ignore
+  if (!members.ok && members.status === 401) return fail('rbac', `the credentials are refused: ${members.reason}`, "look at the Pod's token, or at --kubeconfig") // prettier-ignore
+  return warn('rbac', `could not be asked: ${reason}`, 'kubectl auth can-i --list --as=system:serviceaccount:edge-system:edge-health-agent') // prettier-ignore
+}
+
+const rights = (facts: DoctorFacts): readonly Finding[] => {
+  const { rights: asked, account, api: reached } = facts
   if (!reached.ok) return []
   const who = account.ok ? account.value : 'this account'
   const isAgent = account.ok && account.value.endsWith(AGENT_ACCOUNT_NAME)
@@ -107,14 +130,10 @@ const rights = ({ rights: asked, account, api: reached }: DoctorFacts): readonly
   if (denied.length > 0)
     return [
       ...whose,
-      fail(
-        'rbac',
-        `${who} may not ${listed(denied.map(({ right }) => rightText(right)))}`,
-        'kubectl apply -k deploy/base (agent-rbac.yaml)',
-      ),
+      fail('rbac', `${who} may not ${listed(denied.map(({ right }) => rightText(right)))}`, RBAC),
     ]
   if (unasked !== undefined && !unasked.allowed.ok)
-    return [...whose, warn('rbac', `could not be asked: ${unasked.allowed.reason}`, 'kubectl auth can-i --list --as=system:serviceaccount:edge-system:edge-health-agent')] // prettier-ignore
+    return [...whose, unaskedRights(unasked.allowed.reason, facts)]
   return [...whose, ok('rbac', `${who} may do all ${asked.length} things that agents do`)]
 }
 
@@ -171,6 +190,7 @@ const kubelet = ({ kubelet: asked, kubeletUrl, agent: status }: DoctorFacts): Fi
 export const diagnose = (facts: DoctorFacts): readonly Finding[] => [
   agent(facts),
   ...port(facts),
+  ...metrics(facts),
   ephemeral(facts),
   ...disk(facts),
   ...keyFindings(facts),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseAllDocuments } from 'yaml'
@@ -9,6 +10,7 @@ import { diagnose } from '../../cli/doctor-findings.js'
 import { rightsOf } from '../../cli/doctor-rights.js'
 import type { Finding, Level } from '../../cli/finding.js'
 import { lazyCommands } from '../../cli/lazy-commands.js'
+import { makeCertificate } from '../../sandbox/kubelet-server.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { runCli } from '../../testkit/run-cli.js'
@@ -30,6 +32,7 @@ const WELL: DoctorFacts = {
   rights: [{ right, allowed: yes(true) }],
   members: yes(NAMES),
   peers: [{ ...peer, short: yes(404), long: yes(404) }],
+  metrics: { url: 'http://0.0.0.0:51009/metrics', port: 51_009, answer: yes(200) },
   ports: [51_005],
   ephemeral: yes({ from: 32_768, to: 60_999, reserved: '8080,51005-51009' }),
   link: yes({ name: 'eth0', mtu: 1_500 }),
@@ -74,6 +77,9 @@ const ROWS: readonly Row[] = [
   ['no clock', { api: yes({ aheadMs: null }) }, 'clock', 'warn', /shows no time/],
   ['a right is missing', { rights: [{ right, allowed: yes(false) }] }, 'rbac', 'fail', /edge-health-agent may not patch nodes\/status$/], // prettier-ignore
   ['nobody says', { rights: [{ right, allowed: no('404') }] }, 'rbac', 'warn', /could not be asked: 404/], // prettier-ignore
+  ['nothing is allowed', { rights: [{ right, allowed: no('403') }], members: { ...no('GET nodes: 403 Forbidden'), status: 403 } }, 'rbac', 'fail', /^not even this is allowed: GET nodes: 403/], // prettier-ignore
+  ['nobody knows the token', { rights: [{ right, allowed: no('401') }], members: { ...no('GET nodes: 401'), status: 401 } }, 'rbac', 'fail', /^the credentials are refused: GET nodes: 401/], // prettier-ignore
+  ['no metrics there', { metrics: { url: 'http://x:1/metrics', port: 1, answer: no('ECONNREFUSED') } }, 'metrics', 'fail', /^http:\/\/x:1\/metrics: ECONNREFUSED/], // prettier-ignore
   ['somebody else asks', { account: yes('admin') }, 'account', 'warn', /asked as admin/],
   ['no policy', status({}, { confinement: { state: 'no', reason: 'no policy is in force', at: null } }), 'policies', 'warn', /no policy/], // prettier-ignore
   ['not asked yet', status({}, { confinement: { state: 'unknown', reason: 'not asked yet', at: null } }), 'policies', 'warn', /not asked/], // prettier-ignore
@@ -150,13 +156,15 @@ t.test('what is asked for is what deploy/base allows', t => {
 const serve = async (
   t: Test,
   answer: (path: string, method: string) => readonly [status: number, body: string] | undefined,
+  tls?: { readonly cert: string; readonly key: string },
 ): Promise<number> => {
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const said = answer(request.url ?? '', request.method ?? '')
     if (said === undefined) return
     response.writeHead(said[0], { 'content-type': 'application/json' })
     response.end(said[1])
-  })
+  }
+  const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
     server.closeAllConnections()
@@ -215,6 +223,15 @@ t.test('a node, its agent, its kubelet, a peer and an apiserver are really asked
   t.match(text.out, /^warn +reserved ports .*\n +→ echo 'net\.ipv4/m)
   t.match(text.out, /\n0 fail, \d warn, \d+ ok\n$/)
 
+  const cert = '--metrics-cert-file /c --metrics-key-file /k'.split(' ')
+  const pair = await makeCertificate('n1', '127.0.0.1')
+  const tls = await serve(t, () => [200, ''], pair)
+  const shown = await run([...argv(well), '--metrics-address', `127.0.0.1:${tls}`, ...cert])
+  t.match(
+    shown.out,
+    new RegExp(`^ok +metrics +served at https://127\\.0\\.0\\.1:${tls}/metrics$`, 'm'),
+  )
+
   const nobody = await run(['doctor', '--agent', 'http://127.0.0.1:1', '--kubeconfig', '/none', '-o', 'json']) // prettier-ignore
   t.equal(nobody.code, 1)
   t.match(findingsOf(nobody.out)[0], { check: 'agent', level: 'fail', saw: /no agent answers/ })
@@ -236,6 +253,28 @@ t.test('a node, its agent, its kubelet, a peer and an apiserver are really asked
     t.notMatch(help, /check-period/)
   }
   t.match(await run([...argv(well), '--check-period', 'never']), { code: 2, err: /--check-period must/ }) // prettier-ignore
+})
+
+t.test('an apiserver that refuses everything, and a port that somebody else has', async t => {
+  for (const code of [403, 401]) {
+    const port = await serve(
+      t,
+      path =>
+      path.startsWith('/livez') ? [200, '{}'] : [code, JSON.stringify({ kind: 'Status', code, message: 'no' })], // prettier-ignore
+    )
+    const line = `doctor --agent http://127.0.0.1:1 --master-url http://127.0.0.1:${port} --metrics-address 127.0.0.1:${port} -o json`
+    const { out, code: exit } = await runCli(line.split(' '), { parts: { lazyCommands } })
+    t.equal(exit, 1)
+    const by = (check: string) => findingsOf(out).find(each => each.check === check)
+    t.match(by('rbac'), {
+      level: 'fail',
+      saw: code === 403 ? /^not even this/ : /^the credentials/,
+    })
+    t.match(by('metrics'), {
+      level: 'fail',
+      saw: new RegExp(`:${port}/metrics: it answers ${code}$`),
+    })
+  }
 })
 
 t.test('rights are asked of an apiserver that has reviews', async t => {
