@@ -29,7 +29,7 @@ export interface StateFolder {
    * Never rejects: a full disk must not stop the votes; it is logged when it begins and when it ends.
    */
   write(name: StateName, text: string): Promise<void>
-  /** Try again what could not be written the last time. */
+  /** Try again what could not be written the last time, or read. */
   retry(): Promise<void>
   /** Resolves when nothing waits to be written. */
   settled(): Promise<void>
@@ -109,11 +109,21 @@ export const openStateFolder = (folder: string, log: Logger): StateFolder => {
     writing.set(name, running)
     return running
   }
+  /** Whether what could not be read is a trouble still. */
+  const review = async (name: StateName): Promise<void> => {
+    try {
+      await readOwn(folder, name)
+      troubles.delete(name)
+    } catch (error) {
+      if (isMissing(error)) troubles.delete(name)
+    }
+  }
   return {
     path: folder,
     troubles,
     retry: async () => {
-      await Promise.all([...failed].map(([name, text]) => write(name, text)))
+      const unread = [...troubles.keys()].filter(name => !failed.has(name))
+      await Promise.all([...unread.map(review), ...[...failed].map(([name, text]) => write(name, text))]) // prettier-ignore
     },
     settled: async () => {
       await Promise.all(writing.values())

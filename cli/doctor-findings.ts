@@ -24,7 +24,11 @@ const agent = ({ agent: asked, url }: DoctorFacts): Finding => {
 
 const port = ({ agent: asked, ports }: DoctorFacts): readonly Finding[] => {
   if (!asked.ok) return []
-  const { address, trouble } = asked.value.peerListener
+  const { peerListener, roster } = asked.value
+  const { address, trouble } = peerListener
+  // Its address is that of the own Node.
+  if (trouble !== null && roster.source === 'none')
+    return [warn('port', trouble, 'it opens once the zone is known: see roster below')]
   if (trouble !== null)
     return [
       fail(

@@ -31,7 +31,11 @@ export const keyFindings = (facts: KeyFacts): readonly Finding[] => {
   if (!agent.ok) return []
   const { keys } = agent.value
   const make = `kubectl -n ${namespace} create secret generic ${keySecret} --from-literal=primary="$(openssl rand -base64 32)"`
-  if (keys.state === 'missing') return [fail('key', `no usable key, so nothing is judged${keys.trouble === null ? '' : `: ${keys.trouble}`}`, make)] // prettier-ignore
+  const fix =
+    agent.value.roster.source === 'none'
+      ? `see apiserver and rbac below; if there is no Secret: ${make}`
+      : make
+  if (keys.state === 'missing') return [fail('key', `no usable key, so nothing is judged${keys.trouble === null ? '' : `: ${keys.trouble}`}`, fix)] // prettier-ignore
   if (keys.trouble !== null)
     return [fail('key', `the last good keys are used: ${keys.trouble}`, `mend Secret ${keySecret}`)]
   return [keySets(agent.value, facts)]
@@ -101,6 +105,7 @@ export const exchangeFindings = ({
 export const zoneFindings = ({ agent: asked }: Pick<DoctorFacts, 'agent'>): readonly Finding[] => {
   if (!asked.ok) return []
   const { rule, trouble, members } = asked.value.zone
+  if (asked.value.roster.source === 'none') return []
   if (trouble !== null)
     return [
       warn(

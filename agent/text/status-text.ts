@@ -15,6 +15,12 @@ const keyLine = (view: StatusView): readonly string[] => {
   return [`key set ${keys.set} is shared by ${keys.sharedBy} of ${zone.members} members${names}`]
 }
 
+const rosterTrouble = ({ roster, stages }: StatusView): readonly string[] => {
+  if (roster.source !== 'none') return []
+  const detail = stages.find(({ name }) => name === 'get-node-list')?.detail ?? ''
+  return [`the roster is not known yet${detail === '' ? '' : `: ${detail}`}`]
+}
+
 const keyTrouble = ({ keys: { state, trouble } }: StatusView): readonly string[] => {
   const why = trouble === null ? '' : `: ${trouble}`
   if (state === 'missing') return [`no usable key, so nothing is judged${why}`]
@@ -69,7 +75,7 @@ export const brakeText = ({ brake, zone }: StatusView): string | undefined =>
 
 /** What else is wrong with the zone or with this agent, one line each. */
 export const troubles = (view: StatusView): readonly string[] => [
-  ...(view.roster.source === 'none' ? ['the roster is not known yet'] : []),
+  ...rosterTrouble(view),
   ...(view.roster.source === 'disk'
     ? [`the roster comes from disk and is ${ageText(view.roster.ageSeconds)} old`]
     : []),

@@ -6,6 +6,7 @@ import {
   chownSync,
   mkdirSync,
   readFileSync,
+  rmdirSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -91,6 +92,17 @@ t.test('a folder where others put files is not believed', async t => {
   t.equal(await folder.read('keys.json'), '{}')
   await folder.write('keys.json', '{}')
   t.equal(folder.troubles.size, 0)
+})
+
+t.test('what could not be read is no trouble once it can be, or is gone', async t => {
+  const { dir, folder } = make(t)
+  for (const name of ['epoch', 'heartbeat', 'keys.json']) mkdirSync(join(dir, name))
+  for (const name of ['epoch', 'heartbeat', 'keys.json'] as const) await folder.read(name)
+  t.equal(folder.troubles.size, 3)
+  for (const name of ['epoch', 'heartbeat']) rmdirSync(join(dir, name))
+  writeFileSync(join(dir, 'heartbeat'), '7', { mode: 0o600 })
+  await folder.retry()
+  t.strictSame([...folder.troubles.keys()], ['keys.json'])
 })
 
 t.test('nothing is written through a link', async t => {

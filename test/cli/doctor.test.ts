@@ -55,6 +55,7 @@ type Row = readonly [
 
 const { peer: peerOf2, probe } = statusFixture().nodes[1]!
 const keyless = { ...statusFixture({}, { keys: { state: 'missing', trouble: null, set: null, sharedBy: 0 } }), nodes: [] } as const // prettier-ignore
+const unknown = { ...keyless, roster: { source: 'none', ageSeconds: null, trouble: null }, peerListener: { address: '', trouble: 'not open yet' } } as const // prettier-ignore
 const refusing = { peer: { ...peerOf2!, state: 'unknown', keySet: null, isKeyRefused: true } } as const // prettier-ignore
 const foreign = statusFixture({ 2: refusing, 3: refusing, 4: refusing, 5: refusing }, { keys: { state: 'ok', trouble: null, set: '1a2b3c4d', sharedBy: 1 } }) // prettier-ignore
 const ROWS: readonly Row[] = [
@@ -83,6 +84,8 @@ const ROWS: readonly Row[] = [
   ['somebody else asks', { account: yes('admin') }, 'account', 'warn', /asked as admin/],
   ['no policy', status({}, { confinement: { state: 'no', reason: 'no policy is in force', at: null } }), 'policies', 'warn', /no policy/], // prettier-ignore
   ['not asked yet', status({}, { confinement: { state: 'unknown', reason: 'not asked yet', at: null } }), 'policies', 'warn', /not asked/], // prettier-ignore
+  ['no roster: no listener yet', { agent: yes(unknown) }, 'port', 'warn', /not open yet/],
+  ['no roster, no key', { agent: yes(unknown) }, 'key', 'fail', /^no usable key/],
   ['no roster', status({}, { roster: { source: 'none', ageSeconds: null, trouble: null } }), 'roster', 'fail', /not known yet/], // prettier-ignore
   ['a bad ConfigMap', status({}, { roster: { source: 'api', ageSeconds: 1, trouble: 'ConfigMap x' } }), 'roster', 'fail', /ConfigMap x/], // prettier-ignore
   ['from disk', status({}, { roster: { source: 'disk', ageSeconds: 1, trouble: null } }), 'roster', 'warn', /from disk/], // prettier-ignore
@@ -114,6 +117,9 @@ t.test('each finding: what was seen, and what to do', t => {
     t.match(found?.saw, saw, claim)
     t.equal((found?.fix ?? '').length > 5, level !== 'ok', `${claim}: it says what to do`)
   }
+  const lost = diagnose({ ...WELL, agent: yes(unknown) })
+  t.notOk(lost.some(({ check }) => check === 'zone'))
+  t.match(lost.find(({ check }) => check === 'key')?.fix, /^see apiserver and rbac below; /)
   t.notOk(diagnose({ ...WELL, agent: yes(keyless) }).some(({ check }) => check === 'agreement'))
   const dead = diagnose({
     ...WELL,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { statusText } from '../../../agent/text/status-text.js'
+import { keyFindings } from '../../../cli/doctor-zone.js'
 import { plain } from '../../../core/text.js'
 import { World } from '../../../testkit/zone/world.js'
 
@@ -23,4 +24,36 @@ t.test('a disk that keeps nothing is shown, and the agent judges on', async t =>
   t.ok(views.readiness().isReady)
   world.crash(2)
   t.ok((await world.until(() => world.allSee(2), 60_000)) !== undefined, 'it judges')
+})
+
+t.test('who missed a change of the key is told that its peers refuse it', async t => {
+  const world = new World(3)
+  t.teardown(() => world.stop())
+  await world.settled()
+  const findingOf = (index: number) => {
+    const value = world.machine(index).agent!.views.status()
+    const where = { namespace: 'edge-system', keySecret: 'edge-health-keys', stateDir: '/state' }
+    return keyFindings({ agent: { ok: true, value }, ...where })[0]!
+  }
+  t.equal(findingOf(0).level, 'ok')
+  world.cutCloud(0)
+  await world.run(20_000)
+  world.cluster.put('secret', 'edge-health-keys', {
+    data: { primary: 'the next key of the world' },
+  })
+  await world.run(90_000)
+  const own = findingOf(0)
+  t.match(own, { level: 'fail', saw: /shared by \d of 3 members, and signatures are refused: not by n1, n2$/ }) // prettier-ignore
+  t.match(own.fix, /^doctor on n1 says its key set, .* kubectl -n edge-system get secret edge-health-keys .*\/state\/keys\.json$/) // prettier-ignore
+  t.match(findingOf(1), { level: 'fail', saw: /shared by 2 of 3 members, .*: not by n0$/ })
+})
+
+t.test('a first boot without the cloud: what is waited for', async t => {
+  const world = new World(2)
+  t.teardown(() => world.stop())
+  world.cutCloud(0)
+  world.bootAll()
+  await world.run(20_000)
+  const text = statusText(world.machine(0).agent!.views.status(), plain)
+  t.match(text, /\n! the roster is not known yet: waiting for the API\n/)
 })
