@@ -173,6 +173,7 @@ const onItsWay = (
   const { index } = explanation
   const { name, id } = roster.members[index]!
   const desired = marksOfVerdict({ verdict: explanation.pending, class: explanation.class }, false)
+  if (desired === 'keep') return undefined
   const node = writer.nodeOf(name)
   const isWritten =
     node === undefined

@@ -21,3 +21,17 @@ t.test('an agent that died while its kubelet answers is told of until it is back
   await world.run(20_000)
   t.strictSame(seen(), ['healthy', 'healthy', 'healthy'])
 })
+
+t.test(
+  'in a large zone, whose Nodes are not read, nothing is about to be written of healthy nodes',
+  async t => {
+    const world = new World(30)
+    t.teardown(() => world.stop())
+    await world.settled()
+    const { nodes } = world.machine(0).agent!.views.status()
+    t.strictSame(
+      nodes.filter(({ verdict, nextWrite }) => verdict !== 'healthy' || nextWrite !== null),
+      [],
+    )
+  },
+)
