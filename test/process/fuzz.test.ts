@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import type { StatusView } from '../../agent/http/status-view.js'
-import { makeEngine } from '../../agent/stages/exchange/engine.js'
+import { Engine } from '../../agent/stages/exchange/engine.js'
 import { makeKeyRing } from '../../agent/key-ring.js'
 import { encodeResult } from '../../agent/stages/exchange/superedge/result-body.js'
 import type { Route } from '../../agent/ports/transport.js'
@@ -132,7 +132,7 @@ const trueMessages = async (members: readonly Member[]): Promise<Record<Route, U
   const captured: Record<Route, Uint8Array[]> = { gossip: [], vote: [], result: [] }
   const clock = new FakeClock()
   for (const self of members.slice(1, 6)) {
-    const engine = makeEngine(
+    const engine = new Engine(
       { ...exchangeOptions, clusterId: '' },
       {
         roster: makeRoster(parseZoneName('fuzz'), self.name, members),

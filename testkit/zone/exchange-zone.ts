@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { makeEngine, type Engine, type EngineStart } from '../../agent/stages/exchange/engine.js'
+import { Engine, type EngineStart } from '../../agent/stages/exchange/engine.js'
 import type { EngineOptions } from '../../agent/stages/exchange/seams.js'
 import { makeKeyRing, type KeyRing } from '../../agent/key-ring.js'
 import { parseNodeName, parseZoneName, type NodeName } from '../../core/ids.js'
@@ -96,7 +96,7 @@ export class ExchangeZone {
     const suspected: NodeName[] = []
     const saved: number[] = []
     const unknown: NodeName[] = []
-    const engine = makeEngine(
+    const engine = new Engine(
       { ...exchangeOptions, ...options.o },
       {
         roster: options.roster ?? rosterOf(n, options.members ?? this.members),

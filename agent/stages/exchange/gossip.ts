@@ -4,6 +4,7 @@ import { Batch, type PeerClient } from './peer-client.js'
 import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 import type { Partners } from './partners.js'
+import { RateLimit } from './rate-limit.js'
 
 /** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
 const FIRST_WITHIN_MS = 1_000
@@ -11,11 +12,17 @@ const FIRST_WITHIN_MS = 1_000
 /** Asked at once when something hangs on what most members say now. */
 const ASKED = 8
 
+/** Members that speak without their keys are asked for them: all together in a second and at once, and each this often. */
+const UNSIGNED_PER_SECOND = 2
+const UNSIGNED_AT_ONCE = 8
+const UNSIGNED_MS = 1_000
+
 /** Anti-entropy: one push-pull with one partner per period, more often while something is contested. */
 export class Gossip {
   readonly #context: ExchangeContext
   readonly #client: PeerClient
   readonly #partners: Partners
+  readonly #unsigned = new RateLimit(0, UNSIGNED_PER_SECOND, UNSIGNED_AT_ONCE)
   #cancel: (() => void) | undefined
   #dueAt = Infinity
   #isContested = false
@@ -76,6 +83,12 @@ export class Gossip {
   ask(peer: PeerState): void {
     // It never rejects.
     if (!peer.isGossiping && this.#cancel !== undefined) void this.#exchangeWith(peer)
+  }
+
+  /** A member that has keys speaks without them: ask who is at its address. */
+  askForKeys(peer: PeerState): void {
+    const { now } = this.#context
+    if (now - peer.lastSentAt >= UNSIGNED_MS && this.#unsigned.take(undefined, now)) this.ask(peer)
   }
 
   #schedule(ms: number): void {

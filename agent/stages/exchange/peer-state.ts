@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { RosterMember } from '../../../core/roster.js'
 import type { NodeName } from '../../../core/ids.js'
+import type { Holder } from '../../identity/pins.js'
 import type { KeyRing } from '../../key-ring.js'
 import { RateLimit } from './rate-limit.js'
 import { RefusalCounts } from './refusal.js'
@@ -95,6 +96,18 @@ export class PeerState {
     this.lastSigner = undefined
     this.wasAsked = false
     this.endedAt = [-Infinity, -Infinity]
+  }
+
+  /** See `Engine.signerAt`. */
+  get signer(): bigint | 'nobody' | 'unasked' {
+    return this.wasAsked ? (this.lastSigner ?? 'nobody') : 'unasked'
+  }
+
+  /** See `Engine.holderAt`. */
+  holderSince(since: number): Holder {
+    if (this.provedAt >= since) return 'answered'
+    // One may be lost on the way.
+    return Math.min(...this.endedAt) >= since ? 'silent' : 'unasked'
   }
 
   /** A request to its address has ended. @param at when it was sent */

@@ -14,7 +14,7 @@ import type { StateFolder } from '../../state-folder.js'
 import type { ResultStore } from '../../store.js'
 import type { ShownStage } from '../stage.js'
 import { MAX_EPOCH } from '../../identity/own-word.js'
-import { makeEngine, type Engine } from './engine.js'
+import { Engine, type EngineStart } from './engine.js'
 import { MajorityCall } from './majority-call.js'
 import type { EngineStatus } from './status.js'
 
@@ -156,9 +156,9 @@ class ZoneExchange implements ExchangeStage {
     this.#publishRecords(engine)
   }
 
-  #makeEngine(start: Pick<Parameters<typeof makeEngine>[1], 'roster' | 'keys'>): Engine {
+  #makeEngine(start: Pick<EngineStart, 'roster' | 'keys'>): Engine {
     const { clock, random, log, transport, store, folder, suspension, topology } = this.#seams
-    return makeEngine(
+    return new Engine(
       this.#options,
       {
         ...{ ...start, savedHeartbeat: this.#savedHeartbeat, topology },

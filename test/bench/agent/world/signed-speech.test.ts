@@ -4,7 +4,7 @@ import { generateNodeKeys } from '../../../../agent/identity/node-keys.js'
 import { readPublished } from '../../../../agent/stages/identity/own-keys.js'
 import { parsePins } from '../../../../agent/stages/identity/remembered-pins.js'
 import { makeKeyRing } from '../../../../agent/key-ring.js'
-import { makeEngine, type Engine } from '../../../../agent/stages/exchange/engine.js'
+import { Engine } from '../../../../agent/stages/exchange/engine.js'
 import { makeBoot } from '../../../../agent/stages/exchange/session.js'
 import { TYPE } from '../../../../agent/stages/exchange/wire.js'
 import { castOf, rosterOf } from '../../../../bench/agent/world/cast.js'
@@ -47,7 +47,7 @@ const zoneOf = (size: number): Zone => {
     world,
     { clock, random, keys: KEYS },
   )
-  const engine = makeEngine(
+  const engine = new Engine(
     { ...exchangeOptions, ...TOPOLOGY, clusterId: '', identity: 'require' },
     {
       roster,

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Route } from '../../ports/transport.js'
+import { maxMessageBytes } from './body.js'
+import type { ExchangeContext } from './context.js'
+import { refusalAnswer, type Inbox, type PeerAnswer } from './inbox.js'
+import { AT_ONCE, PER_SECOND } from './peer-state.js'
+import { RateLimit } from './rate-limit.js'
+import type { Refusal } from './refusal.js'
+import { MAX_SIGNED_BYTES } from './signed-body.js'
+import type { SuperEdgeExchange } from './superedge/superedge.js'
+
+/**
+ * Bytes whose signature is proved for one address, in a second and at once: 6 ms of CPU at most. It is far more than
+ * members send, since whoever sends from a member's address, without a key, uses up the same. Small messages come in
+ * while large ones wait, and more small ones than this is for cannot be received in a second.
+ */
+const PROVED_BYTES = 8 << 20
+/** A short message costs as much as this. */
+const LEAST_PROVED_BYTES = 256
+
+/** IPv4 addresses look like this on a socket that takes both families. */
+const MAPPED = '::ffff:'
+
+const addressOf = (from: string): string =>
+  from.startsWith(MAPPED) ? from.slice(MAPPED.length) : from
+
+/** Who reads what comes on each route. */
+interface Readers {
+  readonly inbox: Inbox
+  readonly superedge: SuperEdgeExchange
+}
+
+/** What each address may have proved, and how many results of SuperEdge's agents are parsed for it. */
+interface Limits {
+  readonly proved: RateLimit
+  /** SuperEdge's results are parsed before their signature is proved. */
+  readonly results: RateLimit
+}
+
+/** Where requests of peers come in: bounds what is read for each address, whoever sends from there, and hands it on. */
+export class Intake {
+  readonly #context: ExchangeContext
+  readonly #readers: Readers
+  #limits: Limits
+
+  constructor(context: ExchangeContext, readers: Readers) {
+    this.#context = context
+    this.#readers = readers
+    this.#limits = this.#makeLimits()
+  }
+
+  /** The roster changed, and with it whose address is whose. */
+  reset(): void {
+    this.#limits = this.#makeLimits()
+  }
+
+  /** The longest body worth reading on this route. */
+  maxBytes(route: Route): number {
+    const { options, membership } = this.#context
+    if (route === 'result') return this.#readers.superedge.maxBytes
+    const signed = options.identity === 'off' ? 0 : MAX_SIGNED_BYTES
+    return Math.max(maxMessageBytes(membership.table.size), signed)
+  }
+
+  /** See `Engine.receive`. */
+  receive(route: Route, body: Uint8Array, from: string): PeerAnswer {
+    const { membership, traffic } = this.#context
+    const index = membership.table.roster.indexOfAddress(addressOf(from))
+    traffic.requestCame()
+    const refusal = this.#whyNotRead(route, body.length, index)
+    if (refusal !== undefined) {
+      traffic.refuse(refusal, index === undefined ? undefined : membership.peers[index])
+      return refusalAnswer(refusal)
+    }
+    traffic.received(body.length)
+    const { inbox, superedge } = this.#readers
+    return route === 'result' ? superedge.receive(body, index) : inbox.receive(route, body)
+  }
+
+  #whyNotRead(route: Route, bytes: number, index: number | undefined): Refusal | undefined {
+    const { now } = this.#context
+    if (bytes > this.maxBytes(route)) return 'too-large'
+    const isInTime =
+      route === 'result'
+        ? this.#limits.results.take(index, now)
+        : this.#limits.proved.take(index, now, Math.max(LEAST_PROVED_BYTES, bytes))
+    return isInTime ? undefined : 'too-fast'
+  }
+
+  #makeLimits(): Limits {
+    const { size } = this.#context.membership.table
+    return {
+      proved: new RateLimit(size, PROVED_BYTES, PROVED_BYTES),
+      results: new RateLimit(size, PER_SECOND, AT_ONCE),
+    }
+  }
+}
