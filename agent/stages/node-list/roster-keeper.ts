@@ -10,6 +10,7 @@ import type { ApiBackoff } from '../../api-backoff.js'
 import type { KubeApi, MemberView } from '../../ports/kube-api.js'
 import { KeptZoneConfig } from './kept-zone-config.js'
 import { parseRoster, rememberRoster, type RememberedRoster } from './remembered-roster.js'
+import { SharedAddresses } from './shared-addresses.js'
 import { parseRememberedZoneConfig, UNIT_CONFIG, ZONE_CONFIG } from './zone-config.js'
 import {
   isOfZone,
@@ -58,30 +59,6 @@ interface RosterKeeperSeams extends NodeListSeams {
   readonly onProblem: (problem: ConfigProblem) => void
 }
 
-/** Knows who is in the zone. */
-export interface RosterKeeper {
-  /** Take what disk remembers, then watch. */
-  start(): Promise<void>
-  /** Compute the roster from what the watches hold; says in words what came out. */
-  round(): string
-  /** Nobody reaches this member any more: its Node may be gone, or have another address. */
-  doubt(name: string): void
-  /** Full lists that the watches asked for so far. */
-  readonly lists: number
-  stop(): Promise<void>
-}
-
-/** Which addresses belong to more than one member, in words; undefined when none does. */
-const sharedAddresses = (roster: Roster): string | undefined => {
-  const words = roster.members.flatMap(({ name, address }, index) => {
-    const others = roster.sharersOf(index)
-    return others.length === 0 || others.some(other => other < name)
-      ? []
-      : [`${[name, ...others].join(', ')} all have the InternalIP ${address}`]
-  })
-  return words.length === 0 ? undefined : words.sort().join('; ')
-}
-
 /** Why these nodes are the zone, and who was left out, as text. */
 const whyWords = ({ why }: ZoneRule, inOtherUnits: readonly string[]): string => {
   const count = inOtherUnits.length
@@ -96,146 +73,173 @@ const selectedBy = (rule: ZoneRule): Selected | undefined => {
   return { selector: membersSelector(rule), wider: isShared ? rule.selector : undefined }
 }
 
-/** ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk. */
-export const makeRosterKeeper = (
-  options: NodeListOptions,
-  seams: RosterKeeperSeams,
-): RosterKeeper => {
-  const { store, folder, clock, log } = seams
-  let watch: ZoneWatch | undefined
-  let configs: KeptZoneConfig | undefined
+/** @throws InvalidInputError when the own Node has no address */
+const membershipOf = (
+  own: NodeView,
+  ownAddress: string | undefined,
+  nodes: Iterable<MemberView>,
+): Membership => {
+  const address = ownAddress ?? own.internalIPs[0]
+  if (address === undefined)
+    throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
+  return membersOf({ name: own.name, address }, nodes)
+}
 
-  const publish = (change: Partial<NodeListResult>): void =>
-    store.nodeList.set(Object.freeze({ ...store.nodeList.current, ...change }))
+/** The roster that is known, where it names the same members with the same addresses. */
+const rosterOf = (
+  own: NodeView,
+  { zone }: ZoneRule,
+  { members }: Membership,
+  last: Roster | undefined,
+): Roster =>
+  last !== undefined && isRosterOf(last, zone, own.name, members)
+    ? last
+    : makeRoster(zone, own.name, members)
 
-  const remember = (next: RememberedRoster): void => {
-    void folder.write('roster.json', rememberRoster(next))
+const waitingFor = ({ roster, source, problems }: NodeListResult): string => {
+  if (problems.length > 0) throw new InvalidInputError('zone config', 'must be usable', problems)
+  return roster === undefined
+    ? 'waiting for the API'
+    : `waiting for the API; ${roster.members.length} nodes from ${source}`
+}
+
+/** What disk remembers; undefined when that is nothing, or of no use. */
+const recall = async <T>(
+  { folder, log }: Pick<NodeListSeams, 'folder' | 'log'>,
+  name: 'roster.json' | 'zone-config.json',
+  parse: (text: string) => T,
+): Promise<T | undefined> => {
+  const text = await folder.read(name)
+  if (text === undefined) return undefined
+  try {
+    return parse(text)
+  } catch (error) {
+    log.warn('remembered state is not used', { name, error: reasonOf(error) })
+    return undefined
   }
-  const problems = (): ConfigProblem[] => [
-    ...(configs?.problems ?? []),
-    ...(shared ? [shared] : []),
-  ]
-  let shared: ConfigProblem | undefined
-  /** Several Nodes with one address: an answer from there says nothing about any of them until one of them signs. */
-  const reviewShared = (roster: Roster, wall: number): void => {
-    const problem = sharedAddresses(roster)
-    if (problem === shared?.problem) return
-    shared =
-      problem === undefined
-        ? undefined
-        : { thing: 'Nodes of the zone', problem, inForce: 'itself', since: wall }
-    if (shared !== undefined) seams.onProblem(shared)
+}
+
+/**
+ * Knows who is in the zone: ConfigMaps, the own Node and the zone's Nodes → the roster in the store, remembered on disk.
+ */
+export class RosterKeeper {
+  readonly #options: NodeListOptions
+  readonly #seams: RosterKeeperSeams
+  readonly #shared: SharedAddresses
+  #watch: ZoneWatch | undefined
+  #configs: KeptZoneConfig | undefined
+
+  constructor(options: NodeListOptions, seams: RosterKeeperSeams) {
+    this.#options = options
+    this.#seams = seams
+    this.#shared = new SharedAddresses(problem => seams.onProblem(problem))
   }
 
-  const rosterOf = (
-    own: NodeView,
-    rule: ZoneRule,
-    nodes: Iterable<MemberView>,
-  ): [Roster, Membership] => {
-    const address = options.nodeAddress ?? own.internalIPs[0]
-    if (address === undefined)
-      throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
-    const membership = membersOf({ name: own.name, address }, nodes)
-    const { members } = membership
-    const { roster: last } = store.nodeList.current
-    const isSame = last !== undefined && isRosterOf(last, rule.zone, own.name, members)
-    return [isSame ? last : makeRoster(rule.zone, own.name, members), membership]
+  /** Full lists that the watches asked for so far. */
+  get lists(): number {
+    return this.#watch?.lists ?? 0
   }
-  const take = (own: NodeView, rule: ZoneRule, nodes: ReadonlyMap<string, MemberView>): string => {
-    const [roster, membership] = rosterOf(own, rule, nodes.values())
-    const why = whyWords(rule, watch?.elsewhere.filter(name => name !== own.name) ?? [])
-    const { roster: last, source } = store.nodeList.current
-    const listedAt = clock.wall()
-    reviewShared(roster, listedAt)
-    if (roster !== last || source !== 'api') {
-      remember({ roster, listedAt, rule: why })
-      log.info('roster', { zone: roster.zone, members: roster.members.length, rule: why })
+
+  /** Take what disk remembers, then watch. */
+  async start(): Promise<void> {
+    const { nodeName, namespace, keySecret, zoneWatchUpTo, zonePollPeriodMs } = this.#options
+    const config = await recall(this.#seams, 'zone-config.json', text =>
+      parseRememberedZoneConfig(parseJson('remembered zone config', text)),
+    )
+    this.#configs = new KeptZoneConfig(namespace, config, this.#seams)
+    const last = await recall(this.#seams, 'roster.json', text => parseRoster(text, nodeName))
+    if (last !== undefined) this.#publish({ ...last, source: 'disk' })
+    const configMaps = [ZONE_CONFIG, UNIT_CONFIG, HMAC_CONFIG]
+    this.#watch = watchZone(
+      {
+        ...{ nodeName, namespace, configMaps, secret: keySecret },
+        ...{ watchUpTo: zoneWatchUpTo, pollMs: zonePollPeriodMs },
+      },
+      { ...this.#seams, onChange: () => this.#onChange() },
+    )
+  }
+
+  /** Compute the roster from what the watches hold; says in words what came out. */
+  round(): string {
+    return this.#compute({ mayWait: false })
+  }
+
+  /** Nobody reaches this member any more: its Node may be gone, or have another address. */
+  doubt(name: string): void {
+    this.#watch?.doubt(name)
+  }
+
+  async stop(): Promise<void> {
+    await this.#watch?.stop()
+    await this.#seams.folder.settled()
+  }
+
+  /** A watch brought a change: compute at once; what it throws is the next scheduled round's to report. */
+  #onChange(): void {
+    try {
+      this.#compute({ mayWait: true })
+    } catch (error) {
+      this.#seams.log.debug('roster not computed', { error: reasonOf(error) })
     }
-    publish({
-      roster,
-      source: 'api',
-      listedAt,
-      rule: why,
-      ownNode: () => watch?.own ?? undefined,
+  }
+
+  /** @param mayWait whether what decides the labels that matter may come in a moment */
+  #compute({ mayWait }: { readonly mayWait: boolean }): string {
+    const watch = this.#watch
+    if (watch === undefined) return 'starting'
+    const { keySecret, nodeName, edgeSelector } = this.#options
+    const { store, onKeys } = this.#seams
+    onKeys(watch.secret(keySecret), watch.configMap(HMAC_CONFIG))
+    const config = this.#configs?.take(watch.configMap(ZONE_CONFIG), watch.configMap(UNIT_CONFIG))
+    const { own } = watch
+    this.#publish({ problems: this.#problems, isRegistered: own !== null && own !== undefined })
+    if (own === null) throw new InvalidInputError('own Node', 'must exist in the API', nodeName)
+    if (config !== undefined) watch.followOwn(ruleKeys(config))
+    else if (own !== undefined && !mayWait) watch.followOwn([])
+    if (own === undefined || config === undefined) return waitingFor(store.nodeList.current)
+    const rule = zoneRuleOf(own, config, edgeSelector)
+    watch.select(selectedBy(rule))
+    const nodes = rule.kind === 'selector' ? watch.members : new Map<string, MemberView>()
+    return nodes === undefined
+      ? waitingFor(store.nodeList.current)
+      : this.#take(own, rule, nodes.values())
+  }
+
+  #take(own: NodeView, rule: ZoneRule, nodes: Iterable<MemberView>): string {
+    const { store, clock } = this.#seams
+    const { roster: last } = store.nodeList.current
+    const membership = membershipOf(own, this.#options.nodeAddress, nodes)
+    const roster = rosterOf(own, rule, membership, last)
+    const why = whyWords(rule, this.#watch?.elsewhere.filter(name => name !== own.name) ?? [])
+    const listedAt = clock.wall()
+    this.#shared.review(roster, listedAt)
+    this.#remember({ roster, listedAt, rule: why })
+    this.#publish({
+      ...{ roster, source: 'api', listedAt, rule: why },
+      ownNode: () => this.#watch?.own ?? undefined,
       isOfZone: node => isOfZone(rule, node),
       withoutAddress: membership.withoutAddress,
-      problems: problems(),
+      problems: this.#problems,
     })
     return `${roster.members.length} nodes: ${why}`
   }
-  /** @param mayWait whether what decides the labels that matter may come in a moment */
-  const compute = (mayWait: boolean): string => {
-    if (watch === undefined) return 'starting'
-    seams.onKeys(watch.secret(options.keySecret), watch.configMap(HMAC_CONFIG))
-    const config = configs?.take(watch.configMap(ZONE_CONFIG), watch.configMap(UNIT_CONFIG))
-    const { own } = watch
-    publish({ problems: problems(), isRegistered: own !== null && own !== undefined })
-    if (own === null)
-      throw new InvalidInputError('own Node', 'must exist in the API', options.nodeName)
-    if (config !== undefined) watch.followOwn(ruleKeys(config))
-    else if (own !== undefined && !mayWait) watch.followOwn([])
-    if (own === undefined || config === undefined) return waiting()
-    const rule = zoneRuleOf(own, config, options.edgeSelector)
-    watch.select(selectedBy(rule))
-    const nodes = rule.kind === 'selector' ? watch.members : new Map<string, MemberView>()
-    return nodes === undefined ? waiting() : take(own, rule, nodes)
+
+  /** On disk, and in the log: a roster that is not the one of the API that is known. */
+  #remember(next: RememberedRoster): void {
+    const { store, folder, log } = this.#seams
+    const { roster: last, source } = store.nodeList.current
+    const { roster, rule } = next
+    if (roster === last && source === 'api') return
+    void folder.write('roster.json', rememberRoster(next))
+    log.info('roster', { zone: roster.zone, members: roster.members.length, rule })
   }
-  const waiting = (): string => {
-    const { roster, source, problems: broken } = store.nodeList.current
-    if (broken.length > 0) throw new InvalidInputError('zone config', 'must be usable', broken)
-    return roster === undefined
-      ? 'waiting for the API'
-      : `waiting for the API; ${roster.members.length} nodes from ${source}`
+
+  get #problems(): readonly ConfigProblem[] {
+    return [...(this.#configs?.problems ?? []), ...this.#shared.problems]
   }
-  /** A watch brought a change: compute at once; what it throws is the next scheduled round's to report. */
-  const onChange = (): void => {
-    try {
-      compute(true)
-    } catch (error) {
-      log.debug('roster not computed', { error: reasonOf(error) })
-    }
-  }
-  const recall = async <T>(
-    name: 'roster.json' | 'zone-config.json',
-    parse: (text: string) => T,
-  ): Promise<T | undefined> => {
-    const text = await folder.read(name)
-    if (text === undefined) return undefined
-    try {
-      return parse(text)
-    } catch (error) {
-      log.warn('remembered state is not used', { name, error: reasonOf(error) })
-      return undefined
-    }
-  }
-  return {
-    start: async () => {
-      const config = await recall('zone-config.json', text =>
-        parseRememberedZoneConfig(parseJson('remembered zone config', text)),
-      )
-      configs = new KeptZoneConfig(options.namespace, config, seams)
-      const last = await recall('roster.json', text => parseRoster(text, options.nodeName))
-      if (last !== undefined) publish({ ...last, source: 'disk' })
-      watch = watchZone(
-        {
-          nodeName: options.nodeName,
-          namespace: options.namespace,
-          configMaps: [ZONE_CONFIG, UNIT_CONFIG, HMAC_CONFIG],
-          secret: options.keySecret,
-          watchUpTo: options.zoneWatchUpTo,
-          pollMs: options.zonePollPeriodMs,
-        },
-        { ...seams, onChange },
-      )
-    },
-    round: () => compute(false),
-    doubt: name => watch?.doubt(name),
-    get lists() {
-      return watch?.lists ?? 0
-    },
-    stop: async () => {
-      await watch?.stop()
-      await folder.settled()
-    },
+
+  #publish(change: Partial<NodeListResult>): void {
+    const { nodeList } = this.#seams.store
+    nodeList.set(Object.freeze({ ...nodeList.current, ...change }))
   }
 }

@@ -5,7 +5,7 @@ import type { ConfigProblem } from '../../results.js'
 import { makeStageRunner } from '../runner.js'
 import type { ScheduledStage } from '../stage.js'
 import { makeKeyKeeper } from './keys.js'
-import { makeRosterKeeper, type NodeListSeams } from './roster-keeper.js'
+import { RosterKeeper, type NodeListSeams } from './roster-keeper.js'
 
 /** Where peers look for this agent. */
 export interface Home {
@@ -36,7 +36,7 @@ export const makeNodeListStage = (options: AgentOptions, seams: NodeListSeams): 
     const last = store.keys.current
     if (ring !== last.ring || problem !== last.problem) store.keys.set({ ring, problem })
   }
-  const roster = makeRosterKeeper(options, {
+  const roster = new RosterKeeper(options, {
     ...{ ...seams, onProblem },
     onKeys: (secret, hmacConfig) => {
       keys.offer(secret, hmacConfig)

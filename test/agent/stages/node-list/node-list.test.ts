@@ -5,10 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { KubeStatusError } from '../../../../core/errors.js'
 import { parseNodeName } from '../../../../core/ids.js'
-import {
-  makeRosterKeeper,
-  type RosterKeeper,
-} from '../../../../agent/stages/node-list/roster-keeper.js'
+import { RosterKeeper } from '../../../../agent/stages/node-list/roster-keeper.js'
 import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { openStateFolder } from '../../../../agent/state-folder.js'
 import type { ConfigProblem } from '../../../../agent/results.js'
@@ -46,7 +43,7 @@ const makeWorld = async (
   const kube = new FakeWatches()
   const problems: ConfigProblem[] = []
   const keys: [Found, Found][] = []
-  const stage = makeRosterKeeper(
+  const stage = new RosterKeeper(
     {
       nodeName: parseNodeName('n1'),
       nodeAddress: change.nodeAddress,
