@@ -6,33 +6,18 @@ import type { ApiBackoff } from '../../api-backoff.js'
 import { keepOnly } from '../../keep-only.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
-import { lengthMsOf, leaseStep, type LeaseMemory } from '../../../plan/lease.js'
+import {
+  lengthMsOf,
+  leaseStep,
+  type LeaseFacts,
+  type LeaseMemory,
+  type LeaseStep,
+} from '../../../plan/lease.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { WriteResult } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import { resultOf, type WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
-
-/** Renews the Leases of nodes that the zone vouches for. */
-export interface LeaseRenewer {
-  /**
-   * When the Lease of a node that is vouched for has to be looked at next: the first time at once, unless the apiserver is
-   * to be left alone.
-   */
-  dueAt(node: string): number
-  /** Look at the node's Lease now, and renew it if it is our turn and the guard lets it pass. Never rejects. */
-  look(node: string, rank: number, until: Until): Promise<void>
-  /** Whether the node's own kubelet renews it, whatever the node says of its link; undefined before the first look. */
-  isHeld(node: string): boolean | undefined
-  /** Nobody vouches for it any more. */
-  forget(node: string): void
-  /** The apiserver is out of reach: what it refused before does not matter when it is back. */
-  linkLost(): void
-  /** This agent was suspended: what it saw of Leases counts no more. */
-  forgetAll(): void
-  /** Forget who left the zone. */
-  keepOnly(isKept: (node: string) => boolean): void
-}
 
 /** What cuts a look short, and what is asked right before a renewal leaves. */
 interface Until {
@@ -62,103 +47,152 @@ const RESERVE_SHARE = 0.25
 /** What is left of one that was not seen yet, at least. */
 const UNSEEN_SHARE = 0.5
 
-export const makeLeaseRenewer = (
-  options: LeaseOptions,
-  seams: {
-    readonly kube: KubeApi
-    readonly clock: Clock
-    readonly random: Random
-    readonly record: WriteRecorder
-    readonly apiBackoff: ApiBackoff
-    /** Receives what was written to each node's Lease. */
-    readonly renewals: ResultStore['renewals']
-  },
-): LeaseRenewer => {
-  const { kube, clock, record, renewals } = seams
-  const backoff = new RequestBackoff(seams)
-  const kept = new Map<string, Kept>()
+interface LeaseSeams {
+  readonly kube: KubeApi
+  readonly clock: Clock
+  readonly random: Random
+  readonly record: WriteRecorder
+  readonly apiBackoff: ApiBackoff
+  /** Receives what was written to each node's Lease. */
+  readonly renewals: ResultStore['renewals']
+}
 
-  const report = (node: string, result: WriteResult, trouble: string): void =>
-    record({ node, kind: 'lease', what: 'renew the Lease in its place', result, trouble })
+/** Of a Lease that nobody has looked at yet: it is looked at at once. */
+const unseenAt = (now: number): Kept => {
+  const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
+  return {
+    ...{ memory: undefined, holderUntil: undefined, lengthMs },
+    ...{ dueAt: -Infinity, failedAt: -Infinity, endsAt: now + lengthMs * UNSEEN_SHARE },
+  }
+}
 
-  const renew = async (node: string, rank: number, { signal, guard }: Until): Promise<Kept> => {
+/** Waits as long as the apiserver asks for, but looks once before the Lease ends, and then once per duration. */
+const nextLookAt = ({ dueAt, endsAt, failedAt, lengthMs }: Kept, readyAt: number): number => {
+  const reserveAt = endsAt - lengthMs * RESERVE_SHARE
+  const latestAt = failedAt < reserveAt ? reserveAt : failedAt + lengthMs
+  return Math.max(dueAt, Math.min(readyAt, latestAt))
+}
+
+/** What is kept of a Lease as it was read, before anything is written to it. */
+const afterLook = (lease: LeaseFacts, { memory, dueAt, holderUntil }: LeaseStep): Kept => {
+  const lengthMs = lengthMsOf(lease)
+  const endsAt = memory.changedAt + lengthMs
+  return { memory, dueAt, holderUntil, lengthMs, endsAt, failedAt: -Infinity }
+}
+
+/** Renews the Leases of nodes that the zone vouches for. */
+export class LeaseRenewer {
+  readonly #options: LeaseOptions
+  readonly #seams: LeaseSeams
+  readonly #backoff: RequestBackoff
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(options: LeaseOptions, seams: LeaseSeams) {
+    this.#options = options
+    this.#seams = seams
+    this.#backoff = new RequestBackoff(seams)
+  }
+
+  /**
+   * When the Lease of a node that is vouched for has to be looked at next: the first time at once, unless the apiserver is
+   * to be left alone.
+   */
+  dueAt(node: string): number {
+    return nextLookAt(this.#keptOf(node), this.#backoff.readyAt(node))
+  }
+
+  /** Look at the node's Lease now, and renew it if it is our turn and the guard lets it pass. Never rejects. */
+  async look(node: string, rank: number, until: Until): Promise<void> {
+    this.#backoff.left()
+    try {
+      this.#kept.set(node, await this.#renew(node, rank, until))
+      this.#backoff.succeeded(node)
+    } catch (error) {
+      if (!until.signal.aborted) this.#failed(node, error)
+    }
+  }
+
+  /** Whether the node's own kubelet renews it, whatever the node says of its link; undefined before the first look. */
+  isHeld(node: string): boolean | undefined {
+    const until = this.#kept.get(node)?.holderUntil
+    return until === undefined ? undefined : until !== -Infinity
+  }
+
+  /** Nobody vouches for it any more. */
+  forget(node: string): void {
+    this.#kept.delete(node)
+  }
+
+  /** The apiserver is out of reach: what it refused before does not matter when it is back. */
+  linkLost(): void {
+    this.#backoff.linkLost()
+  }
+
+  /** This agent was suspended: what it saw of Leases counts no more. */
+  forgetAll(): void {
+    this.#kept.clear()
+  }
+
+  /** Forget who left the zone. */
+  keepOnly(isKept: (node: string) => boolean): void {
+    const { renewals } = this.#seams
+    this.#backoff.keepOnly(isKept)
+    keepOnly(this.#kept, isKept)
+    renewals.set(new Map([...renewals.current].filter(([node]) => isKept(node))))
+  }
+
+  async #renew(node: string, rank: number, { signal, guard }: Until): Promise<Kept> {
+    const { kube, clock } = this.#seams
+    const { vouch, vouchRenewPeriodMs, writerStaggerMs } = this.#options
     const lease = await kube.getLease(node, signal)
-    const step = leaseStep(kept.get(node)?.memory, lease, {
-      now: clock.now(),
-      serverTime: kube.serverTime(),
-      rank,
-      renewEveryMs: options.vouchRenewPeriodMs,
-      writerStaggerMs: options.writerStaggerMs,
+    const step = leaseStep(this.#kept.get(node)?.memory, lease, {
+      ...{ now: clock.now(), serverTime: kube.serverTime(), rank },
+      ...{ renewEveryMs: vouchRenewPeriodMs, writerStaggerMs },
     })
-    const { memory, dueAt, holderUntil } = step
-    const lengthMs = lengthMsOf(lease)
-    const endsAt = memory.changedAt + lengthMs
-    const seen = { memory, dueAt, holderUntil, lengthMs, endsAt, failedAt: -Infinity }
-    if (options.vouch !== 'lease')
-      return { ...seen, dueAt: clock.now() + options.vouchRenewPeriodMs, endsAt: Infinity }
-    if (step.trouble !== '') report(node, 'withheld', step.trouble)
+    const seen = afterLook(lease, step)
+    if (vouch !== 'lease')
+      return { ...seen, dueAt: clock.now() + vouchRenewPeriodMs, endsAt: Infinity }
+    if (step.trouble !== '') this.#report(node, 'withheld', step.trouble)
     if (step.write === undefined) return seen
-    kept.set(node, seen)
+    this.#kept.set(node, seen)
     await kube.patchLease(node, step.write.patch, signal, guard)
+    const memory = step.write.whenDone
+    this.#renewed(node, memory)
+    return { ...seen, memory, endsAt: clock.now() + seen.lengthMs }
+  }
+
+  #renewed(node: string, { renewTime = '' }: LeaseMemory): void {
+    const { renewals } = this.#seams
     // Outlives the vouching: nobody may take our renewal for the node's own sign of life.
-    const renewTime = step.write.whenDone.renewTime ?? ''
     renewals.set(new Map(renewals.current).set(node, renewTime))
-    report(node, 'done', '')
-    return { ...seen, memory: step.write.whenDone, endsAt: clock.now() + lengthMs }
+    this.#report(node, 'done', '')
+  }
+
+  #failed(node: string, error: unknown): void {
+    const now = this.#seams.clock.now()
+    if (!(error instanceof WithheldError)) this.#backoff.failed(error, node)
+    this.#kept.set(node, {
+      ...this.#keptOf(node),
+      failedAt: now,
+      dueAt: now + this.#options.vouchRenewPeriodMs * RETRY_SHARE,
+    })
+    this.#report(node, resultOf(error), reasonOf(error))
   }
 
   /** What is kept of the node's Lease; from now on, where nothing was. */
-  const keptOf = (node: string): Kept => {
-    const known = kept.get(node)
-    if (known !== undefined) return known
-    const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
-    const unseen = { memory: undefined, holderUntil: undefined, lengthMs }
-    const never = { dueAt: -Infinity, failedAt: -Infinity }
-    const next = { ...unseen, ...never, endsAt: clock.now() + lengthMs * UNSEEN_SHARE }
-    kept.set(node, next)
-    return next
+  #keptOf(node: string): Kept {
+    const kept = this.#kept.get(node) ?? unseenAt(this.#seams.clock.now())
+    this.#kept.set(node, kept)
+    return kept
   }
 
-  const failed = (node: string, error: unknown): void => {
-    const now = clock.now()
-    if (!(error instanceof WithheldError)) backoff.failed(error, node)
-    kept.set(node, {
-      ...keptOf(node),
-      failedAt: now,
-      dueAt: now + options.vouchRenewPeriodMs * RETRY_SHARE,
+  #report(node: string, result: WriteResult, trouble: string): void {
+    this.#seams.record({
+      node,
+      kind: 'lease',
+      what: 'renew the Lease in its place',
+      result,
+      trouble,
     })
-    report(node, resultOf(error), reasonOf(error))
-  }
-
-  /** Waits as long as the apiserver asks for, but looks once before the Lease ends, and then once per duration. */
-  const dueAtOf = (node: string, { dueAt, endsAt, failedAt, lengthMs }: Kept): number => {
-    const reserveAt = endsAt - lengthMs * RESERVE_SHARE
-    const latestAt = failedAt < reserveAt ? reserveAt : failedAt + lengthMs
-    return Math.max(dueAt, Math.min(backoff.readyAt(node), latestAt))
-  }
-
-  return {
-    dueAt: node => dueAtOf(node, keptOf(node)),
-    look: async (node, rank, until) => {
-      backoff.left()
-      try {
-        kept.set(node, await renew(node, rank, until))
-        backoff.succeeded(node)
-      } catch (error) {
-        if (!until.signal.aborted) failed(node, error)
-      }
-    },
-    isHeld: node => {
-      const until = kept.get(node)?.holderUntil
-      return until === undefined ? undefined : until !== -Infinity
-    },
-    forget: node => kept.delete(node),
-    linkLost: () => backoff.linkLost(),
-    forgetAll: () => kept.clear(),
-    keepOnly: isKept => {
-      backoff.keepOnly(isKept)
-      keepOnly(kept, isKept)
-      renewals.set(new Map([...renewals.current].filter(([node]) => isKept(node))))
-    },
   }
 }

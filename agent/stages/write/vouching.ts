@@ -9,7 +9,7 @@ import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
-import { makeLeaseRenewer, type LeaseRenewer } from './lease-renewer.js'
+import { LeaseRenewer } from './lease-renewer.js'
 import type { WriteAuthority } from './write-authority.js'
 import type { NodeWork } from './node-work.js'
 import { guardOf, type Task, type WriteRecorder } from './node-writer.js'
@@ -48,7 +48,7 @@ export class Vouching {
   constructor(options: AgentOptions, seams: VouchingSeams) {
     this.#options = options
     this.#seams = seams
-    this.leases = makeLeaseRenewer(options, seams)
+    this.leases = new LeaseRenewer(options, seams)
     this.taints = makeTaintRemover(seams)
     this.#renewing = new Running(seams.onEnd)
   }

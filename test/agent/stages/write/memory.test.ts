@@ -4,7 +4,7 @@ import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { makeApiCheck } from '../../../../agent/stages/check/cloud-link.js'
 import { RemovedMembers } from '../../../../agent/stages/write/removed-members.js'
 import { makeEventRecorder } from '../../../../agent/stages/write/event-recorder.js'
-import { makeLeaseRenewer } from '../../../../agent/stages/write/lease-renewer.js'
+import { LeaseRenewer } from '../../../../agent/stages/write/lease-renewer.js'
 import { RequestBackoff } from '../../../../agent/stages/write/request-backoff.js'
 import { makeTaintRemover } from '../../../../agent/stages/write/taint-remover.js'
 import { makeResultStore, membersOnly } from '../../../../agent/store.js'
@@ -148,7 +148,7 @@ t.test('FA21: backoffs, renewals and writes of who left are forgotten', async t 
   const { renewals } = makeResultStore(clock.now())
   const kube = cluster.api('n0')
   const seams = { kube, clock, random, apiBackoff, renewals, record: () => undefined }
-  const leases = makeLeaseRenewer(options, seams)
+  const leases = new LeaseRenewer(options, seams)
   // The first answer has the apiserver's time.
   const { signal } = new AbortController()
   const ping = seams.kube.ping(signal)
