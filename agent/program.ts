@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readFile } from 'node:fs/promises'
+import type { HttpGet } from '../core/dial.js'
 import { isLoopback } from '../core/loopback.js'
 import type { Program, ProgramSeams } from '../core/program.js'
 import { makeKubeApi } from './adapters/kube-api.js'
-import { makeCredentials } from '../kube/client/credentials.js'
-import { listen, type Listener, type ServerTls } from '../net/listen.js'
+import { makeCredentials, type Credentials } from '../kube/client/credentials.js'
+import { listen, type Listener, type ListenSeams, type ServerTls } from '../net/listen.js'
 import { keepRenewed, readCertificate } from '../net/tls-files.js'
 import { byUser, trustedUsers } from '../net/socket-users.js'
 import { byAddress } from '../net/sources.js'
@@ -54,18 +55,14 @@ const metricsTls = ({ metricsCertFile, metricsKeyFile }: AgentOptions): ServerTl
         { option: '--metrics-key-file', path: metricsKeyFile },
       )
 
-/** The agent as a program: with its listeners, on the real network, against the real API. Nothing runs before `start`. */
-export const makeProgram = (options: AgentOptions, seams: AgentProgramSeams): Program => {
-  const { clock, random, log } = seams
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const http = makeHttpGet(clock)
-  const loopLag = makeLoopLag(clock)
-  const { kubeconfig, masterUrl } = options
-  const { environment } = seams
-  const credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
-  const agent: Agent = makeAgent(options, {
-    ...{ clock, random, log, loopLag, version: seams.version, setVerbosity: seams.setVerbosity },
+/** The agent on the real network, against the real API. */
+const makeRealAgent = (
+  options: AgentOptions,
+  { clock, random, log, version, setVerbosity }: AgentProgramSeams,
+  { credentials, http }: { readonly credentials: Credentials; readonly http: HttpGet },
+): Agent =>
+  makeAgent(options, {
+    ...{ clock, random, log, loopLag: makeLoopLag(clock), version, setVerbosity },
     scheduler: makeCronScheduler(clock, random),
     kube: makeKubeApi(credentials, { clock, random, log }),
     transport: makeHttpTransport(),
@@ -75,79 +72,132 @@ export const makeProgram = (options: AgentOptions, seams: AgentProgramSeams): Pr
       isOwnAddress: makeOwnAddresses(clock),
     },
   })
-  const { views, inbox, home } = agent
 
-  let local: Listener | undefined
-  const openLocal = async (): Promise<void> => {
-    const {
-      localAddress: address,
-      localPort: port,
-      localinfoTime,
-      metricsNodes,
-      namespace,
-    } = options
+/** The agent's three listeners: for whoever is on this host, for peers, and for metrics where they are asked for. */
+class AgentListeners {
+  readonly #options: AgentOptions
+  readonly #seams: Omit<ListenSeams, 'onEvicted'>
+  readonly #agent: Agent
+  readonly #peers: PeerListener
+  #local: Listener | undefined
+  #metrics: Listener | undefined
+  #unfollow: (() => void) | undefined
+
+  constructor(options: AgentOptions, agent: Agent, seams: Omit<ListenSeams, 'onEvicted'>) {
+    this.#options = options
+    this.#agent = agent
+    this.#seams = seams
+    const { clock, log } = seams
+    this.#peers = new PeerListener({
+      ...{ clock, log },
+      open: this.#makeOpenPeers(),
+      onStatus: status => agent.setPeerListener(status),
+    })
+  }
+
+  async openLocal(): Promise<void> {
+    const { clock, log } = this.#seams
+    const { localAddress, localPort, localinfoTime, metricsNodes, namespace } = this.#options
+    const { views } = this.#agent
     const sources = byUser(trustedUsers(), { clock })
     const app = makeLocalApp({ views, localinfoTime, metricsNodes, sources, namespace, clock, log })
-    local = await listen(
-      { address, port, ...app, limits: LOCAL_LIMITS, sources },
-      { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('local') },
+    this.#local = await listen(
+      { address: localAddress, port: localPort, ...app, limits: LOCAL_LIMITS, sources },
+      this.#seamsOf('local'),
     )
   }
-  const peerApp = makePeerApp({ inbox, clock, log })
-  const peers = new PeerListener({
-    clock,
-    log,
-    open: (address, signal) =>
-      listen(
-        {
-          ...{ address, port: options.port, handle: peerApp, limits: PEER_LIMITS },
-          sources: byAddress(given => inbox.isMember(given)),
-        },
-        { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('peers') },
-      ),
-    onStatus: status => agent.setPeerListener(status),
-  })
-  const readTls = (): ServerTls | undefined => metricsTls(options)
-  let metrics: Listener | undefined
-  const openMetrics = async (tls: ServerTls | undefined): Promise<void> => {
-    const { metricsAddress: at, metricsNodes } = options
+
+  /** At the own node's address, and from now on wherever that is. */
+  async openPeers(): Promise<void> {
+    const { home } = this.#agent
+    const { signal } = this.#seams
+    const address = await addressOf(home, signal)
+    if (signal.aborted) return
+    this.#unfollow = home.subscribe(() => this.#peers.follow(home.address ?? ''))
+    await this.#peers.start(address)
+  }
+
+  /** @param readTls what `tls` was read with: certificates are renewed */
+  async openMetrics(
+    tls: ServerTls | undefined,
+    readTls: () => ServerTls | undefined,
+  ): Promise<void> {
+    const { clock, log, signal } = this.#seams
+    const { metricsAddress: at, metricsNodes } = this.#options
     if (at === undefined) return
-    const handle = makeMetricsApp({ views, metricsNodes, clock })
-    metrics = await listen(
+    const handle = makeMetricsApp({ views: this.#agent.views, metricsNodes, clock })
+    this.#metrics = await listen(
       {
         ...{ address: at.host, port: at.port, handle, tls, limits: METRICS_LIMITS },
         ...(isLoopback(at.host) ? { forbidden: forbidHost } : {}),
         sources: byAddress(() => false),
       },
-      { clock, random, log, signal, onEvicted: () => agent.connectionEvicted('metrics') },
+      this.#seamsOf('metrics'),
     )
-    if (tls !== undefined) void keepRenewed(metrics, tls, { clock, log, signal, read: readTls })
+    if (tls !== undefined)
+      void keepRenewed(this.#metrics, tls, { clock, log, signal, read: readTls })
   }
-  let unfollow: (() => void) | undefined
-  const openPeers = async (): Promise<void> => {
-    const address = await addressOf(home, signal)
-    if (signal.aborted) return
-    unfollow = home.subscribe(() => peers.follow(home.address ?? ''))
-    await peers.start(address)
+
+  /** Look no longer where the own node is. */
+  unfollow(): void {
+    this.#unfollow?.()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#local?.close(), this.#metrics?.close(), this.#peers.stop()])
+  }
+
+  #makeOpenPeers(): (address: string, signal: AbortSignal) => Promise<Listener> {
+    const { clock, log } = this.#seams
+    const { inbox } = this.#agent
+    const handle = makePeerApp({ inbox, clock, log })
+    return (address, signal) =>
+      listen(
+        {
+          ...{ address, port: this.#options.port, handle, limits: PEER_LIMITS },
+          sources: byAddress(given => inbox.isMember(given)),
+        },
+        { ...this.#seamsOf('peers'), signal },
+      )
+  }
+
+  #seamsOf(name: Parameters<Agent['connectionEvicted']>[0]): ListenSeams {
+    return { ...this.#seams, onEvicted: () => this.#agent.connectionEvicted(name) }
+  }
+}
+
+/** The agent as a program: with its listeners, on the real network, against the real API. Nothing runs before `start`. */
+export const makeProgram = (options: AgentOptions, seams: AgentProgramSeams): Program => {
+  const { clock, random, log, environment } = seams
+  const { kubeconfig, masterUrl } = options
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const http = makeHttpGet(clock)
+  const credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
+  const agent = makeRealAgent(options, seams, { credentials, http })
+  const listeners = new AgentListeners(options, agent, { clock, random, log, signal })
+  const start = async (): Promise<void> => {
+    // A wrong path is reported at once; a token that is late, or an API out of reach, is waited for.
+    await credentials.check()
+    const readTls = (): ServerTls | undefined => metricsTls(options)
+    const tls = readTls()
+    await listeners.openLocal()
+    await agent.start()
+    // An address that does not exist yet is waited for, and holds up nobody else.
+    await Promise.all([listeners.openPeers(), listeners.openMetrics(tls, readTls)])
   }
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     stopping.abort()
-    unfollow?.()
+    listeners.unfollow()
     await agent.stop()
-    await Promise.all([local?.close(), metrics?.close(), peers.stop()])
+    await listeners.close()
     http.close()
   }
   return {
     start: async () => {
       try {
-        // A wrong path is reported at once; a token that is late, or an API out of reach, is waited for.
-        await credentials.check()
-        const tls = readTls()
-        await openLocal()
-        await agent.start()
-        // An address that does not exist yet is waited for, and holds up nobody else.
-        await Promise.all([openPeers(), openMetrics(tls)])
+        await start()
       } catch (error) {
         if (!signal.aborted) throw error
       }
