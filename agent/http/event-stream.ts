@@ -28,101 +28,114 @@ interface StreamOptions {
   readonly isSnapshot?: boolean
 }
 
-/** Clients that get every change. */
-export interface EventStream {
+const textOf = ({ event, id, data }: StreamEvent): string =>
+  `event: ${event}\nid: ${id}\ndata: ${data}\n\n`
+
+const HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-store',
+  'X-Accel-Buffering': 'no',
+}
+
+/** Clients that get every change, with heartbeats and a bound on what slow ones may leave unread. */
+export class EventStream {
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #maxUnread: number
+  readonly #isSnapshot: boolean
+  /** With their sources. */
+  readonly #clients = new Map<ServerResponse, string | undefined>()
+  #cancelHeartbeat: (() => void) | undefined
+
+  constructor(
+    clock: Clock,
+    log: Logger,
+    { maxUnread = MAX_UNREAD_BYTES, isSnapshot = false }: StreamOptions = {},
+  ) {
+    this.#clock = clock
+    this.#log = log
+    this.#maxUnread = maxUnread
+    this.#isSnapshot = isSnapshot
+  }
+
+  get clients(): number {
+    return this.#clients.size
+  }
+
   /**
    * False: there are too many clients already, and nothing was sent.
    * @param source whose share it counts against; undefined: only against the total
    */
-  open(response: ServerResponse, first: StreamEvent, source?: string): boolean
-  send(event: StreamEvent): void
-  readonly clients: number
+  open(response: ServerResponse, first: StreamEvent, source?: string): boolean {
+    if (!this.#hasRoom(source)) return false
+    response.writeHead(200, HEADERS)
+    response.on('close', () => this.#drop(response))
+    this.#clients.set(response, source)
+    if (this.#cancelHeartbeat === undefined) this.#beat()
+    this.#write(textOf(first), [response])
+    return true
+  }
+
+  send(event: StreamEvent): void {
+    const readers = [...this.#clients.keys()].filter(
+      client => !this.#isSnapshot || client.writableLength === 0,
+    )
+    this.#write(textOf(event), readers)
+  }
+
   /** Ends all streams. */
-  close(): void
-}
-
-const textOf = ({ event, id, data }: StreamEvent): string =>
-  `event: ${event}\nid: ${id}\ndata: ${data}\n\n`
-
-/** A set of event streams with heartbeats and a bound on what slow clients may leave unread. */
-export const makeEventStream = (
-  clock: Clock,
-  log: Logger,
-  { maxUnread = MAX_UNREAD_BYTES, isSnapshot = false }: StreamOptions = {},
-): EventStream => {
-  /** With their sources. */
-  const clients = new Map<ServerResponse, string | undefined>()
-  let cancelHeartbeat: (() => void) | undefined
-
-  const drop = (client: ServerResponse): void => {
-    clients.delete(client)
-    if (clients.size > 0) return
-    cancelHeartbeat?.()
-    cancelHeartbeat = undefined
-  }
-  /** What the kernel took counts as read; the rest waits in our memory. */
-  const makeRoom = (bytes: number): void => {
-    for (;;) {
-      const slowest = [...clients.keys()].sort((a, b) => b.writableLength - a.writableLength)
-      const unread = slowest.reduce((sum, { writableLength }) => sum + writableLength, 0)
-      const [first] = slowest
-      if (first === undefined || unread === 0 || unread + bytes <= maxUnread) return
-      log.warn('event stream closed: its client does not read', { unread: first.writableLength })
-      drop(first)
-      first.destroy()
-    }
-  }
-  const write = (text: string, to: readonly ServerResponse[]): void => {
-    for (const client of to) {
-      makeRoom(text.length)
-      if (clients.has(client)) client.write(text)
-    }
-  }
-  const beat = (): void => {
-    cancelHeartbeat = clock.after(HEARTBEAT_MS, () => {
-      write(': still here\n\n', [...clients.keys()])
-      if (clients.size > 0) beat()
-    })
+  close(): void {
+    for (const client of this.#clients.keys()) client.end()
+    this.#clients.clear()
+    this.#stopBeating()
   }
 
-  const hasRoom = (source: string | undefined): boolean => {
-    if (clients.size >= MAX_CLIENTS) return false
+  #hasRoom(source: string | undefined): boolean {
+    if (this.#clients.size >= MAX_CLIENTS) return false
     if (source === undefined) return true
-    const strangers = [...clients.values()].filter(each => each !== undefined)
+    const strangers = [...this.#clients.values()].filter(each => each !== undefined)
     return (
       strangers.length < STRANGERS &&
       strangers.filter(each => each === source).length < PER_STRANGER
     )
   }
 
-  return {
-    get clients() {
-      return clients.size
-    },
-    open: (response, first, source) => {
-      if (!hasRoom(source)) return false
-      response.writeHead(200, {
-        'Content-Type': 'text/event-stream; charset=utf-8',
-        'Cache-Control': 'no-store',
-        'X-Accel-Buffering': 'no',
+  #write(text: string, to: readonly ServerResponse[]): void {
+    for (const client of to) {
+      this.#makeRoom(text.length)
+      if (this.#clients.has(client)) client.write(text)
+    }
+  }
+
+  /** What the kernel took counts as read; the rest waits in our memory. */
+  #makeRoom(bytes: number): void {
+    for (;;) {
+      const slowest = [...this.#clients.keys()].sort((a, b) => b.writableLength - a.writableLength)
+      const unread = slowest.reduce((sum, { writableLength }) => sum + writableLength, 0)
+      const [first] = slowest
+      if (first === undefined || unread === 0 || unread + bytes <= this.#maxUnread) return
+      this.#log.warn('event stream closed: its client does not read', {
+        unread: first.writableLength,
       })
-      response.on('close', () => drop(response))
-      clients.set(response, source)
-      if (cancelHeartbeat === undefined) beat()
-      write(textOf(first), [response])
-      return true
-    },
-    send: event => {
-      const readers = [...clients.keys()].filter(
-        client => !isSnapshot || client.writableLength === 0,
-      )
-      write(textOf(event), readers)
-    },
-    close: () => {
-      for (const client of clients.keys()) client.end()
-      clients.clear()
-      cancelHeartbeat?.()
-      cancelHeartbeat = undefined
-    },
+      this.#drop(first)
+      first.destroy()
+    }
+  }
+
+  #drop(client: ServerResponse): void {
+    this.#clients.delete(client)
+    if (this.#clients.size === 0) this.#stopBeating()
+  }
+
+  #beat(): void {
+    this.#cancelHeartbeat = this.#clock.after(HEARTBEAT_MS, () => {
+      this.#write(': still here\n\n', [...this.#clients.keys()])
+      if (this.#clients.size > 0) this.#beat()
+    })
+  }
+
+  #stopBeating(): void {
+    this.#cancelHeartbeat?.()
+    this.#cancelHeartbeat = undefined
   }
 }

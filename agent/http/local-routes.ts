@@ -7,7 +7,7 @@ import { isLoopback } from '../../core/loopback.js'
 import type { Listening } from '../../net/listen.js'
 import { endOf, type Sources } from '../../net/sources.js'
 import { METRICS_TYPE } from '../../net/metrics-text.js'
-import { makeEventStream } from './event-stream.js'
+import { EventStream } from './event-stream.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
 import { agentMetricsText, type MetricsNodes } from './metrics.js'
 import { addPageRoutes } from './page/routes.js'
@@ -90,7 +90,7 @@ export const makeLocalApp = ({
   const sourceOf = makeSourceOf(sources)
   const app = makeBareApp()
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
-  const localStream = makeEventStream(clock, log)
+  const localStream = new EventStream(clock, log)
   /** Everything up to now, so that who opens a stream next begins where the others are. */
   const sendChanges = (): void => {
     const data = localInfo.changes()

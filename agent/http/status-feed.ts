@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
-import { makeEventStream } from './event-stream.js'
+import { EventStream } from './event-stream.js'
 
 /** Changes closer together than this are one event. */
 const SETTLE_MS = 250
@@ -19,7 +19,7 @@ export interface StatusFeed {
 
 /** A feed whose events are whole views: a reader needs no memory, and a lost event loses nothing. */
 export const makeStatusFeed = (document: () => unknown, clock: Clock, log: Logger): StatusFeed => {
-  const stream = makeEventStream(clock, log, { isSnapshot: true })
+  const stream = new EventStream(clock, log, { isSnapshot: true })
   let id = 0
   let isSoon = false
   let cancel: (() => void) | undefined

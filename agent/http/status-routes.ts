@@ -6,7 +6,7 @@ import type { Logger } from '../../core/log.js'
 import { plain } from '../../core/text.js'
 import { explainText } from '../text/explain-text.js'
 import { statusText } from '../text/status-text.js'
-import { makeEventStream } from './event-stream.js'
+import { EventStream } from './event-stream.js'
 import { queryOf, sendJson, sendText, wantsStream } from './plain.js'
 import { makeStatusFeed } from './status-feed.js'
 import type { Views } from './views.js'
@@ -42,7 +42,7 @@ const sendNode = (views: Views, name: string, request: IncomingMessage, response
 const TOO_MANY = 'too many streams'
 
 const addHistory = (app: Express, { views, clock, log, sourceOf }: StatusSeams): (() => void) => {
-  const stream = makeEventStream(clock, log)
+  const stream = new EventStream(clock, log)
   const unsubscribe = views.subscribeHistory(entry =>
     stream.send({ event: 'entry', id: entry.id, data: JSON.stringify(entry) }),
   )

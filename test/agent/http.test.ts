@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
 import { makePeerApp } from '../../agent/http/peer-routes.js'
-import { makeEventStream } from '../../agent/http/event-stream.js'
+import { EventStream } from '../../agent/http/event-stream.js'
 import { explainText } from '../../agent/text/explain-text.js'
 import { statusText } from '../../agent/text/status-text.js'
 import type { PeerAnswer } from '../../agent/ports/peer-inbox.js'
@@ -343,7 +343,7 @@ const streamClient = (writableLength: number, reads = true) => ({
 t.test('a stream whose client does not read is closed, the others go on', t => {
   const log = recordingLog()
   const clock = new FakeClock()
-  const stream = makeEventStream(clock, log, { maxUnread: 100 })
+  const stream = new EventStream(clock, log, { maxUnread: 100 })
   const client = streamClient
   const slow = client(90)
   const quick = client(0)
@@ -366,7 +366,7 @@ t.test(
   t => {
     for (const isSnapshot of [false, true]) {
       const log = recordingLog()
-      const stream = makeEventStream(new FakeClock(), log, { maxUnread: 100_000, isSnapshot })
+      const stream = new EventStream(new FakeClock(), log, { maxUnread: 100_000, isSnapshot })
       const slow = Array.from({ length: 30 }, () => streamClient(0, false))
       const quick = streamClient(0)
       const event = (id: number) => ({ event: 'change', id, data: 'x'.repeat(2_000) })
@@ -452,7 +452,7 @@ t.test('/history: what happened, from an entry on, and as a stream', async t => 
 })
 
 t.test('a stranger has eight streams, all strangers 24, the node’s own programs the rest', t => {
-  const stream = makeEventStream(new FakeClock(), recordingLog())
+  const stream = new EventStream(new FakeClock(), recordingLog())
   const open = (source?: string) =>
     stream.open(streamClient(0) as never, { event: 'a', id: 1, data: '' }, source)
   const opened = (source: string) => Array.from({ length: 10 }, () => open(source)).filter(Boolean)
