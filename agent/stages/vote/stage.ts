@@ -13,7 +13,7 @@ import type { TurnLoop } from '../../turn-loop.js'
 import { makeStageRunner } from '../runner.js'
 import type { ScheduledStage } from '../stage.js'
 import { makeVoter, type Voter } from './voter.js'
-import { makeWitness } from './witness.js'
+import { Witness } from './witness.js'
 
 interface VoteSeams {
   readonly clock: Clock
@@ -60,7 +60,7 @@ const witnessIsAskedAbout = ({ state: { table, roster } }: VoteOutcome): string 
 export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStage => {
   const { store, clock, turns, kube, apiBackoff } = seams
   const askTurn = (): void => turns.ask('changed')
-  const witness = makeWitness(options, {
+  const witness = new Witness(options, {
     ...{ clock, apiBackoff, dial: seams.probes.dial, http: seams.probes.http },
     getLease: (node, signal) => kube.getLease(node, signal),
     isOurRenewal: (node, renewTime) => store.renewals.current.get(node) === renewTime,

@@ -7,14 +7,6 @@ import type { LeaseView } from '../../ports/kube-api.js'
 import { NO_WITNESS, type WitnessAnswer } from '../../../vote/witness.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 
-/** The third party of a zone of two, asked while the two do not reach each other. */
-export interface Witness {
-  readonly answer: WitnessAnswer
-  /** Whom it is asked about; undefined while nobody has to be asked. */
-  ask(peer: string | undefined): void
-  stop(): Promise<void>
-}
-
 interface WitnessSeams {
   readonly clock: Clock
   readonly dial: Dial
@@ -34,6 +26,8 @@ type WitnessOptions = Pick<
 /** Kubelets renew four times in a Lease's duration; after two that did not come it counts as stopped. */
 const STOPPED_SHARE = 0.5
 const DEFAULT_LEASE_SECONDS = 40
+/** It is asked this often at least, however seldom peers are probed. */
+const LONGEST_PERIOD_MS = 5_000
 
 /** Follow one Lease by our own clock: the times inside it are another machine's. */
 class LeasePulse {
@@ -76,80 +70,99 @@ const reach = async (target: URL, seams: WitnessSeams, signal: AbortSignal): Pro
 const isSame = (a: WitnessAnswer, b: WitnessAnswer): boolean =>
   a.state === b.state && a.peerLease === b.peerLease
 
-/** The witness that the options name; it is asked only while `ask` names a node. */
-export const makeWitness = (options: WitnessOptions, seams: WitnessSeams): Witness => {
-  const { clock } = seams
-  const stopping = new AbortController()
-  const target = options.witnessTarget === undefined ? undefined : new URL(options.witnessTarget)
-  let answer = NO_WITNESS
-  let asked: { readonly peer: string; readonly signal: AbortController } | undefined
-  let done: Promise<void> = Promise.resolve()
+/** Undefined while the apiserver is to be left alone. */
+const readLease = async (
+  peer: string,
+  { getLease, apiBackoff }: WitnessSeams,
+  signals: { readonly signal: AbortSignal; readonly stopping: AbortSignal },
+): Promise<LeaseView | undefined> => {
+  if (!apiBackoff.isReady) return undefined
+  apiBackoff.left()
+  try {
+    const lease = await getLease(peer, signals.signal)
+    apiBackoff.succeeded()
+    return lease
+  } catch (error) {
+    if (!signals.stopping.aborted) apiBackoff.failed(error)
+    throw error
+  }
+}
 
-  const settle = (next: WitnessAnswer): void => {
-    if (isSame(answer, next)) return
-    answer = next
-    seams.onChange()
+/**
+ * The third party of a zone of two that the options name: the apiserver, or a target of one's own. It is asked only while
+ * the two do not reach each other.
+ */
+export class Witness {
+  readonly #options: WitnessOptions
+  readonly #seams: WitnessSeams
+  readonly #target: URL | undefined
+  readonly #stopping = new AbortController()
+  #answer = NO_WITNESS
+  #asked: { readonly peer: string; readonly signal: AbortController } | undefined
+  #done: Promise<void> = Promise.resolve()
+
+  constructor(options: WitnessOptions, seams: WitnessSeams) {
+    const { witnessTarget } = options
+    this.#options = options
+    this.#seams = seams
+    this.#target = witnessTarget === undefined ? undefined : new URL(witnessTarget)
   }
-  /** Undefined while the apiserver is to be left alone. */
-  const readLease = async (peer: string, signal: AbortSignal): Promise<LeaseView | undefined> => {
-    const { apiBackoff } = seams
-    if (!apiBackoff.isReady) return undefined
-    apiBackoff.left()
-    try {
-      const lease = await seams.getLease(peer, signal)
-      apiBackoff.succeeded()
-      return lease
-    } catch (error) {
-      if (!stopping.signal.aborted) apiBackoff.failed(error)
-      throw error
-    }
+
+  get answer(): WitnessAnswer {
+    return this.#answer
   }
-  const askOnce = async (
-    peer: string,
-    pulse: LeasePulse,
-    signal: AbortSignal,
-  ): Promise<WitnessAnswer> => {
-    if (target !== undefined) {
-      await reach(target, seams, signal)
-      return { state: 'reachable', peerLease: 'unknown' }
-    }
-    const lease = await readLease(peer, signal)
-    if (lease === undefined) return UNREACHABLE
-    const isOurs = seams.isOurRenewal(peer, lease.renewTime ?? '')
-    const peerLease = pulse.take(lease, isOurs)
-    return { state: 'reachable', peerLease: peerLease === 'unknown' ? answer.peerLease : peerLease }
+
+  /** Whom it is asked about; undefined while nobody has to be asked. */
+  ask(peer: string | undefined): void {
+    const isOff = this.#options.witness === 'none' || this.#stopping.signal.aborted
+    if (isOff || peer === this.#asked?.peer) return
+    this.#asked?.signal.abort()
+    this.#asked = undefined
+    this.#answer = NO_WITNESS
+    if (peer === undefined) return
+    const signal = new AbortController()
+    this.#asked = { peer, signal }
+    const before = this.#done
+    this.#done = before.then(() => this.#loop(peer, signal.signal))
   }
-  const loop = async (peer: string, signal: AbortSignal): Promise<void> => {
+
+  stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#asked?.signal.abort()
+    return this.#done
+  }
+
+  async #loop(peer: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#seams
+    const { checkPeriodMs, cloudCheckTimeoutMs } = this.#options
     const pulse = new LeasePulse(clock)
+    const once = (inner: AbortSignal): Promise<WitnessAnswer> => this.#askOnce(peer, pulse, inner)
     do {
       try {
-        const work = (inner: AbortSignal): Promise<WitnessAnswer> => askOnce(peer, pulse, inner)
-        settle(await withTimeout(clock, options.cloudCheckTimeoutMs, signal, work))
+        this.#settle(await withTimeout(clock, cloudCheckTimeoutMs, signal, once))
       } catch {
         // What cannot be reached is an answer too; why does not matter to the vote.
-        if (!signal.aborted) settle(UNREACHABLE)
+        if (!signal.aborted) this.#settle(UNREACHABLE)
       }
-    } while (await sleep(clock, Math.min(options.checkPeriodMs, 5_000), signal))
+    } while (await sleep(clock, Math.min(checkPeriodMs, LONGEST_PERIOD_MS), signal))
   }
-  return {
-    get answer() {
-      return answer
-    },
-    ask: peer => {
-      if (options.witness === 'none' || peer === asked?.peer || stopping.signal.aborted) return
-      asked?.signal.abort()
-      asked = undefined
-      answer = NO_WITNESS
-      if (peer === undefined) return
-      const signal = new AbortController()
-      asked = { peer, signal }
-      const before = done
-      done = before.then(() => loop(peer, signal.signal))
-    },
-    stop: () => {
-      stopping.abort()
-      asked?.signal.abort()
-      return done
-    },
+
+  async #askOnce(peer: string, pulse: LeasePulse, signal: AbortSignal): Promise<WitnessAnswer> {
+    if (this.#target !== undefined) {
+      await reach(this.#target, this.#seams, signal)
+      return { state: 'reachable', peerLease: 'unknown' }
+    }
+    const stopping = this.#stopping.signal
+    const lease = await readLease(peer, this.#seams, { signal, stopping })
+    if (lease === undefined) return UNREACHABLE
+    const isOurs = this.#seams.isOurRenewal(peer, lease.renewTime ?? '')
+    const now = pulse.take(lease, isOurs)
+    return { state: 'reachable', peerLease: now === 'unknown' ? this.#answer.peerLease : now }
+  }
+
+  #settle(next: WitnessAnswer): void {
+    if (isSame(this.#answer, next)) return
+    this.#answer = next
+    this.#seams.onChange()
   }
 }
