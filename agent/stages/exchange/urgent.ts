@@ -6,23 +6,28 @@ import { QUARTER_MS, type Statement } from '../../identity/statement.js'
 /** Changes of these are worth a push; the others travel with the next exchange. */
 export const PUSHED_FLAGS = FLAG.selfSuspect | FLAG.kubeletBad | FLAG.leaving | FLAG.cloudCut
 
-type Said = Pick<Statement, 'flags' | 'down' | 'standsInFor'>
+type Said = Pick<Statement, 'flags' | 'down' | 'standsInFor' | 'membershipHash'>
 
 /** A member of which nothing was heard is taken to have said that all is well. */
-const ALL_WELL: Said = { flags: 0, down: [], standsInFor: [] }
+const ALL_WELL: Said = { flags: 0, down: [], standsInFor: [], membershipHash: 0n }
 
 const isSameList = (a: readonly bigint[], b: readonly bigint[]): boolean =>
   a.length === b.length && a.every((id, at) => id === b[at])
 
+/** A backup observer's votes count only with those who have its roster: after a change they wait for its new statement. */
+const isBackupElsewhere = (before: Said, said: Said): boolean =>
+  said.standsInFor.length > 0 && before.membershipHash !== said.membershipHash
+
 /**
  * Whether a statement says something that others must hear at once. They ask themselves, in the order of their exchanges,
  * for one that repeats the one before, since its links ran out or its node started again; for one that was made for
- * another roster; and for what its node has not looked at yet.
+ * another roster by a member that stands in for nobody; and for what its node has not looked at yet.
  */
 const isWorthPush = (before: Said, said: Said): boolean =>
   ((before.flags ^ said.flags) & PUSHED_FLAGS) !== 0 ||
   !isSameList(before.down, said.down) ||
-  !isSameList(before.standsInFor, said.standsInFor)
+  !isSameList(before.standsInFor, said.standsInFor) ||
+  isBackupElsewhere(before, said)
 
 /**
  * Since when a member says what others must hear at once.
