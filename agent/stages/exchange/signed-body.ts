@@ -48,35 +48,46 @@ const writeHead = (out: Buffer, { shared, ids, digest }: SignedBody): number => 
   return at + digest.length
 }
 
+/** The own entry, and the shortest ones of the others: a member that says much takes no room from those that say little. */
+const thoseThatFit = (
+  entries: readonly NewsEntry[],
+  room: number,
+  own: number,
+): readonly NewsEntry[] => {
+  const sized = entries.map(news => ({ news, bytes: entryBytes(news.entry) }))
+  if (sized.reduce((sum, { bytes }) => sum + bytes, 0) <= room) return entries
+  const rank = ({ news, bytes }: { news: NewsEntry; bytes: number }): number =>
+    news.place === own ? 0 : bytes
+  let used = 0
+  return sized
+    .toSorted((a, b) => rank(a) - rank(b))
+    .filter(({ news, bytes }) => (used += bytes) <= room || news.place === own)
+    .map(({ news }) => news)
+    .toSorted((a, b) => a.place - b.place)
+}
+
 /**
  * Writes as many entries as fit, and says which.
  * @param entries by place, ascending
- * @param first the place whose entry is written whatever does not fit: the own one
+ * @param own the place whose entry is written whatever does not fit
  */
 export const writeSignedBody = (
   head: SignedBody,
   entries: readonly NewsEntry[],
-  first: number,
+  own: number,
 ): { readonly bytes: Buffer; readonly written: readonly NewsEntry[] } => {
   const start = headBytes(head)
-  let room = MAX_SIGNED_BYTES - HEADER_BYTES - MAC_BYTES - start
-  for (const { place, entry } of entries) if (place === first) room -= entryBytes(entry)
-  const chosen = entries.filter(({ place, entry }) => {
-    if (place === first) return true
-    const bytes = entryBytes(entry)
-    if (bytes > room) return false
-    room -= bytes
-    return true
-  })
-  const most = chosen.reduce((sum, { entry }) => sum + entryBytes(entry), start)
+  const room = MAX_SIGNED_BYTES - HEADER_BYTES - MAC_BYTES - start
+  const written = thoseThatFit(entries, room, own)
+  const most = written.reduce((sum, { entry }) => sum + entryBytes(entry), start)
   const out = Buffer.allocUnsafe(most)
   let at = writeHead(out, head)
   let before = -1
-  for (const { place, entry } of chosen) {
+  for (const { place, entry } of written) {
     at = writeEntry(out, at, place - before - 1, entry)
     before = place
   }
-  return { bytes: out.subarray(0, at), written: chosen }
+  return { bytes: out.subarray(0, at), written }
 }
 
 const readIds = (reader: ByteReader, body: Buffer): readonly bigint[] | undefined => {

@@ -2,6 +2,8 @@
 import t from 'tap'
 import { readEntries, type Entry } from '../../../../agent/identity/entries.js'
 import { LINK_BYTES } from '../../../../agent/identity/link-chain.js'
+import { SIGNATURE_BYTES } from '../../../../agent/identity/node-keys.js'
+import { parseStatement, sealStatement } from '../../../../agent/identity/statement.js'
 import {
   MAX_SIGNED_BYTES,
   readSignedBody,
@@ -108,6 +110,43 @@ t.test('what does not fit is left for the next message, but never the own entry'
     t.strictSame(
       readAll(read!.entries, 6_000)?.map(([place]) => place),
       written.map(({ place }) => place),
+    )
+  }
+})
+
+t.test('a member that says much takes no room from the others', async t => {
+  const ids = Array.from({ length: 4_000 }, (_, at) => BigInt(at + 1))
+  const statement = (place: number, down: readonly bigint[]): NewsEntry => {
+    const bytes = sealStatement(
+      {
+        ...{ generation: 1, epoch: 1, time: 1, slot: 4, logLinks: 10, heartbeat: 1 },
+        ...{ anchor: Buffer.alloc(LINK_BYTES), flags: 0, cutFor: 0, membershipHash: 1n },
+        ...{ down, notLooked: down, standsInFor: [] },
+      },
+      { zoneHash: 1n, id: BigInt(place) },
+      () => Buffer.alloc(SIGNATURE_BYTES),
+    )
+    const received = parseStatement(bytes)!
+    const progress = { quarters: 0, link: undefined }
+    return { place, digest: 0, entry: { kind: 'statement', received, progress, age: 0 } }
+  }
+  const said = { shared: Buffer.alloc(5), ids: undefined, digest: Buffer.alloc(100) }
+  const others = Array.from({ length: 98 }, (_, at) => statement(at + 1, [BigInt(at + 1)]))
+  for (const place of [0, 99]) {
+    const entries = [statement(place, ids), ...others].toSorted((a, b) => a.place - b.place)
+    const { written } = writeSignedBody(said, entries, 50)
+    t.strictSame(
+      written.map(entry => entry.place),
+      others.map(entry => entry.place),
+      `at place ${place}`,
+    )
+    t.strictSame(
+      writeSignedBody(
+        said,
+        entries.filter(entry => entry.place === place),
+        50,
+      ).written.length,
+      1,
     )
   }
 })
