@@ -186,7 +186,7 @@ export const askAll = async (
   const { signal } = context
   const agent = await ask(() => fetchStatus(base, context))
   const self = agent.ok ? agent.value.self : { name: options.nodeName, address: '' }
-  const { selfReportUrl, namespace, keySecret, stateDir, port, localPort } = options
+  const { selfReportUrl, namespace, keySecret, port, localPort } = options
   const kubeletUrl = selfReportUrl
   const metrics = await metricsFacts(options, signal)
   return {
@@ -199,6 +199,6 @@ export const askAll = async (
     ephemeral: await ephemeralOf(context),
     link: await linkOf(self.address, context),
     kubelet: await ask(() => knockWell(kubeletUrl, signal)),
-    ...{ kubeletUrl, namespace, keySecret, stateDir },
+    ...{ kubeletUrl, namespace, keySecret },
   }
 }

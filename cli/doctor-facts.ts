@@ -55,5 +55,4 @@ export interface DoctorFacts {
   readonly kubeletUrl: string
   readonly namespace: string
   readonly keySecret: string
-  readonly stateDir: string
 }

@@ -6,11 +6,11 @@ import { listed } from '../core/text.js'
 import type { DoctorFacts } from './doctor-facts.js'
 import { fail, ok, warn, type Finding } from './finding.js'
 
-type KeyFacts = Pick<DoctorFacts, 'agent' | 'namespace' | 'keySecret' | 'stateDir'>
+type KeyFacts = Pick<DoctorFacts, 'agent' | 'namespace' | 'keySecret'>
 
 /** How to find out whose keys are the wrong ones. */
-const compareKeys = (peer: string, { namespace, keySecret, stateDir }: KeyFacts): string =>
-  `doctor on ${peer} says its key set, and this that of the Secret (without a secondary): kubectl -n ${namespace} get secret ${keySecret} -o jsonpath='{.data.primary}' | base64 -d | openssl sha256 -binary | openssl sha256 -binary | od -An -tx4 -N4; whoever differs has another --namespace or --key-secret, or did not reach the apiserver since it wrote ${stateDir}/keys.json`
+const compareKeys = (peer: string, path: string, { namespace, keySecret }: KeyFacts): string =>
+  `doctor on ${peer} says its key set, and this that of the Secret (without a secondary): kubectl -n ${namespace} get secret ${keySecret} -o jsonpath='{.data.primary}' | base64 -d | openssl sha256 -binary | openssl sha256 -binary | od -An -tx4 -N4; whoever differs has another --namespace or --key-secret, or did not reach the apiserver since it wrote ${path}/keys.json`
 
 const keySets = (status: StatusView, facts: KeyFacts): Finding => {
   const { keys, zone } = status
@@ -19,7 +19,7 @@ const keySets = (status: StatusView, facts: KeyFacts): Finding => {
   const refused = others.find(({ peer }) => peer?.isKeyRefused === true)
   const saw = `key set ${keys.set ?? 'unknown'} is shared by ${keys.sharedBy} of ${zone.members} members`
   if (refused !== undefined)
-    return fail('key', `${saw}, and signatures are refused: not by ${names}`, compareKeys(refused.name, facts)) // prettier-ignore
+    return fail('key', `${saw}, and signatures are refused: not by ${names}`, compareKeys(refused.name, status.disk.path, facts)) // prettier-ignore
   return others.length === 0
     ? ok('key', saw)
     : warn('key', `${saw}; another set: ${names}`, 'wait until all have read the Secret, before the next step of a rotation') // prettier-ignore

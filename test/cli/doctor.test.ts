@@ -38,7 +38,7 @@ const WELL: DoctorFacts = {
   link: yes({ name: 'eth0', mtu: 1_500 }),
   kubelet: yes(200),
   kubeletUrl: 'http://127.0.0.1:10248/healthz',
-  ...{ namespace: 'edge-system', keySecret: 'edge-health-keys', stateDir: '/var/lib/edge-health' },
+  ...{ namespace: 'edge-system', keySecret: 'edge-health-keys' },
 }
 
 const status = (...given: Parameters<typeof statusFixture>) => ({

@@ -88,6 +88,10 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
   bytesReceived: peer.bytesReceived,
 })
 
+/** What it said of its keys is no longer so when it refuses ours. */
+const isSharing = ({ keySetHash, isKeyRefused }: PeerState, ownHash: number): boolean =>
+  keySetHash === ownHash && !isKeyRefused
+
 const identityStatus = ({ membership }: ExchangeContext): IdentityStatus => {
   const { words, identities, peers } = membership
   const known = peers.filter(peer => peer !== undefined && words.isSigned(peer.index)).length
@@ -113,7 +117,7 @@ export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStat
     identity: identityStatus(context),
     peerCount: peers.length,
     taking: peers.filter(({ trouble }) => trouble === undefined).length,
-    sharingKeys: peers.filter(({ keySetHash }) => keySetHash === membership.keys.setHash).length,
+    sharingKeys: peers.filter(peer => isSharing(peer, membership.keys.setHash)).length,
     get peers() {
       return (shown ??= peers.map(peer => peerStatus(peer, context)))
     },

@@ -32,7 +32,7 @@ t.test('who missed a change of the key is told that its peers refuse it', async 
   await world.settled()
   const findingOf = (index: number) => {
     const value = world.machine(index).agent!.views.status()
-    const where = { namespace: 'edge-system', keySecret: 'edge-health-keys', stateDir: '/state' }
+    const where = { namespace: 'edge-system', keySecret: 'edge-health-keys' }
     return keyFindings({ agent: { ok: true, value }, ...where })[0]!
   }
   t.equal(findingOf(0).level, 'ok')
@@ -43,8 +43,8 @@ t.test('who missed a change of the key is told that its peers refuse it', async 
   })
   await world.run(90_000)
   const own = findingOf(0)
-  t.match(own, { level: 'fail', saw: /shared by \d of 3 members, and signatures are refused: not by n1, n2$/ }) // prettier-ignore
-  t.match(own.fix, /^doctor on n1 says its key set, .* kubectl -n edge-system get secret edge-health-keys .*\/state\/keys\.json$/) // prettier-ignore
+  t.match(own, { level: 'fail', saw: /shared by 1 of 3 members, and signatures are refused: not by n1, n2$/ }) // prettier-ignore
+  t.match(own.fix, /^doctor on n1 says its key set, .* kubectl -n edge-system get secret edge-health-keys .*\/memory\/keys\.json$/) // prettier-ignore
   t.match(findingOf(1), { level: 'fail', saw: /shared by 2 of 3 members, .*: not by n0$/ })
 })
 

@@ -327,6 +327,8 @@ for (const mode of ['off', 'prefer', 'require'] as const)
     }
     for (const { name, isKeyRefused } of zone.agents[1]!.engine.status().peers)
       t.equal(isKeyRefused, name === memberAt(0).name, name)
+    t.equal(zone.agents[1]!.engine.status().sharingKeys, 1, 'the other one')
+    t.equal(wrong.status().sharingKeys, 0)
     wrong.setKeys(makeKeyRing(KEY_A))
     await zone.clock.advance(40_000)
     t.notOk(wrong.status().peers.some(({ isKeyRefused }) => isKeyRefused))
