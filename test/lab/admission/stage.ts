@@ -64,6 +64,8 @@ export class Stage {
   readonly #script: string
   readonly #played = new Map<string, Played>()
   readonly #replicas = new Map<string, Replica>()
+  /** Addresses of replicas that take reviews. */
+  readonly #ready = new Set<string>()
   #playing: Promise<void> | undefined
   readonly #stop = new AbortController()
 
@@ -174,7 +176,7 @@ export class Stage {
       const lines = child.lastLines(10).join('\n')
       throw new Error(`${reasonOf(error)}: ${said}\n${lines}`, { cause: error })
     })
-    await this.#tellEndpoint(address, true)
+    await this.#publishEndpoint(address, true)
   }
 
   /** What a replica's status listener says; '' when nobody answers. */
@@ -200,7 +202,7 @@ export class Stage {
     await this.#replicas.get(address)?.child.kill()
     this.#replicas.delete(address)
     await sleep(systemClock, 1_000, this.#signal)
-    await this.#tellEndpoint(address, false)
+    await this.#publishEndpoint(address, false)
   }
 
   async stopReplicas(): Promise<void> {
@@ -362,19 +364,28 @@ export class Stage {
     await this.plane.admin.patch(path, 'strategic-merge', body, this.#signal)
   }
 
-  /** The Service of deploy/ finds the replicas by slices, as it would by those of its Pods. */
-  async #tellEndpoint(address: string, ready: boolean): Promise<void> {
-    const name = `edge-health-webhook-${address.replaceAll('.', '-')}`
+  /** The Service of deploy/ finds the replicas as it would find those of its Pods; before 1.34 apiservers ask for Endpoints. */
+  async #publishEndpoint(address: string, ready: boolean): Promise<void> {
+    if (ready) this.#ready.add(address)
+    else this.#ready.delete(address)
+    const service = { name: 'edge-health-webhook', namespace: 'edge-system' }
+    const ports = [{ name: 'reviews', port: 8443, protocol: 'TCP' }]
     const labels = {
-      'kubernetes.io/service-name': 'edge-health-webhook',
+      'kubernetes.io/service-name': service.name,
       'endpointslice.kubernetes.io/managed-by': 'lab',
     }
     const slice = {
       ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
-      metadata: { name, namespace: 'edge-system', labels },
+      metadata: { ...service, name: `${service.name}-${address.replaceAll('.', '-')}`, labels },
       endpoints: [{ addresses: [address], conditions: { ready } }],
-      ports: [{ name: 'reviews', port: 8443, protocol: 'TCP' }],
+      ports,
     }
-    await this.plane.kubectl(['apply', '-f', '-'], JSON.stringify(slice))
+    const addresses = [...this.#ready].map(ip => ({ ip }))
+    const endpoints = {
+      ...{ apiVersion: 'v1', kind: 'Endpoints', metadata: service },
+      subsets: addresses.length === 0 ? [] : [{ addresses, ports }],
+    }
+    const list = { apiVersion: 'v1', kind: 'List', items: [slice, endpoints] }
+    await this.plane.kubectl(['apply', '-f', '-'], JSON.stringify(list))
   }
 }
