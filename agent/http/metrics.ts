@@ -113,74 +113,95 @@ const zoneMetrics = (status: StatusView): readonly Metric[] => {
   ]
 }
 
-/** One series for each of the nodes, but for those about which there is nothing to say. */
-const nodeMetrics = (nodes: readonly NodeStatus[]): readonly Metric[] => {
-  const perNode = (name: string, help: string, read: (node: NodeStatus) => number | null): Metric =>
+/** One series for each node, except those of which `read` says null: there is nothing to say. */
+type PerNode = (name: string, help: string, read: (node: NodeStatus) => number | null) => Metric
+
+const perNodeOf =
+  (nodes: readonly NodeStatus[]): PerNode =>
+  (name, help, read) =>
     gauge(`node_${name}`, help, ...samplesOf(nodes, read, node => ({ peer: node.name })))
-  const ofProbe = (read: (probe: NonNullable<NodeStatus['probe']>) => number | null) => {
-    return ({ probe }: NodeStatus) => (probe === null ? null : read(probe))
-  }
-  return [
-    perNode('up', '1 when /localinfo says that the node is reachable', ({ local }) =>
-      bit(local === 'up'),
-    ),
-    perNode('verdict', '1 healthy, 0 undecided, -1 unhealthy', node => VERDICT[node.verdict]),
-    perNode('cloud_cut', '1 while the node says that it does not reach the apiserver', node =>
-      bit(node.cloudCutSince !== null),
-    ),
-    perNode(
-      'kubelet_up',
-      '1 healthy, 0 not, by the node itself; absent when it does not know',
-      ({ kubelet }) => (kubelet === 'unknown' ? null : bit(kubelet === 'well')),
-    ),
-    perNode(
-      'vouched',
-      "1 while the zone renews the node's Lease, or takes its taint off, in its place",
-      node => bit(node.vouch.state === 'active'),
-    ),
-    perNode(
-      'maintenance',
-      '1 while it is cordoned or its annotation edge-health/maintenance-until lies ahead: no alert; else absent',
-      ({ maintenance }) => (maintenance === null ? null : 1),
-    ),
-    perNode('down_votes', 'Counted votes that say down', node => node.votes.down),
-    perNode('up_votes', 'Counted votes that say up', node => node.votes.up),
-    perNode(
-      'not_looked_votes',
-      'Voters that say neither up nor down of the node',
-      n => n.votes.notLooked,
-    ),
-    perNode('record_age_seconds', "Age of the node's own record", node => node.recordAgeSeconds),
-    perNode(
-      'probe_up',
-      '1 when own probes of the node succeed; absent while there is no vote',
-      ofProbe(({ vote }) => (vote === 'not-looked' ? null : bit(vote === 'up'))),
-    ),
-    perNode(
-      'not_looked',
-      '1 while own probes of the node cannot be made, were not made yet, or it flapped: no vote',
-      ofProbe(({ vote }) => bit(vote === 'not-looked')),
-    ),
-    perNode(
-      'probe_score',
-      'Score of the last own round, 0 to 100',
-      ofProbe(({ score }) => score),
-    ),
-    perNode(
-      'probe_loss_ratio',
-      'Share of first attempts that were missed, as measured lately',
-      ofProbe(({ loss }) => loss),
-    ),
-    perNode('peer_ok', "1 when the exchange with the node's agent works", ({ peer }) =>
-      peer === null ? null : bit(peer.state === 'ok'),
-    ),
-    perNode(
-      'peer_replayable',
-      "1 while the node's votes are results of a SuperEdge agent: whoever recorded one can send it again",
-      node => (node.peer === null ? null : bit(isReplayable(node))),
-    ),
-  ]
-}
+
+const ofProbe =
+  (read: (probe: NonNullable<NodeStatus['probe']>) => number | null) =>
+  ({ probe }: NodeStatus): number | null =>
+    probe === null ? null : read(probe)
+
+/** What is held of each node, and done for it. */
+const stateMetrics = (perNode: PerNode): readonly Metric[] => [
+  perNode('up', '1 when /localinfo says that the node is reachable', ({ local }) =>
+    bit(local === 'up'),
+  ),
+  perNode('verdict', '1 healthy, 0 undecided, -1 unhealthy', node => VERDICT[node.verdict]),
+  perNode('cloud_cut', '1 while the node says that it does not reach the apiserver', node =>
+    bit(node.cloudCutSince !== null),
+  ),
+  perNode(
+    'kubelet_up',
+    '1 healthy, 0 not, by the node itself; absent when it does not know',
+    ({ kubelet }) => (kubelet === 'unknown' ? null : bit(kubelet === 'well')),
+  ),
+  perNode(
+    'vouched',
+    "1 while the zone renews the node's Lease, or takes its taint off, in its place",
+    node => bit(node.vouch.state === 'active'),
+  ),
+  perNode(
+    'maintenance',
+    '1 while it is cordoned or its annotation edge-health/maintenance-until lies ahead: no alert; else absent',
+    ({ maintenance }) => (maintenance === null ? null : 1),
+  ),
+]
+
+/** What the zone's members say of each node. */
+const voteMetrics = (perNode: PerNode): readonly Metric[] => [
+  perNode('down_votes', 'Counted votes that say down', node => node.votes.down),
+  perNode('up_votes', 'Counted votes that say up', node => node.votes.up),
+  perNode(
+    'not_looked_votes',
+    'Voters that say neither up nor down of the node',
+    n => n.votes.notLooked,
+  ),
+  perNode('record_age_seconds', "Age of the node's own record", node => node.recordAgeSeconds),
+]
+
+/** What this agent found out about each node itself. */
+const probeMetrics = (perNode: PerNode): readonly Metric[] => [
+  perNode(
+    'probe_up',
+    '1 when own probes of the node succeed; absent while there is no vote',
+    ofProbe(({ vote }) => (vote === 'not-looked' ? null : bit(vote === 'up'))),
+  ),
+  perNode(
+    'not_looked',
+    '1 while own probes of the node cannot be made, were not made yet, or it flapped: no vote',
+    ofProbe(({ vote }) => bit(vote === 'not-looked')),
+  ),
+  perNode(
+    'probe_score',
+    'Score of the last own round, 0 to 100',
+    ofProbe(({ score }) => score),
+  ),
+  perNode(
+    'probe_loss_ratio',
+    'Share of first attempts that were missed, as measured lately',
+    ofProbe(({ loss }) => loss),
+  ),
+]
+
+/** How the exchange with each node's agent works. */
+const peerMetrics = (perNode: PerNode): readonly Metric[] => [
+  perNode('peer_ok', "1 when the exchange with the node's agent works", ({ peer }) =>
+    peer === null ? null : bit(peer.state === 'ok'),
+  ),
+  perNode(
+    'peer_replayable',
+    "1 while the node's votes are results of a SuperEdge agent: whoever recorded one can send it again",
+    node => (node.peer === null ? null : bit(isReplayable(node))),
+  ),
+]
+
+const nodeMetrics = (nodes: readonly NodeStatus[]): readonly Metric[] =>
+  [stateMetrics, voteMetrics, probeMetrics, peerMetrics].flatMap(part => part(perNodeOf(nodes)))
 
 const nodesOf = ({ nodes }: StatusView, which: MetricsNodes): readonly NodeStatus[] => {
   switch (which) {
