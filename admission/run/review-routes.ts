@@ -64,40 +64,59 @@ const send = (response: ServerResponse, status: number, type: string, text: stri
   response.end(body)
 }
 
+const readReview = async (
+  request: IncomingMessage,
+  key: string,
+  budget: ByteBudget,
+): Promise<Review> => {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
+  const hold = budget.open({ key, isMember: false }, () => request.destroy())
+  try {
+    const body = await readWhole(request, MAX_BODY_BYTES, tooLarge, hold)
+    return parseReview(parseJson('the body', body.toString('utf8')))
+  } finally {
+    hold.free()
+  }
+}
+
+/** The answer as text. A mistake of ours must not keep anybody's write from passing. */
+const decide = async (
+  { path, review, source }: { path: ReviewPath; review: Review; source: string },
+  { reviewer, counters, log }: ReviewRoutesSeams,
+): Promise<string> => {
+  try {
+    const decision = await reviewer.decide(path, review, source)
+    const text = JSON.stringify(answerReview(review, decision))
+    counters.decided(path, decision)
+    return text
+  } catch (error) {
+    log.error('bug: a review failed', { path, error: reasonOf(error) })
+    counters.failed(path)
+    return JSON.stringify(answerReview(review, unchanged('not-ours')))
+  }
+}
+
+const refuse = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
+  { counters, log }: ReviewRoutesSeams,
+): void => {
+  const status = statusOf(error)
+  counters.refused(status)
+  // A client that sent too much, or left, has no connection any more.
+  if (response.headersSent || response.socket === null || response.socket.destroyed) return
+  // What is left of a body is not read.
+  if (!request.complete) response.setHeader('Connection', 'close')
+  const reason = status === 500 ? 'internal error' : reasonOf(error)
+  if (status === 500) log.error('bug: a request failed', { error: reasonOf(error) })
+  send(response, status, 'text/plain; charset=utf-8', `${reason}\n`)
+}
+
 /** Answers the apiserver's reviews. What is no review gets a status and one line; a write that is under review always passes or is answered why not. */
-export const reviewRoutes = ({
-  reviewer,
-  counters,
-  sources,
-  log,
-  clock,
-}: ReviewRoutesSeams): RequestListener => {
+export const reviewRoutes = (seams: ReviewRoutesSeams): RequestListener => {
+  const { sources, counters, clock, log } = seams
   const budget = new ByteBudget(BUDGET)
-
-  const readReview = async (request: IncomingMessage, key: string): Promise<Review> => {
-    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-    const hold = budget.open({ key, isMember: false }, () => request.destroy())
-    try {
-      const body = await readWhole(request, MAX_BODY_BYTES, tooLarge, hold)
-      return parseReview(parseJson('the body', body.toString('utf8')))
-    } finally {
-      hold.free()
-    }
-  }
-
-  /** The answer as text. A mistake of ours must not keep anybody's write from passing. */
-  const decide = async (path: ReviewPath, review: Review, source: string): Promise<string> => {
-    try {
-      const decision = await reviewer.decide(path, review, source)
-      const text = JSON.stringify(answerReview(review, decision))
-      counters.decided(path, decision)
-      return text
-    } catch (error) {
-      log.error('bug: a review failed', { path, error: reasonOf(error) })
-      counters.failed(path)
-      return JSON.stringify(answerReview(review, unchanged('not-ours')))
-    }
-  }
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const beganAt = clock.now()
@@ -105,24 +124,12 @@ export const reviewRoutes = ({
       const path = pathOf(request)
       checkType(request)
       const source = sources.keyOf(endOf(request.socket))
-      const review = await readReview(request, source)
-      send(response, 200, 'application/json', await decide(path, review, source))
+      const review = await readReview(request, source, budget)
+      send(response, 200, 'application/json', await decide({ path, review, source }, seams))
       counters.durations.add((clock.now() - beganAt) / 1_000)
     } catch (error) {
-      refuse(request, response, error)
+      refuse(request, response, error, seams)
     }
-  }
-
-  const refuse = (request: IncomingMessage, response: ServerResponse, error: unknown): void => {
-    const status = statusOf(error)
-    counters.refused(status)
-    // A client that sent too much, or left, has no connection any more.
-    if (response.headersSent || response.socket === null || response.socket.destroyed) return
-    // What is left of a body is not read.
-    if (!request.complete) response.setHeader('Connection', 'close')
-    const reason = status === 500 ? 'internal error' : reasonOf(error)
-    if (status === 500) log.error('bug: a request failed', { error: reasonOf(error) })
-    send(response, status, 'text/plain; charset=utf-8', `${reason}\n`)
   }
 
   return (request, response) =>
