@@ -58,6 +58,8 @@ export interface ZoneIdentities {
   readonly own: OwnIdentity | undefined
   /** The members' ones, by name. */
   readonly pins: ReadonlyMap<string, Pin>
+  /** Why the own ones are not published; undefined while nothing speaks against it. */
+  readonly trouble?: string | undefined
 }
 
 /** What this node has of its own, and others read in the API. */

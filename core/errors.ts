@@ -136,6 +136,10 @@ export class KubeStatusError extends EdgeHealthError {
 export const isNotFound = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.status === 404 && error.reason === 'NotFound'
 
+/** The apiserver will not do this: by RBAC or a policy (403), or by its own rules (422). */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof KubeStatusError && (error.status === 403 || error.status === 422)
+
 /** The apiserver could not be reached, or the connection broke; `cause` says how. */
 export class KubeUnreachableError extends EdgeHealthError {
   constructor(request: string, reason: string, options?: ErrorOptions) {

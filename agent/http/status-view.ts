@@ -194,6 +194,8 @@ export interface ZoneStatus {
     readonly generation: number | null
     /** Members whose keys are known, this node among them; 0 while `generation` is null. */
     readonly members: number
+    /** Why the own keys cannot be published; null while nothing is known that speaks against it. */
+    readonly trouble: string | null
   }
   /** Where the agent keeps what it needs after a restart without the cloud. */
   readonly disk: {

@@ -44,12 +44,13 @@ const identityLine = (view: StatusView): readonly string[] => {
 
 /** That somebody does not count for want of an identity, or that the own one is of no use yet. */
 const identityTrouble = (view: StatusView): readonly string[] => {
-  const { mode, generation } = view.identity
+  const { mode, generation, trouble } = view.identity
   const isRequired = mode === 'require'
   if (mode === 'off') return []
   if (generation === null) {
     const so = isRequired ? 'it exchanges no votes' : "it signs with the zone's key alone"
-    return [`the identity of this node is not published yet, and until then ${so}`]
+    const why = trouble === null ? '' : ` (${trouble})`
+    return [`the identity of this node is not published yet${why}, and until then ${so}`]
   }
   const names = unsigned(view)
   return isRequired && names !== ''

@@ -72,6 +72,7 @@ const identityOf = ({ options, seams }: Parts, report?: EngineStatus): ZoneStatu
   mode: options.identity,
   generation: seams.store.identities.current.own?.generation ?? null,
   members: report?.identity.members ?? 0,
+  trouble: seams.store.identities.current.trouble ?? null,
 })
 
 const judgedOf = (

@@ -169,7 +169,7 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
 })
 
 const signing = { peer: { ...nodeFixture(2).peer!, isSigned: true } }
-const prefer = { mode: 'prefer', generation: 1, members: 3 } as const
+const prefer = { mode: 'prefer', generation: 1, members: 3, trouble: null } as const
 
 t.test('status says who has an identity', t => {
   const change = { 2: signing, 3: signing }
@@ -187,15 +187,18 @@ t.test('status says who has an identity', t => {
     '! members without a known identity do not count: node-4, node-5',
   ])
   const all = { ...change, 4: signing, 5: signing }
-  t.strictSame(said({ mode: 'require', generation: 1, members: 5 }, all), [
+  t.strictSame(said({ ...prefer, mode: 'require', members: 5 }, all), [
     'identities of 5 of 5 members are known (--identity=require)',
   ])
-  const unpublished = { generation: null, members: 0 }
+  const unpublished = { generation: null, members: 0, trouble: null }
   t.strictSame(said({ ...unpublished, mode: 'prefer' }, {}), [
     "! the identity of this node is not published yet, and until then it signs with the zone's key alone",
   ])
   t.strictSame(said({ ...unpublished, mode: 'require' }, {}), [
     '! the identity of this node is not published yet, and until then it exchanges no votes',
+  ])
+  t.strictSame(said({ ...unpublished, mode: 'prefer', trouble: '403 Forbidden' }, {}), [
+    "! the identity of this node is not published yet (403 Forbidden), and until then it signs with the zone's key alone",
   ])
   t.end()
 })

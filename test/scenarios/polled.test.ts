@@ -12,7 +12,7 @@ const membersSeenBy = (world: World, index: number): number =>
 const readsOf = (world: World): string[] => {
   const reads: string[] = []
   world.cluster.onCall = ({ by, what }) => {
-    if (what.startsWith('get n') && !by.startsWith('kubelet/')) reads.push(`${by} ${what}`)
+    if (/^get n(?!otes)/.test(what) && !by.startsWith('kubelet/')) reads.push(`${by} ${what}`)
     return undefined
   }
   return reads

@@ -131,6 +131,43 @@ t.test('a node that lost its disk is heard no later with prefer than with off', 
   t.ok(prefer <= off + 1_000, `prefer: after ${prefer} ms`)
 })
 
+t.test('agents whose role does not let them publish their keys vote as without', async t => {
+  for (const [size, refused] of [
+    [3, [0]],
+    [5, [0, 1, 2]],
+  ] as const) {
+    const zone = { what: `${refused.length} of ${size}`, size, seed: 4, flags: PREFER }
+    await scenario(t, zone, async world => {
+      world.cluster.onCall = ({ by, what }) =>
+        what === `patch ${by}` && refused.some(index => by === `n${index}`)
+          ? new KubeStatusError(what, { status: 403, reason: 'Forbidden', message: 'cannot patch' })
+          : undefined
+      await world.settled()
+      allHeard(world, t, 'at rest')
+      for (const index of refused) {
+        const { log, agent } = world.machine(index)
+        t.match(agent!.views.status().identity, {
+          ...{ mode: 'prefer', generation: null, members: 0 },
+          trouble: /refuses to have it written: .*403 Forbidden: cannot patch/,
+        })
+        const warned = log.lines.filter(({ message }) => message.includes('refuses the identity'))
+        t.equal(warned.length, 1, 'people are told, once')
+      }
+      const dead = size - 1
+      world.crash(dead)
+      const ms = await world.until(() => world.condemned().includes(`n${dead}`), 30_000)
+      t.ok(ms !== undefined, `marked after ${ms} ms`)
+      world.repair(dead)
+      await world.run(60_000)
+      t.strictSame(world.condemned(), [])
+      world.cluster.onCall = undefined
+      await world.run(620_000)
+      t.ok(allSign(world), 'all sign once they may publish their keys')
+      allHeard(world, t, 'then')
+    })
+  }
+})
+
 t.test('a zone goes back to a version without identities, one node at a time', async t => {
   await scenario(t, { what: 'N=5', size: 5, seed: 9, flags: PREFER }, async world => {
     await world.settled()

@@ -19,7 +19,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
   peerListener: { address: '10.0.0.1', trouble: null },
   roster: { source: 'api', ageSeconds: 3, trouble: null },
   keys: { state: 'ok', trouble: null, set: '1a2b3c4d', sharedBy: 5 },
-  identity: { mode: 'off', generation: null, members: 0 },
+  identity: { mode: 'off', generation: null, members: 0, trouble: null },
   disk: { path: '/var/lib/edge-health', trouble: null },
   stages: [
     {

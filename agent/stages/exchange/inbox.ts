@@ -98,7 +98,8 @@ export class Inbox {
     if (senderId === membership.ownId)
       return open(bytes, membership.zone, { keys: membership.pairKeys }, 'of-pair')
     const peer = membership.peerById(senderId)
-    if (peer === undefined) return { ok: false, refusal: 'unknown-sender' }
+    const isHere = zoneNamedBy(bytes) === membership.zone
+    if (peer === undefined) return { ok: false, refusal: isHere ? 'unknown-sender' : 'wrong-zone' }
     const pair = membership.pairFor(peer)
     if (pair === undefined && membership.isShared(peer))
       return { ok: false, refusal: 'no-identity' }

@@ -3,19 +3,21 @@ import type { Clock } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
-import { jitter, type Random } from '../../../core/random.js'
+import type { Random } from '../../../core/random.js'
 import type { Roster } from '../../../core/roster.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import { IDENTITY_ANNOTATION, type IdentitySubject } from '../../identity/annotation.js'
 import { decidePin, type Holder, type Pin, type PinDecision } from '../../identity/pins.js'
 import { keepOnly } from '../../keep-only.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { KubeApi, NodeNotes } from '../../ports/kube-api.js'
+import type { KubeApi } from '../../ports/kube-api.js'
 import type { OwnIdentity } from '../../results.js'
 import type { StateFolder } from '../../state-folder.js'
 import type { ResultStore } from '../../store.js'
 import type { Stage } from '../stage.js'
 import { OwnKeys, readPublished } from './own-keys.js'
+import { OwnNode } from './own-node.js'
+import { AGAIN_MS, FIRST_WANTED_MS, REVIEW_MS, reviewMs, WANTED_MS, wantedAt } from './pace.js'
 import { parsePins, rememberPins } from './remembered-pins.js'
 
 interface IdentitySeams {
@@ -28,15 +30,6 @@ interface IdentitySeams {
   readonly log: Logger
 }
 
-/** A member's Node is read when it joins, when it seems to have other keys, and this often. */
-const REVIEW_MS = 12 * 3_600_000
-const REVIEW_SHARE = 0.3
-/** Pause before the own Node is looked at again while its keys are not published, or another one that could not be read. */
-const AGAIN_MS = 15_000
-/** The same Node is read again at most this often, whoever sends what in its node's name. */
-const WANTED_MS = 10_000
-/** After a read that brought nothing new: after this time first, then after twice as long each time. */
-const FIRST_WANTED_MS = 1_000
 /** Keys of so many members are kept after they left: one may come back while the API is silent. */
 const MOST_LEFT = 64
 /** Reads in one burst, and the time between later ones: a thousand agents begin with a thousand members. */
@@ -57,11 +50,8 @@ class NodeIdentities implements Stage {
   readonly #pins = new Map<NodeName, Pin>()
   /** Of members that left, in the order in which they did. */
   readonly #left = new Map<NodeName, Pin>()
+  readonly #ownNode: OwnNode
   #own: OwnKeys | undefined
-  #ownDueAt = -Infinity
-  #ownReadAt = -Infinity
-  /** Writes in a row that the own Node did not show when it was read again. */
-  #lostWrites = -1
   #startedAt = 0
   #credit = AT_ONCE
   #creditAt = 0
@@ -72,6 +62,11 @@ class NodeIdentities implements Stage {
     this.#options = options
     this.#seams = seams
     const { store } = seams
+    this.#ownNode = new OwnNode(options, {
+      ...seams,
+      ask: (request, onFailure) =>
+        this.#ask('own identity', () => request(this.#stopping.signal), onFailure),
+    })
     store.nodeList.subscribe(() => this.#follow())
     store.unknownIdentity.subscribe(name => this.#want(name))
   }
@@ -125,9 +120,8 @@ class NodeIdentities implements Stage {
   #followMembers(roster: Roster): void {
     const others = roster.members.filter((_, index) => index !== roster.self)
     const names = new Set(others.map(({ name }) => name))
-    for (const known of [this.#dueAt, this.#readAt, this.#doubtedAt])
+    for (const known of [this.#dueAt, this.#readAt, this.#doubtedAt, this.#vain])
       keepOnly(known, name => names.has(name))
-    keepOnly(this.#vain, name => names.has(name) || name === this.#options.nodeName)
     for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
     if (this.#partAndReturn(names)) this.#pinsChanged()
   }
@@ -157,14 +151,15 @@ class NodeIdentities implements Stage {
   /** A member has other keys than we know, or knows other ones of ours. */
   #want(name: NodeName): void {
     if (this.#doubtedAt.has(name)) return
-    const isOwn = name === this.#options.nodeName
-    const due = isOwn ? this.#ownDueAt : this.#dueAt.get(name)
-    const readAt = isOwn ? this.#ownReadAt : (this.#readAt.get(name) ?? -Infinity)
-    const waitMs = Math.min(WANTED_MS, FIRST_WANTED_MS * 2 ** (this.#vain.get(name) ?? 0))
-    const soon = Math.max(this.#seams.clock.now(), readAt + waitMs)
+    if (name === this.#options.nodeName) {
+      this.#ownNode.want()
+      this.#plan()
+      return
+    }
+    const due = this.#dueAt.get(name)
+    const soon = wantedAt(this.#readAt.get(name), this.#vain.get(name), this.#seams.clock.now())
     if (due === undefined || due <= soon) return
-    if (isOwn) this.#ownDueAt = soon
-    else this.#dueAt.set(name, soon)
+    this.#dueAt.set(name, soon)
     this.#plan()
   }
 
@@ -172,7 +167,7 @@ class NodeIdentities implements Stage {
     if (this.#stopping.signal.aborted || this.#running !== undefined) return
     this.#cancel()
     const { clock, apiBackoff } = this.#seams
-    const due = Math.min(this.#ownDueAt, ...this.#dueAt.values())
+    const due = Math.min(this.#ownNode.dueAt, ...this.#dueAt.values())
     if (due === Infinity) return
     const at = Math.max(due, apiBackoff.readyAt, this.#credit < 1 ? this.#creditAt + APART_MS : 0)
     this.#cancel = clock.after(Math.max(0, at - clock.now()), () => {
@@ -187,10 +182,12 @@ class NodeIdentities implements Stage {
   async #round(): Promise<void> {
     const { clock, apiBackoff } = this.#seams
     const { signal } = this.#stopping
+    // A request of another stage may have failed since this was planned.
+    if (apiBackoff.readyAt > clock.now()) return
     const now = clock.now()
     this.#credit = Math.min(AT_ONCE, this.#credit + (now - this.#creditAt) / APART_MS)
     this.#creditAt = now
-    if (this.#ownDueAt <= now) await this.#reviewOwn()
+    if (this.#ownNode.dueAt <= now) await this.#reviewOwn()
     for (const [name, due] of this.#dueAt) {
       if (signal.aborted || !apiBackoff.isReady || this.#credit < 1) return
       if (due > now) continue
@@ -200,59 +197,17 @@ class NodeIdentities implements Stage {
   }
 
   async #reviewOwn(): Promise<void> {
-    const { kube, clock, random } = this.#seams
-    const { nodeName } = this.#options
-    const { signal } = this.#stopping
-    const before = this.#own?.published
-    this.#ownDueAt = clock.now() + AGAIN_MS
-    this.#ownReadAt = clock.now()
-    const found = await this.#ask('own identity', () => kube.getNodeNotes(nodeName, signal))
-    if (found === undefined) {
-      // Its Node may be made again at any time.
-      this.#vain.delete(nodeName)
-      return
-    }
-    const wanted = this.#wantedNote(found)
-    this.#brought(nodeName, wanted !== found.annotations[IDENTITY_ANNOTATION])
-    if (wanted === found.annotations[IDENTITY_ANNOTATION]) {
-      this.#lostWrites = -1
-      this.#ownDueAt =
-        this.#own === undefined ? Infinity : clock.now() + jitter(random, REVIEW_MS, REVIEW_SHARE)
-    } else {
-      const body = { metadata: { annotations: { [IDENTITY_ANNOTATION]: wanted ?? null } } }
-      const isDone = await this.#ask('own identity', async () => {
-        await kube.patchNode(nodeName, { type: 'merge', body }, signal)
-        return true
-      })
-      if (isDone === true) this.#written()
-    }
-    if (this.#own?.published !== before) this.#publish()
+    const before = { own: this.#own?.published, trouble: this.#ownNode.trouble }
+    await this.#ownNode.review(this.#own)
+    const own = this.#own?.published
+    if (before.own === undefined && own !== undefined) this.#readUnknown()
+    if (own !== before.own || this.#ownNode.trouble !== before.trouble) this.#publish()
   }
 
-  /** The own Node is read again right after a write; if it does not show the write, at the usual pace. */
-  #written(): void {
-    const { clock, log } = this.#seams
-    this.#lostWrites++
-    if (this.#lostWrites === 0) this.#ownDueAt = clock.now()
-    if (this.#lostWrites === 1)
-      log.warn(
-        'the own Node does not keep its identity: something else writes it too, or takes it off',
-        {
-          annotation: IDENTITY_ANNOTATION,
-        },
-      )
-  }
-
-  #brought(name: NodeName, isNew: boolean): void {
-    this.#vain.set(name, isNew ? 0 : (this.#vain.get(name) ?? -1) + 1)
-  }
-
-  /** What the own Node's annotation must be changed to; undefined: nothing to change. */
-  #wantedNote({ uid, annotations }: NodeNotes): string | undefined {
-    const found = annotations[IDENTITY_ANNOTATION]
-    return (
-      this.#own && (this.#own.review(this.#subject(this.#options.nodeName, uid), found) ?? found)
-    )
+  /** Each publishes its keys before it reads others' ones, so that one of two finds those of the other. */
+  #readUnknown(): void {
+    const now = this.#seams.clock.now()
+    for (const name of this.#dueAt.keys()) if (!this.#pins.has(name)) this.#dueAt.set(name, now)
   }
 
   #subject(node: NodeName, uid: string): IdentitySubject {
@@ -276,7 +231,7 @@ class NodeIdentities implements Stage {
       },
       { identity, changeAfterMs: this.#options.identityChangeAfterMs },
     )
-    this.#brought(name, decision.kind === 'take')
+    this.#vain.set(name, decision.kind === 'take' ? 0 : (this.#vain.get(name) ?? -1) + 1)
     if (decision.kind === 'ask') this.#doubt(name)
     else this.#doubtedAt.delete(name)
     this.#dueAt.set(name, clock.now() + this.#nextMs(name, decision))
@@ -295,7 +250,7 @@ class NodeIdentities implements Stage {
     const { exchangeTimeoutMs, identityChangeAfterMs } = this.#options
     if (decision.kind === 'wait') return Math.max(FIRST_WANTED_MS, decision.ms)
     if (decision.kind === 'dispute') return identityChangeAfterMs
-    if (decision.kind !== 'ask') return jitter(random, REVIEW_MS, REVIEW_SHARE)
+    if (decision.kind !== 'ask') return reviewMs(random)
     // Looked at twice: a request may be lost, or another one was under way.
     return clock.now() - this.#doubtedAt.get(name)! < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
   }
@@ -341,11 +296,16 @@ class NodeIdentities implements Stage {
 
   #publish(): void {
     const own: OwnIdentity | undefined = this.#own?.published
-    this.#seams.store.identities.set(Object.freeze({ own, pins: new Map(this.#pins) }))
+    const pins = new Map(this.#pins)
+    this.#seams.store.identities.set(Object.freeze({ own, pins, trouble: this.#ownNode.trouble }))
   }
 
   /** Undefined when the API did not answer, or said no. */
-  async #ask<T>(what: string, request: () => Promise<T>): Promise<T | undefined> {
+  async #ask<T>(
+    what: string,
+    request: () => Promise<T>,
+    onFailure: (error: unknown) => void = () => undefined,
+  ): Promise<T | undefined> {
     const { apiBackoff, log } = this.#seams
     apiBackoff.left()
     try {
@@ -356,6 +316,7 @@ class NodeIdentities implements Stage {
       if (this.#stopping.signal.aborted) return undefined
       apiBackoff.failed(error)
       log.debug('identity not read or written', { what, error: reasonOf(error) })
+      onFailure(error)
       return undefined
     }
   }

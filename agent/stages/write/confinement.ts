@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import { isRefusal, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { KubePatch } from '../../../kube/client/write.js'
@@ -35,10 +35,6 @@ const SHARE = 0.25
 
 /** Agents write no label of the own Node; nothing reads this one. */
 const FORBIDDEN = { metadata: { labels: { 'edge-health/confinement-check': 'x' } } }
-
-/** A 403 by RBAC, or a 422 by the API's own rules, would have met the write that changes nothing, too. */
-const isRefusal = (error: unknown): boolean =>
-  error instanceof KubeStatusError && (error.status === 403 || error.status === 422)
 
 const unknown = (error: unknown): Omit<Confinement, 'at'> => ({
   state: 'unknown',
@@ -117,6 +113,7 @@ export class ConfinementCheck {
     try {
       await this.#try({ type: 'merge', body: FORBIDDEN })
     } catch (error) {
+      // By RBAC or the API's own rules the write that changes nothing would have been refused, too.
       if (!isRefusal(error)) return unknown(error)
       return { state: 'yes', reason: 'the apiserver refuses a write that is not an agent’s job' }
     }

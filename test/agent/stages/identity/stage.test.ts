@@ -28,6 +28,8 @@ interface BedOptions {
   readonly mode?: 'prefer' | 'require'
   /** Whether the API keeps what is written into the own Node. @default always */
   readonly isKept?: () => boolean
+  /** What each write of the own Node is answered with, in the place of being done. @default none is */
+  readonly refuses?: () => Error | undefined
   /** What each Node says; undefined: there is none. */
   readonly notesOf: (name: NodeName, own: string | undefined) => NodeNotes | undefined
 }
@@ -39,7 +41,12 @@ const ownNotes = (_: NodeName, own: string | undefined): NodeNotes => ({
 })
 
 /** A stage of `SELF`, in a zone with `OTHER`. */
-const bed = async ({ mode = 'prefer', isKept = () => true, notesOf }: BedOptions) => {
+const bed = async ({
+  mode = 'prefer',
+  isKept = () => true,
+  refuses = () => undefined,
+  notesOf,
+}: BedOptions) => {
   const clock = new FakeClock()
   const random = seededRandom(1)
   const log = recordingLog()
@@ -56,6 +63,8 @@ const bed = async ({ mode = 'prefer', isKept = () => true, notesOf }: BedOptions
     },
     patchNode: async (_name: string, patch: KubePatch) => {
       writes.push(clock.now())
+      const refusal = refuses()
+      if (refusal !== undefined) throw refusal
       const { metadata } = (patch as unknown as { body: Written }).body
       if (isKept()) own = metadata.annotations[IDENTITY_ANNOTATION]
       // Nobody looks at it.
@@ -159,3 +168,33 @@ t.test('with require other keys count as soon as they have waited for long enoug
   t.ok(readAt >= countAt && readAt <= countAt + 1_000, `read at ${readAt} ms, due at ${countAt}`)
   await stage.stop()
 })
+
+t.test(
+  'an agent whose role does not let it publish its keys says so once, and asks seldom',
+  async t => {
+    const message = 'nodes "n1" is forbidden'
+    let refusal: Error | undefined = new KubeStatusError('PATCH n1', {
+      ...{ status: 403, reason: 'Forbidden', message },
+    })
+    const { clock, store, stage, writes, log } = await bed({
+      refuses: () => refusal,
+      notesOf: ownNotes,
+    })
+    await clock.advance(3_600_000)
+    t.equal(store.identities.current.own, undefined)
+    t.match(store.identities.current.trouble, /refuses to have it written: .*forbidden/)
+    t.match(
+      log.lines.filter(({ level }) => level === 'warn'),
+      { length: 1 },
+    )
+    t.ok(writes.length >= 8 && writes.length <= 12, `${writes.length} writes in an hour`)
+    refusal = undefined
+    await clock.advance(620_000)
+    t.ok(store.identities.current.own, 'published once it may be')
+    t.equal(store.identities.current.trouble, undefined)
+    const { length } = writes
+    await clock.advance(3_600_000)
+    t.equal(writes.length, length)
+    await stage.stop()
+  },
+)
