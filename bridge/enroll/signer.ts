@@ -14,7 +14,6 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   Name,
-  Pkcs10CertificateRequest,
   SubjectAlternativeNameExtension,
   X509Certificate as ParsedCertificate,
   X509CertificateGenerator,
@@ -23,15 +22,14 @@ import {
 import { InvalidInputError, reasonOf } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 import type { AuthorityBytes } from './join-token.js'
+import { checkedRequest, CURVES } from './node-request.js'
 
 const DAY_MS = 86_400_000
 /** Edges' clocks differ from ours. */
 const BACKDATED_MS = 3_600_000
 const NODE_DAYS = 365
 const SERVER_DAYS = 365
-const CURVES: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384' }
 const HASH = 'SHA-256'
-const REQUEST = 'certificate request'
 
 /** PEM texts. */
 export interface KeyPair {
@@ -51,12 +49,6 @@ export interface Signer {
   signNode(request: Uint8Array, node: NodeName, now: number): Promise<Uint8Array>
   /** A new key and a server certificate for these addresses, IPs or names. @param now epoch ms */
   makeServer(addresses: readonly string[], now: number): Promise<KeyPair>
-}
-
-/** As WebCrypto describes a key. */
-interface KeyAlgorithm {
-  readonly name: string
-  readonly namedCurve?: string
 }
 
 /** The forms in which KubeEdge and others write an authority's key. */
@@ -93,107 +85,95 @@ const importKey = (key: KeyObject): Promise<webcrypto.CryptoKey> => {
   return webcrypto.subtle.importKey('pkcs8', pkcs8, algorithm, false, ['sign'])
 }
 
-const parseRequest = (der: Uint8Array): Pkcs10CertificateRequest => {
-  try {
-    return new Pkcs10CertificateRequest(Buffer.from(der))
-  } catch (cause) {
-    throw new InvalidInputError(REQUEST, 'must be PKCS #10 in DER', `${der.length} bytes`, {
-      cause,
-    })
+/** Who signs. */
+interface Authority {
+  readonly certificate: ParsedCertificate
+  readonly key: webcrypto.CryptoKey
+}
+
+/** What is signed. */
+interface Order {
+  readonly subject: Name
+  readonly publicKey: PublicKey | webcrypto.CryptoKey
+  readonly usage: string
+  readonly days: number
+  readonly now: number
+  readonly names?: readonly SubjectAlternativeNameExtension[]
+}
+
+const sign = (
+  { certificate, key }: Authority,
+  { subject, publicKey, usage, days, now, names = [] }: Order,
+): Promise<ParsedCertificate> =>
+  X509CertificateGenerator.create(
+    {
+      // Positive, and never the same twice.
+      serialNumber: `01${randomBytes(15).toString('hex')}`,
+      // As it stands in the authority: in another encoding of the same name Go does not know it again.
+      issuer: certificate.subjectName,
+      ...{ subject, publicKey, signingKey: key },
+      signingAlgorithm: { name: key.algorithm.name, hash: HASH },
+      notBefore: new Date(now - BACKDATED_MS),
+      notAfter: new Date(Math.min(now + days * DAY_MS, certificate.notAfter.getTime())),
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([usage]),
+        ...names,
+      ],
+    },
+    webcrypto,
+  )
+
+const signNode = async (
+  authority: Authority,
+  request: Uint8Array,
+  { node, now }: { readonly node: NodeName; readonly now: number },
+): Promise<Uint8Array> => {
+  const made = await sign(authority, {
+    publicKey: await checkedRequest(request, node),
+    subject: new Name([{ O: ['system:nodes'] }, { CN: [`system:node:${node}`] }]),
+    ...{ usage: ExtendedKeyUsage.clientAuth, days: NODE_DAYS, now },
+  })
+  return new Uint8Array(made.rawData)
+}
+
+const makeServer = async (
+  authority: Authority,
+  addresses: readonly string[],
+  now: number,
+): Promise<KeyPair> => {
+  const pair = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
+    ...(['sign', 'verify'] as const),
+  ])
+  const names = addresses.map(value => ({
+    ...{ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value },
+  }))
+  const made = await sign(authority, {
+    subject: new Name([{ CN: ['edge-health bridge'] }]),
+    publicKey: pair.publicKey,
+    ...{ usage: ExtendedKeyUsage.serverAuth, days: SERVER_DAYS, now },
+    names: [new SubjectAlternativeNameExtension(names)],
+  })
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', pair.privateKey))
+  const privatePem = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })
+  return {
+    cert: made.toString('pem'),
+    key: privatePem.export({ type: 'pkcs8', format: 'pem' }).toString(),
   }
-}
-
-const sameList = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((value, i) => value === b[i])
-
-/** Edges make keys of P-256. */
-const checkKey = ({ publicKey }: Pkcs10CertificateRequest): PublicKey => {
-  const { name, namedCurve } = publicKey.algorithm as unknown as KeyAlgorithm
-  if (namedCurve === undefined || !Object.values(CURVES).includes(namedCurve))
-    throw new InvalidInputError(REQUEST, 'must have a key of P-256 or P-384', name)
-  return publicKey
-}
-
-const checkedRequest = async (der: Uint8Array, node: NodeName): Promise<PublicKey> => {
-  const request = parseRequest(der)
-  const names = request.subjectName.getField('CN')
-  if (!sameList(names, [`system:node:${node}`]))
-    throw new InvalidInputError(`${REQUEST}: CN`, `must be system:node:${node}, once`, names)
-  const groups = request.subjectName.getField('O')
-  if (!sameList(groups, ['system:nodes']))
-    throw new InvalidInputError(`${REQUEST}: O`, 'must be system:nodes, once', groups)
-  const key = checkKey(request)
-  if (!(await request.verify(webcrypto).catch(() => false)))
-    throw new InvalidInputError(REQUEST, 'must be signed with its own key', `by ${node}`)
-  return key
 }
 
 /** @throws InvalidInputError when the authority cannot be used */
-export const makeSigner = async ({ certificate, key }: AuthorityBytes): Promise<Signer> => {
-  const privateKey = readKey(key)
-  const parsed = parseAuthority(certificate)
-  if (!new X509Certificate(certificate).checkPrivateKey(privateKey))
+export const makeSigner = async (bytes: AuthorityBytes): Promise<Signer> => {
+  const privateKey = readKey(bytes.key)
+  const certificate = parseAuthority(bytes.certificate)
+  if (!new X509Certificate(bytes.certificate).checkPrivateKey(privateKey))
     throw new InvalidInputError('key of the authority', 'must belong to its certificate', 'another')
-  const signingKey = await importKey(privateKey)
-  const sign = (
-    subject: Name,
-    publicKey: PublicKey | webcrypto.CryptoKey,
-    more: { readonly days: number; readonly now: number; readonly usage: string },
-    names: readonly SubjectAlternativeNameExtension[] = [],
-  ): Promise<ParsedCertificate> => {
-    const { days, now, usage } = more
-    const last = Math.min(now + days * DAY_MS, parsed.notAfter.getTime())
-    return X509CertificateGenerator.create(
-      {
-        // Positive, and never the same twice.
-        serialNumber: `01${randomBytes(15).toString('hex')}`,
-        // As it stands in the authority: in another encoding of the same name Go does not know it again.
-        issuer: parsed.subjectName,
-        ...{ subject, publicKey, signingKey },
-        signingAlgorithm: { name: signingKey.algorithm.name, hash: HASH },
-        notBefore: new Date(now - BACKDATED_MS),
-        notAfter: new Date(last),
-        extensions: [
-          new BasicConstraintsExtension(false, undefined, true),
-          new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-          new ExtendedKeyUsageExtension([usage]),
-          ...names,
-        ],
-      },
-      webcrypto,
-    )
-  }
+  const authority = { certificate, key: await importKey(privateKey) }
   return {
-    ca: parsed.toString('pem'),
-    signNode: async (request, node, now) => {
-      const publicKey = await checkedRequest(request, node)
-      const subject = new Name([{ O: ['system:nodes'] }, { CN: [`system:node:${node}`] }])
-      const usage = ExtendedKeyUsage.clientAuth
-      const made = await sign(subject, publicKey, { days: NODE_DAYS, now, usage })
-      return new Uint8Array(made.rawData)
-    },
-    makeServer: async (addresses, now) => {
-      const pair = await webcrypto.subtle.generateKey(
-        { name: 'ECDSA', namedCurve: 'P-256' },
-        true,
-        [...(['sign', 'verify'] as const)],
-      )
-      const names = addresses.map(value => ({
-        ...{ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value },
-      }))
-      const usage = ExtendedKeyUsage.serverAuth
-      const more = { days: SERVER_DAYS, now, usage }
-      const subject = new Name([{ CN: ['edge-health bridge'] }])
-      const made = await sign(subject, pair.publicKey, more, [
-        new SubjectAlternativeNameExtension(names),
-      ])
-      const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', pair.privateKey))
-      const privatePem = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })
-      return {
-        cert: made.toString('pem'),
-        key: privatePem.export({ type: 'pkcs8', format: 'pem' }).toString(),
-      }
-    },
+    ca: certificate.toString('pem'),
+    signNode: (request, node, now) => signNode(authority, request, { node, now }),
+    makeServer: (addresses, now) => makeServer(authority, addresses, now),
   }
 }
 
