@@ -27,10 +27,9 @@ interface Order {
   readonly untilBroken: boolean
   readonly except: readonly string[]
   readonly identity: Signing | undefined
+  /** In epoch ms: no sequence begins after it. */
+  readonly endsAt: number
 }
-
-/** A time on performance.now(): afterwards no further batch begins. */
-type Deadline = number
 
 const say = (text: string): boolean => process.stdout.write(`${text}\n`)
 
@@ -47,11 +46,18 @@ const signingOf = (text: string | undefined): Signing | undefined => {
   process.exit(2)
 }
 
-const work = ({ seeds, untilBroken, except, identity }: Order): Promise<Report> =>
-  playSeeds(seeds, { isEnough: () => untilBroken, except, identity })
+function* whileThereIsTime(seeds: readonly number[], endsAt: number): Generator<number> {
+  for (const seed of seeds) {
+    if (Date.now() > endsAt) return
+    yield seed
+  }
+}
+
+const work = ({ seeds, untilBroken, except, identity, endsAt }: Order): Promise<Report> =>
+  playSeeds(whileThereIsTime(seeds, endsAt), { isEnough: () => untilBroken, except, identity })
 
 /** A thread plays so many and ends: what thousands of zones leave behind in V8 makes each further one slower. */
-const BATCH = 50
+const BATCH = 250
 
 const inOneThread = (order: Order): Promise<Report> =>
   new Promise((resolve, reject) => {
@@ -61,18 +67,14 @@ const inOneThread = (order: Order): Promise<Report> =>
   })
 
 /** One thread after the other. */
-const inThreads = async (
-  order: Order,
-  deadline: Deadline,
-  progress: (played: number) => void,
-): Promise<Report> => {
+const inThreads = async (order: Order, progress: (played: number) => void): Promise<Report> => {
   const reports: Report[] = []
   for (let from = 0; from < order.seeds.length; from += BATCH) {
-    if (from > 0 && performance.now() > deadline) break
+    if (Date.now() > order.endsAt) break
     const seeds = order.seeds.slice(from, from + BATCH)
     const report = await inOneThread({ ...order, seeds })
     reports.push(report)
-    progress(seeds.length)
+    progress(report.sequences)
     if (order.untilBroken && report.failures.length > 0) break
   }
   return mergeReports(reports)
@@ -119,13 +121,14 @@ const main = async (): Promise<void> => {
   const jobs = numberOf('jobs', values.jobs)
   const identity = signingOf(values.identity)
   const minutes = values.minutes === undefined ? Infinity : numberOf('minutes', values.minutes)
-  const deadline = performance.now() + minutes * 60_000
+  const endsAt = Date.now() + minutes * 60_000
   const orders = Array.from({ length: jobs }, (_, job): Order => {
     return {
       seeds: seeds.filter((_, place) => place % jobs === job),
       untilBroken: values['until-broken'],
       except: values.except.split(','),
       identity,
+      endsAt,
     }
   })
   let ended = 0
@@ -133,9 +136,9 @@ const main = async (): Promise<void> => {
     ended += more
     if (seeds.length > BATCH) say(`${ended} of ${seeds.length} played`)
   }
-  const reports = await Promise.all(orders.map(order => inThreads(order, deadline, progress)))
+  const reports = await Promise.all(orders.map(order => inThreads(order, progress)))
   const report = mergeReports(reports)
-  if (ended < seeds.length && performance.now() > deadline)
+  if (ended < seeds.length && Date.now() > endsAt)
     say(`${minutes} minutes were given: ${ended} of ${seeds.length} sequences were played`)
   // A few sequences cannot have everything.
   const checksVariety = ended >= 500

@@ -138,8 +138,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/stages/write/lease-renewer.ts',
-        from: '      serverTime: kube.serverTime(),',
-        to: '      serverTime: clock.wall(),',
+        from: 'serverTime: kube.serverTime(), rank',
+        to: 'serverTime: clock.wall(), rank',
       },
       {
         file: 'plan/lease.ts',
@@ -367,8 +367,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/stages/write/lease-renewer.ts',
-        from: '      serverTime: kube.serverTime(),',
-        to: '      serverTime: 4e12,',
+        from: 'serverTime: kube.serverTime(), rank',
+        to: 'serverTime: 4e12, rank',
       },
     ],
   },

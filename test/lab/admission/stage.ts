@@ -288,8 +288,8 @@ export class Stage {
     return [...lines].map(([, labels, count]) => `${labels} ${count}`).join(', ')
   }
 
-  async until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
-    const deadline = systemClock.now() + PATIENCE_MS
+  async until(what: string, isTrue: () => Promise<boolean>, limitMs = PATIENCE_MS): Promise<void> {
+    const deadline = systemClock.now() + limitMs
     while (!(await isTrue())) {
       if (systemClock.now() > deadline) throw new Error(`waited in vain: ${what}`)
       await this.wait(ROUND_MS)
