@@ -292,11 +292,11 @@ export class Zone {
 
   /** When a node lost its keys, last, and for how long others hear nothing before they believe new ones; undefined where none wait. */
   newKeysOf(machine: Machine): { readonly at: number; readonly waitMs: number } | undefined {
-    const { identity, identityChangeAfterMs } = this.world.optionsOf(machine)
     const at = this.#newKeysAt.get(machine.name)
-    return identity !== 'require' || at === undefined
-      ? undefined
-      : { at, waitMs: identityChangeAfterMs }
+    // Asked in each step, and options take long to resolve.
+    if (at === undefined) return undefined
+    const { identity, identityChangeAfterMs } = this.world.optionsOf(machine)
+    return identity === 'require' ? { at, waitMs: identityChangeAfterMs } : undefined
   }
 
   /** From now on all requests but checks of the link are refused; in one of four answers the body says when to come back, in no number. */
