@@ -27,14 +27,14 @@ class TimeoutError extends Error {}
 
 /**
  * Any HTTP answer will do.
- * @param isTrusted whoever answers: its certificate is not verified
+ * @param isUnverified whatever certificate it shows
  * @throws the system's error, or TimeoutError
  */
-const knock = (url: string, signal: AbortSignal, isTrusted = false): Promise<number> =>
+const knock = (url: string, signal: AbortSignal, isUnverified = false): Promise<number> =>
   new Promise((resolve, reject) => {
     const request = (url.startsWith('https:') ? getSecurely : get)(
       url,
-      { signal, agent: false, timeout: PROBE_MS, rejectUnauthorized: !isTrusted },
+      { signal, agent: false, timeout: PROBE_MS, rejectUnauthorized: !isUnverified },
       response => {
         response.resume()
         resolve(response.statusCode ?? 0)
@@ -50,9 +50,9 @@ const knock = (url: string, signal: AbortSignal, isTrusted = false): Promise<num
 export const knockWell = async (
   url: string,
   signal: AbortSignal,
-  isTrusted = false,
+  isUnverified = false,
 ): Promise<number> => {
-  const status = await knock(url, signal, isTrusted)
+  const status = await knock(url, signal, isUnverified)
   if (status !== 200) throw new Error(`it answers ${status}`)
   return status
 }

@@ -11,18 +11,31 @@ const LENGTH = /^\d{1,15}$/
 const notHttp = (why: string): Error =>
   Object.assign(new Error(`the answer is not HTTP/1: ${why}`), { code: 'HPE_INVALID_ANSWER' })
 
-/** The values of one header, in small letters. */
-const valuesOf = (fields: readonly string[], name: string): string[] =>
-  fields
-    .filter(field => field.slice(0, field.indexOf(':')).toLowerCase() === name)
-    .flatMap(field => field.slice(name.length + 1).split(','))
-    .map(value => value.trim().toLowerCase())
+/** The headers that say where the answer ends: the values of each, in small letters. */
+interface Framing {
+  readonly connection: string[]
+  readonly 'content-length': string[]
+  readonly 'transfer-encoding': string[]
+}
 
-const bodyOf = (status: number, fields: readonly string[]): BodyEnd => {
+const framingOf = (lines: readonly string[]): Framing => {
+  const framing: Framing = { connection: [], 'content-length': [], 'transfer-encoding': [] }
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    if (colon < 1) throw notHttp('a header has no name')
+    const name = line.slice(0, colon).toLowerCase()
+    if (!Object.hasOwn(framing, name)) continue
+    const values = line.slice(colon + 1).split(',')
+    framing[name as keyof Framing].push(...values.map(value => value.trim().toLowerCase()))
+  }
+  return framing
+}
+
+const bodyOf = (status: number, framing: Framing): BodyEnd => {
   if (status === 204 || status === 304) return endAfter(0)
-  const codings = valuesOf(fields, 'transfer-encoding')
-  if (codings.length > 0) return codings.at(-1) === 'chunked' ? new ChunkedEnd() : endWithConnection() // prettier-ignore
-  const lengths = new Set(valuesOf(fields, 'content-length'))
+  const coding = framing['transfer-encoding'].at(-1)
+  if (coding !== undefined) return coding === 'chunked' ? new ChunkedEnd() : endWithConnection()
+  const lengths = new Set(framing['content-length'])
   const [length] = lengths
   if (length === undefined) return endWithConnection()
   if (lengths.size > 1 || !LENGTH.test(length)) throw notHttp('its Content-Length is no length')
@@ -37,17 +50,16 @@ interface AnswerHead {
 }
 
 const parseHead = (text: string): AnswerHead => {
-  const [first, ...fields] = text.split('\r\n')
+  const [first, ...lines] = text.split('\r\n')
   const [, minor, digits] = STATUS_LINE.exec(first!) ?? []
   if (digits === undefined) throw notHttp('its first line is no status')
-  if (fields.some(field => field.indexOf(':') < 1)) throw notHttp('a header has no name')
+  const framing = framingOf(lines)
   const status = Number(digits)
-  const isClosing = minor === '0' || valuesOf(fields, 'connection').includes('close')
+  const isClosing = minor === '0' || framing.connection.includes('close')
   // Two lengths: where one of them is a lie, the next answer on this connection would be too.
-  const isAmbiguous = ['transfer-encoding', 'content-length'].every(
-    name => valuesOf(fields, name).length > 0,
-  )
-  return { status, isKept: !isClosing && !isAmbiguous, body: bodyOf(status, fields) }
+  const isAmbiguous =
+    framing['transfer-encoding'].length > 0 && framing['content-length'].length > 0
+  return { status, isKept: !isClosing && !isAmbiguous, body: bodyOf(status, framing) }
 }
 
 /** Reads one HTTP/1 answer (RFC 9112) as its bytes arrive: its status, and where it ends. Nothing else is kept. */

@@ -37,7 +37,7 @@ export class HttpConnection {
   #asking: Asking | undefined
   #answered = 0
   #error: Error | undefined
-  #cancelBody: () => void = () => undefined
+  #cancelBody: (() => void) | undefined
 
   /** @param socket connecting or connected; it is this connection's alone from now on */
   constructor(socket: Socket, clock: Clock, onIdle: () => void) {
@@ -47,7 +47,7 @@ export class HttpConnection {
     socket.on('data', chunk => this.#onData(chunk))
     socket.on('error', error => (this.#error = error))
     socket.once('close', () => {
-      this.#cancelBody()
+      this.#stopWaiting()
       this.#fail(this.#error ?? hungUp())
     })
   }
@@ -93,30 +93,34 @@ export class HttpConnection {
     const asking = this.#asking
     try {
       if (asking === undefined) throw new Error('an answer came to what nobody asked')
-      this.#read(chunk, asking)
+      asking.answer.push(chunk)
     } catch (error) {
       this.#error = error as Error
-      this.destroy()
     }
+    // The status is the answer, whatever is wrong with what follows.
+    const status = asking?.answer.status
+    if (status !== undefined) asking!.resolve(status)
+    if (this.#error !== undefined) this.destroy()
+    else if (status !== undefined) this.#readBody(asking!.answer)
   }
 
-  /** The status is the answer; the rest is read only so that the connection comes free, within limits of our own. */
-  #read(chunk: Buffer, { answer, resolve }: Asking): void {
-    const before = answer.status
-    answer.push(chunk)
-    const { status } = answer
-    if (status === undefined) return
-    if (before === undefined) {
-      resolve(status)
-      this.#cancelBody = this.#clock.after(BODY_MS, () => this.destroy())
-    }
+  /** Only so that the connection comes free, within limits of our own. */
+  #readBody(answer: HttpAnswer): void {
     if (answer.bodyBytes > BODY_LIMIT) this.destroy()
-    if (!answer.isWhole) return
-    this.#cancelBody()
+    if (!answer.isWhole) {
+      this.#cancelBody ??= this.#clock.after(BODY_MS, () => this.destroy())
+      return
+    }
+    this.#stopWaiting()
     this.#asking = undefined
     this.#answered++
     if (answer.isKept) this.#onIdle()
     else this.end()
+  }
+
+  #stopWaiting(): void {
+    this.#cancelBody?.()
+    this.#cancelBody = undefined
   }
 
   #fail(error: Error): void {

@@ -4,13 +4,11 @@ import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../../core/clock.js'
 import type { HttpGet, HttpRequest } from '../../core/dial.js'
-import { FailedRequest, HttpConnection } from './http-connection.js'
+import { FailedRequest } from './http-connection.js'
+import { HttpConnections, type Origin } from './http-connections.js'
 
 /** CA bundles whose connections are kept; a rotated one pushes the oldest out. */
 const TRUSTS = 8
-const IDLE_CLOSE_MS = 60_000
-/** Of the servers of one CA bundle. */
-const IDLE_LIMIT = 512
 const SESSIONS = 1_024
 
 /**
@@ -20,13 +18,6 @@ const SESSIONS = 1_024
 const KEY_EXCHANGES = 'X25519:P-256:P-384'
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
-
-interface Origin {
-  readonly host: string
-  readonly port: number
-  /** As a `Host` header has it; IPv6 in brackets. */
-  readonly text: string
-}
 
 /** How TLS connections of one CA bundle are made. */
 class Trust {
@@ -59,77 +50,6 @@ class Trust {
   }
 }
 
-/** Connections to servers that are verified in the same way. */
-class Connections {
-  readonly #clock: Clock
-  readonly #connect: (origin: Origin) => Socket
-  readonly #all = new Set<HttpConnection>()
-  readonly #idle = new Map<string, HttpConnection[]>()
-  #idleCount = 0
-  #isRetired = false
-
-  constructor(clock: Clock, open: (origin: Origin) => Socket) {
-    this.#clock = clock
-    this.#connect = open
-  }
-
-  /** A kept connection, the last used first. */
-  takeIdle({ text }: Origin): HttpConnection | undefined {
-    const found = this.#idle.get(text)?.pop()
-    if (found !== undefined) this.#idleCount--
-    return found
-  }
-
-  open(origin: Origin, isKept: boolean): HttpConnection {
-    const socket = this.#connect(origin)
-    socket.setNoDelay(true)
-    const connection = new HttpConnection(socket, this.#clock, () => {
-      if (isKept) this.#keep(origin.text, connection)
-      else connection.end()
-    })
-    this.#all.add(connection)
-    socket.once('close', () => {
-      this.#all.delete(connection)
-      this.#forget(origin.text, connection)
-    })
-    // Without a TCP keepalive nobody would ever learn that the other end is gone.
-    if (isKept) socket.setTimeout(IDLE_CLOSE_MS, () => socket.destroy())
-    return connection
-  }
-
-  /** No connection is kept any longer; what is under way comes to its own end, which is near. */
-  retire(): void {
-    this.#isRetired = true
-    for (const connection of [...this.#idle.values()].flat()) connection.destroy()
-  }
-
-  close(): void {
-    this.#isRetired = true
-    for (const connection of this.#all) connection.destroy()
-  }
-
-  #keep(origin: string, connection: HttpConnection): void {
-    if (this.#isRetired || this.#idleCount >= IDLE_LIMIT) {
-      connection.end()
-      return
-    }
-    const idle = this.#idle.get(origin) ?? []
-    this.#idle.set(origin, idle)
-    idle.push(connection)
-    this.#idleCount++
-  }
-
-  #forget(origin: string, connection: HttpConnection): void {
-    const idle = this.#idle.get(origin)
-    const place = idle?.indexOf(connection) ?? -1
-    if (place >= 0) {
-      idle!.splice(place, 1)
-      this.#idleCount--
-    }
-    if (idle?.length === 0) this.#idle.delete(origin)
-  }
-}
-
 const originOf = ({ protocol, hostname, port, host }: URL): Origin => ({
   host: hostname.replace(/^\[|\]$/g, ''),
   port: port === '' ? DEFAULT_PORTS[protocol]! : Number(port),
@@ -156,17 +76,16 @@ const requestText = (
 
 /**
  * GET as plugins need it, on sockets: no proxy, no redirects, no decompression, no unlimited body, and no header that
- * says nothing. Probes are most of what a node sends, and some links are paid for by the byte; and the client of Node.js takes
- * twice the CPU for the same request.
+ * says nothing. Probes are most of what a node sends and does, and some links are paid for by the byte.
  */
 class PlainGet implements HttpGet {
   readonly #clock: Clock
-  readonly #plain: Connections
-  readonly #tls = new Map<string | undefined, Connections>()
+  readonly #plain: HttpConnections
+  readonly #tls = new Map<string | undefined, HttpConnections>()
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#plain = new Connections(clock, ({ host, port }) => connect({ host, port }))
+    this.#plain = new HttpConnections(clock, ({ host, port }) => connect({ host, port }))
   }
 
   async get(request: HttpRequest): Promise<{ readonly status: number }> {
@@ -191,7 +110,7 @@ class PlainGet implements HttpGet {
     this.#tls.clear()
   }
 
-  #trusting(ca: string | undefined): Connections {
+  #trusting(ca: string | undefined): HttpConnections {
     const connections = this.#tls.get(ca) ?? this.#connectionsOf(new Trust(ca))
     // The latest used goes to the end, so that the first is the one to go.
     this.#tls.delete(ca)
@@ -204,8 +123,8 @@ class PlainGet implements HttpGet {
     return connections
   }
 
-  #connectionsOf(trust: Trust): Connections {
-    return new Connections(this.#clock, origin => trust.connect(origin))
+  #connectionsOf(trust: Trust): HttpConnections {
+    return new HttpConnections(this.#clock, origin => trust.connect(origin))
   }
 }
 

@@ -148,7 +148,7 @@ t.test('agents whose role does not let them publish their keys vote as without',
         const { log, agent } = world.machine(index)
         t.match(agent!.views.status().identity, {
           ...{ mode: 'prefer', generation: null, members: 0 },
-          trouble: /refuses to have it written: .*403 Forbidden: cannot patch/,
+          trouble: /refuses the write: .*403 Forbidden: cannot patch/,
         })
         const warned = log.lines.filter(({ message }) => message.includes('refuses the identity'))
         t.equal(warned.length, 1, 'people are told, once')

@@ -55,7 +55,7 @@ export class OwnNode {
 
   /** Somebody knows other keys of ours. */
   want(): void {
-    this.#dueAt = Math.min(this.#dueAt, wantedAt(this.#readAt, this.#vain, this.#seams.clock.now()))
+    this.#dueAt = Math.min(this.#dueAt, wantedAt(this.#seams.clock.now(), this.#readAt, this.#vain))
   }
 
   /** Read it, and write what it must say. @param own undefined: nothing */
@@ -111,7 +111,7 @@ export class OwnNode {
     if (!isRefusal(error)) return
     const { clock, log } = this.#seams
     const why = reasonOf(error)
-    this.#trouble = `the apiserver refuses to have it written: ${why}`
+    this.#trouble = `the apiserver refuses the write: ${why}`
     this.#dueAt = clock.now() + Math.min(REFUSED_MS, AGAIN_MS * 2 ** this.#refusals)
     if (this.#refusals === 0)
       log.warn('the apiserver refuses the identity of the own Node, so nobody knows its keys', {

@@ -16,7 +16,8 @@ export const reviewMs = (random: Random): number => jitter(random, REVIEW_MS, RE
 
 /**
  * When a Node may be read again about which somebody asks.
+ * @param readAt when it was last read
  * @param vain reads in a row that brought nothing new
  */
-export const wantedAt = (readAt = -Infinity, vain = 0, now: number): number =>
+export const wantedAt = (now: number, readAt = -Infinity, vain = 0): number =>
   Math.max(now, readAt + Math.min(WANTED_MS, FIRST_WANTED_MS * 2 ** vain))

@@ -157,7 +157,7 @@ class NodeIdentities implements Stage {
       return
     }
     const due = this.#dueAt.get(name)
-    const soon = wantedAt(this.#readAt.get(name), this.#vain.get(name), this.#seams.clock.now())
+    const soon = wantedAt(this.#seams.clock.now(), this.#readAt.get(name), this.#vain.get(name))
     if (due === undefined || due <= soon) return
     this.#dueAt.set(name, soon)
     this.#plan()

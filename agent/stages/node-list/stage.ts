@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { AgentOptions } from '../../options/agent-options.js'
-import { soText } from '../../config-problem.js'
+import { consequenceOf } from '../../config-problem.js'
 import type { ConfigProblem } from '../../results.js'
 import { makeStageRunner } from '../runner.js'
 import type { ScheduledStage } from '../stage.js'
@@ -27,7 +27,7 @@ export const makeNodeListStage = (options: AgentOptions, seams: NodeListSeams): 
   const { store, log } = seams
   const onProblem = (problem: ConfigProblem): void => {
     const { thing, problem: reason } = problem
-    log.error(`config is ${soText(problem)}`, { thing, reason })
+    log.error(`config is ${consequenceOf(problem)}`, { thing, reason })
     store.configProblem.emit(problem)
   }
   const keys = makeKeyKeeper(options, { ...seams, onProblem })

@@ -3,7 +3,7 @@ import { reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { KubeApi } from '../../ports/kube-api.js'
-import { soText } from '../../config-problem.js'
+import { consequenceOf } from '../../config-problem.js'
 import type { ConfigProblem } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 
@@ -34,7 +34,7 @@ export class ConfigEvents {
     const event = {
       ...{ node, nodeUid: own?.uid ?? '', reportingInstance: node },
       ...({ type: 'Warning', reason: 'ConfigRefused', action: 'Reload' } as const),
-      note: `${config.thing} is ${soText(config)}: ${config.problem}`,
+      note: `${config.thing} is ${consequenceOf(config)}: ${config.problem}`,
     }
     kube.createEvent(event, this.#stopping.signal).catch((error: unknown) => {
       apiBackoff.failed(error)

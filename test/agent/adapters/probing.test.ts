@@ -164,6 +164,27 @@ t.test('get: an answer that nobody asked for is taken for no answer', async t =>
   t.equal(connections, 2)
 })
 
+t.test('get: a status counts, however wrong its body is, and ends its connection', async t => {
+  const head = 'HTTP/1.1 204 x\r\nContent-Length: 1\r\n\r\n'
+  const server = createTcp(socket => {
+    socket.once('data', request => {
+      const isSplit = String(request).startsWith('GET /split')
+      socket.write(isSplit ? head : `${head}more`)
+      if (isSplit) setTimeout(() => socket.write('more'), 50)
+    })
+  })
+  const open = track(t, server)
+  const port = await listen(t, server)
+  const http = getter(t)
+  for (const path of ['whole', 'split']) {
+    t.strictSame(await ask(http, `http://127.0.0.1:${port}/${path}`, { reuse: true }), {
+      status: 204,
+    })
+    await until(() => open.size === 0)
+    t.equal(open.size, 0, path)
+  }
+})
+
 t.test('get: any status is an answer, redirects are not followed', async t => {
   let asked = 0
   const { port } = await serve(t, (request, response) => {

@@ -182,7 +182,7 @@ t.test(
     })
     await clock.advance(3_600_000)
     t.equal(store.identities.current.own, undefined)
-    t.match(store.identities.current.trouble, /refuses to have it written: .*forbidden/)
+    t.match(store.identities.current.trouble, /refuses the write: .*forbidden/)
     t.match(
       log.lines.filter(({ level }) => level === 'warn'),
       { length: 1 },
