@@ -94,21 +94,30 @@ const sayReport = async (
   return report.failures.length + few.length
 }
 
+const readArguments = () => {
+  try {
+    return parseArgs({
+      options: {
+        sequences: { type: 'string', default: '500' },
+        seed: { type: 'string', default: '1' },
+        seeds: { type: 'string' },
+        minutes: { type: 'string' },
+        jobs: { type: 'string', default: '1' },
+        'until-broken': { type: 'boolean', default: false },
+        except: { type: 'string', default: '' },
+        identity: { type: 'string' },
+        'no-shrink': { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`)
+    process.exit(2)
+  }
+}
+
 const main = async (): Promise<void> => {
-  const { values } = parseArgs({
-    options: {
-      sequences: { type: 'string', default: '500' },
-      seed: { type: 'string', default: '1' },
-      seeds: { type: 'string' },
-      minutes: { type: 'string' },
-      jobs: { type: 'string', default: '1' },
-      'until-broken': { type: 'boolean', default: false },
-      except: { type: 'string', default: '' },
-      identity: { type: 'string' },
-      'no-shrink': { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
+  const values = readArguments()
   if (values.help) {
     say(HELP)
     return
