@@ -60,15 +60,15 @@ export interface Agent {
 
 const HOUSEKEEPING_MS = 60_000
 
-/** Build one node's agent from options and seams; nothing runs before `start`. */
-export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
-  const { random, log, kube, folder, scheduler } = world
-  const stopping = new AbortController()
-  const { signal } = stopping
+/**
+ * Everything that one agent is made of, at rest.
+ * @param onResume called when the machine goes on after a suspension
+ */
+const makeParts = (options: AgentOptions, world: AgentSeams, onResume: () => void) => {
+  const { random, log, kube, folder } = world
   const suspension = new SuspensionWatch({
-    ...{ clock: world.clock, log },
+    ...{ clock: world.clock, log, onResume },
     serverTime: () => kube.serverTime(),
-    onResume: () => resumed(),
   })
   const { clock } = suspension
   const store = makeResultStore(clock.now())
@@ -88,6 +88,30 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
   /** What takes the rounds begins before what makes them. */
   const stages = [nodeList, identity, exchange, check, vote, write]
   turns.start(vote, write)
+  const views = makeViews(options, {
+    ...seams,
+    counters,
+    history,
+    nodeList,
+    check,
+    exchange,
+    vote,
+    write,
+  })
+  return {
+    ...{ suspension, store, counters, history, recorder, turns },
+    ...{ nodeList, exchange, vote, stages, views },
+  }
+}
+
+/** Build one node's agent from options and seams; nothing runs before `start`. */
+export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
+  const { kube, folder, scheduler } = world
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const parts = makeParts(options, world, () => resumed())
+  const { suspension, store, counters, history, recorder, turns } = parts
+  const { nodeList, exchange, vote, stages, views } = parts
 
   /** All that is known is from before a suspension: nothing of it may be acted upon. */
   const resumed = (): void => {
@@ -127,16 +151,7 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
   }
   let stopped: Promise<void> | undefined
   return {
-    views: makeViews(options, {
-      ...seams,
-      counters,
-      history,
-      nodeList,
-      check,
-      exchange,
-      vote,
-      write,
-    }),
+    views,
     inbox: exchange.inbox,
     home: nodeList.home,
     setPeerListener: status => store.peerListener.set(status),
