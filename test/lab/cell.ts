@@ -9,8 +9,12 @@ import type { LabOptions } from './options.js'
 import type { NodeTraffic } from './zone-meter.js'
 
 /** How a zone is called in figures. */
-export const zoneOf = ({ nodes, profile, identity }: LabOptions): string =>
-  `N=${nodes} ${profile}${identity === 'require' ? '' : `, --identity ${identity}`}`
+export const zoneOf = ({ nodes, profile, identity, other }: LabOptions): string =>
+  [
+    `N=${nodes} ${profile}`,
+    ...(identity === 'require' ? [] : [`--identity ${identity}`]),
+    ...(other === undefined ? [] : ['two versions']),
+  ].join(', ')
 
 /** How long things may take before a claim counts as broken, in ms: what is promised, with room for a small machine. */
 export interface Limits {
@@ -103,6 +107,8 @@ export interface Cell {
   readonly profile?: LabOptions['profile']
   /** It needs agents with this `--identity`; without it is played with any. */
   readonly identity?: LabOptions['identity']
+  /** It needs a second version of the agent; such a cell is played only where there is one. */
+  readonly needsOther?: true
   /** Those whom the zone may condemn; everybody else must never be marked, and never be touched by a minority. */
   mayMark(roles: Roles): readonly string[]
   /** Those who must call each other up all the time. */

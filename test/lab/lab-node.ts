@@ -24,6 +24,8 @@ const SERVICE_ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount'
 export interface NodeSettings {
   /** The bundle. */
   readonly script: string
+  /** Another version's, which the agents of every second node run. */
+  readonly other: string | undefined
   /** The arguments of the DaemonSet's container. */
   readonly args: readonly string[]
   readonly profile: Profile
@@ -51,6 +53,8 @@ export class LabNode extends NodeProcesses {
   moreArgs: readonly string[] = []
   /** Its agent has a wall clock of its own, from its next start on. */
   hasOwnClock = false
+  /** Its agent is of the other version, from its next start on. */
+  isOther: boolean
   readonly #settings: NodeSettings
   readonly #cpu: CpuGroup
   #isSick = false
@@ -61,7 +65,13 @@ export class LabNode extends NodeProcesses {
     this.index = index
     this.space = space
     this.#settings = settings
+    this.isOther = this.isOtherAtFirst
     this.#cpu = new CpuGroup(`edge-health-lab-${settings.run}-${name}`)
+  }
+
+  /** Every second one is, where there are two versions. */
+  get isOtherAtFirst(): boolean {
+    return this.#settings.other !== undefined && this.index % 2 === 1
   }
 
   get address(): string {
@@ -139,7 +149,9 @@ export class LabNode extends NodeProcesses {
       `--vouch=${this.vouch}`,
       ...this.moreArgs,
     ]
-    this.agent = this.#start('agent', this.#own([...this.#settings.args, ...own]), {
+    const { script, other = script, args } = this.#settings
+    const version = [process.execPath, this.isOther ? other : script]
+    this.agent = this.#start('agent', [...version, ...args, ...own], {
       ...this.#agentEnv,
       ...(this.hasOwnClock ? { NODE_OPTIONS: OWN_CLOCK, LAB_WALL_OFFSET: WALL_OFFSET } : {}),
     })

@@ -252,6 +252,7 @@ export class Lab {
 
   async #mendNode(node: LabNode, signal: AbortSignal): Promise<void> {
     node.hasOwnClock = false
+    node.isOther = node.isOtherAtFirst
     await node.throttle(undefined)
     await node.fillState(false)
     if (node.state === 'frozen') node.thaw()

@@ -60,7 +60,8 @@ export const openLab = async (
     const { args: daemonArgs } = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!
     const args = [...daemonArgs, `--identity=${options.identity}`]
     const script = join(process.cwd(), 'dist/edge-health.cjs')
-    const shared = { script, args, ca: serving.cert, onCrash: crashed }
+    const { other } = options
+    const shared = { script, other, args, ca: serving.cert, onCrash: crashed }
     const settings = { ...shared, profile: options.profile, run: basename(dir) }
     const nodes = network.nodes.map(
       (space, index) => new LabNode({ name: names[index]!, index, space }, settings),

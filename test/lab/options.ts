@@ -56,6 +56,8 @@ export interface LabOptions {
   readonly mutants: boolean
   /** SuperEdge's agent. */
   readonly agent: string | undefined
+  /** Another version's dist/edge-health.cjs, which the agents of every second node run. */
+  readonly other: string | undefined
   /** Folder for report.json and index.html. */
   readonly report: string | undefined
 }
@@ -96,6 +98,8 @@ npm run lab -- merge A B --report C one report of several runs' reports
   --toleration S     seconds that Pods bear an unreachable node (default 3 with fast, 300 with default)
   --mutants          of confine: take each rule out of the policies in turn; some write must show it
   --agent PATH       SuperEdge's edge-health, a program
+  --other PATH       dist/edge-health.cjs of another version: every second agent of the cells runs it, and the cell
+                     upgrade replaces one by the other
   --report FOLDER    write FOLDER/index.html and FOLDER/report.json; of several versions, into a folder for each
 
 Linux; root, or a user who may make user namespaces. The control plane is built from the Go modules pinned in
@@ -122,6 +126,7 @@ const FLAGS = {
   kubernetes: { type: 'string', default: '' },
   toleration: { type: 'string' },
   agent: { type: 'string' },
+  other: { type: 'string' },
   report: { type: 'string' },
   mutants: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
@@ -176,7 +181,17 @@ const programsOf = (names: readonly string[]): readonly Program[] =>
     throw new UsageError(`build takes ${programs.join(', ')}, got ${name}`)
   })
 
-/** SuperEdge's program is asked for where it is needed, and must be there before a zone is built around it. */
+/** It must be there before a zone is built around it. */
+const checkFile = (rule: string, path: string, mode: number): void => {
+  try {
+    if (!statSync(path).isFile()) throw new Error('not a file')
+    accessSync(path, mode)
+  } catch (error) {
+    throw new UsageError(`${rule} (${reasonOf(error)}), got ${path}`)
+  }
+}
+
+/** SuperEdge's program is asked for where it is needed. */
 const checkAgent = (command: string, path: string | undefined): void => {
   if (command !== 'superedge') {
     if (path !== undefined) throw new UsageError(`--agent goes with superedge, not with ${command}`)
@@ -184,12 +199,13 @@ const checkAgent = (command: string, path: string | undefined): void => {
   }
   if (path === undefined)
     throw new UsageError("superedge needs --agent PATH, SuperEdge's edge-health v0.9.0")
-  try {
-    if (!statSync(path).isFile()) throw new Error('not a file')
-    accessSync(path, constants.X_OK)
-  } catch (error) {
-    throw new UsageError(`--agent must be a program (${reasonOf(error)}), got ${path}`)
-  }
+  checkFile('--agent must be a program', path, constants.X_OK)
+}
+
+const checkOther = (command: string, path: string | undefined): void => {
+  if (path === undefined) return
+  if (command !== 'cells') throw new UsageError(`--other goes with cells, not with ${command}`)
+  checkFile('--other must be a dist/edge-health.cjs', path, constants.R_OK)
 }
 
 /** What SuperEdge's agents say nobody signs. */
@@ -216,6 +232,7 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
   if (command === 'merge' && (more.length === 0 || values.report === undefined))
     throw new UsageError('merge takes folders of reports, and --report for the new one')
   checkAgent(command, values.agent)
+  checkOther(command, values.other)
   const nodes = whole('--nodes', values.nodes, command === 'superedge' ? 4 : 2, MOST_NODES)
   if (nodes > MANY_NODES && profile === 'fast')
     throw new UsageError(
@@ -240,6 +257,7 @@ export const parseLabOptions = (args: readonly string[]): LabOptions => {
     tolerationMs: 1_000 * whole('--toleration', toleration, 0, 3_600),
     mutants: values.mutants,
     agent: values.agent,
+    other: values.other,
     report: values.report,
   }
 }

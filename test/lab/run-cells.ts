@@ -20,7 +20,10 @@ import { playCell } from './play.js'
 import { FairTime } from './slowness.js'
 
 /** Why a cell cannot be played in such a zone; undefined when it can. */
-const refusal = (cell: Cell, { nodes, profile, identity }: LabOptions): string | undefined => {
+const refusal = (
+  cell: Cell,
+  { nodes, profile, identity, other }: LabOptions,
+): string | undefined => {
   const { name, least, most = Infinity } = cell
   if (nodes < least) return `the cell ${name} needs --nodes ${least} or more, got ${nodes}`
   if (nodes > most) return `the cell ${name} needs --nodes ${most} or fewer, got ${nodes}`
@@ -28,6 +31,7 @@ const refusal = (cell: Cell, { nodes, profile, identity }: LabOptions): string |
     return `the cell ${name} needs --profile ${cell.profile}, got ${profile}`
   if (cell.identity !== undefined && cell.identity !== identity)
     return `the cell ${name} needs --identity ${cell.identity}, got ${identity}`
+  if (cell.needsOther === true && other === undefined) return `the cell ${name} needs --other PATH`
   return undefined
 }
 
@@ -143,8 +147,8 @@ const tell = (played: Played, options: LabOptions, say: (line: string) => void):
   for (const { at, kind, node, text } of played.moments)
     say(`    ${seconds(at).padStart(7)} ${kind.padEnd(6)} ${node === '' ? '' : `${node}: `}${text}`)
   for (const line of played.logs) say(`    ${line}`)
-  const { profile, identity, graceMs, tolerationMs } = options
-  const grace = `--profile ${profile} --identity ${identity} --grace ${graceMs / 1_000} --toleration ${tolerationMs / 1_000}`
+  const { profile, identity, graceMs, tolerationMs, other } = options
+  const grace = `--profile ${profile} --identity ${identity} --grace ${graceMs / 1_000} --toleration ${tolerationMs / 1_000}${other === undefined ? '' : ` --other ${other}`}`
   say(
     `  alone: npm run lab -- --nodes ${options.nodes} ${grace} --cells ${played.cell} --seed ${played.seed}`,
   )

@@ -8,6 +8,7 @@ import { LINKS } from './links.js'
 import { MACHINE } from './machine.js'
 import { RESTARTS } from './restarts.js'
 import { ROGUE } from './rogue.js'
+import { VERSIONS } from './versions.js'
 import { VOUCHING } from './vouching.js'
 import { WRITES } from './writes.js'
 import { GRIDS } from '../grids/cells.js'
@@ -23,6 +24,7 @@ export const CELLS: readonly Cell[] = [
   ...CLOUD,
   ...LINKS,
   ...RESTARTS,
+  ...VERSIONS,
   ...MACHINE,
   ...ROGUE,
   ...WRAPPER,
