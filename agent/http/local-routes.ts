@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { IncomingMessage } from 'node:http'
-import type { Request, RequestHandler } from 'express'
+import type { Express, Request, RequestHandler } from 'express'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import { isLoopback } from '../../core/loopback.js'
@@ -11,7 +11,15 @@ import { EventStream } from './event-stream.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
 import { agentMetricsText, type MetricsNodes } from './metrics.js'
 import { addPageRoutes } from './page/routes.js'
-import { finish, forbidHost, makeBareApp, queryOf, sendText, wantsStream } from './plain.js'
+import {
+  finish,
+  forbidHost,
+  makeBareApp,
+  queryOf,
+  sendBytes,
+  sendText,
+  wantsStream,
+} from './plain.js'
 import { addStatusRoutes } from './status-routes.js'
 import type { Views } from './views.js'
 
@@ -74,54 +82,53 @@ const makeSourceOf =
     return sources.isMember(key) ? undefined : key
   }
 
-/**
- * What the own node may ask: `/localinfo` and its stream, `/status` and `/history` with their streams, `/explain`, `/matrix`, `/metrics`, `/healthz`,
- * `/readyz`, `/debug/flags/v`, and a page for people at `/`.
- */
-export const makeLocalApp = ({
-  views,
-  localinfoTime,
-  metricsNodes,
-  sources,
-  namespace,
-  clock,
-  log,
-}: LocalSeams): LocalApp => {
-  const sourceOf = makeSourceOf(sources)
-  const app = makeBareApp()
+/** `/localinfo` and its stream. @returns what ends the stream */
+const addLocalInfo = (
+  app: Express,
+  { views, localinfoTime, clock, log }: LocalSeams,
+  sourceOf: (request: IncomingMessage) => string | undefined,
+): (() => void) => {
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
-  const localStream = new EventStream(clock, log)
+  const stream = new EventStream(clock, log)
   /** Everything up to now, so that who opens a stream next begins where the others are. */
   const sendChanges = (): void => {
     const data = localInfo.changes()
-    if (data !== undefined) localStream.send({ event: 'change', id: localInfo.generation(), data })
+    if (data !== undefined) stream.send({ event: 'change', id: localInfo.generation(), data })
   }
   const unsubscribe = views.subscribe(sendChanges)
-
   app.all('/localinfo', (request, response) => {
     const interest = queryOf(request).get('interest')
     if (interest !== null) views.setInterest(interest.split(',').filter(name => name !== ''))
     if (wantsStream(request)) {
       sendChanges()
       const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
-      if (localStream.open(response, first, sourceOf(request))) return
+      if (stream.open(response, first, sourceOf(request))) return
       // Whoever holds all streams takes none of what stands in them from the others: they ask again.
     }
-    const body = localInfo.body()
-    response.setHeader('Content-Type', 'text/plain; charset=utf-8')
-    response.setHeader('Content-Length', body.length)
-    response.end(body)
+    sendBytes(response, 'text/plain; charset=utf-8', localInfo.body())
   })
+  return () => {
+    unsubscribe()
+    stream.close()
+  }
+}
+
+/**
+ * What the own node may ask: `/localinfo` and its stream, `/status` and `/history` with their streams, `/explain`, `/matrix`, `/metrics`, `/healthz`,
+ * `/readyz`, `/debug/flags/v`, and a page for people at `/`.
+ */
+export const makeLocalApp = (seams: LocalSeams): LocalApp => {
+  const { views, metricsNodes, sources, namespace, clock, log } = seams
+  const sourceOf = makeSourceOf(sources)
+  const app = makeBareApp()
   const ends = [
+    addLocalInfo(app, seams, sourceOf),
     addStatusRoutes(app, { views, clock, log, sourceOf }),
     addPageRoutes(app, { views, namespace, clock, log, sourceOf }),
   ]
-  app.get('/metrics', (_request, response) => {
-    const body = Buffer.from(agentMetricsText(views, metricsNodes))
-    response.setHeader('Content-Type', METRICS_TYPE)
-    response.setHeader('Content-Length', body.length)
-    response.end(body)
-  })
+  app.get('/metrics', (_request, response) =>
+    sendBytes(response, METRICS_TYPE, Buffer.from(agentMetricsText(views, metricsNodes))),
+  )
   app.get('/healthz', (_request, response) => sendText(response, 200, 'ok'))
   app.get('/readyz', (_request, response) => {
     const { isReady, reason } = views.readiness()
@@ -133,8 +140,6 @@ export const makeLocalApp = ({
     handle: app,
     forbidden: forbidHost,
     onClose: () => {
-      unsubscribe()
-      localStream.close()
       for (const end of ends) end()
     },
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import { METRICS_TYPE } from '../../net/metrics-text.js'
 import { agentMetricsText, type MetricsNodes } from './metrics.js'
-import { sendText } from './plain.js'
+import { sendBytes, sendText } from './plain.js'
 import type { Views } from './views.js'
 
 /** A text is kept for so long: however many ask, and however often, making it costs this process the same. */
@@ -25,15 +25,9 @@ export const makeMetricsApp = ({ views, metricsNodes, clock }: MetricsSeams): Re
       kept = { body: Buffer.from(agentMetricsText(views, metricsNodes)), at: now }
     return kept.body
   }
-  const send = (response: ServerResponse): void => {
-    const text = body()
-    response.setHeader('Content-Type', METRICS_TYPE)
-    response.setHeader('Content-Length', text.length)
-    response.end(text)
-  }
   return ({ method, url = '' }, response) => {
     if (url.split('?', 1)[0] !== '/metrics') sendText(response, 404, '404 page not found')
     else if (method !== 'GET' && method !== 'HEAD') sendText(response, 405, 'only GET')
-    else send(response)
+    else sendBytes(response, METRICS_TYPE, body())
   }
 }

@@ -5,6 +5,19 @@ import express from 'express'
 import type { Logger } from '../../core/log.js'
 import { reasonOf } from '../../core/errors.js'
 
+/** A whole body of this type, with the status that was set before; 200 where none was. */
+export const sendBytes = (
+  response: ServerResponse,
+  type: string,
+  body: Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  response.setHeader('Content-Type', type)
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  response.setHeader('Content-Length', body.length)
+  response.end(body)
+}
+
 /** Go's `http.Error`, as SuperEdge's agents answer: a short text and never a guess about its type. */
 export const sendText = (
   response: ServerResponse,
@@ -13,21 +26,15 @@ export const sendText = (
   end = '\n',
 ): void => {
   response.statusCode = status
-  response.setHeader('Content-Type', 'text/plain; charset=utf-8')
-  if (status >= 400) response.setHeader('X-Content-Type-Options', 'nosniff')
-  const body = Buffer.from(`${text}${end}`)
-  response.setHeader('Content-Length', body.length)
-  response.end(body)
+  const headers = status >= 400 ? { 'X-Content-Type-Options': 'nosniff' } : undefined
+  sendBytes(response, 'text/plain; charset=utf-8', Buffer.from(`${text}${end}`), headers)
 }
 
 /** JSON with its newline, never kept by anybody in between. */
 export const sendJson = (response: ServerResponse, value: unknown): void => {
-  const body = Buffer.from(`${JSON.stringify(value)}\n`)
   response.statusCode = 200
-  response.setHeader('Content-Type', 'application/json; charset=utf-8')
-  response.setHeader('Cache-Control', 'no-store')
-  response.setHeader('Content-Length', body.length)
-  response.end(body)
+  const body = Buffer.from(`${JSON.stringify(value)}\n`)
+  sendBytes(response, 'application/json; charset=utf-8', body, { 'Cache-Control': 'no-store' })
 }
 
 export const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => {

@@ -7,7 +7,7 @@ import { plain } from '../../../core/text.js'
 import { boardOf, type Board } from '../../text/board.js'
 import { explainText } from '../../text/explain-text.js'
 import { recipesFor } from '../../text/recipes.js'
-import { sendJson, sendText, wantsStream } from '../plain.js'
+import { sendBytes, sendJson, sendText, wantsStream } from '../plain.js'
 import { makeStatusFeed } from '../status-feed.js'
 import type { Views } from '../views.js'
 import { PAGE } from './page.js'
@@ -30,12 +30,11 @@ export const addPageRoutes = (app: Express, seams: PageSeams): (() => void) => {
     views.subscribe(() => feed.changed()),
     views.subscribeHistory(() => feed.changed()),
   ]
-  app.get('/', (_request, response) => {
-    response.setHeader('Content-Type', 'text/html; charset=utf-8')
-    response.setHeader('Content-Security-Policy', PAGE.policy)
-    response.setHeader('Content-Length', PAGE.body.length)
-    response.end(PAGE.body)
-  })
+  app.get('/', (_request, response) =>
+    sendBytes(response, 'text/html; charset=utf-8', PAGE.body, {
+      'Content-Security-Policy': PAGE.policy,
+    }),
+  )
   app.get('/page/board', (request, response) => {
     if (!wantsStream(request)) sendJson(response, board())
     else if (!feed.open(response, sourceOf(request))) sendText(response, 503, 'too many streams')
