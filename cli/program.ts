@@ -35,11 +35,6 @@ const lineOf = (error: CommanderError, program: Command, argv: readonly string[]
     .replace(/\n\(Did you mean (.*)\?\)$/, ' (did you mean $1?)')
     .replaceAll('\n', ' ')
   const named = program.commands.find(command => command.name() === argv[0]) ?? program
-  const [, given = ''] = argv
-  // A program that runs by itself takes a misspelt subcommand for an argument.
-  const inner = named.commands.map(command => command.name())
-  if (error.code === 'commander.excessArguments' && inner.length > 0 && !inner.includes(given))
-    return `unknown command '${given}'${suggestion(given, inner)}`
   const unknown = /^unknown option '(--?[^'=]*)/.exec(text)
   if (unknown === null)
     return REWORDED.reduce((line, [pattern, words]) => line.replace(pattern, words), text)
@@ -47,6 +42,37 @@ const lineOf = (error: CommanderError, program: Command, argv: readonly string[]
   const names = command.options.filter(option => !option.hidden).flatMap(({ long }) => long ?? [])
   const base = text.replace(/ \(did you mean .*\)$/, '')
   return `${base}${suggestion(unknown[1]!, names)}`
+}
+
+/** `help NAME…` is `NAME… --help`. @throws Exit for a name that no visible command has */
+const asHelp = (argv: readonly string[], program: Command): readonly string[] => {
+  const [first, name] = argv
+  if (first !== 'help') return argv
+  if (name === undefined || name.startsWith('-')) return ['--help']
+  const visible = program.createHelp().visibleCommands(program)
+  demandName(
+    name,
+    visible.map(command => command.name()),
+  )
+  return [...argv.slice(1), '--help']
+}
+
+const demandName = (name: string, names: readonly string[]): void => {
+  if (!names.includes(name))
+    throw new Exit(2, `unknown command '${name}'${suggestion(name, names)}`)
+}
+
+/** What stands behind a command's name. A program that runs by itself would take a misspelt subcommand for an argument. */
+const behindName = (given: readonly string[], command: Command): readonly string[] => {
+  if (command.commands.length === 0) return given
+  const argv = asHelp(given, command)
+  const [first] = argv
+  if (first !== undefined && !first.startsWith('-'))
+    demandName(
+      first,
+      command.commands.map(inner => inner.name()),
+    )
+  return argv
 }
 
 const registerLazy = (program: Command, lazy: LazyCommand, context: CliContext, run: Run): void => {
@@ -64,7 +90,7 @@ const registerLazy = (program: Command, lazy: LazyCommand, context: CliContext, 
         .enablePositionalOptions()
       const parts = await lazy.load()
       parts.register(own, context, run)
-      const argv = [lazy.name, ...given]
+      const argv = [lazy.name, ...own.commands.flatMap(command => behindName(given, command))]
       try {
         await own.parseAsync(argv, { from: 'user' })
       } catch (error) {
@@ -86,19 +112,6 @@ const exitOf = (
   if (!(error instanceof CommanderError)) return [1, reasonOf(error)]
   if (error.exitCode === 0) return [0, '']
   return [2, error.code === 'commander.help' ? '' : lineOf(error, program, argv)]
-}
-
-/** `help NAME…` is `NAME… --help`. @throws Exit for a name that no command has */
-const asHelp = (argv: readonly string[], program: Command): readonly string[] => {
-  const [first, name] = argv
-  if (first !== 'help' || name === undefined || name.startsWith('-')) return argv
-  const names = program
-    .createHelp()
-    .visibleCommands(program)
-    .map(command => command.name())
-  if (!names.includes(name))
-    throw new Exit(2, `unknown command '${name}'${suggestion(name, names)}`)
-  return [...argv.slice(1), '--help']
 }
 
 /**

@@ -109,6 +109,34 @@ t.test('help NAME is NAME --help, and says which name is unknown', async t => {
   t.match((await run(['help'])).out, /^Commands:$/m)
 })
 
+t.test('NAME help SUBCOMMAND is NAME SUBCOMMAND --help', async t => {
+  const parts = { lazyCommands }
+  for (const name of ['grids', 'wrapper', 'cluster']) {
+    const whole = await run([name, '--help'], { parts })
+    t.same(await run([name, 'help'], { parts }), whole, name)
+    const explain = await run([name, 'explain', '--help'], { parts })
+    t.match(explain, { code: 0, out: `Usage: edge-health ${name} explain` })
+    t.same(await run([name, 'help', 'explain'], { parts }), explain, `${name} explain`)
+    t.same(await run(['help', name, 'explain'], { parts }), explain, `${name} explain`)
+    const unknown = {
+      code: 2,
+      out: '',
+      err: "edge-health: unknown command 'explian' (did you mean explain?)\n",
+    }
+    for (const argv of [
+      ['help', name, 'explian'],
+      [name, 'help', 'explian'],
+      [name, 'explian', '--help'],
+      [name, 'explian'],
+    ])
+      // prettier-ignore
+      t.match(await run(argv, { parts }), unknown, argv.join(' '))
+  }
+  const misplaced = await run(['grids', '--port=1', 'plan'], { parts })
+  t.match(misplaced, { code: 2, out: '' })
+  t.notMatch(misplaced.err, "unknown command '--port=1'", 'an option is no command')
+})
+
 t.test('--print-config names the variables that have no effect', async t => {
   const env = { NODE_NAME: 'n1', EDGE_HEALTH_CHECK_PERIODE: '3s' }
   for (const format of ['yaml', 'json']) {
