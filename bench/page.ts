@@ -1,50 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent's page and its texts cost, and the pictures of it in the docs.
+import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { makeLocalApp } from '../agent/http/local-routes.js'
 import { PAGE } from '../agent/http/page/page.js'
-import { systemClock } from '../core/clock.js'
-import { silentLog } from '../core/log.js'
 import { noBrowser, openBrowser, untilTrue, type Browser } from '../testkit/browser.js'
-import { openListener } from '../testkit/http/open-listener.js'
-import { ask } from '../testkit/http/raw-http.js'
-import { World } from '../testkit/zone/world.js'
 import { serveZone } from '../testkit/zone/troubled-zone.js'
+import { buildBundle } from './agent/agent-process.js'
+import { AS_WORLD } from './agent/world-process.js'
+import { runWorld } from './agent/world/main.js'
+import { measurePageCost, type PageOrder } from './page/agent-cost.js'
 
-const HELP = `usage: npm run bench -- page [--picture FOLDER]
-Bytes of the page; CPU time of the agent's answers in a zone of 100; time to the first paint at 64 nodes in
-Debian's Chromium, where there is one. With --picture the docs' pictures are made, and nothing else: npm run bench -- page --picture docs
+const HELP = `usage: npm run bench -- page [options]
+  --nodes 100         of the zone around the agent
+  --minutes 2         of each window in which its memory is read
+  --node PATH         the Node.js to run the agent; default: the one that runs this
+  --picture FOLDER    make the docs' pictures, and nothing else: npm run bench -- page --picture docs
+Bytes of the page; RSS of a real agent before anybody asks and while the page is open in Debian's Chromium, where there is
+one; CPU time of its answers; time to the first paint at 64 nodes.
 `
 
-const REQUESTS = 20
+const isWorld = process.argv[2] === AS_WORLD
 
-/** In virtual time, of which this process's CPU counts nothing: only the requests do, those who ask included. */
-const texts = async (): Promise<void> => {
-  const world = new World(100)
-  for (const index of [0, 1, 2]) world.boot(index)
-  await world.run(30_000)
-  const { views } = world.machine(0).agent!
-  const app = makeLocalApp({
-    ...{ views, localinfoTime: 'zero', metricsNodes: 'all', namespace: 'edge-system' },
-    ...{ clock: systemClock, log: silentLog },
-  })
-  const listener = await openListener(app)
-  const paths = ['/status?format=text', '/explain/n9?format=text', '/page/board', '/matrix', '/history'] // prettier-ignore
-  for (const path of paths) {
-    await ask(listener.port, path)
-    const before = process.cpuUsage()
-    let bytes = 0
-    for (let i = 0; i < REQUESTS; i++) bytes = (await ask(listener.port, path)).text.length
-    const { user, system } = process.cpuUsage(before)
-    const ms = (user + system) / 1_000 / REQUESTS
+const signed = (value: number): string => `${value < 0 ? '' : '+'}${value.toFixed(1)}`
+
+const costs = async (order: PageOrder): Promise<void> => {
+  const { rssMiB, answers, faults } = await measurePageCost(order)
+  const { before, without, with: open } = rssMiB
+  const version = spawnSync(order.node, ['--version'], { encoding: 'utf8' }).stdout.trim()
+  process.stdout.write(
+    `an agent of ${order.nodes} nodes with the image's flags, Node.js ${version}, ${order.minutes} min a window\n` +
+      `RSS: ${before.toFixed(1)} MiB, then ${without.toFixed(1)} (${signed(without - before)})` +
+      (open === undefined
+        ? '\n'
+        : `, with the page open ${open.toFixed(1)} (${signed(open - without)})\n`),
+  )
+  for (const { path, ms, bytes } of answers)
     process.stdout.write(
-      `GET ${path.padEnd(26)} ${ms.toFixed(1).padStart(6)} ms of CPU, ${bytes} bytes\n`,
+      `GET ${path.padEnd(28)} ${ms.toFixed(1).padStart(6)} ms of CPU, ${bytes} bytes\n`,
     )
-  }
-  await listener.close()
-  await world.stop()
+  for (const fault of faults) process.stderr.write(`${fault}\n`)
+  if (faults.length > 0) process.exitCode = 1
 }
 
 const paint = async (browser: Browser): Promise<void> => {
@@ -86,27 +84,47 @@ const takePictures = async (browser: Browser, folder: string): Promise<void> => 
   }
 }
 
-const run = async (folder: string | undefined): Promise<void> => {
-  if (folder === undefined) {
-    process.stdout.write(`the page: ${PAGE.body.length} bytes\n`)
-    await texts()
+const { values } = parseArgs({
+  options: {
+    nodes: { type: 'string', default: '100' },
+    minutes: { type: 'string', default: '2' },
+    node: { type: 'string', default: process.execPath },
+    picture: { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+  args: isWorld ? [] : process.argv.slice(2),
+})
+
+const measureAll = async (browser: Browser | undefined): Promise<void> => {
+  process.stdout.write(`the page: ${PAGE.body.length} bytes\n`)
+  buildBundle()
+  await costs({
+    ...{ nodes: Number(values.nodes), minutes: Number(values.minutes), node: values.node },
+    ...{ bench: fileURLToPath(import.meta.url), browser },
+  })
+  if (browser !== undefined) await paint(browser)
+}
+
+const main = async (): Promise<void> => {
+  if (values.help) {
+    process.stdout.write(HELP)
+    return
   }
   if (noBrowser !== false) {
     process.stderr.write(`no browser: ${noBrowser}\n`)
-    process.exitCode = folder === undefined ? 0 : 1
+    if (values.picture === undefined) await measureAll(undefined)
+    else process.exitCode = 1
     return
   }
   const browser = await openBrowser()
   try {
-    if (folder === undefined) await paint(browser)
-    else await takePictures(browser, folder)
+    await (values.picture === undefined
+      ? measureAll(browser)
+      : takePictures(browser, values.picture))
   } finally {
     await browser.close()
   }
 }
 
-const { values } = parseArgs({
-  options: { help: { type: 'boolean', short: 'h' }, picture: { type: 'string' } },
-})
-if (values.help === true) process.stdout.write(HELP)
-else await run(values.picture)
+if (isWorld) runWorld()
+else await main()
