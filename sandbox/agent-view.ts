@@ -26,6 +26,7 @@ const statusSchema = v.looseObject({
   brake: v.looseObject({ isOn: v.boolean() }),
   disruption: v.string(),
   zone: v.looseObject({ members: v.number() }),
+  keys: v.looseObject({ state: v.string(), sharedBy: v.number() }),
   identity: v.looseObject({ members: v.number() }),
   nodes: v.array(nodeSchema),
 })

@@ -75,6 +75,7 @@ const snapshotOf = (nodes: ReadonlyMap<string, Fake>, signing = nodes.size): Zon
     brake: { isOn: false },
     disruption: 'normal',
     zone: { members: nodes.size },
+    keys: { state: 'ok', sharedBy: 3 },
     identity: { members: signing },
     nodes: [...nodes].map(opinion),
   })

@@ -13,6 +13,7 @@ import type { ControlPlane } from '../../../testkit/control-plane/control-plane.
 import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import { mapsAt, textAt, valueAt, conditionStatus } from '../../../admission/model/read.js'
 import { renewPod } from '../objects.js'
+import { waitFor } from '../patience.js'
 import { command } from '../shell.js'
 
 const NODES = '/api/v1/nodes'
@@ -23,7 +24,6 @@ const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
 /** A new policy takes a second or two until the apiserver has compiled it. */
 const POLICY_MS = 3_000
 const UNREACHABLE = 'node.kubernetes.io/unreachable'
-const ROUND_MS = 200
 const PATIENCE_MS = 60_000
 
 export const GRACE_S = 8
@@ -289,11 +289,8 @@ export class Stage {
   }
 
   async until(what: string, isTrue: () => Promise<boolean>, limitMs = PATIENCE_MS): Promise<void> {
-    const deadline = systemClock.now() + limitMs
-    while (!(await isTrue())) {
-      if (systemClock.now() > deadline) throw new Error(`waited in vain: ${what}`)
-      await this.wait(ROUND_MS)
-    }
+    const look = async () => ((await isTrue()) ? undefined : 'not yet')
+    await waitFor({ what, limitMs, look }, this.#signal)
   }
 
   async wait(ms: number): Promise<void> {

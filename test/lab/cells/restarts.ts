@@ -115,22 +115,29 @@ const coldZone: Cell = {
   },
 }
 
-/** How long each step of the rotation is given to reach every agent. */
-const ROTATE_MS = 4_000
+/** How long each step of the rotation is given to reach every agent; that they sign with the other key nothing shows. */
+const ROTATE_MS = 30_000
+const SWITCH_MS = 4_000
 
-const rotation: readonly Step[] = [
-  fault('rotation: the new key is known to all', async lab => {
-    await lab.props.rotate('announce')
-    await lab.pause(ROTATE_MS)
-  }),
+/** All agents that can learn of it have the same keys, as an operator looks for before the next step. */
+const sharesKeys = (away: string, state: 'ok' | 'rotating') =>
+  becomes(`all but ${away} have the same keys: ${state}`, ROTATE_MS, ({ view }) =>
+    view.nodes.every(
+      ({ name, status }) =>
+        name === away ||
+        (status?.keys.state === state && status.keys.sharedBy === view.nodes.length - 1),
+    ),
+  )
+
+const rotation = (away: string): readonly Step[] => [
+  fault('rotation: the new key is announced', lab => lab.props.rotate('announce')),
+  sharesKeys(away, 'rotating'),
   fault('rotation: all sign with the new key', async lab => {
     await lab.props.rotate('switch')
-    await lab.pause(ROTATE_MS)
+    await lab.pause(SWITCH_MS)
   }),
-  fault('rotation: the old key is dropped', async lab => {
-    await lab.props.rotate('drop')
-    await lab.pause(ROTATE_MS)
-  }),
+  fault('rotation: the old key is dropped', lab => lab.props.rotate('drop')),
+  sharesKeys(away, 'ok'),
 ]
 
 const rotates: Cell = harmless(
@@ -138,7 +145,7 @@ const rotates: Cell = harmless(
   'keys rotate while an agent is away for all of it: no verdict changes, and it is heard again when it is back',
   (name, l) => [
     fault(`the agent of ${name} is stopped`, lab => lab.node(name).stopAgent()),
-    ...rotation,
+    ...rotation(name),
     stays('nobody is called down, nobody writes', l.quietMs, e => {
       return nobodyDown(e) && e.allWrites.length === 0
     }),
@@ -155,7 +162,7 @@ const rotatesCut: Cell = {
     'keys rotate while a node is cut from the cloud: its votes are worth nothing, and it is never called down',
     (name, l) => [
       fault(`the cloud link of ${name} drops everything`, lab => lab.silence(name, 'cloud')),
-      ...rotation,
+      ...rotation(name),
       stays('its peers call it up', l.seenMs, e => isSeen(e, name, 'up')),
       mendAll,
       becomes('all agents exchange with it', l.graceMs + l.healedMs, e => isHeard(e, name)),

@@ -2,16 +2,16 @@
 // What a kubelet and the Job's controller do for the Job that makes the key, where there is neither.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sleep, systemClock } from '../../../core/clock.js'
 import type { Json } from '../../../sandbox/api-client.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
+import { waitFor } from '../patience.js'
 import { command } from '../shell.js'
 
 const NAME = 'edge-health-make-key'
 const SYSTEM = '/api/v1/namespaces/edge-system'
 const JOBS = '/apis/batch/v1/namespaces/edge-system/jobs'
-const PATIENCE_MS = 240_000
+const PATIENCE_MS = 120_000
 
 interface Parts {
   readonly plane: ControlPlane
@@ -38,16 +38,16 @@ interface JobSpec {
 }
 
 const find = async ({ plane, signal }: Parts): Promise<JobSpec> => {
-  const until = performance.now() + PATIENCE_MS
-  while (performance.now() < until) {
+  let spec: JobSpec | undefined
+  const look = async () => {
     const { items } = (await plane.admin.get(JOBS, signal)) as unknown as {
       items: readonly { readonly metadata: { readonly name: string }; readonly spec: JobSpec }[]
     }
-    const job = items.find(({ metadata }) => metadata.name === NAME)
-    if (job !== undefined) return job.spec
-    await sleep(systemClock, 100, signal)
+    spec = items.find(({ metadata }) => metadata.name === NAME)?.spec
+    return spec === undefined ? `${items.length} other Jobs` : undefined
   }
-  throw new Error(`helm makes no Job ${NAME}`)
+  await waitFor({ what: `helm makes the Job ${NAME}`, limitMs: PATIENCE_MS, look }, signal)
+  return spec!
 }
 
 const tokenOf = async ({ plane, signal }: Parts, account: string): Promise<string> => {
@@ -70,9 +70,13 @@ const complete = ({ plane, signal }: Parts): Promise<Json> => {
 }
 
 /** A policy takes a second or two to bite. */
-const untilConfined = async (ask: () => Promise<number>, signal: AbortSignal): Promise<void> => {
-  const until = performance.now() + PATIENCE_MS
-  while ((await ask()) !== 403 && performance.now() < until) await sleep(systemClock, 200, signal)
+const untilConfined = (ask: () => Promise<number>, signal: AbortSignal): Promise<void> => {
+  const look = async () => {
+    const status = await ask()
+    return status === 403 ? undefined : `status ${status}`
+  }
+  const what = "the Job's account may make no other Secret"
+  return waitFor({ what, limitMs: PATIENCE_MS, look }, signal)
 }
 
 /** Wait for the Job, run its program with a token of its account, and say that it is done. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the policies of deploy/ bite: one write per account that only they refuse.
-import { sleep, systemClock } from '../../../core/clock.js'
 import type { ApiClient } from '../../../sandbox/api-client.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+import { waitFor } from '../patience.js'
 
 /** A request with the token of one of our accounts; its answer's status, and what the apiserver says. */
 export type Ask = (
@@ -82,15 +82,14 @@ export const whoIsFree = async (ask: Ask, node: string): Promise<readonly string
 const PATIENCE_MS = 30_000
 
 /** A new policy takes a second or two until the apiserver has compiled it. @throws Error that says who is free. */
-export const untilConfined = async (
+export const untilConfined = (
   look: () => Promise<readonly string[]>,
   signal: AbortSignal,
 ): Promise<void> => {
-  const until = performance.now() + PATIENCE_MS
-  for (;;) {
+  const lookOnce = async () => {
     const free = await look()
-    if (free.length === 0) return
-    if (performance.now() > until) throw new Error(`not confined: ${free.join('; ')}`)
-    await sleep(systemClock, 200, signal)
+    return free.length === 0 ? undefined : free.join('; ')
   }
+  const what = 'the policies confine both accounts'
+  return waitFor({ what, limitMs: PATIENCE_MS, look: lookOnce }, signal)
 }

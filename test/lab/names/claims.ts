@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isDeepStrictEqual } from 'node:util'
-import { sleep, systemClock } from '../../../core/clock.js'
+import { reasonOf } from '../../../core/errors.js'
+import { waitFor } from '../patience.js'
 
 const PATIENCE_MS = 60_000
 
@@ -26,16 +27,23 @@ export class Claims {
     this.holds(what, isDeepStrictEqual(seen, wanted), show)
   }
 
-  /** Wait until it is so, a minute at most. */
+  /** Wait until it is so, a minute at most, on a busy machine longer. */
   async becomes(
     what: string,
     look: () => unknown,
     wanted: unknown,
     signal: AbortSignal,
   ): Promise<void> {
-    const until = performance.now() + PATIENCE_MS
-    while (!isDeepStrictEqual(look(), wanted) && performance.now() < until)
-      await sleep(systemClock, 200, signal)
-    this.equal(what, look(), wanted)
+    const lookOnce = async () => {
+      const seen = look()
+      return isDeepStrictEqual(seen, wanted) ? undefined : JSON.stringify({ seen, wanted })
+    }
+    try {
+      await waitFor({ what, limitMs: PATIENCE_MS, look: lookOnce }, signal)
+      this.holds(what, true)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.holds(what, false, reasonOf(error))
+    }
   }
 }
