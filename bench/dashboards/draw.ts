@@ -2,44 +2,15 @@
 // A dashboard as a page without scripts, from what Prometheus answered to its own queries.
 import type { Dashboard, Panel } from '../../testkit/prometheus/dashboards.js'
 import type { QueryRange, QuerySeries } from '../../testkit/prometheus/server.js'
+import { bottomOf, escape, label, roundedUp, show, svg, widthAt, xAt, type Box } from './axes.js'
 
 /** What Prometheus answered to each query of a panel, in their order. */
 export type Answers = ReadonlyMap<Panel, readonly (readonly QuerySeries[])[]>
 
 const COLUMN = 58
 const LINE = 24
+const LEFT = 78
 const COLOURS = ['#3274d9', '#e0752d', '#2f9e58', '#a352cc', '#d03b3b', '#b8860b', '#1f9aa8', '#6b7280', '#e377c2', '#7f5f3f'] // prettier-ignore
-
-const escape = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-
-const scaled = (value: number, units: readonly string[], step: number): string => {
-  let rest = value
-  let index = 0
-  while (Math.abs(rest) >= step && index < units.length - 1) {
-    rest /= step
-    index++
-  }
-  return `${Number(rest.toPrecision(3))} ${units[index]!}`
-}
-
-const show = (value: number, unit: string | undefined): string => {
-  switch (unit) {
-    case 'bytes':
-      return scaled(value, ['B', 'KiB', 'MiB', 'GiB'], 1_024)
-    case 'Bps':
-      return scaled(value, ['B/s', 'kB/s', 'MB/s'], 1_000)
-    case 'percentunit':
-      return `${Number((value * 100).toPrecision(2))} %`
-    case 's':
-      return `${Number(value.toPrecision(3))} s`
-    case 'ops':
-    case 'reqps':
-      return `${Number(value.toPrecision(2))}/s`
-    default:
-      return String(Number(value.toPrecision(3)))
-  }
-}
 
 /** The name of a series, as the query's legend says. */
 const nameOf = (legend: string, { labels }: QuerySeries): string =>
@@ -57,22 +28,6 @@ const linesOf = ({ targets = [] }: Panel, answers: readonly (readonly QuerySerie
       points: series.points,
     })),
   )
-
-interface Box {
-  readonly width: number
-  readonly height: number
-  readonly range: QueryRange
-}
-
-const LEFT = 78
-const xAt = ({ width, range: { from, to } }: Box, at: number): number =>
-  LEFT + ((at - from) / (to - from)) * (width - LEFT - 8)
-
-const svg = ({ width, height }: Box, inner: string): string =>
-  `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${inner}</svg>`
-
-const text = (x: number, y: number, words: string, end = false): string =>
-  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}"${end ? ' text-anchor="end"' : ''}>${escape(words)}</text>`
 
 /** Where there are many lines, those that are 0 all the time are not named. */
 const legendOf = (lines: readonly Line[]): string => {
@@ -99,10 +54,16 @@ const stacked = (lines: readonly Line[]): readonly Line[] => {
   }))
 }
 
-/** The next number that is good to read: 1, 2, 3, 4, 5, 6 or 8, and zeros. */
-const roundedUp = (value: number): number => {
-  const unit = 10 ** Math.floor(Math.log10(value))
-  return unit * ([1, 2, 3, 4, 5, 6, 8].find(digit => digit * unit >= value) ?? 10)
+/** What lies between a line and the one below it. */
+const area = (box: Box, line: Line, below: Line | undefined, yAt: (value: number) => number) => {
+  const there = line.points.map(
+    ([at, value]) => `${xAt(box, at).toFixed(1)} ${yAt(value).toFixed(1)}`,
+  )
+  const floor = below?.points ?? line.points.map(([at]) => [at, 0] as const)
+  const back = floor
+    .toReversed()
+    .map(([at, value]) => `${xAt(box, at).toFixed(1)} ${yAt(value).toFixed(1)}`)
+  return `M${[...there, ...back].join('L')}Z`
 }
 
 const drawLines = (panel: Panel, found: readonly Line[], box: Box): string => {
@@ -110,34 +71,41 @@ const drawLines = (panel: Panel, found: readonly Line[], box: Box): string => {
   const isStacked = custom?.stacking?.mode === 'normal'
   const lines = isStacked ? stacked(found) : found
   const top = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)))
-  const most = top > 0 ? roundedUp(top) : 1
-  const bottom = box.height - 8
+  const most = top > 0 ? roundedUp(top, unit) : 1
+  const bottom = bottomOf(box)
   const yAt = (value: number): number => bottom - (value / most) * (bottom - 8)
   const marks = [0, most / 2, most].map(
     value =>
-      `<line class="grid" x1="${LEFT}" x2="${box.width - 8}" y1="${yAt(value)}" y2="${yAt(value)}"/>${text(LEFT - 6, yAt(value) + 4, show(value, unit), true)}`,
+      `<line class="grid" x1="${box.left}" x2="${box.width - 8}" y1="${yAt(value)}" y2="${yAt(value)}"/>${label(box, yAt(value) + 4, show(value, unit))}`,
   )
   const step = box.range.step * 1.5
-  const drawn = lines.map(({ points }, i) => {
-    const path = points.map(([at, value], index) => {
-      const isGap = index === 0 || at - points[index - 1]![0] > step
+  const drawn = lines.map((line, i) => {
+    const colour = COLOURS[i % COLOURS.length]!
+    if (isStacked)
+      return `<path d="${area(box, line, lines[i - 1], yAt)}" style="fill:${colour};stroke:none"/>`
+    const path = line.points.map(([at, value], index) => {
+      const isGap = index === 0 || at - line.points[index - 1]![0] > step
       return `${isGap ? 'M' : 'L'}${xAt(box, at).toFixed(1)} ${yAt(value).toFixed(1)}`
     })
-    return `<path d="${path.join('')}" stroke="${COLOURS[i % COLOURS.length]!}"/>`
+    return `<path d="${path.join('')}" stroke="${colour}"/>`
   })
   return svg(box, marks.join('') + drawn.join('')) + legendOf(found)
 }
 
-const drawTimeline = (panel: Panel, lines: readonly Line[], box: Box): string => {
+const LETTER = 6
+
+const drawTimeline = (panel: Panel, lines: readonly Line[], whole: Box): string => {
   const meanings = panel.fieldConfig!.defaults.mappings![0]!.options
-  const height = Math.min(30, (box.height - 4) / lines.length)
+  const longest = Math.max(...lines.map(({ name }) => name.length))
+  const box = { ...whole, left: Math.max(whole.left, longest * LETTER + 8) }
+  const height = Math.min(30, (bottomOf(box) - 2) / lines.length)
   const rows = lines.map(({ name, points }, row) => {
     const y = row * height + 2
-    const cells = points.map(([at, value]) => {
-      const width = xAt(box, at + box.range.step) - xAt(box, at) + 0.5
-      return `<rect x="${xAt(box, at).toFixed(1)}" y="${y.toFixed(1)}" width="${width.toFixed(1)}" height="${(height - 3).toFixed(1)}" fill="${meanings[String(value)]?.color ?? '#888'}"/>`
-    })
-    return cells.join('') + text(LEFT - 6, y + height / 2 + 2, name.slice(-12), true)
+    const cells = points.map(
+      ([at, value]) =>
+        `<rect x="${xAt(box, at).toFixed(1)}" y="${y.toFixed(1)}" width="${widthAt(box, at).toFixed(1)}" height="${(height - 3).toFixed(1)}" fill="${meanings[String(value)]?.color ?? '#888'}"/>`,
+    )
+    return cells.join('') + label(box, y + height / 2 + 2, name)
   })
   const keys = Object.values(meanings)
     .map(({ text, color }) => `<span><i style="background:${color}"></i>${escape(text)}</span>`)
@@ -159,15 +127,15 @@ const drawHeatmap = (panel: Panel, lines: readonly Line[], box: Box): string => 
       ),
   )
   const most = Math.max(...counts.flatMap(bucket => [...bucket.values()]))
-  const height = (box.height - 4) / buckets.length
+  const height = (bottomOf(box) - 4) / buckets.length
   const rows = buckets.map(({ name }, i) => {
-    const y = box.height - 2 - (i + 1) * height
-    const cells = [...counts[i]!].map(([at, value]) => {
-      const width = xAt(box, at + box.range.step) - xAt(box, at) + 0.5
-      return `<rect x="${xAt(box, at).toFixed(1)}" y="${y.toFixed(1)}" width="${width.toFixed(1)}" height="${height.toFixed(1)}" fill="#d9480f" fill-opacity="${(value / most).toFixed(3)}"/>`
-    })
-    const label = name === '+Inf' ? 'more' : show(Number(name), 's')
-    return cells.join('') + text(LEFT - 6, y + height / 2 + 3, label, true)
+    const y = bottomOf(box) - 2 - (i + 1) * height
+    const cells = [...counts[i]!].map(
+      ([at, value]) =>
+        `<rect x="${xAt(box, at).toFixed(1)}" y="${y.toFixed(1)}" width="${widthAt(box, at).toFixed(1)}" height="${height.toFixed(1)}" fill="#d9480f" fill-opacity="${(value / most).toFixed(3)}"/>`,
+    )
+    const bound = name === '+Inf' ? 'more' : show(Number(name), 's')
+    return cells.join('') + label(box, y + height / 2 + 3, bound)
   })
   return svg(box, rows.join(''))
 }
@@ -241,7 +209,7 @@ export const drawDashboard = (
   const sections = dashboard.panels.map(panel => {
     const { x, y, w, h } = panel.gridPos
     const place = `left:${x * COLUMN}px;top:${TITLE + y * LINE}px;width:${w * COLUMN}px;height:${h * LINE}px`
-    const box = { width: w * COLUMN - 22, height: h * LINE - 62, range }
+    const box = { width: w * COLUMN - 22, height: h * LINE - 62, left: LEFT, range }
     const inner = drawPanel(panel, answers.get(panel) ?? [], box)
     return `<section class="${panel.type}" style="${place}"><div><h2>${escape(panel.title)}</h2>${inner}</div></section>`
   })
