@@ -93,6 +93,8 @@ const drawLines = (panel: Panel, found: readonly Line[], box: Box): string => {
 }
 
 const LETTER = 6
+/** Names that stand closer lie on each other. */
+const LETTERS_HIGH = 10
 
 const drawTimeline = (panel: Panel, lines: readonly Line[], whole: Box): string => {
   const meanings = panel.fieldConfig!.defaults.mappings![0]!.options
@@ -135,7 +137,8 @@ const drawHeatmap = (panel: Panel, lines: readonly Line[], box: Box): string => 
         `<rect x="${xAt(box, at).toFixed(1)}" y="${y.toFixed(1)}" width="${widthAt(box, at).toFixed(1)}" height="${height.toFixed(1)}" fill="#d9480f" fill-opacity="${(value / most).toFixed(3)}"/>`,
     )
     const bound = name === '+Inf' ? 'more' : show(Number(name), 's')
-    return cells.join('') + label(box, y + height / 2 + 3, bound)
+    const isNamed = (buckets.length - 1 - i) % Math.ceil(LETTERS_HIGH / height) === 0
+    return cells.join('') + (isNamed ? label(box, y + height / 2 + 3, bound) : '')
   })
   return svg(box, rows.join(''))
 }
