@@ -52,6 +52,11 @@ export class HttpConnection {
     })
   }
 
+  /** Neither side has begun to close it. */
+  get isOpen(): boolean {
+    return this.#socket.writable
+  }
+
   /** No more requests: it ends when what was written has left. */
   end(): void {
     this.#socket.destroySoon()

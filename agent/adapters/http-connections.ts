@@ -29,9 +29,12 @@ export class HttpConnections {
 
   /** A kept connection, the last used first. */
   takeIdle({ text }: Origin): HttpConnection | undefined {
-    const found = this.#idle.get(text)?.pop()
-    if (found !== undefined) this.#idleCount--
-    return found
+    const idle = this.#idle.get(text)
+    for (let found = idle?.pop(); found !== undefined; found = idle?.pop()) {
+      this.#idleCount--
+      if (found.isOpen) return found
+    }
+    return undefined
   }
 
   open(origin: Origin, isKept: boolean): HttpConnection {

@@ -82,6 +82,7 @@ class PlainGet implements HttpGet {
   readonly #clock: Clock
   readonly #plain: HttpConnections
   readonly #tls = new Map<string | undefined, HttpConnections>()
+  #isClosed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -91,13 +92,16 @@ class PlainGet implements HttpGet {
   async get(request: HttpRequest): Promise<{ readonly status: number }> {
     const { reuse, signal } = request
     signal.throwIfAborted()
+    // Also what was under way, whose connection was closed: it is not asked anew.
+    if (this.#isClosed) throw new Error('no request leaves any more: its client was closed')
     const url = new URL(request.url)
+    const text = requestText(url, request)
     const origin = originOf(url)
     const connections = url.protocol === 'https:' ? this.#trusting(request.ca) : this.#plain
     const kept = reuse ? connections.takeIdle(origin) : undefined
     try {
       const connection = kept ?? connections.open(origin, reuse)
-      return { status: await connection.ask(requestText(url, request), signal) }
+      return { status: await connection.ask(text, signal) }
     } catch (error) {
       if (!(error instanceof FailedRequest)) throw error
       if (error.wasStale) return this.get({ ...request, reuse: false })
@@ -106,6 +110,7 @@ class PlainGet implements HttpGet {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const connections of [this.#plain, ...this.#tls.values()]) connections.close()
     this.#tls.clear()
   }

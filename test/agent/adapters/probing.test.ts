@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network adapters of the check stage, on real loopback sockets, and the plugins on top of them.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { createServer as createHttp, type RequestListener } from 'node:http'
 import { createServer as createHttps } from 'node:https'
 import { createServer as createTcp, type AddressInfo, type Server, type Socket } from 'node:net'
@@ -183,6 +184,56 @@ t.test('get: a status counts, however wrong its body is, and ends its connection
     await until(() => open.size === 0)
     t.equal(open.size, 0, path)
   }
+})
+
+t.test('get: a kept connection that is closing is not asked', async t => {
+  const server = createTcp(socket => {
+    socket.on('data', () => socket.write('HTTP/1.1 200 x\r\nContent-Length: 0\r\n\r\n'))
+  })
+  const open = track(t, server)
+  const port = await listen(t, server)
+  const http = getter(t)
+  const url = `http://127.0.0.1:${port}/`
+  const ours: Socket[] = []
+  const note = (message: unknown): void => void ours.push((message as { socket: Socket }).socket)
+  subscribe('net.client.socket', note)
+  await ask(http, url, { reuse: true })
+  unsubscribe('net.client.socket', note)
+  const [kept] = ours
+  const asking = new Promise(resolve =>
+    kept!.once('data', () => resolve(ask(http, url, { reuse: true }))),
+  )
+  for (const socket of open) socket.write('what nobody asked for')
+  t.strictSame(await asking, { status: 200 })
+  t.equal(kept!.destroyed, true)
+})
+
+t.test('get: nothing is asked anew once it was closed, and nothing left open', async t => {
+  let asked = 0
+  const { port, open, connections } = await serve(t, (_request, response) => {
+    if (++asked === 1) response.end()
+  })
+  const http = getter(t)
+  const url = `http://127.0.0.1:${port}/`
+  await ask(http, url, { reuse: true })
+  const asking = ask(http, url, { reuse: true })
+  await until(() => asked === 2)
+  http.close()
+  await t.rejects(asking, /its client was closed/)
+  await t.rejects(ask(http, url), /its client was closed/)
+  await until(() => open.size === 0)
+  t.equal(open.size, 0)
+  t.equal(connections(), 1)
+})
+
+t.test('get: a header that would break out of its line opens no connection', async t => {
+  const { port, connections } = await serve(t, (_request, response) => response.end())
+  const http = getter(t)
+  const url = `http://127.0.0.1:${port}/`
+  const headers = { authorization: 'Bearer x\r\nHost: y' }
+  await t.rejects(ask(http, url, { headers }), { code: 'ERR_INVALID_CHAR' })
+  t.strictSame(await ask(http, url), { status: 200 })
+  t.equal(connections(), 1)
 })
 
 t.test('get: any status is an answer, redirects are not followed', async t => {
