@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from './make-folder.js'
 
 /** A full disk reports a short write as a success: write until every byte is taken. */
 const writeAll = async (file: FileHandle, piece: Uint8Array): Promise<void> => {
@@ -58,7 +59,7 @@ export const replaceFile = async (
   pieces: Iterable<Uint8Array>,
   openFile: typeof open = open,
 ): Promise<void> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   const temporary = join(folder, `.${name}.new`)
   try {
     await writeNew(temporary, pieces, openFile)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { lstat, mkdir, stat } from 'node:fs/promises'
+import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getuid } from 'node:process'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import { replaceFile } from '../net/atomic-file.js'
+import { makeFolder } from '../net/make-folder.js'
 
 /** The files of one authority, as PEM texts by name. */
 export type CertificateFiles = Readonly<Record<(typeof FILES)[number], string>>
@@ -81,7 +82,7 @@ export const openFor = async (folder: string, replaces: boolean): Promise<void> 
   }
   const unusable = (cause: unknown): never =>
     refuse(`must be a folder that can be used (${reasonOf(cause)})`, cause)
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable)
+  await makeFolder(folder).catch(unusable)
   const { uid, mode } = await stat(folder).catch(unusable)
   if (uid !== getuid?.() || (mode & 0o022) !== 0)
     refuse('must be a folder that you own and nobody else may write to')
