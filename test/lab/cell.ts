@@ -57,6 +57,8 @@ export const limitsFor = ({ profile, graceMs, tolerationMs, nodes }: LabOptions)
 export interface Evidence {
   readonly view: View
   readonly lab: Lab
+  /** What agents asked of the apiserver since the cell began, by the audit log. */
+  readonly asked: readonly Asked[]
   /** Changes of Nodes by agents since the last fault, by the audit log. */
   readonly writes: readonly Asked[]
   /** The same since the cell began. */

@@ -173,10 +173,12 @@ class Play {
     const trouble = this.#trouble()
     if (trouble !== undefined) this.#break(trouble)
     // The log may tell of a write from before the fault after it.
-    const allWrites = observer.asked.slice(this.#begunFrom).filter(isNodeWrite)
+    const asked = observer.asked.slice(this.#begunFrom)
+    const allWrites = asked.filter(isNodeWrite)
     return {
       view,
       lab: this.#lab,
+      asked,
       writes: allWrites.filter(({ wall }) => wall >= this.#actedWall),
       allWrites,
       state: name => view.states.get(name)!,

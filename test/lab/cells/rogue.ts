@@ -178,7 +178,7 @@ const condemnsAll = (liar: Liar): Cell => ({
 
 /** An agent other than the dead node's own renewed its Lease since the cell began. */
 const isLeaseRenewed = (e: Evidence, dead: string): boolean =>
-  e.lab.observer.asked.some(
+  e.asked.some(
     ({ resource, name, verb }) =>
       resource === 'leases' && name === dead && /^(patch|update)$/.test(verb),
   )
