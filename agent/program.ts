@@ -182,9 +182,9 @@ export const makeProgram = (options: AgentOptions, seams: AgentProgramSeams): Pr
     const readTls = (): ServerTls | undefined => metricsTls(options)
     const tls = readTls()
     await listeners.openLocal()
-    await agent.start()
-    // An address that does not exist yet is waited for, and holds up nobody else.
-    await Promise.all([listeners.openPeers(), listeners.openMetrics(tls, readTls)])
+    // A port that is taken is found before the agent asks for anything. An address that does not exist yet is waited for,
+    // and holds up nobody else.
+    await Promise.all([listeners.openPeers(), listeners.openMetrics(tls, readTls), agent.start()])
   }
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {

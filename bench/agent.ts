@@ -20,7 +20,7 @@ const HELP = `usage: npm run bench -- agent [options]
   --nodes 10,100,1000   zone sizes, one run each
   --minutes 5           of each run; a fifth of it, one minute at most, is for settling
   --profile default     or fast
-  --identity off        or prefer, require: the agent and the played members sign with keys of their own, which all know
+  --identity prefer     or require: the agent and the played members sign with keys of their own, which all know; or off
   --cgroup              in a cgroup of 50m CPU and 100Mi: must be ready within 10 s and miss no round
   --node PATH           the Node.js to run the agent; default: the one that runs this
   --no-flags            without the image's flags for V8
@@ -50,7 +50,7 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '10,100,1000' },
     minutes: { type: 'string', default: '5' },
     profile: { type: 'string', default: 'default' },
-    identity: { type: 'string', default: 'off' },
+    identity: { type: 'string', default: 'prefer' },
     cgroup: { type: 'boolean', default: false },
     node: { type: 'string', default: process.execPath },
     'no-flags': { type: 'boolean', default: false },

@@ -99,7 +99,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     flag: 'identity',
     group: 'Exchange',
     kind: oneOf('off', 'prefer', 'require'),
-    default: 'off',
+    default: 'prefer',
     summary:
       'whether nodes sign what they say with keys of their own: not at all, towards all members that publish theirs, or whoever does not sign does not count',
     relation: 'require needs --superedge-peers=off',

@@ -22,8 +22,12 @@ for (const dialect of ['v0.6', 'v0.9'] as const) {
           world.machine(index).isForeign = true
           return new SuperEdgeAgent({ address, dialect, key }, { addresses, clock, network })
         })
+        // As an agent of ours from before there were identities.
+        world.machine(1).flags = ['--identity=off']
         for (const index of ours) world.boot(index)
         await world.run(90_000)
+        const isSigned = world.machine(0).agent?.views.node('n2')?.peer?.isSigned
+        t.equal(isSigned, true, 'who has an identity signs')
         t.ok(world.allSee(), 'nobody is hidden')
         t.strictSame(world.writesSince(0), [])
         const peer = world.machine(0).agent?.views.node(`n${size - 1}`)?.peer
