@@ -14,13 +14,16 @@ const escaped = (text: string): string =>
 /** A line that begins with a dot or a quote would be a request. */
 const safe = (line: string): string => (/^[.']/.test(line) ? `\\&${line}` : line)
 
+/** As mandoc counts: it turns what is not ASCII into escapes. */
+const lengthOf = (text: string): number => text.replaceAll(/\P{ASCII}/gu, '\\[u0000]').length
+
 /** Filled lines; a sentence begins on a line of its own, as mdoc has it. */
 const filled = (text: string): readonly string[] => {
   const lines: string[] = []
   for (const sentence of escaped(text).split(/(?<=[.!?:][)"']?)\s+(?=\S)/)) {
     let line = ''
     for (const word of sentence.split(/\s+/).filter(each => each !== '')) {
-      if (line !== '' && line.length + 1 + word.length > WIDTH) {
+      if (line !== '' && lengthOf(line) + 1 + lengthOf(word) > WIDTH) {
         lines.push(safe(line))
         line = word
       } else line = line === '' ? word : `${line} ${word}`
