@@ -121,7 +121,7 @@ export const describeGuard = (guard: Guard, w: Wording): string => {
     case 'component-quorum':
       return `waiting for a majority that speaks after the votes turned: ${guard.have} of ${guard.need}`
     case 'hold':
-      return `held for another ${span(guard.until - w.now)} before it becomes final`
+      return `waits another ${span(guard.until - w.now)} of --write-hold before it becomes final`
     case 'brake':
       return `brake: ${count(guard.unhealthy, 'node')} look dead, at most ${guard.limit} may be condemned`
     case 'minority':

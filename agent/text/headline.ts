@@ -30,13 +30,15 @@ const count = (node: NodeStatus): string =>
 export const looksDead = (node: Pick<NodeStatus, 'verdict' | 'pending'>): boolean =>
   node.verdict === 'unhealthy' || node.pending === 'unhealthy'
 
-const kindsOf = (guards: readonly GuardView[]): string => guards.map(({ kind }) => kind).join(', ')
+/** A hold is known by its option. */
+const namesOf = (guards: readonly GuardView[]): string =>
+  guards.map(({ kind }) => (kind === 'hold' ? '--write-hold' : kind)).join(', ')
 
 const pendingHeadline = (node: NodeStatus, { brake, zone }: ZoneStatus): string => {
   const votes = `looks dead (${count(node)}), but`
   if (node.guards.some(({ kind }) => kind === 'brake'))
     return `${votes} the brake holds: ${brake.unhealthy} of ${zone.members} nodes look dead, at most ${brake.limit} may be condemned at one time; nothing is written about any of them`
-  return `${votes} that is not final yet; what holds it: ${kindsOf(node.guards)}`
+  return `${votes} that is not final yet; what holds it: ${namesOf(node.guards)}`
 }
 
 /** Work that was announced, behind the word maintenance. */

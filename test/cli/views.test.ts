@@ -154,7 +154,7 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
     /\nnode-1 .* kubelet unknown: connection refused, and it never answered \(healthzPort: 0\?\)\n/,
     'FA18: why nothing is said of the own kubelet',
   )
-  const held = { guards: [{ kind: 'hold', text: 'held for another 3 s' }] } as const
+  const held = { guards: [{ kind: 'hold', text: 'waits another 3 s of --write-hold' }] } as const
   t.match(
     statusText(statusFixture({ 4: { ...heldNode, ...held } }), plain),
     /\n1 pending dead · 4 healthy; [^]* pending dead: waits for --write-hold\n/,
@@ -316,7 +316,7 @@ t.test('explain: every class has a first line that says it', t => {
         { kind: 'no-quorum', text: '' },
       ],
     }),
-    /looks dead .*, but that is not final yet; what holds it: hold, no-quorum\.$/,
+    /looks dead .*, but that is not final yet; what holds it: --write-hold, no-quorum\.$/,
   )
   t.match(explained({ ...nodeFixture(1), voters: [] }), /own probes {3}this is the own node/)
   t.match(

@@ -200,7 +200,7 @@ t.test('every guard and every reason has words', t => {
   const guards: [Guard, RegExp][] = [
     [{ kind: 'no-quorum', have: 1, need: 2 }, /no quorum: 1 of 2/],
     [{ kind: 'component-quorum', have: 1, need: 3 }, /majority .* 1 of 3/],
-    [{ kind: 'hold', until: 14_000 }, /another 4 s/],
+    [{ kind: 'hold', until: 14_000 }, /another 4 s of --write-hold/],
     [{ kind: 'brake', unhealthy: 5, limit: 4 }, /5 nodes look dead, at most 4/],
     [{ kind: 'minority', have: 2, need: 3 }, /hears 2 of the 3/],
     [{ kind: 'self-suspect' }, /suspects its own probes/],
