@@ -16,7 +16,7 @@ import { recordingLog } from '../../testkit/recording-log.js'
 import { runCli } from '../../testkit/run-cli.js'
 import { FakeViews, nodeFixture, statusFixture, zoneFixture } from '../../testkit/zone/status-fixture.js' // prettier-ignore
 
-t.setTimeout(60_000)
+t.setTimeout(180_000)
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0dXJl'
 const KEY = 'Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MEFCQ0RFRkdISUo='

@@ -15,7 +15,7 @@ import { buildBundle } from '../../testkit/bundle.js'
 import { testApi, type TestApi } from '../../testkit/kube/api-client.js'
 import { runCli } from '../../testkit/run-cli.js'
 
-t.setTimeout(60_000)
+t.setTimeout(180_000)
 
 const agoIso = (seconds: number): string => new Date(Date.now() - seconds * 1_000).toISOString()
 const TOMORROW = agoIso(-86_400)

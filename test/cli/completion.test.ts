@@ -7,7 +7,7 @@ import { lazyCommands } from '../../cli/lazy-commands.js'
 import { runCli } from '../../testkit/run-cli.js'
 import { findTool } from '../../testkit/find-tool.js'
 
-t.setTimeout(90_000)
+t.setTimeout(180_000)
 
 const run = (line: string, env: Record<string, string> = {}) =>
   runCli(line.split(' '), { env, parts: { lazyCommands } })

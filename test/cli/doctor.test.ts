@@ -16,7 +16,7 @@ import { testApi } from '../../testkit/kube/api-client.js'
 import { runCli } from '../../testkit/run-cli.js'
 import { statusFixture } from '../../testkit/zone/status-fixture.js'
 
-t.setTimeout(60_000)
+t.setTimeout(180_000)
 
 const NAMES = ['node-1', 'node-2', 'node-3', 'node-4', 'node-5']
 const yes = <T>(value: T) => ({ ok: true, value }) as const

@@ -10,7 +10,7 @@ import { runCli } from '../../testkit/run-cli.js'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-t.setTimeout(60_000)
+t.setTimeout(180_000)
 
 /** Where the same API can be read, and refuses all writes. */
 const withoutWrites = async (t: Test, url: string): Promise<string> => {

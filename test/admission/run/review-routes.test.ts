@@ -21,7 +21,7 @@ import {
   STAMP,
 } from '../../../testkit/admission/reviews.js'
 
-t.setTimeout(60_000)
+t.setTimeout(180_000)
 const host = '127.0.0.1'
 
 interface Answer {
