@@ -119,7 +119,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: oneOf('all', 'troubled', 'none'),
     default: 'all',
     summary:
-      'which nodes have series of their own in /metrics; all of them on every agent are N² in a zone of N, so take troubled in large zones; with none the alerts about single nodes stay silent',
+      'which nodes have series of their own in /metrics; all on every agent are N² in a zone of N, so take troubled there; with none no alert about a single node fires',
   },
   namespace: {
     flag: 'namespace',
