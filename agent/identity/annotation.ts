@@ -13,7 +13,7 @@ import {
 /** The annotation of a Node that says which keys its agent has. */
 export const IDENTITY_ANNOTATION = 'edge-health/identity'
 
-/** Whose keys: a signature of one is worth nothing for another cluster, another Node, or a Node made again. */
+/** Whose keys they are. A signature counts for no other cluster or Node, and not for a Node that was made again. */
 export interface IdentitySubject {
   readonly clusterId: string
   readonly node: NodeName
@@ -23,16 +23,16 @@ export interface IdentitySubject {
 
 /** What a Node's annotation says. */
 export interface PublishedIdentity {
-  /** Grows by one with each change of keys; from 1. */
+  /** From 1; one more with each change of keys. */
   readonly generation: number
   readonly keys: PublicKeys
-  /** Made with the keys themselves: whoever publishes them has them. */
+  /** Made with the new keys, so whoever publishes them has them. */
   readonly signature: Buffer
-  /** Made with the keys of the generation before, where those were still there. */
+  /** Made with the keys of the generation before; undefined where those were lost. */
   readonly previousSignature: Buffer | undefined
 }
 
-/** What a statement has room for. */
+/** A statement has two bytes for it. */
 export const MAX_GENERATION = 0xffff
 /** `1`, the generation, two keys, one or two signatures. */
 const MAX_LENGTH = 2 + 6 + 2 * 44 + 2 * 87
@@ -64,7 +64,7 @@ export const writeIdentity = (
   return [VERSION, generation, ...parts.map(part => part.toString('base64url'))].join(' ')
 }
 
-/** Exactly `bytes` bytes, in their one spelling; undefined otherwise. */
+/** Base64url of exactly so many bytes, as `toString` writes it; undefined otherwise. */
 const decode = (text: string, bytes: number): Buffer | undefined => {
   const raw = Buffer.from(text, 'base64url')
   return raw.length === bytes && raw.toString('base64url') === text ? raw : undefined
@@ -104,14 +104,14 @@ export const parseIdentity = (text: string): PublishedIdentity => {
   }
 }
 
-/** Whether the keys were published by who has them, for this very Node. */
+/** Whether the published keys signed themselves for this Node. */
 export const isOwnIdentity = (subject: IdentitySubject, identity: PublishedIdentity): boolean =>
   makeVerifier(identity.keys.signing)(
     signedBytes(subject, identity.generation, identity.keys),
     identity.signature,
   )
 
-/** Whether the keys before vouch for these. */
+/** Whether the keys of the generation before signed these. */
 export const isSuccessor = (
   subject: IdentitySubject,
   identity: PublishedIdentity,

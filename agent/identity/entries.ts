@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ByteReader, writeVarint } from '../../core/varint.js'
 import { LINK_BYTES } from './link-chain.js'
-import type { MemberWord, Progress } from './member-word.js'
+import type { MemberStatement, Progress } from './member-statement.js'
 import { parseStatement, QUARTER_MS, type ReceivedStatement } from './statement.js'
 
-/** What is known of one node's word, as it is passed on. */
-export interface KnownWord {
+/** One node's newest statement and how far its links go, as they are passed on. */
+export interface KnownStatement {
   readonly received: ReceivedStatement
   readonly progress: Progress
-  /** When it last stood by it, in our time. */
+  /** When the node last showed that it still says so, by `Clock.now` here. */
   readonly madeAt: number
 }
 
-/** What is known of a member; undefined before its first statement. */
-export const knownOf = (word: MemberWord): KnownWord | undefined =>
-  word.received && { received: word.received, progress: word.progress, madeAt: word.madeAt }
+/** Undefined before the member's first statement. */
+export const knownOf = (latest: MemberStatement): KnownStatement | undefined =>
+  latest.received && { received: latest.received, progress: latest.progress, madeAt: latest.madeAt }
 
-/** One piece of news about the member at a place. */
+/** News of one member, in the shortest form that its receiver can read. */
 export type Entry =
-  /** Later in the slot that is known. */
+  /** A later time in the slot that the receiver knows. */
   | { readonly kind: 'time'; readonly time: number }
-  /** In a later slot of the statement that is known. */
+  /** A later slot of the statement that the receiver knows. */
   | { readonly kind: 'link'; readonly time: number; readonly link: Uint8Array }
   | {
       readonly kind: 'statement'
       readonly received: ReceivedStatement
       readonly progress: Progress
-      /** ms; Infinity when it is not known. */
+      /** Milliseconds since the node last showed that it says so; Infinity when unknown. */
       readonly age: number
     }
 
-/** Whoever is further behind is sent the statement. */
+/** A peer that is further behind is sent the whole statement. */
 const DIGEST_MS = 30_000
 /** Times travel as one byte: the quarters since 1970, by the clock of the node, modulo this. */
 const TIME_STEPS = 256
@@ -39,34 +39,34 @@ const AGE_UNKNOWN = 255
 
 const KIND = { time: 0, link: 1, statement: 2 } as const
 
-const timeOf = ({ received, progress }: KnownWord): number =>
+const timeOf = ({ received, progress }: KnownStatement): number =>
   received.statement.time + progress.quarters
 
 /** A remainder that is never negative. */
 const modulo = (value: number, steps: number): number => ((value % steps) + steps) % steps
 
-/** One byte that says how much is known of a member: 0 for nothing, or nothing that is of use. */
-export const digestOf = (known: KnownWord | undefined, now: number): number =>
+/** One byte that says how much is known of a member: 0 for nothing, or nothing recent. */
+export const digestOf = (known: KnownStatement | undefined, now: number): number =>
   known === undefined || now - known.madeAt > DIGEST_MS
     ? 0
     : modulo(timeOf(known), DIGEST_STEPS) + 1
 
 /**
- * What brings somebody up to date who sent this digest of a member; undefined where it knows as much, or more. A
- * shorter form is chosen only where the other one has the statement that it continues.
- * @param least by how many quarters its knowledge of the same statement must be older
+ * What a peer that sent this digest of a member lacks; undefined where it knows as much, or more. A time or a link is
+ * chosen only where the peer has the statement that it continues.
+ * @param least quarters by which the peer must be behind within one statement before that is news. @default 1
  */
 export const newsFor = (
-  known: KnownWord,
+  known: KnownStatement,
   digest: number,
   now: number,
   least = 1,
 ): Entry | undefined => {
   const { received, progress, madeAt } = known
   const { statement } = received
-  // What they know is younger than that.
+  // A digest that is not 0 stands for something younger than that.
   if (digest !== 0 && now - madeAt > DIGEST_MS) return undefined
-  // The time next to ours with that remainder: they may be ahead as well as behind.
+  // A digest is a remainder: of the times that have it, take the one nearest to ours, before or after.
   const ahead = modulo(digest - 1 - timeOf(known), DIGEST_STEPS)
   const theirs = timeOf(known) + (ahead > DIGEST_STEPS / 2 ? ahead - DIGEST_STEPS : ahead)
   if (digest === 0 || theirs < statement.time)
@@ -78,8 +78,8 @@ export const newsFor = (
   return { kind: 'link', time, link: progress.link! }
 }
 
-/** How far a member has come that is shown at a time, given how far we know it to be: the nearest such time. */
-export const quartersAt = (known: KnownWord, time: number): number => {
+/** Quarters since the statement's time for a time that travelled as one byte: of those that fit, the nearest to what is known. */
+export const quartersAt = (known: KnownStatement, time: number): number => {
   const ahead = modulo(time - timeOf(known), TIME_STEPS)
   return known.progress.quarters + (ahead > TIME_STEPS / 2 ? ahead - TIME_STEPS : ahead)
 }
@@ -92,7 +92,7 @@ export const entryBytes = (entry: Entry): number =>
 
 /**
  * Writes an entry about a member.
- * @param gap places left out since the last entry, or since the begin
+ * @param gap places left out since the last entry, or since the first place
  * @returns where the next byte goes
  */
 export const writeEntry = (out: Buffer, start: number, gap: number, entry: Entry): number => {
@@ -154,8 +154,8 @@ const readers = [readTime, readLink, readStatement] as const
 
 /**
  * Reads entries to the end of `bytes` and hands each over with its place, in ascending order. Never throws.
- * @param count places that there are
- * @returns whether all of them could be read; what came before the first that could not has been handed over
+ * @param count number of places; an entry about a later one is malformed
+ * @returns whether all entries could be read; those before the first malformed one were handed over
  */
 export const readEntries = (
   bytes: Uint8Array,

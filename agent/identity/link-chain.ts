@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import { hash } from 'node:crypto'
 
-/** 80 bits: nobody finds the link before a given one while a record counts. */
+/** 80 bits: too many to find, while a record counts, a link whose hash is a given one. */
 export const LINK_BYTES = 10
 const LINK_DIGITS = 2 * LINK_BYTES
 
-/** Hashed into every link, so that the chains of two statements differ even where a link of theirs is equal. */
+/** Hashed into every link, so that equal links of two statements are followed by different ones. */
 export interface ChainOf {
   readonly zoneHash: bigint
   /** `id64` of the node's name. */
   readonly id: bigint
   readonly epoch: number
-  /** Of the statement, in quarters. */
+  /** The statement's time, in quarters of a second. */
   readonly time: number
 }
 
 export const saltOf = ({ zoneHash, id, epoch, time }: ChainOf): string =>
   hash('sha256', `${zoneHash}/${id}/${epoch}/${time}`, 'hex').slice(0, 16)
 
-/** The link before this one. Hashing text costs a third of hashing buffers. */
+/** The link before this one. Hashes text, which takes a third of the time of buffers. */
 const before = (salt: string, link: string): string =>
   hash('sha256', salt + link, 'hex').slice(0, LINK_DIGITS)
 
 /**
- * The links of one statement: link 0 is its anchor, and each is the hash of the next one. Who sees link i of a node
- * knows that the node itself showed it, and that it lived in slot i; nobody can make link i + 1 of it.
+ * The links of one statement: link 0 is its anchor, and each is the hash of the next one. Nobody can compute link i + 1
+ * from link i, so whoever is shown link i knows that the node was alive in slot i.
  */
 export class LinkChain {
   readonly #links: Buffer
 
-  /** @param seed `LINK_BYTES` that nobody has seen and that are never used again */
+  /** @param seed `LINK_BYTES` random bytes, kept secret and used once */
   constructor(salt: string, seed: Uint8Array, links: number) {
     this.#links = Buffer.alloc((links + 1) * LINK_BYTES)
     let link = Buffer.from(seed).toString('hex')
@@ -39,7 +39,7 @@ export class LinkChain {
     }
   }
 
-  /** The last slot that it can prove. */
+  /** Number of the last link. */
   get last(): number {
     return this.#links.length / LINK_BYTES - 1
   }
@@ -54,7 +54,7 @@ export class LinkChain {
   }
 }
 
-/** The most slots between two links that are proved at once: some 1.5 ms of hashing. */
+/** Most slots between two links that are checked in one go: some 1.5 ms of hashing. */
 export const MAX_STEPS = 2_048
 
 /** Whether `link` comes `steps` slots after the link `known` of the same chain. */

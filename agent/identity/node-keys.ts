@@ -22,10 +22,10 @@ export interface PublicKeys {
   readonly agreement: Buffer
 }
 
-/** What one node alone has. */
+/** The keys of one node, with their private halves. */
 export interface NodeKeys {
   readonly public: PublicKeys
-  /** Ed25519 of some bytes, 64 bytes. */
+  /** Ed25519, `SIGNATURE_BYTES`. */
   sign(bytes: Uint8Array): Buffer
   /** X25519, to agree with. */
   readonly agreementKey: KeyObject
@@ -52,10 +52,10 @@ const privateKeyOf = (crv: Curve, { x, d }: KeyPart): KeyObject =>
 const publicKeyOf = (crv: Curve, raw: Buffer): KeyObject =>
   createPublicKey({ key: { kty: 'OKP', crv, x: raw.toString('base64url') }, format: 'jwk' })
 
-/** Verifies Ed25519 signatures of one node. Makes its key once: a raw one costs half a verification each time. */
+/** Verifies Ed25519 signatures of one node. Holds the parsed key: parsing takes half as long as a verification. */
 export type Verifier = (bytes: Uint8Array, signature: Uint8Array) => boolean
 
-/** Any 32 bytes will do: without a private key to them nobody can sign. */
+/** Takes any 32 bytes: nobody can sign for those that are no key. */
 export const makeVerifier = (signing: Buffer): Verifier => {
   const key = publicKeyOf('Ed25519', signing)
   return (bytes, signature) =>

@@ -2,25 +2,25 @@
 
 /** How much faster or slower one clock may run than another: 1 ms per second. */
 const DRIFT = 0.001
-/** With what came at one moment there is nothing to compare it with: it may have been on its way for long. */
+/** One moment alone may be a message that was long on its way: its age can be told only by comparing it with another. */
 const ENOUGH_MOMENTS = 2
 
 /**
- * When records of one node were made, in the time of our own clock, reckoned from what that node proves of its own.
- * What a relay says of an age is believed only until then, and never makes a record younger than it was at first. No
- * two clocks are compared, only how fast they go: a record that was held back is as old as it is, whoever held it.
+ * Converts times of one node's clock, which its links prove, to our clock. The two clocks need not agree, only run at
+ * nearly the same speed, and a record that was held back on its way is known to be as old as it is. Until the node has
+ * proved two different times the age that a relay reports is used, and a later report never makes the record younger.
  */
 export class OriginClock {
-  /** Our time minus the node's, in ms: the least that was seen, since nothing arrives before it was sent. */
+  /** Our time minus the node's, in milliseconds: the least that was seen, since nothing arrives before it was sent. */
   #offset = Infinity
   #offsetAt = 0
   #newest = -Infinity
   #moments = 0
   #byRelay: number | undefined
 
-  /** The node lived at `time` (ms of its clock): it showed at `now` what it shows from then on only. */
+  /** At `now` the node showed something that it keeps secret until `time`, in milliseconds of its clock. */
   prove(time: number, now: number): void {
-    // A statement and the link of a later slot come together.
+    // A statement and a link of a later slot may come in one message: that is one moment.
     const isSameMoment = this.#moments > 0 && now === this.#offsetAt
     this.#offset = Math.min(this.#offsetNow(now), now - time)
     this.#offsetAt = now
@@ -30,9 +30,9 @@ export class OriginClock {
   }
 
   /**
-   * @param time ms of the node's clock, at or after the newest that it proved
-   * @param relayedAge ms, as a relay says; Infinity when it says nothing
-   * @returns when it was made, at most `now`
+   * @param time milliseconds of the node's clock, not before the newest that it proved
+   * @param relayedAge milliseconds, as a relay says; Infinity when it says nothing
+   * @returns when that was, by `Clock.now` here, at most `now`
    */
   madeAt(time: number, now: number, relayedAge: number): number {
     if (this.#moments >= ENOUGH_MOMENTS) return Math.min(now, this.#offsetNow(now) + time)

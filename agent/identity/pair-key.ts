@@ -3,7 +3,7 @@ import { createHmac, createSecretKey, diffieHellman, hash, type KeyObject } from
 import type { SignKey } from '../key-ring.js'
 import { agreementKeyOf } from './node-keys.js'
 
-/** Who agrees with whom. */
+/** The two nodes of one key. */
 export interface Pair {
   readonly ownId: bigint
   readonly ownAgreementKey: KeyObject
@@ -17,8 +17,8 @@ export interface Pair {
 const LABEL = 'edge-health pair 1'
 
 /**
- * The secret of two nodes; undefined for a key with which nothing can be agreed (a point of small order).
- * Costs some 40 µs: once per pair, peer's key and run.
+ * The secret of two nodes; undefined where the peer's key gives none (a point of small order). Takes some 40 µs: once
+ * for each key of a peer.
  */
 const agree = ({ ownAgreementKey, peerAgreement }: Pair): Buffer | undefined => {
   try {
@@ -32,9 +32,9 @@ const agree = ({ ownAgreementKey, peerAgreement }: Pair): Buffer | undefined => 
 }
 
 /**
- * The key that signs messages between two nodes, the same at both: HMAC-SHA256 with the zone's shared key over what
- * the two agreed on, both ids in order, and the zone. Without the shared key it cannot be had by a node, and without a
- * node's private key by no member; undefined where the peer's key is none.
+ * The key that signs messages between two nodes, the same at both: HMAC-SHA256 with the zone's shared key over the secret
+ * of the two, both ids in order, and the zone. It takes the shared key and one of the two private keys to compute it.
+ * Undefined where the peer's key gives no secret.
  */
 export const makePairKey = (pair: Pair, shared: SignKey): SignKey | undefined => {
   const secret = agree(pair)

@@ -8,7 +8,7 @@ import {
 } from './annotation.js'
 import { makeVerifier, type PublicKeys } from './node-keys.js'
 
-/** The keys that a node is known by, from when its Node was first read until there is reason to believe others. */
+/** The keys that a node is known by: those first read from its Node, until `decidePin` takes others. */
 export interface Pin {
   readonly node: NodeName
   /** `metadata.uid` of the Node. */
@@ -22,40 +22,39 @@ export interface Look {
   readonly subject: IdentitySubject
   /** Undefined where the annotation is missing. */
   readonly published: PublishedIdentity | undefined
-  /** For how long nothing counted that the keys known before signed, in ms; Infinity when nothing ever did. */
+  /** Milliseconds since something signed with the pinned keys last counted; Infinity when nothing ever did. */
   readonly silentMs: number
-  /** Whether who is at the node's address has the keys known before: asked since its Node says something else. */
+  /** Whether the agent at the node's address signs with the pinned keys, as it was asked after its Node showed others. */
   readonly holder: Holder
 }
 
-/** `silent`: whoever is there, if anybody, did not answer with these keys. */
+/** `silent`: asked, and no answer was signed with the pinned keys. */
 export type Holder = 'unasked' | 'answered' | 'silent'
 
-/** How keys change for which those before do not vouch. */
+/** When to take keys that the pinned ones did not sign. */
 export interface ChangeRules {
   readonly identity: 'prefer' | 'require'
-  /** `--identity-change-after`; counts with `require`. */
+  /** `--identity-change-after` in milliseconds; used with `require`. */
   readonly changeAfterMs: number
 }
 
 export type PinDecision =
   | { readonly kind: 'keep' }
   | { readonly kind: 'take'; readonly pin: Pin }
-  /** It has no identity, or none any more. */
+  /** The Node has no identity, or none any more. */
   | { readonly kind: 'none' }
-  /** Other keys, for which those before do not vouch, or none: only when who had those has been silent for long enough. */
+  /** The Node shows other keys, not signed with the pinned ones, or none: take that after so long a silence. */
   | { readonly kind: 'wait'; readonly ms: number }
-  /** … or when whoever is at the node's address was asked, and does not have those. */
+  /** The same, but ask first whether the agent at the node's address has the pinned keys. */
   | { readonly kind: 'ask' }
-  /** Who is at the node's address has the keys known before, whatever its Node says: these go on to count. */
+  /** The agent at the node's address has the pinned keys, whatever its Node says: they stay. */
   | { readonly kind: 'dispute' }
-  /** Whoever wrote the annotation does not have the keys, or wrote it for another Node. */
+  /** The annotation is not signed by the keys in it, or was made for another Node. */
   | { readonly kind: 'refuse' }
 
 const isSame = (a: PublicKeys, b: PublicKeys): boolean =>
   a.signing.equals(b.signing) && a.agreement.equals(b.agreement)
 
-/** The same keys of the same Node. */
 export const isSamePin = (a: Pin, b: Pin): boolean =>
   a.generation === b.generation && a.uid === b.uid && isSame(a.keys, b.keys)
 
@@ -66,15 +65,15 @@ const pinOf = ({ node, uid }: IdentitySubject, { generation, keys }: PublishedId
 const isOf = ({ generation, keys }: Pin, published: PublishedIdentity): boolean =>
   generation === published.generation && isSame(keys, published.keys)
 
-/** The keys known before vouch for what is published. */
+/** Whether the pinned keys signed the published ones. */
 const isAnnounced = (before: Pin, { subject, published }: Look): boolean =>
   published !== undefined &&
   published.generation > before.generation &&
-  // The same keys with a later number: somebody else wrote to the Node in between.
+  // Equal keys with a later generation: something else wrote to the Node in between.
   (isSame(before.keys, published.keys) ||
     isSuccessor(subject, published, makeVerifier(before.keys.signing)))
 
-/** The Node says something for which the keys known before do not vouch. */
+/** For a change of keys that the pinned ones did not sign. */
 const decideChange = (
   { silentMs, holder }: Look,
   { identity, changeAfterMs }: ChangeRules,
@@ -88,10 +87,10 @@ const decideChange = (
   return holder === 'answered' ? { kind: 'dispute' } : change
 }
 
-/** Which keys to believe. */
+/** Which keys to believe after a look at a member's Node. */
 export const decidePin = (known: Pin | undefined, look: Look, rules: ChangeRules): PinDecision => {
   const { subject, published } = look
-  // What was known of a Node that was deleted is worth nothing.
+  // A Node that was made again begins without pinned keys.
   const before = known?.uid === subject.uid ? known : undefined
   if (before !== undefined && published !== undefined && isOf(before, published))
     return { kind: 'keep' }

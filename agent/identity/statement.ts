@@ -8,31 +8,31 @@ import { LINK_BYTES } from './link-chain.js'
 export const QUARTER_MS = 250
 
 /**
- * What a node says, in one piece that it signs and that others pass on byte for byte. It names nodes by id, so that it
- * can be read with any roster. Times are of the clock of the node that says it and are compared with nobody else's.
+ * What a node says, signed as a whole and passed on byte for byte. It names nodes by id, so that it can be read with any
+ * roster. Times are of the signing node's clock and are compared with no other clock's.
  */
 export interface Statement {
   /** Which keys sign it, 1 to 65 535. */
   readonly generation: number
-  /** Grows with each start and each suspension of the node: 1 to 2^32 − 1. */
+  /** 1 to 2^32 − 1; one more after each start and each suspension of the node. */
   readonly epoch: number
-  /** When it was made, in quarters of a second since 1970: below 2^48, above all earlier times of this epoch. */
+  /** When it was made, in quarters of a second since 1970, below 2^48; larger than all earlier ones of its epoch. */
   readonly time: number
   /** How long each link of its chain stands for, in quarters: 2 to 32. */
   readonly slot: number
   /** The chain has 2^n links: 0 to 11. */
   readonly logLinks: number
-  /** The end of the chain that is shown first, `LINK_BYTES`. */
+  /** Link 0 of the chain, `LINK_BYTES`. */
   readonly anchor: Buffer
   /** `FLAG` bits. */
   readonly flags: number
-  /** With `FLAG.cloudCut`: for how many quarters before `time`, below 2^35; else 0. */
+  /** With `FLAG.cloudCut`: quarters before `time` since when the apiserver is out of reach, below 2^35; else 0. */
   readonly cutFor: number
-  /** Of roster and topology: members with the same hash know which nodes it calls up by not naming them. */
+  /** Hash of roster and topology: who has the same knows which nodes it observes, and so calls up by not naming them. */
   readonly membershipHash: bigint
   /**
-   * Where its records stand in the order of `EHP1` when it says this, 1 to 2^32 − 1: one more for each second that it
-   * stands by it. So whoever passes it on to an agent without identities numbers it as its node does.
+   * Heartbeat of the node's record at `time`, 1 to 2^32 − 1; one more for each second after that. Who passes the record
+   * on to an agent without identities so numbers it as the node itself does.
    */
   readonly heartbeat: number
   /** Ids of nodes that are down, ascending. */
@@ -43,7 +43,7 @@ export interface Statement {
   readonly standsInFor: readonly bigint[]
 }
 
-/** Order of all that one node says with its keys: a larger one replaces a smaller one. */
+/** Order of one node's statements: positive when `a` is the newer one, which replaces the older. */
 export const compareStatements = (
   a: Pick<Statement, 'epoch' | 'time'>,
   b: Pick<Statement, 'epoch' | 'time'>,
@@ -52,7 +52,7 @@ export const compareStatements = (
 /** Quarters in a second. */
 const PER_SECOND = 4
 
-/** The heartbeat of a node that has stood by a statement for so many quarters. */
+/** The heartbeat of a node so many quarters after its statement. */
 export const heartbeatAt = ({ heartbeat }: Statement, quarters: number): number =>
   heartbeat + Math.floor(quarters / PER_SECOND)
 
@@ -62,7 +62,7 @@ const HEAD_BYTES = HEARTBEAT_AT + 4
 const MIN_SLOT = 2
 const MAX_SLOT = 32
 const MAX_LOG_LINKS = 11
-/** Members that one list may name: more than a zone has, and no more than fit into a message. */
+/** Members that one list may name: more than a zone has, and few enough for one message. */
 const MAX_NAMED = 4_096
 const FLAG_MASK = Object.values(FLAG).reduce((mask, bit) => mask | bit, 0)
 
@@ -100,7 +100,7 @@ const encodeContent = (s: Statement): Buffer => {
   return out.subarray(0, at)
 }
 
-/** What a signature covers: never a statement of another zone, or of another node. */
+/** What is signed. Zone and node are part of it, so that a statement counts for no other zone or node. */
 const signedBytes = (origin: Origin, content: Uint8Array): Buffer => {
   const head = Buffer.alloc(16)
   head.writeBigUInt64LE(origin.zoneHash, 0)
@@ -108,14 +108,14 @@ const signedBytes = (origin: Origin, content: Uint8Array): Buffer => {
   return Buffer.concat([LABEL, head, content])
 }
 
-/** Who says something, and where. */
+/** Who says something, and in which zone. */
 export interface Origin {
   readonly zoneHash: bigint
   /** `id64` of the node's name. */
   readonly id: bigint
 }
 
-/** The bytes that travel. */
+/** The statement as it is sent, with its signature. */
 export const sealStatement = (
   statement: Statement,
   origin: Origin,
@@ -125,7 +125,7 @@ export const sealStatement = (
   return Buffer.concat([content, sign(signedBytes(origin, content))])
 }
 
-/** Ascending, each once: there is one spelling of a list. Undefined when it is not, or does not fit. */
+/** Undefined unless ascending without repeats, the one allowed form of a list, and short enough. */
 const readIds = (reader: ByteReader, bytes: Buffer): bigint[] | undefined => {
   const count = reader.varint()
   if (count < 0 || count > MAX_NAMED) return undefined
@@ -172,18 +172,18 @@ const readLists = (reader: ByteReader, bytes: Buffer): Pick<Statement, Lists> | 
   return standsInFor && { down, notLooked, standsInFor }
 }
 
-/** Seconds of the link's cut; −1 when it does not fit, 0 without the flag. */
+/** `cutFor`; −1 when malformed. */
 const readCut = (reader: ByteReader, flags: number): number =>
   (flags & FLAG.cloudCut) === 0 ? 0 : reader.varint()
 
-/** A statement as received. Nothing of it is believed before `isSignedBy`. */
+/** A well-formed statement whose signature is not proved yet: see `isSignedBy`. */
 export interface ReceivedStatement {
   readonly statement: Statement
-  /** As received, to be passed on; memory of its own. */
+  /** A copy of the bytes as received, to be passed on. */
   readonly bytes: Buffer
 }
 
-/** Reads all of `bytes`. Undefined when malformed, also when one byte is left over. Never throws. */
+/** Undefined when malformed, also when bytes are left over. Never throws. */
 export const parseStatement = (bytes: Uint8Array): ReceivedStatement | undefined => {
   const end = bytes.length - SIGNATURE_BYTES
   if (end < HEAD_BYTES) return undefined
@@ -199,7 +199,7 @@ export const parseStatement = (bytes: Uint8Array): ReceivedStatement | undefined
   return { statement: { ...head, cutFor, ...lists }, bytes: own }
 }
 
-/** Whether this very node said it, in this zone. Some 110 µs. */
+/** Whether the node signed it for this zone. Takes some 110 µs. */
 export const isSignedBy = (
   { bytes }: ReceivedStatement,
   origin: Origin,

@@ -28,13 +28,13 @@ export interface PeerAnswer extends Answer {
 /** Called when a member calls for votes. */
 export type OnCall = (target: number, caller: PeerState) => void
 
-/** Called when a member that has keys speaks without them. */
+/** Called when a member whose keys are known sends without them. */
 export type OnUnsigned = (peer: PeerState) => void
 
-/** Why a request is not believed yet. */
+/** Why a request is challenged. */
 type Challenged = Exclude<Admission['kind'], 'accepted'>
 
-/** What the two clocks may differ by beyond their drift. */
+/** A sender that held its number for so much longer than it is old here shows that this agent was suspended. */
 const SUSPENDED_MS = 5_000
 /**
  * How long a request may have been under way, in time limits: its sender gives up after one, and waited for the number
@@ -194,7 +194,7 @@ export class Inbox {
     return this.#reply(peer, request, TYPE.challenge)
   }
 
-  /** Signed as the request was: who signs with the keys of the pair believes nothing else, also while these are set aside here. */
+  /** Signed as the request was: a peer that signs with the keys of the pair believes no other answer. */
   #reply(peer: PeerState, { header, isOfPair }: Message, type: ReplyType): PeerAnswer {
     const { seams, membership, now } = this.#context
     const shown =
@@ -241,11 +241,11 @@ export class Inbox {
   /** The news that the peer lacks, by the digest that it sent. In a mesh the reply has our own digest, too. */
   #bodyOfPair(order: BodyOrder, peer: PeerState | undefined): BodyFor {
     const { membership } = this.#context
-    const { words, table } = membership
+    const { statements, table } = membership
     if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
-    const news = words.newsFor(peer.digest ?? NO_NEWS, this.#context.isBurst)
+    const news = statements.newsFor(peer.digest ?? NO_NEWS, this.#context.isBurst)
     const body = membership.bodyOfPair(order, news, table.topology.kind === 'mesh')
-    words.told(peer, body.entries)
+    statements.noteDelivered(peer, body.entries)
     return body
   }
 

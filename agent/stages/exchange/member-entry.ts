@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { MemberWord } from '../../identity/member-word.js'
+import { MemberStatement } from '../../identity/member-statement.js'
 import { makeVerifier } from '../../identity/node-keys.js'
 import type { Pin } from '../../identity/pins.js'
 import type { Origin } from '../../identity/statement.js'
@@ -12,21 +12,21 @@ const STATEMENTS_AT_ONCE = 8
 /** What is known of a member that has keys. */
 export interface MemberEntry {
   readonly pin: Pin
-  readonly word: MemberWord
-  /** Since when it says what others must hear at once. */
+  readonly latest: MemberStatement
+  /** Since when its statement says what others must hear at once, by `Clock.now`. */
   urgentSince: number
-  /** Peers show how it goes on, but of a statement that is not known here: it is asked for. */
+  /** Peers have links of a statement that is not known here: the digest asks for it. */
   isMissed: boolean
   missedAt: number
-  /** Since when it counts by the key of the zone; Infinity while it signs. */
-  asideAt: number
+  /** Since when it is believed by the zone's key alone, by `Clock.now`; Infinity while it signs. */
+  fellBackAt: number
   readonly limit: RateLimit
 }
 
 /** A member of which nothing was heard yet. */
 export const newMember = (pin: Pin, origin: Origin): MemberEntry => ({
   pin,
-  word: new MemberWord(origin, pin.generation, makeVerifier(pin.keys.signing)),
-  ...{ urgentSince: -Infinity, isMissed: false, missedAt: -Infinity, asideAt: Infinity },
+  latest: new MemberStatement(origin, pin.generation, makeVerifier(pin.keys.signing)),
+  ...{ urgentSince: -Infinity, isMissed: false, missedAt: -Infinity, fellBackAt: Infinity },
   limit: new RateLimit(0, STATEMENTS_PER_SECOND, STATEMENTS_AT_ONCE),
 })

@@ -22,7 +22,7 @@ import {
   type ReadSignedBody,
 } from './signed-body.js'
 import { SPARSE, zoneHash, type Opened } from './wire.js'
-import { moreOf, slotOf, Words } from './words.js'
+import { moreOf, slotOf, Statements } from './statements.js'
 
 /** An authenticated message. */
 export type Message = Extract<Opened, { ok: true }>
@@ -39,7 +39,7 @@ interface MembershipStart {
   /** @default 0: none */
   readonly savedEpoch?: number | undefined
   readonly onRefusal: (refusal: Refusal, peer: PeerState) => void
-  /** A member that has keys seems to speak without them. */
+  /** A member whose keys are known seems to send without them. */
   readonly onUnsigned: (peer: PeerState) => void
   /** Called when a message brought something new. */
   readonly onNews: (news: News) => void
@@ -51,9 +51,9 @@ interface Signed extends ReadSignedBody {
 
 const NOBODY: ZoneIdentities = { own: undefined, pins: new Map() }
 const NOTHING = new Uint8Array(0)
-/** Of `--record-ttl`: for so long nothing came that a member signed before it may count without; its last word still does. */
+/** Share of `--record-ttl` after which a silent member may be believed without its signature: its last record still counts then. */
 const SILENT_SHARE = 0.5
-/** What is heard of a member without its signature is later than what is heard with it by more than both may be wrong. */
+/** An unsigned record this much later than the last signed one is later for certain: the ages of both are rounded. */
 const UNSIGNED_MS = 2_000
 
 /** Keys that a message may be signed with. */
@@ -64,7 +64,7 @@ export interface BodyFor {
   readonly bytes: Buffer
   /** For the header. */
   readonly count: number
-  /** What of it the peer knows once it has accepted the message. */
+  /** What the peer knows after it has accepted the message. */
   readonly entries: readonly NewsEntry[]
 }
 
@@ -82,7 +82,7 @@ export class Membership {
   #peers: readonly (PeerState | undefined)[]
   #topSeq = 0
   #identities: ZoneIdentities
-  readonly #words: Words
+  readonly #statements: Statements
 
   constructor(start: MembershipStart) {
     this.#start = start
@@ -93,7 +93,7 @@ export class Membership {
     this.#zone = this.#zoneOf(start.roster)
     this.#peers = this.#peersOf(start.roster, [])
     this.#identities = start.identities ?? NOBODY
-    this.#words = this.#makeWords()
+    this.#statements = this.#makeStatements()
   }
 
   /** The own incarnation: of this run, or since `resumed`. */
@@ -118,9 +118,8 @@ export class Membership {
     return this.#codec
   }
 
-  /** What members with identities signed. */
-  get words(): Words {
-    return this.#words
+  get statements(): Statements {
+    return this.#statements
   }
 
   get identities(): ZoneIdentities {
@@ -157,7 +156,7 @@ export class Membership {
   setIdentities(identities: ZoneIdentities): void {
     this.#identities = identities
     this.#forgetPairs()
-    this.#words.setIdentities(identities)
+    this.#statements.setIdentities(identities)
   }
 
   /**
@@ -165,39 +164,39 @@ export class Membership {
    * The rosters decide, so nobody in between can talk the two down. Undefined: no messages are exchanged.
    */
   keysFor(peer: PeerState): SigningKeys | undefined {
-    if (this.#words.isSigned(peer.index)) return this.pairFor(peer)
+    if (this.#statements.isSigned(peer.index)) return this.pairFor(peer)
     return this.#start.options.identity === 'require' ? undefined : this.#keys
   }
 
   /** The keys of the pair, used at present or not; undefined while this peer's are not known. */
   pairFor(peer: PeerState): SigningKeys | undefined {
-    if (!this.#words.hasKeys(peer.index)) return undefined
+    if (!this.#statements.hasKeys(peer.index)) return undefined
     peer.pair ??= this.#makePair(peer)
     return peer.pair
   }
 
-  /** With `prefer`, a peer from which nothing signed came for a while may answer with the zone's key alone. */
+  /** With `prefer`, whether nothing signed came from the peer for so long that it may answer with the zone's key alone. */
   mayLackKeys(peer: PeerState): boolean {
     const { identity, recordTtlMs } = this.#start.options
-    if (identity !== 'prefer' || !this.#words.hasKeys(peer.index)) return false
-    return this.#now - this.#words.signedAt(peer.index) >= recordTtlMs * SILENT_SHARE
+    if (identity !== 'prefer' || !this.#statements.hasKeys(peer.index)) return false
+    return this.#now - this.#statements.signedAt(peer.index) >= recordTtlMs * SILENT_SHARE
   }
 
-  /** Whoever is at its address has the key of the zone and does not sign with the peer's own: go on with the former. */
-  setAside(peer: PeerState): void {
-    if (!this.#words.isSigned(peer.index)) return
+  /** An agent at the peer's address answered with the zone's key: believe the peer by that until it signs again. */
+  fallBackToZoneKey(peer: PeerState): void {
+    if (!this.#statements.isSigned(peer.index)) return
     this.#start.seams.log.warn('member does not sign: it is believed by the key of the zone', {
       member: peer.name,
     })
-    this.#words.setAside(peer.index)
+    this.#statements.fallBack(peer.index)
   }
 
-  /** Whether messages of this peer are signed with the keys of the zone. */
+  /** Whether messages between this peer and us are signed with the keys of the zone. */
   isShared(peer: PeerState): boolean {
     return this.keysFor(peer) === this.#keys
   }
 
-  /** The keys of all our pairs: each message that we sent to a peer with keys is signed with one of these. */
+  /** The keys of all our pairs. Each message to a peer with keys is signed with one of them. */
   get pairKeys(): SigningKeys['keys'] {
     return this.#peers.flatMap(peer => (peer === undefined ? [] : (this.pairFor(peer)?.keys ?? [])))
   }
@@ -219,7 +218,7 @@ export class Membership {
     for (const peer of this.#peers) if (peer !== undefined) peer.pair = undefined
   }
 
-  #makeWords(): Words {
+  #makeStatements(): Statements {
     const { options, seams, heartbeat, savedEpoch = 0, onRefusal } = this.#start
     const nextHeartbeat = (floor: number): number => {
       heartbeat.refute(floor)
@@ -231,7 +230,7 @@ export class Membership {
       onUnknownIdentity: (name: NodeName) => seams.onUnknownIdentity(name),
       onRefusal,
     }
-    return new Words(start, { zoneHash: this.#zone, table: this.#table }, this.#identities)
+    return new Statements(start, { zoneHash: this.#zone, table: this.#table }, this.#identities)
   }
 
   setRoster(roster: Roster): void {
@@ -240,7 +239,7 @@ export class Membership {
     this.#zone = this.#zoneOf(roster)
     this.#peers = this.#peersOf(roster, this.#peers)
     this.#forgetPairs()
-    this.#words.move({ zoneHash: this.#zone, table: this.#table })
+    this.#statements.move({ zoneHash: this.#zone, table: this.#table })
   }
 
   /** Go on after a time in which this agent did not run; see `Engine.resumed`. */
@@ -248,13 +247,13 @@ export class Membership {
     this.#boot = makeBoot(this.#start.seams.random)
     for (const peer of this.#peers) peer?.inbound.forget()
     this.#table.forgetAges()
-    this.#words.resumed()
+    this.#statements.resumed()
   }
 
   /** Bring the own record up to date; called before it is sent. */
   speak(): void {
     this.#table.beat()
-    this.#words.say()
+    this.#statements.say()
   }
 
   /** The number of the next request to this peer. */
@@ -282,12 +281,12 @@ export class Membership {
     if (!this.#codec.canRead(header)) return []
     const signed = message.isOfPair ? this.#readSigned(message) : undefined
     if (message.isOfPair && signed === undefined) return undefined
-    if (message.isOfPair) this.#words.takeBack(peer.index)
+    if (message.isOfPair) this.#statements.endFallback(peer.index)
     const shared = signed?.shared ?? body
     let said: News | undefined
-    // What nobody signed is believed about members alone who sign nothing.
+    // Unsigned records are believed only about members that sign nothing.
     const merge = (draft: RecordDraft): void => {
-      if (this.#words.isSigned(draft.origin)) {
+      if (this.#statements.isSigned(draft.origin)) {
         this.#hearUnsigned(draft)
         return
       }
@@ -303,20 +302,20 @@ export class Membership {
     return head.suspects
   }
 
-  /** Others hear of a member what it did not sign: who is at its address may not have its keys any more. */
+  /** A peer passed on an unsigned record of a member that should sign: it may have lost its keys, so it is asked. */
   #hearUnsigned({ origin, producedAt }: RecordDraft): void {
     const peer = this.#peers[origin]
     if (peer === undefined || !this.mayLackKeys(peer)) return
-    if (producedAt > this.#words.signedAt(origin) + UNSIGNED_MS) this.#start.onUnsigned(peer)
+    if (producedAt > this.#statements.signedAt(origin) + UNSIGNED_MS) this.#start.onUnsigned(peer)
   }
 
   #takeSigned(signed: Signed, peer: PeerState, asOf: number): News | undefined {
     const now = this.#now
     this.#takeDigest(signed, peer, now)
-    return this.#words.take(signed.news, peer, now - asOf)
+    return this.#statements.take(signed.news, peer, now - asOf)
   }
 
-  /** With all that it says about members, by roster index; undefined when any of it is malformed. */
+  /** Undefined when any of it is malformed. */
   #readSigned({ header, body }: Message): Signed | undefined {
     const { size, roster } = this.#table
     const signed = readSignedBody(body, header.flags === SPARSE)
@@ -350,11 +349,12 @@ export class Membership {
   bodyOfPair(order: BodyOrder, news: readonly NewsEntry[], isAsking: boolean): BodyFor {
     const table = this.#table
     const { members } = table.roster
-    const isSigned = (index: number): boolean => index === table.self || this.#words.isSigned(index)
+    const isSigned = (index: number): boolean =>
+      index === table.self || this.#statements.isSigned(index)
     const isEmpty = order.isEmpty === true || members.every((_, index) => isSigned(index))
     const shared = this.#codec.encode({ ...order, isEmpty, leaveOut: isSigned }, this.#now)
     const ids = order.sparse ? members.map(({ id }) => id) : undefined
-    const digest = isAsking ? this.#words.digest() : NOTHING
+    const digest = isAsking ? this.#statements.digest() : NOTHING
     const { bytes, written } = writeSignedBody({ shared, ids, digest }, news, table.self)
     return { bytes, count: isEmpty ? 0 : table.size, entries: written }
   }

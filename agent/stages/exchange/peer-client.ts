@@ -118,7 +118,9 @@ export class Batch {
   #bodyOfPair(peer: PeerState, sparse: boolean): Body & BodyFor {
     const { membership, now, isBurst } = this.#context
     const isFast = isBurst || this.route === 'vote'
-    const entries = this.isEmpty ? [] : membership.words.newsForPeer(peer, this.#isWide, isFast)
+    const entries = this.isEmpty
+      ? []
+      : membership.statements.newsForPeer(peer, this.#isWide, isFast)
     const order = { ...this.#order, sparse }
     return { asOf: now, ...membership.bodyOfPair(order, entries, !this.isEmpty) }
   }
@@ -249,7 +251,7 @@ export class PeerClient {
       sentAt,
       denseHash: isSparse ? undefined : batch.hash,
     })
-    if (step === 'done') membership.words.told(peer, entries)
+    if (step === 'done') membership.statements.noteDelivered(peer, entries)
     return step
   }
 
@@ -344,7 +346,7 @@ export class PeerClient {
     { sentAt, denseHash }: { readonly sentAt: number; readonly denseHash: bigint | undefined },
   ): Step {
     const context = this.#context
-    if (!reply.isOfPair) context.membership.setAside(peer)
+    if (!reply.isOfPair) context.membership.fallBackToZoneKey(peer)
     // It was made after our request, however long it took to get here.
     if (context.membership.take(reply, peer, sentAt) === undefined) {
       context.traffic.refuse('malformed', peer)

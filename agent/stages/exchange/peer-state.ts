@@ -24,7 +24,7 @@ export class PeerState {
   address: Peer
 
   readonly inbound = new InboundSession()
-  /** Of requests that were signed for us just now: nobody else can make them, or repeat them, and so use this up. */
+  /** Limits requests whose signature and session are proved, so nobody else can use it up. */
   readonly requests = new RateLimit(0, PER_SECOND, AT_ONCE)
   /** The number that it last issued to us, to be sent as `destBoot`, and when that came in; 0: none yet. */
   destBoot = 0n
@@ -49,11 +49,11 @@ export class PeerState {
   backoffUntil = -Infinity
   failures = 0
   isGossiping = false
-  /** A request to its address has ended, answered or not. An agent of the zone that is there would have signed. */
+  /** Whether a request to its address has ended, answered or not. */
   wasAsked = false
   /** A probe waits until it is known who is at its address. */
   isAwaited = false
-  /** When those two requests were sent that are the newest of all that have ended, answered or not. */
+  /** When the two newest requests were sent that have ended, answered or not. */
   endedAt: readonly [newest: number, before: number] = [-Infinity, -Infinity]
   /** When the newest request was sent whose answer was signed with the keys of the pair. */
   provedAt = -Infinity
@@ -68,12 +68,12 @@ export class PeerState {
   digestAt = -Infinity
   /** Until then, what it passes on about others is not believed. */
   mutedUntil = -Infinity
-  /** The keys that only it and we have; undefined until they are first needed. */
+  /** The keys of the pair, of it and us; undefined until they are first needed. */
   pair: Pick<KeyRing, 'primary' | 'keys'> | undefined
 
   /** Why our last request to it failed, as text; undefined after one that did not. */
   trouble: string | undefined
-  /** It failed since one of us two does not have the key with which the other signs. */
+  /** It failed because one of the two does not have the key with which the other signs. */
   isKeyRefused = false
   bytesSent = 0
   bytesReceived = 0
@@ -87,7 +87,7 @@ export class PeerState {
     this.address = { name: member.name, address: member.address, port: at.port }
   }
 
-  /** The roster changed: another place, maybe another address; then what we knew of the way to it is void. */
+  /** The roster changed: it has another place there, and maybe another address, of which nothing is known yet. */
   moveTo(member: RosterMember, index: number): void {
     this.index = index
     if (member.address === this.address.address) return
@@ -106,7 +106,7 @@ export class PeerState {
   /** See `Engine.holderAt`. */
   holderSince(since: number): Holder {
     if (this.provedAt >= since) return 'answered'
-    // One may be lost on the way.
+    // One of the two may have been lost on the way.
     return Math.min(...this.endedAt) >= since ? 'silent' : 'unasked'
   }
 

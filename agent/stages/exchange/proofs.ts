@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 import { knownOf, quartersAt, type Entry } from '../../identity/entries.js'
-import type { MemberWord, Taken } from '../../identity/member-word.js'
+import type { MemberStatement, Taken } from '../../identity/member-statement.js'
 import type { MemberEntry } from './member-entry.js'
 import { RateLimit } from './rate-limit.js'
 
 /** Signatures proved for all members together, in a second and at once: 17 ms/s of CPU at most. */
 const PROVED_PER_SECOND = 150
 const PROVED_AT_ONCE = 300
-/** As long as one signature takes, so many quarters of a second of links are proved. */
+/** Proving one signature takes as long as hashing the links of so many quarters of a second. */
 const QUARTERS_PER_PROOF = 400
 
 type StatementEntry = Extract<Entry, { kind: 'statement' }>
 
-/** Proves what peers pass on of members, and spends no more on it than there is to spend. */
+/** Proves what peers pass on of members, within a limit of CPU time. */
 export class Proofs {
   readonly #clock: Clock
   readonly #limit = new RateLimit(0, PROVED_PER_SECOND, PROVED_AT_ONCE)
@@ -28,37 +28,40 @@ export class Proofs {
     return this.#proved
   }
 
-  /** Whether so many signatures may be proved now; then they are paid for. */
+  /** Takes the cost of so many signatures out of the limit. @returns false where it is used up */
   afford(cost: number): boolean {
     return this.#limit.take(undefined, this.#clock.now(), Math.max(0, cost))
   }
 
   /**
-   * @param delayMs the longest it may have been under way; it is added to the age that is reported
-   * @returns undefined where it would cost more than there is to spend
+   * @param delayMs milliseconds that the message may have been under way at most; added to the entry's age
+   * @returns undefined where the limit is used up
    */
   prove(member: MemberEntry, entry: Entry, delayMs: number): Taken | undefined {
     return entry.kind === 'statement'
       ? this.#proveStatement(member, entry, delayMs)
-      : this.#proveProgress(member.word, entry)
+      : this.#proveProgress(member.latest, entry)
   }
 
   #proveStatement(
-    { word, limit }: MemberEntry,
+    { latest, limit }: MemberEntry,
     { received, progress, age }: StatementEntry,
     delayMs: number,
   ): Taken | undefined {
     const now = this.#clock.now()
-    const isUnproved = word.isUnproved(received)
+    const isUnproved = latest.isUnproved(received)
     if (isUnproved && !limit.take(undefined, now)) return undefined
-    const quarters = progress.quarters - (isUnproved ? 0 : word.progress.quarters)
+    const quarters = progress.quarters - (isUnproved ? 0 : latest.progress.quarters)
     if (!this.afford((isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)) return undefined
     if (isUnproved) this.#proved++
-    return word.takeStatement(received, progress, age + delayMs, now)
+    return latest.takeStatement(received, progress, age + delayMs, now)
   }
 
-  #proveProgress(word: MemberWord, entry: Exclude<Entry, StatementEntry>): Taken | undefined {
-    const known = knownOf(word)
+  #proveProgress(
+    latest: MemberStatement,
+    entry: Exclude<Entry, StatementEntry>,
+  ): Taken | undefined {
+    const known = knownOf(latest)
     if (known === undefined) return undefined
     const quarters = quartersAt(known, entry.time)
     // A time alone counts within the slot that is proved.
@@ -68,6 +71,6 @@ export class Proofs {
     const behind = quarters - known.progress.quarters
     if (!this.afford(behind / QUARTERS_PER_PROOF)) return undefined
     const link = entry.kind === 'link' ? entry.link : undefined
-    return word.takeProgress({ quarters, link }, this.#clock.now())
+    return latest.takeProgress({ quarters, link }, this.#clock.now())
   }
 }

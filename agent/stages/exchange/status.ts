@@ -79,7 +79,7 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
   backoffUntil: peer.backoffUntil > now ? peer.backoffUntil : null,
   keyId: peer.keyId ?? null,
   keySetHash: peer.keySetHash === undefined ? null : showKeySet(peer.keySetHash),
-  isSigned: membership.words.isSigned(peer.index),
+  isSigned: membership.statements.isSigned(peer.index),
   failures: peer.failures,
   trouble: peer.trouble ?? null,
   isKeyRefused: peer.isKeyRefused,
@@ -93,9 +93,9 @@ const isSharing = ({ keySetHash, isKeyRefused }: PeerState, ownHash: number): bo
   keySetHash === ownHash && !isKeyRefused
 
 const identityStatus = ({ membership }: ExchangeContext): IdentityStatus => {
-  const { words, identities, peers } = membership
-  const known = peers.filter(peer => peer !== undefined && words.isSigned(peer.index)).length
-  return { members: identities.own === undefined ? 0 : known + 1, ...words.counts }
+  const { statements, identities, peers } = membership
+  const known = peers.filter(peer => peer !== undefined && statements.isSigned(peer.index)).length
+  return { members: identities.own === undefined ? 0 : known + 1, ...statements.counts }
 }
 
 /** The state now. `peers` is computed when it is first read: read it at once. */

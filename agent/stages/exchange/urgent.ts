@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG } from '../../../vote/evidence.js'
-import type { KnownWord } from '../../identity/entries.js'
+import type { KnownStatement } from '../../identity/entries.js'
 import { QUARTER_MS, type Statement } from '../../identity/statement.js'
 
 /** Changes of these are worth a push; the others travel with the next exchange. */
@@ -35,7 +35,7 @@ const isWorthPush = (before: Said, said: Said): boolean =>
  */
 export const urgentSince = (
   before: Statement | undefined,
-  { received, progress, madeAt }: KnownWord,
+  { received, progress, madeAt }: KnownStatement,
   { urgentSince: known, now }: { readonly urgentSince: number; readonly now: number },
 ): number => {
   if (!isWorthPush(before ?? ALL_WELL, received.statement)) return known

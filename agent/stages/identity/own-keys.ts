@@ -27,15 +27,15 @@ const schema = v.object({
 interface Remembered {
   readonly keys: NodeKeys
   readonly generation: number
-  /** The Node's annotation said so, once: others know it, also while this node cannot ask. */
+  /** The Node's annotation had these keys at the last look, so others may know them while the API is out of reach. */
   readonly isPublished: boolean
 }
 
-/** What was broken, without what was found there: that may be a key. */
+/** What was broken, without the value, which may be a key. */
 const ruleOf = (error: unknown): string =>
   error instanceof InvalidInputError ? `${error.thing} ${error.rule}` : reasonOf(error)
 
-/** What is on disk; undefined when there is nothing of use: also the keys of another node, whose disk this one's was copied from. */
+/** The keys on disk; undefined when there are none, or they are broken, or of another node whose disk was copied. */
 const recall = async (
   folder: StateFolder,
   log: Logger,
@@ -58,7 +58,7 @@ const recall = async (
   }
 }
 
-/** What a Node's annotation says; undefined when it is missing, or broken. */
+/** A Node's identity; undefined when its annotation is missing or broken. */
 export const readPublished = (text: string | undefined): PublishedIdentity | undefined => {
   if (text === undefined) return undefined
   try {
@@ -69,7 +69,7 @@ export const readPublished = (text: string | undefined): PublishedIdentity | und
   }
 }
 
-/** The keys of this node, made once and kept on disk. A node that loses its disk makes keys of the next generation. */
+/** The keys of this node, made once and kept on disk. A node that lost its disk makes keys of the next generation. */
 export class OwnKeys {
   readonly #folder: StateFolder
   readonly #node: NodeName
@@ -91,7 +91,7 @@ export class OwnKeys {
     return own
   }
 
-  /** Undefined until others can know it. The same object until it changes: a new one begins a new epoch. */
+  /** Undefined until the Node's annotation has it. The same object until it changes: a new one begins a new epoch. */
   get published(): OwnIdentity | undefined {
     const { keys, generation, isPublished } = this.#known
     if (this.#identity.keys !== keys || this.#identity.generation !== generation)
@@ -100,8 +100,8 @@ export class OwnKeys {
   }
 
   /**
-   * What the own Node says.
-   * @returns what its annotation has to say instead; undefined when it is right.
+   * Compare with the own Node's annotation.
+   * @returns what to write into it; undefined when it is right
    */
   review(subject: IdentitySubject, text: string | undefined): string | undefined {
     const { keys, generation } = this.#known
@@ -113,7 +113,7 @@ export class OwnKeys {
       this.#publishes(true)
       return undefined
     }
-    // Keys found on the Node count as a generation, whether they were lost or belong to another machine of our name.
+    // Other keys on the Node, lost ones or those of another machine of this name, used up their generation.
     if (found !== undefined && !isOurs && found.generation >= generation)
       this.#known = {
         ...{ keys, isPublished: false },
@@ -128,7 +128,6 @@ export class OwnKeys {
     this.#save()
   }
 
-  /** Never rejects; a disk that is full is shown by the state folder. */
   #save(): void {
     const { keys, generation, isPublished } = this.#known
     const node = this.#node

@@ -11,7 +11,7 @@ import { AGAIN_MS, reviewMs, wantedAt } from './pace.js'
 
 interface OwnNodeSeams {
   readonly kube: Pick<KubeApi, 'getNodeNotes' | 'patchNode'>
-  /** Undefined when the API did not answer, or said no. */
+  /** Resolves to undefined when the request failed. */
   readonly ask: <T>(
     request: (signal: AbortSignal) => Promise<T>,
     onFailure?: (error: unknown) => void,
@@ -21,20 +21,20 @@ interface OwnNodeSeams {
   readonly log: Logger
 }
 
-/** The longest pause after writes that were refused: it is doubled from `AGAIN_MS` on. */
+/** Longest pause after refused writes; the first is `AGAIN_MS`, and each is twice the one before. */
 const REFUSED_MS = 600_000
 
-/** The own Node, whose annotation says what the own keys are; or nothing, without any. */
+/** Keeps the identity annotation of the own Node: the own keys, or none with `--identity=off`. */
 export class OwnNode {
   readonly #options: AgentOptions
   readonly #seams: OwnNodeSeams
   #dueAt = -Infinity
   #readAt = -Infinity
-  /** Reads in a row that brought nothing new, after one that may have. */
+  /** Reads in a row that found nothing to change: 0 after the first, and after a write or a failed read. */
   #vain = -1
-  /** Writes in a row that the Node did not show when it was read again. */
+  /** Writes in a row that were gone when the Node was read again, less one. */
   #lostWrites = -1
-  /** Writes in a row that the apiserver refused, and why the last one was. */
+  /** Writes in a row that the apiserver refused. */
   #refusals = 0
   #trouble: string | undefined
 
@@ -43,22 +43,22 @@ export class OwnNode {
     this.#seams = seams
   }
 
-  /** When it has to be looked at, by `Clock.now`. */
+  /** When to read it next, by `Clock.now`. */
   get dueAt(): number {
     return this.#dueAt
   }
 
-  /** Why the own keys are not published; undefined while nothing speaks against it. */
+  /** Why the apiserver refused the last write; undefined since one succeeded. */
   get trouble(): string | undefined {
     return this.#trouble
   }
 
-  /** Somebody knows other keys of ours. */
+  /** A peer knows other keys of this node than its own: look at the Node soon. */
   want(): void {
     this.#dueAt = Math.min(this.#dueAt, wantedAt(this.#seams.clock.now(), this.#readAt, this.#vain))
   }
 
-  /** Read it, and write what it must say. @param own undefined: nothing */
+  /** Read it, and write the annotation where it differs. @param own undefined: take the annotation off */
   async review(own: OwnKeys | undefined): Promise<void> {
     const { kube, ask, clock, random } = this.#seams
     const { clusterId, nodeName: node } = this.#options
@@ -66,7 +66,7 @@ export class OwnNode {
     this.#readAt = clock.now()
     const notes = await ask(signal => kube.getNodeNotes(node, signal))
     if (notes === undefined) {
-      // It may be made again at any time.
+      // The API may be back, or the Node made again, at any time.
       this.#vain = 0
       return
     }
@@ -93,7 +93,7 @@ export class OwnNode {
     if (await ask(write, error => this.#denied(error))) this.#written()
   }
 
-  /** It is read again right after a write; if it does not show the write, at the usual pace. */
+  /** Read the Node again at once, to see whether the write stays; after a second such write at the usual pace. */
   #written(): void {
     const { clock, log } = this.#seams
     this.#allowed()
@@ -106,7 +106,7 @@ export class OwnNode {
       )
   }
 
-  /** Roles or policies from before there were identities do not let an agent write its own. */
+  /** Roles or policies of an older version may not allow this write. */
   #denied(error: unknown): void {
     if (!isRefusal(error)) return
     const { clock, log } = this.#seams

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import { jitter, type Random } from '../../../core/random.js'
 
-/** A Node is read when its node joins, when it seems to have other keys, and this often. */
+/** How often a Node is read when nothing calls for it. */
 export const REVIEW_MS = 12 * 3_600_000
 const REVIEW_SHARE = 0.3
-/** Pause before the own Node is looked at again while its keys are not published, or another one that could not be read. */
+/** Pause before the own Node is read again while its keys are not published, and before another Node whose read failed. */
 export const AGAIN_MS = 15_000
-/** The same Node is read again at most this often, whoever sends what in its node's name. */
+/** Longest pause before a Node is read again that seems to have other keys. */
 export const WANTED_MS = 10_000
-/** After a read that brought nothing new: after this time first, then after twice as long each time. */
+/** Pause after the first read that brought nothing new; each further one is twice as long. */
 export const FIRST_WANTED_MS = 1_000
 
-/** Until the next look at a Node about which nobody asks. */
+/** Time until the next look at a Node when nothing calls for it. */
 export const reviewMs = (random: Random): number => jitter(random, REVIEW_MS, REVIEW_SHARE)
 
 /**
- * When a Node may be read again about which somebody asks.
+ * When to read a Node that seems to have other keys.
  * @param readAt when it was last read
  * @param vain reads in a row that brought nothing new
  */

@@ -43,12 +43,12 @@ class NodeIdentities implements Stage {
   readonly #stopping = new AbortController()
   readonly #dueAt = new Map<NodeName, number>()
   readonly #readAt = new Map<NodeName, number>()
-  /** Since when a member's Node shows keys that those known before do not vouch for; its agent was asked then. */
+  /** Since when a member's Node shows keys that the pinned ones did not sign, and its agent is asked about them. */
   readonly #doubtedAt = new Map<NodeName, number>()
   /** Reads of each Node in a row that brought nothing new. */
   readonly #vain = new Map<NodeName, number>()
   readonly #pins = new Map<NodeName, Pin>()
-  /** Of members that left, in the order in which they did. */
+  /** Of members that left, oldest first. */
   readonly #left = new Map<NodeName, Pin>()
   readonly #ownNode: OwnNode
   #own: OwnKeys | undefined
@@ -84,7 +84,7 @@ class NodeIdentities implements Stage {
   }
 
   resumed(): void {
-    // What Nodes say is read from time to time in any case.
+    // Nodes are read from time to time in any case.
   }
 
   stop(): Promise<void> {
@@ -108,12 +108,12 @@ class NodeIdentities implements Stage {
     }
   }
 
-  /** The roster may have changed: who is new is read, who left is forgotten. */
+  /** The roster may have changed: new members are read, and the keys of those that left are put away. */
   #follow(): void {
     const { roster, source } = this.#seams.store.nodeList.current
     if (roster === undefined || source !== 'api') return
     if (this.#own !== undefined) this.#followMembers(roster)
-    // Before it was started nothing is known to be missing.
+    // Before `start` the own keys are not read yet.
     if (this.#own !== undefined || this.#options.identity === 'off') this.#plan()
   }
 
@@ -148,7 +148,7 @@ class NodeIdentities implements Stage {
     return this.#pins.has(name) ? clock.now() + random.below(REVIEW_MS) : clock.now()
   }
 
-  /** A member has other keys than we know, or knows other ones of ours. */
+  /** A member seems to have other keys than its pinned ones, or to know other ones of this node. */
   #want(name: NodeName): void {
     if (this.#doubtedAt.has(name)) return
     if (name === this.#options.nodeName) {
@@ -178,7 +178,7 @@ class NodeIdentities implements Stage {
     })
   }
 
-  /** What is due, one after the other. Never rejects. */
+  /** Read what is due, one Node after the other. Never rejects. */
   async #round(): Promise<void> {
     const { clock, apiBackoff } = this.#seams
     const { signal } = this.#stopping
@@ -204,7 +204,7 @@ class NodeIdentities implements Stage {
     if (own !== before.own || this.#ownNode.trouble !== before.trouble) this.#publish()
   }
 
-  /** Each publishes its keys before it reads others' ones, so that one of two finds those of the other. */
+  /** Every agent publishes its keys before it reads others', so of any two at least one finds the other's. */
   #readUnknown(): void {
     const now = this.#seams.clock.now()
     for (const name of this.#dueAt.keys()) if (!this.#pins.has(name)) this.#dueAt.set(name, now)
@@ -244,18 +244,18 @@ class NodeIdentities implements Stage {
     this.#decide(name, decision)
   }
 
-  /** When its Node is read again, unless it seems to have other keys before that. */
+  /** Time until its Node is read again, unless it seems to have other keys before. */
   #nextMs(name: NodeName, decision: PinDecision): number {
     const { random, clock } = this.#seams
     const { exchangeTimeoutMs, identityChangeAfterMs } = this.#options
     if (decision.kind === 'wait') return Math.max(FIRST_WANTED_MS, decision.ms)
     if (decision.kind === 'dispute') return identityChangeAfterMs
     if (decision.kind !== 'ask') return reviewMs(random)
-    // Looked at twice: a request may be lost, or another one was under way.
+    // Soon at first: one request to its agent may be lost, or another was under way.
     return clock.now() - this.#doubtedAt.get(name)! < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
   }
 
-  /** Its Node shows keys that those known before do not vouch for: ask at its address who is there. */
+  /** Its Node shows keys that the pinned ones did not sign: ask at its address which keys its agent has. */
   #doubt(name: NodeName): void {
     const { clock, store } = this.#seams
     if (!this.#doubtedAt.has(name)) this.#doubtedAt.set(name, clock.now())
@@ -276,11 +276,11 @@ class NodeIdentities implements Stage {
     const { log } = this.#seams
     log.info('identity', { member: name, generation: this.#pins.get(name)?.generation ?? null })
     this.#pinsChanged()
-    // Its messages have been refused until now, so it waits before it sends again: ask it.
+    // The member's messages were refused until now, so it waits before it sends again: ask it.
     if (isOther) this.#seams.store.whoHasKeys.emit(name)
   }
 
-  /** For how long nothing signed by the member has counted, as far as this run knows. */
+  /** Milliseconds since a record of the member was made that counted, or since the start of this run. */
   #silentMs(name: NodeName): number {
     const { store, clock } = this.#seams
     const table = store.records.current?.table
@@ -322,6 +322,6 @@ class NodeIdentities implements Stage {
   }
 }
 
-/** The stage that knows which keys nodes have: its own ones it publishes in its Node, the members' ones it reads there. */
+/** The stage that publishes the own node's keys in its Node and reads the members' keys in theirs. */
 export const makeIdentityStage = (options: AgentOptions, seams: IdentitySeams): Stage =>
   new NodeIdentities(options, seams)

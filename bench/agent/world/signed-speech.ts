@@ -4,7 +4,7 @@ import {
   newsFor,
   quartersAt,
   type Entry,
-  type KnownWord,
+  type KnownStatement,
   readEntries,
 } from '../../../agent/identity/entries.js'
 import type { PublicKeys } from '../../../agent/identity/node-keys.js'
@@ -26,13 +26,13 @@ import {
   TYPE,
   type Opened,
 } from '../../../agent/stages/exchange/wire.js'
-import { DIGEST_MS, QUIET_LEAST } from '../../../agent/stages/exchange/words.js'
+import { DIGEST_MS, QUIET_LEAST } from '../../../agent/stages/exchange/statements.js'
 import type { Clock } from '../../../core/clock.js'
 import type { Random } from '../../../core/random.js'
 import { FLAG } from '../../../vote/evidence.js'
 import type { SpokenHeader, Speech } from './speech.js'
 import { Knowledge } from './knowledge.js'
-import { PlayedWord } from './played-word.js'
+import { PlayedStatement } from './played-statement.js'
 import { GENERATION, type WorldKeys } from './world-keys.js'
 
 export interface SignedSpeechOrder {
@@ -63,7 +63,7 @@ export class SignedSpeech implements Speech {
   readonly #seams: { readonly clock: Clock; readonly random: Random; readonly keys: KeyRing }
   readonly #nodeKeys: WorldKeys
   readonly #codec: BodyCodec
-  readonly #words: readonly (PlayedWord | undefined)[]
+  readonly #statements: readonly (PlayedStatement | undefined)[]
   readonly #knowledge: Knowledge
   /** The start of `Clock.now`, in quarters of a second since 1970. */
   readonly #base: number
@@ -91,10 +91,10 @@ export class SignedSpeech implements Speech {
       ...{ generation: GENERATION, epoch: 1, slot, flags: FLAG.kubeletWell, cutFor: 0 },
       ...{ membershipHash: hash, down: [], notLooked: [], standsInFor: [] },
     }
-    this.#words = roster.members.map(({ name, id }) => {
+    this.#statements = roster.members.map(({ name, id }) => {
       const keys = nodeKeys.of(name)
       const since = this.#now - OLDEST_HEARD - seams.random.below(LIFE)
-      return keys && new PlayedWord({ zoneHash: zone, id }, keys, says, since)
+      return keys && new PlayedStatement({ zoneHash: zone, id }, keys, says, since)
     })
   }
 
@@ -192,7 +192,7 @@ export class SignedSpeech implements Speech {
   #news(index: number, seenOf: (place: number) => number | undefined): readonly NewsEntry[] {
     const now = this.#seams.clock.now()
     const news: NewsEntry[] = []
-    this.#words.forEach((_, place) => {
+    this.#statements.forEach((_, place) => {
       const seen = seenOf(place)
       if (seen === undefined || place === this.#order.agent) return
       const known = this.#known(index, place)
@@ -204,14 +204,14 @@ export class SignedSpeech implements Speech {
 
   #digest(index: number): Buffer {
     const now = this.#seams.clock.now()
-    return Buffer.from(this.#words.map((_, place) => digestOf(this.#known(index, place), now)))
+    return Buffer.from(this.#statements.map((_, place) => digestOf(this.#known(index, place), now)))
   }
 
   /** What a member knows of another. */
-  #known(index: number, place: number): KnownWord | undefined {
+  #known(index: number, place: number): KnownStatement | undefined {
     const time = this.#knowledge.of(index, place)
     const madeAt = (time - this.#base) * QUARTER_MS
-    if (place !== this.#order.agent) return this.#words[place]!.at(time, madeAt)
+    if (place !== this.#order.agent) return this.#statements[place]!.at(time, madeAt)
     const received = this.#agentSays
     if (received === undefined) return undefined
     const quarters = Math.max(0, time - received.statement.time)
@@ -230,7 +230,7 @@ export class SignedSpeech implements Speech {
 
   #noteKnown(index: number, written: readonly NewsEntry[]): void {
     const { clock } = this.#seams
-    const nothing = { digest: Buffer.alloc(this.#words.length), at: clock.now() }
+    const nothing = { digest: Buffer.alloc(this.#statements.length), at: clock.now() }
     const reported = this.#reported.get(index) ?? nothing
     this.#reported.set(index, reported)
     for (const { place, digest } of written) reported.digest[place] = digest

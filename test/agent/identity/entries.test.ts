@@ -8,11 +8,11 @@ import {
   readEntries,
   writeEntry,
   type Entry,
-  type KnownWord,
+  type KnownStatement,
 } from '../../../agent/identity/entries.js'
-import { MemberWord } from '../../../agent/identity/member-word.js'
+import { MemberStatement } from '../../../agent/identity/member-statement.js'
 import { generateNodeKeys, makeVerifier } from '../../../agent/identity/node-keys.js'
-import { OwnWord } from '../../../agent/identity/own-word.js'
+import { OwnStatement } from '../../../agent/identity/own-statement.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import fc from '../../../testkit/properties.js'
 
@@ -25,7 +25,7 @@ const nextHeartbeat = (floor: number): number => floor + 1
 const content = (down: readonly bigint[]) => ({
   ...{ flags: 0, membershipHash: 9n, cutAt: -Infinity, down, notLooked: [], standsInFor: [] },
 })
-const known = (one: MemberWord): KnownWord | undefined =>
+const known = (one: MemberStatement): KnownStatement | undefined =>
   one.received && { received: one.received, progress: one.progress, madeAt: one.madeAt }
 
 /** Write and read again, as over the wire. */
@@ -41,7 +41,7 @@ const sent = (place: number, entry: Entry): Entry => {
   return read[0]![1]
 }
 
-const take = (one: MemberWord, entry: Entry, now: number): string => {
+const take = (one: MemberStatement, entry: Entry, now: number): string => {
   if (entry.kind === 'statement')
     return one.takeStatement(entry.received, entry.progress, entry.age, now).kind
   const quarters = quartersAt(known(one)!, entry.time)
@@ -49,7 +49,7 @@ const take = (one: MemberWord, entry: Entry, now: number): string => {
   return one.takeProgress({ quarters, link }, now).kind
 }
 
-const numberOf = (one: MemberWord): number =>
+const numberOf = (one: MemberStatement): number =>
   one.received === undefined ? -1 : one.received.statement.time + one.progress.quarters
 
 t.test('whoever says how much it knows is brought up to date, and told nothing else', async t => {
@@ -64,13 +64,16 @@ t.test('whoever says how much it knows is brought up to date, and told nothing e
     fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 12 }), async acts => {
       const clock = new FakeClock(1_000, undefined, { settle: () => Promise.resolve() })
       const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined, nextHeartbeat }
-      const own = new OwnWord(
+      const own = new OwnStatement(
         { origin, keys, generation: 1, savedEpoch: 0 },
         SLOT,
         content([]),
         seams,
       )
-      const [a, b] = [new MemberWord(origin, 1, verify), new MemberWord(origin, 1, verify)]
+      const [a, b] = [
+        new MemberStatement(origin, 1, verify),
+        new MemberStatement(origin, 1, verify),
+      ]
       for (const [at, { after, heardBy, isChange }] of acts.entries()) {
         await clock.advance(after)
         if (isChange) own.say(content([BigInt(at + 1)]))
@@ -103,7 +106,12 @@ t.test('whoever says how much it knows is brought up to date, and told nothing e
 t.test('what a relay does not know the age of counts as old', async t => {
   const clock = new FakeClock()
   const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined, nextHeartbeat }
-  const own = new OwnWord({ origin, keys, generation: 1, savedEpoch: 0 }, SLOT, content([]), seams)
+  const own = new OwnStatement(
+    { origin, keys, generation: 1, savedEpoch: 0 },
+    SLOT,
+    content([]),
+    seams,
+  )
   const { received, progress } = own.news()
   const entry: Entry = { kind: 'statement', received, progress, age: 100_000 }
   t.match(sent(0, entry), { age: Infinity }, 'more than a byte tells')

@@ -6,7 +6,7 @@ import { openStateFolder } from '../../../agent/state-folder.js'
 import { readEntries, type Entry } from '../../../agent/identity/entries.js'
 import { LINK_BYTES } from '../../../agent/identity/link-chain.js'
 import type { NodeKeys } from '../../../agent/identity/node-keys.js'
-import { MAX_EPOCH, OwnWord, type OwnContent } from '../../../agent/identity/own-word.js'
+import { MAX_EPOCH, OwnStatement, type OwnContent } from '../../../agent/identity/own-statement.js'
 import { makePairKey } from '../../../agent/identity/pair-key.js'
 import type { Pin } from '../../../agent/identity/pins.js'
 import { sealStatement, type Statement } from '../../../agent/identity/statement.js'
@@ -59,7 +59,7 @@ export const steal = async (state: string, node: string): Promise<Stolen> => {
 
 export class Insider extends Liar {
   readonly #stolen: Stolen
-  readonly #word: OwnWord
+  readonly #statement: OwnStatement
   readonly #startedAt = systemClock.now()
   readonly #pairKeys = new Map<bigint, SignKey>()
   /** What each member said last, by place. */
@@ -75,7 +75,7 @@ export class Insider extends Liar {
       ...{ flags: FLAG.kubeletWell, cutAt: -Infinity, membershipHash: hash },
       ...{ down: this.#idsOf(this.lies.down), notLooked: [], standsInFor: [] },
     }
-    this.#word = new OwnWord({ origin, ...stolen }, SLOT, content, {
+    this.#statement = new OwnStatement({ origin, ...stolen }, SLOT, content, {
       clock: systemClock,
       seed: () => randomBytes(LINK_BYTES),
       nextHeartbeat: floor => Math.max(floor, Math.floor(systemClock.wall() / 1_000)) + 1,
@@ -134,7 +134,7 @@ export class Insider extends Liar {
     const { self, size } = this.table
     const own: PlacedEntry = {
       place: self,
-      entry: { kind: 'statement', ...this.#word.news(), age: 0 },
+      entry: { kind: 'statement', ...this.#statement.news(), age: 0 },
     }
     const entries = [own, ...this.#aboutOthers()].toSorted((a, b) => a.place - b.place)
     // An empty digest would ask for nothing: this one asks for all that everybody said.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { randomBytes } from 'node:crypto'
-import type { KnownWord } from '../../../agent/identity/entries.js'
+import type { KnownStatement } from '../../../agent/identity/entries.js'
 import { LINK_BYTES } from '../../../agent/identity/link-chain.js'
 import type { NodeKeys } from '../../../agent/identity/node-keys.js'
-import { SignedWord } from '../../../agent/identity/signed-word.js'
+import { SignedStatement } from '../../../agent/identity/signed-statement.js'
 import type { Origin, Statement } from '../../../agent/identity/statement.js'
 
 /** What a member says all the time. */
@@ -13,12 +13,12 @@ export type Saying = Omit<Statement, 'anchor' | 'logLinks' | 'time' | 'heartbeat
 const KEPT = 2
 
 /** What a member of the world signs: always the same, in one statement after the other as their links run out. */
-export class PlayedWord {
+export class PlayedStatement {
   readonly #origin: Origin
   readonly #keys: Pick<NodeKeys, 'sign'>
   readonly #says: Saying
-  readonly #first: SignedWord
-  readonly #words = new Map<number, SignedWord>()
+  readonly #first: SignedStatement
+  readonly #statements = new Map<number, SignedStatement>()
 
   /** @param since when it began to say it, in quarters of a second since 1970 */
   constructor(origin: Origin, keys: Pick<NodeKeys, 'sign'>, says: Saying, since: number) {
@@ -26,28 +26,28 @@ export class PlayedWord {
     this.#keys = keys
     this.#says = says
     this.#first = this.#sign(since)
-    this.#words.set(0, this.#first)
+    this.#statements.set(0, this.#first)
   }
 
-  /** The word as of an instant, in quarters of a second since 1970. @param madeAt the same by `Clock.now` */
-  at(time: number, madeAt: number): KnownWord {
+  /** What it says at an instant, in quarters of a second since 1970. @param madeAt the same by `Clock.now` */
+  at(time: number, madeAt: number): KnownStatement {
     const { quarters, received } = this.#first
     const since = received.statement.time
     const turn = Math.max(0, Math.floor((time - since) / quarters))
-    const word = this.#words.get(turn) ?? this.#next(turn, since + turn * quarters)
-    const progress = word.progressAt(Math.max(0, time - word.received.statement.time))
-    return { received: word.received, progress, madeAt }
+    const statement = this.#statements.get(turn) ?? this.#next(turn, since + turn * quarters)
+    const progress = statement.progressAt(Math.max(0, time - statement.received.statement.time))
+    return { received: statement.received, progress, madeAt }
   }
 
-  #next(turn: number, time: number): SignedWord {
-    const word = this.#sign(time)
-    this.#words.set(turn, word)
-    this.#words.delete(turn - KEPT)
-    return word
+  #next(turn: number, time: number): SignedStatement {
+    const statement = this.#sign(time)
+    this.#statements.set(turn, statement)
+    this.#statements.delete(turn - KEPT)
+    return statement
   }
 
-  #sign(time: number): SignedWord {
+  #sign(time: number): SignedStatement {
     const says = { ...this.#says, time, heartbeat: Math.floor(time / 4) }
-    return new SignedWord(this.#origin, this.#keys, says, randomBytes(LINK_BYTES))
+    return new SignedStatement(this.#origin, this.#keys, says, randomBytes(LINK_BYTES))
   }
 }

@@ -11,30 +11,31 @@ import {
   type ReceivedStatement,
 } from './statement.js'
 
-/** How far into a statement's life its node has come. */
+/** For how long a node has shown that a statement of its still holds. */
 export interface Progress {
   /** Quarters of a second since the statement's time. */
   readonly quarters: number
-  /** The link of that slot; undefined in slot 0, which the statement itself proves. */
+  /** The link of that slot; undefined in slot 0, which the statement's signature proves. */
   readonly link: Uint8Array | undefined
 }
 
-/** What became of something that a peer passed on. */
+/** What was made of an entry that a peer passed on. */
 export type Taken =
   /** It is newer than what was known. */
   | { readonly kind: 'newer'; readonly isOtherContent: boolean }
   | { readonly kind: 'known' }
-  /** The node began another epoch a moment ago: this one counts a little later, if it is shown again. */
+  /** The node's last new epoch is less than 10 s old: this one is taken later, if it is shown again. */
   | { readonly kind: 'early' }
-  /** It is signed for other keys than those that we know: they are to be read again. */
+  /** Signed with keys that are not known here: the node's annotation has to be read again. */
   | { readonly kind: 'other-generation' }
-  /** Nobody who has the node's keys made it: whoever passes it on lies, or was lied to. */
+  /** Not made with the node's keys: the peer that passed it on lies, or was lied to. */
   | { readonly kind: 'forged'; readonly reason: 'signature' | 'link' }
 
-/** A node begins another epoch when it starts, or was suspended: not more often. */
+/** A node begins another epoch when it starts and after a suspension, which is not more often than this. */
 const EPOCH_MS = 10_000
-/** What is known of what one node says: its newest statement, and how long it has stood by it. */
-export class MemberWord {
+
+/** The newest statement of one member, and until when the member showed that it still says so. */
+export class MemberStatement {
   readonly #origin: Origin
   readonly #generation: number
   readonly #verify: Verifier
@@ -48,34 +49,32 @@ export class MemberWord {
   #madeAt = -Infinity
   #equivocations = 0
 
-  /** @param verify with the keys of this generation, as the node published them */
+  /** @param verify proves signatures of the keys that the node published with this generation */
   constructor(origin: Origin, generation: number, verify: Verifier) {
     this.#origin = origin
     this.#generation = generation
     this.#verify = verify
   }
 
-  /** Its newest statement. */
   get received(): ReceivedStatement | undefined {
     return this.#received
   }
 
-  /** Quarters of a second since the statement's time, and the newest link. */
   get progress(): Progress {
     return { quarters: this.#quarters, link: this.#slot === 0 ? undefined : this.#link }
   }
 
-  /** When the node last stood by it, in our time; −Infinity when nothing was heard. */
+  /** When the node last showed that it still says so, by `Clock.now` here; −Infinity when nothing was heard. */
   get madeAt(): number {
     return this.#madeAt
   }
 
-  /** Statements with the number of another one: its keys are on two machines, or it lies. */
+  /** Different statements of one epoch and time: the node's keys are on two machines, or it lies. */
   get equivocations(): number {
     return this.#equivocations
   }
 
-  /** Whether a signature has to be proved to take it in: the one thing here that costs much. */
+  /** Whether taking it in costs the proof of a signature, some 110 µs. */
   isUnproved({ statement, bytes }: ReceivedStatement): boolean {
     const known = this.#received
     if (statement.generation !== this.#generation) return false
@@ -85,20 +84,20 @@ export class MemberWord {
     )
   }
 
-  /** Our own clock stood still, or was put back: when anything was made is not known, until the node shows more. */
+  /** This agent was suspended: how old the statement is is unknown until the node shows more of it. */
   forgetAge(): void {
     this.#clock = new OriginClock()
     this.#madeAt = -Infinity
   }
 
   /**
-   * A statement with how far its node has come since.
-   * @param toldAge ms, as the relay says; Infinity when it says nothing
+   * Take in a statement and how far its links go.
+   * @param relayedAge milliseconds, as the peer says that passed it on; Infinity when it says nothing
    */
   takeStatement(
     received: ReceivedStatement,
     progress: Progress,
-    toldAge: number,
+    relayedAge: number,
     now: number,
   ): Taken {
     if (received.statement.generation !== this.#generation) return { kind: 'other-generation' }
@@ -106,7 +105,7 @@ export class MemberWord {
     const order = known === undefined ? 1 : compareStatements(received.statement, known.statement)
     if (order < 0) return { kind: 'known' }
     if (known !== undefined && order === 0 && received.bytes.equals(known.bytes))
-      return this.#advance(progress, toldAge, now)
+      return this.#advance(progress, relayedAge, now)
     if (this.#isEarly(received, now)) return { kind: 'early' }
     if (!isSignedBy(received, this.#origin, this.#verify))
       return { kind: 'forged', reason: 'signature' }
@@ -114,10 +113,10 @@ export class MemberWord {
       this.#equivocations++
       if (digest(received) < digest(known!)) return { kind: 'known' }
     }
-    return this.#replace(received, progress, toldAge, now)
+    return this.#replace(received, progress, relayedAge, now)
   }
 
-  /** A newer time of the statement that is known, with the link of its slot. */
+  /** Take in a later time of the known statement, with the link of its slot. */
   takeProgress(progress: Progress, now: number): Taken {
     if (this.#received === undefined) return { kind: 'known' }
     return this.#advance(progress, Infinity, now)
@@ -128,7 +127,12 @@ export class MemberWord {
     return known !== undefined && known.epoch !== statement.epoch && now - this.#epochAt < EPOCH_MS
   }
 
-  #replace(received: ReceivedStatement, progress: Progress, toldAge: number, now: number): Taken {
+  #replace(
+    received: ReceivedStatement,
+    progress: Progress,
+    relayedAge: number,
+    now: number,
+  ): Taken {
     const { statement } = received
     const known = this.#received?.statement
     if (known !== undefined && known.epoch !== statement.epoch) {
@@ -141,14 +145,14 @@ export class MemberWord {
     this.#slot = 0
     this.#link = statement.anchor
     this.#clock.prove(statement.time * QUARTER_MS, now)
-    const advanced = this.#advance(progress, toldAge, now)
-    // Where the relay is wrong about the links, its word of the age counts no more than they do.
-    if (advanced.kind === 'known') this.#madeAt = this.#reckon(toldAge, now)
+    const advanced = this.#advance(progress, relayedAge, now)
+    // A peer whose link is wrong is not believed about the age either.
+    if (advanced.kind === 'known') this.#madeAt = this.#reckon(relayedAge, now)
     else if (advanced.kind !== 'newer') this.#madeAt = this.#reckon(Infinity, now)
     return advanced.kind === 'forged' ? advanced : { kind: 'newer', isOtherContent: true }
   }
 
-  #advance({ quarters, link }: Progress, toldAge: number, now: number): Taken {
+  #advance({ quarters, link }: Progress, relayedAge: number, now: number): Taken {
     const { time, slot, logLinks } = this.#received!.statement
     if (quarters <= this.#quarters) return { kind: 'known' }
     const at = Math.floor(quarters / slot)
@@ -163,13 +167,13 @@ export class MemberWord {
       this.#clock.prove(start, now)
     }
     this.#quarters = quarters
-    this.#madeAt = this.#reckon(toldAge, now)
+    this.#madeAt = this.#reckon(relayedAge, now)
     return { kind: 'newer', isOtherContent: false }
   }
 
-  #reckon(toldAge: number, now: number): number {
+  #reckon(relayedAge: number, now: number): number {
     const { time } = this.#received!.statement
-    return this.#clock.madeAt((time + this.#quarters) * QUARTER_MS, now, toldAge)
+    return this.#clock.madeAt((time + this.#quarters) * QUARTER_MS, now, relayedAge)
   }
 }
 

@@ -7,7 +7,11 @@ import {
   MAX_STEPS,
   saltOf,
 } from '../../../agent/identity/link-chain.js'
-import { MemberWord, type Progress, type Taken } from '../../../agent/identity/member-word.js'
+import {
+  MemberStatement,
+  type Progress,
+  type Taken,
+} from '../../../agent/identity/member-statement.js'
 import { generateNodeKeys, makeVerifier } from '../../../agent/identity/node-keys.js'
 import {
   parseStatement,
@@ -63,7 +67,7 @@ const say = (epoch: number, time: number, down: readonly bigint[] = [], seed = 1
     }),
   }
 }
-const word = (): MemberWord => new MemberWord(origin, 1, verify)
+const unheard = (): MemberStatement => new MemberStatement(origin, 1, verify)
 const kinds = (...taken: Taken[]): string[] =>
   taken.map(one => (one.kind === 'forged' ? one.reason : one.kind))
 
@@ -94,8 +98,8 @@ t.test('links prove slots one after the other, and nobody makes the next one', t
   t.end()
 })
 
-t.test('a node stands by its word', t => {
-  const one = word()
+t.test('a node stands by its statement', t => {
+  const one = unheard()
   const first = say(1, START)
   t.strictSame([one.received, one.madeAt], [undefined, -Infinity])
   t.strictSame(kinds(one.takeProgress(first.at(1), 0)), ['known'], 'of nothing')
@@ -127,7 +131,7 @@ t.test('a node stands by its word', t => {
 })
 
 t.test('nothing that the node did not make is believed', t => {
-  const one = word()
+  const one = unheard()
   const said = say(1, START)
   const other = say(1, START, [3n], 2)
   one.takeStatement(said.received, said.at(0), 0, 0)
@@ -149,9 +153,9 @@ t.test('nothing that the node did not make is believed', t => {
   t.strictSame(kinds(one.takeStatement(parseStatement(altered)!, said.at(0), 0, 2_000)), [
     'signature',
   ])
-  const unlike = new MemberWord(origin, 2, verify)
+  const unlike = new MemberStatement(origin, 2, verify)
   t.strictSame(kinds(unlike.takeStatement(said.received, said.at(0), 0, 0)), ['other-generation'])
-  const late = word()
+  const late = unheard()
   t.strictSame(
     kinds(late.takeStatement(said.received, { quarters: 8, link: Buffer.alloc(10) }, 0, 5)),
     ['link'],
@@ -162,7 +166,7 @@ t.test('nothing that the node did not make is believed', t => {
 })
 
 t.test('a chain ends', t => {
-  const one = word()
+  const one = unheard()
   const said = say(1, START)
   one.takeStatement(said.received, said.at(0), 0, 0)
   const last = 1_024 * SLOT
@@ -175,7 +179,7 @@ t.test('a chain ends', t => {
 })
 
 t.test('a link proves that its slot has come, whatever was shown before it', t => {
-  const one = word()
+  const one = unheard()
   const said = say(1, START)
   // A relay shows what is five minutes old as if it were new, to a receiver that has just started.
   one.takeStatement(said.received, said.at(2 * SLOT), 0, 0)
@@ -194,7 +198,7 @@ t.test('a link proves that its slot has come, whatever was shown before it', t =
 t.test('a statement that comes with a link of a later slot is as old as the relay says', t => {
   const said = say(1, START)
   for (const quarters of [0, SLOT - 1, SLOT, 40]) {
-    const one = word()
+    const one = unheard()
     t.match(one.takeStatement(said.received, said.at(quarters), 24_000, 100_000), { kind: 'newer' })
     t.equal(one.madeAt, 76_000, `${quarters} quarters`)
     t.match(one.takeProgress(said.at(44), 101_000), { kind: 'newer' })
@@ -204,7 +208,7 @@ t.test('a statement that comes with a link of a later slot is as old as the rela
 })
 
 t.test('another epoch begins the clock anew, and not every moment', t => {
-  const one = word()
+  const one = unheard()
   const before = say(1, START)
   one.takeStatement(before.received, before.at(0), 0, 0)
   one.takeProgress(before.at(4), 1_000)
@@ -229,7 +233,7 @@ t.test('two statements with one number: all believe the same one, and it is coun
     [a, b],
     [b, a],
   ].map(order => {
-    const one = word()
+    const one = unheard()
     for (const said of order) one.takeStatement(said.received, said.at(0), 0, 0)
     return [one.received!.bytes.toString('hex'), one.equivocations]
   })
@@ -251,7 +255,7 @@ t.test('any order of delivery ends the same', t => {
   const deliveries = all.flatMap(said => [0, 2, 5, 8].map(quarters => ({ said, quarters })))
   fc.assert(
     fc.property(fc.shuffledSubarray(deliveries, { minLength: deliveries.length }), order => {
-      const one = word()
+      const one = unheard()
       // Later than any of them could be early.
       let now = 1_000_000
       for (const { said, quarters } of order)
@@ -267,7 +271,7 @@ t.test('any order of delivery ends the same', t => {
 const LIVED_MS = 300_000
 
 interface Receiver {
-  readonly word: MemberWord
+  readonly latest: MemberStatement
   /** Of its clock: from then on the relay is the only one that shows it anything, but for `newestAt`. */
   readonly from: number
   /** When somebody honest shows it the newest link; never otherwise. */
@@ -280,10 +284,10 @@ const freshUntil = (said: Said, receiver: Receiver, random: () => number): numbe
   const step = Math.ceil(4 * random())
   let fresh = receiver.from
   for (let now = receiver.from; now < LIVED_MS + 600_000; now += 500) {
-    const { quarters } = receiver.word.progress
+    const { quarters } = receiver.latest.progress
     const shown = now >= receiver.newestAt ? last : Math.min(last, quarters + step)
-    receiver.word.takeProgress(said.at(shown + (SLOT - 1 - (shown % SLOT))), now)
-    if (now - receiver.word.madeAt <= TTL_MS) fresh = now
+    receiver.latest.takeProgress(said.at(shown + (SLOT - 1 - (shown % SLOT))), now)
+    if (now - receiver.latest.madeAt <= TTL_MS) fresh = now
   }
   return fresh
 }
@@ -297,12 +301,12 @@ const fractions = (seed: number): (() => number) => {
 const withheld = (seed: number): number => {
   const random = fractions(seed)
   const said = say(1, START)
-  const one = word()
+  const one = unheard()
   one.takeStatement(said.received, said.at(0), 0, 50)
   const drift = 1 + (random() - 0.5) * 600e-6
   for (let ms = 1_000; ms <= LIVED_MS; ms += 2_000 + 20_000 * random())
     one.takeProgress(said.at(Math.floor((ms * drift) / 250)), ms + 20 + 400 * random())
-  const receiver = { word: one, from: LIVED_MS + 10_000 * random(), newestAt: Infinity }
+  const receiver = { latest: one, from: LIVED_MS + 10_000 * random(), newestAt: Infinity }
   return freshUntil(said, receiver, random) - LIVED_MS
 }
 
@@ -310,9 +314,9 @@ const restarted = (seed: number): number => {
   const random = fractions(seed)
   const said = say(1, START)
   const from = LIVED_MS + 10_000 * random()
-  const one = word()
+  const one = unheard()
   one.takeStatement(said.received, said.at(Math.floor(1_100 * random())), 0, from)
-  const receiver = { word: one, from, newestAt: from + 5_000 }
+  const receiver = { latest: one, from, newestAt: from + 5_000 }
   return freshUntil(said, receiver, random) - from
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t, { type Test } from 'tap'
-import { MemberWord } from '../../../agent/identity/member-word.js'
+import { MemberStatement } from '../../../agent/identity/member-statement.js'
 import { generateNodeKeys, makeVerifier } from '../../../agent/identity/node-keys.js'
-import { OwnWord, type OwnContent } from '../../../agent/identity/own-word.js'
+import { OwnStatement, type OwnContent } from '../../../agent/identity/own-statement.js'
 import type { Clock } from '../../../core/clock.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
@@ -23,11 +23,12 @@ const start = (clock: Clock, savedEpoch = 0) => {
   let heartbeat = 0
   const nextHeartbeat = (floor: number) => (heartbeat = Math.max(heartbeat, floor) + 1)
   const seams = { clock, seed, nextHeartbeat, save: (epoch: number) => saved.push(epoch) }
-  const own = new OwnWord({ origin, keys, generation: 1, savedEpoch }, SLOT, well, seams)
+  const own = new OwnStatement({ origin, keys, generation: 1, savedEpoch }, SLOT, well, seams)
   return { own, saved }
 }
-const member = (): MemberWord => new MemberWord(origin, 1, makeVerifier(keys.public.signing))
-const hear = (one: MemberWord, own: OwnWord, now: number) => {
+const member = (): MemberStatement =>
+  new MemberStatement(origin, 1, makeVerifier(keys.public.signing))
+const hear = (one: MemberStatement, own: OwnStatement, now: number) => {
   const { received, progress } = own.news()
   return one.takeStatement(received, progress, Infinity, now)
 }
@@ -97,7 +98,7 @@ t.test(
     const later = start(clock, 8).own
     const lowest = start(clock, 1).own
     const shown = later.news().received
-    t.notOk(own.refute(own.news().received), 'its own word')
+    t.notOk(own.refute(own.news().received), 'its own statement')
     t.notOk(own.refute(lowest.news().received), 'its past')
     const forged = { ...shown, bytes: Buffer.from(shown.bytes) }
     forged.bytes[forged.bytes.length - 1]! ^= 1

@@ -2,44 +2,50 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
-import { digestOf, knownOf, newsFor, type Entry, type KnownWord } from '../../identity/entries.js'
+import {
+  digestOf,
+  knownOf,
+  newsFor,
+  type Entry,
+  type KnownStatement,
+} from '../../identity/entries.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
-import type { Taken } from '../../identity/member-word.js'
-import { OwnWord } from '../../identity/own-word.js'
+import type { Taken } from '../../identity/member-statement.js'
+import { OwnStatement } from '../../identity/own-statement.js'
 import { isSamePin } from '../../identity/pins.js'
 import { QUARTER_MS } from '../../identity/statement.js'
 import type { RecordDraft } from '../../records/record-draft.js'
 import type { News, RecordTable } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
 import { newMember, type MemberEntry } from './member-entry.js'
-import { draftOf, ownContent } from './said.js'
+import { draftOf, ownContent } from './statement-record.js'
 import type { PeerState } from './peer-state.js'
 import { Proofs } from './proofs.js'
 import { urgentSince } from './urgent.js'
 import type { Refusal } from './refusal.js'
 import type { NewsEntry, PlacedEntry } from './signed-body.js'
 
-/** Who passed on what its origin did not sign is not believed about others for so long. */
+/** A peer that passed on a bad signature is not believed about others for so long. */
 const MUTE_MS = 60_000
-/** While nothing is contested a sign of life is news when it is later by so many quarters than the one that is known. */
+/** Quarters by which a sign of life must be later than the known one to be passed on while nothing is contested. */
 export const QUIET_LEAST = 20
-/** Records this recent may be new to a peer that did not say what it knows. */
+/** What a member said so recently may be new to a peer that has not sent its digest. */
 const RECENT_MS = 30_000
-/** A member's statement is asked for again at most this often: a peer that lies about links makes it come for nothing. */
+/** A member's statement is asked for again at most this often, however many wrong links peers pass on. */
 const MISSED_MS = 10_000
-/** What was signed so soon after a member's keys were set aside may have been made before. */
-const ASIDE_MS = 2_000
-/** What a peer reported to know is of no use afterwards: the same bytes stand for other times then. */
+/** What a member seems to have signed so soon after it fell back to the zone's key may be from before. */
+const FALLBACK_MARGIN_MS = 2_000
+/** How long a peer's digest can be used: after that the same bytes stand for other times. */
 export const DIGEST_MS = 30_000
 
-interface WordsStart {
+interface StatementsStart {
   readonly clock: Clock
   /** Quarters of a second that a link stands for. */
   readonly slot: number
   readonly savedEpoch: number
   readonly saveEpoch: (epoch: number) => void
   readonly nextHeartbeat: (floor: number) => number
-  /** A member seems to have other keys than those that we know: read its Node again. */
+  /** A member seems to have other keys than are known here: its Node should be read again. */
   readonly onUnknownIdentity: (name: NodeName) => void
   readonly onRefusal: (refusal: Refusal, peer: PeerState) => void
 }
@@ -50,11 +56,11 @@ interface Place {
   readonly table: RecordTable
 }
 
-/** How far what all members signed could be believed, since start. */
-export interface WordCounts {
+/** Counted since start, over all members. */
+export interface StatementCounts {
   /** Signatures that were proved, good or bad. */
   readonly proved: number
-  /** Two statements of one number: a node's keys are on two machines, or it lies. */
+  /** Different statements of one epoch and time: a node's keys are on two machines, or it lies. */
   readonly equivocations: number
 }
 
@@ -63,21 +69,21 @@ export const moreOf = (a: News | undefined, b: News | undefined): News | undefin
   a === 'changed' ? a : (b ?? a)
 
 /**
- * What the members with identities signed, and the own node. It is passed on byte for byte, and what of it is new goes
- * into the records. Members are roster indices of the present roster.
+ * The newest statements of all members that sign, and of the own node: taken in from peers, passed on byte for byte, and
+ * copied into the records. Members are indices of the present roster.
  */
-export class Words {
-  readonly #start: WordsStart
+export class Statements {
+  readonly #start: StatementsStart
   readonly #proofs: Proofs
   #place: Place
   #identities: ZoneIdentities
-  #own: OwnWord | undefined
+  #own: OwnStatement | undefined
   #epoch: number
   #members: readonly (MemberEntry | undefined)[] = []
   #draft: RecordDraft
   #equivocations = 0
 
-  constructor(start: WordsStart, place: Place, identities: ZoneIdentities) {
+  constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
     this.#start = start
     this.#proofs = new Proofs(start.clock)
     this.#place = place
@@ -88,39 +94,40 @@ export class Words {
     this.#follow()
   }
 
-  get counts(): WordCounts {
-    const now = this.#members.reduce((sum, member) => sum + (member?.word.equivocations ?? 0), 0)
+  get counts(): StatementCounts {
+    const now = this.#members.reduce((sum, member) => sum + (member?.latest.equivocations ?? 0), 0)
     return { proved: this.#proofs.proved, equivocations: this.#equivocations + now }
   }
 
-  /** Whether this member signs what it says, with keys that we know. */
+  /** Whether this member has to sign what it says: its keys are known and it has not fallen back to the zone's key. */
   isSigned(index: number): boolean {
-    return this.#members[index]?.asideAt === Infinity
+    return this.#members[index]?.fellBackAt === Infinity
   }
 
-  /** Whether keys of this member are known, which may be set aside. */
+  /** Whether keys of this member are known, also while it has fallen back to the zone's key. */
   hasKeys(index: number): boolean {
     return this.#members[index] !== undefined
   }
 
-  /** When this member last stood by what it signed, in our time. */
+  /** When this member last showed that its statement holds, by `Clock.now`; −Infinity when it never did. */
   signedAt(index: number): number {
-    return this.#members[index]?.word.madeAt ?? -Infinity
+    return this.#members[index]?.latest.madeAt ?? -Infinity
   }
 
-  /** This member counts by the key of the zone, until it shows its own. */
-  setAside(index: number): void {
+  /** Believe this member without its signature, by the zone's key, until it signs again. */
+  fallBack(index: number): void {
     const member = this.#members[index]
-    if (member !== undefined) member.asideAt = Math.min(member.asideAt, this.#start.clock.now())
+    if (member !== undefined)
+      member.fellBackAt = Math.min(member.fellBackAt, this.#start.clock.now())
   }
 
-  /** This member showed its keys. */
-  takeBack(index: number): void {
+  /** This member signed a message with the keys of the pair. */
+  endFallback(index: number): void {
     const member = this.#members[index]
-    if (member !== undefined) member.asideAt = Infinity
+    if (member !== undefined) member.fellBackAt = Infinity
   }
 
-  /** Go on with another roster: what the members signed is read anew with it. */
+  /** Go on with another roster: statements are kept and copied into its records. */
   move(place: Place): void {
     const isOtherZone = place.zoneHash !== this.#place.zoneHash
     const before = isOtherZone ? [] : this.#byName()
@@ -130,7 +137,7 @@ export class Words {
     this.#follow(new Map(before))
   }
 
-  /** Other keys became known, of members or of the own node. */
+  /** The known keys changed, of members or of the own node. */
   setIdentities(identities: ZoneIdentities): void {
     const { own } = this.#identities
     this.#identities = identities
@@ -141,15 +148,15 @@ export class Words {
   /** This node was suspended: see `Engine.resumed`. */
   resumed(): void {
     this.#own?.beginEpoch()
-    for (const member of this.#members) member?.word.forgetAge()
+    for (const member of this.#members) member?.latest.forgetAge()
   }
 
-  /** Say what the own record says now. */
+  /** Bring the own statement up to date with the own record. */
   say(): void {
     this.#own?.say(ownContent(this.#place.table))
   }
 
-  /** One byte for each member: how much of what it says is known here. */
+  /** How much is known of each member, one byte for each. */
   digest(): Buffer {
     const { table } = this.#place
     const { clock } = this.#start
@@ -161,8 +168,8 @@ export class Words {
   }
 
   /**
-   * What of all that is known is new to somebody who knows so much.
-   * @param isBurst whatever is later at all
+   * What a peer with this digest lacks.
+   * @param isBurst also signs of life that are later by less than `QUIET_LEAST`
    */
   newsFor(digest: Uint8Array, isBurst: boolean): readonly NewsEntry[] {
     const now = this.#start.clock.now()
@@ -171,8 +178,8 @@ export class Words {
   }
 
   /**
-   * The records to send to a peer unasked: by what it last reported to know, and what is recent.
-   * @param isWide also of members who go on saying the same
+   * What to send to a peer that did not ask: by its last digest, and what is recent.
+   * @param isWide also of members that repeat what they said
    * @param isBurst as in `newsFor`
    */
   newsForPeer(peer: PeerState, isWide: boolean, isBurst: boolean): readonly NewsEntry[] {
@@ -188,14 +195,15 @@ export class Words {
     })
   }
 
-  /** A peer received these: they need not be sent to it again. */
-  told(peer: PeerState, entries: readonly NewsEntry[]): void {
+  /** A peer received these entries: they are not sent to it again. */
+  noteDelivered(peer: PeerState, entries: readonly NewsEntry[]): void {
     for (const { place, digest } of entries) this.#knows(peer, place, digest)
   }
 
   /**
    * Take in what a peer passes on.
-   * @param delayMs the longest it may have been under way; it is added to the ages that it reports
+   * @param delayMs milliseconds that the message may have been under way at most; added to the ages in it
+   * @returns undefined when nothing was new
    */
   take(entries: readonly PlacedEntry[], peer: PeerState, delayMs: number): News | undefined {
     let news: News | undefined
@@ -206,7 +214,7 @@ export class Words {
     return news
   }
 
-  /** Somebody shows what was said in our name: if another life of ours said it later, ours begins anew above it. */
+  /** A peer passed on a statement in the own node's name. Where it is later than the own one, that goes on above it. */
   #hearOfUs(entry: Entry): void {
     if (entry.kind === 'statement' && this.#proofs.afford(1) && this.#own?.refute(entry.received))
       this.#place.table.renew()
@@ -217,22 +225,23 @@ export class Words {
     const now = this.#start.clock.now()
     const member = this.#members[index]
     if (member === undefined || (now < peer.mutedUntil && index !== peer.index)) return undefined
-    const before = member.word.received
+    const before = member.latest.received
     const taken = this.#proofs.prove(member, entry, delayMs)
     if (taken === undefined) return undefined
     this.#complain(taken, member, peer)
     this.#noteMissed(taken, member, entry)
-    const isOther = member.word.received !== before
+    const isOther = member.latest.received !== before
     if (!isOther && taken.kind !== 'newer') return undefined
     const known = this.#known(index)!
     if (isOther) member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
     this.#knows(peer, index, digestOf(known, now))
-    if (known.madeAt <= member.asideAt + ASIDE_MS && member.asideAt !== Infinity) return undefined
-    member.asideAt = Infinity
+    if (known.madeAt <= member.fellBackAt + FALLBACK_MARGIN_MS && member.fellBackAt !== Infinity)
+      return undefined
+    member.fellBackAt = Infinity
     return table.put(draftOf(table, this.#draft, index, known))
   }
 
-  /** Two epochs may begin at one time: who asks by that time for what is new is not sent the second one's statement. */
+  /** A link that does not fit may belong to a statement that never came, which the digest must then ask for. */
   #noteMissed(taken: Taken, member: MemberEntry, { kind }: Entry): void {
     const now = this.#start.clock.now()
     if (kind === 'statement' && taken.kind !== 'early') member.isMissed = false
@@ -246,7 +255,7 @@ export class Words {
     const { onRefusal, onUnknownIdentity, clock } = this.#start
     if (taken.kind === 'other-generation') onUnknownIdentity(pin.node)
     if (taken.kind !== 'forged') return
-    // A link may also belong to a statement that we never got: nobody need have lied.
+    // A wrong link alone is no lie: it may belong to a statement that never came.
     if (taken.reason === 'signature') peer.mutedUntil = clock.now() + MUTE_MS
     onRefusal(taken.reason === 'signature' ? 'bad-statement' : 'bad-link', peer)
   }
@@ -257,7 +266,9 @@ export class Words {
     peer.digest![index] = digest
   }
 
-  #entries(entryOf: (known: KnownWord, index: number) => Entry | undefined): readonly NewsEntry[] {
+  #entries(
+    entryOf: (known: KnownStatement, index: number) => Entry | undefined,
+  ): readonly NewsEntry[] {
     const { size } = this.#place.table
     const now = this.#start.clock.now()
     const found: NewsEntry[] = []
@@ -269,11 +280,11 @@ export class Words {
     return found
   }
 
-  #known(index: number): KnownWord | undefined {
+  #known(index: number): KnownStatement | undefined {
     const { self } = this.#place.table
     if (index === self) return this.#own && { ...this.#own.news(), madeAt: this.#start.clock.now() }
     const member = this.#members[index]
-    return member && knownOf(member.word)
+    return member && knownOf(member.latest)
   }
 
   #byName(): [string, MemberEntry][] {
@@ -282,7 +293,7 @@ export class Words {
     )
   }
 
-  /** Begin to speak, with other keys or in another zone. */
+  /** Begin to sign, with other keys or in another zone. */
   #begin(): void {
     const { own } = this.#identities
     const { zoneHash, table } = this.#place
@@ -296,7 +307,7 @@ export class Words {
       this.#epoch = epoch
       saveEpoch(epoch)
     }
-    this.#own = new OwnWord(
+    this.#own = new OwnStatement(
       { origin: { zoneHash, id }, ...own, savedEpoch: this.#epoch },
       slot,
       ownContent(table),
@@ -304,17 +315,17 @@ export class Words {
     )
   }
 
-  /** Members whose keys are known, and what of theirs is known by name. */
+  /** The members whose keys are known. @param known what earlier rosters' members said, by name */
   #follow(known: ReadonlyMap<string, MemberEntry> = new Map()): void {
     const { zoneHash, table } = this.#place
     const { own, pins } = this.#identities
-    for (const member of this.#members) this.#equivocations += member?.word.equivocations ?? 0
+    for (const member of this.#members) this.#equivocations += member?.latest.equivocations ?? 0
     this.#members = table.roster.members.map(({ name, id }, index) => {
       const pin = pins.get(name)
       if (pin === undefined || own === undefined || index === table.self) return undefined
       const old = known.get(name)
       if (old !== undefined && isSamePin(old.pin, pin)) {
-        this.#equivocations -= old.word.equivocations
+        this.#equivocations -= old.latest.equivocations
         return { ...old, pin }
       }
       return newMember(pin, { zoneHash, id })
@@ -322,11 +333,11 @@ export class Words {
     this.#readAnew()
   }
 
-  /** What the members signed, as the present roster reads it. What they said before they signed grows old by itself. */
+  /** Copy all statements into the records. Unsigned records from before are not removed: they expire. */
   #readAnew(): void {
     const { table } = this.#place
     this.#members.forEach((member, index) => {
-      const known = member && knownOf(member.word)
+      const known = member && knownOf(member.latest)
       if (known !== undefined && this.isSigned(index))
         table.put(draftOf(table, this.#draft, index, known))
     })

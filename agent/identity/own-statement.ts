@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 import { FLAG } from '../../vote/evidence.js'
-import type { Progress } from './member-word.js'
+import type { Progress } from './member-statement.js'
 import { makeVerifier, type NodeKeys, type Verifier } from './node-keys.js'
-import { SignedWord } from './signed-word.js'
+import { SignedStatement } from './signed-statement.js'
 import {
   compareStatements,
   heartbeatAt,
@@ -14,7 +14,7 @@ import {
   type Statement,
 } from './statement.js'
 
-/** What this node says. Lists are ascending. */
+/** What this node says of itself and others. Lists are ascending. */
 export interface OwnContent extends Pick<
   Statement,
   'flags' | 'membershipHash' | 'down' | 'notLooked' | 'standsInFor'
@@ -23,13 +23,13 @@ export interface OwnContent extends Pick<
   readonly cutAt: number
 }
 
-interface OwnWordSeams {
+interface OwnStatementSeams {
   readonly clock: Clock
-  /** `LINK_BYTES` at random, new ones each time. */
+  /** @returns `LINK_BYTES` random bytes, other ones each time */
   readonly seed: () => Uint8Array
-  /** Where the records of this node go on in the order of `EHP1`: above `floor`. */
+  /** The next heartbeat of this node's records, above `floor`. */
   readonly nextHeartbeat: (floor: number) => number
-  /** Remember an epoch over a restart: no later life may use it again. */
+  /** Save an epoch on disk: this node must never use one twice. */
   readonly save: (epoch: number) => void
 }
 
@@ -43,16 +43,16 @@ interface OwnIdentity {
 
 export const MAX_EPOCH = 0xffff_ffff
 
-/** All that others may pass on of this node: its statement, and how long it has stood by it. */
+/** What others pass on of this node. */
 export interface OwnNews {
   readonly received: ReceivedStatement
   readonly progress: Progress
 }
 
-/** What this node says, signed: a new statement when it changes, and a link of its chain for each slot until then. */
-export class OwnWord {
+/** What this node says, signed: a new statement when it changes, and until then a link of its chain for each slot. */
+export class OwnStatement {
   readonly #identity: OwnIdentity
-  readonly #seams: OwnWordSeams
+  readonly #seams: OwnStatementSeams
   readonly #verify: Verifier
   readonly #slot: number
   /** Quarters of a second since 1970 when `Clock.now` was 0, as believed when the epoch began. */
@@ -60,13 +60,13 @@ export class OwnWord {
   /** The newest time that was shown in this epoch. */
   #shown = -1
   #epoch: number
-  /** The newest one that others may have reckoned. */
+  /** The largest that others may have computed from a statement. */
   #heartbeat = 0
   #content: OwnContent
-  #word!: SignedWord
+  #statement!: SignedStatement
 
   /** @param slot quarters of a second that a link stands for, 2 to 32 */
-  constructor(identity: OwnIdentity, slot: number, content: OwnContent, seams: OwnWordSeams) {
+  constructor(identity: OwnIdentity, slot: number, content: OwnContent, seams: OwnStatementSeams) {
     this.#identity = identity
     this.#seams = seams
     this.#verify = makeVerifier(identity.keys.public.signing)
@@ -88,35 +88,35 @@ export class OwnWord {
     return true
   }
 
-  /** As of now. */
+  /** The statement and the link of the present slot; a new statement where the chain has run out. */
   news(): OwnNews {
-    if (this.#quartersNow() >= this.#word.quarters) this.#seal()
-    const { received } = this.#word
+    if (this.#quartersNow() >= this.#statement.quarters) this.#seal()
+    const { received } = this.#statement
     const quarters = this.#quartersNow()
     this.#shown = this.#timeNow()
     this.#heartbeat = heartbeatAt(received.statement, quarters)
-    return { received, progress: this.#word.progressAt(quarters) }
+    return { received, progress: this.#statement.progressAt(quarters) }
   }
 
-  /** This node was suspended, or others know more of it than it does: its clock is read anew. */
+  /** Go on with an epoch above all earlier ones: after a start, a suspension, or a statement of another life of this node. */
   beginEpoch(): void {
     const { clock, save } = this.#seams
     this.#epoch = Math.min(MAX_EPOCH, this.#epoch + 1)
     save(this.#epoch)
     this.#shown = -1
-    // Rounded up: with `now` rounded down it is never below 0.
+    // Rounded up, since `#timeNow` rounds down: a time is never below 0.
     this.#base = Math.ceil((Math.max(0, clock.wall()) - clock.now()) / QUARTER_MS)
     this.#seal()
   }
 
   /**
-   * Somebody shows a statement in our name.
-   * @returns whether it is a later one of another life of this node: of an image of its disk or memory that was put
-   * back, or of another machine with its keys. Then ours begins anew above it.
+   * A peer passed on a statement in this node's name. A later one than ours is from another life of this node (an earlier
+   * image of its disk or memory was put back) or from another machine with its keys: then ours goes on above it.
+   * @returns whether it was such a one
    */
   refute(shown: ReceivedStatement): boolean {
     const { origin, generation } = this.#identity
-    const mine = this.#word.received
+    const mine = this.#statement.received
     if (shown.statement.generation !== generation || shown.bytes.equals(mine.bytes)) return false
     if (compareStatements(shown.statement, mine.statement) < 0) return false
     if (!isSignedBy(shown, origin, this.#verify)) return false
@@ -130,7 +130,7 @@ export class OwnWord {
   }
 
   #quartersNow(): number {
-    return this.#timeNow() - this.#word.received.statement.time
+    return this.#timeNow() - this.#statement.received.statement.time
   }
 
   #seal(): void {
@@ -147,10 +147,10 @@ export class OwnWord {
       ...{ generation, epoch, time, heartbeat, slot: this.#slot },
       cutFor: isCut ? Math.max(0, Math.floor((clock.now() - cutAt) / QUARTER_MS)) : 0,
     }
-    this.#word = new SignedWord(origin, keys, says, seed())
+    this.#statement = new SignedStatement(origin, keys, says, seed())
   }
 
-  /** Above all times that were shown: of two changes within a quarter of a second the second one is a quarter early. */
+  /** Above all times that were shown, so the second of two changes within one quarter is dated a quarter ahead. */
   #newTime(): number {
     const now = this.#timeNow()
     if (now > this.#shown) return now

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { LinkChain, saltOf } from './link-chain.js'
-import type { Progress } from './member-word.js'
+import type { Progress } from './member-statement.js'
 import type { NodeKeys } from './node-keys.js'
 import {
   parseStatement,
@@ -12,14 +12,14 @@ import {
 
 const LOG_LINKS = 10
 
-/** One statement of a node, signed, and the links with which the node stands by it. */
-export class SignedWord {
+/** One signed statement, and the links that show for how long it holds. */
+export class SignedStatement {
   readonly received: ReceivedStatement
-  /** From so many quarters after its time on there is no link for it any more. */
+  /** Quarters after its time when its links run out. */
   readonly quarters: number
   readonly #chain: LinkChain
 
-  /** @param seed `LINK_BYTES` at random, never used before */
+  /** @param seed `LINK_BYTES` random bytes, never used before */
   constructor(
     origin: Origin,
     keys: Pick<NodeKeys, 'sign'>,

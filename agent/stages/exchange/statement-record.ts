@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { FLAG } from '../../../vote/evidence.js'
-import type { KnownWord } from '../../identity/entries.js'
-import type { OwnContent } from '../../identity/own-word.js'
+import type { KnownStatement } from '../../identity/entries.js'
+import type { OwnContent } from '../../identity/own-statement.js'
 import { heartbeatAt, QUARTER_MS } from '../../identity/statement.js'
 import { isSet, setBit } from '../../records/bits.js'
 import type { RecordDraft } from '../../records/record-draft.js'
@@ -17,7 +17,7 @@ const idsOf = ({ roster }: RecordTable, targets: readonly number[]): readonly bi
   // Members are in the order of their ids.
   targets.toSorted((a, b) => a - b).map(target => roster.members[target]!.id)
 
-/** What the own record says, by name. */
+/** What the own record says, with nodes by id. */
 export const ownContent = (table: RecordTable): OwnContent => {
   const { self, topology, flags, cloudCutAt } = table
   const targets = [...topology.targetsOf(self)]
@@ -41,14 +41,14 @@ export const ownContent = (table: RecordTable): OwnContent => {
 }
 
 /**
- * Bring what a member signed into a draft. Where it has another roster or topology, whoever it does not name stays as we
- * knew it, since it may not watch there whom we think it does; and backup observers' votes wait.
+ * Write a member's statement into a draft. Where the member has another roster or topology, nodes that it does not name
+ * keep the vote known before, since it may not observe the same ones there, and its votes as a backup observer wait.
  */
 export const draftOf = (
   table: RecordTable,
   draft: RecordDraft,
   origin: number,
-  { received: { statement }, progress, madeAt }: KnownWord,
+  { received: { statement }, progress, madeAt }: KnownStatement,
 ): RecordDraft => {
   const { topology, roster, rowBytes } = table
   const isSame = statement.membershipHash === table.hash
