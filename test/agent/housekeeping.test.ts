@@ -217,7 +217,7 @@ t.test('state is replaced as a whole, for the owner only', async t => {
   t.strictSame(readdirSync(dir), ['heartbeat'], 'nothing else is left')
 })
 
-t.test('a folder that cannot be written is told once and does not reject', async t => {
+t.test('a folder that cannot be written is logged once and does not reject', async t => {
   const dir = mkdtempSync(join(tmpdir(), 'edge-health-test-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const blocked = join(dir, 'file')

@@ -298,7 +298,7 @@ t.test('who holds all streams takes nothing from those that come later', async t
   for (const stream of held) stream.destroy()
 })
 
-t.test('FA9: the stream tells every change, also across changes of the roster', async t => {
+t.test('FA9: the stream sends every change, also across changes of the roster', async t => {
   const { views, port, listener } = await startLocal(t, new FakeClock(), 'omit')
   views.setLocal({ n4: true, n5: true })
   const early = openStream(port, '/localinfo?stream=1')

@@ -38,7 +38,7 @@ interface Form {
     readonly validations?: { readonly required: boolean }
   }[]
 }
-t.test('a report of a fault brings what tells where it is', async t => {
+t.test('a report of a fault asks for what shows where it is', async t => {
   const form = parse(read('.github/ISSUE_TEMPLATE/bug.yml')) as Form
   const required = form.body.filter(({ validations }) => validations?.required)
   const text = required.map(({ attributes }) => Object.values(attributes).join(' ')).join('\n')

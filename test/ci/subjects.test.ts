@@ -22,7 +22,7 @@ const rows: [subject: string, want: RegExp | undefined][] = [
   ['vote: hold when most of a zone looks dead.', /full stop/],
   [`vote: ${'so '.repeat(30)}long`, /at most 72 characters, has 100/],
 ]
-t.test('a subject tells a stranger what a commit does now', async t => {
+t.test('a subject says what a commit does now', async t => {
   for (const [subject, want] of rows) {
     const trouble = troubleOf(subject)
     if (want === undefined) t.equal(trouble, undefined, subject)

@@ -29,7 +29,7 @@ t.test('--help, --print-config and the page of options', async t => {
   t.match(none.err, /cannot read the kubeconfig file \/nonexistent/)
 })
 
-t.test('a bad option is told with its rule', async t => {
+t.test('a bad option is refused with its rule', async t => {
   const rows: [flags: string, says: RegExp][] = [
     ['--advertise-address=Edges_1', /--advertise-address must be 1 to 16 IP addresses .*"Edges_1"/],
     ['--advertise-address=1.2.3.4,', /--advertise-address must be 1 to 16 IP addresses/],

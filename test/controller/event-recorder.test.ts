@@ -132,7 +132,7 @@ t.test('a note is cut at 1024 bytes, whatever was left out before', async t => {
 })
 
 t.test(
-  'a server in trouble is left alone, and gets what waits later; telling never waits',
+  'a server in trouble is left alone, and gets what waits later; recording never waits',
   async t => {
     const { clock, log, sent, one, recorder } = bed()
     one.answer = () => Promise.reject(new KubeUnreachableError('events', 'gone'))
@@ -154,7 +154,7 @@ t.test(
   },
 )
 
-t.test('memory is bounded, whatever is told while nobody answers', async t => {
+t.test('memory is bounded, whatever is recorded while nobody answers', async t => {
   const { clock, sent, one, recorder } = bed()
   one.answer = () => Promise.reject(status(503))
   for (let i = 0; i < 20_000; i++) recorder.record(about(`o${i}`), words('taken'))
@@ -186,14 +186,14 @@ t.test(
   },
 )
 
-t.test('who does not lead tells nothing', async t => {
+t.test('who does not lead records nothing', async t => {
   const { clock, sent, recorder } = bed(() => 'this process does not lead')
   recorder.record(about('web'), words('a'))
   await clock.advance(1_000)
   t.strictSame([sent.length, recorder.status], [0, { pending: 0, sent: 0, dropped: 1 }])
 })
 
-t.test('a stop sends what waits, the counts too, and gives up when it is told to', async t => {
+t.test('a stop sends what waits, the counts too, and gives up when it is aborted', async t => {
   const { clock, sent, recorder } = bed()
   const never = new AbortController().signal
   recorder.record(about('web'), words('a'))

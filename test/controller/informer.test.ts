@@ -100,7 +100,7 @@ const bed = (more: Partial<InformerOptions<View>> = {}) => {
   }
 }
 
-t.test('what comes, changes and goes is told once, and is known by then', async t => {
+t.test('what comes, changes and goes is reported once, and is known by then', async t => {
   const seen: (View | undefined)[] = []
   const one = bed()
   const { informer } = one
@@ -138,7 +138,7 @@ t.test('a listener sees the cache as it is after the change', async t => {
 })
 
 t.test(
-  'a list after a break: what changed is told, what did not is not, what went has gone',
+  'a list after a break: what changed is reported, what did not is not, what went has gone',
   async t => {
     const one = bed()
     one.informer.start()
@@ -162,7 +162,7 @@ t.test(
 )
 
 t.test(
-  'an object that cannot be read is told once and left out, and no other is touched',
+  'an object that cannot be read is logged once and left out, and no other is touched',
   async t => {
     const one = bed()
     one.informer.start()
@@ -222,7 +222,7 @@ t.test('a listener that throws loses nothing', async t => {
   )
 })
 
-t.test('states are told; nothing is told after the stop, and what was known stays', async t => {
+t.test('states are reported, none after the stop, and what was known stays', async t => {
   const one = bed()
   one.informer.start()
   one.changed()
@@ -336,7 +336,7 @@ const until = async (t: Test, what: string, isTrue: () => boolean): Promise<void
 }
 
 t.test(
-  'through cuts, silence and forgotten versions nothing is lost, and nothing is told twice',
+  'through cuts, silence and forgotten versions nothing is lost, and nothing is reported twice',
   async t => {
     const bed = await testApi()
     const { api } = bed

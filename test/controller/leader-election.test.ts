@@ -396,7 +396,7 @@ t.test('a server that asks for time gets it, as far as the Lease allows', async 
   await endAll([a, b], runs, () => clock.advance(9_000))
 })
 
-t.test('5xx for a while costs nothing, and is told once', async t => {
+t.test('5xx for a while costs nothing, and is logged once', async t => {
   const { clock, server, a } = bed('a')
   const run = a.run()
   await clock.advance(5_000)

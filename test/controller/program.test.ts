@@ -96,7 +96,7 @@ t.test('it works in the terms of an election', async t => {
   t.match(seen.join(), /0 lead,0 led,0 lead,10 led,10 given back,10 events/)
 })
 
-t.test('what cannot be listed is told of; a stop before that begins no work', async t => {
+t.test('what cannot be listed is logged; a stop before that begins no work', async t => {
   const { clock, seen, stop, run, logged } = bed({ 'synced grids': 1e9 })
   const running = run()
   await clock.advance(61_000)
@@ -123,7 +123,7 @@ t.test('a part that does not end is left behind, within the time to stop', async
   ])
 })
 
-t.test('work that fails ends it all, and is told', async t => {
+t.test('work that fails ends it all, and is logged', async t => {
   const { clock, seen, run } = bed()
   const running = run({ lead: () => Promise.reject(new Error('broken')) })
   running.catch(() => undefined)

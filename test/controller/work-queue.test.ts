@@ -183,7 +183,7 @@ t.test('what throws has failed', async t => {
   await queue.stop()
 })
 
-t.test('stop: what runs is told and waited for, nothing begins', async t => {
+t.test('stop: what runs is aborted and waited for, nothing begins', async t => {
   const { clock, queue, runs, last } = bed({ workers: 1, startsPerSecond: 1 })
   queue.add('a')
   queue.add('b')

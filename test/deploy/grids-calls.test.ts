@@ -74,7 +74,7 @@ t.test('the controller calls what it may call, and what it may call it needs', a
   await program.start()
   await until('all is made', async () => (await stage.names('StatefulSet')).length === 4)
   await until(
-    'the status is told',
+    'the status is reported',
     async () => (await stage.condition('ServiceGrid', 'web')) === 'True Applied',
   )
 

@@ -27,7 +27,7 @@ t.test('in vain: for what, for how long, and what was seen last', async t => {
   })
 })
 
-t.test('a busy machine is given longer, and it is told', async t => {
+t.test('a busy machine is given longer, and that is shown', async t => {
   t.equal(await play(2, [...Array.from({ length: 18 }, () => 'n1 is dead'), undefined]), 18_000)
   await t.rejects(play(2, ['n1 is dead']), {
     message:
@@ -35,7 +35,7 @@ t.test('a busy machine is given longer, and it is told', async t => {
   })
 })
 
-t.test('who is told to stop stops', async t => {
+t.test('who is aborted stops', async t => {
   const awaited = { what: 'x', limitMs: 1_000, look: async () => 'no' }
   await t.rejects(waitFor(awaited, AbortSignal.abort(new Error('stopped'))), /stopped/)
 })

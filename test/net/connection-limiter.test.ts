@@ -112,7 +112,7 @@ t.test('FA5: a member has a limit too', async t => {
   t.equal(world.limiter.size, 6)
 })
 
-t.test('who cannot be told yet is a stranger, and asked again', async t => {
+t.test('who is not known yet is a stranger, and looked up again', async t => {
   const known = new Map<number, string>()
   let asked = 0
   const sources: Sources = {

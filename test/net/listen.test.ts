@@ -48,7 +48,7 @@ t.test('a taken port is a clear error', async t => {
   })
 })
 
-t.test('an address that does not exist yet is waited for, and told once', async t => {
+t.test('an address that does not exist yet is waited for, and logged once', async t => {
   const clock = new FakeClock()
   const log = recordingLog()
   const stop = new AbortController()
@@ -225,7 +225,7 @@ t.test('what a client has not read goes with it when it makes room', async t => 
   second.destroy()
 })
 
-t.test('FA5: connections are bounded, and that some are ended is told once a minute', async t => {
+t.test('FA5: connections are bounded, and that some are ended is logged once a minute', async t => {
   const clock = new FakeClock()
   const log = recordingLog()
   const limits = { perStranger: 2 }

@@ -69,7 +69,7 @@ t.test('FW5: the kernel’s own table knows us', { skip: process.platform !== 'l
   t.match(kernelSockets(4), /local_address/)
 })
 
-t.test('where there is no such table nobody is told apart', async t => {
+t.test('without such a table all clients are one', async t => {
   const table = () => readTable('/nowhere/net/tcp')
   const sources = byUser([0], { clock: new FakeClock(), table })
   t.equal(sources.keyOf({ address: '127.0.0.1', port: 1 }), undefined)

@@ -247,7 +247,7 @@ t.test("kube-proxy's view of a zone of three", async t => {
     t.pass('it prunes what the disk remembers')
   })
 
-  await t.test('when the cloud returns only differences are told', async t => {
+  await t.test('when the cloud returns only differences are sent', async t => {
     const again = await openWatch(t, `${base}${SLICES}?watch=true&resourceVersion=0`)
     await eventually('the state', SOON_MS, () => again.seen.length === 1)
     api.healLink(client)
@@ -266,7 +266,7 @@ t.test("kube-proxy's view of a zone of three", async t => {
   })
 })
 
-t.test('an apiserver that is away: writes 503, events wait and are told later', async t => {
+t.test('an apiserver that is away: writes 503, Events wait and are sent later', async t => {
   const folder = t.testdir()
   const api = await startApi({ host: '127.33.2.1', port: 0, clock: systemClock, log: silentLog })
   t.teardown(() => api.stop())
@@ -473,7 +473,7 @@ t.test('an agent that is polled, then one that pushes', async t => {
   t.equal((await wrapper.ended).code, 0)
 })
 
-t.test('--help tells, and a bad option is exit code 2 and one line', async t => {
+t.test('--help shows the options, and a bad option is exit code 2 and one line', async t => {
   const { code, out, err } = await startBundle(t, script, ['wrapper', '--help']).ended
   t.strictSame([code, err], [0, ''])
   for (const word of ['--bind-address', '--notify-channel-size', 'explain', 'status'])

@@ -246,7 +246,7 @@ t.test('field selectors', t => {
   t.end()
 })
 
-t.test('the store can tell how things were', t => {
+t.test('the store knows how things were', t => {
   const step = fc.record({ name: fc.constantFrom('a', 'b', 'c'), isGone: fc.boolean() })
   fc.assert(
     fc.property(

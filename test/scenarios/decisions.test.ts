@@ -239,7 +239,7 @@ t.test('keys are rotated over running agents, out of step, without a lost vote',
 })
 
 t.test(
-  'a ConfigMap that is broken at run time: the last good one stays, and it is told',
+  'a ConfigMap that is broken at run time: the last good one stays, and it is reported',
   async t => {
     await scenario(t, { what: 'broken config', size: 4, seed: 28 }, async world => {
       world.cluster.put('configmap', 'edge-health-config', {

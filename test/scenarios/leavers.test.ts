@@ -146,7 +146,7 @@ t.test('FA2: a list that lacks a member takes no marks off it', async t => {
   })
 })
 
-t.test('FA9: a change of the roster is told like any other change of the local view', async t => {
+t.test('FA9: a change of the roster is sent like any other change of the local view', async t => {
   await scenario(t, { what: 'n4 leaves and comes', size: 5, seed: 39, zone: 'a' }, async world => {
     await world.settled()
     const { views } = world.machine(0).agent!

@@ -151,7 +151,7 @@ t.test('agents whose role does not let them publish their keys vote as without',
           trouble: /refuses the write: .*403 Forbidden: cannot patch/,
         })
         const warned = log.lines.filter(({ message }) => message.includes('refuses the identity'))
-        t.equal(warned.length, 1, 'people are told, once')
+        t.equal(warned.length, 1, 'it is logged, once')
       }
       const dead = size - 1
       world.crash(dead)

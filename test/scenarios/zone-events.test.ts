@@ -10,7 +10,7 @@ import type { World } from '../../testkit/zone/world.js'
 const eventsOf = ({ cluster }: World, ...reasons: readonly string[]) =>
   cluster.events.filter(({ reason }) => reasons.includes(reason))
 
-t.test('the brake is told once by one agent, and once that it lets go', async t => {
+t.test('the brake is one Event by one agent, and its end another', async t => {
   await scenario(t, { what: 'brake', size: 7, seed: 3, zone: 'a' }, async world => {
     await world.settled()
     for (const index of [0, 1, 2]) world.crash(index)
@@ -37,7 +37,7 @@ t.test('the brake is told once by one agent, and once that it lets go', async t 
   })
 })
 
-t.test('a brake that begins while nobody reaches the apiserver is told afterwards', async t => {
+t.test('a brake that begins while nobody reaches the apiserver is an Event afterwards', async t => {
   await scenario(t, { what: 'cut', size: 7, seed: 4, zone: 'a' }, async world => {
     await world.settled()
     world.cutCloud(...world.indices)

@@ -91,7 +91,7 @@ t.test('of any votes at most one side decides', t => {
   t.end()
 })
 
-t.test('a minority never reaches a verdict, whatever it is told', t => {
+t.test('a minority never reaches a verdict, whatever it receives', t => {
   fc.assert(
     fc.property(zone, story, fc.integer({ min: 1, max: 6 }), (z, list, wanted) => {
       const count = Math.min(wanted, quorumOf(z.size) - 1)

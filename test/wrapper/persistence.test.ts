@@ -84,7 +84,7 @@ const FW6 = (title: string, body: (t: Test, bed: Bed) => Promise<void>): void =>
   void t.test(`FW6: ${title}`, async t => body(t, await makeBed()))
 
 FW6(
-  'a 404 while the apiserver tells nothing else is not believed: the disk is served',
+  'a 404 while the apiserver answers nothing else is not believed: the disk is served',
   async (t, bed) => {
     for (const resource of ['nodes', 'services'] as const) bed.follow(resource)
     bed.refused('nodes')

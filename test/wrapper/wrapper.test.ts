@@ -160,7 +160,7 @@ t.test('FW2: what is left out here is never taken away upstream', async t => {
   t.equal(refused.status, 410, 'upstream has never heard of a version of ours')
 })
 
-t.test('the agent is told which nodes matter here', async t => {
+t.test('the agent hears which nodes matter here', async t => {
   const bed = await startWrapper(t, await startUpstream(t))
   bed.agent.say({ a: true, b: true, other: true })
   await isSo(async () => (await bed.status()).health.state === 'fresh')
@@ -277,7 +277,7 @@ t.test('FW21: a name that no Node has is an error that is shown', async t => {
   t.ok(bed.log.lines.some(({ message }) => message.includes('has this Node now')))
 })
 
-t.test('FW8: what nobody asked for in this life is not told from the last one', async t => {
+t.test('FW8: what nobody asked for in this life is not sent from the last one', async t => {
   const upstream = await startUpstream(t)
   const subset = (ip: string) => [{ addresses: [{ ip }], ports: [{ port: 80 }] }]
   await upstream.ask(`POST ${ENDPOINTS}`, {

@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test(
-  'without a registration there is a certificate all the same, and later it is told',
+  'without a registration there is a certificate all the same, and it is registered later',
   async t => {
     const { bed, turn, replicas } = await scene(t)
     await turn()
@@ -223,7 +223,7 @@ t.test('a pair is one certificate, its key and its authority, for the name', asy
   t.equal(validityOf({ ...one, cert: '' }, NAME), undefined)
 })
 
-t.test('trouble is told once, and over when it is over', async t => {
+t.test('trouble is logged once, and its end once', async t => {
   const bed = await openWebhookBed()
   t.teardown(() => bed.stop())
   const { client, secret } = bed.replica()

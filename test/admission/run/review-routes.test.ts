@@ -176,7 +176,7 @@ t.test(
   },
 )
 
-t.test('a mistake of ours lets the write pass, and is told', async t => {
+t.test('a mistake of ours lets the write pass, and is logged', async t => {
   const { send, log, counters } = await serve(t, () => Promise.reject(new Error('oh')))
   const { status, text } = await send('/node-taint', REVIEW)
   t.equal(status, 200)

@@ -45,7 +45,7 @@ t.test('who never read the disk never writes to it', async t => {
   t.equal(folder.written.length + clock.waiting + history.entries.length, 0)
 })
 
-t.test('a broken file is told, and history begins anew', async t => {
+t.test('a broken file is logged, and history begins anew', async t => {
   const log = recordingLog()
   const history = new History({ clock: new FakeClock(), folder: folderOf('{'), log })
   await history.load()
@@ -91,7 +91,7 @@ t.test(
         'agent: this agent started (version test)',
         'agent: this agent started (version test)',
       ],
-      'a clean restart and a crash lose nothing, and nothing is told twice',
+      'a clean restart and a crash lose nothing, and nothing is recorded twice',
     )
     world.cutCloud(1)
     world.repair(4)

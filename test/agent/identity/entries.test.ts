@@ -52,7 +52,7 @@ const take = (one: MemberStatement, entry: Entry, now: number): string => {
 const numberOf = (one: MemberStatement): number =>
   one.received === undefined ? -1 : one.received.statement.time + one.progress.quarters
 
-t.test('whoever says how much it knows is brought up to date, and told nothing else', async t => {
+t.test('a peer that sent its digest gets what it lacks, and nothing else', async t => {
   const act = fc.record({
     after: fc.oneof(fc.integer({ min: 0, max: 1_500 }), fc.integer({ min: 0, max: 20_000 })),
     /** Who hears it: one, the other, both or nobody. */

@@ -3,7 +3,7 @@ import t from 'tap'
 import { notesOf } from '../../../agent/text/status-text.js'
 import { World } from '../../../testkit/zone/world.js'
 
-t.test('an agent that died while its kubelet answers is told of until it is back', async t => {
+t.test('an agent that died while its kubelet answers is shown until it is back', async t => {
   const world = new World(3)
   t.teardown(() => world.stop())
   await world.settled()

@@ -26,7 +26,7 @@ t.test('a disk that keeps nothing is shown, and the agent judges on', async t =>
   t.ok((await world.until(() => world.allSee(2), 60_000)) !== undefined, 'it judges')
 })
 
-t.test('who missed a change of the key is told that its peers refuse it', async t => {
+t.test('who missed a change of the key sees that its peers refuse it', async t => {
   const world = new World(3)
   t.teardown(() => world.stop())
   await world.settled()

@@ -51,7 +51,7 @@ t.test('what a rule says of several at the same time is one row', t => {
   t.end()
 })
 
-t.test('an alert that comes back is told again', t => {
+t.test('an alert that comes back is shown again', t => {
   const dead = { alertname: 'NodeDead', peer: 'a' }
   const found = [series('firing', dead, 10, 20), series('firing', dead, 50, 60)]
   t.strictSame(alertHistory([], found, range).split('\n').slice(2), [

@@ -119,7 +119,7 @@ t.test('a token is published once, over an old one', async t => {
   t.equal(Buffer.from(stored.get('tokensecret')!.data['tokendata']!, 'base64').toString(), 'two')
 })
 
-t.test('who cannot read or write Secrets is told so; who is never first gives up', async t => {
+t.test('who cannot read or write Secrets gets that error; who is never first gives up', async t => {
   const { client } = makeClient()
   const forbidden = new KubeStatusError('scripted', {
     status: 403,

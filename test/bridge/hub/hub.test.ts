@@ -132,7 +132,7 @@ t.test('a second connection of a node ends the first; an impostor’s does not',
   t.strictSame(
     reports.map(({ kind }) => kind),
     ['connected', 'ended', 'connected'],
-    'the end of the old one is told before the new one',
+    'the end of the old one is reported before the new one',
   )
   t.strictSame(ended('e1'), ['another connection of the node'])
   await until(() => first.said.length === 2)
@@ -366,7 +366,7 @@ t.test(
   },
 )
 
-t.test('more nodes than there may be are told to come later', async t => {
+t.test('more nodes than there may be are refused until later', async t => {
   const { dial, hub } = await openStage(t, { limits: { nodes: 2 } })
   await dial('e1')
   await dial('e2')

@@ -55,7 +55,7 @@ t.test('a ConfigMap that changes is sent to those who refer to it alone', async 
 })
 
 t.test(
-  'a bridge that begins anew with its record tells what differs, and nothing else',
+  'a bridge that begins anew with its record sends what differs, and nothing else',
   async t => {
     const stage = new Stage(t)
     const disk = new MemoryDisk()
@@ -239,7 +239,7 @@ t.test('a pod that is gone ends at its own report, though nobody has a record of
   t.match(stage.bridge!.downstream.explain('e1' as never), { holds: { node: 1, unsure: 0 } })
 })
 
-t.test('pods that were bound before the node was known are told of', async t => {
+t.test('pods that were bound before the node was known are sent', async t => {
   const stage = new Stage(t)
   await stage.start()
   stage.cluster.put(MAPS, mapBody('prices', '1'))

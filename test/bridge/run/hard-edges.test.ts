@@ -54,7 +54,7 @@ t.test('the word of an edge about messages that it never had changes nothing', a
   t.match(after, { holds: (JSON.parse(before) as { holds: object }).holds })
 }) // prettier-ignore
 
-t.test('labels that flip a hundred times are told as they are then, few times, and end no pod', async t => {
+t.test('labels that flip a hundred times are sent as they are then, few times, and end no pod', async t => {
   const stage = new Stage(t)
   const bridge = await stage.start()
   const edge = stage.edge('e1')

@@ -85,7 +85,7 @@ t.test('one of two bridges serves; when it stops the other does', async t => {
 })
 
 t.test(
-  'while the apiserver is away edges stay connected, are told so, and go on afterwards',
+  'while the apiserver is away edges stay connected, get errors that say so, and go on afterwards',
   async t => {
     const cluster = await openCluster(t)
     const clock = new FakeClock()

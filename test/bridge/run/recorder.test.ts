@@ -33,7 +33,7 @@ t.test('a folder keeps records and a name, readable by its owner alone', async t
   t.equal(readdirSync(folder).length, 3)
 })
 
-t.test('a disk that fails is told of once, and nothing throws', async t => {
+t.test('a disk that fails is logged once, and nothing throws', async t => {
   const folder = join(t.testdir({ file: '' }), 'file', 'state')
   const log = recordingLog()
   const disk = new RecordDisk(folder, log)
@@ -50,7 +50,7 @@ t.test('a file that is too large for a record is none', async t => {
   t.match(log.lines, [{ level: 'error', fields: { error: /larger than/ } }])
 })
 
-t.test('the cluster is told of changes together, every two seconds at most', async t => {
+t.test('changes are written to the cluster together, every two seconds at most', async t => {
   const stage = new Stage(t)
   await stage.start()
   stage.edge('e1')
@@ -71,7 +71,7 @@ t.test('the cluster is told of changes together, every two seconds at most', asy
   t.equal(records(), calm, 'nothing is written while nothing changes')
 })
 
-t.test('an apiserver that is away keeps no pod from being told of, once it is back', async t => {
+t.test('an apiserver that is away keeps no pod from being sent, once it is back', async t => {
   const stage = new Stage(t)
   await stage.start()
   stage.cluster.put(MAPS, mapBody('prices', '1'))

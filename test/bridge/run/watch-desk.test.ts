@@ -65,7 +65,7 @@ const open = () => {
   return { away, clock, cluster, connect, desk }
 } // prettier-ignore
 
-t.test('a node is told of what its watch selects, as it changes', async t => {
+t.test('a node is sent what its watch selects, as it changes', async t => {
   const { clock, cluster, connect, desk } = open()
   cluster.put(NODES, node('e2'))
   cluster.put(NODES, node('e3', 'b'))
@@ -102,7 +102,7 @@ t.test('a node is told of what its watch selects, as it changes', async t => {
   t.strictSame(words(), ['delete null/node/e4 109'], 'its end is newer than it was')
 })
 
-t.test('what changed between a list and its watch is told', async t => {
+t.test('what changed between a list and its watch is sent', async t => {
   const { clock, cluster, connect, desk } = open()
   const one = connect('e9')
   desk.add('e9' as NodeName, 'w', nodes, listing())
@@ -141,7 +141,7 @@ t.test('an object of a name', async t => {
   t.equal(desk.status.watches, 3)
 })
 
-t.test('few messages are under way; an object waits once, and is told as it is then', async t => {
+t.test('few messages are under way; an object waits once, and is sent as it is then', async t => {
   const { clock, cluster, connect, desk } = open()
   const { acknowledge, link, sent, state, words } = connect()
   desk.add(E1, 'w', nodes, listing())
@@ -205,7 +205,7 @@ t.test('watches end with their connection, by a word of their node, and have a l
   t.equal(second.sent.length, 1)
 })
 
-t.test('a node whose agent was taken away is told nothing more, and all of it when it has one again', async t => {
+t.test('a node whose agent was taken away is sent nothing more, and all of it when it has one again', async t => {
   const { away, clock, cluster, connect, desk } = open()
   const keys = map('edge-health-keys')
   cluster.put(MAPS, { metadata: { name: 'edge-health-keys', namespace: 'edge-system' }, data: { a: 'old' } })

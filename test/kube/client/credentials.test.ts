@@ -361,7 +361,7 @@ t.test('exec plugins', async t => {
   }
 })
 
-t.test('credentials that cannot be used are told in one clear line', async t => {
+t.test('credentials that cannot be used are one clear line in the log', async t => {
   const where = 'https://127.0.0.1:1'
   const rows: [files: Record<string, string>, message: RegExp][] = [
     [{}, /^cannot read the kubeconfig file .*ENOENT/],

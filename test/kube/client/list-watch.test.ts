@@ -159,7 +159,7 @@ const rows: [why: string, steps: Step[], changes: string[], from: string, lists:
     1,
   ],
   [
-    'a continue page is answered 410: the list starts again and is told once',
+    'a continue page is answered 410: the list starts again and is handed over once',
     [
       list('1', ['a'], 'x'),
       refusal(410, 'Expired'),
@@ -506,7 +506,7 @@ t.test('stop means stop', async t => {
   }
 })
 
-t.test('stop from inside the sink: the rest of the chunk is not told', async t => {
+t.test('stop from inside the sink: the rest of the chunk is not handed over', async t => {
   const inner = recordingSink()
   const handle: { watching?: Watching; ending?: Promise<void> } = {}
   const sink = {

@@ -124,7 +124,7 @@ t.test('a conflict on the Lease makes it read and write again at once', async t 
   t.ok(since(next).every(later => later - at < 30))
 })
 
-t.test('an edge that is told that it is not ready says within ten seconds that it is', async t => {
+t.test('an edge that hears that it is not ready says within ten seconds that it is', async t => {
   const { clock, cloud, store } = begin(t)
   await clock.advance(60_000)
   t.equal(cloud.of('patch', 'null/nodepatch/e1').length, 1)
@@ -389,7 +389,7 @@ t.test(
     t.equal(
       second.cloud.of('patch', 'default/podpatch/web').length,
       1,
-      'the status that nobody took is told when the connection is back',
+      'the status that nobody took is sent when the connection is back',
     )
     second.cloud.push('response', 'default/pod', [pod('web')])
     await second.clock.advance(1_000)

@@ -90,7 +90,7 @@ t.test('of a connection that was open before, the lower port is the server', asy
   )
 })
 
-t.test('what is not TCP is counted, and packets longer than a card sends are told', async t => {
+t.test('what is not TCP is counted, and packets longer than a card sends are reported', async t => {
   const ledger = new Ledger({ ...sides, endOf: () => 'all' })
   ledger.take(parsePacket('0 10.0.0.1 0 10.0.0.2 0 0 0 0 84 64 -'))
   ledger.take(parsePacket('0 10.0.0.1 40000 10.0.0.2 443 16 1 1 9000 8948 1703030021'))

@@ -232,7 +232,7 @@ t.test('FW3: a full disk is shown, and the old list stays', async t => {
   t.strictSame((await makeBed(t, bed.path).lists.load('nodes'))?.items, [item('a')])
 })
 
-t.test('a broken disk is told once, and written again when it is well', async t => {
+t.test('a broken disk is logged once, and written again when it is well', async t => {
   const bed = makeBed(t)
   bed.failure = new Error('ENOSPC: no space left on device')
   bed.items['nodes'] = [item('a')]
@@ -247,7 +247,7 @@ t.test('a broken disk is told once, and written again when it is well', async t 
   t.match(bed.log.lines.at(-1), { level: 'info', message: 'lists are kept on disk again' })
 })
 
-t.test('files that cannot be used are told and left alone', async t => {
+t.test('files that cannot be used are logged and left alone', async t => {
   const path = join(t.testdir(), 'lists')
   mkdirSync(path)
   writeFileSync(join(path, 'nodes.list'), 'edge-health list 99 nodes 1 1\nfrom the future')

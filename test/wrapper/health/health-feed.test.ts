@@ -158,7 +158,7 @@ t.test('a stream that breaks: the last word counts, and it is opened again soon'
   t.match(bed.feed.status, { state: 'fresh', trouble: undefined, connects: 2 })
 })
 
-t.test('after the limit nothing is believed any more, and who depends on it is told', async t => {
+t.test('after the limit nothing is believed any more, and who depends on it hears so', async t => {
   const bed = makeBed(t, 'stream')
   await settle()
   bed.asked[0]!.answer.event('snapshot', { ...both, b: { Normal: false } })

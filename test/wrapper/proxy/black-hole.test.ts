@@ -75,7 +75,7 @@ const makeBed = async (t: Test) => {
   return { api, way, bed, clock, within, idle }
 }
 
-t.test('FW16: a dead link is told within seconds, on a kept connection too', async t => {
+t.test('FW16: a dead link is an error within seconds, on a kept connection too', async t => {
   const { way, bed, within, idle } = await makeBed(t)
   await idle()
   way.cut()
@@ -85,7 +85,7 @@ t.test('FW16: a dead link is told within seconds, on a kept connection too', asy
   }
 })
 
-t.test('FW16: a link that dies while an answer is due is told within seconds', async t => {
+t.test('FW16: a link that dies while an answer is due is an error within seconds', async t => {
   const { api, way, bed, within } = await makeBed(t)
   api.script({ kind: 'hang' })
   const asking = call(bed, '/api/v1/namespaces/n/pods/p', { method: 'PUT' }, '{}')

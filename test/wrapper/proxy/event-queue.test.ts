@@ -42,7 +42,7 @@ t.test('in order, each until it was heard', async t => {
   t.equal(bed.tried.at(-1), 'd', 'and again later')
 })
 
-t.test('bounded in number and bytes: what was accepted stays, what is too much is told', t => {
+t.test('bounded in number and bytes: what was accepted stays, what is too much is refused', t => {
   const bed = makeBed()
   for (const name of ['a', 'b', 'c', 'd']) bed.queue.offer(event(name))
   t.match(bed.queue.counts, { accepted: 3, dropped: 1 })

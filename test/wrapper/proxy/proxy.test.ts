@@ -185,7 +185,7 @@ t.test('without the cloud: 503 with a Status, at once', async t => {
 
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'
 
-t.test('events wait for the cloud, and are told in order by their own callers', async t => {
+t.test('Events wait for the cloud, and are sent in order for their own callers', async t => {
   let url = 'http://127.0.0.1:1'
   const bed = await startProxy(t, { upstream: () => upstreamAt(url)(), isCut: () => true })
   const type = 'application/vnd.kubernetes.protobuf'
@@ -293,7 +293,7 @@ t.test('an upgrade is spoken from end to end', async t => {
   t.match(JSON.parse(nobody.text), { kind: 'Status', reason: 'ServiceUnavailable' })
 })
 
-t.test('a upstream that is not known is told', async t => {
+t.test('an upstream that is not known is an error', async t => {
   mkdirSync(join(t.testdir(), 'empty'))
   const bed = await startProxy(t, {
     upstream: () => Promise.reject(new Error('kubeconfig x: broken')),

@@ -151,7 +151,7 @@ t.test('FW18: in protobuf as well, in objects and in the preconditions of a DELE
   t.end()
 })
 
-t.test('a dry run that changes nothing tells the version that reads have', t => {
+t.test('a dry run that changes nothing returns the version that reads have', t => {
   const shown = (text: string, of: Stored | undefined = record): string =>
     showVersion(Buffer.from(text), JSON_TYPE, of).toString()
   const body = `{"metadata":{"labels":{"resourceVersion":"${UPSTREAM}"},"resourceVersion":"${UPSTREAM}"}}`

@@ -73,7 +73,7 @@ t.test('what a request asks for', t => {
   t.end()
 })
 
-t.test('FW20: what cannot be told the end of is refused', t => {
+t.test('FW20: a body whose end cannot be known is refused', t => {
   const rows: [what: string, rawHeaders: string[], message: RegExp | undefined][] = [
     ['chunks', ['Transfer-Encoding', ' Chunked'], undefined],
     ['a hop', ['Connection', 'close, X-Hop, te', 'X-Hop', '1'], undefined],

@@ -36,7 +36,7 @@ const untellable = (name: string): Uint8Array =>
     )
     .take()
 
-t.test('FW1: who cannot be told of an object is told so, alone', async t => {
+t.test('FW1: a watcher to which an object cannot be sent gets an error, alone', async t => {
   const world = await startReads(t)
   world.fill({ nodes: [node('a')] })
   const [json, other] = [

@@ -390,7 +390,7 @@ const disturb = (clients: readonly Client[], upstream: Upstream): void => {
   if (upstream.below(3) === 0) upstream.health()
 }
 
-t.test(`no event is lost or told twice over ${CHANGES} changes`, async t => {
+t.test(`no event is lost or sent twice over ${CHANGES} changes`, async t => {
   const world = makeStore({ self: 'edge-0', history: { changes: 150, bytes: 1 << 18 } })
   world.fill({ nodes: NODES.map(name => node(name, { zone: '0' })) })
   const { store, clock } = world

@@ -118,7 +118,7 @@ t.test('whoever was pushed out lists again, and has it all', async t => {
   t.strictSame(again.received, ['ADDED c'])
 })
 
-t.test('watchers of either version of slices are told in their own', async t => {
+t.test('watchers of either version of slices get their own', async t => {
   const world = await startReads(t)
   const slices = [slice('web-1', 'web', ['a']), slice('web-2', 'web', ['b'])]
   world.fill({ services: [service('web')], endpointslices: slices })
@@ -141,7 +141,7 @@ t.test('watchers of either version of slices are told in their own', async t => 
   }
 })
 
-t.test('what went while upstream was away is told as deleted', async t => {
+t.test('what went while upstream was away is sent as deleted', async t => {
   const world = await startReads(t)
   const all = {
     nodes: [node('a'), node('b')],
@@ -331,7 +331,7 @@ t.test('stopping ends all watches in good order', async t => {
   t.ok(watch.response.complete)
 })
 
-t.test('FW14: who keeps pace is told all of a list in which everything is new', async t => {
+t.test('FW14: who keeps pace is sent all of a list in which everything is new', async t => {
   const world = await startReads(t)
   const large = (i: number, round: number) => ({
     ...node(`n${String(i).padStart(4, '0')}`, { round: String(round) }),

@@ -54,7 +54,7 @@ t.test('few are watched: who comes and goes is known at once', async t => {
   t.match(neighbours.status, [{ label: 'zone', value: 'x', how: 'watched', trouble: undefined }])
 })
 
-t.test('what is not wanted any more is not told any more', async t => {
+t.test('what is not wanted any more is not reported any more', async t => {
   const { upstream, neighbours, reported } = await makeBed(t)
   await add(upstream, 'a')
   await add(upstream, 'b', 'y')

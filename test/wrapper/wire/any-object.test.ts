@@ -16,7 +16,7 @@ const jsonText = (raw: Uint8Array): Uint8Array => {
 
 const YEAR_ZERO = -62_167_219_200
 
-t.test('FW1: a time of any year is told as Go tells it, and read again', t => {
+t.test('FW1: a time of any year is written as Go writes it, and read again', t => {
   const rows: [why: string, seconds: number, text: string | null][] = [
     ['the year 0', YEAR_ZERO, '0000-01-01T00:00:00Z'],
     ['before it', YEAR_ZERO - 1, '-0001-12-31T23:59:59Z'],

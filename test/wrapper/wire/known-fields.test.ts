@@ -7,7 +7,7 @@ import { hasOnlyKnownFields } from '../../../wrapper/wire/known-fields.js'
 import { Sink } from '../../../wrapper/wire/sink.js'
 import { realBodies } from '../real-bodies.js'
 
-t.test('an object is told whole unless a newer apiserver says more, at any depth', t => {
+t.test('an object is known whole unless a newer apiserver says more, at any depth', t => {
   const slice = {
     metadata: { name: 'a', labels: { x: 'y' }, annotations: { z: '' } },
     addressType: 'IPv4',
@@ -30,7 +30,7 @@ t.test('an object is told whole unless a newer apiserver says more, at any depth
   t.end()
 })
 
-t.test('JSON tells all that a real apiserver says', t => {
+t.test('JSON has all that a real apiserver says', t => {
   let count = 0
   for (const { name, protobuf } of realBodies.lists) {
     const { kind, raw, apiVersion } = openEnvelope(protobuf)

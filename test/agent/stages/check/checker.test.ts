@@ -539,7 +539,7 @@ t.test('a name that is listed twice is one target', async t => {
   await stopped(t, w)
 })
 
-t.test('stop in the middle of everything: all is aborted, nothing is told', async t => {
+t.test('stop in the middle of everything: all is aborted, nothing is reported', async t => {
   const w = world(() => 'silence')
   w.checker.setTargets(targets(20))
   await w.clock.advance(1_200)

@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('who starts among many learns what stands, and tells nobody', async t => {
+t.test('who starts among many learns what stands, and sends nothing', async t => {
   const { zone, start, watch } = await startZone()
   // Everybody calls somebody down: all that the new one reads is worth hearing, but was said long ago.
   for (const agent of zone.agents)

@@ -180,7 +180,7 @@ for (const [mode, sizes] of [
         t.match(
           zone.agents[0]!.log.lines.filter(({ message }) => message.includes('does not sign')),
           { length: 1 },
-          'people are told, once',
+          'it is logged, once',
         )
         zone.agents[1]!.kill()
         zone.start(1, own)

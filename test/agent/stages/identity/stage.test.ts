@@ -104,7 +104,7 @@ t.test('own keys that are taken off the Node again are not written without end',
   t.match(
     log.lines.filter(({ level }) => level === 'warn'),
     { length: 1 },
-    'people are told, once',
+    'it is logged, once',
   )
   isKept = true
   await clock.advance(60_000)

@@ -36,7 +36,7 @@ for (const [size, periodMs] of [
     t.ok(agesOf(knowledge, size, NOW + 240).at(-1)! < 60, 'and they go on to')
   })
 
-t.test('what a member is told it passes on, and never forgets', async t => {
+t.test('what a member receives it passes on, and never forgets', async t => {
   const knowledge = worldOf(10, 5_000)
   knowledge.learn(3, AGENT, NOW + 8)
   knowledge.learn(3, AGENT, NOW + 4)

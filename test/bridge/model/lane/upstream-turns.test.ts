@@ -67,7 +67,7 @@ t.test('a node of which nothing waits or runs is forgotten', t => {
   t.end()
 })
 
-t.test('Events that find no room are told', t => {
+t.test('Events that find no room are reported', t => {
   const turns = new UpstreamTurns<string>(
     undefined,
     () => new UpstreamLanes({ ...UPSTREAM_LIMITS, maxMessages: 1 }),

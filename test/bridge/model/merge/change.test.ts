@@ -82,7 +82,7 @@ t.test('what is a change to an edge', t => {
   t.end()
 })
 
-t.test('what edges are told of', t => {
+t.test('which changes edges are sent', t => {
   const seen = (raw: JsonMap, uid = 'uid-a'): Seen => ({ uid, print: printOf('pod', raw) })
   const now = seen(pod('a'))
   const rows: [claim: string, before: Seen | undefined, after: Seen | undefined, is: boolean][] = [

@@ -10,7 +10,7 @@ import {
 import { isMap } from '../../../../core/json.js'
 import fc from '../../../../testkit/properties.js'
 
-t.test('what an edge is told of a failure', t => {
+t.test('what an edge is sent about a failure', t => {
   const details = { name: 'shop-1', group: 'coordination.k8s.io', kind: 'leases' }
   const rows: [claim: string, error: unknown, status: unknown][] = [
     [

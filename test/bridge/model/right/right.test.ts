@@ -279,7 +279,7 @@ t.test('a node touches itself, its Lease, its pods and what those refer to', t =
   t.end()
 })
 
-t.test('an Event is told in the name of the node alone', t => {
+t.test('an Event is recorded in the name of the node alone', t => {
   const own = { kind: 'Node', name: 'shop-1' }
   const rows: [more: object, answer: string][] = [
     [{ source: { component: 'kubelet' }, reportingInstance: 'shop-1' }, 'yes'],

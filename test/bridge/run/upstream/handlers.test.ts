@@ -168,7 +168,7 @@ t.test('an int64 of an object is an edge’s as the API wrote it', async t => {
   }
 })
 
-t.test('what others tell of a node is not its to change', async t => {
+t.test('a node may not change what others report about it', async t => {
   const rows: [title: string, known: object][] = [
     ['a controller', { source: { component: 'node-controller' } }],
     ['the agent of another', { source: undefined, reportingInstance: 'e2' }],
@@ -203,7 +203,7 @@ t.test(
   },
 )
 
-t.test('what an edge is told', async t => {
+t.test('what an edge is answered', async t => {
   const forbidden = {
     content: { Object: null, Err: { ErrStatus: { code: 403, reason: 'Forbidden' } } },
   }
