@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { jitter } from '../../../core/random.js'
-import { Batch, type PeerClient } from './peer-client.js'
+import { Batch } from './batch.js'
+import type { PeerClient } from './peer-client.js'
 import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 import type { Partners } from './partners.js'

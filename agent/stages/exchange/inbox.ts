@@ -220,7 +220,7 @@ export class Inbox {
     const { bytes: body, count } =
       to.keys.primary.isOfPair === true
         ? this.#bodyOfPair(order, to.peer)
-        : { bytes: membership.codec.encode(order, now), count: isEmpty ? 0 : table.size }
+        : { bytes: membership.writer.encode(order, now), count: isEmpty ? 0 : table.size }
     const header: Header = {
       type,
       flags: sparse ? SPARSE : 0,

@@ -9,7 +9,9 @@ import { RecordTable, type News } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
 import type { RecordDraft } from '../../records/record-draft.js'
 import type { MakeTopology } from '../../records/topology.js'
-import { BodyCodec, maxEntries, type BodyOrder } from './body.js'
+import { maxEntries, type BodyOrder } from './body.js'
+import { BodyReader } from './body-reader.js'
+import { BodyWriter } from './body-writer.js'
 import type { EngineOptions, EngineSeams } from './seams.js'
 import { PeerState } from './peer-state.js'
 import type { Refusal } from './refusal.js'
@@ -70,7 +72,7 @@ export interface BodyFor {
 
 /**
  * The zone as the exchange knows it: who is in it, what each said, how that is read and written, and with which keys.
- * A new roster replaces table, codec and peers at once.
+ * A new roster replaces table, reader, writer and peers at once.
  */
 export class Membership {
   readonly #start: MembershipStart
@@ -78,7 +80,8 @@ export class Membership {
   #keys: KeyRing
   #zone: bigint
   #table: RecordTable
-  #codec: BodyCodec
+  #reader: BodyReader
+  #writer: BodyWriter
   #peers: readonly (PeerState | undefined)[]
   #topSeq = 0
   #identities: ZoneIdentities
@@ -89,7 +92,8 @@ export class Membership {
     this.#boot = makeBoot(start.seams.random)
     this.#keys = start.keys
     this.#table = this.#makeTable(start.roster)
-    this.#codec = new BodyCodec(this.#table)
+    this.#reader = new BodyReader(this.#table)
+    this.#writer = new BodyWriter(this.#table)
     this.#zone = this.#zoneOf(start.roster)
     this.#peers = this.#peersOf(start.roster, [])
     this.#identities = start.identities ?? NOBODY
@@ -114,8 +118,9 @@ export class Membership {
     return this.#table
   }
 
-  get codec(): BodyCodec {
-    return this.#codec
+  /** Writes the table's records. */
+  get writer(): BodyWriter {
+    return this.#writer
   }
 
   get statements(): Statements {
@@ -235,7 +240,8 @@ export class Membership {
 
   setRoster(roster: Roster): void {
     this.#table = this.#makeTable(roster, this.#table)
-    this.#codec = new BodyCodec(this.#table)
+    this.#reader = new BodyReader(this.#table)
+    this.#writer = new BodyWriter(this.#table)
     this.#zone = this.#zoneOf(roster)
     this.#peers = this.#peersOf(roster, this.#peers)
     this.#forgetPairs()
@@ -278,7 +284,7 @@ export class Membership {
     const { header, body } = message
     peer.rosterHash = header.membershipHash
     peer.keyId = message.keyId
-    if (!this.#codec.canRead(header)) return []
+    if (!this.#reader.canRead(header)) return []
     const signed = message.isOfPair ? this.#readSigned(message) : undefined
     if (message.isOfPair && signed === undefined) return undefined
     if (message.isOfPair) this.#statements.endFallback(peer.index)
@@ -294,7 +300,7 @@ export class Membership {
       if (merged !== 'old') said = moreOf(said, merged)
     }
     const take = this.#start.options.identity === 'require' ? undefined : merge
-    const head = this.#codec.read(header, shared, asOf, take)
+    const head = this.#reader.read(header, shared, asOf, take)
     if (head === undefined) return undefined
     peer.keySetHash = head.keySetHash
     const news = moreOf(said, signed && this.#takeSigned(signed, peer, asOf))
@@ -352,7 +358,7 @@ export class Membership {
     const isSigned = (index: number): boolean =>
       index === table.self || this.#statements.isSigned(index)
     const isEmpty = order.isEmpty === true || members.every((_, index) => isSigned(index))
-    const shared = this.#codec.encode({ ...order, isEmpty, leaveOut: isSigned }, this.#now)
+    const shared = this.#writer.encode({ ...order, isEmpty, leaveOut: isSigned }, this.#now)
     const ids = order.sparse ? members.map(({ id }) => id) : undefined
     const digest = isAsking ? this.#statements.digest() : NOTHING
     const { bytes, written } = writeSignedBody({ shared, ids, digest }, news, table.self)

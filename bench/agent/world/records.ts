@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { BodyCodec } from '../../../agent/stages/exchange/body.js'
+import { BodyWriter } from '../../../agent/stages/exchange/body-writer.js'
 import { Heartbeat } from '../../../agent/records/heartbeat.js'
 import { topologyFor } from '../../../agent/records/kring.js'
 import type { RecordDraft } from '../../../agent/records/record-draft.js'
@@ -31,7 +31,7 @@ export interface TopologyOptions {
 export class Records implements Speech {
   readonly table: RecordTable
   readonly zone = zoneHash('', ZONE)
-  readonly #codec: BodyCodec
+  readonly #writer: BodyWriter
   readonly #clock: Clock
   readonly #keys: KeyRing
   readonly #draft: RecordDraft
@@ -55,7 +55,7 @@ export class Records implements Speech {
     })
     // The table takes what its own node says from nobody: without this the agent would ask that one twice in each round.
     this.table.setOwnFlags(FLAG.kubeletWell, -Infinity)
-    this.#codec = new BodyCodec(this.table)
+    this.#writer = new BodyWriter(this.table)
     this.#draft = this.table.makeDraft()
     this.#agent = roster.indexOf(agent.name)!
   }
@@ -84,7 +84,7 @@ export class Records implements Speech {
     if (!isEmpty) this.#bringUpToDate(index, now)
     const baseHb = this.table.hb[index]!
     const keySetHash = this.#keys.setHash
-    const body = this.#codec.encode(
+    const body = this.#writer.encode(
       { sparse: false, suspects: [], keySetHash, baseHb, isEmpty },
       now,
     )

@@ -12,7 +12,7 @@ import { makePairKey } from '../../../agent/identity/pair-key.js'
 import { QUARTER_MS, type ReceivedStatement } from '../../../agent/identity/statement.js'
 import type { KeyRing, SignKey } from '../../../agent/key-ring.js'
 import type { RecordTable } from '../../../agent/records/table.js'
-import { BodyCodec } from '../../../agent/stages/exchange/body.js'
+import { BodyWriter } from '../../../agent/stages/exchange/body-writer.js'
 import {
   readSignedBody,
   writeSignedBody,
@@ -62,7 +62,7 @@ export class SignedSpeech implements Speech {
   readonly #order: SignedSpeechOrder
   readonly #seams: { readonly clock: Clock; readonly random: Random; readonly keys: KeyRing }
   readonly #nodeKeys: WorldKeys
-  readonly #codec: BodyCodec
+  readonly #writer: BodyWriter
   readonly #statements: readonly (PlayedStatement | undefined)[]
   readonly #knowledge: Knowledge
   /** The start of `Clock.now`, in quarters of a second since 1970. */
@@ -82,7 +82,7 @@ export class SignedSpeech implements Speech {
     this.#order = order
     this.#seams = seams
     this.#nodeKeys = nodeKeys
-    this.#codec = new BodyCodec(order.table)
+    this.#writer = new BodyWriter(order.table)
     this.#base = Math.ceil((seams.clock.wall() - seams.clock.now()) / QUARTER_MS)
     const { table, zone, slot, ...rest } = order
     const { size, topology, roster, hash } = table
@@ -139,7 +139,7 @@ export class SignedSpeech implements Speech {
     const baseHb = Math.floor(now / 4)
     const keySetHash = this.#seams.keys.setHash
     const order = { sparse: false, suspects: [], keySetHash, baseHb, isEmpty: true }
-    const shared = this.#codec.encode(order, this.#seams.clock.now())
+    const shared = this.#writer.encode(order, this.#seams.clock.now())
     const { news, digest } = this.#contents(index, header)
     const { bytes, written } = writeSignedBody({ shared, ids: undefined, digest }, news, index)
     if (header.type === TYPE.state) this.#noteKnown(index, written)

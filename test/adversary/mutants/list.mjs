@@ -206,7 +206,7 @@ export const MUTANTS = [
         to: 'saved === undefined ? 1',
       },
       {
-        file: 'agent/stages/exchange/body.ts',
+        file: 'agent/stages/exchange/body-reader.ts',
         from: '      if (hb <= MAX_HEARTBEAT) hbs[i] = hb\n',
         to: '      if (hb > MAX_HEARTBEAT) return false\n      hbs[i] = hb\n',
       },

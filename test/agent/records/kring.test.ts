@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { BodyCodec } from '../../../agent/stages/exchange/body.js'
+import { BodyReader } from '../../../agent/stages/exchange/body-reader.js'
+import { BodyWriter } from '../../../agent/stages/exchange/body-writer.js'
 import { Heartbeat } from '../../../agent/records/heartbeat.js'
 import { kringTopology, topologyFor } from '../../../agent/records/kring.js'
 import { meshTopology } from '../../../agent/records/mesh.js'
@@ -171,14 +172,14 @@ t.test('backup observers vote only while they are at work', async t => {
   })
   const send = (sparse: boolean): void => {
     const order = { sparse, suspects: [], keySetHash: 1, baseHb: from.hb[from.self]! }
-    const body = new BodyCodec(from).encode(order, clock.now())
+    const body = new BodyWriter(from).encode(order, clock.now())
     const header = {
       ...{ type: TYPE.gossip, flags: sparse ? SPARSE : 0, membershipHash: from.hash },
       ...{ senderId: 1n, senderBoot: 1n, senderSeq: 1, baseHb: order.baseHb, destBoot: 0n },
       ...{ count: from.size, heldMs: 0 },
     } satisfies Header
-    const codec = new BodyCodec(to)
-    t.ok(codec.read(header, body, clock.now(), draft => to.merge(draft)))
+    const reader = new BodyReader(to)
+    t.ok(reader.read(header, body, clock.now(), draft => to.merge(draft)))
   }
   send(false)
   t.ok(to.saysDown(from.self, target) && Array.from(to.observersOf(target)).includes(from.self))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whoever holds the zone's key and nothing else: well-formed, rightly signed `EHP1` messages with whatever content it likes.
 import { MAX_HEARTBEAT } from '../../../agent/records/heartbeat.js'
-import { BodyCodec } from '../../../agent/stages/exchange/body.js'
+import { BodyReader } from '../../../agent/stages/exchange/body-reader.js'
+import { BodyWriter } from '../../../agent/stages/exchange/body-writer.js'
 import { open, TYPE } from '../../../agent/stages/exchange/wire.js'
 import { systemClock } from '../../../core/clock.js'
 import { FLAG } from '../../../vote/evidence.js'
@@ -11,11 +12,13 @@ import { Liar, type Lie, type LieOrder, type Talk } from './liar.js'
 const AHEAD = 5
 
 export class Forger extends Liar {
-  readonly #codec: BodyCodec
+  readonly #reader: BodyReader
+  readonly #writer: BodyWriter
 
   constructor(order: LieOrder, count: (answer: string) => void) {
     super(order, count)
-    this.#codec = new BodyCodec(this.table)
+    this.#reader = new BodyReader(this.table)
+    this.#writer = new BodyWriter(this.table)
   }
 
   protected say(talk: Talk): Lie {
@@ -23,7 +26,7 @@ export class Forger extends Liar {
     const { table, keys } = this
     const baseHb = table.hb[table.self]!
     const order = { sparse: false, keySetHash: keys.setHash, baseHb, suspects: [] }
-    const body = this.#codec.encode(order, systemClock.now())
+    const body = this.#writer.encode(order, systemClock.now())
     return { bytes: this.seal(talk, body, keys.primary, { count: table.size }) }
   }
 
@@ -33,8 +36,8 @@ export class Forger extends Liar {
     if (!reply.ok) return
     const { header, body } = reply
     this.heard(talk, header)
-    if (header.type !== TYPE.challenge && this.#codec.canRead(header))
-      this.#codec.read(header, body, systemClock.now(), draft => this.table.merge(draft))
+    if (header.type !== TYPE.challenge && this.#reader.canRead(header))
+      this.#reader.read(header, body, systemClock.now(), draft => this.table.merge(draft))
   }
 
   #forge(): void {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nothing is believed younger than it is, and nobody is shut out for longer than a record counts.
 import t from 'tap'
-import { BodyCodec } from '../../../../agent/stages/exchange/body.js'
+import { BodyWriter } from '../../../../agent/stages/exchange/body-writer.js'
 import { MAX_HEARTBEAT } from '../../../../agent/records/heartbeat.js'
 import { makeKeyRing, type KeyRing } from '../../../../agent/key-ring.js'
 import type { Route } from '../../../../agent/ports/transport.js'
@@ -169,10 +169,10 @@ t.test(
     const images = ofRestored.filter(({ destBoot }) => destBoot !== 0n).slice(-3)
     t.equal(images.length, 3)
     for (const old of images) {
-      const codec = new BodyCodec(restored.engine.table)
+      const writer = new BodyWriter(restored.engine.table)
       const order = { sparse: false, suspects: [], keySetHash: ring.setHash, baseHb: old.baseHb }
       const say = (change: Partial<Header>): { status: number; header: Header } => {
-        const body = codec.encode(order, zone.clock.now())
+        const body = writer.encode(order, zone.clock.now())
         const bytes = seal({ ...old, type: TYPE.gossip, ...change }, body, ZONE, ring.primary)
         const { status, body: answer } = receiver.engine.receive(
           'gossip',
@@ -213,7 +213,7 @@ class Liar {
     const { table } = engine
     const senderId = table.roster.members[index(this.#as)]!.id
     const baseHb = table.hb[index(this.#as)]!
-    const codec = new BodyCodec(table)
+    const writer = new BodyWriter(table)
     const honest = table.hb[index(victim)]!
     const since = table.producedAt[index(victim)]!
     const now = this.#zone.clock.now()
@@ -221,7 +221,7 @@ class Liar {
       table.hb[index(victim)] = hb
       table.producedAt[index(victim)] = now
       const order = { sparse: false, suspects: [], keySetHash: this.#keys.setHash, baseHb }
-      const body = codec.encode(order, now)
+      const body = writer.encode(order, now)
       table.hb[index(victim)] = honest
       table.producedAt[index(victim)] = since
       const header: Header = {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import fc from '../../../../testkit/properties.js'
 import t from 'tap'
-import { BodyCodec, maxMessageBytes } from '../../../../agent/stages/exchange/body.js'
+import { maxMessageBytes } from '../../../../agent/stages/exchange/body.js'
+import { BodyReader } from '../../../../agent/stages/exchange/body-reader.js'
+import { BodyWriter } from '../../../../agent/stages/exchange/body-writer.js'
 import { Heartbeat, LEAP_MAX, MAX_HEARTBEAT } from '../../../../agent/records/heartbeat.js'
 import { makeKeyRing, parseKeyRing } from '../../../../agent/key-ring.js'
 import { meshTopology } from '../../../../agent/records/mesh.js'
@@ -249,7 +251,7 @@ const headerFor = (table: RecordTable, sparse: boolean): Header => ({
   heldMs: 5,
 })
 const encode = (table: RecordTable, sparse: boolean, suspects: number[] = []): Buffer =>
-  new BodyCodec(table).encode(
+  new BodyWriter(table).encode(
     { sparse, suspects, keySetHash: ring.setHash, baseHb: table.hb[table.self]! },
     clock.now(),
   )
@@ -278,11 +280,11 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
         from.setOwnVote(from.topology.targetsOf(from.self)[0]!, 'down', 1)
         from.beat()
         const to = makeTable(9, membersTo(10), topology)
-        const codec = new BodyCodec(to)
+        const reader = new BodyReader(to)
         const body = encode(from, sparse, [2, 5])
         const header = headerFor(from, sparse)
-        const head = codec.read(header, body, clock.now())
-        codec.read(header, body, clock.now(), draft => to.merge(draft))
+        const head = reader.read(header, body, clock.now())
+        reader.read(header, body, clock.now(), draft => to.merge(draft))
         t.same(head?.suspects, [2, 5])
         t.equal(head?.keySetHash, ring.setHash)
         for (let i = 0; i < 10; i++) {
@@ -310,8 +312,8 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
   })
   old.merge(draft)
   const to = makeTable(2)
-  const codec = new BodyCodec(to)
-  codec.read(headerFor(old, false), encode(old, false), clock.now(), record => to.merge(record))
+  const ownReader = new BodyReader(to)
+  ownReader.read(headerFor(old, false), encode(old, false), clock.now(), record => to.merge(record))
   t.same(
     [to.hb[5], to.producedAt[5]],
     [1_600_000_000, -Infinity],
@@ -324,7 +326,7 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
   others.forEach((origin, i) => {
     over.merge(Object.assign(over.makeDraft(), { origin, hb: shown[i], producedAt: clock.now() }))
   })
-  const reader = new BodyCodec(fresh)
+  const reader = new BodyReader(fresh)
   for (const sparse of [false, true]) {
     const body = encode(over, sparse)
     t.ok(reader.read(headerFor(over, sparse), body, clock.now()), 'FA12: it is well-formed')
@@ -336,11 +338,11 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
     )
   }
   t.notOk(
-    codec.canRead(headerFor(makeTable(1, membersTo(9)), false)),
+    ownReader.canRead(headerFor(makeTable(1, membersTo(9)), false)),
     'places of another roster are not read',
   )
   t.notOk(
-    codec.canRead(headerFor(makeTable(1, membersTo(10), pairs), false)),
+    ownReader.canRead(headerFor(makeTable(1, membersTo(10), pairs), false)),
     'nor of another topology',
   )
   t.end()
@@ -348,10 +350,10 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
 
 t.test('bodies that lie are refused as a whole', t => {
   const table = makeTable(0)
-  const codec = new BodyCodec(table)
+  const reader = new BodyReader(table)
   const header = headerFor(makeTable(1), false)
   const good = encode(makeTable(1), false)
-  t.ok(codec.read(header, good, 0))
+  t.ok(reader.read(header, good, 0))
   const bad: [string, Header, Buffer][] = [
     ['bytes left over', header, Buffer.concat([good, Buffer.of(0)])],
     ['too short', header, good.subarray(0, -1)],
@@ -369,7 +371,7 @@ t.test('bodies that lie are refused as a whole', t => {
       Buffer.concat([good.subarray(0, 5), Buffer.alloc(20)]),
     ],
   ]
-  for (const [why, head, body] of bad) t.equal(codec.read(head, body, 0), undefined, why)
+  for (const [why, head, body] of bad) t.equal(reader.read(head, body, 0), undefined, why)
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 400 }),
@@ -378,8 +380,8 @@ t.test('bodies that lie are refused as a whole', t => {
       (bytes, count, sparse) => {
         let taken = 0
         const head = { ...header, count, flags: sparse ? SPARSE : 0 }
-        codec.read(head, Buffer.from(bytes), 0)
-        codec.read(head, Buffer.from(bytes), 0, ({ origin }) => {
+        reader.read(head, Buffer.from(bytes), 0)
+        reader.read(head, Buffer.from(bytes), 0, ({ origin }) => {
           if (origin >= 0 && origin < 10) taken++
         })
         return taken <= count
