@@ -76,68 +76,89 @@ const readOwn = async (folder: string, name: StateName): Promise<string> => {
 }
 
 /** A folder on disk. Writes of one name follow each other; of several waiting texts only the newest is written. */
-export const openStateFolder = (folder: string, log: Logger): StateFolder => {
-  const troubles = new Map<StateName, string>()
-  const waiting = new Map<StateName, string>()
-  const writing = new Map<StateName, Promise<void>>()
-  const failed = new Map<StateName, string>()
+class DiskFolder implements StateFolder {
+  readonly path: string
+  readonly troubles = new Map<StateName, string>()
+  readonly #log: Logger
+  /** The newest text of each name that is not being written yet. */
+  readonly #waiting = new Map<StateName, string>()
+  readonly #writing = new Map<StateName, Promise<void>>()
+  /** What could not be written the last time. */
+  readonly #failed = new Map<StateName, string>()
 
-  const writeOnce = async (name: StateName, text: string): Promise<void> => {
+  constructor(path: string, log: Logger) {
+    this.path = path
+    this.#log = log
+  }
+
+  async read(name: StateName): Promise<string | undefined> {
     try {
-      await replaceFile(folder, name, [Buffer.from(text)])
-      // Else it is not believed after a restart.
-      checkOwner(folder, await stat(folder))
-      troubles.delete(name)
-      if (failed.delete(name)) log.info('state is written again', { folder, name })
+      return await readOwn(this.path, name)
     } catch (error) {
-      if (!failed.has(name))
-        log.error('state cannot be written', { folder, name, error: reasonOf(error) })
-      troubles.set(name, reasonOf(error))
-      failed.set(name, text)
+      if (isMissing(error)) return undefined
+      const reason = reasonOf(error)
+      this.troubles.set(name, reason)
+      this.#log.error('state cannot be read', { folder: this.path, name, error: reason })
+      return undefined
     }
   }
-  const drain = async (name: StateName): Promise<void> => {
-    for (let text = waiting.get(name); text !== undefined; text = waiting.get(name)) {
-      waiting.delete(name)
-      await writeOnce(name, text)
-    }
-    writing.delete(name)
-  }
-  const write = (name: StateName, text: string): Promise<void> => {
-    waiting.set(name, text)
-    const running = writing.get(name) ?? drain(name)
-    writing.set(name, running)
+
+  write(name: StateName, text: string): Promise<void> {
+    this.#waiting.set(name, text)
+    const running = this.#writing.get(name) ?? this.#drain(name)
+    this.#writing.set(name, running)
     return running
   }
-  /** Whether what could not be read is a trouble still. */
-  const review = async (name: StateName): Promise<void> => {
+
+  async retry(): Promise<void> {
+    const unread = [...this.troubles.keys()].filter(name => !this.#failed.has(name))
+    const unwritten = [...this.#failed]
+    await Promise.all([
+      ...unread.map(name => this.#review(name)),
+      ...unwritten.map(([name, text]) => this.write(name, text)),
+    ])
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#writing.values())
+  }
+
+  async #drain(name: StateName): Promise<void> {
+    const waiting = this.#waiting
+    for (let text = waiting.get(name); text !== undefined; text = waiting.get(name)) {
+      waiting.delete(name)
+      await this.#writeOnce(name, text)
+    }
+    this.#writing.delete(name)
+  }
+
+  async #writeOnce(name: StateName, text: string): Promise<void> {
+    const folder = this.path
     try {
-      await readOwn(folder, name)
-      troubles.delete(name)
+      await replaceFile(folder, name, [Buffer.from(text)])
+      // In a folder where others may write it is not believed after a restart.
+      checkOwner(folder, await stat(folder))
+      this.troubles.delete(name)
+      if (this.#failed.delete(name)) this.#log.info('state is written again', { folder, name })
     } catch (error) {
-      if (isMissing(error)) troubles.delete(name)
+      const reason = reasonOf(error)
+      if (!this.#failed.has(name))
+        this.#log.error('state cannot be written', { folder, name, error: reason })
+      this.troubles.set(name, reason)
+      this.#failed.set(name, text)
     }
   }
-  return {
-    path: folder,
-    troubles,
-    retry: async () => {
-      const unread = [...troubles.keys()].filter(name => !failed.has(name))
-      await Promise.all([...unread.map(review), ...[...failed].map(([name, text]) => write(name, text))]) // prettier-ignore
-    },
-    settled: async () => {
-      await Promise.all(writing.values())
-    },
-    read: async name => {
-      try {
-        return await readOwn(folder, name)
-      } catch (error) {
-        if (isMissing(error)) return undefined
-        troubles.set(name, reasonOf(error))
-        log.error('state cannot be read', { folder, name, error: reasonOf(error) })
-        return undefined
-      }
-    },
-    write,
+
+  /** Forget the trouble of a file that can be read by now, or is gone. */
+  async #review(name: StateName): Promise<void> {
+    try {
+      await readOwn(this.path, name)
+      this.troubles.delete(name)
+    } catch (error) {
+      if (isMissing(error)) this.troubles.delete(name)
+    }
   }
 }
+
+/** The state folder at this path; it is made with the first write. */
+export const openStateFolder = (path: string, log: Logger): StateFolder => new DiskFolder(path, log)
