@@ -20,6 +20,8 @@ export type Refusal =
   | 'bad-statement'
   /** Passed on as a member's sign of life, which it is not of what we know that member said. */
   | 'bad-link'
+  /** Passed on although it names more nodes than the zone can have. */
+  | 'long-statement'
   /** Not meant for this incarnation of this receiver. This and the next three are answered with a challenge. */
   | 'challenged'
   /** Under way for longer than its sender waits for an answer. */
@@ -50,6 +52,7 @@ export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   unsigned: 403,
   'bad-statement': 200,
   'bad-link': 200,
+  'long-statement': 200,
   challenged: 409,
   late: 409,
   ahead: 409,

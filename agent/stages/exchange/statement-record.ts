@@ -2,7 +2,7 @@
 import { FLAG } from '../../../vote/evidence.js'
 import type { KnownStatement } from '../../identity/entries.js'
 import type { OwnContent } from '../../identity/own-statement.js'
-import { heartbeatAt, QUARTER_MS } from '../../identity/statement.js'
+import { heartbeatAt, QUARTER_MS, type Statement } from '../../identity/statement.js'
 import { isSet, setBit } from '../../records/bits.js'
 import type { RecordDraft } from '../../records/record-draft.js'
 import type { RecordTable } from '../../records/table.js'
@@ -16,6 +16,15 @@ const isAtWork = ({ topology, bits, rowBytes, self }: RecordTable, target: numbe
 const idsOf = ({ roster }: RecordTable, targets: readonly number[]): readonly bigint[] =>
   // Members are in the order of their ids.
   targets.toSorted((a, b) => a - b).map(target => roster.members[target]!.id)
+
+/** By so many members another node's roster may be ahead of ours. */
+const UNKNOWN_NAMED = 256
+
+/** Whether it names more nodes than the zone can have: who passed it on would send for its sake, not for the zone's. */
+export const isLong = (
+  { size }: RecordTable,
+  { down, notLooked, standsInFor }: Statement,
+): boolean => down.length + notLooked.length + standsInFor.length > size + UNKNOWN_NAMED
 
 /** What the own record says, with nodes by id. */
 export const ownContent = (table: RecordTable): OwnContent => {

@@ -18,7 +18,7 @@ import type { RecordDraft } from '../../records/record-draft.js'
 import type { News, RecordTable } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
 import { newMember, type MemberEntry } from './member-entry.js'
-import { draftOf, ownContent } from './statement-record.js'
+import { draftOf, isLong, ownContent } from './statement-record.js'
 import type { PeerState } from './peer-state.js'
 import { Proofs } from './proofs.js'
 import { urgentSince } from './urgent.js'
@@ -209,6 +209,8 @@ export class Statements {
     let news: News | undefined
     for (const { place, entry } of entries) {
       if (place === this.#place.table.self) this.#hearOfUs(entry)
+      else if (entry.kind === 'statement' && isLong(this.#place.table, entry.received.statement))
+        this.#start.onRefusal('long-statement', peer)
       else news = moreOf(news, this.#takeOne(place, entry, peer, delayMs))
     }
     return news

@@ -234,6 +234,42 @@ t.test('whoever floods others with bad signatures is not listened to about other
   await zone.stop()
 })
 
+t.test('a member that names nodes without end makes nobody else send more', async t => {
+  const stolen = await steal(10)
+  const { zone, identities, insider, honest, age, newsOf } = stolen
+  const news = newsOf(0, 1)
+  const { statement } = statementOf(news)
+  const id = id64(memberAt(0).name)
+  const keys = identities.keysOf(memberAt(0).name)
+  const say = (ids: readonly bigint[]): void => {
+    const time = statement.time + Math.ceil(zone.clock.now() / QUARTER_MS)
+    const said = { ...statement, time, down: ids.slice(0, 4_000), notLooked: ids.slice(4_000) }
+    const bytes = sealStatement(said, { zoneHash: ZONE, id }, content => keys.sign(content))
+    insider.send(1, [withStatement(news, bytes)])
+  }
+  /** Bytes that the others send while it says something new of so many nodes each second. */
+  const costs = async (names: number): Promise<number> => {
+    const sent = (): number =>
+      honest.reduce((sum, { engine }) => sum + engine.status().bytesSent, 0)
+    const before = sent()
+    for (let second = 1; second <= 30; second++) {
+      await zone.clock.advance(SECOND)
+      say(Array.from({ length: names }, (_, at) => BigInt(100 * at + second)))
+    }
+    return sent() - before
+  }
+  const refused = (): number => zone.agents[1]!.engine.status().refusals['long-statement'] ?? 0
+  const few = await costs(1)
+  const many = await costs(7_500)
+  t.equal(refused(), 30)
+  t.ok(many < 1.2 * few, `${many} bytes, ${few} while it says little`)
+  for (const { n } of honest) if (n !== 1) t.ok(age(1, n) < 40 * SECOND, `n${n} is heard`)
+  await costs(10 + 256)
+  t.equal(refused(), 30)
+  t.ok(age(5, 0) < 10 * SECOND, 'it is heard, also with a larger roster than ours')
+  await zone.stop()
+})
+
 t.test('validly signed messages, altered: nothing is believed, nothing breaks', async t => {
   const messages = Number(process.env['EDGE_HEALTH_FUZZ'] ?? 2_000)
   const stolen = await steal(4)
