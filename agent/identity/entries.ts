@@ -12,9 +12,12 @@ export interface KnownStatement {
   readonly madeAt: number
 }
 
-/** Undefined before the member's first statement. */
+const isKnown = (latest: MemberStatement): latest is MemberStatement & KnownStatement =>
+  latest.received !== undefined
+
+/** Undefined before the member's first statement. What it shows changes with what is taken in. */
 export const knownOf = (latest: MemberStatement): KnownStatement | undefined =>
-  latest.received && { received: latest.received, progress: latest.progress, madeAt: latest.madeAt }
+  isKnown(latest) ? latest : undefined
 
 /** News of one member, in the shortest form that its receiver can read. */
 export type Entry =
@@ -64,15 +67,16 @@ export const newsFor = (
 ): Entry | undefined => {
   const { received, progress, madeAt } = known
   const { statement } = received
+  const ours = timeOf(known)
   // A digest that is not 0 stands for something younger than that.
   if (digest !== 0 && now - madeAt > DIGEST_MS) return undefined
   // A digest is a remainder: of the times that have it, take the one nearest to ours, before or after.
-  const ahead = modulo(digest - 1 - timeOf(known), DIGEST_STEPS)
-  const theirs = timeOf(known) + (ahead > DIGEST_STEPS / 2 ? ahead - DIGEST_STEPS : ahead)
+  const ahead = modulo(digest - 1 - ours, DIGEST_STEPS)
+  const theirs = ours + (ahead > DIGEST_STEPS / 2 ? ahead - DIGEST_STEPS : ahead)
   if (digest === 0 || theirs < statement.time)
     return { kind: 'statement', received, progress, age: Math.max(0, now - madeAt) }
-  if (timeOf(known) - theirs < least) return undefined
-  const time = modulo(timeOf(known), TIME_STEPS)
+  if (ours - theirs < least) return undefined
+  const time = modulo(ours, TIME_STEPS)
   const slot = (quarters: number): number => Math.floor(quarters / statement.slot)
   if (slot(theirs - statement.time) === slot(progress.quarters)) return { kind: 'time', time }
   return { kind: 'link', time, link: progress.link! }

@@ -41,9 +41,9 @@ export class MemberStatement {
   readonly #verify: Verifier
   #received: ReceivedStatement | undefined
   #salt = ''
-  #quarters = 0
+  #progress: Progress = { quarters: 0, link: undefined }
   #slot = 0
-  #link: Buffer = Buffer.alloc(0)
+  #link: Uint8Array = Buffer.alloc(0)
   #clock = new OriginClock()
   #epochAt = -Infinity
   #madeAt = -Infinity
@@ -61,7 +61,7 @@ export class MemberStatement {
   }
 
   get progress(): Progress {
-    return { quarters: this.#quarters, link: this.#slot === 0 ? undefined : this.#link }
+    return this.#progress
   }
 
   /** When the node last showed that it still says so, by `Clock.now` here; −Infinity when nothing was heard. */
@@ -141,7 +141,7 @@ export class MemberStatement {
     }
     this.#received = received
     this.#salt = saltOf({ ...this.#origin, epoch: statement.epoch, time: statement.time })
-    this.#quarters = 0
+    this.#progress = { quarters: 0, link: undefined }
     this.#slot = 0
     this.#link = statement.anchor
     this.#clock.prove(statement.time * QUARTER_MS, now)
@@ -154,7 +154,7 @@ export class MemberStatement {
 
   #advance({ quarters, link }: Progress, relayedAge: number, now: number): Taken {
     const { time, slot, logLinks } = this.#received!.statement
-    if (quarters <= this.#quarters) return { kind: 'known' }
+    if (quarters <= this.#progress.quarters) return { kind: 'known' }
     const at = Math.floor(quarters / slot)
     const steps = at - this.#slot
     if (steps > 0) {
@@ -166,14 +166,14 @@ export class MemberStatement {
       this.#link = Buffer.from(link)
       this.#clock.prove(start, now)
     }
-    this.#quarters = quarters
+    this.#progress = { quarters, link: this.#slot === 0 ? undefined : this.#link }
     this.#madeAt = this.#reckon(relayedAge, now)
     return { kind: 'newer', isOtherContent: false }
   }
 
   #reckon(relayedAge: number, now: number): number {
     const { time } = this.#received!.statement
-    return this.#clock.madeAt((time + this.#quarters) * QUARTER_MS, now, relayedAge)
+    return this.#clock.madeAt((time + this.#progress.quarters) * QUARTER_MS, now, relayedAge)
   }
 }
 
