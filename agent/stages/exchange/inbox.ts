@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import { entryBytes } from '../../identity/entries.js'
 import type { ExchangeContext } from './context.js'
 import type { BodyOrder } from './body.js'
 import type { BodyFor, Message, SigningKeys } from './membership.js'
-import type { PeerState } from './peer-state.js'
+import { ZONES_AT_ONCE, type PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Admission } from './session.js'
+import type { NewsEntry } from './signed-body.js'
 import type { Answer, Route } from '../../ports/transport.js'
 import {
   headerNamedBy,
@@ -60,6 +62,10 @@ export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
 })
 
 const NO_NEWS = new Uint8Array(0)
+/** Of a statement with its links, in a zone where all is well. */
+const STATEMENT_BYTES = 128
+/** Smaller zones count as of this size: there the same two talk often, and all may change what they say at once. */
+const LEAST_MEMBERS = 64
 
 /** The receiving side of /v1: believes a message only after signature, sender and session agree. */
 export class Inbox {
@@ -238,13 +244,23 @@ export class Inbox {
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
   }
 
+  /** In parts of what all members say; a peer that lost its memory is sent that at once. */
+  #isAffordable(news: readonly NewsEntry[], peer: PeerState): boolean {
+    const { membership, now } = this.#context
+    const whole = STATEMENT_BYTES * Math.max(LEAST_MEMBERS, membership.table.size)
+    const bytes = news.reduce((sum, { entry }) => sum + entryBytes(entry), 0)
+    return peer.answers.take(undefined, now, Math.min(bytes / whole, ZONES_AT_ONCE))
+  }
+
   /** The news that the peer lacks, by the digest that it sent. In a mesh the reply has our own digest, too. */
   #bodyOfPair(order: BodyOrder, peer: PeerState | undefined): BodyFor {
     const { membership } = this.#context
     const { statements, table } = membership
+    const isOwn = ({ place }: NewsEntry): boolean => place === table.self
     if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
     const news = statements.newsFor(peer.digest ?? NO_NEWS, this.#context.isBurst)
-    const body = membership.bodyOfPair(order, news, table.topology.kind === 'mesh')
+    const affordable = this.#isAffordable(news, peer) ? news : news.filter(isOwn)
+    const body = membership.bodyOfPair(order, affordable, table.topology.kind === 'mesh')
     statements.noteDelivered(peer, body.entries)
     return body
   }

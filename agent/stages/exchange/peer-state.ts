@@ -11,6 +11,10 @@ import type { Peer } from '../../ports/transport.js'
 /** How SuperEdge's agents write their results: before v0.8.2, and since. */
 export type Dialect = 'v0.6' | 'v0.9'
 
+/** How often it is sent all that a zone says, in a second and at once; less than all counts for less. */
+export const ZONES_PER_SECOND = 0.25
+export const ZONES_AT_ONCE = 4
+
 /** How many of its requests are taken in, in a second and at once. */
 export const PER_SECOND = 20
 export const AT_ONCE = 40
@@ -26,6 +30,8 @@ export class PeerState {
   readonly inbound = new InboundSession()
   /** Limits requests whose signature and session are proved, so nobody else can use it up. */
   readonly requests = new RateLimit(0, PER_SECOND, AT_ONCE)
+  /** Limits what it is sent about others for asking: links may be paid for by the byte. */
+  readonly answers = new RateLimit(0, ZONES_PER_SECOND, ZONES_AT_ONCE)
   /** The number that it last issued to us, to be sent as `destBoot`, and when that came in; 0: none yet. */
   destBoot = 0n
   shownAt = -Infinity

@@ -234,6 +234,28 @@ t.test('whoever floods others with bad signatures is not listened to about other
   await zone.stop()
 })
 
+t.test('who asks for everything again and again is sent little', async t => {
+  const size = 20
+  const { zone, insider, age } = await steal(size)
+  const first = insider.send(1, []).news
+  t.equal(first.length, size, 'all that it lacks, the first time')
+  let entries = 0
+  for (let asked = 0; asked < 600; asked++) {
+    await zone.clock.advance(50)
+    const { news } = insider.send(1, [])
+    entries += news.length
+    t.ok(
+      news.some(({ place }) => place === zone.agents[1]!.index(1)),
+      'what the asked node itself says',
+    )
+  }
+  t.ok(entries < 600 + 45 * size, `${entries} statements in 30 s and 600 answers`)
+  await zone.clock.advance(60 * SECOND)
+  t.equal(insider.send(1, []).news.length, size, 'all of it again, a minute later')
+  t.ok(age(2, 1) < 20 * SECOND)
+  await zone.stop()
+})
+
 t.test('a member that names nodes without end makes nobody else send more', async t => {
   const stolen = await steal(10)
   const { zone, identities, insider, honest, age, newsOf } = stolen
