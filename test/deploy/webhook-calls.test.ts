@@ -26,7 +26,8 @@ const account = { namespace: 'edge-system', name: 'edge-health-webhook' }
 const grants = grantsOf(manifests, account)
 const of = (kind: string) => manifests.filter(object => object.kind === kind)
 const PORT = 18_443
-const STATUS = 'http://127.0.0.1:51909'
+/** No client of this machine has this address, so none of them has taken the port. */
+const STATUS = '127.34.0.2:51909'
 const NODES = { group: '', version: 'v1', resource: 'nodes' }
 
 /** As the apiserver asks: by the Service's name, and with what the registration trusts. */
@@ -64,7 +65,7 @@ t.test('it answers reviews, calls what it may call, and needs what it may call',
   const flags = {
     kubeconfig,
     'listen-address': `127.0.0.1:${PORT}`,
-    'status-address': '127.0.0.1:51909',
+    'status-address': STATUS,
   }
   const given = Object.entries(flags).map(([name, text]) => ({ name, text }))
   const { options } = resolveAdmissionOptions({ flags: given, env: {} })
@@ -79,7 +80,7 @@ t.test('it answers reviews, calls what it may call, and needs what it may call',
     await bed.stop()
   })
   await program.start()
-  await until('it is ready', async () => (await fetch(`${STATUS}/readyz`)).status === 200)
+  await until('it is ready', async () => (await fetch(`http://${STATUS}/readyz`)).status === 200)
   const ca = (await bed.bundle())!
 
   const stamp = Date.now()
@@ -94,7 +95,7 @@ t.test('it answers reviews, calls what it may call, and needs what it may call',
   const status = { ...rawType(NODES), subresource: 'status' } as const
   const patch = { type: 'merge', body: { status: { conditions } } } as const
   await bed.admin.patch(status, { name: 'n1' }, { patch }, never)
-  const explain = async () => (await (await fetch(`${STATUS}/explain?node=n1`)).json()) as { isKept: boolean } // prettier-ignore
+  const explain = async () => (await (await fetch(`http://${STATUS}/explain?node=n1`)).json()) as { isKept: boolean } // prettier-ignore
   await until('it is kept', async () => (await explain()).isKept)
 
   const refused = makeReview('/pod-status', makePod('n1', 'False'), makePod('n1', 'True'))
@@ -106,14 +107,14 @@ t.test('it answers reviews, calls what it may call, and needs what it may call',
   const stale = makeReview('/node-taint', makeNode({ stamp: undefined }))
   const { allowed, patch: none } = await review('/node-taint', stale, ca)
   t.strictSame([allowed, none], [true, undefined])
-  const metrics = await (await fetch(`${STATUS}/metrics`)).text()
+  const metrics = await (await fetch(`http://${STATUS}/metrics`)).text()
   t.match(metrics, /edge_health_admission_reviews_total\{path="\/pod-status",result="refused"\} 1/)
   t.match(metrics, /edge_health_admission_kept_nodes 1/)
-  t.match(await (await fetch(`${STATUS}/status`)).json(), {
+  t.match(await (await fetch(`http://${STATUS}/status`)).json(), {
     ...{ version: 'test', mode: 'vouched', nodes: { isReady: true, kept: ['n1'] } },
     certificate: { isTrusted: true, trouble: null },
   })
-  t.equal((await fetch(`${STATUS}/explain`)).status, 400)
+  t.equal((await fetch(`http://${STATUS}/explain`)).status, 400)
   await program.stop()
 
   const requests = api.requests

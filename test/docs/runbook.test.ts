@@ -2,11 +2,11 @@
 // The shell function of docs/runbook.md, with a kubectl that forwards to a listener of ours.
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
 import { systemClock } from '../../core/clock.js'
+import { freePort } from '../../testkit/free-port.js'
 import { openListener } from '../../testkit/http/open-listener.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { FakeViews, nodeFixture } from '../../testkit/zone/status-fixture.js'
@@ -31,14 +31,6 @@ if (/ get pods /.test(said)) {
   setTimeout(() => net.createServer(join).listen(Number(from), '127.0.0.1'), 300)
 }
 `
-
-const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' ? address!.port : 0))
-    })
-  })
 
 t.test('eh asks the agent itself, and starts no second program beside it', async t => {
   t.not(eh, '')

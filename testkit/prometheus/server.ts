@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { systemClock } from '../../core/clock.js'
 import { Child } from '../../sandbox/child.js'
 import type { RuleGroup } from './rules.js'
+import { freePort } from '../free-port.js'
 
 /** What is scraped, and the labels that its series get. */
 export interface ScrapeTarget {
@@ -60,16 +59,6 @@ interface ApiAnswer {
 }
 
 const READY_MS = 60_000
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 const configOf = (targets: readonly ScrapeTarget[]): string =>
   stringify({

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole bridge on real sockets against the embedded Kubernetes API, and simulated edges.
 import { X509Certificate } from 'node:crypto'
-import { createServer, type AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { makeSigner } from '../../../bridge/enroll/signer.js'
 import type { BridgeOptions } from '../../../bridge/options/bridge-options.js'
@@ -16,6 +15,7 @@ import { dialWebsocket, type CloudTarget } from '../../../testkit/edge/link.js'
 import { memoryStore, type EdgeStore } from '../../../testkit/edge/store.js'
 import { testApi, type TestApi } from '../../../testkit/kube/api-client.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
+import { freePort } from '../../../testkit/free-port.js'
 
 /** An edge's periods, so short that a test takes seconds. */
 const FAST: Partial<EdgeTimes> = {
@@ -27,14 +27,6 @@ const FAST: Partial<EdgeTimes> = {
 export const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await isSo())) await new Promise(resolve => setTimeout(resolve, 5))
 }
-
-const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 const HOST = '127.0.0.1'
 
