@@ -62,9 +62,9 @@ export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
 })
 
 const NO_NEWS = new Uint8Array(0)
-/** Of a statement with its links, in a zone where all is well. */
+/** Size of a statement with its link in a zone where all is well. */
 const STATEMENT_BYTES = 128
-/** Smaller zones count as of this size: there the same two talk often, and all may change what they say at once. */
+/** Smaller zones count as this large: two nodes of theirs talk more often, and one death changes what all of them say. */
 const LEAST_MEMBERS = 64
 
 /** The receiving side of /v1: believes a message only after signature, sender and session agree. */
@@ -244,12 +244,15 @@ export class Inbox {
     return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
   }
 
-  /** In parts of what all members say; a peer that lost its memory is sent that at once. */
-  #isAffordable(news: readonly NewsEntry[], peer: PeerState): boolean {
+  /**
+   * Charge a peer for the news that it asked for, as a share of what all members say.
+   * @returns whether there was enough left in its budget
+   */
+  #charge(news: readonly NewsEntry[], peer: PeerState): boolean {
     const { membership, now } = this.#context
     const whole = STATEMENT_BYTES * Math.max(LEAST_MEMBERS, membership.table.size)
     const bytes = news.reduce((sum, { entry }) => sum + entryBytes(entry), 0)
-    return peer.answers.take(undefined, now, Math.min(bytes / whole, ZONES_AT_ONCE))
+    return peer.answerBudget.take(undefined, now, Math.min(bytes / whole, ZONES_AT_ONCE))
   }
 
   /** The news that the peer lacks, by the digest that it sent. In a mesh the reply has our own digest, too. */
@@ -259,8 +262,8 @@ export class Inbox {
     const isOwn = ({ place }: NewsEntry): boolean => place === table.self
     if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
     const news = statements.newsFor(peer.digest ?? NO_NEWS, this.#context.isBurst)
-    const affordable = this.#isAffordable(news, peer) ? news : news.filter(isOwn)
-    const body = membership.bodyOfPair(order, affordable, table.topology.kind === 'mesh')
+    const sent = this.#charge(news, peer) ? news : news.filter(isOwn)
+    const body = membership.bodyOfPair(order, sent, table.topology.kind === 'mesh')
     statements.noteDelivered(peer, body.entries)
     return body
   }

@@ -11,7 +11,7 @@ import type { Peer } from '../../ports/transport.js'
 /** How SuperEdge's agents write their results: before v0.8.2, and since. */
 export type Dialect = 'v0.6' | 'v0.9'
 
-/** How often it is sent all that a zone says, in a second and at once; less than all counts for less. */
+/** How often a peer that asks is sent what all members say, in a second and at once; a part of that counts as a part. */
 export const ZONES_PER_SECOND = 0.25
 export const ZONES_AT_ONCE = 4
 
@@ -30,8 +30,8 @@ export class PeerState {
   readonly inbound = new InboundSession()
   /** Limits requests whose signature and session are proved, so nobody else can use it up. */
   readonly requests = new RateLimit(0, PER_SECOND, AT_ONCE)
-  /** Limits what it is sent about others for asking: links may be paid for by the byte. */
-  readonly answers = new RateLimit(0, ZONES_PER_SECOND, ZONES_AT_ONCE)
+  /** Limits what it is sent about others when it asks: a node's link may be paid for by the byte. */
+  readonly answerBudget = new RateLimit(0, ZONES_PER_SECOND, ZONES_AT_ONCE)
   /** The number that it last issued to us, to be sent as `destBoot`, and when that came in; 0: none yet. */
   destBoot = 0n
   shownAt = -Infinity
