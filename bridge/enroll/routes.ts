@@ -96,7 +96,7 @@ const signed = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outc
   if (node === undefined) return refusal(400, 'the header NodeName must name a node')
   const trouble = troubleOf(request, node, seams)
   if (trouble !== undefined) return trouble
-  if (await seams.isForeign(node)) return refusal(403, 'the Node of that name is none of the edge')
+  if (await seams.isForeign(node)) return refusal(403, 'the Node of that name is not an edge node')
   try {
     // Who sends too much is answered, not cut off.
     const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>

@@ -16,24 +16,23 @@ import type { Message } from '../model/message/message.js'
 import { parseMessage } from '../model/message/parse.js'
 import { controlReply } from '../model/message/reply.js'
 import { routeUpstream, type Upstream } from '../model/route/upstream.js'
-import { RareLog } from '../rare-log.js'
+import { Admission } from './admission.js'
 import { HUB_LIMITS, type HubLimits, type HubOptions } from './hub-options.js'
-import { commonNameOf, identify } from './identity.js'
 import { Session, type EndReason } from './session.js'
 
 /** Receives connections and messages. None of its methods may throw. */
 export interface HubSink {
-  /** A node is connected. The end of an earlier connection was reported before. */
+  /** A node is connected. If it had another connection, `ended` was called for that one before. */
   connected(link: NodeLink): void
   /**
-   * A request or an acknowledgement; the hub itself deals with what is about the connection alone.
+   * A request or an acknowledgement arrived. Keepalives and the like are answered by the hub itself.
    * @param length of its frame, in characters
    */
   received(link: NodeLink, message: Message, what: Upstream, length: number): void
   ended(link: NodeLink, why: EndReason): void
 }
 
-/** A node's connection, as those who talk to the node have it. */
+/** A node's connection, for those who send to the node. */
 export type NodeLink = Pick<
   Session,
   'node' | 'since' | 'remote' | 'hold' | 'release' | 'isHeld'
@@ -48,45 +47,26 @@ export interface HubSeams {
   readonly log: Logger
   readonly signal: AbortSignal
   readonly sink: HubSink
-  /** Whether the cluster has a Node of that name that is none of the edge's. Who asks while nobody can say is sent away. */
+  /** Whether the cluster has a Node of this name that is not an edge node. Rejects while that is unknown: the edge is refused then. */
   readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 
 /** What the hub has seen, for metrics. */
 export interface HubStatus {
   readonly connected: number
-  /** Connections that became a node's, so far. */
+  /** Connections accepted since the start. */
   readonly accepted: number
-  /** Refused ones, by HTTP status. */
+  /** Refused requests, by HTTP status. */
   readonly refused: Readonly<Record<string, number>>
-  /** Ended ones, by reason. */
+  /** Ended connections, by reason. */
   readonly ended: Readonly<Record<string, number>>
   readonly framesIn: number
   readonly framesOut: number
-  /** Frames that are no messages. */
+  /** Frames that could not be parsed as messages. */
   readonly malformed: number
 }
 
-/** Why a connection is refused. */
-interface Trouble {
-  readonly status: 403 | 503
-  /** One of a few. */
-  readonly reason: string
-  /** More about it, for the log alone. */
-  readonly error?: string
-}
-
 const CLOSE_MS = 1_500
-
-const STATUS_TEXT: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  404: 'Not Found',
-  503: 'Service Unavailable',
-}
-
-const count = (counts: Map<string, number>, key: string | number): void =>
-  void counts.set(String(key), (counts.get(String(key)) ?? 0) + 1)
 
 class Hub implements OpenHub {
   readonly #seams: HubSeams
@@ -94,11 +74,8 @@ class Hub implements OpenHub {
   readonly #frames: ByteBudget
   readonly #websockets: WebSocketServer
   readonly #sessions = new Map<NodeName, { readonly session: Session; readonly link: NodeLink }>()
-  /** Nodes of which it is not known yet whether they are edges. */
-  readonly #asked = new Set<NodeName>()
-  readonly #refused = new Map<string, number>()
-  readonly #ended = new Map<string, number>()
-  readonly #rareLog: RareLog
+  readonly #admission: Admission
+  readonly #ended = new Map<EndReason, number>()
   #listener: Listener | undefined
   #isServing = false
   #accepted = 0
@@ -108,7 +85,11 @@ class Hub implements OpenHub {
 
   constructor(limits: Partial<HubLimits>, seams: HubSeams) {
     this.#seams = seams
-    this.#rareLog = new RareLog(seams.clock, seams.log)
+    const { clock, log, isForeign } = seams
+    this.#admission = new Admission({
+      ...{ clock, log, isForeign },
+      unavailable: node => this.#unavailable(node),
+    })
     this.#limits = { ...HUB_LIMITS, ...limits }
     const { partBytes, frameBytes } = this.#limits
     this.#frames = new ByteBudget({ total: partBytes, perSource: partBytes })
@@ -126,7 +107,7 @@ class Hub implements OpenHub {
         ...{ address, port, tls, limits: this.#limits.listen, sources: byAddress(() => false) },
         handle: (_request, response) => void response.writeHead(404).end(),
         upgrade: (request, socket, head) => void this.#upgrade(request, socket, head),
-        // A node has one connection; that is limited here.
+        // The hub itself limits connections: one per node.
         areUpgradesCounted: false,
       },
       this.#seams,
@@ -145,7 +126,7 @@ class Hub implements OpenHub {
     return {
       connected: this.#sessions.size,
       accepted: this.#accepted,
-      refused: Object.fromEntries(this.#refused),
+      refused: this.#admission.refused,
       ended: Object.fromEntries(this.#ended),
       framesIn: this.#framesIn,
       framesOut: this.#framesOut,
@@ -192,69 +173,19 @@ class Hub implements OpenHub {
 
   /** Never rejects. */
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    // Until it is a websocket nobody else listens.
+    // Until it is a websocket nobody else listens, and an 'error' without a listener would end the process.
     socket.on('error', () => undefined)
-    const { method, url, headers } = request
-    const commonName = commonNameOf(request.socket)
-    const identity = identify({ method, url, headers, commonName })
-    const remote = request.socket.remoteAddress ?? ''
-    if (!identity.ok) {
-      this.#refuse(socket, identity.status, { reason: identity.reason, remote, commonName })
-      return
-    }
-    const { node } = identity
-    const trouble =
-      this.#troubleWith(node) ?? (await this.#strangeness(node)) ?? this.#troubleWith(node)
-    if (trouble !== undefined) {
-      const { status, ...why } = trouble
-      this.#refuse(socket, status, { ...why, remote, commonName })
-      return
-    }
+    const admitted = await this.#admission.admit(request, socket)
+    if (admitted === undefined) return
     this.#websockets.handleUpgrade(request, socket, head, websocket =>
-      this.#accept({ node, remote, socket: websocket }, socket),
+      this.#accept({ ...admitted, socket: websocket }, socket),
     )
   }
 
-  /** Why a node cannot be served now. */
-  #troubleWith(node: NodeName): Trouble | undefined {
-    if (!this.#isServing) return { status: 503, reason: 'this bridge does not lead' }
+  #unavailable(node: NodeName): string | undefined {
+    if (!this.#isServing) return 'this bridge does not lead'
     const isFull = this.#sessions.size >= this.#limits.nodes && !this.#sessions.has(node)
-    return isFull ? { status: 503, reason: 'too many nodes are connected' } : undefined
-  }
-
-  /** Why a node is none of ours. */
-  async #strangeness(node: NodeName): Promise<Trouble | undefined> {
-    if (this.#asked.has(node)) return { status: 503, reason: 'another connection of it waits' }
-    this.#asked.add(node)
-    try {
-      const isForeign = await this.#seams.isForeign(node)
-      return isForeign ? { status: 403, reason: 'the Node is none of the edge' } : undefined
-    } catch (error) {
-      const reason = 'nobody can say whether it is an edge'
-      return { status: 503, reason, error: reasonOf(error) }
-    } finally {
-      this.#asked.delete(node)
-    }
-  }
-
-  #refuse(
-    socket: Duplex,
-    status: number,
-    fields: {
-      readonly reason: string
-      readonly error?: string
-      readonly remote: string
-      readonly commonName: string | undefined
-    },
-  ): void {
-    count(this.#refused, status)
-    const body = `${fields.reason}\n`
-    const lines = [
-      `HTTP/1.1 ${status} ${STATUS_TEXT[status] ?? ''}`,
-      ...['Connection: close', 'Content-Type: text/plain', `Content-Length: ${body.length}`],
-    ]
-    socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
-    this.#rareLog.warn(fields.reason, 'an edge was refused', { status, ...fields })
+    return isFull ? 'too many nodes are connected' : undefined
   }
 
   #accept(
@@ -263,7 +194,7 @@ class Hub implements OpenHub {
   ): void {
     const { clock, log, sink } = this.#seams
     const { node, remote } = of
-    // Its certificate is that node's, too: it is the same edge, which has lost the old connection.
+    // Both connections proved to be this node's, so the edge has lost the older one.
     this.#sessions.get(node)?.session.end('another connection of the node')
     const session: Session = new Session(of, this.#limits.session, {
       clock,
@@ -289,7 +220,7 @@ class Hub implements OpenHub {
 
   #lost(session: Session, link: NodeLink, why: EndReason, detail: string): void {
     const { node } = session
-    count(this.#ended, why)
+    this.#ended.set(why, (this.#ended.get(why) ?? 0) + 1)
     if (this.#sessions.get(node)?.session === session) this.#sessions.delete(node)
     this.#seams.log.info('a node is disconnected', { node, reason: why, detail })
     this.#guarded(() => this.#seams.sink.ended(link, why))
@@ -325,7 +256,7 @@ class Hub implements OpenHub {
     return isSent
   }
 
-  /** One node's trouble must not end the others. */
+  /** A bug in dealing with one node must not disturb the others. */
   #guarded(work: () => void): void {
     try {
       work()
@@ -351,7 +282,7 @@ export interface OpenHub {
   standBy(): void
   /** Use these certificates for new connections. */
   renew(tls: ServerTls): void
-  /** Say so to the edges, end their connections and stop listening. */
+  /** Close all connections with WebSocket status 1001 (going away), and stop listening. */
   close(): Promise<void>
 }
 

@@ -7,62 +7,12 @@ import type { Watching, WatchStatus } from './watching.js'
 import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
 import { BrokenStreamError } from './codec.js'
-import { cacheQuery, listAll, pathOf, type ListRequest } from './list-pages.js'
+import { listAll, pathOf, type ListRequest } from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
+import { ResumePoint } from './resume-point.js'
 import type { WatchEvent } from './watch-event.js'
+import { WATCH_DEFAULTS, type WatchOptions } from './watch-options.js'
 import { IdleError, readWatch } from './watch-stream.js'
-
-/** Times and sizes of a list/watch. */
-export interface WatchOptions {
-  /**
-   * Objects per page of a list.
-   * @default 500
-   */
-  readonly pageSize?: number
-  /**
-   * A watch that should have bookmarks and is silent for this long is closed and opened again, in milliseconds. API
-   * servers send a bookmark about once a minute.
-   * @default 90_000
-   */
-  readonly idleMs?: number
-  /**
-   * Whether a watch asks for bookmarks. They save a full list where the server has forgotten the version that a watch
-   * is to be resumed from; each costs some 300 to 500 bytes. Without them a watch that is resumed after trouble asks for
-   * bookmarks all the same until it heard something: a server that was restored from a backup stays silent.
-   * @default true
-   */
-  readonly bookmarks?: boolean
-  /**
-   * How long a watch goes on before the server ends it and it is resumed, in milliseconds; a third more or less, so that
-   * clients do not come back together.
-   * @default 450_000
-   */
-  readonly watchMs?: number
-  /**
-   * Whether lists come from the server's memory, in one page, whatever `pageSize` is: the first one as that has it, later
-   * ones not older than what is known. Otherwise each is read from etcd.
-   * @default false
-   */
-  readonly fromCache?: boolean
-  /**
-   * A watch that was well and broke is opened again within so long, spread evenly, in milliseconds; where that fails, after
-   * half of it to all of it each time, or later as for any other trouble. So whoever lost the same server is spread again
-   * when it returns, however long that took.
-   * @default 0
-   */
-  readonly spreadMs?: number
-  /**
-   * Time limit for the headers of a watch or of a page of a list, and for each pause within a page, in
-   * milliseconds. A page that keeps arriving may take any time.
-   * @default 30_000
-   */
-  readonly answerMs?: number
-  /**
-   * The longest wait between two attempts, in milliseconds.
-   * @default 30_000
-   */
-  readonly longestWaitMs?: number
-}
 
 /** What a list/watch needs of the world. */
 export interface WatchSeams {
@@ -72,18 +22,10 @@ export interface WatchSeams {
   readonly log: Logger
 }
 
-/** A watch that lived this long was a success; one that ends sooner may be a server that cannot watch. */
+/** A watch that lasts this long counts as a success; a server that cannot watch may end it sooner. */
 const STEADY_MS = 5_000
-/**
- * So many internal errors in a row, and the next step is a full list instead of another watch from the same
- * version.
- */
-const MAX_INTERNAL_ERRORS = 3
-const MOST_SILENT = 32
-/** How long the server is waited for after it should have ended a watch. */
+/** How much longer than asked for a watch without bookmarks may last. */
 const OVERTIME_MS = 60_000
-/** Refusals that say nothing about the version that was asked for. */
-const NOT_OF_VERSION: readonly number[] = [401, 403, 429]
 
 class ListWatch<T, R> implements Watching {
   readonly #spec: WatchSpec<T, R>
@@ -98,35 +40,15 @@ class ListWatch<T, R> implements Watching {
   #lists = 0
   #trouble: string | undefined
   #hasComplained = false
-  /** It was well, and is not yet again. */
+  /** A steady watch broke, and none was steady since. */
   #isReturning = false
-  /** Where to watch from; undefined asks for a full list, and so does '' once its watch has ended. */
-  #version: string | undefined
-  /** The newest version that was ever reached. */
-  #known: string | undefined
-  /** The server's memory could not give the last list: the next one has to be the newest there is. */
-  #needsNewest = false
-  /** Whether the server is known to have `#version` in its past. */
-  #isProven = true
+  readonly #resume = new ResumePoint()
   #brokenLines = 0
-  /** Watches in a row that sent nothing, and how many of them make us list again. */
-  #silent = 0
-  #silentLimit = 2
 
   constructor(spec: WatchSpec<T, R>, seams: WatchSeams, options: WatchOptions) {
     this.#spec = spec
     this.#seams = seams
-    this.#options = {
-      pageSize: 500,
-      idleMs: 90_000,
-      answerMs: 30_000,
-      longestWaitMs: 30_000,
-      bookmarks: true,
-      watchMs: 450_000,
-      fromCache: false,
-      spreadMs: 0,
-      ...options,
-    }
+    this.#options = { ...WATCH_DEFAULTS, ...options }
     this.#receiver = new Receiver(spec, seams.log)
     this.#backoff = new Backoff(seams.random, this.#options.longestWaitMs)
     this.#ended = this.#run()
@@ -155,7 +77,7 @@ class ListWatch<T, R> implements Watching {
     // Let the caller have its handle before the first sink call.
     await Promise.resolve()
     while (!this.#isStopped()) {
-      const waitMs = await this.#turn()
+      const waitMs = await this.#listAndWatch()
       if (waitMs === 0 || this.#isStopped()) continue
       this.#become('backing-off')
       await sleep(this.#seams.clock, waitMs, this.#stopping.signal)
@@ -163,15 +85,14 @@ class ListWatch<T, R> implements Watching {
   }
 
   /**
-   * List if there is no version to watch from, then watch until the watch ends. Returns how long to wait before
-   * the next turn. Never rejects.
+   * List if there is no version to watch from, then watch until the watch ends. Never rejects.
+   * @returns milliseconds to wait before the next call
    */
-  async #turn(): Promise<number> {
+  async #listAndWatch(): Promise<number> {
     // Counts as a failure until the watch has lived for a while.
     this.#backoff.failures++
     try {
-      if (this.#version === undefined || this.#version === '') this.#version = await this.#list()
-      const from = this.#version
+      const from = this.#resume.version ?? (await this.#list())
       if (!this.#isStopped()) await this.#watch(from)
       if (this.#isStopped() || this.#backoff.failures === 0) return 0
       return this.#backOff('the server ended the watch at once')
@@ -195,9 +116,7 @@ class ListWatch<T, R> implements Watching {
     )
     if (this.#isStopped()) return version
     this.#heard()
-    this.#isProven = true
-    this.#known = version === '' ? undefined : version
-    this.#needsNewest = false
+    this.#resume.listed(version)
     this.#lists++
     this.#trouble = undefined
     this.#spec.onWarning?.(warning)
@@ -209,23 +128,23 @@ class ListWatch<T, R> implements Watching {
   #listRequest(): ListRequest<R> {
     const { path, query, codec } = this.#spec
     const { pageSize, answerMs: timeoutMs, fromCache } = this.#options
-    if (!fromCache || this.#needsNewest) return { path, query, pageSize, timeoutMs, codec }
-    const cached = { ...query, ...cacheQuery(this.#known) }
-    return { path, query: cached, pageSize: 0, timeoutMs, codec }
+    const { cacheQuery } = this.#resume
+    if (!fromCache || cacheQuery === undefined) return { path, query, pageSize, timeoutMs, codec }
+    return { path, query: { ...query, ...cacheQuery }, pageSize: 0, timeoutMs, codec }
   }
 
-  /** How long the next watch goes on, and how long it may be silent. */
+  /** How long the next watch lasts, and how long it may be silent. */
   #plan(): { readonly seconds: number; readonly bookmarks: boolean; readonly idleMs: number } {
     const { idleMs, bookmarks, watchMs } = this.#options
-    const isProof = !bookmarks && !this.#isProven
-    const middle = (isProof ? idleMs : watchMs) / 1000
+    const isTrial = !bookmarks && !this.#resume.isConfirmed
+    const middle = (isTrial ? idleMs : watchMs) / 1000
     const seconds =
       Math.round((middle * 2) / 3) + this.#seams.random.below(1 + Math.round((middle * 2) / 3))
-    if (bookmarks || isProof) return { seconds, bookmarks: true, idleMs }
+    if (bookmarks || isTrial) return { seconds, bookmarks: true, idleMs }
     return { seconds, bookmarks, idleMs: seconds * 1000 + OVERTIME_MS }
   }
 
-  /** Resolves when the server ended the watch, rejects when anything else did; the connection is gone by then. */
+  /** Resolves when the server ends the watch, rejects when anything else does; its connection is closed by then. */
   async #watch(version: string): Promise<void> {
     const { client, clock } = this.#seams
     const { answerMs } = this.#options
@@ -256,16 +175,13 @@ class ListWatch<T, R> implements Watching {
       await readWatch({ what, answer, reader, clock, idleMs, take })
     } finally {
       cancel()
-      this.#countSilence(hasSpoken, clock.now() - openedAt)
+      this.#resume.ended(hasSpoken, clock.now() - openedAt >= this.#options.idleMs)
     }
   }
 
   #take(event: WatchEvent<R>): void {
     this.#heard()
-    // What a list without a version is followed by may miss what went in between: the next step is another list.
-    if (this.#version !== '') this.#version = event.version
-    this.#known = event.version
-    this.#isProven = true
+    this.#resume.reached(event.version)
     if (event.type === 'DELETED') this.#receiver.remove(event.key)
     else if (event.type !== 'BOOKMARK') this.#receiver.upsert(event.object)
     this.#receiver.reached(event.version)
@@ -288,50 +204,24 @@ class ListWatch<T, R> implements Watching {
     this.#hasComplained = false
   }
 
-  /**
-   * After the server's store was restored from a backup, our version may lie in its future: a watch from it stays
-   * silent for ever, so list again. Servers without bookmarks are silent too: this happens at growing intervals.
-   */
-  #countSilence(hasSpoken: boolean, livedMs: number): void {
-    if (hasSpoken) {
-      this.#silent = 0
-      this.#silentLimit = 2
-    } else if (livedMs >= this.#options.idleMs && ++this.#silent >= this.#silentLimit) {
-      this.#version = undefined
-      this.#silent = 0
-      this.#silentLimit = Math.min(MOST_SILENT, this.#silentLimit * 2)
-    }
-  }
-
   #afterError(error: unknown): number {
-    // Whoever answers next may be another server, or the same one with an older store.
-    this.#isProven = false
-    if (this.#mustRelist(error)) this.#version = undefined
+    this.#resume.failed(error, this.#backoff.failures)
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
-    // Closing an idle watch is a precaution; it is worth a warning only if the next one does not open.
+    // An idle watch is closed as a precaution; warn only if the next one cannot be opened.
     return this.#backOff(reasonOf(error), retryAfterMs, error instanceof IdleError)
   }
 
   #refused(status: number): void {
     if (status === 410) {
       this.#backoff.expired()
-      // It was waited for long enough: the server is back.
+      // The server is back, and by the time of a 410 we have waited long enough: no more spreading.
       this.#isReturning = false
     }
     if (this.#state !== 'listing') return
-    this.#needsNewest ||= !NOT_OF_VERSION.includes(status)
+    this.#resume.listRefused(status)
     this.#spec.onRefused?.(status)
-  }
-
-  /** Whether only a full list can help. */
-  #mustRelist(error: unknown): boolean {
-    if (error instanceof BrokenStreamError) return true
-    if (!(error instanceof KubeStatusError)) return false
-    const { status } = error
-    if (status === 500) return this.#backoff.failures > MAX_INTERNAL_ERRORS
-    return status < 500 && !NOT_OF_VERSION.includes(status)
   }
 
   #backOff(trouble: string, retryAfterMs = 0, isQuiet = false): number {
@@ -360,7 +250,7 @@ class ListWatch<T, R> implements Watching {
   }
 }
 
-/** Follow a list of objects for ever: list, watch, and on trouble wait, then watch on or list again. */
+/** Follow a list of objects until stopped: list, watch, and after an error wait, then watch or list again. */
 export const listWatch = <T, R>(
   spec: WatchSpec<T, R>,
   seams: WatchSeams,

@@ -4,7 +4,7 @@ import type { Logger } from '../../core/log.js'
 import type { WatchSink } from './watching.js'
 import type { Codec } from './codec.js'
 
-/** What to follow, and who wants to know. */
+/** What to list and watch, and who receives it. */
 export interface WatchSpec<T, R = unknown> {
   /** As logs and errors call it: `nodes`. */
   readonly what: string

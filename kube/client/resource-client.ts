@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Credentials } from './credentials.js'
-import type { WatchOptions } from './list-watch.js'
+import type { WatchOptions } from './watch-options.js'
 import type { ObjectName, Place, ResourceName, ResourceType } from './resource.js'
 import type { Watching, WatchSink } from './watching.js'
 import type {

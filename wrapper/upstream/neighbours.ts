@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { listWatch, type WatchOptions } from '../../kube/client/list-watch.js'
+import { listWatch } from '../../kube/client/list-watch.js'
+import type { WatchOptions } from '../../kube/client/watch-options.js'
 import type { Watching } from '../../kube/client/watching.js'
 import { nameIn, NODE_ROWS, NodeRowsPoll, type NodeRowsSeams, rowsQuery } from './node-rows.js'
 

@@ -121,7 +121,7 @@ t.test('nobody is given the certificate of a Node that is none of the edge', asy
   const { der: body } = await requestCertificate(edgeSubject('cp-1'))
   const refused = await ask('/edge.crt', { headers: withToken('cp-1'), body })
   t.equal(refused.status, 403)
-  t.match(refused.body.toString(), /none of the edge/)
+  t.match(refused.body.toString(), /not an edge node/)
   const unknown = await requestCertificate(edgeSubject('unknown'))
   const asked = { headers: withToken('unknown'), body: unknown.der }
   t.equal((await ask('/edge.crt', asked)).status, 500, 'nor while nobody can say')

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import { KubeStatusError } from '../../core/errors.js'
+import { BrokenStreamError } from './codec.js'
+import { cacheQuery } from './list-pages.js'
+
+/** After more internal errors in a row than this, list again instead of watching from the same version. */
+const MAX_INTERNAL_ERRORS = 3
+/** Silent watches in a row after which we list again: at first, and at most. */
+const FIRST_SILENT_LIMIT = 2
+const LAST_SILENT_LIMIT = 32
+/** HTTP statuses that say nothing about the version that was asked for. */
+const NOT_ABOUT_VERSION: readonly number[] = [401, 403, 429]
+
+/** Where a list/watch goes on: from which version to watch, or that a full list is needed, and of what kind. */
+export class ResumePoint {
+  /** Where to watch from; undefined asks for a full list, and so does '' once its watch has ended. */
+  #version: string | undefined
+  /** The newest version ever received. */
+  #newest: string | undefined
+  /** The server's cache could not answer the last list: read the next one from etcd. */
+  #mustReadNewest = false
+  #isConfirmed = true
+  /** Watches in a row that sent nothing, and how many of them make us list again. */
+  #silent = 0
+  #silentLimit = FIRST_SILENT_LIMIT
+
+  /** Where to watch from; undefined: list first. */
+  get version(): string | undefined {
+    return this.#version === '' ? undefined : this.#version
+  }
+
+  /** Whether the server has shown that the version is one of its past. After an error it may be another server, or have an older store. */
+  get isConfirmed(): boolean {
+    return this.#isConfirmed
+  }
+
+  /** What the next list from the cache is asked for; undefined: it has to be read from etcd. */
+  get cacheQuery(): Readonly<Record<string, string>> | undefined {
+    return this.#mustReadNewest ? undefined : cacheQuery(this.#newest)
+  }
+
+  /** @param version '' where the server gives lists no version */
+  listed(version: string): void {
+    this.#version = version
+    this.#newest = version === '' ? undefined : version
+    this.#isConfirmed = true
+    this.#mustReadNewest = false
+  }
+
+  /** An event or a bookmark arrived. */
+  reached(version: string): void {
+    // After a list without a version, events between list and watch may be missing: list again when the watch ends.
+    if (this.#version !== '') this.#version = version
+    this.#newest = version
+    this.#isConfirmed = true
+  }
+
+  /**
+   * A watch has ended. After the server's store was restored from a backup, our version may lie in its future, and a watch
+   * from it stays silent for ever: so list again. Servers without bookmarks are silent too, so this becomes rarer.
+   */
+  ended(hasSpoken: boolean, isLong: boolean): void {
+    if (hasSpoken) {
+      this.#silent = 0
+      this.#silentLimit = FIRST_SILENT_LIMIT
+    } else if (isLong && ++this.#silent >= this.#silentLimit) {
+      this.#version = undefined
+      this.#silent = 0
+      this.#silentLimit = Math.min(LAST_SILENT_LIMIT, this.#silentLimit * 2)
+    }
+  }
+
+  /** @param failures in a row, with this one */
+  failed(error: unknown, failures: number): void {
+    this.#isConfirmed = false
+    if (mustRelist(error, failures)) this.#version = undefined
+  }
+
+  /** The server refused a list, with this HTTP status. */
+  listRefused(status: number): void {
+    this.#mustReadNewest ||= !NOT_ABOUT_VERSION.includes(status)
+  }
+}
+
+/** Whether only a full list can help. */
+const mustRelist = (error: unknown, failures: number): boolean => {
+  if (error instanceof BrokenStreamError) return true
+  if (!(error instanceof KubeStatusError)) return false
+  const { status } = error
+  if (status === 500) return failures > MAX_INTERNAL_ERRORS
+  return status < 500 && !NOT_ABOUT_VERSION.includes(status)
+}
