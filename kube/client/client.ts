@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import type http from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import {
   CredentialsError,
@@ -13,61 +12,25 @@ import { HalfOpenCheck } from './half-open.js'
 import { RequestLifetime } from './request-lifetime.js'
 import type { TypedBody } from './codec.js'
 import { parseExactJson } from '../../core/exact-json.js'
-import type { Credentials, Material } from './credentials.js'
-import {
-  openResponse,
-  nameOf,
-  NoAnswerError,
-  readBody,
-  type OpenResponse,
-  type KubeCall,
-  type Sender,
-} from './open-response.js'
+import type { Credentials } from './credentials.js'
+import { nameOf, readBody, type OpenResponse, type KubeCall } from './open-response.js'
 import { parseRetryAfter } from './retry-after.js'
+import { RequestSender } from './request-sender.js'
 import { onSilence } from './silence.js'
 import { answerError } from './status-error.js'
-import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
 
 /** Limits of one call. */
 export interface CallLimits {
-  /** For the whole answer; with `idleMs` for its headers alone. */
+  /** For the whole response; with `idleMs`, for its headers only. */
   readonly timeoutMs: number
-  /** An answer that has begun may take as long as it likes, but not be silent for longer than this. */
+  /** Longest pause within a response that has begun; then the whole may take any time. */
   readonly idleMs?: number
   readonly maxBytes: number
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
-/** A server that wants to know who asks for `/livez` is asked without credentials again after so long. */
-const ANONYMOUS_AGAIN_MS = 3_600_000
-
-/**
- * Whether sending it twice has the effect of sending it once. Not so for a patch with a resourceVersion: if the
- * server carried out the first one, it would refuse the second with a conflict.
- */
-const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
-  if (method === 'GET') return true
-  const bringsAbout = /(merge|apply)-patch/.test(body?.type ?? '')
-  return bringsAbout && !body!.text.includes('"resourceVersion"')
-}
-
-/** Wait for a promise that cannot be aborted, but no longer than until the signal aborts. */
-const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error)
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
-
-const sameMaterial = (a: Material, b: Material): boolean =>
-  a === b ||
-  (a.tls === b.tls &&
-    a.server.href === b.server.href &&
-    JSON.stringify(a.headers) === JSON.stringify(b.headers))
-
-/** Errors that callers are promised, and that say more than "unreachable". */
-const isOwnWord = (error: unknown): boolean =>
+/** Errors that callers get as they are: they say more than "unreachable". */
+const isPromised = (error: unknown): boolean =>
   error instanceof KubeStatusError ||
   error instanceof CredentialsError ||
   error instanceof WithheldError
@@ -77,15 +40,10 @@ const isOwnWord = (error: unknown): boolean =>
  * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
  */
 export class KubeClient {
-  readonly #credentials: Credentials
   readonly #clock: Clock
-  readonly #userAgent: string
+  readonly #sender: RequestSender
   readonly #lifetimes = new Set<RequestLifetime>()
   readonly #halfOpen: HalfOpenCheck
-  readonly #agentOptions: http.AgentOptions
-  /** Until when credentials go with every request. */
-  #namedUntil = -Infinity
-  #kept: KeptAgent | undefined
   #isClosed = false
   /** The newest `Date` header of a successful response, and when it arrived. */
   #served: { readonly dateMs: number; readonly at: number } | undefined
@@ -101,11 +59,12 @@ export class KubeClient {
     userAgent: string,
     { connections }: { readonly connections?: number | undefined } = {},
   ) {
-    this.#agentOptions = connections === undefined ? {} : { maxSockets: connections }
-    this.#credentials = credentials
     this.#clock = clock
-    this.#userAgent = userAgent
     this.#halfOpen = new HalfOpenCheck(clock)
+    this.#sender = new RequestSender(
+      { credentials, clock, onAnswer: () => this.#halfOpen.answered() },
+      { userAgent, agent: connections === undefined ? {} : { maxSockets: connections } },
+    )
   }
 
   /**
@@ -135,7 +94,7 @@ export class KubeClient {
   /** Send, and return the HTTP status, whatever it is. */
   async status(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<number> {
     const limits = { timeoutMs, maxBytes: MAX_ERROR_BYTES }
-    const { status } = await this.#whole(call, limits, signal, inner => this.#believed(call, inner))
+    const { status } = await this.#whole(call, limits, signal, inner => this.#sender.send(call, inner))
     return status
   }
 
@@ -167,7 +126,7 @@ export class KubeClient {
     for (const lifetime of this.#lifetimes) lifetime.close()
     await Promise.all(ends)
     this.#halfOpen.end()
-    this.#kept?.agent.destroy()
+    this.#sender.close()
   }
 
   #begin(timeoutMs: number, signal: AbortSignal): RequestLifetime {
@@ -225,15 +184,15 @@ export class KubeClient {
     const cause = cutBy === undefined ? error : (lifetime.signal.reason as unknown)
     const isTooLate = cutBy === 'deadline' || (cutBy === 'caller' && cause instanceof TimeoutError)
     // When the peer of one kept connection vanished without closing it, the other idle ones are probably dead too.
-    if (isTooLate && this.#kept !== undefined) dropIdle(this.#kept.agent)
-    if (isTooLate || (cutBy === undefined && !isOwnWord(cause))) this.#halfOpen.unanswered()
-    if (cutBy === 'caller' || isOwnWord(cause)) return cause
+    if (isTooLate) this.#sender.dropIdle()
+    if (isTooLate || (cutBy === undefined && !isPromised(cause))) this.#halfOpen.unanswered()
+    if (cutBy === 'caller' || isPromised(cause)) return cause
     return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
   }
 
   /** Send; a response without a 2xx status is thrown as KubeStatusError. */
   async #accepted(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
-    const answer = await this.#believed(call, signal)
+    const answer = await this.#sender.send(call, signal)
     const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
     if (status >= 200 && status < 300) {
       // Failures may come from a proxy in between, whose clock is another one.
@@ -248,70 +207,5 @@ export class KubeClient {
     } finally {
       await answer.end()
     }
-  }
-
-  /** Send without credentials; a server that wants to know who asks gets credentials for a while. */
-  async #unnamed(call: KubeCall, used: Material, signal: AbortSignal): Promise<OpenResponse> {
-    const answer = await this.#send(call, used, signal)
-    const { statusCode: status = 0 } = answer.response
-    if (status !== 401 && status !== 403) return answer
-    await answer.end()
-    this.#namedUntil = this.#clock.now() + ANONYMOUS_AGAIN_MS
-    return this.#believed(call, signal)
-  }
-
-  /** Send; after a 401, send again if the credentials have changed meanwhile. */
-  async #believed(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
-    const used = await orAborted(this.#credentials.material(), signal)
-    const isAnonymous = call.isAnonymous === true && this.#clock.now() >= this.#namedUntil
-    if (isAnonymous) return this.#unnamed(call, used, signal)
-    const answer = await this.#send({ ...call, isAnonymous: false }, used, signal)
-    // Whoever brings a token of its own gets the next one itself.
-    if (answer.response.statusCode !== 401 || call.token !== undefined) return answer
-    this.#credentials.refused()
-    try {
-      const next = await orAborted(this.#credentials.material(), signal)
-      if (sameMaterial(used, next)) return answer
-      await answer.end()
-      return await this.#send({ ...call, isAnonymous: false }, next, signal)
-    } catch (error) {
-      await answer.end()
-      throw error
-    }
-  }
-
-  /** Send; once more when a kept connection turned out to be dead. */
-  async #send(call: KubeCall, material: Material, signal: AbortSignal): Promise<OpenResponse> {
-    const agent = this.#agentFor(material)
-    const sender = { material, agent, userAgent: this.#userAgent }
-    try {
-      return await this.#opened(call, sender, signal)
-    } catch (error) {
-      if (!(error instanceof NoAnswerError)) throw error
-      if (!error.wasStale) throw error.cause
-      dropIdle(agent)
-      if (!mayBeRepeated(call)) throw error.cause
-    }
-    try {
-      return await this.#opened(call, sender, signal)
-    } catch (error) {
-      throw error instanceof NoAnswerError ? error.cause : error
-    }
-  }
-
-  async #opened(call: KubeCall, sender: Sender, signal: AbortSignal): Promise<OpenResponse> {
-    const answer = await openResponse(call, sender, signal)
-    this.#halfOpen.answered()
-    return answer
-  }
-
-  #agentFor({ tls }: Material): http.Agent {
-    if (this.#kept?.tls !== tls || this.#kept === undefined) {
-      // Running calls keep their connections until they end; new calls use connections with the present TLS
-      // material.
-      if (this.#kept !== undefined) retire(this.#kept.agent)
-      this.#kept = { tls, agent: makeAgent(tls, this.#agentOptions) }
-    }
-    return this.#kept.agent
   }
 }

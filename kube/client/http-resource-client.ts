@@ -9,13 +9,10 @@ import {
 import { KubeClient } from './client.js'
 import { withoutOwn } from './credentials.js'
 import type { KubeCall } from './open-response.js'
-import { jsonCodec, metadataCodec } from './json-codec.js'
-import { cacheQuery, MAX_PAGE_BYTES, pathOf } from './list-pages.js'
-import { tableCodec } from './table-codec.js'
+import { MAX_PAGE_BYTES, pathOf } from './list-pages.js'
 import { listWatch } from './list-watch.js'
 import {
   resourcePath,
-  resourceText,
   type ObjectName,
   type ResourceName,
   type ResourceType,
@@ -31,6 +28,18 @@ import type {
   TokenClient,
   TokenClients,
 } from './resource-client.js'
+import {
+  APPLY_TYPE,
+  codecOf,
+  deleteBody,
+  formQuery,
+  pageQuery,
+  PATCH_TYPES,
+  patchText,
+  queryOf,
+  whatOf,
+  type Query,
+} from './resource-requests.js'
 import type { Watching, WatchSink } from './watching.js'
 import type {
   Apply,
@@ -43,62 +52,6 @@ import type {
 
 /** An object in etcd is at most 1.5 MiB; JSON is larger than protobuf. */
 const MAX_OBJECT_BYTES = 8 * 1024 * 1024
-
-const PATCH_TYPES: Readonly<Record<KubePatch['type'], string>> = {
-  json: 'application/json-patch+json',
-  merge: 'application/merge-patch+json',
-  'strategic-merge': 'application/strategic-merge-patch+json',
-}
-/** The media type says YAML; JSON is YAML too. */
-const APPLY_TYPE = 'application/apply-patch+yaml'
-
-type Query = Readonly<Record<string, string>>
-
-const queryOf = ({ name, labelSelector = '', fieldSelector = '' }: Selection): Query => {
-  const fields = [...(name === undefined ? [] : [`metadata.name=${name}`]), fieldSelector]
-  const text = fields.filter(field => field !== '').join(',')
-  return {
-    ...(text === '' ? {} : { fieldSelector: text }),
-    ...(labelSelector === '' ? {} : { labelSelector }),
-  }
-}
-
-const pageQuery = ({ limit = 0, continueAt = '', fromCache }: ListRequest): Query => ({
-  ...(fromCache === undefined ? {} : cacheQuery(fromCache.known)),
-  ...(limit > 0 ? { limit: String(limit) } : {}),
-  ...(continueAt === '' ? {} : { continue: continueAt }),
-})
-
-const codecOf = ({ isMetadataOnly = false, isTable = false }: ResourceType<unknown>) =>
-  isTable ? tableCodec : isMetadataOnly ? metadataCodec : jsonCodec
-
-/** Without it the rows of a Table bring the metadata of their objects. */
-const formQuery = ({ isTable = false }: ResourceType<unknown>): Query =>
-  isTable ? { includeObject: 'None' } : {}
-
-const whatOf = (type: ResourceName, { namespace, name }: Selection): string => {
-  const where = [namespace, name].filter(part => part !== undefined).join('/')
-  return where === '' ? resourceText(type) : `${resourceText(type)} ${where}`
-}
-
-const deleteBody = (options: DeleteOptions): ObjectBody => {
-  const { uid, resourceVersion, propagation, gracePeriodSeconds, isDryRun } = options
-  const preconditions = {
-    ...(uid === undefined ? {} : { uid }),
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
-  }
-  return {
-    ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
-    ...(propagation === undefined ? {} : { propagationPolicy: propagation }),
-    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-    ...(isDryRun === true ? { dryRun: ['All'] } : {}),
-  }
-}
-
-const patchText = (patch: KubePatch | PatchText): string => {
-  if ('text' in patch) return patch.text
-  return writeExactJson(patch.type === 'json' ? patch.operations : patch.body)
-}
 
 /** An answer that is not what the API promises counts as none: something else may listen at that address. */
 const parsed = <T>(request: string, raw: unknown, parse: (raw: unknown) => T): T => {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+import type http from 'node:http'
+import type { Clock } from '../../core/clock.js'
+import type { Credentials, Material } from './credentials.js'
+import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
+import {
+  openResponse,
+  NoAnswerError,
+  type OpenResponse,
+  type KubeCall,
+  type Sender,
+} from './open-response.js'
+
+interface RequestSenderSeams {
+  readonly credentials: Credentials
+  readonly clock: Clock
+  /** Called for each response whose headers have arrived. */
+  readonly onAnswer: () => void
+}
+
+interface RequestSenderOptions {
+  readonly userAgent: string
+  /** Overrides defaults of `makeAgent`. */
+  readonly agent: http.AgentOptions
+}
+
+/** A server that refused a request without credentials is tried without them again after this time. */
+const ANONYMOUS_AGAIN_MS = 3_600_000
+
+/**
+ * Whether sending the request twice has the effect of sending it once. A patch with a resourceVersion does not: if the server
+ * carried out the first one, it refuses the second with a conflict.
+ */
+const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
+  if (method === 'GET') return true
+  const isDeclarative = /(merge|apply)-patch/.test(body?.type ?? '')
+  return isDeclarative && !body!.text.includes('"resourceVersion"')
+}
+
+/** Wait for a promise that cannot be aborted, but no longer than until the signal aborts. */
+const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+
+const sameMaterial = (a: Material, b: Material): boolean =>
+  a === b ||
+  (a.tls === b.tls &&
+    a.server.href === b.server.href &&
+    JSON.stringify(a.headers) === JSON.stringify(b.headers))
+
+/** Sends requests with the present credentials over kept-alive connections, and repeats what may be repeated. */
+export class RequestSender {
+  readonly #credentials: Credentials
+  readonly #clock: Clock
+  readonly #onAnswer: () => void
+  readonly #options: RequestSenderOptions
+  /** Until when anonymous calls are sent with credentials too. */
+  #credentialsUntil = -Infinity
+  #kept: KeptAgent | undefined
+
+  constructor({ credentials, clock, onAnswer }: RequestSenderSeams, options: RequestSenderOptions) {
+    this.#credentials = credentials
+    this.#clock = clock
+    this.#onAnswer = onAnswer
+    this.#options = options
+  }
+
+  /** Send; after a 401, send again if the credentials have changed meanwhile. @returns the response, whatever its status */
+  async send(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
+    const used = await orAborted(this.#credentials.material(), signal)
+    const isAnonymous = call.isAnonymous === true && this.#clock.now() >= this.#credentialsUntil
+    if (isAnonymous) return this.#sendAnonymous(call, used, signal)
+    const answer = await this.#sendOrRepeat({ ...call, isAnonymous: false }, used, signal)
+    // A call with a token of its own does not use our credentials.
+    if (answer.response.statusCode !== 401 || call.token !== undefined) return answer
+    this.#credentials.refused()
+    try {
+      const next = await orAborted(this.#credentials.material(), signal)
+      if (sameMaterial(used, next)) return answer
+      await answer.end()
+      return await this.#sendOrRepeat({ ...call, isAnonymous: false }, next, signal)
+    } catch (error) {
+      await answer.end()
+      throw error
+    }
+  }
+
+  /** Send without credentials; a server that refuses that gets them for a while. */
+  async #sendAnonymous(call: KubeCall, used: Material, signal: AbortSignal): Promise<OpenResponse> {
+    const answer = await this.#sendOrRepeat(call, used, signal)
+    const { statusCode: status = 0 } = answer.response
+    if (status !== 401 && status !== 403) return answer
+    await answer.end()
+    this.#credentialsUntil = this.#clock.now() + ANONYMOUS_AGAIN_MS
+    return this.send(call, signal)
+  }
+
+  /** Send; once more when a kept-alive connection turned out to be dead, if the call may be repeated. */
+  async #sendOrRepeat(call: KubeCall, material: Material, signal: AbortSignal): Promise<OpenResponse> {
+    const agent = this.#agentFor(material)
+    const sender = { material, agent, userAgent: this.#options.userAgent }
+    try {
+      return await this.#opened(call, sender, signal)
+    } catch (error) {
+      if (!(error instanceof NoAnswerError)) throw error
+      if (!error.wasStale) throw error.cause
+      dropIdle(agent)
+      if (!mayBeRepeated(call)) throw error.cause
+    }
+    try {
+      return await this.#opened(call, sender, signal)
+    } catch (error) {
+      throw error instanceof NoAnswerError ? error.cause : error
+    }
+  }
+
+  async #opened(call: KubeCall, sender: Sender, signal: AbortSignal): Promise<OpenResponse> {
+    const answer = await openResponse(call, sender, signal)
+    this.#onAnswer()
+    return answer
+  }
+
+  #agentFor({ tls }: Material): http.Agent {
+    if (this.#kept?.tls !== tls || this.#kept === undefined) {
+      // Running calls keep their connections until they end; new ones connect with the present TLS material.
+      if (this.#kept !== undefined) retire(this.#kept.agent)
+      this.#kept = { tls, agent: makeAgent(tls, this.#options.agent) }
+    }
+    return this.#kept.agent
+  }
+
+  /** Close the connections that no call uses. */
+  dropIdle(): void {
+    if (this.#kept !== undefined) dropIdle(this.#kept.agent)
+  }
+
+  /** Close all connections. */
+  close(): void {
+    this.#kept?.agent.destroy()
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import { writeExactJson } from '../../core/exact-json.js'
+import { jsonCodec, metadataCodec } from './json-codec.js'
+import { cacheQuery } from './list-pages.js'
+import { resourceText, type ResourceName, type ResourceType } from './resource.js'
+import type { ListRequest, Selection } from './resource-client.js'
+import { tableCodec } from './table-codec.js'
+import type { DeleteOptions, KubePatch, ObjectBody, PatchText } from './write.js'
+
+export const PATCH_TYPES: Readonly<Record<KubePatch['type'], string>> = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  'strategic-merge': 'application/strategic-merge-patch+json',
+}
+/** The media type says YAML; JSON is YAML too. */
+export const APPLY_TYPE = 'application/apply-patch+yaml'
+
+export type Query = Readonly<Record<string, string>>
+
+/** A selection as query parameters. */
+export const queryOf = ({ name, labelSelector = '', fieldSelector = '' }: Selection): Query => {
+  const fields = [...(name === undefined ? [] : [`metadata.name=${name}`]), fieldSelector]
+  const text = fields.filter(field => field !== '').join(',')
+  return {
+    ...(text === '' ? {} : { fieldSelector: text }),
+    ...(labelSelector === '' ? {} : { labelSelector }),
+  }
+}
+
+export const pageQuery = ({ limit = 0, continueAt = '', fromCache }: ListRequest): Query => ({
+  ...(fromCache === undefined ? {} : cacheQuery(fromCache.known)),
+  ...(limit > 0 ? { limit: String(limit) } : {}),
+  ...(continueAt === '' ? {} : { continue: continueAt }),
+})
+
+export const codecOf = ({ isMetadataOnly = false, isTable = false }: ResourceType<unknown>) =>
+  isTable ? tableCodec : isMetadataOnly ? metadataCodec : jsonCodec
+
+/** The rows of a Table come without the metadata of their objects, which is the server's default. */
+export const formQuery = ({ isTable = false }: ResourceType<unknown>): Query =>
+  isTable ? { includeObject: 'None' } : {}
+
+/** What is selected, for logs and errors: `pods kube-system/a`. */
+export const whatOf = (type: ResourceName, { namespace, name }: Selection): string => {
+  const where = [namespace, name].filter(part => part !== undefined).join('/')
+  return where === '' ? resourceText(type) : `${resourceText(type)} ${where}`
+}
+
+export const deleteBody = (options: DeleteOptions): ObjectBody => {
+  const { uid, resourceVersion, propagation, gracePeriodSeconds, isDryRun } = options
+  const preconditions = {
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+  }
+  return {
+    ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
+    ...(propagation === undefined ? {} : { propagationPolicy: propagation }),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(isDryRun === true ? { dryRun: ['All'] } : {}),
+  }
+}
+
+export const patchText = (patch: KubePatch | PatchText): string => {
+  if ('text' in patch) return patch.text
+  return writeExactJson(patch.type === 'json' ? patch.operations : patch.body)
+}
