@@ -4,10 +4,8 @@ import { reasonOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
-import { parseToken } from '../../kube/server/continue-token.js'
 import {
   brokenVersion,
-  parseFlag,
   parseListOptions,
   parseVersion,
   parseWatchOptions,
@@ -15,9 +13,7 @@ import {
 import {
   notFound,
   Refusal,
-  serviceUnavailable,
   statusBody,
-  versionTooLarge,
   type Subject,
 } from '../../kube/server/status.js'
 import { servedBytes } from '../store/stored.js'
@@ -27,10 +23,11 @@ import { isOurs } from '../store/versions.js'
 import { JSON_TYPE, negotiate, takesGzip } from './accept.js'
 import { makeFormat, type Format } from './formats.js'
 import { exactVersion, listPage } from './lists.js'
+import { isInStore, parseReadRequest, type ReadRequest } from './read-request.js'
 import { parseSelection } from './selection.js'
 import { sendChunks, sendWhole } from './send.js'
-import { keyOf, parseTarget, type Target } from './target.js'
-import { until } from './until.js'
+import { StoreWaits } from './store-waits.js'
+import { keyOf, type Target } from './target.js'
 import { Watches } from './watches.js'
 
 /** Time limits of answers, in milliseconds. */
@@ -62,7 +59,7 @@ export interface ReadsSeams {
   readonly log: Logger
   /** Handles requests that are not answered from the store, with the body unread. */
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
-  /** Called for each request for this resource, which may have to be followed from now on. */
+  /** Called for each request for this resource, which may have to be listed and watched from now on. */
   readonly wanted?: (resource: Resource) => void
 }
 
@@ -76,9 +73,7 @@ export interface ReadCounts {
   passed: number
 }
 
-interface Asked {
-  readonly target: Target
-  readonly query: URLSearchParams
+interface Asked extends ReadRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly format: Format
@@ -112,22 +107,7 @@ const encoded = <T>({ row }: Target, key: string, work: () => T): T => {
   }
 }
 
-const splitUrl = (url: string): readonly [path: string, query: string] => {
-  const at = url.indexOf('?')
-  return at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
-}
-
-/** Whether it may be answered from the store: requests with impersonation are authorized by the apiserver. */
-const mayAnswer = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' && !Object.keys(headers).some(name => name.startsWith('impersonate-'))
-
-/** A list with a continue token of the apiserver goes on there. */
-const goesOnUpstream = ({ name }: Target, query: URLSearchParams): boolean => {
-  const text = query.get('continue') ?? ''
-  if (text === '' || name !== undefined) return false
-  const token = parseToken(text)
-  return token === undefined || (token.version !== 0 && !isOurs(token.version))
-}
+const pathOf = ({ url }: IncomingMessage): string | undefined => url?.split('?', 1)[0]
 
 /** Aborts when the client disconnects. */
 const closeSignal = (response: ServerResponse): AbortSignal => {
@@ -140,24 +120,24 @@ const closeSignal = (response: ServerResponse): AbortSignal => {
 export class Reads {
   readonly counts: ReadCounts = { gets: 0, lists: 0, watches: 0, refused: 0, passed: 0 }
   readonly watches: Watches
-  readonly #options: Required<Omit<ReadsOptions, 'ownNode'>>
   readonly #ownNode: string | undefined
   readonly #seams: ReadsSeams
+  readonly #waits: StoreWaits
 
-  constructor({ ownNode, ...options }: ReadsOptions, seams: ReadsSeams) {
+  constructor(options: ReadsOptions, seams: ReadsSeams) {
+    const { fillMs = 10_000, versionMs = 3_000, bookmarkMs = 60_000, ownNode } = options
     this.#ownNode = ownNode
-    this.#options = { fillMs: 10_000, versionMs: 3_000, bookmarkMs: 60_000, ...options }
     this.#seams = seams
     const { store, clock, random } = seams
-    const { bookmarkMs } = this.#options
+    this.#waits = new StoreWaits({ store, clock }, { fillMs, versionMs })
     this.watches = new Watches({ store, clock, random, log: seams.log, bookmarkMs })
   }
 
-  /** Takes over a request. Never throws. */
+  /** Answer a request or pass it on. Never throws. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.#handle(request, response).catch((error: unknown) => {
       this.#seams.log.error('a read failed', {
-        path: request.url?.split('?', 1)[0],
+        path: pathOf(request),
         error: reasonOf(error),
       })
       if (response.headersSent) response.destroy()
@@ -171,52 +151,42 @@ export class Reads {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [path, text] = splitUrl(request.url ?? '')
-    const target = mayAnswer(request) ? parseTarget(path) : undefined
-    if (target === undefined) {
+    const read = parseReadRequest(request)
+    if (read === undefined) {
       this.#pass(request, response)
       return
     }
-    const query = new URLSearchParams(text)
-    const isWatch =
-      target.name === undefined && query.has('watch') && parseFlag(query.get('watch')!)
     let format: Format | undefined
     try {
       const encoding = negotiate(request.headers.accept)
-      if (encoding === 'pass' || !this.#isKept(target, query)) {
+      if (encoding === 'pass' || !isInStore(read, this.#ownNode)) {
         this.#pass(request, response)
         return
       }
-      format = makeFormat(encoding, target.row, target.apiVersion)
+      const { row, apiVersion } = read.target
+      format = makeFormat(encoding, row, apiVersion)
       const signal = closeSignal(response)
-      await this.#answer({ target, query, request, response, format, signal }, isWatch)
+      await this.#answer({ ...read, request, response, format, signal })
     } catch (error) {
       if (!(error instanceof Refusal) || response.headersSent) throw error
       if (error.reason === INTERNAL)
-        this.#seams.log.error('a read failed', { path, error: error.said })
+        this.#seams.log.error('a read failed', { path: pathOf(request), error: error.said })
       this.#refuse(response, format, error)
     }
   }
 
-  /** Whether the store has all that is asked for. @throws Refusal 400 */
-  #isKept(target: Target, query: URLSearchParams): boolean {
-    if (goesOnUpstream(target, query)) return false
-    if (target.row.resource !== 'nodes' || this.#ownNode === undefined) return true
-    return (target.name ?? parseSelection(target, query).key) === this.#ownNode
-  }
-
-  async #answer(asked: Asked, isWatch: boolean): Promise<void> {
-    const { request, response, target, signal } = asked
+  async #answer(asked: Asked): Promise<void> {
+    const { request, response, target, isWatch, signal } = asked
     const { resource } = target.row
     this.#warn(asked)
-    // Parse errors of the query are answered before any wait.
+    // Errors in the query are answered at once, before any wait.
     const answer = isWatch
       ? this.#watch(asked)
       : target.name === undefined
         ? this.#list(asked)
         : this.#get(asked)
     this.#seams.wanted?.(resource)
-    const state = await this.#ready(resource, signal)
+    const state = await this.#waits.filled(resource, signal)
     if (response.destroyed) return
     if (state === 'absent') {
       response.removeHeader('Warning')
@@ -227,53 +197,17 @@ export class Reads {
     await answer()
   }
 
-  /** Pass on the apiserver's `Warning` header, with refusals too. */
+  /** Set the `Warning` header that the apiserver sent with its list; refusals have it too. */
   #warn({ response, target }: Asked): void {
     const { warning } = this.#seams.store.table(target.row.resource)
     if (warning !== undefined) response.setHeader('Warning', warning)
   }
 
-  /**
-   * Wait until the resource has been listed: a partial list is never served.
-   * @throws Refusal 503
-   */
-  async #ready(resource: Resource, signal: AbortSignal): Promise<'filled' | 'absent'> {
-    const { store, clock } = this.#seams
-    const table = store.table(resource)
-    await until(() => table.state !== 'empty', {
-      clock,
-      signal,
-      ms: this.#options.fillMs,
-      subscribe: wake => table.subscribe(wake),
-    })
-    if (table.state === 'empty' && !signal.aborted)
-      throw serviceUnavailable(`${resource} are not known yet`, 1)
-    return table.state === 'absent' ? 'absent' : 'filled'
-  }
-
-  /**
-   * Wait until the store is not older than `version`: one of ours, or one of the apiserver's, which answers to
-   * writes and reads that were passed on have.
-   * @throws Refusal 504
-   */
-  async #reached(version: number, { target, signal }: Asked): Promise<void> {
-    const { store, clock } = this.#seams
-    const table = store.table(target.row.resource)
-    const reached = (): number => (isOurs(version) ? store.versions.newest : table.upstreamVersion)
-    await until(() => version <= reached(), {
-      clock,
-      signal,
-      ms: this.#options.versionMs,
-      subscribe: wake => (isOurs(version) ? table.subscribe(wake) : table.onReached(wake)),
-    })
-    if (version > reached() && !signal.aborted) throw versionTooLarge(version, reached())
-  }
-
   #get(asked: Asked): () => Promise<void> {
-    const { target, query, response, format } = asked
+    const { target, query, response, format, signal } = asked
     const version = parseVersion(query, brokenVersion) ?? 0
     return async () => {
-      await this.#reached(version, asked)
+      await this.#waits.reached(version, target.row.resource, signal)
       const record = this.#seams.store.table(target.row.resource).get(keyOf(target))
       if (record === undefined) throw notFound(subjectOf(target), target.name!)
       this.counts.gets++
@@ -283,14 +217,14 @@ export class Reads {
   }
 
   #list(asked: Asked): () => Promise<void> {
-    const { target, query, request, response, format } = asked
+    const { target, query, request, response, format, signal } = asked
     const chosen = parseSelection(target, query)
     const options = parseListOptions(query)
     return async () => {
       const { version = 0 } = options
-      // Our store is never known to be exactly at a version of the apiserver's.
+      // Whether the store is exactly at one of the apiserver's versions is never known, so do not wait for one.
       if (exactVersion(options) === undefined || isOurs(version))
-        await this.#reached(version, asked)
+        await this.#waits.reached(version, target.row.resource, signal)
       if (response.destroyed) return
       const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
       this.counts.lists++
@@ -312,12 +246,12 @@ export class Reads {
   }
 
   #watch(asked: Asked): () => Promise<void> {
-    const { target, query, response, format } = asked
+    const { target, query, response, format, signal } = asked
     const chosen = parseSelection(target, query)
     const options = parseWatchOptions(query, true)
     return async () => {
       try {
-        if (options.sendsInitial === true) await this.#reached(options.version ?? 0, asked)
+        if (options.sendsInitial === true) await this.#waits.reached(options.version ?? 0, target.row.resource, signal)
         if (response.destroyed) return
         this.counts.watches++
         this.watches.open({ target, chosen, options, format }, response)
