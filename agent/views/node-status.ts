@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { voteOf } from '../stages/check/probe-worker.js'
+import { voteOf } from '../stages/check/target-history.js'
 import type { CheckStage } from '../stages/check/stage.js'
 import type { EngineStatus, PeerStatus } from '../stages/exchange/status.js'
 import type {

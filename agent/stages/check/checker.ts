@@ -7,13 +7,8 @@ import { shuffle, type Random } from '../../../core/random.js'
 import type { RoundOutcome } from '../../results.js'
 import type { CheckOptions } from '../../options/agent-options.js'
 import type { LoopLag } from '../../ports/loop-lag.js'
-import {
-  ProbeWorker,
-  type Credit,
-  type TargetState,
-  type VoidRound,
-  type WorkerContext,
-} from './probe-worker.js'
+import { ProbeWorker, type Credit, type VoidRound, type WorkerContext } from './probe-worker.js'
+import type { TargetState } from './target-history.js'
 
 /** The world as the checker sees it. */
 export interface CheckerSeams {

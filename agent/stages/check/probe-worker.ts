@@ -7,16 +7,16 @@ import { jitter, type Random } from '../../../core/random.js'
 import type { CheckOptions } from '../../options/agent-options.js'
 import type { RoundOutcome } from '../../results.js'
 import type { Vote } from '../../../vote/evidence.js'
-import { holdMs, NO_FLAPS, withFall, type Flaps } from './damping.js'
 import { FIRST_LOSS, learnLoss, learnMeasured } from './ladder.js'
 import type { LagLook, LoopLag } from '../../ports/loop-lag.js'
 import { Round, type Link, type RoundEnd } from './round.js'
+import { TargetHistory, voteOf, type TargetState } from './target-history.js'
 
 /** A round that says nothing about its target: the probes could not be made. */
 export interface VoidRound {
   readonly target: NodeName
   readonly reason: string
-  /** There is an earlier vote, and it is recent enough to stand; else we say neither up nor down. */
+  /** The vote from before this round still counts; otherwise we vote neither up nor down. */
   readonly voteStands: boolean
 }
 
@@ -24,33 +24,6 @@ export interface VoidRound {
 export interface Credit {
   readonly vote: Vote
   readonly reason: string
-}
-
-/** How we see one target. Times are `Clock.now`; −Infinity when it never happened. */
-export interface TargetState {
-  /** It fell, and is not trusted again yet: it may answer already. */
-  readonly isDown: boolean
-  /** −1 while there is no vote: before the first round that said something, or since too many said nothing. */
-  readonly failedRounds: number
-  readonly lastRoundAt: number
-  readonly score: number
-  /** Why the last round failed, or could not be made; empty when all is well. */
-  readonly reason: string
-  /** Share of first attempts that were missed, as measured, of the plugin that misses most. */
-  readonly loss: number
-  /** How long the last round took that found it up; undefined before the first. */
-  readonly roundTripMs: number | undefined
-  /** It answers again, but has to go on until then to count as up. */
-  readonly heldUntil: number
-  /** Rounds that said something, and rounds that were void. */
-  readonly rounds: number
-  readonly voidRounds: number
-}
-
-/** What we say of it: neither up nor down while it answers again, but flapped. */
-export const voteOf = ({ isDown, failedRounds }: TargetState): Vote => {
-  if (failedRounds > 0) return 'down'
-  return failedRounds < 0 || isDown ? 'not-looked' : 'up'
 }
 
 /** What a worker shares with the others. */
@@ -69,62 +42,39 @@ export interface WorkerContext {
   readonly credit: (target: Target) => Credit
   /** The target went down just now. */
   readonly onFall: () => void
-  /** Work that goes on for a moment after its round is over. */
+  /** Called with work that goes on for a moment after its round has ended. */
   readonly onLeft: (work: Promise<void>) => void
 }
 
 const PERIOD_JITTER = 0.1
-/**
- * Trouble of our own that lasts: after so many void rounds, and so many periods without a result, the vote before them
- * does not count any more. One stalled round is not enough.
- */
-const VOID_ROUNDS = 3
-const VOID_PERIODS = 2
-/** Every so many rounds even the first attempt opens a connection of its own. */
+/** In one of so many rounds the first attempt opens a new connection too; in the others it may reuse one. */
 const FRESH_EVERY = 6
 
-/** One target: its timer, its rounds, its state. Workers know nothing of each other, so none can hold up another. */
+/** Probes one target: its timer and its rounds. Workers know nothing of each other, so none can delay another. */
 export class ProbeWorker {
   readonly target: Target
   readonly #context: WorkerContext
   readonly #links: readonly Link[]
+  readonly #history: TargetHistory
   #cancelTimer: () => void = () => undefined
   #round: Round | undefined
-  /** How late we are, while a round runs. */
+  /** How late this process's timers are, while a round runs. */
   #lag: LagLook | undefined
-  /** The running round is the one that the timer asked for. */
+  /** The running round was started by the timer. */
   #isDue = false
   #stopped = false
   #begun = 0
-  #flaps: Flaps = NO_FLAPS
-  /** Before the last fall, and when that was. */
-  #flapsBefore: Flaps = NO_FLAPS
-  #fellAt = -Infinity
-  /** Void rounds in a row, and when the last other one ended. */
-  #voids = 0
-  #saidAt = -Infinity
   readonly #lastResults = new Map<CheckPlugin, ProbeResult>()
-  #state: TargetState = {
-    isDown: false,
-    failedRounds: -1,
-    lastRoundAt: -Infinity,
-    score: 0,
-    reason: '',
-    loss: 0,
-    roundTripMs: undefined,
-    heldUntil: -Infinity,
-    rounds: 0,
-    voidRounds: 0,
-  }
 
   constructor(target: Target, context: WorkerContext) {
     this.target = target
     this.#context = context
+    this.#history = new TargetHistory(context.options.checkPeriodMs)
     this.#links = context.plugins.map(plugin => ({ plugin, loss: FIRST_LOSS, measuredLoss: 0 }))
   }
 
   get state(): TargetState {
-    return this.#state
+    return this.#history.state
   }
 
   /** The last result of each plugin; a round may end before all of them have one. */
@@ -134,7 +84,7 @@ export class ProbeWorker {
 
   /** If the target is still down and fell since then, the fall was not its fault: damping forgets it. */
   forgiveFall(sinceAt: number): void {
-    if (this.#state.isDown && this.#fellAt >= sinceAt) this.#flaps = this.#flapsBefore
+    this.#history.forgiveFall(sinceAt)
   }
 
   /** Plan the first round. */
@@ -162,7 +112,7 @@ export class ProbeWorker {
       reuse: ++this.#begun % FRESH_EVERY !== 0,
       clock,
       onSuspicion: () => {
-        if (!this.#state.isDown && !isLate()) this.#context.callForVotes(this.target.name)
+        if (!this.state.isDown && !isLate()) this.#context.callForVotes(this.target.name)
       },
       onEnd: end => this.#take(round, end, { startedAt, isLate: isLate() }),
     })
@@ -175,7 +125,7 @@ export class ProbeWorker {
   reset(): void {
     this.#abort()
     this.#isDue = false
-    this.#state = { ...this.#state, rounds: 0, voidRounds: 0 }
+    this.#history.resetCounts()
   }
 
   /** Abort what runs; nothing is called back after this. May be called twice. */
@@ -210,46 +160,38 @@ export class ProbeWorker {
     this.#round = undefined
     this.#lag?.end()
     this.#context.onLeft(round.settled())
-    const before = this.#state
+    const before = this.state
     const now = this.#context.clock.now()
     const end = found.verdict === 'up' ? this.#credited(found) : found
-    // An answer is an answer, however late we were; only silence may be our own doing.
+    // An answer counts however late this process was; silence may be our own fault.
     const isOurs = when.isLate && end.verdict !== 'up'
     if (!when.isLate && end.verdict === 'up') this.#learn(end)
     for (const [plugin, result] of end.results) this.#lastResults.set(plugin, result)
     if (isOurs || end.verdict === 'void') {
       const mayStand = found.verdict !== 'up'
       this.#takeVoid({ reason: isOurs ? 'this process was held up' : end.reason, mayStand }, now)
-      // The target may be dead: after a delay of our own it is asked again soon.
+      // The target may be dead, so after a delay of our own probe it again soon.
       this.#planNext(when.startedAt, before, isOurs)
       return
     }
-    this.#voids = 0
-    this.#saidAt = now
-    const after = this.#judge(end, when.startedAt, now)
-    this.#state = after
+    const { verdict, score, reason } = end
+    const loss = Math.max(...this.#links.map(link => link.measuredLoss))
+    this.#history.found({ verdict, score, reason, loss, startedAt: when.startedAt, now })
     this.#planNext(when.startedAt, before, false)
     this.#report(before, end, when.startedAt)
   }
 
-  /** An answer that somebody else gave does not count for the target. */
+  /** An answer that another node gave at the target's address does not count for the target. */
   #credited(found: RoundEnd): RoundEnd {
     const { vote, reason } = this.#context.credit(this.target)
     if (vote === 'up') return found
     return { ...found, verdict: vote === 'down' ? 'down' : 'void', reason }
   }
 
-  /** The round found nothing out. The vote before it stands for a while; then there is none. */
+  /** The round says nothing about the target: the vote before it stands for a while, then there is none. */
   #takeVoid({ reason, mayStand }: { reason: string; mayStand: boolean }, now: number): void {
     const { name } = this.target
-    const before = this.#state
-    const hadVote = before.failedRounds >= 0
-    this.#voids++
-    const isOld = now - this.#saidAt >= VOID_PERIODS * this.#context.options.checkPeriodMs
-    const voteStands = hadVote && mayStand && !(isOld && this.#voids >= VOID_ROUNDS)
-    const none = { isDown: false, failedRounds: -1, heldUntil: -Infinity }
-    const kept = { ...before, ...(voteStands ? {} : none) }
-    this.#state = { ...kept, lastRoundAt: now, reason, voidRounds: before.voidRounds + 1 }
+    const { hadVote, voteStands } = this.#history.voided(reason, { mayStand, now })
     this.#context.log.debug('round is void', { peer: name, reason })
     if (hadVote && !voteStands)
       this.#context.log.warn('peer cannot be probed', { peer: name, reason })
@@ -263,40 +205,13 @@ export class ProbeWorker {
     }
   }
 
-  #judge(end: RoundEnd, startedAt: number, now: number): TargetState {
-    const before = this.#state
-    const common = {
-      lastRoundAt: now,
-      score: end.score,
-      loss: Math.max(...this.#links.map(link => link.measuredLoss)),
-      rounds: before.rounds + 1,
-      voidRounds: before.voidRounds,
-      roundTripMs: end.verdict === 'up' ? now - startedAt : before.roundTripMs,
-    }
-    if (end.verdict === 'down') {
-      if (!before.isDown) {
-        this.#flapsBefore = this.#flaps
-        this.#fellAt = now
-        this.#flaps = withFall(this.#flaps, now)
-      }
-      const failedRounds = Math.max(0, before.failedRounds) + 1
-      return { ...common, isDown: true, failedRounds, reason: end.reason, heldUntil: -Infinity }
-    }
-    const up = { ...common, isDown: false, failedRounds: 0, reason: end.reason }
-    if (!before.isDown) return { ...up, heldUntil: -Infinity }
-    const { heldUntil: held } = before
-    const heldUntil = held === -Infinity ? now + holdMs(this.#flaps, now) : held
-    if (now >= heldUntil) return { ...up, heldUntil: -Infinity }
-    return { ...up, isDown: true, heldUntil, reason: 'answers again, but flapped' }
-  }
-
-  /** Rounds outside the timer leave it alone, so that the peers' phases stay spread. */
+  /** A round outside the schedule does not move the schedule, so that probes of many peers stay spread over the period. */
   #planNext(startedAt: number, before: TargetState, isSoon: boolean): void {
     const { options, clock, random, factor } = this.#context
     const now = clock.now()
     const wasDue = this.#isDue
     this.#isDue = false
-    if (this.#state.isDown || isSoon) {
+    if (this.state.isDown || isSoon) {
       const next = startedAt + this.#period(options.downCheckPeriodMs)
       this.#arm(Math.max(next - now, options.attemptSpacingMs * factor()))
     } else if (before.rounds === 0 || before.isDown) {
@@ -307,14 +222,14 @@ export class ProbeWorker {
   }
 
   #report(before: TargetState, { attempts }: RoundEnd, startedAt: number): void {
-    const { isDown, failedRounds, score, reason, lastRoundAt: endedAt } = this.#state
+    const { isDown, failedRounds, score, reason, lastRoundAt: endedAt } = this.state
     const { name: target } = this.target
     const fell = isDown && !before.isDown
     if (fell) this.#context.log.info('peer is down', { peer: target, reason })
     else if (before.isDown && !isDown) this.#context.log.info('peer is up again', { peer: target })
     this.#context.onRound({
       target,
-      vote: voteOf(this.#state),
+      vote: voteOf(this.state),
       failedRounds,
       score,
       reason,

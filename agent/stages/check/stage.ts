@@ -20,7 +20,8 @@ import { makeCloudCheck } from './cloud-check.js'
 import { creditOf } from './credit.js'
 import { KubeletReports, reportOf } from './kubelet-reports.js'
 import { OwnNode } from './own-node.js'
-import type { Credit, TargetState, VoidRound } from './probe-worker.js'
+import type { Credit, VoidRound } from './probe-worker.js'
+import type { TargetState } from './target-history.js'
 import { Targets } from './targets.js'
 
 /** The ways to a node. */

@@ -5,7 +5,6 @@ import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import type { Random } from '../../../core/random.js'
 import type { KubeApi } from '../../ports/kube-api.js'
-import { majoritySpokeAt } from '../../../vote/majority.js'
 import { NOTHING } from '../../../plan/patch.js'
 import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
 import { eventFor, type EventWords } from '../../../plan/messages.js'
@@ -15,6 +14,7 @@ import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import { Cleaning } from './cleaning.js'
+import { DueTimes } from './due-times.js'
 import { ConfinementCheck, type Confinement } from './confinement.js'
 import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
 import { KnownNodes } from './known-nodes.js'
@@ -28,9 +28,6 @@ import type { Reviews } from './stage-status.js'
 import { Vouching } from './vouching.js'
 import { planMarks, planYoungVouch, desiredMarksFor, wordingOf, wordsFor } from './desired-marks.js'
 
-/** How often to look whether a majority has spoken. */
-const CONFIRM_MS = 500
-
 interface WriterSeams {
   readonly kube: KubeApi
   readonly clock: Clock
@@ -39,7 +36,7 @@ interface WriterSeams {
   readonly store: ResultStore
   readonly record: WriteRecorder
   readonly apiBackoff: ApiBackoff
-  /** Judge by what is known at this moment, after a look whether this agent was suspended. */
+  /** Judge by what is known at this moment, after a check whether this agent was suspended. */
   readonly judge: () => void
   /** Called when a followed Node has changed. */
   readonly onNode: () => void
@@ -47,24 +44,24 @@ interface WriterSeams {
 
 /** Brings the cluster to what the zone decided, if it is this agent's turn. */
 export interface Writer {
-  /** Look at everybody; start what is due. */
+  /** Compare all members with what is decided about them, and start the writes that are due. */
   review(): void
-  /** The looks at everybody so far. */
+  /** The reviews so far. */
   readonly reviews: Reviews
   /** Vouching for the node ended. */
   vouchEnded(node: string, why: VouchEnd): void
   nextWrite(node: string): NextWrite | undefined
   /** Whether something is still to be written about the node, or its Lease is to be renewed. */
   isWanted(node: string): boolean
-  /** The Node as it was read or written last, or as it is if it is followed; undefined when nobody looked. */
+  /** The Node as it was last read or written, or as it is now if it is watched; undefined when it was never read. */
   nodeOf(node: string): NodeView | undefined
-  /** Until when the marks of a node whose link comes and goes stay; −Infinity for no time. */
+  /** Until when the marks of a node with a flapping cloud link stay; −Infinity when it is not flapping. */
   heldUntil(node: string): number
   /** Whether the cluster keeps the agents' account to what agents write. */
   readonly confinement: Confinement
-  /** How often the node's taint was put back, and when it is taken off next, in words. */
+  /** In words: how often the node's taint was set again by others, and when it is removed next. */
   taintBackoff(node: string): string | undefined
-  /** This agent was suspended: give up what is under way, and forget whose turn it was. */
+  /** This agent was suspended: abort the writes under way, and forget when others were due. */
   resumed(): void
   stop(): Promise<void>
 }
@@ -79,6 +76,7 @@ class LevelWriter implements Writer {
   readonly #stopping = new AbortController()
   readonly #authority: WriteAuthority
   readonly #schedule: WriteSchedule
+  readonly #dueTimes: DueTimes
   readonly #backoff: RequestBackoff
   readonly #flaps = new LinkFlaps()
   readonly #work: NodeWork
@@ -100,6 +98,7 @@ class LevelWriter implements Writer {
     const backoff = new RequestBackoff(seams)
     const seen = (name: string): NodeView | undefined => this.#known.seen(name)
     const work = new NodeWork({ ...seams, backoff, onEnd, seen })
+    this.#dueTimes = new DueTimes(options, { authority, schedule, backoff, work })
     this.#known = new KnownNodes(options, { ...seams, authority, work })
     this.#authority = authority
     this.#schedule = schedule
@@ -117,7 +116,7 @@ class LevelWriter implements Writer {
       ...{ ...seams, authority, schedule, work },
       wall: () => this.#wall(),
       dueAt: (state, name) =>
-        this.#dueAt(state, name, {
+        this.#dueTimes.dueAt(state, name, {
           ...{ desired: 'left', notBefore: -Infinity },
           now: seams.clock.now(),
         }),
@@ -169,7 +168,7 @@ class LevelWriter implements Writer {
     this.#reviews = { count, said, lastAt: this.#seams.clock.wall() }
   }
 
-  /** @returns in words what there is to write */
+  /** @returns what there is to write, in words */
   #review(): string {
     if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
@@ -180,7 +179,7 @@ class LevelWriter implements Writer {
     const permission = this.#authority.permission
     if (permission.kind === 'denied') {
       if (store.zone.current !== undefined) this.#known.noteOnly(store.zone.current)
-      // When it may write again, only what is true by then matters.
+      // Once this agent may write again, what is due is found anew.
       this.#schedule.clear()
       if (store.ownNode.current.cloudLink.state !== 'up') {
         this.#backoff.linkLost()
@@ -217,13 +216,13 @@ class LevelWriter implements Writer {
     await this.#vouching.settled()
   }
 
-  /** What is written as the present time: the apiserver's if it says it, since the own clock may be wrong. */
+  /** The present time for annotations: the apiserver's where known, since this machine's clock may be wrong. */
   #wall(): number {
     const { kube, clock } = this.#seams
     return kube.serverTime() ?? clock.wall()
   }
 
-  /** Forget what is remembered of nodes that left. */
+  /** Drop everything about nodes that left the roster. */
   #noteRoster({ roster }: ZoneState): void {
     if (!this.#cleaning.note(roster)) return
     const isMember = (name: string): boolean => roster.indexOf(name) !== undefined
@@ -237,7 +236,7 @@ class LevelWriter implements Writer {
     this.#events.keepOnly(name => isMember(name) || this.#cleaning.has(name))
   }
 
-  /** Start what is due about one member; returns when to look again. */
+  /** Start the write about one member if it is due. @returns when to review it again */
   #reviewMember(state: ZoneState, index: number, now: number): number {
     const { name } = state.roster.members[index]!
     const desired = this.#authority.desired(state, index)
@@ -257,38 +256,17 @@ class LevelWriter implements Writer {
       return vouchAt
     }
     const notBefore = node === undefined || carriesCutMarks(node) ? heldUntil : -Infinity
-    const dueAt = this.#dueAt(state, name, { desired, notBefore, now })
+    const dueAt = this.#dueTimes.dueAt(state, name, { desired, notBefore, now })
     if (dueAt > now) return Math.min(vouchAt, dueAt)
     this.#work.running.start(name, this.#bringMember(name, desired))
     return vouchAt
   }
 
-  /** When to write about the node, or to look again whether it is our turn; not later than now if it is. */
-  #dueAt(
-    state: ZoneState,
-    name: string,
-    {
-      desired,
-      notBefore,
-      now,
-    }: { readonly desired: DesiredMarks; readonly notBefore: number; readonly now: number },
-  ): number {
-    const turn = this.#authority.turn(state, name)
-    const turnAt = this.#schedule.dueAt(name, desired, { turn, now })
-    if (turn === undefined) return Infinity
-    if (!this.#isConfirmed(state, name, desired)) return now + CONFIRM_MS
-    // While requests fail there is one at a time; its end starts the next look.
-    if (this.#backoff.isFailing && this.#work.running.size > 0) return Infinity
-    const dueAt = Math.max(turnAt, notBefore, this.#backoff.readyAt(name))
-    // Somebody before us may fall silent at any time.
-    return turnAt > now ? Math.min(dueAt, now + this.#options.writerStaggerMs / 2) : dueAt
-  }
-
-  /** Every agent counts the cuts of a link alike, whoever writes. @returns until when the marks of a whole one stay. */
+  /** Count cuts of the cloud link; every agent does, whoever writes. @returns until when the marks of a restored link stay */
   #noteLink(
     state: ZoneState,
     index: number,
-    // A Lease that its kubelet renews shows a link that is whole just now, whatever the node says of it.
+    // A Lease that its own kubelet renews proves that the link works, whatever the node reports.
     { link, now }: { readonly link: DesiredMarks; readonly now: number },
   ): number {
     const { name } = state.roster.members[index]!
@@ -300,17 +278,8 @@ class LevelWriter implements Writer {
   }
 
   /**
-   * Marks that we would take off may have been put on by a majority that we have just lost: it must have spoken since
-   * we saw the difference. A condemnation waited for the same before it became final.
-   */
-  #isConfirmed({ judgement, table }: ZoneState, name: string, desired: DesiredMarks): boolean {
-    if (desired === 'dead' || desired === 'kubelet-sick') return true
-    return majoritySpokeAt(judgement, table) > this.#schedule.since(name)
-  }
-
-  /**
-   * Write what is true at the moment of each write, not what was true when the turn came. Where something else is
-   * wanted by then, that has a turn of its own.
+   * Write what is decided at the moment of each request, not what was decided when the write became due. If the decision
+   * has changed by then, nothing is written, and the new one becomes due in its own time.
    */
   async #bringMember(name: string, what: DesiredMarks): Promise<void> {
     const { store, clock } = this.#seams
