@@ -4,7 +4,6 @@ import type { CheckStage } from '../stages/check/stage.js'
 import type { EngineStatus, PeerStatus } from '../stages/exchange/status.js'
 import type {
   GuardView,
-  NextWriteView,
   NodeDetail,
   NodeStatus,
   PeerView,
@@ -16,17 +15,16 @@ import type {
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ZoneState } from '../results.js'
 import type { ResultStore } from '../store.js'
-import { differs, wordingOf } from '../stages/write/desired-marks.js'
+import { wordingOf } from '../stages/write/desired-marks.js'
 import type { NextWrite } from '../stages/write/write-schedule.js'
 import type { Writer } from '../stages/write/writer.js'
 import { maintenanceOf, maintenanceTrouble } from '../../core/maintenance.js'
-import type { Roster } from '../../core/roster.js'
 import { FLAG } from '../../vote/evidence.js'
 import { explanationOf, type Explanation } from '../../vote/explanation.js'
 import { describeGuard, span, describeUncounted, describeVouchEnd } from '../../plan/messages.js'
 import { isVouched, vouchRefusal } from '../../vote/vouch.js'
-import { marksOfVerdict } from '../../plan/node-plan.js'
-import { topWriter, writerRank } from '../../vote/writer.js'
+import { topWriter } from '../../vote/writer.js'
+import { nextWriteOf } from './next-write.js'
 import type { Times } from './times.js'
 
 /** Everything that a node's page is made from, at one instant. */
@@ -153,67 +151,6 @@ const lastWriteOf = ({ store, options }: NodeScene, name: string): WriteView | n
   if (write === undefined) return null
   const { at, what, kind, result } = write
   return { at: new Date(at).toISOString(), by: options.nodeName, what: `${kind}: ${what}`, result }
-}
-
-const idsOf = ({ members }: Roster): readonly bigint[] => members.map(({ id }) => id)
-
-/** A write to come: what it is, the own rank, and when the first writer's turn is; +Infinity while a guard holds it. */
-interface Coming {
-  readonly what: string
-  readonly rank: number | undefined
-  readonly at: number
-}
-
-/** What is written once the verdict on its way is final; undefined when the Node already looks like that. */
-const onItsWay = (
-  { options, state, store, writer }: NodeScene,
-  explanation: Explanation,
-): Coming | undefined => {
-  const { judgement, table, roster } = state
-  const { index } = explanation
-  const { name, id } = roster.members[index]!
-  const desired = marksOfVerdict({ verdict: explanation.pending, class: explanation.class }, false)
-  if (desired === 'keep') return undefined
-  const node = writer.nodeOf(name)
-  const isWritten =
-    node === undefined
-      ? explanation.pending === explanation.verdict
-      : !differs(node, desired, false, options)
-  if (isWritten) return undefined
-  const hold = explanation.guards.length === 1 ? explanation.guards[0] : undefined
-  const isLinkUp = store.ownNode.current.cloudLink.state === 'up'
-  return {
-    what: desired,
-    rank: writerRank(judgement, table, { index, id }, idsOf(roster)),
-    at: isLinkUp && hold?.kind === 'hold' ? hold.until : Infinity,
-  }
-}
-
-const nextWriteOf = (
-  scene: NodeScene,
-  explanation: Explanation,
-  due: NextWrite | undefined,
-): NextWriteView | null => {
-  const { state, times, writer } = scene
-  const { judgement, table, roster } = state
-  const coming: Coming | undefined =
-    due === undefined
-      ? onItsWay(scene, explanation)
-      : {
-          what: due.desired,
-          rank: due.rank,
-          at: Math.max(due.since, writer.heldUntil(roster.members[explanation.index]!.name)),
-        }
-  if (coming === undefined) return null
-  const { index } = explanation
-  const top = topWriter(judgement, table, { index, id: roster.members[index]!.id }, idsOf(roster))
-  const inSeconds = times.until(coming.at)
-  return {
-    what: coming.what,
-    by: top === undefined ? 'nobody' : roster.members[top]!.name,
-    ownRank: coming.rank ?? null,
-    inSeconds: inSeconds === null ? null : Math.max(0, inSeconds),
-  }
 }
 
 const kubeletOf = (flags: number): NodeStatus['kubelet'] =>

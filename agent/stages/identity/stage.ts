@@ -7,7 +7,7 @@ import type { Random } from '../../../core/random.js'
 import type { Roster } from '../../../core/roster.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import { IDENTITY_ANNOTATION, type IdentitySubject } from '../../identity/annotation.js'
-import { decidePin, type Holder, type Pin, type PinDecision } from '../../identity/pins.js'
+import { decidePin, type Holder, type PinDecision } from '../../identity/pins.js'
 import { keepOnly } from '../../keep-only.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
@@ -15,10 +15,10 @@ import type { OwnIdentity } from '../../results.js'
 import type { StateFolder } from '../../state-folder.js'
 import type { ResultStore } from '../../store.js'
 import type { Stage } from '../stage.js'
+import { MemberPins } from './member-pins.js'
 import { OwnKeys, readPublished } from './own-keys.js'
 import { OwnNode } from './own-node.js'
 import { AGAIN_MS, FIRST_WANTED_MS, REVIEW_MS, reviewMs, WANTED_MS, wantedAt } from './pace.js'
-import { parsePins, rememberPins } from './remembered-pins.js'
 
 interface IdentitySeams {
   readonly kube: Pick<KubeApi, 'getNodeNotes' | 'patchNode'>
@@ -30,26 +30,22 @@ interface IdentitySeams {
   readonly log: Logger
 }
 
-/** Keys of so many members are kept after they left: one may come back while the API is silent. */
-const MOST_LEFT = 64
-/** Reads in one burst, and the time between later ones: a thousand agents begin with a thousand members. */
+/** Reads of Nodes at once, and time between later ones: in a large zone every agent starts by reading every member. */
 const AT_ONCE = 30
 const APART_MS = 500
 
-/** The keys of this node and of its zone's members, from the API and before that from disk. */
+/** Keeps the keys of this node and of its zone's members: from disk at first, then from the API. */
 class NodeIdentities implements Stage {
   readonly #options: AgentOptions
   readonly #seams: IdentitySeams
   readonly #stopping = new AbortController()
   readonly #dueAt = new Map<NodeName, number>()
   readonly #readAt = new Map<NodeName, number>()
-  /** Since when a member's Node shows keys that the pinned ones did not sign, and its agent is asked about them. */
+  /** Since when a member's Node has keys that the pinned ones did not sign; its agent is being asked for its keys. */
   readonly #doubtedAt = new Map<NodeName, number>()
-  /** Reads of each Node in a row that brought nothing new. */
-  readonly #vain = new Map<NodeName, number>()
-  readonly #pins = new Map<NodeName, Pin>()
-  /** Of members that left, oldest first. */
-  readonly #left = new Map<NodeName, Pin>()
+  /** Reads of each Node in a row that brought no new keys. */
+  readonly #emptyReads = new Map<NodeName, number>()
+  readonly #pins: MemberPins
   readonly #ownNode: OwnNode
   #own: OwnKeys | undefined
   #startedAt = 0
@@ -61,6 +57,7 @@ class NodeIdentities implements Stage {
   constructor(options: AgentOptions, seams: IdentitySeams) {
     this.#options = options
     this.#seams = seams
+    this.#pins = new MemberPins(seams)
     const { store } = seams
     this.#ownNode = new OwnNode(options, {
       ...seams,
@@ -77,7 +74,7 @@ class NodeIdentities implements Stage {
     this.#creditAt = clock.now()
     if (this.#options.identity !== 'off') {
       this.#own = await OwnKeys.open(folder, this.#options.nodeName, log)
-      for (const pin of await this.#recalled()) this.#pins.set(pin.node, pin)
+      await this.#pins.load()
       this.#publish()
     }
     this.#follow()
@@ -93,62 +90,31 @@ class NodeIdentities implements Stage {
     return this.#running ?? Promise.resolve()
   }
 
-  async #recalled(): Promise<readonly Pin[]> {
-    const { folder, log } = this.#seams
-    const text = await folder.read('identities.json')
-    if (text === undefined) return []
-    try {
-      return parsePins(text)
-    } catch (error) {
-      log.warn('remembered state is not used', {
-        name: 'identities.json',
-        error: reasonOf(error),
-      })
-      return []
-    }
-  }
-
-  /** The roster may have changed: new members are read, and the keys of those that left are put away. */
+  /** The roster may have changed: plan reads of new members. */
   #follow(): void {
     const { roster, source } = this.#seams.store.nodeList.current
     if (roster === undefined || source !== 'api') return
     if (this.#own !== undefined) this.#followMembers(roster)
-    // Before `start` the own keys are not read yet.
+    // `start` has not read the own keys yet: it calls this again.
     if (this.#own !== undefined || this.#options.identity === 'off') this.#plan()
   }
 
   #followMembers(roster: Roster): void {
     const others = roster.members.filter((_, index) => index !== roster.self)
     const names = new Set(others.map(({ name }) => name))
-    for (const known of [this.#dueAt, this.#readAt, this.#doubtedAt, this.#vain])
+    for (const known of [this.#dueAt, this.#readAt, this.#doubtedAt, this.#emptyReads])
       keepOnly(known, name => names.has(name))
     for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
-    if (this.#partAndReturn(names)) this.#pinsChanged()
+    if (this.#pins.follow(names)) this.#pinsChanged()
   }
 
-  /** @returns whether that changed whose keys are known */
-  #partAndReturn(names: ReadonlySet<NodeName>): boolean {
-    const gone = [...this.#pins].filter(([name]) => !names.has(name))
-    const back = [...this.#left].filter(([name]) => names.has(name))
-    for (const [name, pin] of gone) {
-      this.#pins.delete(name)
-      this.#left.set(name, pin)
-    }
-    for (const [name, pin] of back) {
-      this.#left.delete(name)
-      this.#pins.set(name, pin)
-    }
-    for (const name of [...this.#left.keys()].slice(0, -MOST_LEFT)) this.#left.delete(name)
-    return gone.length + back.length > 0
-  }
-
-  /** A member whose keys are known from disk can wait. */
+  /** When to read a new member's Node: one whose keys are known from disk can wait. */
   #firstAt(name: NodeName): number {
     const { clock, random } = this.#seams
     return this.#pins.has(name) ? clock.now() + random.below(REVIEW_MS) : clock.now()
   }
 
-  /** A member seems to have other keys than its pinned ones, or to know other ones of this node. */
+  /** A message suggests that the member has other keys than its pinned ones; for the own node, that a peer has old ones of ours. */
   #want(name: NodeName): void {
     if (this.#doubtedAt.has(name)) return
     if (name === this.#options.nodeName) {
@@ -157,7 +123,7 @@ class NodeIdentities implements Stage {
       return
     }
     const due = this.#dueAt.get(name)
-    const soon = wantedAt(this.#seams.clock.now(), this.#readAt.get(name), this.#vain.get(name))
+    const soon = wantedAt(this.#seams.clock.now(), this.#readAt.get(name), this.#emptyReads.get(name))
     if (due === undefined || due <= soon) return
     this.#dueAt.set(name, soon)
     this.#plan()
@@ -178,7 +144,7 @@ class NodeIdentities implements Stage {
     })
   }
 
-  /** Read what is due, one Node after the other. Never rejects. */
+  /** Read the Nodes that are due, one after another. Never rejects. */
   async #round(): Promise<void> {
     const { clock, apiBackoff } = this.#seams
     const { signal } = this.#stopping
@@ -204,7 +170,7 @@ class NodeIdentities implements Stage {
     if (own !== before.own || this.#ownNode.trouble !== before.trouble) this.#publish()
   }
 
-  /** Every agent publishes its keys before it reads others', so of any two at least one finds the other's. */
+  /** Every agent publishes its keys before it reads others', so of any two agents at least one finds the other's keys. */
   #readUnknown(): void {
     const now = this.#seams.clock.now()
     for (const name of this.#dueAt.keys()) if (!this.#pins.has(name)) this.#dueAt.set(name, now)
@@ -231,7 +197,7 @@ class NodeIdentities implements Stage {
       },
       { identity, changeAfterMs: this.#options.identityChangeAfterMs },
     )
-    this.#vain.set(name, decision.kind === 'take' ? 0 : (this.#vain.get(name) ?? -1) + 1)
+    this.#emptyReads.set(name, decision.kind === 'take' ? 0 : (this.#emptyReads.get(name) ?? -1) + 1)
     if (decision.kind === 'ask') this.#doubt(name)
     else this.#doubtedAt.delete(name)
     this.#dueAt.set(name, clock.now() + this.#nextMs(name, decision))
@@ -244,18 +210,18 @@ class NodeIdentities implements Stage {
     this.#decide(name, decision)
   }
 
-  /** Time until its Node is read again, unless it seems to have other keys before. */
+  /** Time until its Node is read again, unless a message suggests new keys before. */
   #nextMs(name: NodeName, decision: PinDecision): number {
     const { random, clock } = this.#seams
     const { exchangeTimeoutMs, identityChangeAfterMs } = this.#options
     if (decision.kind === 'wait') return Math.max(FIRST_WANTED_MS, decision.ms)
     if (decision.kind === 'dispute') return identityChangeAfterMs
     if (decision.kind !== 'ask') return reviewMs(random)
-    // Soon at first: one request to its agent may be lost, or another was under way.
+    // Soon at first: the request to its agent may have been lost.
     return clock.now() - this.#doubtedAt.get(name)! < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
   }
 
-  /** Its Node shows keys that the pinned ones did not sign: ask at its address which keys its agent has. */
+  /** Its Node has keys that the pinned ones did not sign: ask the agent at its address which keys it has. */
   #doubt(name: NodeName): void {
     const { clock, store } = this.#seams
     if (!this.#doubtedAt.has(name)) this.#doubtedAt.set(name, clock.now())
@@ -271,16 +237,16 @@ class NodeIdentities implements Stage {
 
   #decide(name: NodeName, decision: PinDecision): void {
     const isOther = this.#pins.has(name)
-    if (decision.kind === 'take') this.#pins.set(name, decision.pin)
+    if (decision.kind === 'take') this.#pins.set(decision.pin)
     else if (decision.kind !== 'none' || !this.#pins.delete(name)) return
     const { log } = this.#seams
     log.info('identity', { member: name, generation: this.#pins.get(name)?.generation ?? null })
     this.#pinsChanged()
-    // The member's messages were refused until now, so it waits before it sends again: ask it.
+    // Its messages were refused until now, so it backs off before it sends again: ask it instead.
     if (isOther) this.#seams.store.whoHasKeys.emit(name)
   }
 
-  /** Milliseconds since a record of the member was made that counted, or since the start of this run. */
+  /** Age of the member's newest valid record in milliseconds; at most the time since this agent started. */
   #silentMs(name: NodeName): number {
     const { store, clock } = this.#seams
     const table = store.records.current?.table
@@ -290,17 +256,17 @@ class NodeIdentities implements Stage {
   }
 
   #pinsChanged(): void {
-    void this.#seams.folder.write('identities.json', rememberPins(this.#pins.values()))
+    this.#pins.save()
     this.#publish()
   }
 
   #publish(): void {
     const own: OwnIdentity | undefined = this.#own?.published
-    const pins = new Map(this.#pins)
+    const pins = this.#pins.all
     this.#seams.store.identities.set(Object.freeze({ own, pins, trouble: this.#ownNode.trouble }))
   }
 
-  /** Undefined when the API did not answer, or said no. */
+  /** @returns undefined when the request failed */
   async #ask<T>(
     what: string,
     request: () => Promise<T>,

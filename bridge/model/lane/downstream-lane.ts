@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** How an edge is spoken to. KubeEdge's edges answer 30 messages a second, and their Leases wait in the same line. */
+/** Limits of what is sent to one edge. KubeEdge's edges process 30 messages a second, and their Lease renewals share that queue. */
 export interface DownstreamLimits {
-  /** Messages that the edge has not acknowledged. 16 delay its Lease by half a second. */
+  /** Unacknowledged messages at a time. 16 delay the renewal of the edge's Lease by half a second. */
   readonly window: number
   readonly ackTimeoutMs: number
-  /** How often the same message is sent again before it is set aside. */
+  /** How often an unacknowledged message is sent again before its object is deferred. */
   readonly resends: number
-  /** How long it waits then, and at most when it is set aside again and again: an edge pays for what it does not take. */
-  readonly asideMs: number
-  readonly longestAsideMs: number
+  /** First wait of a deferred object; it doubles each time up to the longest, since resends cost the edge's network. */
+  readonly deferMs: number
+  readonly longestDeferMs: number
   /** Waiting messages, and their bytes. */
   readonly maxMessages: number
   readonly maxBytes: number
@@ -19,17 +19,17 @@ export const DOWNSTREAM_LIMITS: DownstreamLimits = {
   window: 16,
   ackTimeoutMs: 5_000,
   resends: 3,
-  asideMs: 30_000,
-  longestAsideMs: 1_800_000,
+  deferMs: 30_000,
+  longestDeferMs: 1_800_000,
   maxMessages: 5_000,
   maxBytes: 32 * 1024 * 1024,
 }
 
-/** What is to be sent about one object. */
+/** A message about one object, to be sent. */
 export interface Notice<T> {
-  /** What must stay in order: kind, namespace and name. */
+  /** Kind, namespace and name: messages with the same key are sent in order. */
   readonly key: string
-  /** Which object of that name: a newer notice of the same one replaces an older, another one waits behind it. */
+  /** Of the object: a newer notice of the same object replaces an older one, one of another object of that name queues behind it. */
   readonly uid: string
   readonly bytes: number
   readonly value: T
@@ -37,45 +37,45 @@ export interface Notice<T> {
 
 /** A message that leaves now. */
 export interface Sending<T> {
-  /** The message's id: the same when it is sent again, so that the edge's word counts for whichever arrived. */
+  /** The message's id, the same when it is resent, so that an acknowledgement counts whichever copy arrived. */
   readonly id: string
   readonly notice: Notice<T>
   readonly isResend: boolean
 }
 
-/** An object that the edge did not take, which others do not wait for. */
-export interface Aside {
+/** An object that the edge refused or did not acknowledge. It is tried again later, and other objects do not wait for it. */
+export interface Deferral {
   readonly key: string
   readonly uid: string
-  /** Why: `no ack`, or what the edge said. */
+  /** `no ack`, or the edge's error. */
   readonly reason: string
   /** Clock ms at which it is tried again. */
   readonly until: number
-  /** How often it was set aside in a row. */
+  /** How often it was deferred in a row. */
   readonly times: number
 }
 
 interface Waiting<T> {
   notice: Notice<T>
-  /** Undefined until it was sent: what replaces it must not have its id. */
+  /** Undefined until it is sent: a notice that replaces a sent one gets a new id. */
   id: string | undefined
 }
 
-/** All that waits about one name. At most one message of it is on its way, and it is the first of the line. */
-interface Line<T> {
+/** Notices with the same key. At most one of them is in flight, and that is the first. */
+interface Queue<T> {
   readonly key: string
   readonly entries: Waiting<T>[]
-  asideTimes: number
+  timesDeferred: number
 }
 
-interface SetAside<T> extends Aside {
-  readonly line: Line<T>
-  /** Another content of it need not wait longer. Clock ms. */
+interface DeferredQueue<T> extends Deferral {
+  readonly queue: Queue<T>
+  /** When it is tried again if its content changes. Clock ms. */
   readonly soonest: number
 }
 
 interface Flight<T> {
-  readonly line: Line<T>
+  readonly queue: Queue<T>
   readonly id: string
   sends: number
   deadline: number
@@ -84,26 +84,26 @@ interface Flight<T> {
 interface Seams {
   /** An id that no message had before. */
   readonly newId: () => string
-  /** Milliseconds, changed a little by chance: those that are set aside together do not come back together. */
+  /** Adds jitter, so that objects which are deferred together are not tried again together. */
   readonly spread: (ms: number) => number
 }
 
 /**
- * What one edge is to be sent, in the order of each object, a few at a time. It keeps no clock and sends nothing:
- * `take` says what leaves now. It survives the connection; what the edge did not acknowledge is sent again on the next one.
- * What finds no room is not kept: `hasMissed` says that the edge must be compared with the cluster once there is room.
+ * The messages for one edge, in order per object and a few at a time. It has no clock and sends nothing: `take` returns what
+ * is to be sent now. It outlives connections; what was not acknowledged is sent again on the next one. A notice that does not
+ * fit is dropped, and `mustCompare` tells when the edge has to be compared with the cluster to find it again.
  */
 export class DownstreamLane<T> {
   readonly #limits: DownstreamLimits
   readonly #seams: Seams
-  /** Lines with something to send, none of which is on its way or set aside. */
-  readonly #ready = new Map<string, Line<T>>()
+  /** Queues with something to send, none of which is in flight or deferred. */
+  readonly #ready = new Map<string, Queue<T>>()
   readonly #flights = new Map<string, Flight<T>>()
-  /** Key → the line and when it is tried again. */
-  readonly #aside = new Map<string, SetAside<T>>()
-  readonly #lines = new Map<string, Line<T>>()
-  /** The ids of the first entries of lines, once they were sent: an edge's word may come late, on another connection. */
-  readonly #sent = new Map<string, Line<T>>()
+  /** By key. */
+  readonly #deferred = new Map<string, DeferredQueue<T>>()
+  readonly #queues = new Map<string, Queue<T>>()
+  /** By id of the first entry, once sent: an acknowledgement may arrive late, on another connection. */
+  readonly #sent = new Map<string, Queue<T>>()
   #isOpen = false
   #messages = 0
   #bytes = 0
@@ -114,7 +114,7 @@ export class DownstreamLane<T> {
     this.#limits = limits
   }
 
-  /** Messages that are not acknowledged yet, on their way or not. */
+  /** Messages that are not acknowledged yet, in flight or queued. */
   get messages(): number {
     return this.#messages
   }
@@ -127,7 +127,7 @@ export class DownstreamLane<T> {
     return this.#flights.size
   }
 
-  /** Something was not kept, and there is room for it now. */
+  /** A notice was dropped, and there is room for it now. */
   get mustCompare(): boolean {
     return (
       this.#hasMissed &&
@@ -136,90 +136,90 @@ export class DownstreamLane<T> {
     )
   }
 
-  /** The edge is about to be compared with the cluster: what was not kept is found again. */
+  /** The edge is about to be compared with the cluster, which finds what was dropped. */
   compared(): void {
     this.#hasMissed = false
   }
 
-  /** What the edge did not take, for `explain`. */
-  asides(): readonly Aside[] {
-    return [...this.#aside.values()].map(({ key, uid, reason, until, times }) => ({
+  /** For `explain`. */
+  deferrals(): readonly Deferral[] {
+    return [...this.#deferred.values()].map(({ key, uid, reason, until, times }) => ({
       ...{ key, uid, reason, until, times },
     }))
   }
 
-  /** When `take` has something to do without anything else happening; Infinity if never. Clock ms. */
+  /** When `take` has to be called if nothing else happens before; Infinity for never. Clock ms. */
   get nextAt(): number {
     const flights = [...this.#flights.values()].map(({ deadline }) => deadline)
-    const asides = [...this.#aside.values()].map(({ until }) => until)
-    return Math.min(Infinity, ...(this.#isOpen ? [...flights, ...asides] : []))
+    const retries = [...this.#deferred.values()].map(({ until }) => until)
+    return Math.min(Infinity, ...(this.#isOpen ? [...flights, ...retries] : []))
   }
 
-  /** Send this. @returns false: there is no room, see `mustCompare` */
+  /** Queue a notice. @returns false when there is no room; see `mustCompare` */
   offer(notice: Notice<T>): boolean {
-    const line = this.#lines.get(notice.key)
-    const waiting = line === undefined ? undefined : this.#replaceable(line, notice.uid)
+    const queue = this.#queues.get(notice.key)
+    const waiting = queue === undefined ? undefined : this.#replaceable(queue, notice.uid)
     const more = notice.bytes - (waiting?.notice.bytes ?? 0)
     if (!this.#hasRoom(waiting === undefined ? 1 : 0, more)) {
       this.#hasMissed = true
       return false
     }
     this.#bytes += more
-    if (waiting === undefined) this.#append(notice, line)
+    if (waiting === undefined) this.#append(notice, queue)
     else this.#replace(waiting, notice)
-    if (line?.entries[0]?.notice === notice) this.#advance(line)
+    if (queue?.entries[0]?.notice === notice) this.#advance(queue)
     return true
   }
 
-  /** The edge is connected: nothing of what was sent before counts as on its way. */
+  /** The edge is connected. What was in flight on an earlier connection is sent again. */
   open(): void {
     this.close()
     this.#isOpen = true
   }
 
-  /** The connection is gone. What was on its way goes first on the next one. */
+  /** The connection is gone. What was in flight is sent first on the next one. */
   close(): void {
     this.#isOpen = false
-    const lines = [...this.#flights.values()].map(({ line }) => line)
+    const queues = [...this.#flights.values()].map(({ queue }) => queue)
     this.#flights.clear()
-    for (const line of lines) this.#dropOutdated(line)
+    for (const queue of queues) this.#dropOutdated(queue)
     const waiting = [...this.#ready.values()]
     this.#ready.clear()
-    const asides = [...this.#aside.values()].map(({ line }) => line)
-    this.#aside.clear()
-    for (const line of [...lines, ...waiting, ...asides]) this.#ready.set(line.key, line)
+    const retries = [...this.#deferred.values()].map(({ queue }) => queue)
+    this.#deferred.clear()
+    for (const queue of [...queues, ...waiting, ...retries]) this.#ready.set(queue.key, queue)
   }
 
-  /** What leaves now. Clock ms. */
+  /** What to send now; it counts as sent. @param now clock ms */
   take(now: number): readonly Sending<T>[] {
     if (!this.#isOpen) return []
-    for (const aside of [...this.#aside.values()])
-      if (aside.until <= now) {
-        this.#aside.delete(aside.key)
-        this.#ready.set(aside.key, aside.line)
+    for (const deferred of [...this.#deferred.values()])
+      if (deferred.until <= now) {
+        this.#deferred.delete(deferred.key)
+        this.#ready.set(deferred.key, deferred.queue)
       }
-    const again = [...this.#flights.values()].flatMap(flight => this.#late(flight, now))
-    return [...again, ...this.#fresh(now)]
+    const resends = [...this.#flights.values()].flatMap(flight => this.#overdue(flight, now))
+    return [...resends, ...this.#unsent(now)]
   }
 
-  /** The edge has dealt with a message. @returns what it was; undefined: nobody waits for that */
+  /** The edge acknowledged a message. @returns its notice; undefined when no message with that id is unacknowledged */
   acknowledge(id: string): Notice<T> | undefined {
-    const line = this.#sent.get(id)
-    if (line === undefined) return undefined
+    const queue = this.#sent.get(id)
+    if (queue === undefined) return undefined
     this.#flights.delete(id)
-    this.#aside.delete(line.key)
-    this.#ready.delete(line.key)
-    line.asideTimes = 0
-    const notice = this.#shift(line)
-    if (line.entries.length === 0) this.#lines.delete(line.key)
-    else this.#ready.set(line.key, line)
+    this.#deferred.delete(queue.key)
+    this.#ready.delete(queue.key)
+    queue.timesDeferred = 0
+    const notice = this.#shift(queue)
+    if (queue.entries.length === 0) this.#queues.delete(queue.key)
+    else this.#ready.set(queue.key, queue)
     return notice
   }
 
-  /** The edge could not deal with a message: it is set aside. @param reason what it said */
+  /** The edge answered a message with an error: its object is deferred. */
   refuse(id: string, reason: string, now: number): void {
     const flight = this.#flights.get(id)
-    if (flight !== undefined) this.#setAside(flight, reason, now)
+    if (flight !== undefined) this.#defer(flight, reason, now)
   }
 
   #hasRoom(messages: number, bytes: number): boolean {
@@ -231,10 +231,10 @@ export class DownstreamLane<T> {
     )
   }
 
-  /** What a newer notice of the same object takes the place of: unless it is on its way, as the first of a line may be. */
-  #replaceable(line: Line<T>, uid: string): Waiting<T> | undefined {
-    const isOnItsWay = ({ id }: Waiting<T>): boolean => id !== undefined && this.#flights.has(id)
-    return line.entries.findLast(entry => entry.notice.uid === uid && !isOnItsWay(entry))
+  /** The entry that a newer notice of the same object replaces; one in flight is not replaced. */
+  #replaceable(queue: Queue<T>, uid: string): Waiting<T> | undefined {
+    const isInFlight = ({ id }: Waiting<T>): boolean => id !== undefined && this.#flights.has(id)
+    return queue.entries.findLast(entry => entry.notice.uid === uid && !isInFlight(entry))
   }
 
   #replace(waiting: Waiting<T>, notice: Notice<T>): void {
@@ -243,75 +243,75 @@ export class DownstreamLane<T> {
     waiting.notice = notice
   }
 
-  #append(notice: Notice<T>, known: Line<T> | undefined): void {
-    const line = known ?? { key: notice.key, entries: [], asideTimes: 0 }
-    line.entries.push({ notice, id: undefined })
+  #append(notice: Notice<T>, known: Queue<T> | undefined): void {
+    const queue = known ?? { key: notice.key, entries: [], timesDeferred: 0 }
+    queue.entries.push({ notice, id: undefined })
     this.#messages++
     if (known !== undefined) return
-    this.#lines.set(line.key, line)
-    this.#ready.set(line.key, line)
+    this.#queues.set(queue.key, queue)
+    this.#ready.set(queue.key, queue)
   }
 
-  #fresh(now: number): readonly Sending<T>[] {
+  #unsent(now: number): readonly Sending<T>[] {
     const sent: Sending<T>[] = []
-    for (const line of this.#ready.values()) {
+    for (const queue of this.#ready.values()) {
       if (this.#flights.size >= this.#limits.window) break
-      this.#ready.delete(line.key)
-      const entry = line.entries[0]!
+      this.#ready.delete(queue.key)
+      const entry = queue.entries[0]!
       entry.id ??= this.#seams.newId()
       const { id, notice } = entry
-      this.#sent.set(id, line)
-      this.#flights.set(id, { line, id, sends: 1, deadline: now + this.#limits.ackTimeoutMs })
+      this.#sent.set(id, queue)
+      this.#flights.set(id, { queue, id, sends: 1, deadline: now + this.#limits.ackTimeoutMs })
       sent.push({ id, notice, isResend: false })
     }
     return sent
   }
 
-  #late(flight: Flight<T>, now: number): readonly Sending<T>[] {
+  #overdue(flight: Flight<T>, now: number): readonly Sending<T>[] {
     if (flight.deadline > now) return []
     if (flight.sends > this.#limits.resends) {
-      this.#setAside(flight, 'no ack', now)
+      this.#defer(flight, 'no ack', now)
       return []
     }
     flight.sends++
     flight.deadline = now + this.#limits.ackTimeoutMs
-    const { notice } = flight.line.entries[0]!
+    const { notice } = flight.queue.entries[0]!
     return [{ id: flight.id, notice, isResend: true }]
   }
 
-  #setAside({ id, line }: Flight<T>, reason: string, now: number): void {
-    const { asideMs, longestAsideMs } = this.#limits
+  #defer({ id, queue }: Flight<T>, reason: string, now: number): void {
+    const { deferMs, longestDeferMs } = this.#limits
     this.#flights.delete(id)
-    const { uid } = line.entries[0]!.notice
-    if (this.#dropOutdated(line)) line.asideTimes = 0
-    const waitMs = Math.min(longestAsideMs, asideMs * 2 ** line.asideTimes)
-    line.asideTimes++
-    this.#aside.set(line.key, {
-      ...{ key: line.key, uid, reason, line, times: line.asideTimes },
+    const { uid } = queue.entries[0]!.notice
+    if (this.#dropOutdated(queue)) queue.timesDeferred = 0
+    const waitMs = Math.min(longestDeferMs, deferMs * 2 ** queue.timesDeferred)
+    queue.timesDeferred++
+    this.#deferred.set(queue.key, {
+      ...{ key: queue.key, uid, reason, queue, times: queue.timesDeferred },
       until: now + this.#seams.spread(waitMs),
-      soonest: now + this.#seams.spread(asideMs),
+      soonest: now + this.#seams.spread(deferMs),
     })
   }
 
-  /** What was set aside is another one now. */
-  #advance(line: Line<T>): void {
-    line.asideTimes = 0
-    const aside = this.#aside.get(line.key)
-    if (aside === undefined || aside.until <= aside.soonest) return
-    this.#aside.set(line.key, { ...aside, until: aside.soonest })
+  /** The object at the head of a queue has changed: if it is deferred, try it sooner. */
+  #advance(queue: Queue<T>): void {
+    queue.timesDeferred = 0
+    const deferred = this.#deferred.get(queue.key)
+    if (deferred === undefined || deferred.until <= deferred.soonest) return
+    this.#deferred.set(queue.key, { ...deferred, until: deferred.soonest })
   }
 
-  /** Where a newer one of the same object waits behind it, the edge need not take the first any more. */
-  #dropOutdated(line: Line<T>): boolean {
-    const [first, second] = line.entries
+  /** Drop the first notice if a newer one of the same object is behind it. @returns whether it was dropped */
+  #dropOutdated(queue: Queue<T>): boolean {
+    const [first, second] = queue.entries
     const isOutdated = first!.notice.uid === second?.notice.uid
-    if (isOutdated) this.#shift(line)
+    if (isOutdated) this.#shift(queue)
     return isOutdated
   }
 
-  /** The first of the line is done with. */
-  #shift(line: Line<T>): Notice<T> {
-    const { notice, id } = line.entries.shift()!
+  /** Remove the first entry. */
+  #shift(queue: Queue<T>): Notice<T> {
+    const { notice, id } = queue.entries.shift()!
     if (id !== undefined) this.#sent.delete(id)
     this.#messages--
     this.#bytes -= notice.bytes

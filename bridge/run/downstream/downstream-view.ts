@@ -41,7 +41,7 @@ export const downstreamStatus = (parts: ShownParts | undefined): object => {
     waiting: sum(lanes, ({ lane }) => lane.messages),
     waitingBytes: sum(lanes, ({ lane }) => lane.bytes),
     unacknowledged: sum(lanes, ({ lane }) => lane.inFlight),
-    aside: sum(lanes, ({ lane }) => lane.asides().length),
+    aside: sum(lanes, ({ lane }) => lane.deferrals().length),
     reading,
     messages,
     record: recorder.status,
@@ -68,7 +68,7 @@ export const downstreamMetrics = (parts: ShownParts = NONE): readonly Metric[] =
       sum(lanes, ({ lane }) => lane.messages),
     ]),
     gauge('objects_aside', 'Objects that edges did not take and that are tried again later', [
-      sum(lanes, ({ lane }) => lane.asides().length),
+      sum(lanes, ({ lane }) => lane.deferrals().length),
     ]),
     counter(
       'messages_sent',
@@ -94,8 +94,8 @@ const holdsOf = (held: EdgeRecord): object => {
   return { ...kinds, unsure: isUnsure }
 }
 
-const asidesOf = ({ lane }: NodeLane, clock: Clock): readonly object[] =>
-  lane.asides().map(({ key, reason, until, times }) => ({
+const deferralsOf = ({ lane }: NodeLane, clock: Clock): readonly object[] =>
+  lane.deferrals().map(({ key, reason, until, times }) => ({
     ...{ object: key, reason, times, againInSeconds: Math.max(0, -secondsSince(until, clock)) },
   }))
 
@@ -117,7 +117,7 @@ export const explainNode = (
       waiting: lane.lane.messages,
       waitingBytes: lane.lane.bytes,
       unacknowledged: lane.lane.inFlight,
-      aside: asidesOf(lane, clock),
+      aside: deferralsOf(lane, clock),
       messages: { ...lane.counts },
       comparedSecondsAgo: comparedAt === undefined ? null : secondsSince(comparedAt, clock),
     },

@@ -80,7 +80,7 @@ export class NodeLane {
     return this.#link
   }
 
-  get lane(): Pick<DownstreamLane<ObjectMessage>, 'asides' | 'bytes' | 'inFlight' | 'messages'> {
+  get lane(): Pick<DownstreamLane<ObjectMessage>, 'deferrals' | 'bytes' | 'inFlight' | 'messages'> {
     return this.#lane
   }
 

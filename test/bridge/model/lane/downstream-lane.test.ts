@@ -40,7 +40,7 @@ t.test('16 by default', t => {
   t.end()
 })
 
-t.test('one of each object is on its way, and what is newer takes the place of what waits', t => {
+t.test('one notice per object is in flight, and a newer one replaces a queued one', t => {
   const lane = makeLane()
   lane.offer(notice('a', 'a1'))
   t.strictSame(texts(lane.take(0)), ['m1 a1'])
@@ -55,7 +55,7 @@ t.test('one of each object is on its way, and what is newer takes the place of w
   t.end()
 })
 
-t.test('another object of the same name waits for the end of the first', t => {
+t.test('another object of the same name is queued behind the first', t => {
   const lane = makeLane()
   lane.offer(notice('pod set-0', 'update u1', 'u1'))
   lane.offer(notice('pod set-0', 'delete u1', 'u1'))
@@ -71,7 +71,7 @@ t.test('another object of the same name waits for the end of the first', t => {
   t.end()
 })
 
-t.test('no word: the same message again, then it is set aside and others go on', t => {
+t.test('an unacknowledged message is resent three times, then deferred, and others are sent', t => {
   const lane = makeLane({ window: 1 })
   lane.offer(notice('a', 'a1'))
   lane.offer(notice('b', 'b1'))
@@ -81,35 +81,35 @@ t.test('no word: the same message again, then it is set aside and others go on',
   t.strictSame(texts(lane.take(5000)), ['m1 a1 again'])
   t.strictSame(texts(lane.take(10_000)), ['m1 a1 again'])
   t.strictSame(texts(lane.take(15_000)), ['m1 a1 again'])
-  t.strictSame(lane.asides(), [])
+  t.strictSame(lane.deferrals(), [])
   t.strictSame(texts(lane.take(20_000)), ['m2 b1'])
-  t.strictSame(lane.asides(), [{ key: 'a', uid: 'a', reason: 'no ack', until: 50_001, times: 1 }])
+  t.strictSame(lane.deferrals(), [{ key: 'a', uid: 'a', reason: 'no ack', until: 50_001, times: 1 }])
   t.equal(lane.messages, 2, 'it is not lost')
   lane.acknowledge('m2')
   t.equal(lane.nextAt, 50_001)
   t.strictSame(texts(lane.take(50_000)), [])
   t.strictSame(texts(lane.take(50_001)), ['m1 a1'])
   for (const at of [1, 2, 3, 4]) lane.take(50_001 + 5000 * at)
-  t.match(lane.asides(), [{ times: 2 }])
-  t.match(lane.acknowledge('m1'), { value: 'a1' }, 'a late word counts')
-  t.strictSame([lane.asides(), lane.messages, lane.nextAt], [[], 0, Infinity])
+  t.match(lane.deferrals(), [{ times: 2 }])
+  t.match(lane.acknowledge('m1'), { value: 'a1' }, 'a late acknowledgement counts')
+  t.strictSame([lane.deferrals(), lane.messages, lane.nextAt], [[], 0, Infinity])
   t.end()
 })
 
-t.test('what is set aside makes way for what is newer', t => {
+t.test('a newer notice replaces a deferred one', t => {
   const lane = makeLane()
   lane.offer(notice('a', 'a1'))
   lane.take(0)
   lane.offer(notice('a', 'a2', 'a', 50))
   lane.refuse('m1', 'error: no room', 7)
-  t.strictSame(lane.asides(), [
+  t.strictSame(lane.deferrals(), [
     { key: 'a', uid: 'a', reason: 'error: no room', until: 30_008, times: 1 },
   ])
-  t.strictSame([lane.messages, lane.bytes], [1, 50], 'the older one need not be taken any more')
+  t.strictSame([lane.messages, lane.bytes], [1, 50], 'the older one is dropped')
   lane.offer(notice('a', 'a3'))
   t.strictSame([lane.messages, lane.bytes], [1, 10])
   t.strictSame(texts(lane.take(100)), [], 'a change is no reason to try sooner')
-  t.equal(lane.acknowledge('m1'), undefined, 'nor is a word about the older one one about this')
+  t.equal(lane.acknowledge('m1'), undefined, 'nor does an acknowledgement of the older one count for this')
   t.strictSame(texts(lane.take(30_008)), ['m2 a3'])
   lane.acknowledge('m2')
   lane.refuse('m2', 'x', 0)
@@ -117,7 +117,7 @@ t.test('what is set aside makes way for what is newer', t => {
   t.end()
 })
 
-t.test('what an edge does not take waits longer each time, until it is another', t => {
+t.test('an object that is refused again and again waits longer each time, until its content changes', t => {
   const lane = makeLane()
   lane.offer(notice('a', 'a1'))
   const waits: number[] = []
@@ -127,7 +127,7 @@ t.test('what an edge does not take waits longer each time, until it is another',
     now = lane.nextAt
   }
   t.strictSame(waits.map(ms => ms / 1_000), [30, 60, 120, 240, 480, 960, 1_800, 1_800, 1_800])
-  const [{ until } = { until: 0 }] = lane.asides()
+  const [{ until } = { until: 0 }] = lane.deferrals()
   lane.offer(notice('a', 'a2'))
   t.equal(lane.nextAt, until - 1_800_000 + 30_000)
   lane.offer(notice('a', 'a3'))
@@ -136,11 +136,11 @@ t.test('what an edge does not take waits longer each time, until it is another',
   const [again] = lane.take(now)
   t.match(again, { notice: { value: 'a3' } })
   lane.refuse(again!.id, 'x', now)
-  t.match(lane.asides(), [{ times: 1, until: now + 30_001 }])
+  t.match(lane.deferrals(), [{ times: 1, until: now + 30_001 }])
   t.end()
 }) // prettier-ignore
 
-t.test('another object behind one that is set aside waits as well', t => {
+t.test('an object queued behind a deferred one of the same name waits as well', t => {
   const lane = makeLane()
   lane.offer(notice('a', 'delete u1', 'u1'))
   lane.take(0)
@@ -151,7 +151,7 @@ t.test('another object behind one that is set aside waits as well', t => {
   t.end()
 })
 
-t.test('an object keeps its place before the next of its name', t => {
+t.test('an object stays ahead of the next object of the same name', t => {
   const lane = makeLane()
   lane.offer(notice('a', 'update u1', 'u1'))
   lane.offer(notice('a', 'update u2', 'u2'))
@@ -167,7 +167,7 @@ t.test('an object keeps its place before the next of its name', t => {
   t.end()
 })
 
-t.test('the connection goes: what was on its way is sent again, first', t => {
+t.test('after a disconnect, what was in flight is sent first on the next connection', t => {
   const lane = makeLane({ window: 1 })
   lane.offer(notice('a', 'a1'))
   lane.offer(notice('b', 'b1'))
@@ -184,16 +184,16 @@ t.test('the connection goes: what was on its way is sent again, first', t => {
   t.equal(lane.acknowledge('m2'), undefined, 'b1 is not b2')
   t.strictSame(texts(lane.take(60_000)), ['m3 b2'], 'the next connection gets what is newer')
   lane.open()
-  t.match(lane.acknowledge('m3'), { value: 'b2' }, 'a word about what was sent on the last one')
+  t.match(lane.acknowledge('m3'), { value: 'b2' }, 'an acknowledgement of what was sent on the last one')
   t.strictSame(texts(lane.take(60_000)), ['m4 c1'])
   lane.refuse('m4', 'x', 60_000)
   lane.open()
-  t.strictSame(lane.asides(), [], 'what was set aside has another try')
+  t.strictSame(lane.deferrals(), [], 'what was deferred is tried again at once')
   t.strictSame(texts(lane.take(60_000)), ['m4 c1'])
   t.end()
 })
 
-t.test('what finds no room is found again', t => {
+t.test('what was dropped for lack of room is found again by a comparison', t => {
   const lane = makeLane({ maxMessages: 4, maxBytes: 100 })
   for (const name of ['a', 'b', 'c', 'd']) t.equal(lane.offer(notice(name, name)), true)
   t.equal(lane.mustCompare, false)
