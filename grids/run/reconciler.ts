@@ -5,13 +5,11 @@ import type { EventRecorder } from '../../controller/event-recorder.js'
 import type { WorkResult } from '../../controller/work-queue.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../kube/client/write.js'
-import { decideGrid, type Decision, type Operation } from '../model/decide.js'
-import type { ChildKind, Grid } from '../model/grid.js'
+import { decideGrid, type Decision } from '../model/decide.js'
+import type { Grid } from '../model/grid.js'
 import { goneAtOnce } from '../model/guard.js'
 import { unitOfLive, type LiveChild } from '../model/live.js'
-import { nameKey } from '../model/name.js'
 import type { GridPlan } from '../model/plan.js'
-import type { Rollout } from '../model/rollout.js'
 import {
   heldMessage,
   invalidStatus,
@@ -19,8 +17,10 @@ import {
   type ChildState,
   type UnitFailure,
 } from '../model/status.js'
+import { statesAfter } from './after-writes.js'
 import { Batch } from './batch.js'
 import type { Counters } from './counters.js'
+import { dueOperations } from './due-operations.js'
 import { Executor } from './executor.js'
 import { GridMemory } from './grid-memory.js'
 import type { GridRecord } from './grid-record.js'
@@ -39,28 +39,28 @@ export interface ReconcilerSeams {
   readonly events: Pick<EventRecorder, 'record'>
   readonly limiter: WriteLimiter
   readonly counters: Counters
-  /** Why nothing may be written any more, in words; undefined while it may. */
+  /** Why nothing may be written now; undefined when it may. */
   readonly guard: WriteGuard
 }
 
 export interface ReconcilerOptions {
-  /** How long a unit must be gone before its children go. */
+  /** How long a unit must be gone before its children are deleted. */
   readonly graceMs: number
 }
 
-/** Until the watch has brought what we wrote. */
+/** Wait before the next look while the watch has not reported our own writes yet. */
 const SEEN_MS = 100
-/** So many writes take long enough for people to want to know that they are under way. */
+/** With more operations than this, a status is written before they begin too, since they take a while. */
 const MANY = 32
 
-/** How a grid stood when it was last looked at; for metrics. */
+/** A grid as of its last reconciliation, for metrics. */
 export interface GridState {
   readonly isHeld: boolean
   readonly isInvalid: boolean
   readonly failed: number
 }
 
-/** One look at a grid, and what is needed to write what it decides. */
+/** What one reconciliation of a grid has at hand. */
 interface Pass {
   readonly record: GridRecord
   readonly memory: GridMemory
@@ -68,7 +68,7 @@ interface Pass {
   readonly signal: AbortSignal
 }
 
-/** Brings what there is of a grid to what it wants, and says how it stands. */
+/** Makes a grid's children what the grid wants, and writes the grid's status. */
 export class Reconciler {
   readonly #seams: ReconcilerSeams
   readonly #options: ReconcilerOptions
@@ -96,24 +96,24 @@ export class Reconciler {
     return this.#states.get(key)
   }
 
-  /** One look at a grid. */
+  /** Reconcile one grid once. */
   async reconcile(key: string, signal: AbortSignal): Promise<WorkResult> {
     const { clock, counters } = this.#seams
     const startedAt = clock.now()
-    const result = await this.#look(key, signal)
+    const result = await this.#reconcile(key, signal)
     counters.durations.add((clock.now() - startedAt) / 1_000)
     counters.reconciles.add(result.kind)
     return result
   }
 
-  async #look(key: string, signal: AbortSignal): Promise<WorkResult> {
+  async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult> {
     const { tables } = this.#seams
     const record = tables.grid(key)
     if (record === undefined) {
       this.#forget(key)
       return { kind: 'done' }
     }
-    // Its children go with it.
+    // The garbage collector deletes its children.
     if (record.isDeleting) return { kind: 'done' }
     const memory = this.#memoryOf(record)
     const pass = { record, memory, signal, guard: this.#guardOf(record) }
@@ -139,7 +139,7 @@ export class Reconciler {
       ...{ graceMs, removed, agreed, readings: this.#planner.readings },
     })
     goneUnits.look(decision, graceMs, heldMessage(record.status) !== undefined)
-    const { operations, failures, waitMs } = this.#withheld(pass, decision, promised)
+    const { operations, failures, waitMs } = dueOperations(decision, pass, promised)
     const stands = { plan, decision, states: decision.states, failures, waitMs }
     if (operations.length > MANY) await this.#writeStatus(pass, stands)
     const batch = new Batch(pass, {
@@ -169,30 +169,10 @@ export class Reconciler {
     return this.#resultOf(pass, after, batch, written)
   }
 
-  /** Epoch ms by the server's clock, which all processes that ever led have in common. */
+  /** Epoch ms by the server's clock where known: times in a status must make sense to the next leader. */
   #now(): number {
     const { client, clock } = this.#seams
     return client.serverTime() ?? clock.wall()
-  }
-
-  /** What need not be tried, or not yet: names that are promised to others, what failed a moment ago, units gone for a moment. */
-  #withheld(
-    { memory, record }: Pass,
-    decision: Decision,
-    promised: ReadonlySet<string>,
-  ): Pick<Stands, 'failures' | 'waitMs'> & { readonly operations: readonly Operation[] } {
-    const more: UnitFailure[] = []
-    const waits: number[] = []
-    const left = decision.operations.filter(operation => {
-      const failure = promiseTrouble(record, operation, promised) ?? memory.troubleOf(operation)
-      if (failure !== undefined) more.push(failure)
-      const isOfGone = operation.kind === 'delete' && operation.why === 'unit-gone'
-      const waitMs = isOfGone ? memory.goneUnits.leftMs(operation.unit!, decision) : 0
-      if (waitMs > 0) waits.push(waitMs)
-      return failure === undefined && waitMs === 0
-    })
-    const waitMs = waits.length === 0 ? undefined : Math.min(...waits)
-    return { operations: left, failures: [...decision.failures, ...more], waitMs }
   }
 
   async #invalid(pass: Pass, trouble: string): Promise<WorkResult> {
@@ -275,53 +255,18 @@ export class Reconciler {
   }
 }
 
-/** The units of what is the grid's own. */
+/** Units that have children of this grid; a unit may occur several times. */
 const unitsWithChildren = (grid: Grid, lives: readonly LiveChild[]): readonly string[] =>
   lives.flatMap(live => (live.controller?.uid === grid.uid ? (unitOfLive(grid, live) ?? []) : []))
 
-/** How a grid stands, for its status. */
+/** What a grid's status is made from. */
 interface Stands {
   readonly plan: GridPlan
   readonly decision: Decision
   readonly states: readonly ChildState[]
   readonly failures: readonly UnitFailure[]
-  /** Until something may go that may not go yet. */
+  /** Time until the first deferred deletion; undefined when there is none. */
   readonly waitMs: number | undefined
-}
-
-const promiseTrouble = (
-  { namespace }: GridRecord,
-  operation: Operation,
-  promised: ReadonlySet<string>,
-): UnitFailure | undefined => {
-  if (operation.kind !== 'apply') return undefined
-  const { kind, name, unit } = operation.child
-  return promised.has(nameKey(kind, namespace, name))
-    ? { unit, reason: 'NameTaken', message: `${kind} ${name} is another grid's child` }
-    : undefined
-}
-
-/** What its controller says of a child that it has not seen. */
-const unseen = (kind: ChildKind): Rollout => ({
-  ...{ isUpdated: false, isReady: false },
-  state: kind === 'Deployment' ? { replicas: 0, readyReplicas: 0 } : {},
-})
-
-/** With what was applied since. */
-const statesAfter = (
-  states: readonly ChildState[],
-  done: readonly Operation[],
-): readonly ChildState[] => {
-  const byName = new Map(states.map(state => [state.name, state]))
-  for (const operation of done) {
-    if (operation.kind !== 'apply') continue
-    const { kind, name, unit } = operation.child
-    if (kind === 'Service' && unit !== undefined) continue
-    const before = byName.get(name)?.rollout ?? unseen(kind)
-    const rollout = kind === 'Service' ? undefined : { ...before, isUpdated: false }
-    byName.set(name, { unit, name, isApplied: true, rollout })
-  }
-  return [...byName.values()]
 }
 
 const workResultOf = (result: StatusResult): WorkResult => {
