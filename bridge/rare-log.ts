@@ -4,7 +4,7 @@ import type { Fields, Logger } from '../core/log.js'
 
 const EVERY_MS = 60_000
 
-/** Warns of the same trouble once a minute, however often it comes: what strangers cause must not fill the log. */
+/** Logs each kind of warning once a minute at most, so that strangers cannot fill the log. */
 export class RareLog {
   readonly #clock: Clock
   readonly #log: Logger
@@ -15,7 +15,7 @@ export class RareLog {
     this.#log = log
   }
 
-  /** @param what One of a few: it is kept for ever. */
+  /** @param what kind of warning, one of a few: it is remembered for ever */
   warn(what: string, message: string, fields: Fields): void {
     const now = this.#clock.now()
     const last = this.#logged.get(what)

@@ -2,7 +2,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isMap, type JsonMap } from '../../core/json.js'
 
-/** An authority as KubeEdge's Secret has it: certificate and private key, DER. */
+/** KubeEdge's certificate authority as its Secret holds it: certificate and private key in DER. */
 export interface AuthorityBytes {
   readonly certificate: Uint8Array
   readonly key: Uint8Array
@@ -10,7 +10,7 @@ export interface AuthorityBytes {
 
 /** How long a token may be used. */
 export const TOKEN_MS = 3_600_000
-/** Clocks of two bridges may differ by so much. */
+/** Largest difference between the clocks of two bridges. */
 const SKEW_MS = 60_000
 const MAX_LENGTH = 2_048
 const HEADER = { alg: 'HS256', typ: 'JWT' }
@@ -21,8 +21,8 @@ const macOf = (signed: string, key: Uint8Array): Buffer =>
   createHmac('sha256', key).update(signed).digest()
 
 /**
- * What an administrator gives a new edge: the hash by which the edge knows the authority, and a token that is signed with the
- * authority's key. The edge sends the latter alone.
+ * The text that an administrator gives to a new edge: a hash of the authority's certificate, and a token signed with the
+ * authority's key. The edge checks the hash itself and sends only the token.
  * @param now epoch ms
  */
 export const makeJoinToken = ({ certificate, key }: AuthorityBytes, now: number): string => {
@@ -41,8 +41,8 @@ const mapIn = (part: string): JsonMap => {
 }
 
 /**
- * Why a token counts for nothing; undefined: it is good. Only what this authority signed is read.
- * @param authorization of the request: `Bearer <token>`
+ * Why a token is refused; undefined when it is valid. Only tokens signed by this authority are parsed.
+ * @param authorization header of the request: `Bearer <token>`
  * @param now epoch ms
  */
 export const tokenTrouble = (

@@ -5,7 +5,7 @@ import { byAddress } from '../../net/sources.js'
 import { enrolRoutes, type EnrolSeams } from './routes.js'
 import type { KeyPair } from './signer.js'
 
-/** Anybody may ask, with requests of a few hundred bytes; a site's edges may share one address. */
+/** Anybody may connect, with requests of a few hundred bytes; all edges of a site may share one address. */
 const LIMITS: ListenLimits = {
   ...{ total: 256, strangers: 256, perStranger: 64, perMember: 64 },
   ...{ keepAliveForStrangers: false, headerBytes: 8 << 10, headerMs: 10_000 },
@@ -13,7 +13,7 @@ const LIMITS: ListenLimits = {
   handshakes: { all: { perSecond: 100, burst: 100 }, perSource: { perSecond: 50, burst: 50 } },
 }
 
-/** Where edges enrol. */
+/** Where edges get their certificates. */
 export interface EnrolOptions {
   readonly address: string
   /** 0: any free port. KubeEdge's is 10002. */
@@ -21,7 +21,7 @@ export interface EnrolOptions {
   readonly server: KeyPair
 }
 
-/** Listen for edges that want a certificate. @throws ListenError */
+/** Listen for edges that need a certificate. @throws ListenError */
 export const openEnrolment = (
   { address, port, server }: EnrolOptions,
   seams: EnrolSeams & { readonly random: Random; readonly signal: AbortSignal },
@@ -29,7 +29,7 @@ export const openEnrolment = (
   listen(
     {
       ...{ address, port, limits: LIMITS, sources: byAddress(() => false) },
-      // An edge that enrols has no certificate yet; one whose certificate has expired needs a token again.
+      // A new edge has no client certificate yet, and one whose certificate has expired uses a token again.
       tls: { ca: seams.signer.ca, ...server, areClientsUnknown: true },
       handle: enrolRoutes(seams),
     },

@@ -4,14 +4,14 @@ import { Pkcs10CertificateRequest, type PublicKey } from '@peculiar/x509'
 import { InvalidInputError } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 
-/** As OpenSSL names the curves of keys that are used here, and as WebCrypto does. */
+/** Names of elliptic curves: OpenSSL's, and WebCrypto's for the same curve. */
 export const CURVES: Readonly<Record<string, string>> = {
   prime256v1: 'P-256',
   secp384r1: 'P-384',
 }
 const REQUEST = 'certificate request'
 
-/** As WebCrypto describes a key. */
+/** A key's algorithm as WebCrypto describes it. */
 interface KeyAlgorithm {
   readonly name: string
   readonly namedCurve?: string
@@ -39,9 +39,9 @@ const checkKey = ({ publicKey }: Pkcs10CertificateRequest): PublicKey => {
 }
 
 /**
- * The key of a node's request for a certificate, of which nothing else is believed.
+ * The public key in a node's certificate request; everything else in the request is only checked.
  * @param der PKCS #10
- * @throws InvalidInputError unless it is a request of that node for itself
+ * @throws InvalidInputError unless the request names exactly this node
  */
 export const checkedRequest = async (der: Uint8Array, node: NodeName): Promise<PublicKey> => {
   const request = parseRequest(der)

@@ -10,7 +10,7 @@ import { RareLog } from '../rare-log.js'
 import { tokenTrouble, type AuthorityBytes } from './join-token.js'
 import type { Signer } from './signer.js'
 
-/** A request of 2 KiB would be a large one. */
+/** Certificate requests rarely have 2 KiB. */
 const MAX_REQUEST_BYTES = 16 << 10
 const MAX_LOGGED = 80
 
@@ -21,11 +21,11 @@ export interface EnrolSeams {
   readonly log: Logger
   /** Whether the cluster has a Node of that name. */
   readonly hasNode: (node: NodeName) => boolean
-  /** Whether it has one of that name that is none of the edge's. Rejects while nobody can say. */
+  /** Whether the cluster has a Node of this name that is not an edge node. Rejects while that is unknown. */
   readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 
-/** A failure: the reason goes to the client and to the log. */
+/** A failure; its reason is sent to the client and logged. */
 interface Refusal {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413
   readonly reason: string
@@ -35,10 +35,10 @@ type Outcome = { readonly body: Uint8Array; readonly type: string } | Refusal
 
 const refusal = (status: Refusal['status'], reason: string): Refusal => ({ status, reason })
 
-/** The body was too large. */
+/** The body is too large. */
 class TooLargeError extends Error {}
 
-/** Who showed a certificate of the authority. */
+/** Who asks: a node with a certificate of the authority, or somebody without one. */
 type Caller =
   | { readonly kind: 'nobody' }
   | { readonly kind: 'known'; readonly commonName: string }
@@ -68,7 +68,10 @@ const nodeNamed = (text: unknown): NodeName | undefined => {
   }
 }
 
-/** Why a caller may not have a certificate for a node: with an own one only for itself, without one only with a token. */
+/**
+ * Why a caller may not have a certificate for a node. With a certificate of its own it may have one for itself, without one
+ * it needs a token.
+ */
 const troubleOf = (
   { headers, socket }: IncomingMessage,
   node: NodeName,
@@ -98,7 +101,7 @@ const signed = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outc
   if (trouble !== undefined) return trouble
   if (await seams.isForeign(node)) return refusal(403, 'the Node of that name is not an edge node')
   try {
-    // Who sends too much is answered, not cut off.
+    // Keep the connection of a client that sends too much, so that it gets an answer.
     const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
     const asked = await readWhole(parts, MAX_REQUEST_BYTES, () => new TooLargeError())
     const body = await seams.signer.signNode(asked, node, seams.clock.wall())
@@ -138,8 +141,8 @@ const send = (response: ServerResponse, outcome: Outcome): void => {
 }
 
 /**
- * What an edge asks before it has a certificate, and when its own ends: `/ca.crt`, `/edge.crt` with a certificate request
- * in the body, `/node/NAME`.
+ * The routes for edges that need a first or a next certificate: `/ca.crt`, `/edge.crt` with a certificate request in the
+ * body, `/node/NAME`.
  */
 export const enrolRoutes = (seams: EnrolSeams): RequestListener => {
   const rareLog = new RareLog(seams.clock, seams.log)
@@ -154,7 +157,7 @@ export const enrolRoutes = (seams: EnrolSeams): RequestListener => {
       send(response, outcome)
     }
     answer().catch((error: unknown) => {
-      // Also a caller that went away in the middle of its body.
+      // Also when a client disconnects in the middle of its body.
       rareLog.warn('failed', 'enrolment failed', { error: reasonOf(error) })
       if (response.headersSent) response.destroy()
       else response.writeHead(500).end()

@@ -9,24 +9,24 @@ import type { ResourceType } from '../../kube/client/resource.js'
 import type { AuthorityBytes } from './join-token.js'
 import type { KeyPair, Signer } from './signer.js'
 
-/** Of the Kubernetes API, what Secrets need. */
+/** What Secrets need of the Kubernetes API. */
 export type SecretClient = Pick<ResourceClient, 'get' | 'create' | 'update'>
 
-/** A Secret: its values by key, and the state that an update replaces. */
+/** A Secret's values by key, and the version that an update replaces. */
 export interface SecretView {
   readonly resourceVersion: string
   readonly data: Readonly<Record<string, Uint8Array>>
 }
 
-/** KubeEdge's names: edges that were enrolled by cloudcore stay enrolled, and cloudcore finds all of it again. */
+/** KubeEdge's names, so that edges enrolled by cloudcore stay enrolled, and cloudcore finds the Secrets if it returns. */
 const NAMESPACE = 'kubeedge'
 const AUTHORITY = { name: 'casecret', cert: 'cadata', key: 'cakeydata' } as const
 const SERVER = { name: 'cloudcoresecret', cert: 'cloudcoredata', key: 'cloudcorekeydata' } as const
 const TOKEN = { name: 'tokensecret', token: 'tokendata' } as const
 
-/** A server certificate is made anew that long before its end. */
+/** A server certificate is replaced this long before it expires. */
 const RENEW_MS = 30 * 86_400_000
-/** Somebody else may write the same Secret at the same time, but not for ever. */
+/** Attempts when another bridge writes the same Secret at the same time. */
 const TRIES = 5
 
 const schema = v.object({
@@ -67,7 +67,7 @@ const find = async (
   }
 }
 
-/** Make or replace it. @returns undefined when somebody else was faster */
+/** Create or replace a Secret. @returns undefined when another process was faster */
 const put = async (
   client: SecretClient,
   name: string,
@@ -100,7 +100,10 @@ const put = async (
   }
 }
 
-/** What a Secret holds, or holds after it was made: where two bridges make it at once, what the first one made. */
+/**
+ * What a Secret holds, or what is created if it holds nothing. When two bridges create it at once, both get what the first
+ * one wrote.
+ */
 const settle = async <T>(
   client: SecretClient,
   name: string,
@@ -108,7 +111,7 @@ const settle = async <T>(
     read,
     make,
   }: {
-    /** Undefined: it must be made anew. @throws InvalidInputError when it must not be touched */
+    /** Undefined when the Secret has to be replaced. @throws InvalidInputError when it must not be replaced */
     readonly read: (present: SecretView) => T | undefined
     readonly make: (present: SecretView | undefined) => Promise<SecretView['data']>
   },
@@ -130,10 +133,10 @@ const settle = async <T>(
 }
 
 /**
- * The authority that signs the certificates of edges; made when there is none. Edges believe one authority alone: one
- * that cannot be used is never replaced.
- * @param makeNew makes one
- * @throws InvalidInputError when the Secret is there and lacks a part
+ * The authority that signs the edges' certificates; created if there is none. Edges trust a single authority, so one that
+ * cannot be used is reported and never replaced.
+ * @param makeNew creates one
+ * @throws InvalidInputError when the Secret exists and lacks a part
  */
 export const loadAuthority = (
   client: SecretClient,
@@ -165,7 +168,10 @@ const serves = (certificate: X509Certificate, address: string): boolean =>
   (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)) !==
   undefined
 
-/** A pair in DER as PEM; undefined unless it is whole, of this authority, for these addresses, and good for a while. */
+/**
+ * A key pair in DER as PEM; undefined unless it is complete, signed by this authority, for these addresses, and valid for a
+ * while.
+ */
 const usable = (
   { data }: SecretView,
   {
@@ -188,13 +194,13 @@ const usable = (
     const pem = secret.export({ type: 'pkcs8', format: 'pem' }).toString()
     return { cert: certificate.toString(), key: pem }
   } catch {
-    // Not a certificate, or not a key: a new one takes its place.
+    // Not a certificate or not a key: replace it.
     return undefined
   }
 }
 
 /**
- * What the bridge shows edges; made when there is none for these addresses.
+ * The server certificate that the bridge presents to edges; created if there is none for these addresses.
  * @param addresses IPs and names by which edges reach the bridge
  * @param now epoch ms
  */
@@ -223,7 +229,7 @@ export const loadServerPair = (
     signal,
   )
 
-/** Put a new token where `keadm gettoken` and administrators look for it. */
+/** Store a new token in the Secret that `keadm gettoken` and administrators read. */
 export const publishToken = async (
   client: SecretClient,
   token: string,

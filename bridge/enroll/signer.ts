@@ -25,13 +25,13 @@ import type { AuthorityBytes } from './join-token.js'
 import { checkedRequest, CURVES } from './node-request.js'
 
 const DAY_MS = 86_400_000
-/** Edges' clocks differ from ours. */
+/** Certificates are valid from this long ago, since edges' clocks may be slow. */
 const BACKDATED_MS = 3_600_000
 const NODE_DAYS = 365
 const SERVER_DAYS = 365
 const HASH = 'SHA-256'
 
-/** PEM texts. */
+/** Certificate and private key as PEM. */
 export interface KeyPair {
   readonly cert: string
   readonly key: string
@@ -42,16 +42,16 @@ export interface Signer {
   /** The authority's certificate as PEM. */
   readonly ca: string
   /**
-   * A client certificate for a node: nothing of the request is believed but its key. DER.
+   * A client certificate for a node, in DER. Only the key is taken from the request.
    * @param request DER. @param now epoch ms
-   * @throws InvalidInputError unless it is a request of that node for itself
+   * @throws InvalidInputError unless the request names exactly this node
    */
   signNode(request: Uint8Array, node: NodeName, now: number): Promise<Uint8Array>
-  /** A new key and a server certificate for these addresses, IPs or names. @param now epoch ms */
+  /** A new key and a server certificate for these addresses, which are IPs or names. @param now epoch ms */
   makeServer(addresses: readonly string[], now: number): Promise<KeyPair>
 }
 
-/** The forms in which KubeEdge and others write an authority's key. */
+/** Reads a private key in the formats that KubeEdge and others write. */
 const readKey = (der: Uint8Array): KeyObject => {
   let trouble: unknown
   for (const type of ['sec1', 'pkcs8', 'pkcs1'] as const) {
@@ -85,13 +85,13 @@ const importKey = (key: KeyObject): Promise<webcrypto.CryptoKey> => {
   return webcrypto.subtle.importKey('pkcs8', pkcs8, algorithm, false, ['sign'])
 }
 
-/** Who signs. */
+/** The certificate and key that sign. */
 interface Authority {
   readonly certificate: ParsedCertificate
   readonly key: webcrypto.CryptoKey
 }
 
-/** What is signed. */
+/** What a new certificate says. */
 interface Order {
   readonly subject: Name
   readonly publicKey: PublicKey | webcrypto.CryptoKey
@@ -107,9 +107,9 @@ const sign = (
 ): Promise<ParsedCertificate> =>
   X509CertificateGenerator.create(
     {
-      // Positive, and never the same twice.
+      // The first byte keeps the serial number positive; the random rest makes it unique.
       serialNumber: `01${randomBytes(15).toString('hex')}`,
-      // As it stands in the authority: in another encoding of the same name Go does not know it again.
+      // Byte for byte as in the authority's certificate: Go does not match a name that is encoded differently.
       issuer: certificate.subjectName,
       ...{ subject, publicKey, signingKey: key },
       signingAlgorithm: { name: key.algorithm.name, hash: HASH },
@@ -190,7 +190,7 @@ const parseAuthority = (der: Uint8Array): ParsedCertificate => {
   }
 }
 
-/** A new authority, as KubeEdge makes one. @param now epoch ms */
+/** A new authority with the fields that KubeEdge gives its own. @param now epoch ms */
 export const makeAuthority = async (now: number): Promise<AuthorityBytes> => {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
@@ -215,7 +215,7 @@ export const makeAuthority = async (now: number): Promise<AuthorityBytes> => {
   const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })
   return {
     certificate: new Uint8Array(made.rawData),
-    // As KubeEdge's own components read it.
+    // The format that KubeEdge's own components read.
     key: new Uint8Array(key.export({ type: 'sec1', format: 'der' })),
   }
 }

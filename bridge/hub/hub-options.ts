@@ -2,12 +2,12 @@
 import type { ListenLimits, ServerTls } from '../../net/listen.js'
 import type { SessionLimits } from './session.js'
 
-/** Where edges connect to, and what they are held to. */
+/** Where edges connect, and their limits. */
 export interface HubOptions {
   readonly address: string
   /** 0: any free port. @default KubeEdge's is 10000 */
   readonly port: number
-  /** The authority signs the certificates of nodes. */
+  /** Its CA is the authority that signs the nodes' certificates. */
   readonly tls: ServerTls
   readonly limits?: Partial<HubLimits>
 }
@@ -15,11 +15,11 @@ export interface HubOptions {
 export interface HubLimits {
   readonly session: SessionLimits
   readonly listen: ListenLimits
-  /** Nodes that may be connected at the same time. */
+  /** Connected nodes at a time. */
   readonly nodes: number
-  /** One frame; a longer one ends the connection. */
+  /** Largest frame; a longer one ends the connection. */
   readonly frameBytes: number
-  /** All frames of which a part has arrived. */
+  /** Bytes held of frames that have not arrived completely, of all nodes. */
   readonly partBytes: number
 }
 
@@ -32,11 +32,12 @@ export const HUB_LIMITS: HubLimits = {
     intake: { perSecond: 200, burst: 1_000 },
   },
   listen: {
-    // Who is not yet a node; a site's edges may share one address and come back together.
+    // Connections that are not a node's yet count as strangers; all edges of a site may share an address and
+    // reconnect together.
     ...{ total: 2_048, strangers: 2_048, perStranger: 512, perMember: 512 },
     ...{ keepAliveForStrangers: false, headerBytes: 8 << 10, headerMs: 10_000 },
     ...{ bodyMs: 10_000, bodyRule: 'whole', idleMs: 10_000, closeMs: 2_000 },
-    // At most so many wait as are served within `headerMs`.
+    // Only as many may wait as can be served within `headerMs`.
     handshakes: {
       all: { perSecond: 200, burst: 200 },
       perSource: { perSecond: 100, burst: 100 },

@@ -3,16 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { parseNodeName, type NodeName } from '../../core/ids.js'
 
-/** What an edge says and proves when it connects. */
+/** What an edge claims, and proves by its certificate, when it connects. */
 export interface UpgradeClaim {
   readonly method: string | undefined
   readonly url: string | undefined
   readonly headers: IncomingHttpHeaders
-  /** Of the certificate that the listener has verified; undefined when it does not have exactly one. */
+  /** Of the verified client certificate; undefined unless there is exactly one. */
   readonly commonName: string | undefined
 }
 
-/** Whose connection it is, or why it is nobody's. */
+/** The node that a connection belongs to, or why it is refused. */
 export type Identity =
   | { readonly ok: true; readonly node: NodeName }
   | { readonly ok: false; readonly status: 400 | 403 | 404; readonly reason: string }
@@ -33,8 +33,8 @@ const nodeNamed = (text: string): NodeName | undefined => {
 }
 
 /**
- * The node that a connection belongs to. Its certificate says so; path and header must say the same. KubeEdge's own
- * hub believes the header, so that any edge may speak for every other.
+ * The node that a connection belongs to: the certificate decides, and path and header must name the same node. KubeEdge's
+ * own hub trusts the header, so there any edge can impersonate every other.
  */
 export const identify = ({ method, url = '', headers, commonName }: UpgradeClaim): Identity => {
   const [, inPath] = PATH.exec(url) ?? []
@@ -53,7 +53,7 @@ interface PeerCertificate {
   readonly subject?: { readonly CN?: unknown }
 }
 
-/** The common name in the certificate of a connection's other end; undefined unless TLS verified it and it has one. */
+/** The common name in the peer's certificate; undefined unless TLS verified the certificate and it has one. */
 export const commonNameOf = (socket: Socket): string | undefined => {
   if (!('authorized' in socket && socket.authorized === true)) return undefined
   if (!('getPeerCertificate' in socket)) return undefined

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 
-/** How fast one node may send. */
+/** Rate limit of what one node sends. */
 export interface IntakeLimits {
   /** In units: a frame costs one, and one more for each 4 KiB. KubeEdge's edges send 30 frames a second, after 60 at once. */
   readonly perSecond: number
@@ -10,24 +10,24 @@ export interface IntakeLimits {
 
 const UNIT_BYTES = 4 << 10
 
-/** Why nothing more is read from a connection for now. */
+/** Why reading from a connection is paused. */
 export type Hold =
-  /** What the node asked for before is still being done. */
+  /** Too many requests of the node are queued. */
   | 'lane'
-  /** It sends faster than it may. */
+  /** It exceeds its rate. */
   | 'rate'
   /** It does not read what it is sent. */
   | 'unread'
 
 /**
- * Decides when a connection is read. A paused websocket still delivers frames that it has already received: they are kept
- * and handed on later.
+ * Decides when a connection is read. A paused websocket still delivers frames that it has already received; they are queued
+ * here and delivered when reading goes on.
  */
 export class Intake {
   readonly #clock: Clock
   readonly #limits: IntakeLimits
   readonly #deliver: (frame: string) => void
-  /** Stop or go on reading from the network. */
+  /** Start or stop reading from the network. */
   readonly #read: (isOn: boolean) => void
   readonly #holds = new Set<Hold>()
   readonly #kept: string[] = []
@@ -59,7 +59,7 @@ export class Intake {
     this.#drain()
   }
 
-  /** Read nothing more until it is released for the same reason. May be called twice. */
+  /** Pause reading until `release` is called with the same reason. May be called twice. */
   hold(why: Hold): void {
     const wasHeld = this.isHeld
     this.#holds.add(why)
@@ -72,7 +72,7 @@ export class Intake {
     if (this.#holds.size === 0) this.#read(true)
   }
 
-  /** The connection is gone: nothing is delivered any more. */
+  /** The connection is gone: deliver nothing more. */
   stop(): void {
     this.#cancel?.()
     this.#kept.length = 0
@@ -80,7 +80,7 @@ export class Intake {
   }
 
   #drain(): void {
-    // A hold that is released by what is delivered goes on in the loop that runs already.
+    // A delivery may release a hold: the loop that is already running goes on then.
     if (this.#isDelivering) return
     this.#isDelivering = true
     while (!this.isHeld) {
@@ -92,7 +92,7 @@ export class Intake {
     this.#isDelivering = false
   }
 
-  /** Count what was read. May overdraw: what was charged is delivered, and nothing more is read until it is paid. */
+  /** Charge what was read. The balance may become negative; then nothing more is read until it has recovered. */
   charge(units: number): void {
     const { perSecond, burst } = this.#limits
     const now = this.#clock.now()

@@ -6,15 +6,15 @@ import type { NodeName } from '../../core/ids.js'
 import type { ByteBudget, ByteHold } from '../../net/byte-budget.js'
 import { Intake, type Hold, type IntakeLimits } from './intake.js'
 
-/** What a connection is held to. */
+/** Limits of one connection. */
 export interface SessionLimits {
-  /** KubeEdge's edges send a keepalive each 15 s; who sent none for so long is gone. */
+  /** A node that sent no keepalive for this long counts as gone. KubeEdge's edges send one every 15 s. */
   readonly keepaliveMs: number
-  /** From one ping to the next; who answered neither of the last two is gone. */
+  /** Time between pings. A node that answered neither of the last two counts as gone. */
   readonly pingMs: number
-  /** In so long something of what is buffered must reach the network. */
+  /** Within this time some of the buffered bytes must reach the network. */
   readonly writeMs: number
-  /** With more than so many bytes that the edge has not read, nothing more is read from it. */
+  /** While more than this many bytes sent to the edge are unread, nothing is read from it. */
   readonly unreadBytes: number
   readonly intake: IntakeLimits
 }
@@ -33,25 +33,25 @@ export type EndReason =
 
 export interface SessionSeams {
   readonly clock: Clock
-  /** Holds what is received of frames that are not whole yet. */
+  /** Accounts for the memory of incomplete frames. */
   readonly frames: ByteBudget
-  /** A whole frame arrived. */
+  /** A complete frame arrived. */
   readonly onFrame: (frame: string) => void
   /** Called once. */
   readonly onEnded: (why: EndReason, detail: string) => void
 }
 
-/** A timer that fires so late says that this process stood still, and nothing about the edge. */
+/** A timer that fires this late shows that this process was suspended; the edge may be fine. */
 const LATE_MS = 5_000
-/** Frames that arrive in smaller parts are not counted until they have this size. */
+/** An incomplete frame is accounted for once it is this large. */
 const COUNTED_BYTES = 64 << 10
 const LEAVING = 1001
 const CLOSE_MS = 1_000
 
-/** One connection of a node: says what arrives, and when it is over. */
+/** One websocket connection of a node: keepalives and pings, flow control, and its end. */
 export class Session {
   readonly node: NodeName
-  /** Where it comes from, for people. */
+  /** The remote address, for people. */
   readonly remote: string
   /** Clock ms. */
   readonly since: number
@@ -60,7 +60,7 @@ export class Session {
   readonly #seams: SessionSeams
   readonly #intake: Intake
   #keepaliveAt: number
-  /** Pings since the last sign of life. */
+  /** Pings sent since the last sign of life. */
   #unanswered = 0
   #isOver = false
   #why: EndReason | undefined
@@ -92,7 +92,7 @@ export class Session {
     this.#ping()
   }
 
-  /** Nothing is read from it at present. */
+  /** Whether reading from it is paused. */
   get isHeld(): boolean {
     return this.#intake.isHeld
   }
@@ -101,7 +101,7 @@ export class Session {
     return this.#isOver
   }
 
-  /** Bytes that wait to be sent. */
+  /** Bytes buffered for sending. */
   get unsentBytes(): number {
     return this.#socket.bufferedAmount
   }
@@ -111,12 +111,13 @@ export class Session {
     this.#keepaliveAt = this.#seams.clock.now()
   }
 
-  /** Some bytes arrived, of whichever frame. @internal for the hub, which sees the network's socket */
+  /** Bytes arrived, of any frame. @internal called by the hub, which sees the network socket */
   received(bytes: number): void {
     this.#unanswered = 0
     this.#partBytes += bytes
     if (this.#partBytes < COUNTED_BYTES || this.#isOver) return
-    // One source for all nodes: of those who fill it the largest gives way, so that nobody keeps others' frames out.
+    // All nodes count as one source: when the budget is full, the connection with the largest incomplete frame ends, so no
+    // node can keep others' frames out.
     this.#part ??= this.#seams.frames.open({ key: 'nodes', isMember: true }, () =>
       this.end('too much in one frame', 'others need the room'),
     )
@@ -127,7 +128,7 @@ export class Session {
     }
   }
 
-  /** Send a frame. @returns false when the connection is over; else it is on its way, which is no promise that it arrives */
+  /** Send a frame. @returns false when the connection is over; true does not promise that it arrives */
   send(frame: string): boolean {
     if (this.#isOver) return false
     this.#socket.send(frame, { binary: false }, () => this.#wrote())
@@ -136,7 +137,7 @@ export class Session {
     return true
   }
 
-  /** Read nothing more from the node until `release`. */
+  /** Pause reading from the node until `release`. */
   hold(why: Hold): void {
     if (!this.#isOver) this.#intake.hold(why)
   }
@@ -145,7 +146,7 @@ export class Session {
     this.#intake.release(why)
   }
 
-  /** End it at once. May be called twice. */
+  /** End the connection at once. May be called twice. */
   end(why: EndReason, detail = ''): void {
     this.#why ??= why
     this.#detail = this.#detail === '' ? detail : this.#detail
@@ -153,11 +154,11 @@ export class Session {
     this.#over()
   }
 
-  /** Say to the edge that it ends, and end it when the edge has answered or did not in time. */
+  /** Send a close frame, and end the connection when the edge has answered it or a timeout is over. */
   leave(why: EndReason): void {
     if (this.#isOver || this.#cancels.has('close')) return
     this.#why ??= why
-    // Its answer must be read.
+    // Go on reading, for the edge's close frame, but deliver nothing more.
     this.#intake.stop()
     this.#socket.resume()
     this.#socket.close(LEAVING, why)
@@ -168,7 +169,7 @@ export class Session {
     const socket = this.#socket
     socket.on('message', (bytes: Buffer, isBinary: boolean) => this.#whole(bytes, isBinary))
     socket.on('pong', () => (this.#unanswered = 0))
-    // Each is answered; who sends too many at once is cut off by the package.
+    // Each ping is answered by the `ws` package, which closes connections that send too many at once.
     socket.on('ping', () => {
       if (!this.#isOver) this.#intake.charge(1)
     })
@@ -193,7 +194,7 @@ export class Session {
   }
 
   #resume(): void {
-    // What it could not say meanwhile counts from now on.
+    // Reading was paused, so keepalives may be late: count from now.
     this.#keepaliveAt = this.#seams.clock.now()
     this.#unanswered = 0
     this.#socket.resume()

@@ -12,21 +12,21 @@ export interface BridgeOptions {
   readonly enrolAddress: ListenAddress
   /** IPs and names by which edges reach the bridge: its certificate is for them. */
   readonly advertiseAddresses: readonly string[]
-  /** How long a request of an edge may wait before it is answered with 504. @default 30_000 */
+  /** Deadline of an edge's request; after it the answer is 504. @default 30_000 */
   readonly answerWithinMs: number
-  /** Whose word renews the Lease of a node that is not heard. @default zone */
+  /** When the Lease of a disconnected node is renewed in its place. @default zone */
   readonly vouch: VouchMode
-  /** Where what edges hold is kept at once. @default /var/lib/edge-health-bridge */
+  /** Local copy of the records of what edges hold. @default /var/lib/edge-health-bridge */
   readonly stateDir: string
-  /** Where nobody knows what an edge holds, cloudcore's ObjectSyncs are believed. @default false */
+  /** Where there is no record of what an edge holds, read cloudcore's ObjectSyncs. @default false */
   readonly adoptObjectSyncs: boolean
-  /** ObjectSyncs are kept as cloudcore would, for the way back to it. @default false */
+  /** Keep ObjectSyncs as cloudcore does, so that it can take over again. @default false */
   readonly writeObjectSyncs: boolean
-  /** Where the Lease is, and what edges hold is kept for another bridge. @default edge-system */
+  /** Namespace of the leader's Lease and of the records that another bridge would read. @default edge-system */
   readonly leaseNamespace: string
   /** @default edge-health-bridge */
   readonly leaseName: string
-  /** Who we are in the Lease; undefined: the machine's name. */
+  /** Shown as the Lease's holder; undefined: the machine's name. */
   readonly identity: string | undefined
   /** Where `/metrics`, `/status`, `/healthz`, `/readyz` and `/explain` are. @default 127.0.0.1:51011 */
   readonly statusAddress: ListenAddress

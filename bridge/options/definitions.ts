@@ -22,7 +22,7 @@ const MOST_ADDRESSES = 16
 
 const isAddress = (part: string): boolean => isIP(part) !== 0 || HOST.test(part)
 
-/** By what edges reach the bridge. */
+/** IPs and names, as in a server certificate. */
 const addresses: Kind<readonly string[]> = {
   name: 'addresses',
   rule: `must be 1 to ${MOST_ADDRESSES} IP addresses or host names in lower case, separated by commas`,
@@ -35,7 +35,7 @@ const addresses: Kind<readonly string[]> = {
   format: parts => parts.join(','),
 }
 
-/** Each option once: the only place that knows names, units, defaults and what they are for. */
+/** Each option once: the only place that holds its name, unit, default and description. */
 export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
   kubeconfig: kubeconfigOption,
   masterUrl: { ...masterUrlOption, aliases: [{ name: 'master' }] },

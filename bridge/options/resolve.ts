@@ -9,11 +9,11 @@ import type { OptionSources } from '../../options/sources.js'
 import { bridgeDefinitions, bridgeOptionSet } from './definitions.js'
 import type { BridgeOptions } from './bridge-options.js'
 
-/** @throws InvalidInputError that names option (as its source spells it), rule and value. */
+/** @throws InvalidInputError that names the option as its source spells it, the rule and the value */
 export const resolveBridgeOptions = (given: OptionSources): ResolvedOptions<BridgeOptions> =>
   resolveOptions({ set: bridgeOptionSet, definitions: bridgeDefinitions }, given)
 
-/** The options as text, in the order of the reference: what `--print-config` shows. */
+/** The options as text, in the order of the reference: the output of `--print-config`. */
 export const describeBridgeOptions = (
   resolved: ResolvedOptions<BridgeOptions>,
 ): readonly Described[] => describeSingles(bridgeDefinitions, resolved)

@@ -13,7 +13,7 @@ import {
 } from '../enroll/secrets.js'
 import { makeAuthority, makeSigner, type KeyPair, type Signer } from '../enroll/signer.js'
 
-/** What the bridge signs with and what it shows edges. */
+/** The authority that signs, and the certificate that edges are shown. */
 export interface Certificates {
   readonly authority: AuthorityBytes
   readonly signer: Signer
@@ -27,12 +27,12 @@ export interface CertificateSeams {
   readonly log: Logger
 }
 
-/** How often the server's certificate is checked: it is valid for a year and renewed 30 days before its end. */
+/** Time between checks of the server's certificate, which is valid for a year and renewed 30 days before its end. */
 const LOOK_MS = 12 * 3_600_000
-/** A token that is read a moment before the next one is still good for half of its time. */
+/** A token is replaced this often, so that any token read is valid for at least half of its lifetime. */
 const TOKEN_EVERY_MS = TOKEN_MS / 2
 
-/** Repeat until it works or the signal aborts. @param isFinal an error that time will not mend */
+/** Repeat until it succeeds or the signal aborts. @param isFinal whether an error will not go away with time */
 const untilDone = async <T>(
   { clock, random, log }: CertificateSeams,
   {
@@ -61,7 +61,8 @@ const untilDone = async <T>(
 const isInvalid = (error: unknown): boolean => error instanceof InvalidInputError
 
 /**
- * From the cluster's Secrets, which are made when there are none; waits for the apiserver. Undefined when the signal aborted.
+ * Read the cluster's Secrets, and create those that are missing; waits for the apiserver. Undefined when the signal
+ * aborted.
  * @throws InvalidInputError when the authority's Secret cannot be used
  */
 export const loadCertificates = (
@@ -77,7 +78,7 @@ export const loadCertificates = (
     return { authority, signer, server }
   })
 
-/** Check the server's certificate twice a day and call `renew` when there is another one. Ends when the signal aborts. */
+/** Check the server's certificate twice a day and call `renew` when it was replaced. Ends when the signal aborts. */
 export const keepServerPair = async (
   { signer, server }: Certificates,
   {
@@ -100,7 +101,7 @@ export const keepServerPair = async (
   }
 }
 
-/** Keep a token that is good for at least half an hour where administrators look for it. Ends when the signal aborts. */
+/** Keep a token in its Secret that is valid for at least half an hour. Ends when the signal aborts. */
 export const keepToken = async (
   { authority }: Certificates,
   seams: CertificateSeams,

@@ -8,8 +8,8 @@ import { EDGE_LABEL } from './downstream/cluster.js'
 import { objectsOf } from './upstream/objects.js'
 
 /**
- * Whether the cluster has a Node of that name that is none of the edge's: who holds a certificate or a token for it is given
- * nothing of it. Rejects as ResourceClient.get does.
+ * Whether the cluster has a Node of this name that is not an edge node. Such a node is served nothing, whatever certificate
+ * or token is presented for it. Rejects as ResourceClient.get does.
  */
 export const isForeignNode = async (
   client: Pick<ResourceClient, 'get'>,

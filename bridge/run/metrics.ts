@@ -12,11 +12,11 @@ import {
 import type { HubStatus } from '../hub/hub.js'
 import type { BridgeStatusView } from './status-view.js'
 
-/** Downstream's metrics have the same prefix. */
+/** The prefix of all metrics of the bridge. */
 export const bridgeMetricFactory = metricFactory('edge_health_bridge_')
 const { gauge, counter, histogram } = bridgeMetricFactory
 
-/** Before there are certificates. */
+/** While there are no certificates and so no hub. */
 const NO_HUB: HubStatus = {
   ...{ connected: 0, accepted: 0, refused: {}, ended: {} },
   ...{ framesIn: 0, framesOut: 0, malformed: 0 },
@@ -69,7 +69,7 @@ const upstreamMetrics = ({ upstream, watches }: BridgeStatusView): readonly Metr
   histogram('lease_seconds', "From a Lease's arrival to its answer", upstream.leaseSeconds),
 ]
 
-/** `/metrics`: everything from one view, and downstream's. */
+/** The text of `/metrics`. */
 export const bridgeMetrics = (view: BridgeStatusView, downstream: readonly Metric[]): string => {
   const { tables } = view
   return metricsText([

@@ -5,7 +5,7 @@ import { jsonAnswer, plainAnswer, type OperatorViews } from '../../net/operator-
 import { bridgeMetrics } from './metrics.js'
 import type { BridgeStatusView } from './status-view.js'
 
-/** Ready is who could lead: a rollout must not wait for one that does. */
+/** A bridge that stands by is ready too, or a rollout would wait for ever. */
 const readiness = ({ hub, tables }: BridgeStatusView): ReturnType<OperatorViews['ready']> => {
   const missing = Object.keys(tables).filter(name => !tables[name]!.isSynced)
   const reasons = [
@@ -23,7 +23,7 @@ const nodeIn = (query: URLSearchParams): NodeName | undefined => {
   }
 }
 
-/** What operators and the kubelet may ask: the usual paths, and `/explain?node=NAME`. */
+/** The paths for operators and the kubelet, and `/explain?node=NAME`. */
 export const bridgeViews = (
   view: () => BridgeStatusView,
   more: {

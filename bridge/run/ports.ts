@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the two halves of a running bridge meet: upstream does what edges ask, downstream sends them objects.
+// The interface between the halves of a running bridge: upstream carries out edges' requests, downstream sends them
+// objects.
 import type { ControllerParts } from '../../controller/program.js'
 import type { Clock } from '../../core/clock.js'
 import type { NodeName } from '../../core/ids.js'
@@ -15,50 +16,53 @@ import type { LocationCache } from '../model/location/location-cache.js'
 import type { Message } from '../model/message/message.js'
 import type { Resource } from '../model/resource/resource.js'
 
-/** What is sent to edges, what they hold, and the Leases of those that are not heard. None of its methods may throw. */
+/**
+ * Sends edges their objects, records what they hold, and renews Leases of disconnected ones. None of its methods may throw.
+ */
 export interface Downstream {
-  /** Edges are refused until all of them have listed: before, nobody knows whose a pod is. */
+  /** Edges are refused until all of these have synced, since until then it is unknown on which node a pod is. */
   readonly informers: ControllerParts['informers']
-  /** Whether the cluster has a Node of that name; false until they are listed. */
+  /** Whether the cluster has a Node of this name; false until Nodes are listed. */
   hasNode(node: NodeName): boolean
-  /** A node is connected. The end of an earlier connection was reported before. */
+  /** A node connected. If it had another connection, its end was reported before. */
   connected(link: NodeLink): void
-  /** `response` or `error` of an edge, to whichever message its parent names: an answer of upstream's may be one. */
+  /** A `response` or `error` of an edge to any message of the bridge, also to an answer by upstream. */
   acknowledged(link: NodeLink, message: Message): void
   ended(link: NodeLink, why: EndReason): void
   /**
-   * An object leaves as the answer to a query: the edge will hold it. Called before it leaves. One without a uid stands in
-   * for an object that does not exist and that no pod must have.
-   * @param resource what was asked for
+   * Called before an object is sent as the answer to a query: the edge will hold it. One without a uid is an empty stand-in
+   * for an optional object that does not exist.
+   * @param resource what was queried
    */
   answering(resource: Resource, object: JsonMap): void
   /**
-   * An edge reported about a pod of which nobody knows: it may run one that is gone, and that no record has.
-   * @param uid that of the pod, by the edge's word
+   * An edge reported about a pod that is not known: it may be running one that was deleted and is in no record.
+   * @param uid as the edge reports it
    */
   podUnknown(pod: Resource, uid: string): void
-  /** The Lease of a node as the apiserver has it now, read or written for the node: it was heard. */
+  /** A node's Lease as just read or written on its behalf: a sign of life. */
   leaseSeen(node: NodeName, lease: JsonMap): void
   /**
-   * Its work of one term, over informers that are synced. Connections are reported in terms alone, after this was called:
-   * each term's end is theirs, and those that outlive it begin anew with the next one. Ends soon after the signal aborts.
+   * Downstream's work during one term; its informers have synced. Connections are reported only during a term and after
+   * this was called: the end of a term ends them for downstream, and those that last are reported again in the next.
+   * Resolves soon after the signal aborts.
    */
   lead(term: AbortSignal): Promise<void>
   /** For `/status`. */
   readonly status: object
   readonly metrics: readonly Metric[]
-  /** For `/explain?node=`: what was sent to the node, what waits and why. */
+  /** For `/explain?node=`: what was sent to the node, what is queued and why. */
   explain(node: NodeName): object
 }
 
-/** What downstream gets of the program. */
+/** What downstream needs of the program. */
 export interface DownstreamSeams {
   readonly client: ResourceClient
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Asked right before each write: false when another bridge leads. */
+  /** Checked right before each write: refuses while another bridge leads. */
   readonly guard: WriteGuard
-  /** Whose pods are where. Downstream's watch of pods fills it; rights read it. */
+  /** On which node each pod is. Filled by downstream's watch of pods, read by the checks of rights. */
   readonly locations: LocationCache
 }

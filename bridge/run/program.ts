@@ -38,7 +38,7 @@ import { Upstream } from './upstream/upstream.js'
 
 const MANAGER = 'edge-health-bridge'
 const STOP_MS = 4_000
-/** Requests of edges, Leases beside them, watches and the bridge's own. */
+/** For edges' requests, Leases, watches and the bridge's own requests. */
 const CONNECTIONS = 128
 
 class BridgeProgram implements Program {
@@ -70,7 +70,7 @@ class BridgeProgram implements Program {
     this.#options = options
     this.#seams = seams
     this.#startedAt = clock.now()
-    // Whoever runs it may not have begun to listen.
+    // Keeps an early failure from being an unhandled rejection.
     this.failed.catch(() => undefined)
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const world = { clock, random, log }
@@ -111,7 +111,7 @@ class BridgeProgram implements Program {
   }
 
   /**
-   * Waits until the certificates are read from the apiserver, or written to it.
+   * Resolves when the certificates have been read from the apiserver, or created in it.
    * @throws ListenError, CredentialsError, InvalidInputError when the authority's Secret cannot be used
    */
   start(): Promise<void> {
@@ -135,7 +135,7 @@ class BridgeProgram implements Program {
   async #start(): Promise<void> {
     const { clock, random, log } = this.#seams
     const { signal } = this.#stopper
-    // A wrong path is reported at once; an API that is out of reach is waited for.
+    // A wrong path fails at once; an unreachable API is waited for.
     await this.#credentials.check()
     const views = bridgeViews(() => this.#view(), {
       metrics: () => this.#downstream.metrics,
@@ -210,12 +210,12 @@ class BridgeProgram implements Program {
     )
   }
 
-  /** One term: edges are let in. */
+  /** Lead for one term: accept edges. */
   async #lead(terms: Terms, certificates: Certificates, term: AbortSignal): Promise<void> {
     const stop = (): void => terms.end()
     term.addEventListener('abort', stop, { once: true })
     const downstream = this.#downstream.lead(term)
-    // Downstream is ready for connections now: some may have outlived the term before.
+    // Downstream accepts connections now; some may have lasted from the term before.
     terms.begin()
     if (term.aborted) stop()
     try {
@@ -272,6 +272,6 @@ class BridgeProgram implements Program {
   }
 }
 
-/** Against the real API, on the real network. Nothing runs before `start`. */
+/** With the real API on the real network. Nothing runs before `start`. */
 export const makeProgram = (options: BridgeOptions, seams: ProgramSeams): Program =>
   new BridgeProgram(options, seams)

@@ -9,8 +9,9 @@ import type { Downstream } from './ports.js'
 import type { Upstream } from './upstream/upstream.js'
 
 /**
- * Passes on what the hub receives: requests to upstream, acknowledgements to whoever sent the object. Connections outlive a
- * term that ended for want of the apiserver; to downstream they end with it, and begin with the next one.
+ * Passes on what the hub receives: requests to upstream, acknowledgements to the part that sent the object. Connections may
+ * outlive a term that ended because the apiserver was unreachable; for downstream they end with the term and begin again
+ * with the next one.
  */
 export class Sink implements HubSink {
   readonly #upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>
@@ -35,7 +36,7 @@ export class Sink implements HubSink {
     for (const link of this.#links.values()) this.#downstream.connected(link)
   }
 
-  /** It is over. */
+  /** The term is over. */
   pause(): void {
     if (!this.#isTerm) return
     this.#isTerm = false

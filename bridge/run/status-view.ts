@@ -5,38 +5,38 @@ import type { ListenerStatus } from '../../net/listen.js'
 import type { Distribution } from '../../net/metrics-text.js'
 import type { HubStatus } from '../hub/hub.js'
 
-/** `/status` of the bridge. */
+/** The schema of the bridge's `/status`. */
 export interface BridgeStatusView {
   readonly version: string
   readonly uptimeSeconds: number
   readonly leader: LeaderStatus
-  /** Whether edges are let in. */
+  /** Whether edges are accepted. */
   readonly isServing: boolean
   /** By resource. */
   readonly tables: Readonly<Record<string, InformerStatus>>
   /** Undefined until there are certificates. */
   readonly hub: HubStatus | undefined
-  /** By what they are for; none until there are certificates. */
+  /** By purpose; none until there are certificates. */
   readonly listeners: Readonly<Record<string, ListenerStatus>>
   readonly upstream: {
     /** Requests that run now. */
     readonly running: number
-    /** Requests that wait for their turn. */
+    /** Queued requests. */
     readonly waiting: number
     /** Since the start, by handler and result. */
     readonly requests: Readonly<Record<string, number>>
     readonly unknown: Readonly<Record<string, number>>
     readonly dropped: Readonly<Record<string, number>>
-    /** From a Lease's arrival to its answer. */
+    /** Time from a Lease's arrival to its answer. */
     readonly leaseSeconds: Distribution
   }
   readonly downstream: object
   /** Of agents, through the edges' own Kubernetes API. */
   readonly watches: {
     readonly watches: number
-    /** Changes that are to be sent. */
+    /** Changes to be sent. */
     readonly waiting: number
-    /** Objects that are watched for them. */
+    /** Objects in memory for them. */
     readonly objects: number
   }
 }

@@ -16,16 +16,16 @@ export interface TermSeams {
 }
 
 /**
- * How long edges stay connected to a bridge that lost its Lease while nobody else is seen to have it. Who is sent away comes
- * back after half a minute at the earliest, and looks dead meanwhile; an apiserver that restarts is back before.
+ * How long edges stay connected to a bridge that lost its Lease while nobody else has it. A disconnected edge returns after
+ * half a minute at the earliest and looks dead meanwhile; most restarts of an apiserver are shorter.
  */
 const KEEP_MS = 60_000
 const LOOK_MS = 1_000
 
-/** Who may be connected, from one term to the next. */
+/** Whether edges may connect and stay connected, from one term to the next. */
 export class Terms {
   readonly #seams: TermSeams
-  /** As the Lease has it while we lead. */
+  /** Our name as the Lease's holder, while we lead. */
   #own = ''
   #isServing = false
   #between: AbortController | undefined
@@ -34,7 +34,7 @@ export class Terms {
     this.#seams = seams
   }
 
-  /** Edges are let in. */
+  /** Edges are accepted. */
   get isServing(): boolean {
     return this.#isServing
   }
@@ -48,7 +48,7 @@ export class Terms {
     hub.serve()
   }
 
-  /** The term is over: whoever is connected is refused what it asks, and sent away as soon as it has a place to go. */
+  /** The term is over: requests of connected edges are refused, and edges are disconnected once another bridge leads. */
   end(): void {
     if (!this.#isServing) return
     const { hub, sink } = this.#seams

@@ -14,17 +14,17 @@ import type { Right } from '../right/right.js'
 import type { Application, Target } from './application.js'
 import { fieldTrouble, type Field } from './patch-fields.js'
 
-/** Who asks, and where its agents are. */
+/** The node that asks, and the namespace of its agent. */
 export interface Asker {
   readonly node: NodeName
-  /** The namespace of the agents' Pods, ConfigMaps and keys. */
+  /** Namespace of the agents' Pods, ConfigMaps and keys. */
   readonly namespace: string
 }
 
-/** The agents' ServiceAccount, in their namespace; also who writes, in `managedFields` and Events. */
+/** The agents' ServiceAccount, in their namespace; also their name in `managedFields` and Events. */
 export const AGENT = 'edge-health-agent'
 
-/** What agents read in their namespace, one by one. */
+/** What agents may read in their namespace, by name. */
 const READ_BY_NAME: Readonly<Record<string, ReadonlySet<string>>> = {
   configmaps: new Set(['edge-health-zone-config', 'edge-health-config', 'hmac-config']),
   secrets: new Set(['edge-health-keys']),
@@ -32,7 +32,7 @@ const READ_BY_NAME: Readonly<Record<string, ReadonlySet<string>>> = {
 
 const IDENTITY_ANNOTATION = 'edge-health/identity'
 const EVENT_NAMESPACE = 'default'
-/** Longer names of nodes are cut in Events. */
+/** Node names are truncated to this length in Events. */
 const MAX_INSTANCE = 128
 
 const VERSION: Field = ['metadata', 'resourceVersion']
@@ -48,7 +48,7 @@ const OTHER_NODE: readonly Field[] = [...MARKS, ['spec', 'taints']]
 const OTHER_STATUS: readonly Field[] = [...MARKS, ['status', 'conditions']]
 const LEASE: readonly Field[] = [VERSION, ['spec', 'renewTime']]
 
-/** `leases.coordination.k8s.io`: how refusals name a resource. */
+/** How refusals name a resource: `leases.coordination.k8s.io`. */
 const kindOf = ({ group, resource }: Target): string =>
   group === '' ? resource : `${resource}.${group}`
 
@@ -56,7 +56,9 @@ const NOBODY = 'agents do not do this'
 
 type Patch = Extract<Application['ask'], { readonly verb: 'patch' }>
 
-/** Conditions are merged by their type: any other kind of patch replaces all of them, or those at a place that moves. */
+/**
+ * Only a strategic merge patches conditions by their type: other patches replace the whole list, or address items by index.
+ */
 const conditionTrouble = ({ type, value }: Patch): string | undefined => {
   const status = isMap(value) && isMap(value['status']) ? value['status'] : {}
   const { conditions = [] } = status
@@ -88,8 +90,8 @@ const nodeTrouble = (target: Target, ask: Application['ask'], asker: Asker): str
 }
 
 /**
- * The Lease by which an agent asks for a sign of the cloud's life is passed on as well: that the apiserver refuses it, where
- * agents have no right to it, is the sign.
+ * The request by which an agent tests whether the cloud answers is passed on too. Where agents have no right to that Lease,
+ * the apiserver's refusal is the sign of life.
  */
 const signTrouble = (
   { name }: Target,
@@ -127,7 +129,7 @@ const readTrouble = (target: Target, ask: Application['ask'], asker: Asker): str
   return READ_BY_NAME[resource]!.has(name) ? undefined : 'agents read others of this kind by name'
 }
 
-/** What agents say in Events: another field could name another writer. */
+/** Fields that agents set in Events; another one could name a different reporter. */
 const EVENT_FIELDS: ReadonlySet<string> = new Set([
   ...['action', 'apiVersion', 'eventTime', 'kind', 'metadata', 'note', 'reason'],
   ...['regarding', 'reportingController', 'reportingInstance', 'type'],
@@ -172,7 +174,7 @@ const forbidden = ({ target, ask }: Application, node: NodeName, why: string): K
   return { status: 403, reason: 'Forbidden', message, details: { name, kind } }
 }
 
-/** The agent's Pod on a node, by the cluster's word; undefined: there is none. */
+/** The agent's Pod on a node, as the cluster has it; undefined when there is none. */
 export const agentPodOf = (
   locations: Pick<LocationCache, 'podsOf'>,
   { node, namespace }: Asker,
@@ -183,8 +185,9 @@ export const agentPodOf = (
     .at(-1)
 
 /**
- * May the agent of this node ask that? What agents' RBAC and policies allow them, looked at before the apiserver looks at
- * it: the own Node's identity, the marks of other Nodes, their Leases' times, Events of its own, and what agents read.
+ * Whether the agent of this node may make this request. Checks what the agents' RBAC and admission policies allow, before
+ * the apiserver does: the own Node's identity, marks of other Nodes, renewal times of their Leases, Events of its own, and
+ * what agents read.
  */
 export const agentRight = (application: Application, asker: Asker): Right => {
   const { target, ask } = application
@@ -197,7 +200,7 @@ export const agentRight = (application: Application, asker: Asker): Right => {
     : { ok: false, refusal: forbidden(application, asker.node, trouble) }
 }
 
-/** The answer to a node without an agent. */
+/** The refusal for a node on which no agent runs. */
 export const withoutAgent = (application: Application, { node, namespace }: Asker): KubeStatus =>
   forbidden(
     application,

@@ -24,7 +24,7 @@ const conditionsOf = (status: JsonMap): readonly unknown[] => {
   )
 }
 
-/** Another node's Node, as far as agents read it: a tenth of it, and nothing of what runs there. */
+/** The fields of another node's Node that agents read: a tenth of it, and nothing about what runs there. */
 const otherNode = (node: JsonMap): JsonMap => {
   const metadata = metadataOf(node)
   const status = mapAt(node, 'status')
@@ -37,7 +37,9 @@ const otherNode = (node: JsonMap): JsonMap => {
   }
 }
 
-/** An object as the agent of a node is sent it. A Lease keeps the account of its writers: agents look who renewed it. */
+/**
+ * An object in the form that a node's agent is sent. A Lease keeps its `managedFields`, which show agents who renewed it.
+ */
 export const agentView = (
   { resource }: Pick<Target, 'resource'>,
   object: JsonMap,
@@ -55,13 +57,16 @@ export const agentView = (
   }
 }
 
-/** A heartbeat says that a kubelet runs, which peers find out by themselves; that of the peers' own condition counts. */
+/**
+ * A heartbeat in a condition only shows that the kubelet runs, which peers find out themselves; that of the peers' own
+ * condition is kept.
+ */
 const withoutHeartbeat = (condition: unknown): unknown =>
   isMap(condition) && condition['type'] !== PEER_HEALTH
     ? { ...condition, lastHeartbeatTime: undefined }
     : condition
 
-/** The part of another node's Node that agents are sent when it changes, as text. @param view as `agentView` makes it */
+/** What of another node's Node agents must be sent when it changes, as text. @param view as made by `agentView` */
 export const newsOf = (view: JsonMap): string => {
   const metadata = { ...metadataOf(view), resourceVersion: undefined }
   const status = mapAt(view, 'status')
@@ -75,7 +80,7 @@ export const newsOf = (view: JsonMap): string => {
   ])
 }
 
-/** A list, as the Kubernetes API writes it. */
+/** A list as the Kubernetes API encodes it. */
 export const listBody = (
   { resource, group, version }: Target,
   items: readonly JsonMap[],

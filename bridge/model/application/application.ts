@@ -4,34 +4,34 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { parseBoundedJson } from '../message/bounded-json.js'
 import { contentObject, jsonTextOf } from '../message/content.js'
 
-/** How a patch is to be read. */
+/** The format of a patch. */
 export type PatchType = 'json' | 'merge' | 'strategic-merge'
 
-/** Objects that are asked for. '' in place of a part: none is named. */
+/** What a request addresses. '' for parts that it does not name. */
 export interface Target {
   /** '' for the core group. */
   readonly group: string
   readonly version: string
-  /** The plural that stands in paths. */
+  /** The plural resource name, as in paths. */
   readonly resource: string
   readonly namespace: string
   readonly name: string
 }
 
-/** Which objects of a list, and as of when. */
+/** Options of a list or a watch. */
 export interface Listing {
   readonly labelSelector: string
   readonly fieldSelector: string
   readonly resourceVersion: string
-  /** 0: all of them. */
+  /** Page size; 0 for no limit. */
   readonly limit: number
-  /** Where a list goes on. */
+  /** The continue token of the next page. */
   readonly next: string
 }
 
-/** One request to an edge's MetaServer, which it passes on. */
+/** A request to an edge's MetaServer that the edge passes on to the cloud. */
 export interface Application {
-  /** The edge's own name for it: equal requests have one. */
+  /** The edge's own key for it; equal requests have the same. */
   readonly id: string
   readonly target: Target
   readonly ask:
@@ -42,7 +42,7 @@ export interface Application {
         readonly verb: 'patch'
         readonly type: PatchType
         readonly text: string
-        /** Of the same, an object or a list of operations. */
+        /** The patch, parsed: an object or a list of operations. */
         readonly value: unknown
         readonly subresource: string
         readonly isDryRun: boolean
@@ -55,12 +55,12 @@ const PATCH_TYPES: Readonly<Record<string, PatchType>> = {
   'application/strategic-merge-patch+json': 'strategic-merge',
 }
 
-/** Stands in keys for the core group, and for no namespace. */
+/** The key's text for the core group, and for no namespace below. */
 const CORE = 'core'
 const NOTHING = 'null'
 
 const PART = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
-/** Longer ones select nothing that an agent wants. */
+/** Longer selectors are refused; agents use none so long. */
 const MAX_TEXT = 2_048
 const MAX_LIMIT = 10_000
 
@@ -77,7 +77,7 @@ const textAt = (map: JsonMap, key: string): string => {
   return value
 }
 
-/** `/<group>/<version>/<resource>[/<namespace>[/<name>]]`, with `core` and `null` for what is empty. */
+/** Parses `/<group>/<version>/<resource>[/<namespace>[/<name>]]`, with `core` and `null` for empty parts. */
 const targetOf = (key: string): Target => {
   const [start, ...parts] = key.split('/')
   const [group = '', version = '', resource = '', namespace = NOTHING, name = ''] = parts
@@ -94,7 +94,7 @@ const targetOf = (key: string): Target => {
   }
 }
 
-/** Options and bodies are bytes to Go; null and nothing at all are none. */
+/** Parses options and bodies, which Go encodes as bytes; null or nothing is an empty object. */
 const objectAt = (map: JsonMap, key: string): JsonMap => {
   const value = map[key] ?? ''
   return value === '' ? {} : contentObject(`Application: ${key}`, value)
@@ -119,7 +119,7 @@ const listingOf = (options: JsonMap): Listing => {
   }
 }
 
-/** The one name that a list asks for stands in the key, or in the selector alone; two are one name or none. */
+/** The single name of a list is in the key, or only in the field selector; both together must agree. */
 const listOf = (verb: 'list' | 'watch', target: Target, options: JsonMap) => {
   const listing = listingOf(options)
   const name = NAMED.exec(listing.fieldSelector)?.[1]
@@ -183,8 +183,8 @@ const requestOf = (content: JsonMap, target: Target): Omit<Application, 'id'> =>
 }
 
 /**
- * What the MetaServer of an edge passes on. The node that it names is not looked at: it is whoever holds the connection.
- * @throws InvalidInputError that names the field, the rule and the value; bodies are not quoted.
+ * Parses what the MetaServer of an edge passes on. The node named in it is ignored: the connection says which node it is.
+ * @throws InvalidInputError that names the field, the rule and the value; bodies are not quoted
  */
 export const parseApplication = (content: unknown): Application => {
   const whole = contentObject('Application', content)

@@ -2,7 +2,7 @@
 import { isMap } from '../../../core/json.js'
 import type { PatchType } from './application.js'
 
-/** A field of an object: its keys, from the outermost. */
+/** The path of a field in an object: its keys, outermost first. */
 export type Field = readonly string[]
 
 const startsWith = (field: Field, start: Field): boolean =>
@@ -10,10 +10,10 @@ const startsWith = (field: Field, start: Field): boolean =>
 
 const textOf = (field: Field): string => (field.length === 0 ? 'everything' : field.join('.'))
 
-/** The first field of a merge that is none of `fields`, nor below one of them. */
+/** The first field that the merge patch sets and that is neither one of `fields` nor below one. */
 const strangerIn = (patch: unknown, at: Field, fields: readonly Field[]): Field | undefined => {
   if (fields.some(field => startsWith(at, field))) return undefined
-  // Null in the place of a map would take all of it away.
+  // Null in place of a map would delete all of it.
   if (!isMap(patch) || !fields.some(field => startsWith(field, at))) return at
   for (const [key, value] of Object.entries(patch)) {
     const stranger = strangerIn(value, [...at, key], fields)
@@ -28,7 +28,7 @@ const pointerOf = (path: string): Field =>
     .slice(1)
     .map(key => key.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** What a test looks at may be anything. */
+/** A `test` operation may read any field. */
 const operationTrouble = (operation: unknown, fields: readonly Field[]): string | undefined => {
   const { op, path } = isMap(operation) ? operation : { op: undefined, path: undefined }
   if (typeof path !== 'string' || typeof op !== 'string') return 'an operation has no op or no path'
@@ -40,7 +40,7 @@ const operationTrouble = (operation: unknown, fields: readonly Field[]): string 
     : `it must not change ${textOf(field)}`
 }
 
-/** Directives of a strategic merge replace, delete or keep what the patch does not show. */
+/** Directives of a strategic merge patch replace, delete or keep fields that the patch does not name. */
 const hasDirective = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.some(hasDirective)
   return (
@@ -50,8 +50,8 @@ const hasDirective = (value: unknown): boolean => {
 }
 
 /**
- * Why a patch is refused that may change these fields and what is below them, and nothing else; undefined: it is fine. A
- * patch that changes nothing is.
+ * Why a patch is refused that may change only these fields and what is below them; undefined when it is allowed. A patch
+ * that changes nothing is allowed.
  */
 export const fieldTrouble = (
   { type, value }: { readonly type: PatchType; readonly value: unknown },

@@ -6,7 +6,7 @@ import { RESOURCE_GROUP, type Message, type Stamp } from '../message/message.js'
 import { KINDS } from '../resource/kinds.js'
 import { wireResource } from '../resource/resource.js'
 
-/** What agents watch. */
+/** Kinds of objects that agents watch. */
 export type WatchedType = 'configmap' | 'node' | 'secret'
 
 const TYPES: Readonly<Record<string, WatchedType>> = {
@@ -15,10 +15,10 @@ const TYPES: Readonly<Record<string, WatchedType>> = {
   secrets: 'secret',
 }
 
-/** The type in resource strings of a plural that agents watch. */
+/** The type in KubeEdge's resource strings for a plural that agents watch. */
 export const watchedType = (resource: string): WatchedType => TYPES[resource]!
 
-/** An object that is gone, as far as it is known. */
+/** A deleted object, as far as it is known. */
 export interface Gone {
   readonly namespace: string
   readonly name: string
@@ -38,7 +38,10 @@ const word = (
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** An object of a watch as it is now. Never `insert`: an edge that has it already would keep the old one. */
+/**
+ * The message with an object's present state for a watch. Never `insert`: an edge that already has the object would keep
+ * the old state.
+ */
 export const watchUpdate = (
   stamp: Stamp,
   of: { readonly node: NodeName; readonly type: WatchedType },
@@ -53,8 +56,8 @@ export const watchUpdate = (
 }
 
 /**
- * An object of a watch is gone. The edge passes on what is newer than its watch alone: the version is the newest that is
- * known of its kind.
+ * The message that an object was deleted, for a watch. The edge forwards only versions newer than its watch, so this
+ * carries the newest known version of the kind.
  */
 export const watchDelete = (
   stamp: Stamp,
@@ -75,11 +78,10 @@ export const watchDelete = (
 const numberOf = (version: unknown): bigint =>
   typeof version === 'string' && /^\d{1,30}$/.test(version) ? BigInt(version) : 0n
 
-/** Whether what has this version may be news to a watch that began at that one; unknown ones are. */
+/** Whether an object of this version may be new to a watch that began at `start`; true where either is not a number. */
 export const isNewerThan = (version: unknown, start: string): boolean =>
   numberOf(start) === 0n || numberOf(version) > numberOf(start) || numberOf(version) === 0n
 
-/** The labels of an object. */
 export const labelsOf = (object: JsonMap): ReadonlyMap<string, string> => {
   const { labels } = metadataOf(object)
   return new Map(

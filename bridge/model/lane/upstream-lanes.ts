@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { UpstreamLane } from '../route/upstream.js'
 
-/** What one node may have waiting and running. */
+/** Limits of one node's requests to the apiserver. */
 export interface UpstreamLimits {
-  /** Requests of a node that run at the same time, its Lease apart. */
+  /** Concurrent requests of a node, not counting its Lease. */
   readonly inFlight: number
-  /** Of those, requests of the node's agents: its Pods do not wait for them. */
+  /** How many of those may be from agents, so that the node's Pods need not wait for them. */
   readonly agentsInFlight: number
-  /** From here on its socket is not read, and Events are dropped. */
+  /** With this many queued, its socket is paused and Events are dropped. */
   readonly maxMessages: number
   readonly maxBytes: number
-  /** After so many requests an Event has its turn. */
+  /** After this many other requests, one Event is sent. */
   readonly eventEvery: number
 }
 
@@ -22,20 +22,20 @@ export const UPSTREAM_LIMITS: UpstreamLimits = {
   eventEvery: 8,
 }
 
-/** A request that waits for its turn. */
+/** A queued request. */
 export interface Task<T> {
   readonly lane: UpstreamLane
-  /** Requests of one key run one after another, in the order in which they came. */
+  /** Requests with the same key run one after another, in the order of arrival. */
   readonly key: string
   readonly bytes: number
-  /** An agent asks, through the edge's own Kubernetes API. */
+  /** Made by an agent, through the edge's own Kubernetes API. */
   readonly isAgents: boolean
   readonly value: T
 }
 
 /**
- * The requests of one node: its Lease before everything else, requests before Events, each object's in order. Nothing is
- * merged: each asker waits for an answer, and patches build on one another.
+ * The queued requests of one node: its Lease first, requests before Events, and those about one object in order. Requests
+ * are never merged, since each sender waits for an answer and patches build on one another.
  */
 export class UpstreamLanes<T> {
   readonly #limits: UpstreamLimits
@@ -48,7 +48,7 @@ export class UpstreamLanes<T> {
   #bytes = 0
   #inFlight = 0
   #agentsInFlight = 0
-  /** Requests that had their turn since an Event had one. */
+  /** Requests taken since the last Event. */
   #sinceEvent = 0
 
   constructor(limits: UpstreamLimits = UPSTREAM_LIMITS) {
@@ -64,23 +64,23 @@ export class UpstreamLanes<T> {
     return this.#bytes
   }
 
-  /** Nothing waits and nothing runs. */
+  /** Nothing is queued and nothing runs. */
   get isIdle(): boolean {
     return this.messages === 0 && this.#busy.size === 0
   }
 
-  /** The node's socket is not to be read for now. */
+  /** The node's socket must be paused. */
   get isFull(): boolean {
     return this.messages >= this.#limits.maxMessages || this.#bytes >= this.#limits.maxBytes
   }
 
-  /** A socket that was not read may be read again. */
+  /** A paused socket may be read again. */
   get mayResume(): boolean {
     const { maxMessages, maxBytes } = this.#limits
     return this.messages <= maxMessages / 2 && this.#bytes <= maxBytes / 2
   }
 
-  /** A request comes in. @returns Events that were dropped for want of room, which may be this one */
+  /** Queue a request. @returns Events that were dropped for lack of room, which may include this one */
   push(task: Task<T>): readonly Task<T>[] {
     const { event } = this.#waiting
     this.#waiting[task.lane].push(task)
@@ -90,12 +90,12 @@ export class UpstreamLanes<T> {
     return dropped
   }
 
-  /** The node's next request about its Lease; undefined: none that may run now. */
+  /** The node's next Lease request; undefined when none may run now. */
   takeLease(): Task<T> | undefined {
     return this.#takeFrom(this.#waiting.lease)
   }
 
-  /** The node's next other request; undefined: none that may run now. */
+  /** The node's next other request; undefined when none may run now. */
   takeOther(): Task<T> | undefined {
     if (this.#inFlight >= this.#limits.inFlight) return undefined
     const { request, event } = this.#waiting
@@ -109,7 +109,7 @@ export class UpstreamLanes<T> {
     return task
   }
 
-  /** A request that was taken has ended, well or not. */
+  /** A request that was taken has ended, successfully or not. */
   done({ key, lane, isAgents }: Task<T>): void {
     this.#busy.delete(key)
     if (lane !== 'lease') this.#inFlight--

@@ -2,16 +2,16 @@
 import type { NodeName } from '../../../core/ids.js'
 import { UpstreamLanes, type Task } from './upstream-lanes.js'
 
-/** Requests to the apiserver at the same time, of all nodes. */
+/** Concurrent requests to the apiserver, over all nodes. */
 export interface TurnLimits {
   readonly leases: number
   readonly others: number
 }
 
-/** Leases have a room of their own: a flood of queries must not make a node look dead. */
+/** Leases have a limit of their own, so that many other requests cannot delay them until a node looks dead. */
 export const TURN_LIMITS: TurnLimits = { leases: 32, others: 64 }
 
-/** Whose turn it is, and what for. */
+/** The next request to run, and its node. */
 export interface Turn<T> {
   readonly node: NodeName
   readonly task: Task<T>
@@ -19,12 +19,12 @@ export interface Turn<T> {
 
 type Ring = Set<NodeName>
 
-/** Requests of all nodes, one node after another, so that none can take the room of all. */
+/** Queued requests of all nodes, served round-robin so that no node can take the whole limit. */
 export class UpstreamTurns<T> {
   readonly #limits: TurnLimits
   readonly #makeLanes: () => UpstreamLanes<T>
   readonly #lanes = new Map<NodeName, UpstreamLanes<T>>()
-  /** Nodes with waiting Leases, and with other requests; whoever had a turn goes to the end. */
+  /** Nodes with queued Lease requests, and with other ones, in round-robin order. */
   readonly #leases: Ring = new Set()
   readonly #others: Ring = new Set()
   readonly #running = { leases: 0, others: 0 }
@@ -34,19 +34,19 @@ export class UpstreamTurns<T> {
     this.#makeLanes = makeLanes
   }
 
-  /** Requests that wait, of all nodes. */
+  /** Queued requests, of all nodes. */
   get waiting(): number {
     let sum = 0
     for (const { messages } of this.#lanes.values()) sum += messages
     return sum
   }
 
-  /** What waits and runs of a node; undefined: nothing. */
+  /** The queues of a node; undefined when nothing of it is queued or runs. */
   lanesOf(node: NodeName): UpstreamLanes<T> | undefined {
     return this.#lanes.get(node)
   }
 
-  /** A request comes in. @returns Events that were dropped for want of room */
+  /** Queue a request. @returns Events that were dropped for lack of room */
   push(node: NodeName, task: Task<T>): readonly Task<T>[] {
     const lanes = this.#lanes.get(node) ?? this.#makeLanes()
     this.#lanes.set(node, lanes)
@@ -55,7 +55,7 @@ export class UpstreamTurns<T> {
     return lanes.push(task)
   }
 
-  /** The next request that may run now; undefined: none. Call it until then, after each `push` and `done`. */
+  /** The next request that may run now; undefined when there is none. Call it until then after each `push` and `done`. */
   take(): Turn<T> | undefined {
     const lease =
       this.#running.leases < this.#limits.leases
@@ -68,20 +68,20 @@ export class UpstreamTurns<T> {
     return other
   }
 
-  /** A request that was taken has ended, well or not. */
+  /** A request that was taken has ended, successfully or not. */
   done({ node, task }: Turn<T>): void {
     const lanes = this.#lanes.get(node)!
     lanes.done(task)
     if (task.lane === 'lease') this.#running.leases--
     else this.#running.others--
-    // A node that was passed over, since too much of it ran or the same object was busy, is asked again.
+    // A node that was skipped, because too many of its requests ran or the object was busy, is considered again.
     if (lanes.messages > 0) {
       this.#leases.add(node)
       this.#others.add(node)
     } else if (lanes.isIdle) this.#lanes.delete(node)
   }
 
-  /** Nodes that have nothing to run now leave the ring: what ends or comes puts them back. */
+  /** Nodes with nothing to run now leave the ring; `push` and `done` put them back. */
   #takeFrom(
     ring: Ring,
     takeOf: (lanes: UpstreamLanes<T>) => Task<T> | undefined,

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** What one node may have under way for its watches. */
+/** Limits of what is sent to one node for its watches. */
 export interface WatchLimits {
-  /** Messages that it has not acknowledged, beside those about what it keeps: both share its rate of 30 a second. */
+  /** Unacknowledged messages. Those about objects that the node keeps come on top; both share its rate of 30 a second. */
   readonly window: number
-  /** After so long a message counts as lost. */
+  /** A message that is not acknowledged within this time counts as lost. */
   readonly ackMs: number
 }
 
 export const WATCH_LIMITS: WatchLimits = { window: 4, ackMs: 10_000 }
 
 /**
- * Objects that are to be sent to a node for its watches. An object waits once, however often it changes: what is sent is
- * what it is then. One that is under way waits for its acknowledgement.
+ * Objects to be sent to a node for its watches. An object is queued once however often it changes, and sent in its state of
+ * that moment; while it is in flight it is not sent again.
  */
 export class WatchLane {
   readonly #limits: WatchLimits
   readonly #waiting = new Set<string>()
-  /** By message. */
+  /** By message id. */
   readonly #unacked = new Map<string, { readonly object: string; readonly at: number }>()
   readonly #busy = new Set<string>()
 
@@ -37,7 +37,7 @@ export class WatchLane {
     this.#waiting.add(object)
   }
 
-  /** The next object that may be sent; undefined: none for now. */
+  /** The next object to send; undefined when none may be sent now. */
   take(): string | undefined {
     if (this.#unacked.size >= this.#limits.window) return undefined
     for (const object of this.#waiting) {
@@ -48,13 +48,13 @@ export class WatchLane {
     return undefined
   }
 
-  /** It was sent. @param now Clock ms */
+  /** The object was sent. @param now clock ms */
   sent(message: string, object: string, now: number): void {
     this.#unacked.set(message, { object, at: now })
     this.#busy.add(object)
   }
 
-  /** The node has dealt with the message, well or not. @returns false for a message that is none of these */
+  /** The node acknowledged or refused a message. @returns false for a message that is not one of these */
   acknowledged(message: string): boolean {
     const known = this.#unacked.get(message)
     if (known === undefined) return false
@@ -63,7 +63,7 @@ export class WatchLane {
     return true
   }
 
-  /** What has not been acknowledged for too long is to be sent again. */
+  /** Queue again what was not acknowledged in time. */
   expire(now: number): void {
     for (const [message, { object, at }] of this.#unacked) {
       if (now - at < this.#limits.ackMs) continue
@@ -72,7 +72,7 @@ export class WatchLane {
     }
   }
 
-  /** When to look again, Clock ms; undefined: nothing is under way. */
+  /** When to call `expire` next, clock ms; undefined when nothing is in flight. */
   get dueAt(): number | undefined {
     const [oldest] = this.#unacked.values()
     return oldest === undefined ? undefined : oldest.at + this.#limits.ackMs

@@ -4,7 +4,7 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { metadataOf } from '../merge/tidy.js'
 import { referencesOf, type Reference, type ReferencedType } from './references.js'
 
-/** A pod, as far as it decides who may have what. */
+/** A pod, as far as it matters for who may read what. */
 export interface PlacedPod {
   readonly uid: string
   readonly namespace: string
@@ -13,7 +13,7 @@ export interface PlacedPod {
   readonly serviceAccount: string
 }
 
-/** An object that a node began or ceased to need. */
+/** An object that a node needs, or no longer needs. */
 export interface Need {
   readonly node: NodeName
   readonly type: ReferencedType
@@ -21,13 +21,13 @@ export interface Need {
   readonly name: string
 }
 
-/** What a pod's coming, change or going moved. */
+/** What changed when a pod was added, changed or removed. */
 export interface LocationChange {
   readonly begun: readonly Need[]
   readonly ended: readonly Need[]
 }
 
-/** How much a node needs an object. */
+/** Whether pods of a node can start without the object. */
 export type NeedKind = 'mandatory' | 'optional'
 
 interface Entry {
@@ -48,7 +48,7 @@ const needOf = (node: NodeName, { type, namespace, name }: Reference): Need => (
   ...{ node, type, namespace, name },
 })
 
-/** A pod that has ended for good needs nothing any more. */
+/** A pod that has ended for good needs nothing. */
 const hasEnded = (pod: JsonMap): boolean => {
   const phase = isMap(pod['status']) ? pod['status']['phase'] : undefined
   return phase === 'Succeeded' || phase === 'Failed'
@@ -67,23 +67,23 @@ const placedPod = (pod: JsonMap, node: NodeName): PlacedPod => {
 }
 
 /**
- * Which node needs which object, because of which pods. It is derived from the pods that are there now, so that an
- * object that is deleted and made again finds its users, and one that no pod refers to any more has none.
+ * Which nodes need which objects, because of which pods. It is derived from the existing pods alone, so an object that is
+ * deleted and created again still has its users, and one that no pod refers to has none.
  */
 export class LocationCache {
   readonly #pods = new Map<string, Entry>()
-  /** Namespace and name → uid of the newest pod of that name. */
+  /** Namespace and name → uid of the newest pod with that name. */
   readonly #uids = new Map<string, string>()
   readonly #uidsOf = new Map<NodeName, Set<string>>()
   /** Object → node → the pods that refer to it. */
   readonly #users = new Map<string, Map<NodeName, Users>>()
 
-  /** A pod as it is now, on an edge node. */
+  /** Add or replace a pod on an edge node. */
   setPod(raw: JsonMap, node: NodeName): LocationChange {
     const pod = placedPod(raw, node)
     const references = hasEnded(raw) ? [] : referencesOf(raw)
     const before = this.#pods.get(pod.uid)
-    // First what is needed now: what the pod needed before as well has a user all the time.
+    // Add before removing, so that an object which the pod still needs has a user all the time.
     const begun = references.flatMap(reference => this.#begin(pod, reference))
     const kept = new Set(before?.pod.node === node ? references.map(keyOfReference) : [])
     const ended = before === undefined ? [] : this.#end(before, kept)
@@ -96,7 +96,7 @@ export class LocationCache {
     return { begun, ended }
   }
 
-  /** A pod that is gone, or on no edge node. @returns what its node does not need any more */
+  /** Remove a pod that was deleted or is on no edge node. @returns what its node no longer needs */
   removePod(uid: string): readonly Need[] {
     const entry = this.#pods.get(uid)
     if (entry === undefined) return []
@@ -110,7 +110,7 @@ export class LocationCache {
     return this.#end(entry, new Set())
   }
 
-  /** A node that is gone, or no edge any more: none of its pods counts. */
+  /** Remove all pods of a node that is gone or no longer an edge node. */
   removeNode(node: NodeName): void {
     for (const { uid } of this.podsOf(node)) this.removePod(uid)
   }
@@ -120,14 +120,14 @@ export class LocationCache {
     return [...(this.#users.get(keyOf(type, namespace, name))?.keys() ?? [])]
   }
 
-  /** How much a node needs an object: optional where all of its pods start without it; undefined: not at all. */
+  /** Whether a node needs an object: `optional` when all of its pods start without it; undefined when none refers to it. */
   needOf(node: NodeName, type: string, namespace: string, name: string): NeedKind | undefined {
     const users = this.#users.get(keyOf(type, namespace, name))?.get(node)
     if (users === undefined) return undefined
     return [...users.values()].every(isOptional => isOptional) ? 'optional' : 'mandatory'
   }
 
-  /** The pod of that name; of several, the one that came last. */
+  /** The pod with that name; of several, the one that was added last. */
   podNamed(namespace: string, name: string): PlacedPod | undefined {
     return this.podOf(this.#uids.get(keyOf('pod', namespace, name)) ?? '')
   }
@@ -140,7 +140,7 @@ export class LocationCache {
     return [...(this.#uidsOf.get(node) ?? [])].map(uid => this.#pods.get(uid)!.pod)
   }
 
-  /** Everything that a node needs, once each. */
+  /** Everything that a node needs, each object once. */
   needsOf(node: NodeName): readonly Need[] {
     const needs = new Map<string, Need>()
     for (const { uid } of this.podsOf(node))

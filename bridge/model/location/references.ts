@@ -2,23 +2,23 @@
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { metadataOf } from '../merge/tidy.js'
 
-/** What a pod needs beside itself. */
+/** Kinds of objects that pods refer to. */
 export type ReferencedType =
   'configmap' | 'persistentvolumeclaim' | 'secret' | 'serviceaccounttoken'
 
-/** One object that a pod refers to, in the pod's own namespace unless it says otherwise. */
+/** An object that a pod refers to, in the pod's namespace unless stated otherwise. */
 export interface Reference {
   readonly type: ReferencedType
   readonly namespace: string
   readonly name: string
-  /** The pod starts without it. */
+  /** The pod starts without the object. */
   readonly isOptional: boolean
 }
 
-/** Its pod was made by the edge itself, of a file there. The cluster did not allow it anything. */
+/** The edge itself created the pod from a local manifest; the cluster did not authorize it. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror'
 
-/** Is it the image of a pod that an edge runs of its own accord? */
+/** Whether the pod mirrors a static pod of an edge. */
 export const isMirrorPod = (pod: JsonMap): boolean => {
   const { annotations } = metadataOf(pod)
   return isMap(annotations) && Object.hasOwn(annotations, MIRROR_ANNOTATION)
@@ -28,7 +28,7 @@ const mapsIn = (value: unknown): readonly JsonMap[] =>
   Array.isArray(value) ? value.filter(isMap) : []
 const mapOf = (value: unknown): JsonMap => (isMap(value) ? value : {})
 
-/** What is found at a place: names that are no text, or empty, refer to nothing. */
+/** References found in one part of a pod; names that are missing or not text are skipped. */
 type Found = readonly Omit<Reference, 'namespace'>[]
 
 const one = (type: ReferencedType, name: unknown, optional: unknown = false): Found =>
@@ -39,7 +39,7 @@ const namedIn = (type: ReferencedType, value: unknown): Found => {
   return one(type, name, optional)
 }
 
-/** Kinds of volumes that name a Secret, and where. */
+/** Volume types that refer to a Secret, with the field that names it. */
 const SECRET_IN: Readonly<Record<string, string>> = {
   csi: 'nodePublishSecretRef',
   cephfs: 'secretRef',
@@ -92,13 +92,13 @@ const containerReferences = (container: JsonMap): Found => [
   ]),
 ]
 
-/** The claims of volumes that live as long as the pod are made for it, and named after it. */
+/** The claims of ephemeral volumes are created for the pod and named after it. */
 const partsOf = (pod: JsonMap, spec: JsonMap): PodParts => ({
   name: String(metadataOf(pod)['name']),
   serviceAccount: spec['serviceAccountName'],
 })
 
-/** Once each: optional only where every mention is. */
+/** Each object once; optional only if every reference is optional. */
 const merged = (references: readonly Reference[]): readonly Reference[] => {
   const byKey = new Map<string, Reference>()
   for (const reference of references) {
@@ -110,8 +110,8 @@ const merged = (references: readonly Reference[]): readonly Reference[] => {
 }
 
 /**
- * What a pod refers to, each object once. A mirror pod refers to nothing: else an edge could name a Secret of the cluster
- * in a file of its own and be given it.
+ * All objects that a pod refers to, each once. None for a mirror pod: otherwise an edge could name any Secret in a local
+ * manifest and would be given it.
  */
 export const referencesOf = (pod: JsonMap): readonly Reference[] => {
   if (isMirrorPod(pod)) return []

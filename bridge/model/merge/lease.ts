@@ -5,10 +5,10 @@ import type { NodeName } from '../../../core/ids.js'
 import { KINDS } from '../resource/kinds.js'
 import { metadataOf } from './tidy.js'
 
-/** Where Kubernetes keeps the Leases of nodes. */
+/** The namespace of the nodes' Leases. */
 export const NODE_LEASES = 'kube-node-lease'
 
-/** As the apiserver's MicroTime. @param at epoch ms */
+/** In the API's MicroTime format. @param at epoch ms */
 const microTime = (at: number): string => new Date(at).toISOString().replace('Z', '000Z')
 
 const MAX_DURATION_SECONDS = 3600
@@ -25,9 +25,10 @@ const durationOf = (spec: JsonMap): number => {
 }
 
 /**
- * A node's Lease as it is written for the edge: of what the edge sent only its own part. The time is when its message
- * arrived, by the apiserver's clock: that is what proves that it lives, its own clock may be years off, and a Lease that
- * somebody else renewed meanwhile would seem to go back. The version is the edge's, so that a conflict is reported to it.
+ * A node's Lease as it is written for the edge, with only those fields that belong to the edge. `renewTime` is the arrival
+ * of its message by the apiserver's clock: the arrival proves that the node lives, while its own clock may be years off,
+ * and a Lease renewed by somebody else meanwhile must not go back in time. `resourceVersion` is the edge's, so that it
+ * learns of conflicts.
  * @param arrivedAt epoch ms by the apiserver's clock
  * @throws InvalidInputError
  */

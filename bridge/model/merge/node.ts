@@ -6,7 +6,7 @@ import { KINDS } from '../resource/kinds.js'
 import { isOwnAnnotation, isOwnLabel } from '../right/patch-trouble.js'
 import { metadataOf } from './tidy.js'
 
-/** The texts of a map whose keys are allowed. */
+/** The text values of a map whose keys are allowed. */
 const allowed = (value: unknown, isAllowed: (key: string) => boolean): JsonMap => {
   const kept: JsonMap = {}
   for (const [key, text] of Object.entries(isMap(value) ? value : {}))
@@ -14,7 +14,7 @@ const allowed = (value: unknown, isAllowed: (key: string) => boolean): JsonMap =
   return kept
 }
 
-/** What a node may say of itself in its metadata. */
+/** The metadata that a node may set on itself. */
 const ownMetadata = (
   asked: JsonMap,
 ): { readonly labels: JsonMap; readonly annotations: JsonMap } => {
@@ -25,7 +25,7 @@ const ownMetadata = (
   }
 }
 
-/** Conditions are kept but for what peers say. */
+/** The status that a node may set: conditions written by its peers are left out. */
 const ownStatus = (asked: JsonMap): JsonMap => {
   const status = isMap(asked['status']) ? asked['status'] : {}
   const { conditions } = status
@@ -35,7 +35,7 @@ const ownStatus = (asked: JsonMap): JsonMap => {
   return { ...status, ...own }
 }
 
-/** The Node that is made for an edge that registers: of what it sent, what a node may say of itself. */
+/** The Node that is created when an edge registers, from those fields of its request that a node may set. */
 export const nodeToCreate = (asked: JsonMap, node: NodeName): JsonMap => {
   const { apiVersion, kind } = KINDS.node
   const { taints }: JsonMap = isMap(asked['spec']) ? asked['spec'] : {}
@@ -57,8 +57,8 @@ const changed = (live: unknown, asked: JsonMap): JsonMap => {
 }
 
 /**
- * The merge patch that puts an edge's labels and annotations over those that its Node has; nothing is ever taken off.
- * Undefined: there is nothing to change.
+ * A merge patch that adds an edge's labels and annotations to its Node; it removes nothing. Undefined when there is nothing
+ * to change.
  */
 export const nodeUpdatePatch = (live: JsonMap, asked: JsonMap): JsonMap | undefined => {
   const own = ownMetadata(asked)

@@ -6,20 +6,20 @@ import { KINDS, type ObjectType } from '../resource/kinds.js'
 const without = (map: JsonMap, left: readonly string[]): JsonMap =>
   Object.fromEntries(Object.entries(map).filter(([key]) => !left.includes(key)))
 
-/** The metadata of an object; empty where there is none. */
+/** An object's metadata; empty when missing. */
 export const metadataOf = (object: JsonMap): JsonMap =>
   isMap(object['metadata']) ? object['metadata'] : {}
 
 /**
- * An object as edges are sent it: with `apiVersion` and `kind`, which items of lists lack and without which an edge
- * panics; without `managedFields`, which are half of a small object and of no use there.
+ * An object in the form that edges are sent: with `apiVersion` and `kind`, which list items lack and without which an edge
+ * panics; without `managedFields`, which take half of a small object and which edges do not use.
  */
 export const tidyObject = (type: ObjectType, object: JsonMap): JsonMap => {
   const { apiVersion, kind } = KINDS[type]
   return { ...object, apiVersion, kind, metadata: without(metadataOf(object), ['managedFields']) }
 }
 
-/** The object that answers for one that may be missing: every reference to it is optional. It has no content. */
+/** An empty object, sent in place of a missing one when every reference to it is optional. */
 export const emptyObject = (
   type: ObjectType,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -28,16 +28,16 @@ export const emptyObject = (
   return { apiVersion, kind, metadata: { name, ...(namespace === '' ? {} : { namespace }) } }
 }
 
-/** Bookkeeping of the apiserver that changes with every write, a status included. */
+/** Metadata that the apiserver changes with every write, even of a status. */
 const VOLATILE = ['managedFields', 'resourceVersion', 'generation'] as const
 
-/** What the edge itself reports, and need not be sent to it. */
+/** Fields that the edge itself reports; they need not be sent to it. */
 const REPORTED: Readonly<Partial<Record<ObjectType, readonly string[]>>> = {
   node: ['status'],
   pod: ['status'],
 }
 
-/** Conditions that others than the edge set, and for which the edge waits before it calls the pod ready. */
+/** Conditions for readiness gates: others set them, and the edge waits for them before it reports the pod ready. */
 const gatesOf = (object: JsonMap): unknown => {
   const spec = isMap(object['spec']) ? object['spec'] : {}
   const status = isMap(object['status']) ? object['status'] : {}
@@ -51,8 +51,8 @@ const gatesOf = (object: JsonMap): unknown => {
 }
 
 /**
- * The part of an object that an edge must be sent when it changes, as text. Status patches of the edge itself do not
- * change it; the time at which a deletion was asked for, and the state of readiness gates, do.
+ * The part of an object whose changes an edge must be sent, as text. It ignores the edge's own status patches and includes
+ * the deletion timestamp and readiness gates.
  */
 export const essenceOf = (type: ObjectType, object: JsonMap): string =>
   writeExactJson([

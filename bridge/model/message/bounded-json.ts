@@ -2,11 +2,11 @@
 import { parseExactJson } from '../../../core/exact-json.js'
 import { InvalidInputError } from '../../../core/errors.js'
 
-/** The hub takes no longer frame; in characters, of which there are no more than bytes. */
+/** The hub refuses longer frames. Counted in characters, which are never more than bytes. */
 export const MAX_FRAME_LENGTH = 16 * 1024 * 1024
-/** Deeper than any object of the API. */
+/** Deeper than any object of the API is nested. */
 const MAX_DEPTH = 64
-/** A short text of `[[[…` or `{},{},…` would else become a hundred times its size in memory. */
+/** A short text such as `[[[…` or `{},{},…` could otherwise take a hundred times its size in memory. */
 const MAX_VALUES = 500_000
 
 const QUOTE = 0x22
@@ -15,7 +15,7 @@ const COMMA = 0x2c
 const OPENERS: ReadonlySet<number> = new Set([0x5b, 0x7b])
 const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d])
 
-/** Where the text that begins at `start` ends; the text's length where it does not. */
+/** The index after the string that begins at `start`; the text's length if it does not end. */
 const endOfText = (json: string, start: number): number => {
   let at = start + 1
   while (at < json.length && json.charCodeAt(at) !== QUOTE)
@@ -43,9 +43,8 @@ const checkShape = (thing: string, json: string): void => {
 }
 
 /**
- * Parse JSON of which nobody knows who wrote it, as `parseExactJson` does. Nothing of the text is quoted in an error: it may hold what is no
- * reader's business.
- * @throws InvalidInputError that names the thing: too long, too deep, too many values, or no JSON.
+ * Parse untrusted JSON, as `parseExactJson` does. Errors never quote the text, which may be secret.
+ * @throws InvalidInputError that names the thing when the text is too long, too deep, has too many values, or is not JSON
  */
 export const parseBoundedJson = (thing: string, json: string): unknown => {
   if (json.length > MAX_FRAME_LENGTH)

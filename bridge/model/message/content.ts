@@ -4,7 +4,7 @@ import { InvalidInputError } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import { parseBoundedJson } from './bounded-json.js'
 
-/** Both alphabets: Go's encoder writes the one of `+` and `/`, some of KubeEdge's code reads the one of `-` and `_`. */
+/** Both base64 alphabets: Go's encoder writes `+` and `/`, some of KubeEdge's code reads `-` and `_`. */
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
 const JSON_START = /^\s*[{["]/
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -20,9 +20,9 @@ const fromBase64 = (text: string): string | undefined => {
 }
 
 /**
- * JSON as text, whichever of the ways it came in: as a value, as text, or as bytes, which Go writes as base64. What
- * begins like an object, a list or a text is never taken for base64: none of these letters belongs to it.
- * @throws InvalidInputError; the content itself is not quoted.
+ * The content as JSON text. It may arrive as a JSON value, as text, or as bytes, which Go encodes in base64. Text that
+ * begins like an object, an array or a string is not taken for base64, which has none of these characters.
+ * @throws InvalidInputError that does not quote the content
  */
 export const jsonTextOf = (thing: string, content: unknown): string => {
   if (typeof content !== 'string') return writeExactJson(content)
@@ -42,16 +42,16 @@ const asMap = (thing: string, value: unknown): JsonMap => {
 }
 
 /**
- * A content that is to be an object: a whole one, or one of the delete options, token requests, …
+ * Parses content that must be an object, such as an API object, delete options or a token request.
  * @throws InvalidInputError
  */
 export const contentObject = (thing: string, content: unknown): JsonMap =>
   isMap(content) ? content : asMap(thing, parseBoundedJson(thing, jsonTextOf(thing, content)))
 
 /**
- * A patch as the text that goes to the apiserver, byte for byte where the edge sent text: numbers of an int64 survive.
- * Edges from 1.13 on send text, 1.12 sends bytes.
- * @throws InvalidInputError unless it is one object.
+ * A patch as text for the apiserver. What the edge sent as text stays the same byte for byte, so large int64 numbers are
+ * not rounded. Edges send text from 1.13 on, and bytes in 1.12.
+ * @throws InvalidInputError unless it is one object
  */
 export const contentPatch = (thing: string, content: unknown): string => {
   const text = jsonTextOf(thing, content)
@@ -59,13 +59,13 @@ export const contentPatch = (thing: string, content: unknown): string => {
   return text
 }
 
-/** What a pod's delete asks for. */
+/** The content of a request to delete a pod. */
 export type DeleteContent =
   | { readonly kind: 'uid'; readonly uid: string }
   | { readonly kind: 'options'; readonly options: JsonMap }
 
 /**
- * A pod's delete names the uid alone, or has DeleteOptions. A UUID could be read as base64: it is looked for first.
+ * Parses a pod's delete: either the bare uid or DeleteOptions. A UUID could be read as base64, so that is tested first.
  * @throws InvalidInputError
  */
 export const contentDelete = (thing: string, content: unknown): DeleteContent => {

@@ -2,10 +2,10 @@
 import { writeExactJson } from '../../../core/exact-json.js'
 import type { Message } from './message.js'
 
-/** What Go leaves out when it is empty is left out here too: a parent that is '' would be an answer to nobody. */
+/** Go omits empty fields, and so do we: a `parent_msg_id` of '' would make the message an answer. */
 const given = (value: string | undefined): string | undefined => (value === '' ? undefined : value)
 
-/** The TEXT frame of a message. It ends with a line feed, as KubeEdge's do. */
+/** A message as a text frame. It ends with a line feed, as KubeEdge's do. */
 export const frameOf = (message: Message): string => {
   const { id, parentId, timestamp, resourceVersion, source, group, operation, resource } = message
   return `${writeExactJson({

@@ -4,7 +4,7 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { parseBoundedJson } from './bounded-json.js'
 import type { Message } from './message.js'
 
-/** The most characters that a field may have. KubeEdge's ids are UUIDs; a resource is node, namespace, type and name. */
+/** Longest fields, in characters. KubeEdge's ids are UUIDs; a resource is node, namespace, type and name. */
 const LIMITS = {
   'header.msg_id': 128,
   'header.parent_msg_id': 128,
@@ -26,7 +26,7 @@ const mapIn = (frame: JsonMap, key: string): JsonMap => {
   return value
 }
 
-/** A field of text; '' where it is not there, as Go leaves empty ones out. */
+/** A text field; '' when missing, since Go omits empty ones. */
 const textIn = (part: JsonMap, path: keyof typeof LIMITS): string => {
   const value = part[path.slice(path.indexOf('.') + 1)] ?? ''
   const thing = `frame: ${path}`
@@ -52,8 +52,8 @@ const timestampOf = (header: JsonMap): number => {
 }
 
 /**
- * The message in a frame. Fields that nobody here reads are left out; a content that is not there is null.
- * @throws InvalidInputError that names the field, the rule and the value. No content is quoted.
+ * Parses a frame. Unused fields are dropped; a missing content is null.
+ * @throws InvalidInputError that names the field, the rule and the value; content is never quoted
  */
 export const parseMessage = (frame: string): Message => {
   const raw = parseBoundedJson('frame', frame)

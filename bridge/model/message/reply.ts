@@ -4,7 +4,7 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { EDGE_CONTROLLER, OK, RESOURCE_GROUP, type Message, type Stamp } from './message.js'
 import { errStatus } from './status.js'
 
-/** An object, or why there is none. There is no third: an object that is null kills an edge that waits for its node. */
+/** An object, or why there is none. Never a null object, which crashes an edge that waits for its node. */
 export type Answer = { readonly object: JsonMap } | { readonly refusal: KubeStatus }
 
 /** The resourceVersion of an object. */
@@ -21,20 +21,20 @@ const reply = (to: Message, { id, at }: Stamp, more: Partial<Message>): Message 
   source: EDGE_CONTROLLER,
   group: RESOURCE_GROUP,
   operation: 'response',
-  // As the edge wrote it, whatever it writes for no namespace.
+  // Copied from the request: edges differ in what they write for no namespace.
   resource: to.resource,
   content: null,
   ...more,
 })
 
-/** It was done. */
+/** Success without an object. */
 export const okReply = (to: Message, stamp: Stamp): Message => reply(to, stamp, { content: OK })
 
-/** The object that was asked for. */
+/** The requested object. */
 export const objectReply = (to: Message, stamp: Stamp, object: JsonMap): Message =>
   reply(to, stamp, { content: object, resourceVersion: versionOf(object) })
 
-/** What became of a write, or of a query whose asker can read an error: `{Object, Err}`. */
+/** The outcome of a write, or of a query whose sender understands errors: `{Object, Err}`. */
 export const answerReply = (to: Message, stamp: Stamp, answer: Answer): Message =>
   'object' in answer
     ? reply(to, stamp, {
@@ -44,21 +44,21 @@ export const answerReply = (to: Message, stamp: Stamp, answer: Answer): Message 
     : reply(to, stamp, { content: { Object: null, Err: errStatus(answer.refusal) } })
 
 /**
- * It failed, to an asker that would store any response as the object. Text that is no JSON: the edge keeps nothing of it
- * and asks again.
+ * A failure, for senders that would store any response as the object. The content is text and not JSON, so the edge stores
+ * nothing and asks again.
  */
 export const errorReply = (to: Message, stamp: Stamp, text: string): Message =>
   reply(to, stamp, { operation: 'error', content: `error: ${text}` })
 
-/** A text that was asked for, such as a certificate in PEM. */
+/** A requested text, such as a certificate in PEM. */
 export const textReply = (to: Message, stamp: Stamp, text: string): Message =>
   reply(to, stamp, { content: text })
 
-/** The answer to KubeEdge's own `ping` and `config`, which nobody else sees. */
+/** The answer to KubeEdge's own `ping` and `config`. */
 export const controlReply = (to: Message, stamp: Stamp): Message =>
   reply(to, stamp, { source: to.source, group: to.group, content: 'ack' })
 
-/** An edge asks for its devices every minute until it hears of them: there are none. */
+/** Says that the edge has no devices. Without this answer it asks again every minute. */
 export const membershipReply = (to: Message, stamp: Stamp): Message =>
   reply(to, stamp, {
     source: 'devicecontroller',
@@ -66,26 +66,26 @@ export const membershipReply = (to: Message, stamp: Stamp): Message =>
     content: { event_id: '', timestamp: stamp.at, devices: [] },
   })
 
-/** Go reads bytes from base64. */
+/** As Go encodes bytes in JSON. */
 const bytesOf = (text: string): string => Buffer.from(text).toString('base64')
 
-/** What the asker at the edge waits for: its own words with the outcome in them. Anything else it takes for no answer. */
+/** The fields that the edge must find again in the answer, or it does not recognize it. */
 const echoOf = ({ ID, Key, Verb, Nodename }: JsonMap): JsonMap => ({ ID, Key, Verb, Nodename })
 
-/** A request as it came, done. @param body what the Kubernetes API answered; undefined where that is nothing */
+/** The request with a successful outcome. @param body the Kubernetes API's answer; undefined for an empty one */
 export const approved = (asked: JsonMap, body: string | undefined): JsonMap => ({
   ...echoOf(asked),
   Status: 'Approved',
   ...(body === undefined ? {} : { RespBody: bytesOf(body) }),
 })
 
-/** A request as it came, and why it is not done. */
+/** The request with a refusal. */
 export const rejected = (asked: JsonMap, refusal: KubeStatus): JsonMap => ({
   ...echoOf(asked),
   ...{ Status: 'Rejected', Reason: refusal.message, Error: errStatus(refusal) },
 })
 
-/** What became of a request to the edge's own Kubernetes API. @param application as it came, with the outcome in it */
+/** The outcome of a request to the edge's own Kubernetes API. @param application the request with its outcome */
 export const applicationReply = (to: Message, stamp: Stamp, application: JsonMap): Message =>
   reply(to, stamp, {
     source: 'dynamiccontroller',
@@ -94,7 +94,7 @@ export const applicationReply = (to: Message, stamp: Stamp, application: JsonMap
     content: application,
   })
 
-/** The watches of an edge's own Kubernetes API that have come to nothing, by their names for it. */
+/** The failed watches of an edge's own Kubernetes API, by the edge's ids for them. */
 export const watchesReply = (to: Message, stamp: Stamp, failed: JsonMap): Message =>
   reply(to, stamp, {
     source: 'dynamiccontroller',

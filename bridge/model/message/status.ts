@@ -9,14 +9,14 @@ import {
 } from '../../../core/errors.js'
 import type { JsonMap } from '../../../core/json.js'
 
-/** The HTTP status of a failed request. Below 400 an edge would take it for success; above 599 it knows none. */
+/** The HTTP status of a failed request. An edge takes one below 400 for success, and knows none above 599. */
 const codeOf = (status: number): number =>
   Number.isInteger(status) && status >= 400 && status <= 599 ? status : 500
 
 /**
- * The error that an edge takes for one. It reads everything that is not an API Status as success with an empty object,
- * and registering a node with such a reply ends edgecore: `{}` must never be written. A `status` that is not empty makes
- * it an error whatever else is missing.
+ * A Status that an edge recognizes as an error. It takes everything else for success with an empty object, and registering
+ * a node with that ends edgecore, so `{}` must never be sent. A non-empty `status` makes it an error whatever else is
+ * missing.
  */
 export const errStatus = ({ status, reason, message, details }: KubeStatus): JsonMap => ({
   ErrStatus: {
@@ -29,7 +29,7 @@ export const errStatus = ({ status, reason, message, details }: KubeStatus): Jso
   },
 })
 
-/** The error that an edge gets for a failed request: the apiserver's own Status, or 504, 503 or 500. */
+/** The Status that an edge gets for a failed request: the apiserver's own, or one with code 504, 503 or 500. */
 export const statusOf = (error: unknown): KubeStatus => {
   const message = reasonOf(error)
   if (error instanceof KubeStatusError)
@@ -39,7 +39,7 @@ export const statusOf = (error: unknown): KubeStatus => {
       message: error.said === '' ? message : error.said,
       details: error.details,
     }
-  // Too late, or another bridge leads: nothing was sent.
+  // The request was withheld: it was too late, or another bridge leads.
   if (error instanceof WithheldError) return { status: 503, reason: 'ServiceUnavailable', message }
   if (error instanceof TimeoutError) return { status: 504, reason: 'Timeout', message }
   if (error instanceof KubeUnreachableError)

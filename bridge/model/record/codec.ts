@@ -2,16 +2,18 @@
 import type { DownstreamType } from '../route/downstream.js'
 import type { EdgeRecord, Held } from './held.js'
 
-/** The first line: what the others are. */
+/** The first line: identifies the format. */
 const HEADER = 'edge-health bridge record 1'
 
 /**
- * A ConfigMap holds 1 MiB, and the rest is left to its metadata. An object takes about 75 bytes: 13 000 of them fit, more than
- * a kubelet's 110 pods ever refer to.
+ * A ConfigMap holds 1 MiB; the rest is left for its metadata. An object takes about 75 bytes, so 13 000 fit, more than the
+ * 110 pods of a kubelet ever refer to.
  */
 const MAX_LENGTH = 960 * 1024
 
-/** Pods before what they refer to: one that nobody remembers is never stopped, while a ConfigMap is only in the way. */
+/**
+ * In this order of importance: a pod missing from the record is never stopped, while a leftover ConfigMap only takes space.
+ */
 const LETTERS: Readonly<Record<DownstreamType, string>> = {
   node: 'n',
   pod: 'p',
@@ -24,7 +26,7 @@ const TYPES: ReadonlyMap<string, DownstreamType> = new Map(
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const SHORT_UUID = /^[\w-]{22}$/
-/** What stands before text that could be mistaken for something else: base64 of it follows. */
+/** Prefix of text that is encoded in base64 because it has characters that the format uses. */
 const LONG = '~'
 const PLAIN = /^\d+$/
 
@@ -58,7 +60,7 @@ export interface EncodedRecord {
   readonly left: number
 }
 
-/** The text of a record: one line an object. What does not fit is left out from the end, ConfigMaps first. */
+/** Encodes a record, one line per object. What does not fit is dropped from the end, ConfigMaps first. */
 export const encodeRecord = (record: EdgeRecord, maxLength = MAX_LENGTH): EncodedRecord => {
   const all = [...record]
   const entries = Object.keys(LETTERS).flatMap(type => all.filter(([, held]) => held.type === type))
@@ -86,15 +88,15 @@ const parseLine = (line: string): readonly [string, Held] | undefined => {
   return [uid, { type, namespace, name, version, print }]
 }
 
-/** What a text holds, and how many of its lines could not be read. */
+/** A decoded record, and how many lines could not be read. */
 export interface DecodedRecord {
   readonly record: EdgeRecord
   readonly unread: number
 }
 
 /**
- * The record in a text. A line that cannot be read costs the one object that it is about, which is then sent again; a text
- * of another kind has none.
+ * Decodes a record. An unreadable line loses only its object, which is then sent again; a text in another format has no
+ * objects.
  */
 export const decodeRecord = (text: string): DecodedRecord => {
   const record = new Map<string, Held>()

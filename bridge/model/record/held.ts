@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { DownstreamType } from '../route/downstream.js'
 
-/** One object that an edge keeps, as far as it has said so. */
+/** An object that an edge holds, as far as it has acknowledged. */
 export interface Held {
   readonly type: DownstreamType
   /** '' where the object is cluster-wide. */
   readonly namespace: string
   readonly name: string
-  /** The resourceVersion that it acknowledged; '0': nobody knows which. */
+  /** The acknowledged resourceVersion; '0' when unknown. */
   readonly version: string
-  /** The mark of its content, see `printOf`; '' where nobody knows it. */
+  /** A hash of its content, see `printOf`; '' when unknown. */
   readonly print: string
 }
 
-/** What an edge keeps, by uid. */
+/** What an edge holds, by uid. */
 export type EdgeRecord = ReadonlyMap<string, Held>
 
-/** How one resourceVersion stands to another. */
+/** How two resourceVersions compare. */
 export type VersionOrder = 'different' | 'newer' | 'older' | 'same'
 
 const UINT64 = /^\d{1,20}$/
@@ -28,7 +28,7 @@ const numberOf = (version: string): bigint | undefined => {
   return number <= MAX_UINT64 ? number : undefined
 }
 
-/** How `version` stands to `than`. What is no number of 64 bits has no order: it is the same or it is not. */
+/** Compares resourceVersions. Those that are not 64-bit numbers have no order: they are the same or different. */
 export const compareVersions = (version: string, than: string): VersionOrder => {
   const [one, other] = [numberOf(version), numberOf(than)]
   if (one === undefined || other === undefined) return version === than ? 'same' : 'different'
@@ -36,28 +36,31 @@ export const compareVersions = (version: string, than: string): VersionOrder => 
   return one > other ? 'newer' : 'older'
 }
 
-/** What at most one object has at a time. */
+/** Type, namespace and name: at most one object has them at a time. */
 export type Place = Pick<Held, 'name' | 'namespace' | 'type'>
 
 export const placeOf = ({ type, namespace, name }: Place): string => `${type} ${namespace}/${name}`
 
-/** What must be sent for an edge to be as the cluster is. */
+/** What must be sent so that an edge holds what the cluster has. */
 export interface RecordDifference {
-  /** Uids of what it keeps and what is gone, or not for it. These go first: another object may have the name now. */
+  /** Uids of objects that the edge must remove. Removals are sent first, since another object may have the name now. */
   readonly remove: readonly string[]
-  /** Uids of what it does not keep, or not so. */
+  /** Uids of objects that the edge lacks or holds in another state. */
   readonly send: readonly string[]
 }
 
-/** The same content, or the same version. An older version is no reason to be content: the cluster may have been restored. */
+/**
+ * Whether content or version are the same. An older version counts as a difference, since the cluster may have been
+ * restored from a backup.
+ */
 export const isSameObject = (held: Held, wanted: Held): boolean =>
   (held.print !== '' && held.print === wanted.print) ||
   compareVersions(wanted.version, held.version) === 'same'
 
 /**
- * Where an edge differs from the cluster.
- * @param wanted What it should keep, as the cluster has it now: the Node, its pods, the ConfigMaps and Secrets that these
- *   refer to and that the edge was sent or asked for.
+ * The difference between what an edge holds and what the cluster has.
+ * @param wanted what it should hold: its Node, its pods, and those ConfigMaps and Secrets that the pods refer to and that
+ * the edge was sent or asked for
  */
 export const compareRecord = (record: EdgeRecord, wanted: EdgeRecord): RecordDifference => ({
   remove: [...record.keys()].filter(uid => !wanted.has(uid)),

@@ -7,10 +7,10 @@ import { NAME } from '../resource/resource.js'
 import type { DownstreamType } from '../route/downstream.js'
 import type { Held } from './held.js'
 
-/** The version of the API that cloudcore 1.14 and later keeps its records in. */
+/** The API version in which cloudcore 1.14 and later keeps its records. */
 const API_VERSION = 'reliablesyncs.kubeedge.io/v1alpha1'
 
-/** What an edge keeps by cloudcore's account. */
+/** What an edge holds according to cloudcore. */
 export interface Synced {
   readonly node: string
   readonly uid: string
@@ -24,15 +24,16 @@ const isType = (type: string): type is DownstreamType => TYPES.has(type)
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Its name is the node's and the uid; a node's name may have dots, a uid has none. */
+/** The name is `<node>.<uid>`; a node's name may contain dots, a uid does not. */
 const cutName = (name: string): readonly [node: string, uid: string] => {
   const dot = name.lastIndexOf('.')
   return [name.slice(0, Math.max(dot, 0)), name.slice(dot + 1)]
 }
 
 /**
- * What an ObjectSync or ClusterObjectSync says; undefined where it is about something else, or says nothing that is of use.
- * cloudcore makes it when it sends an object and fills in the version when the edge says OK: until then, it may be there.
+ * Reads an ObjectSync or ClusterObjectSync; undefined when it is about another kind of object or incomplete. cloudcore
+ * creates it when it sends an object and adds the version when the edge acknowledges: until then the edge may have the
+ * object.
  */
 export const readObjectSync = (raw: JsonMap): Synced | undefined => {
   const { name, namespace } = metadataOf(raw)
@@ -56,7 +57,7 @@ export const readObjectSync = (raw: JsonMap): Synced | undefined => {
   }
 }
 
-/** An object's own ObjectSync, for a cloudcore that takes over again. */
+/** The ObjectSync of an object, for a cloudcore that takes over again. */
 export const objectSyncOf = ({ node, uid, held }: Synced): JsonMap => {
   const { apiVersion, isNamespaced } = KINDS[held.type]
   return {

@@ -3,25 +3,25 @@ import { InvalidInputError } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import { objectTypeOf, KINDS } from './kinds.js'
 
-/** What a message is about, and whose it is. */
+/** What a message is about, and from which node it is. */
 export interface Resource {
-  /** Whoever holds the connection, whatever the message says. */
+  /** The node of the connection, whatever the message says. */
   readonly node: NodeName
-  /** '' where the object is cluster-wide, whatever an edge wrote in that place. */
+  /** '' for cluster-wide objects, whatever the edge wrote there. */
   readonly namespace: string
   /** `pod`, `podpatch`, `configmap`, … */
   readonly type: string
-  /** '' where it is about all of a namespace. */
+  /** '' for all objects of a namespace. */
   readonly name: string
 }
 
-/** What stands for no namespace on the wire. Older edges write `default` or `namespace` there. */
+/** Stands for no namespace on the wire. Older edges write `default` or `namespace`. */
 const NO_NAMESPACE = 'null'
 const NODE_PREFIX = 'node'
 
 const TYPE = /^[a-z][a-z0-9]{0,62}$/
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
-/** As the API allows an object to be called. */
+/** The names that the API allows. */
 export const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 
 const isClusterWide = (type: string): boolean => {
@@ -38,7 +38,7 @@ const check = (text: string, what: string, value: string, rule: RegExp): void =>
     )
 }
 
-/** `<namespace>/<type>[/<name>]`, or that behind `node/<node>/`. */
+/** Splits `<namespace>/<type>[/<name>]`, with or without `node/<node>/` in front. */
 const partsOf = (text: string): readonly string[] => {
   const parts = text.split('/')
   const own = parts.length >= 4 && parts[0] === NODE_PREFIX ? parts.slice(2) : parts
@@ -48,9 +48,9 @@ const partsOf = (text: string): readonly string[] => {
 }
 
 /**
- * What a message of this node is about. A node that stands in the text is not looked at. Names are those that the API
- * allows, so that none of them can lead out of its place in a path.
- * @param text `<namespace>/<type>[/<name>]`, with or without `node/<node>/` before it.
+ * Parses what a message of this node is about. A node in the text is ignored. Only names that the API allows are accepted,
+ * so they are safe in a URL path.
+ * @param text `<namespace>/<type>[/<name>]`, with or without `node/<node>/` in front
  * @throws InvalidInputError
  */
 export const parseResource = (text: string, node: NodeName): Resource => {
@@ -62,18 +62,18 @@ export const parseResource = (text: string, node: NodeName): Resource => {
   return { node, namespace, type, name: name ?? '' }
 }
 
-/** As it stands in a frame. */
+/** As written in a frame. */
 export const wireResource = ({ namespace, type, name }: Omit<Resource, 'node'>): string => {
   const space = namespace === '' ? NO_NAMESPACE : namespace
   return name === '' ? `${space}/${type}` : `${space}/${type}/${name}`
 }
 
-/** As people know it, and as KubeEdge's own components write it among each other: with the node. */
+/** With the node, for people; KubeEdge's own components write it the same way among each other. */
 export const resourceText = (resource: Resource): string =>
   `${NODE_PREFIX}/${resource.node}/${wireResource(resource)}`
 
 /**
- * The same for all messages about one object: what must stay in order. A patch of a part is about the whole.
+ * The key of an object: messages with the same key must stay in order. A patch of a part has the key of the whole.
  * @returns `pod default/web`, `node /edge-1`
  */
 export const objectKey = ({ type, namespace, name }: Omit<Resource, 'node'>): string =>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, type JsonMap } from '../../../core/json.js'
 
-/** Programs of this product report Events with accounts of their own. */
+/** Prefix of this product's programs, which report Events with accounts of their own. */
 const OWN_PROGRAMS = 'edge-health'
 
 const given = (value: unknown): unknown => (value === '' || value === null ? undefined : value)
 
 /**
- * Why an Event is none that this node has reported; undefined: it is one. Whoever reads it believes its reporter: what a
- * controller or another node reports of this one is not the node's to make, nor to change.
+ * Why a node may not write this Event; undefined when it may. Readers trust an Event's reporter, so a node must not create
+ * or change Events that controllers or other nodes report about it.
  */
 export const reporterTrouble = (event: JsonMap, node: string): string | undefined => {
   const { component, host }: JsonMap = isMap(event['source']) ? event['source'] : {}

@@ -3,10 +3,10 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
 import { metadataOf } from '../merge/tidy.js'
 
-/** What the kubelet calls a label that it may not give itself: whoever may could draw any pod to it. */
+/** Label prefixes that Kubernetes reserves: a kubelet that could set them could attract any pod. */
 const isKubernetesKey = (prefix: string): boolean => /(^|\.)(kubernetes|k8s)\.io$/.test(prefix)
 
-/** Prefixes of Kubernetes that a kubelet may use of its own, and what KubeEdge calls its nodes. */
+/** Reserved prefixes that a kubelet may set on its own Node, and KubeEdge's labels for nodes. */
 const OWN_PREFIXES: ReadonlySet<string> = new Set(['kubelet.kubernetes.io', 'node.kubernetes.io'])
 const OWN_LABELS: ReadonlySet<string> = new Set([
   'kubernetes.io/hostname',
@@ -23,7 +23,7 @@ const OWN_LABELS: ReadonlySet<string> = new Set([
   'node-role.kubernetes.io/agent',
 ])
 
-/** May a node give itself this label? */
+/** Whether a node may set this label on itself. */
 export const isOwnLabel = (key: string): boolean => {
   if (key.startsWith(OWN_PREFIX)) return false
   const slash = key.indexOf('/')
@@ -32,16 +32,16 @@ export const isOwnLabel = (key: string): boolean => {
   return !isKubernetesKey(prefix) || OWN_LABELS.has(key) || isOwnPrefix
 }
 
-/** May a node give itself this annotation? The marks of its peers are theirs. */
+/** Whether a node may set this annotation on itself; those in which its peers report are theirs. */
 export const isOwnAnnotation = (key: string): boolean =>
   key !== UNHEALTHY_ANNOTATION && !key.startsWith(OWN_PREFIX)
 
-/** A directive may stand for the fields that it names. */
+/** A directive of a strategic merge patch. */
 const isDirective = (key: string): boolean => key.startsWith('$')
 
 /**
- * Why these labels or annotations may not be merged into those that a Node has. `null` in place of the map would remove all of
- * them, and a directive such as `$patch` those of others.
+ * Why these labels or annotations may not be merged into a Node's. `null` for the whole map would remove all of them, and a
+ * directive such as `$patch` those of others.
  */
 const textsTrouble = (
   metadata: JsonMap,
@@ -54,7 +54,7 @@ const textsTrouble = (
   return key === undefined ? undefined : `it must not give itself the ${thing} ${key}`
 }
 
-/** What of metadata a patch may name: what says which object, and what a kubelet reports of itself. */
+/** Metadata that a patch may contain: what identifies the object, and what a kubelet reports of itself. */
 const NODE_METADATA: ReadonlySet<string> = new Set([
   'name',
   'uid',
@@ -73,8 +73,8 @@ const isOfWholeList = (item: unknown): boolean =>
   (item['$patch'] !== 'delete' || typeof item['type'] !== 'string')
 
 /**
- * Lists of conditions that take away or set what peers say. `$patch` may delete the one condition that it names; any other
- * replaces the whole list, and with it theirs, whatever type stands beside it.
+ * Why a patch of conditions is refused: it sets or removes what the peers report. `$patch: delete` removes just the
+ * condition that it names; any other directive replaces the whole list.
  */
 const conditionTrouble = (status: JsonMap): string | undefined => {
   const { conditions = [] } = status
@@ -113,13 +113,13 @@ const patchTrouble = (patch: JsonMap, metadata: ReadonlySet<string>): string | u
 }
 
 /**
- * Why a node may not have its status patched so; undefined: it may. The subresource lets metadata through, and the
- * patch's directives could delete what others said.
+ * Why a node may not patch its status like this; undefined when it may. The status subresource accepts metadata too, and
+ * directives could delete what others wrote.
  */
 export const nodePatchTrouble = (patch: JsonMap): string | undefined =>
   patchTrouble(patch, NODE_METADATA) ?? statusTrouble(patch)
 
-/** Why a pod's status may not be patched so; undefined: it may. @param uid of the pod that the node has */
+/** Why a pod's status may not be patched like this; undefined when it may. @param uid of the pod on this node */
 export const podPatchTrouble = (patch: JsonMap, uid: string): string | undefined => {
   const trouble = patchTrouble(patch, POD_METADATA)
   if (trouble !== undefined) return trouble

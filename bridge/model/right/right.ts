@@ -11,14 +11,14 @@ import type { Handler } from '../route/upstream.js'
 import { reporterTrouble } from './event-trouble.js'
 import { nodePatchTrouble, podPatchTrouble } from './patch-trouble.js'
 
-/** Whether a node may do what it asks. A refusal is sent to it. */
+/** Whether a node may make a request. A refusal is sent to it. */
 export type Right = { readonly ok: true } | { readonly ok: false; readonly refusal: KubeStatus }
 
-/** A request whose right is in question. */
+/** A request to be authorized. */
 export interface Question {
   readonly handler: Handler
   readonly resource: Resource
-  /** The object or patch that the message holds; empty for a query. */
+  /** The object or patch in the message; empty for a query. */
   readonly content: JsonMap
 }
 
@@ -39,7 +39,7 @@ const forbidden = ({ resource }: Question, why: string): Right => {
   }
 }
 
-/** There is nothing of that name: an edge gives up what it wanted to say about it. */
+/** Refused as not found: the edge then gives the request up. */
 const notFound = ({ resource: { type, name } }: Question): Right => {
   const kind = kindText(type)
   const message = `${kind} "${name}" not found`
@@ -72,7 +72,10 @@ const ownLease = (question: Question): Right => {
 
 type PodCheck = (pod: PlacedPod) => string | undefined
 
-/** For requests about a pod of the node. An unknown pod may have been deleted, but may also be another node's: the answer is 404. */
+/**
+ * For requests about one of the node's own pods. An unknown pod may be deleted, or be another node's: both are answered
+ * with 404.
+ */
 const ownPod = (question: Question, locations: LocationCache, check: PodCheck): Right => {
   const { namespace, name, node } = question.resource
   const pod = locations.podNamed(namespace, name)
@@ -94,7 +97,7 @@ const mirrorTrouble = ({ resource, content }: Question): string | undefined => {
   return account === '' ? undefined : 'a mirror pod may not have a ServiceAccount'
 }
 
-/** A token is a pod's: it names the pod, and ends with it. */
+/** A token must be bound to one of the node's pods. */
 const token = (question: Question, locations: LocationCache): Right => {
   const { resource, content } = question
   const spec = isMap(content['spec']) ? content['spec'] : {}
@@ -116,7 +119,7 @@ const referenced = (question: Question, locations: LocationCache): Right => {
   return when(question, need === undefined ? 'no pod of this node refers to it' : undefined)
 }
 
-/** Who may read is seen in the object: see `checkRead`. */
+/** Whether only the object itself shows who may read it: see `checkRead`. */
 const isJudgedLater = (type: string): boolean =>
   type === 'persistentvolume' || type === 'volumeattachment'
 
@@ -126,10 +129,10 @@ const read = (question: Question, locations: LocationCache): Right => {
   return isJudgedLater(type) ? YES : referenced(question, locations)
 }
 
-/** An Event is reported by the node itself, about itself or a pod of its own. */
+/** A node may report Events about itself and its pods. */
 const event = (question: Question, locations: LocationCache): Right => {
   const { content, resource } = question
-  // A patch of an Event comes with the Event.
+  // A patch of an Event contains the Event.
   const whole = isMap(content['event']) ? content['event'] : content
   const trouble = reporterTrouble(whole, resource.node)
   if (trouble !== undefined) return forbidden(question, trouble)
@@ -170,15 +173,15 @@ const CHECKS: Readonly<Record<Handler, Check>> = {
 }
 
 /**
- * May this node do this? It may touch itself, its Lease, its pods, and what those refer to. Nothing that the message says
- * about itself counts: the node is who holds the connection, and pods are where the cluster says.
+ * Whether this node may make this request. It may touch itself, its Lease, its pods, and what its pods refer to. What the
+ * message says about its sender is ignored: the connection says which node it is, and the cluster says where pods are.
  */
 export const checkRight = (question: Question, locations: LocationCache): Right =>
   CHECKS[question.handler](question, locations)
 
 /**
- * May this node have what it asked to read? For what does not say by its name whose it is: a volume is of the node whose
- * pod claims it, an attachment of the node that it names.
+ * Whether this node may have the object that it asked to read, for kinds whose names do not tell: a volume belongs to the
+ * node whose pod claims it, an attachment to the node that it names.
  */
 export const checkRead = (question: Question, object: JsonMap, locations: LocationCache): Right => {
   const { type, node } = question.resource

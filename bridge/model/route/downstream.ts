@@ -4,10 +4,10 @@ import { EDGE_CONTROLLER, RESOURCE_GROUP, type Message, type Stamp } from '../me
 import { KINDS } from '../resource/kinds.js'
 import { wireResource, type Resource } from '../resource/resource.js'
 
-/** What the bridge sends to edges unasked. */
+/** Kinds of objects that the bridge keeps in sync on edges. */
 export type DownstreamType = 'configmap' | 'node' | 'pod' | 'secret'
 
-/** An object that is sent to an edge. */
+/** An object for one edge. */
 export interface DownstreamResource extends Resource {
   readonly type: DownstreamType
 }
@@ -27,9 +27,9 @@ const message = (
 })
 
 /**
- * The object as it is now. Never `insert`: an edge that has a row of that name already says OK to an insert and keeps the
- * old one, as SQLite refuses a second one; an update stores and starts what is new as well as what it knows.
- * @param object Whole, with `apiVersion` and `kind`: an edge panics without them.
+ * The message with an object's present state. Never `insert`: an edge that has an object of that name acknowledges an
+ * insert and keeps the old one, since SQLite refuses a second row. An update stores new objects as well.
+ * @param object complete, with `apiVersion` and `kind`, without which an edge panics
  */
 export const updateMessage = (
   resource: DownstreamResource,
@@ -45,7 +45,7 @@ export const updateMessage = (
 }
 
 /**
- * The object is gone. The uid says which, since another one of its name may be there already. An edge stops a pod only
+ * The message that an object was deleted. The uid tells it from another object with the same name. An edge stops a pod only
  * if the message says that it ran there.
  */
 export const deleteMessage = (resource: DownstreamResource, stamp: Stamp, uid: string): Message => {

@@ -4,7 +4,7 @@ import type { NodeName } from '../../../core/ids.js'
 import type { Message } from '../message/message.js'
 import { parseResource, type Resource } from '../resource/resource.js'
 
-/** What an edge asks for. Each has one executor. */
+/** Kinds of requests; each has one executor. */
 export type Handler =
   | 'application'
   | 'cluster-ca'
@@ -24,22 +24,22 @@ export type Handler =
   | 'update-node'
   | 'write-event'
 
-/** What goes first: a Lease before what pods wait for, that before Events. */
+/** Priority: Leases before requests that pods wait for, those before Events. */
 export type UpstreamLane = 'lease' | 'request' | 'event'
 
 /**
- * How the answer looks, and with it a failure: `answer` is `{Object, Err}`; `object` is the object itself, and a failure
- * is an `error` with text; `ok` and `text` fail likewise; `none` is not answered.
+ * The form of the answer. `answer`: `{Object, Err}`; `object`: the object itself, or an `error` with text; `ok` and `text`:
+ * that content, or an `error` with text; `none`: no answer.
  */
 export type ReplyForm =
   'answer' | 'application' | 'membership' | 'none' | 'object' | 'ok' | 'text' | 'watches'
 
-/** What is done with one kind of request. */
+/** How one kind of request is handled. */
 export interface UpstreamRoute {
   readonly handler: Handler
   readonly lane: UpstreamLane
   readonly reply: ReplyForm
-  /** Whether the edge says OK to the reply, once it keeps the object. */
+  /** Whether the edge acknowledges the reply, once it has stored the object. */
   readonly isReplyAcked: boolean
 }
 
@@ -54,7 +54,7 @@ const READ = route('read-object', 'object', true)
 const EVENT = route('write-event', 'none', false, 'event')
 const REFUSE = route('refuse', 'answer')
 
-/** Type and operation → what is done: what edges of KubeEdge 1.13 to 1.23 send about objects. */
+/** By type and operation: what edges of KubeEdge 1.13 to 1.23 send about objects. */
 const ROUTES: Readonly<Record<string, UpstreamRoute>> = {
   'certificatesigningrequest insert': REFUSE,
   'certificatesigningrequest query': REFUSE,
@@ -79,7 +79,7 @@ const ROUTES: Readonly<Record<string, UpstreamRoute>> = {
   'volumeattachment query': READ,
 }
 
-/** Requests that are not about one object, by source, operation and resource. */
+/** Requests that are not about an object, by source, operation and resource. */
 const SPECIAL: Readonly<Record<string, UpstreamRoute>> = {
   'edged query k8s/ca.crt': route('cluster-ca', 'text'),
   'metaserver null null': route('application', 'application'),
@@ -87,33 +87,33 @@ const SPECIAL: Readonly<Record<string, UpstreamRoute>> = {
   'twin get membership/detail': route('membership', 'membership'),
 }
 
-/** Names of the cloud's own modules: an edge that gives one of them pretends to be the cloud. */
+/** Module names of the cloud: an edge that uses one impersonates the cloud. */
 const CLOUD_MODULES: ReadonlySet<string> = new Set([
   ...['cloudhub', 'cloudStream', 'devicecontroller', 'dynamiccontroller', 'edgecontroller'],
   ...['policycontroller', 'router', 'synccontroller', 'taskmanager'],
 ])
 
-/** What a frame of an edge is. */
+/** What kind of message an edge sent. */
 export type Upstream =
   | { readonly kind: 'keepalive' }
-  /** KubeEdge's own `ping` or `config`, to be answered at once. */
+  /** KubeEdge's own `ping` or `config`, answered at once. */
   | { readonly kind: 'control' }
-  /** The edge has dealt with the message of this id. */
+  /** The edge acknowledged the message with this id. */
   | { readonly kind: 'ack'; readonly of: string }
-  /** The edge could not deal with the message of this id. */
+  /** The edge reports that the message with this id failed. */
   | { readonly kind: 'failed'; readonly of: string }
   | { readonly kind: 'request'; readonly route: UpstreamRoute; readonly resource: Resource }
-  /** A request about no object: who asks is all that there is to know. */
+  /** A request that names no object. */
   | { readonly kind: 'special'; readonly route: UpstreamRoute }
-  /** The sender waits for an answer that nobody can give: it gets an error at once. */
+  /** The sender waits for an answer that the bridge cannot give: it gets an error at once. */
   | { readonly kind: 'unknown'; readonly reason: string }
-  /** Nobody waits. */
+  /** No answer is expected. */
   | { readonly kind: 'ignored'; readonly reason: string }
 
 const about = (message: Message): string =>
   `${message.operation} of ${message.resource} by ${message.source}`
 
-/** A message to which nobody waits for an answer: of modules that this bridge does not have, or to other edges. */
+/** Messages that expect no answer: from modules that this bridge does not serve, or to other edges. */
 const isUnheard = ({ source, group, operation }: Message): boolean =>
   source === 'twin' || group === 'user' || operation === 'upload' || operation === 'pong'
 
@@ -132,7 +132,7 @@ const requestOf = (message: Message, node: NodeName): Upstream => {
   return { kind: 'request', route, resource }
 }
 
-/** What operations of the connection itself are. */
+/** Messages about the connection itself. */
 const controlOf = ({ operation, parentId, ...message }: Message): Upstream | undefined => {
   if (operation === 'keepalive') return { kind: 'keepalive' }
   if (operation === 'ping' || operation === 'config') return { kind: 'control' }
@@ -145,7 +145,7 @@ const controlOf = ({ operation, parentId, ...message }: Message): Upstream | und
   return { kind: operation === 'response' ? 'ack' : 'failed', of: parentId }
 }
 
-/** What is to be done with a message of this node. Whatever it says, it is about this node. */
+/** Classifies a message of this node; it counts as about this node whatever it says. */
 export const routeUpstream = (message: Message, node: NodeName): Upstream => {
   const control = controlOf(message)
   if (control !== undefined) return control

@@ -2,17 +2,20 @@
 import type { NodeCondition } from '../../../core/node.js'
 import { OWN_PREFIX, PEER_HEALTH } from '../../../core/marks.js'
 
-/** When a bridge renews the Lease of a node that it does not hear: on the word of the node's zone, for a while, or never. */
+/**
+ * When a bridge renews the Lease of a disconnected node: while the node's zone says that it lives (`zone`), for a short
+ * while (`grace`), or never.
+ */
 export type VouchMode = 'grace' | 'off' | 'zone'
 
 export interface GapLimits {
-  /** The longest time from the beginning of a gap for which any Lease is renewed. */
+  /** The longest time after the disconnect for which a Lease is renewed. */
   readonly maxMs: number
-  /** How old the zone's word may be. */
+  /** Oldest report of the zone that counts. */
   readonly freshMs: number
-  /** How often a Lease is renewed. */
+  /** Time between two renewals. */
   readonly everyMs: number
-  /** How soon the zone is asked again when it said nothing. */
+  /** Time after which the zone's report is read again when there was none. */
   readonly askMs: number
 }
 
@@ -21,11 +24,11 @@ export const GAP_LIMITS: GapLimits = {
   ...{ everyMs: 10_000, askMs: 1_000 },
 }
 
-/** Stands on a Lease that a bridge renews: since when. A bridge that begins anew begins no new two minutes. */
+/** On a Lease that a bridge renews: since when. A bridge that restarts continues with that time. */
 export const GAP_ANNOTATION = `${OWN_PREFIX}bridge-renews-since`
 
 /**
- * When the gap of a node began, for a bridge that begins at `startedAt`. The edge's own renewals take the annotation off.
+ * When a node's gap began, for a bridge that starts at `startedAt`. The edge's own renewals remove the annotation.
  * @param annotations of its Lease
  * @returns epoch ms by the apiserver's clock
  */
@@ -44,54 +47,54 @@ export interface SeenLease {
   readonly durationMs: number
 }
 
-/** A node that is not heard, and what is known of it. All times are epoch ms by the apiserver's clock. */
+/** A disconnected node and what is known of it. All times are epoch ms by the apiserver's clock. */
 export interface Gap {
   readonly mode: VouchMode
   readonly now: number
-  /** When its connection was lost, or this bridge began. */
+  /** When its connection was lost, or this bridge started. */
   readonly since: number
-  /** When anything of the node was heard last, on this bridge or by its Lease; undefined: never. */
+  /** The last sign of life from the node, on this bridge or by its Lease; undefined when there was none. */
   readonly heardAt: number | undefined
-  /** Its Lease when the gap began; undefined: it has none. */
+  /** Its Lease when the gap began; undefined when it had none. */
   readonly leaseAtStart: SeenLease | undefined
   /** Its Lease now. */
   readonly lease: SeenLease | undefined
-  /** When this bridge renewed it last; undefined: not in this gap. */
+  /** When this bridge last renewed it; undefined when it has not in this gap. */
   readonly renewedAt: number | undefined
-  /** The conditions of its Node now; undefined: there is no Node. */
+  /** Conditions of its Node now; undefined when there is no Node. */
   readonly conditions: readonly NodeCondition[] | undefined
 }
 
-/** What to do about a node's Lease. */
+/** What to do about the node's Lease. */
 export type GapStep =
-  /** Write this time. */
+  /** Write this `renewTime`. */
   | { readonly kind: 'renew'; readonly renewTime: number }
-  /** Ask again then: it is not due, or the zone says nothing that is young enough. */
-  | { readonly kind: 'wait'; readonly until: number; readonly hasWord: boolean }
-  /** This gap is over for the bridge, whatever happens. */
+  /** Decide again at `until`: no renewal is due, or the zone has no recent report. */
+  | { readonly kind: 'wait'; readonly until: number; readonly hasReport: boolean }
+  /** Renew no more in this gap. */
   | { readonly kind: 'end'; readonly reason: GapEnd }
 
 export type GapEnd =
   | 'off'
   | 'heard'
   | 'too-long'
-  /** Somebody else renews the Lease, or took it away. */
+  /** Somebody else renewed or deleted the Lease. */
   | 'lease-moved'
-  /** It had run out before the gap began: the node was not well then. */
+  /** The Lease had expired before the gap began, so the node was already unhealthy. */
   | 'lease-was-old'
   | 'node-gone'
   | 'peers-say-dead'
 
-const peerWord = (conditions: readonly NodeCondition[]): NodeCondition | undefined =>
+const zoneReport = (conditions: readonly NodeCondition[]): NodeCondition | undefined =>
   conditions.find(({ type }) => type === PEER_HEALTH)
 
-/** Milliseconds since the zone spoke; Infinity where it did not, or at a time that lies ahead. */
-const ageOf = (word: NodeCondition | undefined, now: number): number => {
-  const age = now - Date.parse(word?.lastHeartbeatTime ?? '')
+/** Age of the zone's report in milliseconds; Infinity when there is none or its time is in the future. */
+const ageOf = (report: NodeCondition | undefined, now: number): number => {
+  const age = now - Date.parse(report?.lastHeartbeatTime ?? '')
   return age >= 0 ? age : Infinity
 }
 
-/** Why the node itself, its Lease or time ends the gap. */
+/** Why the gap ends because of the node itself, its Lease or its length. */
 const endOf = (gap: Gap, limits: GapLimits): GapEnd | undefined => {
   const { now, since, heardAt, leaseAtStart, lease, renewedAt } = gap
   if (gap.mode === 'off') return 'off'
@@ -103,29 +106,29 @@ const endOf = (gap: Gap, limits: GapLimits): GapEnd | undefined => {
   return lease?.renewedAt === known ? undefined : 'lease-moved'
 }
 
-/** Has the zone said, a moment ago, that the node lives? */
-const hasWord = ({ conditions = [], now }: Gap, { freshMs }: GapLimits): boolean => {
-  const word = peerWord(conditions)
-  return word?.status === 'True' && ageOf(word, now) <= freshMs
+/** Whether the zone recently reported that the node lives. */
+const hasReport = ({ conditions = [], now }: Gap, { freshMs }: GapLimits): boolean => {
+  const report = zoneReport(conditions)
+  return report?.status === 'True' && ageOf(report, now) <= freshMs
 }
 
-/** A word against the node counts in every mode, however old. */
-const wordAgainst = ({ conditions }: Gap): GapEnd | undefined => {
+/** A report against the node counts in every mode, however old it is. */
+const reportAgainst = ({ conditions }: Gap): GapEnd | undefined => {
   if (conditions === undefined) return 'node-gone'
-  return peerWord(conditions)?.status === 'False' ? 'peers-say-dead' : undefined
+  return zoneReport(conditions)?.status === 'False' ? 'peers-say-dead' : undefined
 }
 
 /**
- * What to do about the Lease of a node that is not heard, so that a bridge that restarts makes no node NotReady. It only
- * carries on: a Lease that was young when the gap began, that nobody else moves, for two minutes at the most, and no
- * longer than until the first sign of the node. The time written is never later than the apiserver's.
+ * What to do about the Lease of a disconnected node, so that a bridge that restarts does not make nodes NotReady. It only
+ * prolongs: the Lease must have been valid when the gap began and not been changed by others, for two minutes at most and
+ * until the node's first sign of life. The time written is never later than the apiserver's.
  */
 export const gapStep = (gap: Gap, limits: GapLimits = GAP_LIMITS): GapStep => {
-  const reason = endOf(gap, limits) ?? wordAgainst(gap)
+  const reason = endOf(gap, limits) ?? reportAgainst(gap)
   if (reason !== undefined) return { kind: 'end', reason }
-  if (gap.mode === 'zone' && !hasWord(gap, limits))
-    return { kind: 'wait', until: gap.now + limits.askMs, hasWord: false }
+  if (gap.mode === 'zone' && !hasReport(gap, limits))
+    return { kind: 'wait', until: gap.now + limits.askMs, hasReport: false }
   const dueAt = gap.lease!.renewedAt + limits.everyMs
-  if (dueAt > gap.now) return { kind: 'wait', until: dueAt, hasWord: true }
+  if (dueAt > gap.now) return { kind: 'wait', until: dueAt, hasReport: true }
   return { kind: 'renew', renewTime: gap.now }
 }

@@ -12,13 +12,13 @@ import type { WriteGuard } from '../../../kube/client/write.js'
 import type { PlacedPod } from '../../model/location/location-cache.js'
 import { TOKENS } from '../upstream/objects.js'
 
-/** The Kubernetes API as the agents of nodes may use it, each in its own name. */
+/** The Kubernetes API with the rights of the nodes' agents. */
 export interface AgentApi {
-  /** Of the agents' Pods, ConfigMaps and keys. */
+  /** Namespace of the agents' Pods, ConfigMaps and keys. */
   readonly namespace: string
-  /** In the name of an agent's Pod, with its rights. Rejects as a create does. */
+  /** A client with the rights of an agent's Pod. Rejects as ResourceClient.create does. */
   as(pod: PlacedPod, signal: AbortSignal): Promise<TokenClient>
-  /** The apiserver did not take the Pod's token: the next request has another one. */
+  /** The apiserver refused the Pod's token: the next request gets a new one. */
   refused(pod: PlacedPod): void
 }
 
@@ -26,12 +26,12 @@ export interface AgentApiSeams {
   readonly client: Pick<ResourceClient, 'create'>
   readonly bearers: Pick<TokenClients, 'withToken'>
   readonly clock: Clock
-  /** Asked right before a token is made. */
+  /** Checked right before a token is created. */
   readonly guard: WriteGuard
 }
 
 const LIFE_SECONDS = 3_600
-/** Of its life, a token is used that long: the apiserver's clock is another one. */
+/** A token is used for this share of its lifetime, since the apiserver's clock may differ. */
 const SHARE = 0.8
 
 interface Kept {
@@ -52,8 +52,8 @@ const bodyOf = ({ name, uid }: PlacedPod): JsonMap => ({
 })
 
 /**
- * Tokens of agents' own Pods, which the apiserver binds to Pod and node: with one, a request has the rights of that agent,
- * what policies allow it, and its name in the audit log. Kept in memory alone.
+ * Tokens of the agents' own Pods, which the apiserver binds to Pod and node. A request with such a token has exactly the
+ * rights of that agent, and its name in the audit log. Kept in memory only.
  */
 export class AgentTokens implements AgentApi {
   readonly namespace: string
@@ -76,7 +76,7 @@ export class AgentTokens implements AgentApi {
       until: now + LIFE_SECONDS * 1_000 * SHARE,
     }
     this.#kept.set(pod.node, kept)
-    // Whoever asks next tries again.
+    // The next caller tries again.
     kept.client.catch(() => this.#drop(pod.node, kept))
     return kept.client
   }
@@ -103,7 +103,7 @@ export class AgentTokens implements AgentApi {
     if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
       throw new InvalidInputError('TokenRequest: status.token', 'must be a token', typeof token)
     const { expirationSeconds } = mapAt(made, 'spec')
-    // The server may make it shorter; what it makes longer is renewed all the same.
+    // The server may shorten the lifetime; one that it lengthens is renewed at the usual time.
     if (typeof expirationSeconds === 'number' && expirationSeconds < LIFE_SECONDS)
       lives(Math.max(0, expirationSeconds))
     return bearers.withToken(token)

@@ -18,33 +18,33 @@ export interface WatchDeskSeams {
   readonly client: Pick<ResourceClient, 'watch'>
   readonly clock: Clock
   readonly log: Logger
-  /** Whether an agent is on the node now: one that was there when a watch began may have been taken away. */
+  /** Whether an agent is on the node now; it may have been removed since its watch began. */
   readonly mayWatch: (node: NodeName) => boolean
 }
 
-/** The watches of agents, for who takes requests. */
+/** The watches of agents, for the requests that start and end them. */
 export interface Watches {
-  /** Whether the node has a watch of that name already. */
+  /** Whether the node has a watch with this id. */
   has(node: NodeName, id: string): boolean
-  /** Keep a watch until its node ends it or is gone. @returns why it is not kept; undefined: it is */
+  /** Keep a watch until its node ends it or disconnects. @returns why it is refused; undefined when it is kept */
   add(node: NodeName, id: string, target: Target, listing: Listing): KubeStatus | undefined
-  /** End all others of a node. */
+  /** End all other watches of a node. */
   keepOnly(node: NodeName, ids: ReadonlySet<string>): void
 }
 
-/** An agent has seven; several programs may ask, and each has a few at a time. */
+/** Watches of one node. An agent has seven; several programs may watch, with a few each. */
 export const MAX_WATCHES = 64
-/** Changes of one moment are sent once, and what is deleted knows its version by then. */
+/** Changes within this time are sent together; by then the version of a deletion is known too. */
 const GATHER_MS = 20
-/** An edge that reads slowly is sent nothing meanwhile. */
+/** Wait before an edge that reads slowly is tried again. */
 const HELD_MS = 500
-/** A node whose agent is replaced is sent what waits when it has one again. */
+/** Wait before a node without an agent is tried again: its agent may be being replaced. */
 const NO_AGENT_MS = 30_000
 
-/** Undefined for what a node is sent in any case. */
+/** Undefined for objects that the node is sent anyway. */
 type Watch = { readonly feed: WatchFeed; readonly subscription: Subscription } | undefined
 
-/** One node's watches, over one connection. */
+/** The watches of one node on one connection. */
 interface Desk {
   readonly link: NodeLink
   readonly lane: WatchLane
@@ -59,12 +59,13 @@ const refusal = (status: number, reason: string, message: string): KubeStatus =>
 const feedKey = ({ resource, namespace, name }: Target): string =>
   resource === 'nodes' ? resource : `${resource} ${namespace}/${name}`
 
-/** Between the kind of a feed and the key of an object in it; in no name. */
+/** Separates the kind of a feed from an object's key; it occurs in neither. */
 const BETWEEN = '|'
 
 /**
- * Sends nodes what their agents watch: each kind is watched once, whoever asks; a node has few messages under way, an object
- * waits once, and is sent as it is by then. A watch ends with its connection; edges name theirs anew on the next one.
+ * Sends nodes what their agents watch. Each kind is watched once for all nodes. A node has few messages in flight, and an
+ * object is queued once and sent in its latest state. A watch ends with its connection; on the next one the edge starts it
+ * again under a new id.
  */
 export class WatchDesk implements Watches {
   readonly #seams: WatchDeskSeams
@@ -76,7 +77,7 @@ export class WatchDesk implements Watches {
     this.#seams = seams
   }
 
-  /** For status: watches, and what waits to be sent. */
+  /** For `/status`. */
   get status(): { readonly watches: number; readonly waiting: number; readonly objects: number } {
     const desks = [...this.#desks.values()]
     const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0)
@@ -97,7 +98,7 @@ export class WatchDesk implements Watches {
     if (this.#desks.get(link.node)?.link === link) this.#close(link.node)
   }
 
-  /** The word of an edge on a message, which may be one of these. */
+  /** An edge acknowledged or refused a message, which may be one of these. */
   acknowledged({ node }: NodeLink, { parentId }: Message): void {
     const desk = this.#desks.get(node)
     if (desk?.lane.acknowledged(parentId ?? '') === true) this.#arm(desk, GATHER_MS)
@@ -116,11 +117,11 @@ export class WatchDesk implements Watches {
     try {
       const matches = parseLabelSelector(listing.labelSelector)
       const { name } = target
-      // Older edges do not say which of theirs have ended: the oldest has.
+      // Older edges do not say which of their watches has ended: take it to be the oldest.
       const [, ...younger] = desk.watches.keys()
       if (desk.watches.size >= MAX_WATCHES) this.keepOnly(node, new Set(younger))
       desk.watches.set(id, undefined)
-      // Its own Node is sent by whoever keeps what edges hold, whole.
+      // The node's own Node is sent whole by `Sender` in any case.
       if (target.resource === 'nodes' && name === node) return undefined
       const selects: Subscription['selects'] = view =>
         (name === '' || view.name === name) && matches(view.labels)
@@ -143,7 +144,7 @@ export class WatchDesk implements Watches {
     }
   }
 
-  /** Ends all of it. */
+  /** End all watches. */
   async stop(): Promise<void> {
     for (const node of [...this.#desks.keys()]) this.#close(node)
     await Promise.all([...this.#feeds.values()].map(feed => feed.stop()))

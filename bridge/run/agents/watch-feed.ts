@@ -9,17 +9,17 @@ import type { Target } from '../../model/application/application.js'
 import { isNewerThan, labelsOf, type Gone } from '../../model/application/watch-words.js'
 import { metadataOf } from '../../model/merge/tidy.js'
 
-/** An object as watches need it. */
+/** An object in the form that watches need. */
 export interface WatchedView extends Gone {
   readonly version: string
   readonly labels: ReadonlyMap<string, string>
-  /** As agents are sent it, in JSON: a text takes a quarter of the object's memory. */
+  /** In the form that agents are sent, as JSON: text takes a quarter of the object's memory. */
   readonly text: string
-  /** Of the part that agents are sent. */
+  /** A hash of the part that agents are sent. */
   readonly print: bigint
 }
 
-/** A watch of one node. */
+/** One node's watch of this feed. */
 export interface Subscription {
   readonly node: NodeName
   readonly selects: (view: WatchedView) => boolean
@@ -28,13 +28,13 @@ export interface Subscription {
 export interface WatchFeedSeams {
   readonly client: Pick<ResourceClient, 'watch'>
   readonly log: Logger
-  /** An object that a node watches has changed, or is gone. */
+  /** An object that a node watches has changed or was deleted. */
   readonly changed: (node: NodeName, key: string) => void
 }
 
-/** Objects that are gone and still to be sent. */
+/** Deleted objects that are still to be sent. */
 const MAX_GONE = 1_024
-/** Nobody's name: what is kept is for all nodes. */
+/** Stands for no node: the stored form is the same for all. */
 const NOBODY = '' as NodeName
 
 const textIn = (map: JsonMap, key: string): string => {
@@ -56,14 +56,14 @@ const viewOf = (target: Target, raw: unknown): WatchedView => {
   }
 }
 
-/** One kind of objects, or one object, watched once for all nodes that watch it. */
+/** One watch of a kind of objects, or of one object, on behalf of all nodes that watch it. */
 export class WatchFeed {
   readonly #seams: WatchFeedSeams
   readonly #informer: Informer<WatchedView>
   readonly #gone = new Map<string, { readonly gone: Gone; version: string }>()
   readonly #subscriptions = new Set<Subscription>()
 
-  /** @param target all objects of a kind, or the one of that name */
+  /** @param target all objects of a kind, or the named one */
   constructor(target: Target, seams: WatchFeedSeams) {
     const { group, version, resource, namespace, name } = target
     const { client, log } = seams
@@ -78,12 +78,12 @@ export class WatchFeed {
     this.#informer.start()
   }
 
-  /** Objects that are kept. */
+  /** Objects in memory. */
   get objects(): number {
     return this.#informer.status.objects
   }
 
-  /** Send a node what changes from now on, and of what may have since its list. */
+  /** Report changes to a node from now on, and those that may have happened since its list. */
   subscribe(subscription: Subscription, since: string): void {
     this.#subscriptions.add(subscription)
     const { changed } = this.#seams
@@ -100,12 +100,12 @@ export class WatchFeed {
     this.#subscriptions.delete(subscription)
   }
 
-  /** The object as it is now, or that it is gone; undefined: nobody knows of it. */
+  /** The object's present state, or that it was deleted; undefined when neither is known. */
   now(key: string): WatchedView | { readonly gone: Gone; readonly version: string } | undefined {
     const view = this.#informer.get(key)
     if (view !== undefined) return view
     const gone = this.#gone.get(key)
-    // Its end is as new as whatever else is known by now.
+    // A deletion's own version is unknown: use the newest known version.
     return gone && { gone: gone.gone, version: this.#informer.status.resourceVersion }
   }
 
@@ -127,7 +127,7 @@ export class WatchFeed {
     this.#gone.delete(key)
     const entry = { gone: { namespace, name, uid }, version: '' }
     this.#gone.set(key, entry)
-    // The informer says how far it is after its changes.
+    // The informer updates its version after it has called its handlers.
     queueMicrotask(() => (entry.version = this.#informer.status.resourceVersion))
     const [oldest] = this.#gone.keys()
     if (this.#gone.size > MAX_GONE) this.#gone.delete(oldest!)

@@ -22,26 +22,26 @@ import {
   type PodView,
 } from './views.js'
 
-/** What marks a Node as one of the edge. */
+/** The label of edge nodes. */
 export const EDGE_LABEL = 'node-role.kubernetes.io/edge'
 
 export interface ClusterSeams {
   readonly client: Pick<ResourceClient, 'watch'>
   readonly log: Logger
   readonly locations: LocationCache
-  /** Whether a node is connected here: its pods count, whatever its labels say. */
+  /** Whether a node is connected to this bridge: then its pods count, whatever its labels say. */
   readonly isConnected: (node: NodeName) => boolean
-  /** What a node should keep at a place may be another object or another state of it now, or none. */
+  /** The object that a node should hold under this type and name may have changed. */
   readonly changed: (node: NodeName, place: Place) => void
-  /** A pod was seen before its node was known to be an edge: it must be read. */
+  /** A pod was seen before its node was known to be an edge node, so its content was not kept and has to be read. */
   readonly unread: (node: NodeName, place: Place) => void
 }
 
-/** An object that a node should keep. */
+/** An object that a node should hold. */
 export interface Wanted {
   readonly uid: string
   readonly held: Held
-  /** In JSON, as edges are sent it; undefined: it must be read. */
+  /** As JSON in the form that edges are sent; undefined when it has to be read. */
   readonly text: string | undefined
 }
 
@@ -54,7 +54,7 @@ const nodePlace = (name: string): Place => ({ type: 'node', namespace: '', name 
 
 const isSent = (type: string): type is DownstreamType => type === 'configmap' || type === 'secret'
 
-/** What the nodes of the edge should keep, as the cluster has it now. It fills the cache of locations. */
+/** What edge nodes should hold, as the cluster has it now. Fills the LocationCache. */
 export class Cluster {
   readonly #seams: ClusterSeams
   readonly #nodes: Informer<EdgeNodeView>
@@ -91,7 +91,7 @@ export class Cluster {
     return {
       nodes,
       pods: {
-        // Which pods are kept depends on the nodes.
+        // Which pods are kept depends on which nodes are edge nodes.
         start: () => void nodes.synced.then(isSynced => (isSynced ? pods.start() : undefined)),
         stop: () => pods.stop(),
         synced: pods.synced,
@@ -104,7 +104,7 @@ export class Cluster {
     }
   }
 
-  /** Nodes of the edge. */
+  /** The edge nodes. */
   get nodes(): readonly NodeName[] {
     return this.#nodes.keys() as readonly NodeName[]
   }
@@ -117,18 +117,18 @@ export class Cluster {
     return this.hasNode(node) || this.#seams.isConnected(node)
   }
 
-  /** What peers say of a node; undefined: there is no such Node of the edge. */
+  /** The peers' conditions of a node; undefined when there is no such edge node. */
   conditionsOf(node: NodeName): readonly NodeCondition[] | undefined {
     return this.#nodes.get(node)?.conditions
   }
 
-  /** Who wrote the record in this ConfigMap last; undefined: there is none, or it does not say. */
+  /** Who last wrote the record in this ConfigMap; undefined when there is none or it does not say. */
   writerOf(namespace: string, name: string): string | undefined {
     const { annotations } = this.#contents.configmap.get(`${namespace}/${name}`) ?? {}
     return annotations?.[WRITER_ANNOTATION]
   }
 
-  /** Nodes of which a ConfigMap of this namespace is the record. */
+  /** Nodes that have a record in this namespace. */
   recorded(namespace: string): readonly NodeName[] {
     const start = `${namespace}/`
     return this.#contents.configmap.keys().flatMap(key => {
@@ -138,7 +138,7 @@ export class Cluster {
     })
   }
 
-  /** The object at a place that a node should keep; undefined: none. */
+  /** The object that a node should hold under this type and name; undefined when there is none. */
   wanted(node: NodeName, place: Place): Wanted | undefined {
     const state = this.#stateOf(node, place)
     if (state === undefined) return undefined
@@ -148,7 +148,7 @@ export class Cluster {
     return { uid, held: { type, namespace, name, version, print }, text }
   }
 
-  /** Everything that a node should keep. */
+  /** Everything that a node should hold, by uid. */
   wantedOf(node: NodeName): ReadonlyMap<string, Wanted> {
     const places = [
       nodePlace(node),
@@ -159,24 +159,26 @@ export class Cluster {
     return new Map(wanted.map(one => [one.uid, one]))
   }
 
-  /** A node connected, or became one of the edge: its pods count from now on, and those that were seen before must be read. */
+  /**
+   * A node connected or became an edge node: its pods count from now on, and those that were seen before have to be read.
+   */
   nodeCame(node: NodeName): void {
     for (const pod of this.#pods.byIndex('node', node))
       if (pod.text === undefined) this.#seams.unread(node, podPlace(pod))
       else if (this.#seams.locations.podOf(pod.uid) === undefined) this.#locate(pod)
   }
 
-  /** A node is not connected any more: where it is no node of the edge, nothing of it counts. */
+  /** A node disconnected: if it is not an edge node, nothing of it counts any more. */
   nodeLeft(node: NodeName): void {
     if (!this.hasNode(node)) this.#seams.locations.removeNode(node)
   }
 
-  /** A pod was read whose content was not kept. */
+  /** A pod was read whose content had not been kept. */
   podRead(raw: JsonMap): void {
     const view = podView(raw, node => this.isEdge(node))
     if (view === undefined) return
     const known = this.#pods.get(keyOf(podPlace(view)))
-    // What the watch brought since is newer, and counts already.
+    // Anything that the watch reported since then is newer and counts already.
     if (known?.uid === view.uid && known.text === undefined) this.#locate(view)
   }
 
@@ -201,7 +203,7 @@ export class Cluster {
     before: EdgeNodeView | undefined,
     after: EdgeNodeView | undefined,
   ): void {
-    // Pods of a node that is gone end when they are gone; a label that somebody takes off ends none.
+    // The pods of a deleted Node are deleted one by one, and removing the label ends no pod, so the edge keeps them for now.
     if (after === undefined && !this.#seams.isConnected(node))
       this.#seams.locations.removeNode(node)
     if (before === undefined) this.nodeCame(node)

@@ -7,7 +7,7 @@ import type { RecorderStatus } from '../recorder/recorder.js'
 import type { LeaseRenewerStatus } from '../vouch/lease-renewer.js'
 import type { MessageCounts, NodeLane } from './node-lane.js'
 
-/** What runs in one term, as far as it is shown. */
+/** What runs during one term, as far as it is shown. */
 export interface ShownParts {
   readonly sender: {
     readonly lanes: readonly NodeLane[]
@@ -31,7 +31,7 @@ const sum = (lanes: readonly NodeLane[], of: (lane: NodeLane) => number): number
 
 const IDLE = { isLeading: false } as const
 
-/** For `/status`. @param parts undefined while another bridge serves */
+/** For `/status`. @param parts undefined while another bridge leads */
 export const downstreamStatus = (parts: ShownParts | undefined): object => {
   if (parts === undefined) return IDLE
   const { sender, recorder, renewer } = parts
@@ -99,7 +99,7 @@ const deferralsOf = ({ lane }: NodeLane, clock: Clock): readonly object[] =>
     ...{ object: key, reason, times, againInSeconds: Math.max(0, -secondsSince(until, clock)) },
   }))
 
-/** For `explain`: what was sent to a node, what waits and why, what it holds. */
+/** For `/explain`: what was sent to a node, what is queued and why, and what it holds. */
 export const explainNode = (
   node: NodeName,
   parts: ShownParts | undefined,

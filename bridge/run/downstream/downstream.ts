@@ -21,16 +21,16 @@ import { Sender } from './sender.js'
 
 /** The options of downstream. */
 export interface DownstreamOptions {
-  /** Where the cluster keeps what edges hold. */
+  /** Namespace of the records of what edges hold. */
   readonly namespace: string
-  /** Where this process keeps it. */
+  /** This process's own copy of the records. */
   readonly disk: RecordStore
   readonly adoptsObjectSyncs: boolean
   readonly writesObjectSyncs: boolean
   readonly vouch: VouchMode
 }
 
-/** What runs in one term alone. */
+/** What exists only during one term. */
 export interface TermParts {
   readonly sender: Sender
   readonly recorder: Recorder
@@ -154,6 +154,6 @@ class WorkingDownstream implements Downstream {
   }
 }
 
-/** Keeps edges as the cluster is, and the Leases of those that are not heard for a moment. */
+/** Keeps edges in sync with the cluster, and renews the Leases of edges that are disconnected for a moment. */
 export const makeDownstream = (options: DownstreamOptions, seams: DownstreamSeams): Downstream =>
   new WorkingDownstream(options, seams)

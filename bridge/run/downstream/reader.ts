@@ -15,14 +15,14 @@ export interface ReaderSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** The object at a place, or undefined if there is none, for those who asked. */
+  /** Called with the object, or undefined if there is none, and the nodes that waited for it. */
   readonly read: (place: Place, object: JsonMap | undefined, nodes: ReadonlySet<NodeName>) => void
 }
 
-/** Reads at the same time, and how many may begin in a second. */
+/** Concurrent reads, reads begun per second, and the backoff of failed ones. */
 const LIMITS = { workers: 8, startsPerSecond: 200, firstRetryMs: 500, lastRetryMs: 30_000 }
 
-/** Reads objects whose content nobody keeps, once for all nodes that are waiting, until it was answered. */
+/** Reads objects whose content is not kept in memory, once for all nodes that wait for it, and repeats failed reads. */
 export class Reader {
   readonly #seams: ReaderSeams
   readonly #queue: WorkQueue
@@ -44,7 +44,7 @@ export class Reader {
     )
   }
 
-  /** Objects that somebody waits for. */
+  /** Objects that are waited for. */
   get waiting(): number {
     return this.#asked.size
   }
@@ -65,7 +65,7 @@ export class Reader {
     const asked = this.#asked.get(key)
     if (asked === undefined) return { kind: 'done' }
     const { place, nodes } = asked
-    // Who asks from now on wants what is written from now on.
+    // A request from now on needs a new read, since the object may change during this one.
     this.#asked.delete(key)
     try {
       this.#seams.read(place, await this.#get(place, signal), nodes)

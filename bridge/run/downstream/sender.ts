@@ -29,10 +29,13 @@ export interface SenderSeams {
   readonly limits?: DownstreamLimits
 }
 
-/** How long a node may be away before what it has not taken is forgotten: it is compared with the cluster anyway. */
+/**
+ * Unacknowledged messages are kept this long after a disconnect. Forgetting them is safe: a node that connects is compared
+ * with the cluster anyway.
+ */
 const KEPT_MS = 300_000
 const RETRY_MS = 2_000
-/** How long the last records may take to be kept. */
+/** Time limit for storing the last records when a term ends. */
 const STOP_MS = 2_000
 
 const KEPT_TYPES: ReadonlySet<string> = new Set<DownstreamType>([
@@ -43,7 +46,7 @@ const KEPT_TYPES: ReadonlySet<string> = new Set<DownstreamType>([
 ])
 const isKept = (place: { readonly type: string }): place is Place => KEPT_TYPES.has(place.type)
 
-/** Sends edges the objects that they need, in one term. */
+/** Sends edges the objects that they should hold. Lives for one term. */
 export class Sender {
   readonly #seams: SenderSeams
   readonly #reader: Reader
@@ -80,7 +83,7 @@ export class Sender {
   connected(link: NodeLink): void {
     this.#links.set(link.node, link)
     this.#cancels.get(link.node)?.()
-    // It cannot reject: what fails is tried again.
+    // Never rejects: what fails is tried again.
     void this.#open(link)
   }
 
@@ -112,7 +115,7 @@ export class Sender {
     this.#lanes.get(node)?.suspect(uid, { type: 'pod', namespace, name })
   }
 
-  /** What a node should keep at a place may have changed. */
+  /** The object that a node should hold under this type and name may have changed. */
   changed(node: NodeName, place: Place): void {
     this.#lanes.get(node)?.look(place)
   }
@@ -122,7 +125,7 @@ export class Sender {
     this.#reader.ask(node, place)
   }
 
-  /** Ends; what is known is kept before. */
+  /** End the term; records are stored before this resolves. */
   async stop(): Promise<void> {
     for (const cancel of this.#cancels.values()) cancel()
     for (const lane of this.#lanes.values()) lane.close()
@@ -133,7 +136,7 @@ export class Sender {
     cancel()
   }
 
-  /** Nothing is sent to an edge before it is known what it holds. */
+  /** Read what the edge holds before anything is sent to it. */
   async #open(link: NodeLink): Promise<void> {
     const { node } = link
     const { recorder, clock, random, log } = this.#seams

@@ -6,35 +6,35 @@ import type { NodeCondition } from '../../../core/node.js'
 import { printOf } from '../../model/merge/change.js'
 import { metadataOf, tidyObject } from '../../model/merge/tidy.js'
 
-/** Which state of which object. */
+/** One state of one object. */
 export interface ObjectState {
   readonly uid: string
   readonly version: string
-  /** See `printOf`; '' where the content is not looked at. */
+  /** See `printOf`; '' when the content is not compared. */
   readonly print: string
 }
 
-/** A pod that has a node. */
+/** A pod that is assigned to a node. */
 export interface PodView extends ObjectState {
   readonly namespace: string
   readonly name: string
   readonly node: NodeName
-  /** As edges are sent it, in JSON; undefined where its node was no edge when it was seen. */
+  /** As JSON in the form that edges are sent; undefined when its node was not an edge node at that time. */
   readonly text: string | undefined
 }
 
-/** A node of the edge. */
+/** An edge node. */
 export interface EdgeNodeView extends ObjectState {
-  /** What the peers say of it; no other condition is kept. */
+  /** The peers' condition; others are not kept. */
   readonly conditions: readonly NodeCondition[]
 }
 
-/** A ConfigMap or a Secret, as far as it is known without its content. */
+/** A ConfigMap or a Secret without its content. */
 export interface ContentView extends ObjectState {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/** A field of an object's metadata; '' where it is no text. */
+/** A text field of an object's metadata; '' when missing or not text. */
 export const metadataText = (object: JsonMap, key: string): string => {
   const { [key]: value } = metadataOf(object)
   return typeof value === 'string' ? value : ''
@@ -45,7 +45,7 @@ const stateOf = (raw: JsonMap): Omit<ObjectState, 'print'> => ({
   version: metadataText(raw, 'resourceVersion'),
 })
 
-/** @returns undefined for a pod that has no node yet */
+/** @returns undefined for a pod that is not assigned to a node */
 export const podView = (raw: unknown, isEdge: (node: NodeName) => boolean): PodView | undefined => {
   if (!isMap(raw)) return undefined
   const { nodeName }: JsonMap = isMap(raw['spec']) ? raw['spec'] : {}
@@ -75,7 +75,7 @@ export const edgeNodeView = (raw: unknown): EdgeNodeView | undefined => {
   }
 }
 
-/** @param kept the annotation that is looked at; all others are left out */
+/** @param kept the annotation to keep; all others are left out */
 export const contentView = (raw: unknown, kept: string): ContentView | undefined => {
   if (!isMap(raw)) return undefined
   const { annotations }: JsonMap = isMap(raw['metadata']) ? raw['metadata'] : {}

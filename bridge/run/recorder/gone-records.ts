@@ -12,31 +12,31 @@ export interface GoneRecordsSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Nodes of which the cluster keeps a record. */
+  /** Nodes that have a record in the cluster. */
   readonly recorded: () => readonly NodeName[]
-  /** Whether the node is one of the edge, or connected. */
+  /** Whether the node is an edge node, or connected. */
   readonly isKnown: (node: NodeName) => boolean
-  /** Keep nothing of it any more. Rejects as ResourceClient does. */
+  /** Delete everything recorded about the node. Rejects as ResourceClient does. */
   readonly drop: (node: NodeName, signal: AbortSignal) => Promise<void>
 }
 
 const LOOK_MS = 600_000
-/** An edge that comes back within that time is sent what differs, as if its Node had never been gone. */
+/** An edge whose Node returns within this time is sent only what differs. */
 const GRACE_MS = 24 * 3_600_000
-/** Nodes that are asked for at one look. */
+/** Nodes that are read in one pass. */
 const MOST = 100
 
-/** Takes away the records of edges whose Nodes the API has not had for a day. Works in one term. */
+/** Deletes the records of edges whose Nodes were deleted a day ago. Lives for one term. */
 export class GoneRecords {
   readonly #seams: GoneRecordsSeams
-  /** Since when a Node is gone, Clock ms. */
+  /** When the Node was first found to be gone, clock ms. */
   readonly #since = new Map<NodeName, number>()
 
   constructor(seams: GoneRecordsSeams) {
     this.#seams = seams
   }
 
-  /** Ends soon after the signal aborts. Never rejects. */
+  /** Resolves soon after the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#seams
     while (await sleep(clock, jitter(random, LOOK_MS, 0.1), signal))
@@ -68,7 +68,7 @@ export class GoneRecords {
     }
   }
 
-  /** By the word of the API alone. */
+  /** Asks the API rather than the informer, which may lag. */
   async #isGone(name: NodeName, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#seams.client.get(objectsOf('node'), { name }, signal)

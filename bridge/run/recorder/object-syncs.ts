@@ -30,7 +30,7 @@ export interface ObjectSyncSeams {
   readonly guard: WriteGuard
 }
 
-/** cloudcore's own records: where its edges come from, and where they may go back to. */
+/** cloudcore's own records, for edges that come from it or may return to it. */
 export class ObjectSyncs {
   readonly #seams: ObjectSyncSeams
 
@@ -38,7 +38,10 @@ export class ObjectSyncs {
     this.#seams = seams
   }
 
-  /** What all edges hold by cloudcore's account; empty where the cluster never had one. Rejects as ResourceClient.list does. */
+  /**
+   * What all edges hold according to cloudcore; empty where the cluster has no ObjectSyncs. Rejects as ResourceClient.list
+   * does.
+   */
   async read(signal: AbortSignal): Promise<ReadonlyMap<string, EdgeRecord>> {
     const records = new Map<string, Map<string, Held>>()
     for (const type of [NAMESPACED, CLUSTER_WIDE])
@@ -51,7 +54,7 @@ export class ObjectSyncs {
     return records
   }
 
-  /** Bring them from what was written last to what an edge holds now. Rejects as ResourceClient does. */
+  /** Update a node's ObjectSyncs from what they have to what the edge holds now. Rejects as ResourceClient does. */
   async write(
     node: NodeName,
     change: { readonly before: EdgeRecord; readonly after: EdgeRecord },

@@ -10,7 +10,7 @@ import { readWhole } from '../../../net/read-whole.js'
 
 /** A record is at most 960 KiB. */
 const MAX_BYTES = 1 << 20
-/** A file's name has 255 characters, some of which its making needs. */
+/** File names may have 255 characters, some of which the temporary file's suffix needs. */
 const LONGEST_NAME = 200
 const WRITER_FILE = 'writer'
 
@@ -20,10 +20,10 @@ const fileOf = (node: NodeName): string =>
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
-/** Where records are kept at once. Nothing of it rejects. */
+/** The fast copy of the records. None of its methods rejects. */
 export type RecordStore = Pick<RecordDisk, 'isFailing' | 'read' | 'remove' | 'write' | 'writer'>
 
-/** Records in a folder, a file a node, and by what name this folder's owner signs. */
+/** Records in a folder, one file per node, and the name under which this folder's bridge writes records to the cluster. */
 export class RecordDisk {
   readonly #folder: string
   readonly #log: Logger
@@ -34,12 +34,12 @@ export class RecordDisk {
     this.#log = log
   }
 
-  /** Trouble with the folder now. */
+  /** The last access to the folder failed. */
   get isFailing(): boolean {
     return this.#isFailing
   }
 
-  /** The name that stands in the folder, or this one, which then stands there. Never rejects. */
+  /** The name in the folder; if it has none, `fresh`, which is stored there. Never rejects. */
   async writer(fresh: string): Promise<string> {
     const known = await this.#read(WRITER_FILE)
     if (known !== undefined && /^[\w-]{8,64}$/.test(known)) return known
@@ -47,17 +47,17 @@ export class RecordDisk {
     return fresh
   }
 
-  /** The text of a node's record; undefined: there is none that can be read. Never rejects. */
+  /** The text of a node's record; undefined when there is none or it cannot be read. Never rejects. */
   read(node: NodeName): Promise<string | undefined> {
     return this.#read(fileOf(node))
   }
 
-  /** Resolves when it is on the disk, or when that failed. Never rejects. */
+  /** Resolves when it is on disk, or when that failed. Never rejects. */
   write(node: NodeName, text: string): Promise<void> {
     return this.#write(fileOf(node), text)
   }
 
-  /** Take a node's record away, if there is one. Never rejects. */
+  /** Delete a node's record, if there is one. Never rejects. */
   async remove(node: NodeName): Promise<void> {
     try {
       await rm(join(this.#folder, fileOf(node)), { force: true })
@@ -91,7 +91,7 @@ export class RecordDisk {
     }
   }
 
-  /** Logged once: edges are served without a disk too, by what the cluster keeps. */
+  /** Logged once: edges are served without a disk too, with the records in the cluster. */
   #failed(error: unknown): void {
     if (!this.#isFailing)
       this.#log.error('what edges hold cannot be kept on disk', {

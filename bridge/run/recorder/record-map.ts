@@ -8,7 +8,7 @@ import type { ResourceType } from '../../../kube/client/resource.js'
 import { metadataOf } from '../../model/merge/tidy.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
 
-/** On a ConfigMap that is a record: who wrote it last. */
+/** Annotation of a record's ConfigMap: who last wrote it. */
 export const WRITER_ANNOTATION = 'edge-health/record-writer'
 
 const PREFIX = 'bridge-record-'
@@ -23,7 +23,10 @@ export const recordMapName = (node: NodeName): string =>
 
 const HASHED = /^[0-9a-f]{64}$/
 
-/** Whose record a ConfigMap of this name is; undefined: nobody's, or that of a node whose name is too long to be known by it. */
+/**
+ * The node whose record has this ConfigMap name; undefined when it is no record's name, or a hashed one of a long node
+ * name.
+ */
 export const recordedNode = (name: string): NodeName | undefined => {
   const node = name.slice(PREFIX.length)
   return name.startsWith(PREFIX) && node !== '' && !HASHED.test(node)
@@ -42,7 +45,7 @@ const RECORD_MAPS: ResourceType<string> = {
   parse: textIn,
 }
 
-/** Which state of which object is taken away. */
+/** The state of the ConfigMap that is deleted, so that a newer one is not. */
 const PRECONDITIONS: ResourceType<{ readonly uid: string; readonly resourceVersion: string }> = {
   ...RECORD_MAPS,
   parse: raw => {
@@ -57,7 +60,7 @@ export interface RecordMapSeams {
   readonly guard: WriteGuard
 }
 
-/** Records in the cluster, a ConfigMap a node, for a bridge that has no disk or another one. */
+/** Records in the cluster, one ConfigMap per node, for a bridge that has no disk or another one. */
 export class RecordMaps {
   readonly #seams: RecordMapSeams
 
@@ -65,7 +68,7 @@ export class RecordMaps {
     this.#seams = seams
   }
 
-  /** The text of a node's record; undefined: there is none. Rejects as ResourceClient.get does. */
+  /** The text of a node's record; undefined when there is none. Rejects as ResourceClient.get does. */
   async read(node: NodeName, signal: AbortSignal): Promise<string | undefined> {
     const { client, namespace } = this.#seams
     try {
@@ -76,7 +79,10 @@ export class RecordMaps {
     }
   }
 
-  /** Unless somebody writes it meanwhile. Rejects as ResourceClient does, but for one that is not there. */
+  /**
+   * Delete a node's record, unless somebody writes it at the same time. Rejects as ResourceClient does, except when there
+   * is none.
+   */
   async remove(node: NodeName, signal: AbortSignal): Promise<void> {
     const { client, namespace, guard } = this.#seams
     const of = { namespace, name: recordMapName(node) }

@@ -16,59 +16,59 @@ export interface RecorderSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** By which name this process signs where its folder has none. */
+  /** The name under which this process writes, if its folder has none. */
   readonly fresh: string
   readonly disk: RecordStore
   readonly maps: Pick<RecordMaps, 'read' | 'remove' | 'write'>
-  /** Who wrote the record in a ConfigMap of this name last, as the watch knows; undefined: nobody. */
+  /** Who last wrote the record in the ConfigMap of this name, as the watch knows; undefined when unknown. */
   readonly writerOf: (name: string) => string | undefined
   /** cloudcore's records. */
   readonly syncs: Pick<ObjectSyncs, 'read' | 'write'>
 }
 
 export interface RecorderOptions {
-  /** Where nobody knows what an edge holds, cloudcore's ObjectSyncs are believed. */
+  /** Where there is no record of what an edge holds, read cloudcore's ObjectSyncs. */
   readonly adoptsObjectSyncs: boolean
-  /** ObjectSyncs are kept as cloudcore would. */
+  /** Keep ObjectSyncs as cloudcore does. */
   readonly writesObjectSyncs: boolean
 }
 
-/** How records are kept. */
+/** How far the records are stored. */
 export interface RecorderStatus {
   readonly isDiskFailing: boolean
-  /** Nodes whose record the cluster does not have yet, or not as it is now. */
+  /** Nodes whose present record is not in the cluster yet. */
   readonly unsaved: number
   /** Those of them whose last write failed. */
   readonly failing: number
 }
 
-/** How long acknowledgements may be on no disk: they would be asked for once more. */
+/** How long an acknowledgement may not be on disk. If it is lost, the object is sent once more. */
 const SOON_MS = 500
-/** One node's changes are written to the cluster no more often than this. */
+/** Shortest time between two writes of one node's record to the cluster. */
 const CLUSTER_MS = 2_000
 const QUEUE = { workers: 8, startsPerSecond: 100, firstRetryMs: 2_000, lastRetryMs: 60_000 }
 const EMPTY: EdgeRecord = new Map()
 
-/** One node's record and what of it is kept where. */
+/** One node's record, and where it is stored already. */
 interface Kept {
   readonly record: NodeRecord
-  /** The write that waits for the one that runs. */
+  /** The write after the one that runs. */
   next: Promise<void> | undefined
   running: Promise<void>
   cancelSoon: (() => void) | undefined
   isUnsaved: boolean
-  /** As the ObjectSyncs have it; undefined: nobody has looked. */
+  /** As the ObjectSyncs have it; undefined when they were not read. */
   synced: EdgeRecord | undefined
 }
 
-/** What edges hold: at once on the disk, a little later in the cluster. Works in one term. */
+/** Stores what edges hold: at once on disk, soon after in the cluster. Lives for one term. */
 export class Recorder {
   readonly #options: RecorderOptions
   readonly #seams: RecorderSeams
   readonly #kept = new Map<NodeName, Kept>()
   readonly #queue: WorkQueue
   readonly #writer: Promise<string>
-  /** cloudcore's records as they were when they were first asked for. */
+  /** cloudcore's records as of the first read. */
   #synced: Promise<ReadonlyMap<string, EdgeRecord>> | undefined
 
   constructor(options: RecorderOptions, seams: RecorderSeams) {
@@ -98,7 +98,7 @@ export class Recorder {
     return { isDiskFailing, unsaved, failing: this.#queue.status.failing }
   }
 
-  /** What a node holds. Rejects as ResourceClient does, where the cluster has to be asked. */
+  /** What a node holds. Rejects as ResourceClient does if the cluster has to be read. */
   async open(node: NodeName, signal: AbortSignal): Promise<NodeRecord> {
     const known = this.#kept.get(node)
     if (known !== undefined) return known.record
@@ -115,13 +115,13 @@ export class Recorder {
     return kept.record
   }
 
-  /** The node left and all is kept: its record is read again when it comes back. */
+  /** The node is gone and its record is stored: drop it from memory. */
   forget(node: NodeName): void {
     const kept = this.#kept.get(node)
     if (kept?.isUnsaved === false && kept.next === undefined) this.#kept.delete(node)
   }
 
-  /** The Node is gone for good: nothing of it is kept, unless it is connected again. Rejects as ResourceClient does. */
+  /** The Node was deleted for good: delete its records, unless it is connected again. Rejects as ResourceClient does. */
   async drop(node: NodeName, signal: AbortSignal): Promise<void> {
     const { disk, maps, syncs } = this.#seams
     if (this.#kept.has(node)) return
@@ -134,7 +134,7 @@ export class Recorder {
     await disk.remove(node)
   }
 
-  /** Keep what is not kept yet, until the signal aborts. Never rejects. */
+  /** Store everything that is not stored yet, until the signal aborts. Never rejects. */
   async stop(signal: AbortSignal): Promise<void> {
     await this.#queue.stop()
     for (const [node, kept] of this.#kept) {
@@ -152,7 +152,7 @@ export class Recorder {
   async #load(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
     const { disk, maps, writerOf, log } = this.#seams
     const inCluster = writerOf(recordMapName(node))
-    // Another bridge has served the node since this disk was written.
+    // Another bridge has served the node since this disk was written, so the cluster's record is newer.
     const isForeign = inCluster !== undefined && inCluster !== (await this.#writer)
     const onDisk = isForeign ? undefined : await disk.read(node)
     const text = onDisk ?? (await maps.read(node, signal))
@@ -166,7 +166,7 @@ export class Recorder {
     return this.#options.adoptsObjectSyncs ? await this.#syncedOf(node, signal) : EMPTY
   }
 
-  /** All are read once: from then on there are records of our own. */
+  /** Read once, for all nodes: from then on there are records of our own. */
   async #syncedOf(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
     this.#synced ??= this.#seams.syncs.read(signal)
     try {
@@ -177,7 +177,7 @@ export class Recorder {
     }
   }
 
-  /** One write at a time; what changes while it runs goes with the next one. */
+  /** One write at a time; changes meanwhile are part of the next one. */
   #save(node: NodeName, kept: Kept): Promise<void> {
     kept.isUnsaved = true
     this.#queue.addAfter(node, CLUSTER_MS)

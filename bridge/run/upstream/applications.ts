@@ -26,7 +26,7 @@ import { MAX_WATCHES } from '../agents/watch-desk.js'
 import { refused, type Call, type Result } from './call.js'
 import { parseWhole } from './objects.js'
 
-/** What an edge stores of one answer, and what one frame may hold beside others. */
+/** Largest answer: an edge stores it in one row, and a frame has to hold it with other fields. */
 const MAX_ANSWER_LENGTH = 4 << 20
 const BAD: KubeStatus = { status: 400, reason: 'BadRequest', message: 'it is no watch' }
 
@@ -44,7 +44,7 @@ const requestOf = (target: Target, listing: Listing): ListRequest => {
     ...placeOf(target),
     ...(target.name === '' ? {} : { name: target.name }),
     ...{ labelSelector, fieldSelector, limit, continueAt: next },
-    // A page that goes on is of the state that the first one was.
+    // A next page must be of the same version as the first.
     ...(resourceVersion === '' || next !== '' ? {} : { fromCache: { known } }),
   }
 }
@@ -60,7 +60,7 @@ const answer = (body: JsonMap): Result => {
       )
 }
 
-/** One request with an agent's own rights. Everything that it may be has been judged. */
+/** Carry out one request with an agent's own rights. All checks are done. */
 const carryOut = async (
   { node, guard, signal, watches }: Call,
   { id, target, ask }: Application,
@@ -85,7 +85,7 @@ const carryOut = async (
       return answer(view(await api.patch(typeOf(target, subresource), of, write, signal)))
     }
     case 'watch': {
-      // What an agent may list it may watch: the bridge itself could.
+      // The bridge could watch everything itself, so test the agent's right to watch by a list of one object.
       const first = { ...requestOf(target, ask.listing), limit: 1, fromCache: { known: undefined } }
       await api.list(typeOf(target), first, signal)
       const refusal = watches.add(node, id, target, ask.listing)
@@ -96,7 +96,7 @@ const carryOut = async (
   }
 }
 
-/** With a token that the apiserver takes: one that it does not take any more is replaced once. */
+/** With a token that the apiserver accepts: after a 401, try once more with a new one. */
 const withToken = async (
   { agents, signal }: Call,
   pod: PlacedPod,
@@ -113,7 +113,7 @@ const withToken = async (
 
 const askerOf = ({ node, agents: { namespace } }: Call): Asker => ({ node, namespace })
 
-/** The Pod in whose name it is asked, or why it is not. */
+/** The Pod with whose rights the request is made, or the refusal. */
 const allowed = (
   call: Call,
   application: Application,
@@ -127,7 +127,7 @@ const allowed = (
     : { pod }
 }
 
-/** A request of an agent, in the name and with the rights of that agent's Pod. */
+/** Serve a request of an agent with the rights of the agent's Pod. */
 const serve = (call: Call, application: Application): Promise<Result> => {
   const judged = allowed(call, application)
   if (!('pod' in judged)) return Promise.resolve(judged)
@@ -138,7 +138,7 @@ const serve = (call: Call, application: Application): Promise<Result> => {
 export const passOn = (call: Call): Promise<Result> =>
   serve(call, parseApplication(call.message.content))
 
-/** One of the watches that an edge has, which is kept already or is to be. @returns why it is not */
+/** Keep one of the watches that an edge has, if it is not kept already. @returns why it is refused */
 const keepWatch = async (call: Call, one: unknown): Promise<KubeStatus | undefined> => {
   try {
     const application = parseApplication(one)
@@ -151,7 +151,7 @@ const keepWatch = async (call: Call, one: unknown): Promise<KubeStatus | undefin
   }
 }
 
-/** All the watches that an edge's own Kubernetes API has: others end, and the edge hears which are not kept. */
+/** An edge lists all watches of its own Kubernetes API: end all others, and answer with those that are refused. */
 export const syncWatches = async (call: Call): Promise<Result> => {
   const asked = Object.entries(contentObject('watches', call.message.content ?? {}))
   if (asked.length > MAX_WATCHES)

@@ -14,27 +14,27 @@ import type { AgentApi } from '../agents/agent-api.js'
 import type { Watches } from '../agents/watch-desk.js'
 import type { SharedReads } from './shared-reads.js'
 
-/** What an edge asked. */
+/** A request of an edge. */
 export interface Request {
   readonly node: NodeName
   readonly message: Message
   readonly route: UpstreamRoute
-  /** Undefined where it is about no object. */
+  /** Undefined when it names no object. */
   readonly resource: Resource | undefined
   /** Clock ms. */
   readonly arrivedAt: number
-  /** The same by the apiserver's clock, epoch ms, never ahead of it; undefined while that is not known. */
+  /** The same by the apiserver's clock, epoch ms, never ahead of it; undefined when that clock is unknown. */
   readonly servedAt: number | undefined
 }
 
-/** What came of a request. */
+/** The outcome of a request. */
 export type Result =
   | { readonly kind: 'object'; readonly object: JsonMap }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'done' }
-  /** A request of an agent, done; `body` is the answer of the Kubernetes API in JSON. */
+  /** A request of an agent succeeded; `body` is the Kubernetes API's answer as JSON. */
   | { readonly kind: 'approved'; readonly body: string | undefined }
-  /** Watches of an agent that are not kept, by the edge's names for them. */
+  /** Watches of an agent that are refused, by the edge's ids for them. */
   | { readonly kind: 'watches'; readonly failed: JsonMap }
   | { readonly kind: 'refused'; readonly refusal: KubeStatus }
 
@@ -45,26 +45,26 @@ export interface ExecutorSeams {
   readonly agents: AgentApi
   readonly watches: Watches
   readonly downstream: Pick<Downstream, 'answering' | 'leaseSeen' | 'podUnknown'>
-  /** Asked right before each write. */
+  /** Checked right before each write. */
   readonly guard: WriteGuard
   /** Aborts when the program ends. */
   readonly signal: AbortSignal
 }
 
-/** One request while it is carried out. */
+/** A request that is being carried out. */
 export interface Call extends ExecutorSeams {
-  /** For objects that many nodes may ask for at the same time. */
+  /** For objects that many nodes may read at the same time. */
   readonly reads: SharedReads
   readonly node: NodeName
   readonly handler: Handler
   readonly resource: Resource
-  /** The object, patch or options of the message; empty for what has none. */
+  /** The object, patch or options in the message; empty when it has none. */
   readonly content: JsonMap
   readonly message: Message
   readonly servedAt: number | undefined
 }
 
-/** It is not done; the reason, which is sent to the edge. */
+/** A refusal with the reason that is sent to the edge. */
 export const refused = (status: number, reason: string, message: string): Result => ({
   kind: 'refused',
   refusal: { status, reason, message },

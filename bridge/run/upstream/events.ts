@@ -9,7 +9,7 @@ import { objectNameOf, objectsOf } from './objects.js'
 
 const EVENTS = objectsOf('event')
 
-/** What changes when the same thing happens again. */
+/** Fields that change when the same Event occurs again. */
 const COUNTED = ['count', 'lastTimestamp', 'message', 'series'] as const
 
 const countedOf = (event: JsonMap): JsonMap =>
@@ -29,11 +29,11 @@ const createEvent = async (call: Call): Promise<void> => {
   await client.create(EVENTS, { namespace }, { body, guard }, signal)
 }
 
-/** What is new about an Event that the cluster has. */
+/** The changed fields of an Event that exists already. */
 const changeOf = ({ message, content }: Call): JsonMap =>
   message.operation === 'patch' ? contentObject('patch of an Event', content['patchData']) : content
 
-/** The Event must be the node's own as the cluster has it, whatever the message says that it is about. */
+/** The existing Event must be the node's own, whatever the message claims. */
 const updateEvent = async (call: Call): Promise<Result> => {
   const { client, resource, guard, signal, locations } = call
   const name = objectNameOf(resource)
@@ -46,7 +46,7 @@ const updateEvent = async (call: Call): Promise<Result> => {
   return { kind: 'done' }
 }
 
-/** What an edge reports about itself and its pods. */
+/** Write an Event that an edge reports about itself or its pods. */
 export const writeEvent = async (call: Call): Promise<Result> => {
   if (call.message.operation !== 'insert') return updateEvent(call)
   await createEvent(call)

@@ -29,12 +29,12 @@ const failure = (error: unknown): Result =>
     ? refused(400, 'BadRequest', error.message)
     : { kind: 'refused', refusal: statusOf(error) }
 
-/** Edges renew every 10 s: an older renewal does not show that the node lives now. */
+/** Edges renew every 10 s, so an older renewal does not prove that the node lives now. */
 const LEASE_PATIENCE_MS = 10_000
 
 const nothingOf = (node: NodeName): Resource => ({ node, namespace: '', type: '', name: '' })
 
-/** How results look on the wire, but for refusals. */
+/** The reply to a successful request. */
 const wellReply = (
   form: ReplyForm,
   { message, stamp }: { readonly message: Message; readonly stamp: Stamp },
@@ -57,7 +57,7 @@ const wellReply = (
   }
 }
 
-/** What the MetaServer of an edge asked; empty where that cannot be read. */
+/** The request of an edge's MetaServer; empty when it cannot be read. */
 const askedBy = ({ content }: Message): JsonMap => (isMap(content) ? content : {})
 
 const replyOf = (form: ReplyForm, message: Message, stamp: Stamp, result: Result): Message => {
@@ -70,7 +70,7 @@ const replyOf = (form: ReplyForm, message: Message, stamp: Stamp, result: Result
     : errorReply(message, stamp, refusal.message)
 }
 
-/** What became of a request, for metrics. */
+/** The outcome of a request, as metrics name it. */
 const outcomeOf = (result: Result): string => {
   if (result.kind !== 'refused') return 'done'
   const { status } = result.refusal
@@ -78,7 +78,7 @@ const outcomeOf = (result: Result): string => {
   return status >= 500 ? 'failed' : 'refused'
 }
 
-/** Carries out what edges ask, one request at a time of those that it is given; never rejects but for a bug. */
+/** Carries out the requests that it is given. Never rejects except for a bug. */
 export class Executor {
   readonly #seams: ExecutorSeams
   readonly #patienceMs: number
@@ -89,7 +89,7 @@ export class Executor {
     this.#patienceMs = patienceMs
   }
 
-  /** What the apiserver's clock shows now at the least. */
+  /** The earliest time that the apiserver's clock can show now. */
   serverTime(): number | undefined {
     return this.#seams.client.serverTime()
   }
@@ -138,7 +138,7 @@ export class Executor {
     }
   }
 
-  /** Why a request is not carried out any more. */
+  /** Why a request is too late to be carried out; undefined when it is not. */
   #lateness({ route, arrivedAt }: Request): string | undefined {
     const limitMs = route.lane === 'lease' ? LEASE_PATIENCE_MS : this.#patienceMs
     const waitedMs = this.#seams.clock.now() - arrivedAt

@@ -24,7 +24,7 @@ const object = (type: Parameters<typeof tidyObject>[0], found: JsonMap): Result 
   object: tidyObject(type, found),
 })
 
-/** Only what the node may do is done. */
+/** Run the handler if the node has the right. */
 const ifAllowed =
   (handle: Handle): Handle =>
   async call => {
@@ -80,8 +80,8 @@ const writeLease =
   }
 
 /**
- * What is missing is an error, so that the edge asks again; where all of the node's pods start without it, it is there and
- * empty: an error would keep them from starting.
+ * Read an object. A missing one is an error, so that the edge asks again; but if all of the node's pods start without it,
+ * the answer is an empty object, since an error would keep them from starting.
  */
 const readObject: Handle = async call => {
   const { client, reads, resource, locations, node, signal } = call
@@ -89,7 +89,7 @@ const readObject: Handle = async call => {
   try {
     const get = () => client.get(objectsOf(type), objectNameOf(resource), signal)
     const found = await reads.get(objectKey(resource), get)
-    // It may have taken a while: the pod that refers to it may be gone by now.
+    // The read may have taken a while, and the pod that refers to the object may be gone.
     const now = checkRight(call, locations)
     const right = now.ok ? checkRead(call, found, locations) : now
     return right.ok ? object(type, found) : { kind: 'refused', refusal: right.refusal }
@@ -101,7 +101,7 @@ const readObject: Handle = async call => {
   }
 }
 
-/** Where Kubernetes keeps its own authority, in every namespace. */
+/** The ConfigMap with the cluster's own certificate authority, which exists in every namespace. */
 const ROOT_CA = { namespace: 'kube-system', name: 'kube-root-ca.crt' }
 
 const clusterCa: Handle = async ({ client, signal }) => {
@@ -114,14 +114,14 @@ const clusterCa: Handle = async ({ client, signal }) => {
 const never: Handle = () =>
   Promise.resolve(refused(403, 'Forbidden', 'the bridge does not do this for nodes'))
 
-/** Whose messages hold an object. */
+/** Handlers whose messages contain an object. */
 export const WITH_CONTENT: ReadonlySet<Handler> = new Set([
   ...(['create-lease', 'create-node', 'create-pod', 'create-token'] as const),
   ...(['patch-node-status', 'patch-pod-status'] as const),
   ...(['update-lease', 'update-node', 'write-event'] as const),
 ])
 
-/** What is done with each kind of request. Each rejects as the client of the apiserver does, or with InvalidInputError. */
+/** One function per kind of request. Each rejects as the API client does, or with InvalidInputError. */
 export const HANDLERS: Readonly<Record<Handler, Handle>> = {
   application: passOn,
   'cluster-ca': ifAllowed(clusterCa),

@@ -11,19 +11,18 @@ export const parseWhole = (raw: unknown): JsonMap => {
   return raw
 }
 
-/** An object as the API has it, whole: an edge is given all of it. */
+/** API objects in full, since edges are sent them in full. */
 export const objectsOf = (type: ObjectType): ResourceType<JsonMap> => {
   const { group, version, plural } = KINDS[type]
   return { group, version, resource: plural, parse: parseWhole }
 }
 
-/** What makes tokens of a ServiceAccount. */
+/** Creates tokens of a ServiceAccount. */
 export const TOKENS: ResourceType<JsonMap> = {
   ...{ group: '', version: 'v1', resource: 'serviceaccounts', subresource: 'token' },
   parse: parseWhole,
 }
 
-/** An object of that name. */
 export const objectNameOf = ({
   namespace,
   name,

@@ -23,8 +23,8 @@ const judge = (call: Call, locations: LocationCache): Judged => {
 }
 
 /**
- * May the node do this to a pod of its own? One that the watch has not brought yet, such as the image of a pod that the
- * edge runs of its own accord, is looked up.
+ * Whether the node may do this to one of its pods. A pod that the watch has not reported yet, such as a new mirror pod, is
+ * read.
  */
 const judged = async (call: Call): Promise<Judged> => {
   const known = judge(call, call.locations)
@@ -36,7 +36,7 @@ const judged = async (call: Call): Promise<Judged> => {
   return judge(call, alone)
 }
 
-/** The patch with the uid that it is meant for, so that it never reaches another pod of that name. */
+/** The patch with the uid that it is meant for, so that it cannot apply to another pod of that name. */
 const patchFor = ({ content, message }: Call, uid: string): string => {
   const metadata = metadataOf(content)
   if (metadata['uid'] === uid) return contentPatch('patch of a Pod', message.content)
@@ -53,7 +53,7 @@ const writeStatus = async (call: Call): Promise<Result> => {
   return { kind: 'object', object: tidyObject('pod', found) }
 }
 
-/** The status of a pod as its edge sees it. Of one that is gone the edge may not know so. */
+/** Write a pod's status as its edge reports it. The edge may not know yet that the pod was deleted. */
 export const patchPodStatus = async (call: Call): Promise<Result> => {
   try {
     return await writeStatus(call)
@@ -64,7 +64,7 @@ export const patchPodStatus = async (call: Call): Promise<Result> => {
   }
 }
 
-/** The image of a pod that the edge runs of its own accord. */
+/** Create the mirror pod of a static pod. */
 export const createPod = async (call: Call): Promise<Result> => {
   const { client, content, resource, guard, signal } = call
   const { namespace } = resource
@@ -80,11 +80,11 @@ const graceOf = (options: JsonMap): number => {
 const uidIn = (options: JsonMap): unknown =>
   isMap(options['preconditions']) ? options['preconditions']['uid'] : undefined
 
-/** Gone already, or another one of that name: what the edge wanted is so. */
+/** The pod is gone or another one has its name, so the deletion is done. */
 const isGone = (error: unknown): boolean =>
   isNotFound(error) || (error instanceof KubeStatusError && error.status === 409)
 
-/** A pod has ended on its edge, which may take it out of the cluster. */
+/** A pod has stopped on its edge: delete it from the cluster. */
 export const deletePod = async (call: Call): Promise<Result> => {
   const asked = contentDelete('delete of a Pod', call.message.content)
   const options = asked.kind === 'uid' ? { preconditions: { uid: asked.uid } } : asked.options

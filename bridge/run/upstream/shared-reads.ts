@@ -9,13 +9,13 @@ interface Running {
 }
 
 /**
- * Shares one read of an object among all who ask for it at the same time. Whoever asks while a read runs gets the result of
- * the next one, so no answer is older than its request. The apiserver sees one read of an object at a time, however many ask.
+ * Shares one read of an object among all who ask at the same time. A request during a read gets the result of the next one,
+ * so no answer is older than its request. The apiserver gets one read of an object at a time.
  */
 export class SharedReads {
   readonly #running = new Map<string, Running>()
 
-  /** Rejects as `read` does, for all who wait for it. What it gives belongs to all of them. */
+  /** Rejects as `read` does. All callers share the result and must not change it. */
   get(key: string, read: Read): Promise<JsonMap> {
     const running = this.#running.get(key)
     if (running === undefined) return this.#start(key, read)

@@ -8,7 +8,7 @@ const mapsIn = (value: unknown): readonly JsonMap[] =>
   Array.isArray(value) ? value.filter(isMap) : []
 const mapAt = (map: JsonMap, key: string): JsonMap => (isMap(map[key]) ? map[key] : {})
 
-/** For whom the pod's own volumes want tokens; the apiserver itself is always among them. */
+/** The audiences of the tokens in the pod's volumes, and the apiserver's own. */
 const audiencesOf = (pod: JsonMap): ReadonlySet<unknown> => {
   const volumes = mapsIn(mapAt(pod, 'spec')['volumes'])
   const sources = volumes.flatMap(volume => mapsIn(mapAt(volume, 'projected')['sources']))
@@ -20,7 +20,10 @@ const textsIn = (value: unknown): readonly string[] =>
     (text): text is string => typeof text === 'string' && text !== '',
   )
 
-/** Why a pod has no token for these; undefined: it has. A node could else be anybody's client in the pod's name. */
+/**
+ * Why a pod may not have a token for these audiences; undefined when it may. Otherwise a node could pose as the pod to any
+ * service.
+ */
 const audienceTrouble = async (
   { client, resource: { namespace }, signal }: Call,
   { name, uid }: JsonMap,
@@ -34,7 +37,7 @@ const audienceTrouble = async (
   return stranger === undefined ? undefined : `no volume of the pod wants a token for ${stranger}`
 }
 
-/** A token of the ServiceAccount of a pod of the node, which ends with the pod. */
+/** Create a token for a pod of the node, bound to the pod. */
 export const createToken = async (call: Call): Promise<Result> => {
   const { client, content, resource, guard, signal } = call
   const { audiences, expirationSeconds, boundObjectRef } = mapAt(content, 'spec')

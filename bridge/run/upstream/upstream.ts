@@ -24,24 +24,24 @@ export interface UpstreamSeams {
   readonly counters: UpstreamCounters
 }
 
-/** What it costs beside its frame to keep a request. */
+/** Memory of a queued request besides its frame. */
 const REQUEST_BYTES = 512
-/** No key of an object is longer. */
+/** Longer keys belong to no valid object. */
 const MAX_KEY = 1_024
 
 type Asked = Extract<What, { readonly kind: 'request' | 'special' }>
 
-/** Which watches there are is said in order, of one or of all of them. */
+/** Messages that start or end watches must stay in order. */
 const WATCHES = 'sync-watches'
 
-/** Other requests of agents are in order for one object, or for all of a kind; what cannot be read is refused anyway. */
+/** Agents' requests are in order per object, or per kind; those that cannot be parsed are refused later. */
 const applicationKey = ({ content }: Message): string => {
   const { Verb, Key }: JsonMap = isMap(content) ? content : {}
   if (Verb === 'watch') return WATCHES
   return `application ${typeof Key === 'string' ? Key.slice(0, MAX_KEY) : ''}`
 }
 
-/** Other requests about no object follow one another. */
+/** Requests that name no object are in one queue. */
 const keyOf = (what: Asked, message: Message): string => {
   if (what.kind === 'request') return objectKey(what.resource)
   const { handler } = what.route
@@ -52,8 +52,8 @@ const isAgents = ({ route: { handler } }: Asked): boolean =>
   handler === 'application' || handler === WATCHES
 
 /**
- * What edges ask, carried out in turns: each object's requests in order, Leases first, one node after another. Who asks more
- * than it may have waiting is not read until half of it is done; nobody else waits for that.
+ * Edges' requests: queued per node and object, Leases first, nodes in round-robin. A node with too many queued requests is
+ * not read until half of them are done; other nodes are not affected.
  */
 export class Upstream {
   readonly #seams: UpstreamSeams
@@ -72,14 +72,14 @@ export class Upstream {
     return this.#running
   }
 
-  /** Requests that wait for their turn. */
+  /** Queued requests. */
   get waiting(): number {
     return this.#turns.waiting
   }
 
   connected(link: NodeLink): void {
     this.#links.set(link.node, link)
-    // What it asked on the connection before is not done yet.
+    // Requests of an earlier connection are still queued.
     if (this.#turns.lanesOf(link.node)?.isFull === true) link.hold('lane')
   }
 
@@ -152,7 +152,7 @@ export class Upstream {
       const { reply, outcome } = await executor.execute(value, () => this.#stamp())
       counters.requests.add(`${route.handler} ${outcome}`)
       if (route.lane === 'lease') counters.leaseSeconds.add((clock.now() - arrivedAt) / 1_000)
-      // On whichever connection the node has now: edges know their requests by id.
+      // On the node's present connection, which may be another one: edges match answers by id.
       if (reply !== undefined) this.#links.get(turn.node)?.send(reply)
     } catch (error) {
       log.error('bug: a request was not answered', { node: turn.node, error: reasonOf(error) })

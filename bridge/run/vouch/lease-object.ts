@@ -6,7 +6,7 @@ import { GAP_ANNOTATION, type SeenLease } from '../../model/vouch/gap.js'
 
 const mapOf = (value: unknown): JsonMap => (isMap(value) ? value : {})
 
-/** When a Lease was renewed and for how long; undefined: it does not say. */
+/** When a Lease was renewed and for how long; undefined when it does not say. */
 export const seenLease = (lease: JsonMap | undefined): SeenLease | undefined => {
   const { renewTime, leaseDurationSeconds } = mapOf(lease?.['spec'])
   const renewedAt = typeof renewTime === 'string' ? Date.parse(renewTime) : NaN
@@ -14,7 +14,7 @@ export const seenLease = (lease: JsonMap | undefined): SeenLease | undefined => 
   return { renewedAt, durationMs: leaseDurationSeconds * 1_000 }
 }
 
-/** The annotations of an object that are texts. */
+/** The annotations of an object that are text. */
 export const annotationsOf = (object: JsonMap | undefined): Readonly<Record<string, string>> => {
   const { annotations } = metadataOf(object ?? {})
   const texts = Object.entries(mapOf(annotations)).filter(
@@ -23,7 +23,7 @@ export const annotationsOf = (object: JsonMap | undefined): Readonly<Record<stri
   return Object.fromEntries(texts)
 }
 
-/** The same state of the Lease with another time, and since when it is a bridge that renews it. Times are epoch ms. */
+/** The Lease with a new time, and an annotation that says since when a bridge renews it. Times are epoch ms. */
 export const renewedLease = (
   lease: JsonMap,
   { renewTime, since }: { readonly renewTime: number; readonly since: number },

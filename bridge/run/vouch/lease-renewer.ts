@@ -28,34 +28,34 @@ export interface LeaseRenewerSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Asked right before each write. */
+  /** Checked right before each write. */
   readonly guard: WriteGuard
-  /** What a node's peers say of it now; undefined: there is no such Node. */
+  /** The peers' condition of a node; undefined when there is no such Node. */
   readonly conditionsOf: (node: NodeName) => readonly NodeCondition[] | undefined
 }
 
-/** What was done about nodes that are not heard. */
+/** For status and metrics. */
 export interface LeaseRenewerStatus {
-  /** Nodes that are not heard and whose Leases it may renew. */
+  /** Disconnected nodes whose Leases may be renewed. */
   readonly gaps: number
   readonly renewals: number
   /** Gaps that ended, by reason. */
   readonly ended: Readonly<Partial<Record<GapEnd, number>>>
 }
 
-/** What is known of a gap; times as in `Gap`. */
+/** A gap and what is known of it; times as in `Gap`. */
 type Facts = Omit<Gap, 'conditions' | 'lease' | 'now'> & { readonly isRead: boolean }
 
 const LEASES = objectsOf('lease')
 const QUEUE = { workers: 16, startsPerSecond: 200, firstRetryMs: 1_000, lastRetryMs: 5_000 }
 
-/** Has nobody moved the Lease since, and is it older than the node's sign? */
+/** Whether nobody changed the Lease since, and it is older than the node's sign of life. */
 const isUntouched = (
   { renewedAt, leaseAtStart, heardAt = 0 }: Facts,
   now: number | undefined,
 ): boolean => now !== undefined && now === (renewedAt ?? leaseAtStart?.renewedAt) && now < heardAt
 
-/** Renews the Leases of nodes that the bridge does not hear, as far as `gapStep` allows. Works in one term. */
+/** Renews the Leases of disconnected nodes as far as `gapStep` allows. Lives for one term. */
 export class LeaseRenewer {
   readonly #mode: VouchMode
   readonly #seams: LeaseRenewerSeams
@@ -85,12 +85,12 @@ export class LeaseRenewer {
     return { gaps: this.#gaps.size, renewals: this.#renewals, ended: { ...this.#ended } }
   }
 
-  /** Since when a node is not heard, epoch ms; undefined: it is, or nothing is done about it. */
+  /** Since when a node is disconnected, epoch ms; undefined when it is connected or its gap has ended. */
   sinceOf(node: NodeName): number | undefined {
     return this.#gaps.get(node)?.since
   }
 
-  /** A node is not heard: its connection was lost, or it has none yet in this term. */
+  /** A node is disconnected: its connection was lost, or it has had none in this term. */
   lost(node: NodeName): void {
     if (this.#mode === 'off') return
     const since = this.#seams.client.serverTime()
@@ -102,8 +102,8 @@ export class LeaseRenewer {
   }
 
   /**
-   * The first sign of a node ends its gap. Its Lease gets the time of that sign, once: an edge may wait a minute for the
-   * answer to a renewal that was lost with its connection, before it renews again.
+   * The first sign of life ends a node's gap. The Lease is renewed once more with that time, since an edge whose renewal
+   * was lost with its connection may wait a minute before it sends the next one.
    */
   heard(node: NodeName): void {
     const facts = this.#gaps.get(node)
@@ -115,7 +115,7 @@ export class LeaseRenewer {
     this.#queue.add(node)
   }
 
-  /** The Lease as the node itself wrote it: what it said before it was lost may be written after. */
+  /** The Lease as the node itself renewed it; a renewal that arrived before the disconnect may be written after it. */
   leaseSeen(node: NodeName, lease: JsonMap): void {
     const facts = this.#gaps.get(node)
     if (facts?.isRead !== true) return
@@ -131,7 +131,7 @@ export class LeaseRenewer {
     const known = this.#gaps.get(node)
     if (known === undefined) return { kind: 'done' }
     if (known.isRead) {
-      // What needs no look at the Lease is found without one.
+      // First see what can be decided without reading the Lease.
       const { renewedAt, leaseAtStart } = known
       const lease = leaseAtStart && {
         ...leaseAtStart,
@@ -152,7 +152,7 @@ export class LeaseRenewer {
       : this.#settled(node, step)
   }
 
-  /** A gap whose Lease was read; undefined: it has ended. */
+  /** The gap with its Lease, which was just read; undefined when the gap has ended. */
   #begun(node: NodeName, raw: JsonMap | undefined): Facts | undefined {
     const facts = this.#gaps.get(node)
     if (facts === undefined || facts.isRead) return facts
@@ -192,7 +192,7 @@ export class LeaseRenewer {
     try {
       await this.#seams.client.update(LEASES, of, { body, guard }, signal)
     } catch (error) {
-      // Somebody was faster: the next look says who.
+      // Somebody else changed the Lease: read it again.
       if (error instanceof KubeStatusError && error.status === 409)
         return { kind: 'done', againMs: 0 }
       if (error instanceof WithheldError) return { kind: 'done', againMs: GAP_LIMITS.askMs }
@@ -204,7 +204,7 @@ export class LeaseRenewer {
     return { kind: 'done', againMs: GAP_LIMITS.everyMs }
   }
 
-  /** The node was heard: unless its Lease was moved meanwhile, it gets that time. */
+  /** The node gave a sign of life: renew its Lease with that time, unless somebody changed it meanwhile. */
   async #renewLast(node: NodeName, facts: Facts, signal: AbortSignal): Promise<WorkResult> {
     const { heardAt: renewTime = 0, since } = facts
     const raw = await this.#read(node, signal)
@@ -215,7 +215,7 @@ export class LeaseRenewer {
         await client.update(LEASES, { namespace: NODE_LEASES, name: node }, write, signal)
         this.#renewals++
       } catch (error) {
-        // Whoever was faster is the node itself.
+        // The node itself was faster.
         if (!(error instanceof KubeStatusError) || error.status !== 409) throw error
       }
     }
@@ -223,7 +223,7 @@ export class LeaseRenewer {
     return { kind: 'done' }
   }
 
-  /** Why the time must not be written any more: it was decided before there was a connection to write it on. */
+  /** Why this renewal must not be written any more: things may have changed since it was decided. */
   #objection(node: NodeName, facts: Facts, lease: SeenLease | undefined): string | undefined {
     const trouble = this.#seams.guard()
     if (trouble !== undefined) return trouble
@@ -242,7 +242,7 @@ export class LeaseRenewer {
     }
   }
 
-  /** By the apiserver's clock, and never ahead of it; whole milliseconds, as what is written is compared later. */
+  /** By the apiserver's clock, and never ahead of it. In whole milliseconds, since it is compared with what was written. */
   #now(): number {
     return Math.floor(this.#seams.client.serverTime() ?? 0)
   }

@@ -39,7 +39,7 @@ t.test('when a Lease is renewed', t => {
     [
       'it is not due',
       { lease: { ...lease, renewedAt: SINCE + 15_000 }, renewedAt: SINCE + 15_000 },
-      { kind: 'wait', until: SINCE + 25_000, hasWord: true },
+      { kind: 'wait', until: SINCE + 25_000, hasReport: true },
     ],
     [
       'it is due again',
@@ -57,7 +57,7 @@ t.test('when a Lease is renewed', t => {
     ).map(([claim, conditions]): [string, Partial<Gap>, unknown] => [
       claim,
       { conditions },
-      { kind: 'wait', until: SINCE + 21_000, hasWord: false },
+      { kind: 'wait', until: SINCE + 21_000, hasReport: false },
     ]),
   ]
   for (const [claim, more, step] of rows) t.strictSame(gapStep(gap(more)), step, claim)
