@@ -83,7 +83,8 @@ export class Admission {
   }
 
   async #foreign(node: NodeName): Promise<Refusal | undefined> {
-    if (this.#pending.has(node)) return { status: 503, reason: 'another connection of the node is being checked' }
+    if (this.#pending.has(node))
+      return { status: 503, reason: 'another connection of the node is being checked' }
     this.#pending.add(node)
     try {
       const isForeign = await this.#seams.isForeign(node)

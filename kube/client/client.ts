@@ -94,7 +94,9 @@ export class KubeClient {
   /** Send, and return the HTTP status, whatever it is. */
   async status(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<number> {
     const limits = { timeoutMs, maxBytes: MAX_ERROR_BYTES }
-    const { status } = await this.#whole(call, limits, signal, inner => this.#sender.send(call, inner))
+    const { status } = await this.#whole(call, limits, signal, inner =>
+      this.#sender.send(call, inner),
+    )
     return status
   }
 

@@ -11,12 +11,7 @@ import { withoutOwn } from './credentials.js'
 import type { KubeCall } from './open-response.js'
 import { MAX_PAGE_BYTES, pathOf } from './list-pages.js'
 import { listWatch } from './list-watch.js'
-import {
-  resourcePath,
-  type ObjectName,
-  type ResourceName,
-  type ResourceType,
-} from './resource.js'
+import { resourcePath, type ObjectName, type ResourceName, type ResourceType } from './resource.js'
 import type {
   CreateTarget,
   ListRequest,

@@ -100,7 +100,11 @@ export class RequestSender {
   }
 
   /** Send; once more when a kept-alive connection turned out to be dead, if the call may be repeated. */
-  async #sendOrRepeat(call: KubeCall, material: Material, signal: AbortSignal): Promise<OpenResponse> {
+  async #sendOrRepeat(
+    call: KubeCall,
+    material: Material,
+    signal: AbortSignal,
+  ): Promise<OpenResponse> {
     const agent = this.#agentFor(material)
     const sender = { material, agent, userAgent: this.#options.userAgent }
     try {

@@ -10,12 +10,7 @@ import {
   parseVersion,
   parseWatchOptions,
 } from '../../kube/server/list-options.js'
-import {
-  notFound,
-  Refusal,
-  statusBody,
-  type Subject,
-} from '../../kube/server/status.js'
+import { notFound, Refusal, statusBody, type Subject } from '../../kube/server/status.js'
 import { servedBytes } from '../store/stored.js'
 import type { Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
@@ -251,7 +246,8 @@ export class Reads {
     const options = parseWatchOptions(query, true)
     return async () => {
       try {
-        if (options.sendsInitial === true) await this.#waits.reached(options.version ?? 0, target.row.resource, signal)
+        if (options.sendsInitial === true)
+          await this.#waits.reached(options.version ?? 0, target.row.resource, signal)
         if (response.destroyed) return
         this.counts.watches++
         this.watches.open({ target, chosen, options, format }, response)

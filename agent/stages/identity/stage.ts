@@ -123,7 +123,11 @@ class NodeIdentities implements Stage {
       return
     }
     const due = this.#dueAt.get(name)
-    const soon = wantedAt(this.#seams.clock.now(), this.#readAt.get(name), this.#emptyReads.get(name))
+    const soon = wantedAt(
+      this.#seams.clock.now(),
+      this.#readAt.get(name),
+      this.#emptyReads.get(name),
+    )
     if (due === undefined || due <= soon) return
     this.#dueAt.set(name, soon)
     this.#plan()
@@ -197,7 +201,10 @@ class NodeIdentities implements Stage {
       },
       { identity, changeAfterMs: this.#options.identityChangeAfterMs },
     )
-    this.#emptyReads.set(name, decision.kind === 'take' ? 0 : (this.#emptyReads.get(name) ?? -1) + 1)
+    this.#emptyReads.set(
+      name,
+      decision.kind === 'take' ? 0 : (this.#emptyReads.get(name) ?? -1) + 1,
+    )
     if (decision.kind === 'ask') this.#doubt(name)
     else this.#doubtedAt.delete(name)
     this.#dueAt.set(name, clock.now() + this.#nextMs(name, decision))

@@ -266,7 +266,10 @@ export class NodeLane {
     link.send(this.#message({ id, at: this.#seams.clock.wall() }, notice))
   }
 
-  #message(stamp: { readonly id: string; readonly at: number }, notice: Notice<ObjectMessage>): Message {
+  #message(
+    stamp: { readonly id: string; readonly at: number },
+    notice: Notice<ObjectMessage>,
+  ): Message {
     const { uid, value } = notice
     const { node } = this
     if (value.kind === 'delete') return deleteMessage({ node, ...value.of }, stamp, uid)

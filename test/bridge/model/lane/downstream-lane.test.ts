@@ -83,7 +83,9 @@ t.test('an unacknowledged message is resent three times, then deferred, and othe
   t.strictSame(texts(lane.take(15_000)), ['m1 a1 again'])
   t.strictSame(lane.deferrals(), [])
   t.strictSame(texts(lane.take(20_000)), ['m2 b1'])
-  t.strictSame(lane.deferrals(), [{ key: 'a', uid: 'a', reason: 'no ack', until: 50_001, times: 1 }])
+  t.strictSame(lane.deferrals(), [
+    { key: 'a', uid: 'a', reason: 'no ack', until: 50_001, times: 1 },
+  ])
   t.equal(lane.messages, 2, 'it is not lost')
   lane.acknowledge('m2')
   t.equal(lane.nextAt, 50_001)
@@ -109,7 +111,11 @@ t.test('a newer notice replaces a deferred one', t => {
   lane.offer(notice('a', 'a3'))
   t.strictSame([lane.messages, lane.bytes], [1, 10])
   t.strictSame(texts(lane.take(100)), [], 'a change is no reason to try sooner')
-  t.equal(lane.acknowledge('m1'), undefined, 'nor does an acknowledgement of the older one count for this')
+  t.equal(
+    lane.acknowledge('m1'),
+    undefined,
+    'nor does an acknowledgement of the older one count for this',
+  )
   t.strictSame(texts(lane.take(30_008)), ['m2 a3'])
   lane.acknowledge('m2')
   lane.refuse('m2', 'x', 0)
@@ -184,7 +190,11 @@ t.test('after a disconnect, what was in flight is sent first on the next connect
   t.equal(lane.acknowledge('m2'), undefined, 'b1 is not b2')
   t.strictSame(texts(lane.take(60_000)), ['m3 b2'], 'the next connection gets what is newer')
   lane.open()
-  t.match(lane.acknowledge('m3'), { value: 'b2' }, 'an acknowledgement of what was sent on the last one')
+  t.match(
+    lane.acknowledge('m3'),
+    { value: 'b2' },
+    'an acknowledgement of what was sent on the last one',
+  )
   t.strictSame(texts(lane.take(60_000)), ['m4 c1'])
   lane.refuse('m4', 'x', 60_000)
   lane.open()
