@@ -147,7 +147,7 @@ export class LeaderElection {
   async #term(signal: AbortSignal, lead: Lead): Promise<'ended' | 'lost'> {
     const { log } = this.#seams
     const facts = { lease: this.#lock.name, identity: this.#identity }
-    log.info('leads', facts)
+    log.info('became leader', facts)
     const term = new AbortController()
     const stop = (): void => term.abort()
     signal.addEventListener('abort', stop, { once: true })
@@ -155,7 +155,7 @@ export class LeaderElection {
     const outcome = outcomeOf(lead, term.signal).finally(stop)
     await this.#keep(term.signal)
     const isLost = !term.signal.aborted
-    if (isLost) log.warn('leads no more', { ...facts, error: this.#trouble })
+    if (isLost) log.warn('lost leadership', { ...facts, error: this.#trouble })
     stop()
     const ended = await outcome
     signal.removeEventListener('abort', stop)
@@ -230,7 +230,7 @@ export class LeaderElection {
 
   #well(): void {
     if (this.#trouble !== undefined)
-      this.#seams.log.info('Lease is well again', { lease: this.#lock.name })
+      this.#seams.log.info('Lease requests succeed again', { lease: this.#lock.name })
     this.#trouble = undefined
   }
 
@@ -238,7 +238,7 @@ export class LeaderElection {
     const trouble = reasonOf(error)
     if (error instanceof KubeStatusError) this.#retryAfterMs = error.retryAfterMs ?? 0
     const level = this.#trouble === undefined ? 'warn' : 'debug'
-    this.#seams.log[level]('Lease trouble', { lease: this.#lock.name, trouble })
+    this.#seams.log[level]('Lease request failed', { lease: this.#lock.name, trouble })
     this.#trouble = trouble
   }
 }

@@ -105,7 +105,7 @@ export class LeaseLock {
     else if (known === undefined || !isSameRenewal(known, lease))
       this.#seen = { lease, at: clock.now() }
     if (lease !== undefined && known?.holder !== lease.holder && lease.holder !== identity)
-      log.info('another leads', { lease: this.name, holder: lease.holder })
+      log.info('another process is leader', { lease: this.name, holder: lease.holder })
     return lease
   }
 

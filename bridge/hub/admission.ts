@@ -64,12 +64,14 @@ export class Admission {
     const remote = request.socket.remoteAddress ?? ''
     const from = { remote, commonName }
     if (!identity.ok) {
-      const { status, reason } = identity
-      return this.#refuse(socket, { status, reason }, from)
+      this.#refuse(socket, { status: identity.status, reason: identity.reason }, from)
+      return undefined
     }
     const { node } = identity
     const refusal = await this.#refusalOf(node)
-    return refusal === undefined ? { node, remote } : this.#refuse(socket, refusal, from)
+    if (refusal === undefined) return { node, remote }
+    this.#refuse(socket, refusal, from)
+    return undefined
   }
 
   async #refusalOf(node: NodeName): Promise<Refusal | undefined> {
@@ -101,7 +103,7 @@ export class Admission {
     socket: Duplex,
     refusal: Refusal,
     from: { readonly remote: string; readonly commonName: string | undefined },
-  ): undefined {
+  ): void {
     const { status, reason } = refusal
     this.#refused.set(String(status), (this.#refused.get(String(status)) ?? 0) + 1)
     this.#rareLog.warn(reason, 'an edge was refused', { ...refusal, ...from })

@@ -245,7 +245,10 @@ class Hub implements OpenHub {
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error
       this.#malformed++
-      this.#seams.log.debug('a frame is no message', { node, error: reasonOf(error) })
+      this.#seams.log.debug('a frame could not be parsed as a message', {
+        node,
+        error: reasonOf(error),
+      })
       return undefined
     }
   }
@@ -261,7 +264,7 @@ class Hub implements OpenHub {
     try {
       work()
     } catch (error) {
-      this.#seams.log.error('bug: a message was not dealt with', { error: reasonOf(error) })
+      this.#seams.log.error('bug: handling a message failed', { error: reasonOf(error) })
     }
   }
 }

@@ -51,7 +51,7 @@ const untilDone = async <T>(
       if (isFinal(error)) throw error
       if (isOver()) return undefined
       backoff.failures++
-      log.warn('no Secrets yet', { what, error: reasonOf(error) })
+      log.warn('cannot read or create a Secret yet', { what, error: reasonOf(error) })
     }
     await sleep(clock, backoff.waitMs(), signal)
   }
@@ -96,7 +96,7 @@ export const keepServerPair = async (
     )
     if (found === undefined || found.cert === shown) continue
     shown = found.cert
-    log.info('another server certificate is shown to edges')
+    log.info('edges are shown a new server certificate')
     renew(found)
   }
 }

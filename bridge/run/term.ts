@@ -64,7 +64,8 @@ export class Terms {
     while (!program.aborted && clock.now() < until && !this.#isOthers())
       if (!(await sleep(clock, LOOK_MS, AbortSignal.any([signal, program]))) && signal.aborted)
         return
-    if (hub.status.connected > 0) log.warn('edges are sent away', { leader: this.#seams.leader() })
+    if (hub.status.connected > 0)
+      log.warn('all edges are disconnected', { leader: this.#seams.leader() })
     hub.standBy()
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { writeExactJson } from '../../core/exact-json.js'
+import type { Codec } from './codec.js'
 import { jsonCodec, metadataCodec } from './json-codec.js'
 import { cacheQuery } from './list-pages.js'
 import { resourceText, type ResourceName, type ResourceType } from './resource.js'
@@ -33,7 +34,10 @@ export const pageQuery = ({ limit = 0, continueAt = '', fromCache }: ListRequest
   ...(continueAt === '' ? {} : { continue: continueAt }),
 })
 
-export const codecOf = ({ isMetadataOnly = false, isTable = false }: ResourceType<unknown>) =>
+export const codecOf = ({
+  isMetadataOnly = false,
+  isTable = false,
+}: ResourceType<unknown>): Codec<unknown> =>
   isTable ? tableCodec : isMetadataOnly ? metadataCodec : jsonCodec
 
 /** The rows of a Table come without the metadata of their objects, which is the server's default. */

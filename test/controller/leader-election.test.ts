@@ -215,7 +215,7 @@ t.test('a leader that reaches nobody stops before another may begin', async t =>
   t.strictSame([a.terms, b.terms], [['on', 'off'], ['on']], 'it does not come back by itself')
   t.match(
     a.log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message),
-    ['leads', 'Lease trouble', 'leads no more', 'another leads', 'Lease is well again'],
+    ['became leader', 'Lease request failed', 'lost leadership', 'another process is leader', 'Lease requests succeed again'],
   )
   await endAll([a, b], runs, () => clock.advance(1_000))
 })
@@ -407,7 +407,7 @@ t.test('5xx for a while costs nothing, and is logged once', async t => {
   t.strictSame(a.terms, ['on'])
   t.strictSame(
     a.log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message),
-    ['leads', 'Lease trouble', 'Lease is well again'],
+    ['became leader', 'Lease request failed', 'Lease requests succeed again'],
   )
   a.stop.abort()
   await clock.advance(1_000)

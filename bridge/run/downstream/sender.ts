@@ -150,7 +150,7 @@ export class Sender {
         return
       } catch (error) {
         if (isOver()) return
-        log.warn('it is not known what an edge holds', { node, error: reasonOf(error) })
+        log.warn('cannot read what an edge holds', { node, error: reasonOf(error) })
         await sleep(clock, jitter(random, RETRY_MS, 0.2), this.#term)
       }
     }

@@ -44,7 +44,7 @@ export class GoneRecords {
         await this.#look(signal)
       } catch (error) {
         if (!signal.aborted)
-          log.debug('records of Nodes that are gone stay for now', { error: reasonOf(error) })
+          log.debug('cannot delete the records of deleted Nodes yet', { error: reasonOf(error) })
       }
   }
 

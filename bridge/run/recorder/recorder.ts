@@ -143,7 +143,7 @@ export class Recorder {
       if (!kept.isUnsaved || signal.aborted) continue
       const result = await this.#write(node, signal)
       if (result.kind === 'failed')
-        this.#seams.log.warn('what an edge holds is not in the cluster', {
+        this.#seams.log.warn('the record of an edge could not be stored in the cluster', {
           ...{ node, error: result.reason },
         })
     }
@@ -158,7 +158,8 @@ export class Recorder {
     const text = onDisk ?? (await maps.read(node, signal))
     if (text === undefined) return this.#adopt(node, signal)
     const { record, unread } = decodeRecord(text)
-    if (unread > 0) log.warn('a part of what an edge holds is not known', { node, lines: unread })
+    if (unread > 0)
+      log.warn('a part of the record of an edge cannot be read', { node, lines: unread })
     return record
   }
 
@@ -199,7 +200,11 @@ export class Recorder {
 
   #textOf(node: NodeName, { record }: Kept): string {
     const { text, left } = encodeRecord(record.held)
-    if (left > 0) this.#seams.log.warn('an edge holds more than its record', { node, left })
+    if (left > 0)
+      this.#seams.log.warn('an edge holds more objects than its record has room for', {
+        node,
+        left,
+      })
     return text
   }
 

@@ -97,12 +97,15 @@ export class Upstream {
         return
       case 'unknown':
         counters.unknown.add('unknown')
-        this.#rareLog.warn('unknown', 'an edge asks what nobody serves', { node, ...what })
+        this.#rareLog.warn('unknown', 'an edge sent a request that is not served', {
+          node,
+          ...what,
+        })
         link.send(errorReply(message, this.#stamp(), what.reason))
         return
       case 'ignored':
         counters.unknown.add('ignored')
-        log.debug('a message is not heard', { node, reason: what.reason })
+        log.debug('a message is ignored', { node, reason: what.reason })
         return
       case 'ack':
       case 'control':

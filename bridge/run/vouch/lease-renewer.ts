@@ -253,6 +253,9 @@ export class LeaseRenewer {
     this.#gaps.delete(node)
     this.#ended[reason] = (this.#ended[reason] ?? 0) + 1
     if (reason !== 'heard' || facts.renewedAt !== undefined)
-      this.#seams.log.info('the Lease of a node is left to the node', { node, reason })
+      this.#seams.log.info('the Lease of a node is no longer renewed by the bridge', {
+        node,
+        reason,
+      })
   }
 }

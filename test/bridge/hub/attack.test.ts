@@ -111,7 +111,7 @@ t.test('a sink that throws costs one message, not the process', async t => {
   edge.say(LEASE, 'bug')
   edge.say(LEASE, 'more')
   await until(() => received('e1').length === 2)
-  t.match(log.lines.at(-1), { level: 'error', message: 'bug: a message was not dealt with' })
+  t.match(log.lines.at(-1), { level: 'error', message: 'bug: handling a message failed' })
   edge.say(KEEPALIVE, 'ping')
   await until(() => hub.status.framesIn === 3)
   t.equal(hub.status.connected, 1)

@@ -143,7 +143,7 @@ t.test('a record that is cut in the middle costs no pod its life', async t => {
   await stage.start({ disk })
   await stage.clock.advance(60_000)
   t.strictSame(Object.keys(edge.view.pods), ['till/pod/a', 'till/pod/b'])
-  t.match(stage.bridge!.log.lines, [{ message: 'a part of what an edge holds is not known' }])
+  t.match(stage.bridge!.log.lines, [{ message: 'a part of the record of an edge cannot be read' }])
 })
 
 t.test('a day after its Node is gone an edge’s record goes, by the word of the API alone', async t => {

@@ -239,7 +239,7 @@ t.test('what is not a request', t => {
   say(link, said('keepalive', 'node'))
   t.match(link.sent, [{ operation: 'error' }])
   t.strictSame(counters.unknown.all, { unknown: 1, ignored: 2 })
-  t.ok(log.lines.some(({ message }) => message === 'an edge asks what nobody serves'))
+  t.ok(log.lines.some(({ message }) => message === 'an edge sent a request that is not served'))
   t.equal(api.asked.length, 0)
   t.equal(upstream.running, 0)
   t.end()
