@@ -215,7 +215,13 @@ t.test('a leader that reaches nobody stops before another may begin', async t =>
   t.strictSame([a.terms, b.terms], [['on', 'off'], ['on']], 'it does not come back by itself')
   t.match(
     a.log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message),
-    ['became leader', 'Lease request failed', 'lost leadership', 'another process is leader', 'Lease requests succeed again'],
+    [
+      'became leader',
+      'Lease request failed',
+      'lost leadership',
+      'another process is leader',
+      'Lease requests succeed again',
+    ],
   )
   await endAll([a, b], runs, () => clock.advance(1_000))
 })
