@@ -15,7 +15,7 @@ import type { Played } from './cell.js'
 import { runGridRows } from './grid-rows.js'
 import { runTakeover } from './grids/takeover.js'
 import { Newcomer } from './newcomer/newcomer.js'
-import { runNames, writeNamesLog } from './names/names.js'
+import { runNames } from './names/names.js'
 import { openLab } from './open-lab.js'
 import { areConfined, tallyText } from './audit.js'
 import { type Figure, figuresOf } from './figures.js'
@@ -170,16 +170,7 @@ const superedge = async (options: LabOptions): Promise<boolean> => {
   }
 }
 
-const names = async ({ report }: LabOptions): Promise<boolean> => {
-  const lines: string[] = []
-  const tell = (line: string): void => {
-    say(line)
-    lines.push(line)
-  }
-  const isSo = await withApi(plane => runNames(plane, tell, stop.signal))
-  if (report !== undefined && isSo) writeNamesLog(report, lines)
-  return isSo
-}
+const names = async (): Promise<boolean> => withApi(plane => runNames(plane, say, stop.signal))
 
 const newcomer = async (options: LabOptions): Promise<boolean> => {
   const { signal } = stop
@@ -208,7 +199,7 @@ const main = async (): Promise<boolean> => {
     case 'informers':
       return informers(options)
     case 'names':
-      return names(options)
+      return names()
     case 'confine':
       return withApi(plane => runConfine(plane, { ...options, say }, stop.signal))
     case 'chart':

@@ -75,7 +75,7 @@ npm run lab -- kubectl              kubectl through the wrapper and beside it, c
 npm run lab -- fuzz                 odd objects and odd requests through the wrapper and beside it
 npm run lab -- grid-rows            what SuperEdge's controller of grids was seen to do, row by row, and what ours does
 npm run lab -- superedge --agent PATH  a zone of our agents and of SuperEdge's, v0.9.0, built by you at PATH
-npm run lab -- names                SuperEdge's objects beside ours, and the moves of the docs; --report docs writes docs/migrate-superedge-log.md
+npm run lab -- names                SuperEdge's objects beside ours, and the moves of the docs
 npm run lab -- bridge               simulated edges behind a bridge: enrolled, Ready, with Pods, through floods, restarts and an apiserver that is away
 npm run lab -- confine              allowed and refused writes of our accounts' tokens, with the policies of deploy/
 npm run lab -- admission            what becomes of a node that is not heard, with the webhook and without: times, row by row
