@@ -87,7 +87,7 @@ const INTRODUCTION = `# What the alerts said
 <!-- prettier-ignore-start -->
 
 A Prometheus that scrapes each 5 s, with [the rules that are shipped](runbook.md), over a zone of five and one of three (\`profile=default\`), a wrapper, and the
-grids controller, the bridge and the webhook: real processes on one machine. What waits for its time is not told to anybody yet. EdgeHealthNotConfined
+grids controller, the bridge and the webhook: real processes on one machine. An alert that waits is not sent yet. EdgeHealthNotConfined
 waits throughout: the embedded API server knows no policies.
 `
 

@@ -60,7 +60,7 @@ export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
     kind: oneOf<VouchMode>('zone', 'grace', 'off'),
     default: 'zone',
     summary:
-      "whose word renews the Lease of a node that the bridge lost or does not hear yet, for 120 s at most: the node's zone (its condition PeerHealth, at most 30 s old), nobody's but time (`grace`, for edges without agents), or none",
+      "what renews the Lease of a node that the bridge lost or does not hear yet, for 120 s at most: the node's zone (its condition PeerHealth, at most 30 s old), time alone (`grace`, for edges without agents), or nothing",
   },
   stateDir: {
     flag: 'state-dir',

@@ -26,7 +26,7 @@ const INTRODUCTION = `# A first zone
 <!-- Made by npm run lab -- newcomer --nodes 4 --report docs, on a real apiserver. -->
 <!-- prettier-ignore-start -->
 
-From an empty cluster to a dead node, its alert and its explanation, and back to an empty cluster: what was typed and what it said. The nodes are
+From an empty cluster to a dead node, its alert and its explanation, and back to an empty cluster: the commands and their output. The nodes are
 network namespaces of one machine with kubelets that run no containers; agents, API server, policies and Prometheus are real. So that it takes
 minutes, the periods are short (\`profile=fast\`), as is the control plane's patience.`
 
