@@ -48,7 +48,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     group: 'Keeping',
     kind: duration('5s', '10m'),
     default: '30s',
-    summary: "how old the condition PeerHealth may be",
+    summary: 'how old the condition PeerHealth may be',
     relation: "three times the agents' --vouch-renew-period; with --mode=vouched",
   },
   alwaysReachable: {
