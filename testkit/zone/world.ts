@@ -14,7 +14,7 @@ import type { HttpGet } from '../../core/dial.js'
 import type { Listener } from '../../net/listen.js'
 import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
-import { FakeClock, type Pace } from '../fake-clock.js'
+import { FakeClock, settleOnce, type Pace } from '../fake-clock.js'
 import { FakeCluster } from './fake-cluster.js'
 import { memoryFolder } from './memory-folder.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
@@ -42,6 +42,15 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
+const notBraked = (): boolean => false
+
+/** Whether the brake of an agent holds: asked anew only after something that it shows has changed. */
+const brakeOf = (agent: Agent): (() => boolean) => {
+  let known: boolean | undefined
+  agent.views.subscribe(() => (known = undefined))
+  return () => (known ??= agent.views.zone().brake.isOn)
+}
+
 /** The address of a container bridge, which every machine has for itself. */
 export const BRIDGE = '172.17.0.1'
 
@@ -61,6 +70,7 @@ export interface Machine {
   /** What its agent can read, by path. */
   readonly files: Map<string, string>
   agent: Agent | undefined
+  isBraked: () => boolean
   /** The agent's process and the kubelet's. */
   process: ProcessClock | undefined
   kubeletProcess: ProcessClock | undefined
@@ -90,7 +100,7 @@ export interface WorldOptions extends NetworkOptions {
   readonly seed?: number
   readonly flags?: readonly string[]
   readonly profile?: 'default' | 'fast'
-  /** How finely time passes. @default exact */
+  /** How finely time passes. @default exact; promises settle in one turn of the event loop, since nothing here waits for I/O */
   readonly pace?: Pace
   /** Zones by label are on, and all nodes are in this one. @default all nodes are one zone */
   readonly zone?: string
@@ -117,7 +127,7 @@ export class World {
 
   constructor(size: number, o: WorldOptions = {}) {
     this.#o = o
-    this.clock = new FakeClock(undefined, undefined, o.pace)
+    this.clock = new FakeClock(undefined, undefined, { settle: settleOnce, ...o.pace })
     this.#random = seededRandom((o.seed ?? 1) + 77_777)
     this.cluster = new FakeCluster(this.clock)
     this.network = new MemoryNetwork(this.clock, seededRandom(o.seed ?? 1), o)
@@ -152,7 +162,7 @@ export class World {
         wall: { offsetMs: 0 },
       },
       files: new Map(),
-      ...{ agent: undefined, process: undefined, kubeletProcess: undefined },
+      ...{ agent: undefined, isBraked: notBraked, process: undefined, kubeletProcess: undefined },
       ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
       ...{
         isFrozen: false,
@@ -285,6 +295,7 @@ export class World {
       },
     })
     machine.agent = agent
+    machine.isBraked = brakeOf(agent)
     machine.process = clock
     const receive = (route: Route, body: Uint8Array, from: string): Answer => {
       const answer = agent.inbox.receive(route, body, from)
@@ -374,7 +385,7 @@ export class World {
         .localView()
         .nodes.filter(node => !node.isUp)
         .map(node => node.name),
-      brake: agent?.views.zone().brake.isOn === true,
+      brake: machine.isBraked(),
     }
   }
 
@@ -414,6 +425,7 @@ export class World {
     this.network.forget(machine.address)
     machine.unlisten()
     machine.agent = undefined
+    machine.isBraked = notBraked
     machine.process = undefined
     this.cluster.drop(machine.name)
   }
