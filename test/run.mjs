@@ -116,6 +116,17 @@ const runTap = async (args, { onPlan = () => undefined, niceness = 0 } = {}) => 
   return isExplained && failures === 0
 }
 
+let transpiled
+
+/** Once for all: a test that finds a file changed after this compiles it itself. */
+const transpileAll = () => {
+  const asked = async () => {
+    const { code, output } = await run([join(root, 'test', 'runner', 'transpiled.mjs')])
+    if (code !== 0) for (const line of output) console.log(`    ${line}`)
+  }
+  return (transpiled ??= asked())
+}
+
 /**
  * Files with zones of real processes one after the other, and all others beside them at a lower priority. A zone uses half a
  * core on average, but two that start at the same time are too slow for their own limits.
@@ -124,6 +135,7 @@ const runTests = async rest => {
   console.log('       tests')
   const startedAt = performance.now()
   const { zones, others } = lanesOf(rest, testFiles())
+  await transpileAll()
   const runs = []
   if (zones.length > 0)
     // The next run's coverage would be tidied away with the last one's.
@@ -154,7 +166,7 @@ const runAll = async ({ steps, rest }) => {
   const asked = Object.keys(statics).filter(name => steps.includes(name))
   if (steps.includes('tests')) {
     // Tests of real processes wait most of the time: the longest of the statics is done beside them, behind everything else.
-    await runStatics(asked.filter(name => name !== 'lint'))
+    await Promise.all([runStatics(asked.filter(name => name !== 'lint')), transpileAll()])
     await Promise.all([runTests(rest), ...(asked.includes('lint') ? [lintAll()] : [])])
   } else await runStatics(asked)
   if (steps.includes('coverage') && !isPartial(rest)) await runCoverage()

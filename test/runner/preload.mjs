@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs first in each process of a test file (.taprc), and makes it start and run in less CPU time. TypeScript comes from a
-// cache on disk (typescript-hooks.mjs) instead of a compiler in each process. And no async hook runs: tap follows each promise
+// cache on disk (transpiled.mjs) instead of a compiler in each process. And no async hook runs: tap follows each promise
 // by one, to know which subtest threw what nobody caught, and zones in virtual time make millions of promises. What
 // nobody catches still fails the file. Programs that a test starts get none of this, and none of tap: it would load its recorder
 // of coverage into each of them, agents too.

@@ -1,56 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads TypeScript as JavaScript: `./x.js` is `./x.ts` where that exists. What the compiler made of a file is kept in
-// .cache/transpiled under the file's own path, with a hash of all that it was made from. Loaders of tap's that a file has no use
+// Loads TypeScript as JavaScript: `./x.js` is `./x.ts` where that exists. Loaders of tap's that a file has no use
 // for are loaded as nothing: each asks another thread about every import.
-import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { javaScriptOf } from './transpiled.mjs'
 
 const root = join(import.meta.dirname, '..', '..')
-const folder = join(root, '.cache', 'transpiled')
 const require = createRequire(import.meta.url)
-const config = readFileSync(join(root, 'tsconfig.json'), 'utf8')
 const ownText = readFileSync(import.meta.filename, 'utf8')
-const { version } = require('typescript/package.json')
-
-/** Loaded at the first miss: it costs more than all else here. */
-const transpile = (path, url, source) => {
-  const ts = require('typescript')
-  const { compilerOptions } = ts.parseConfigFileTextToJson('tsconfig.json', config).config
-  const { outputText, sourceMapText } = ts.transpileModule(source, {
-    fileName: path,
-    compilerOptions: {
-      ...ts.convertCompilerOptionsFromJson(compilerOptions, root).options,
-      ...{ noEmit: false, incremental: false, tsBuildInfoFile: undefined },
-      ...{ module: ts.ModuleKind.ESNext, sourceMap: true, inlineSources: true },
-    },
-  })
-  const map = { ...JSON.parse(sourceMapText), file: path, sources: [url] }
-  const code = outputText.slice(0, outputText.lastIndexOf('//# sourceMappingURL='))
-  const data = Buffer.from(JSON.stringify(map)).toString('base64')
-  return `${code}//# sourceMappingURL=data:application/json;charset=utf-8;base64,${data}`
-}
-
-const read = path => (existsSync(path) ? readFileSync(path, 'utf8') : '')
-
-const javaScriptOf = (path, url) => {
-  const source = readFileSync(path, 'utf8')
-  const from = [version, config, path, source]
-  const hash = createHash('sha256').update(JSON.stringify(from)).digest('hex')
-  const kept = join(folder, `${relative(root, path)}.js`)
-  const known = read(kept)
-  if (known.endsWith(`\n//${hash}`)) return known
-  const made = `${transpile(path, url, source)}\n//${hash}`
-  mkdirSync(dirname(kept), { recursive: true })
-  // Another process may make the same: the last one's stays, whole.
-  const unfinished = `${kept}.${process.pid}`
-  writeFileSync(unfinished, made)
-  renameSync(unfinished, kept)
-  return made
-}
 
 /** The compiler's and the mocks', and the recorder of coverage where none is demanded. */
 let unused = ['typescript', 'mock']
