@@ -41,8 +41,17 @@ export interface StateFolder {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
-/** More than the roster of any zone takes. */
-const MAX_BYTES = 8 << 20
+/** More than any zone takes. What is longer is refused before it is parsed. */
+const MOST_BYTES: Readonly<Record<StateName, number>> = {
+  'roster.json': 8 << 20,
+  'zone-config.json': 8 << 20,
+  'keys.json': 1 << 20,
+  heartbeat: 1 << 10,
+  'history.json': 8 << 20,
+  'identity.json': 16 << 10,
+  'identities.json': 8 << 20,
+  epoch: 1 << 10,
+}
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
 /** A link is refused, and a pipe opens without somebody who writes to it. */
@@ -67,8 +76,9 @@ const readOwn = async (folder: string, name: StateName): Promise<string> => {
     const found = await file.stat()
     if (!found.isFile()) throw new InvalidInputError(path, 'must be a plain file', found.mode)
     checkOwner(path, found)
-    if (found.size > MAX_BYTES)
-      throw new InvalidInputError(path, `must have at most ${MAX_BYTES} bytes`, found.size)
+    const most = MOST_BYTES[name]
+    if (found.size > most)
+      throw new InvalidInputError(path, `must have at most ${most} bytes`, found.size)
     return await file.readFile('utf8')
   } finally {
     await file.close()

@@ -53,7 +53,7 @@ t.test('what is no plain file of ours is not believed, and nobody waits for it',
         writeFileSync(path, '7', { mode: 0o600 })
         truncateSync(path, 1 << 30)
       },
-      /must have at most 8388608 bytes, got 1073741824/,
+      /must have at most 1024 bytes, got 1073741824/,
     ],
     [
       'anybody may write it',

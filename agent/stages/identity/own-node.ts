@@ -53,8 +53,9 @@ export class OwnNode {
     return this.#trouble
   }
 
-  /** A peer knows other keys of this node than its own: look at the Node soon. */
+  /** A peer knows other keys of this node than its own: look at the Node soon, but not before a pause after refused writes ends. */
   want(): void {
+    if (this.#refusals > 0) return
     this.#dueAt = Math.min(this.#dueAt, wantedAt(this.#seams.clock.now(), this.#readAt, this.#vain))
   }
 

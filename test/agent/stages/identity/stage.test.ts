@@ -188,6 +188,13 @@ t.test(
       { length: 1 },
     )
     t.ok(writes.length >= 8 && writes.length <= 12, `${writes.length} writes in an hour`)
+    const afterAnHour = writes.length
+    for (let passed = 0; passed < 3_600_000; passed += 5_000) {
+      store.unknownIdentity.emit(SELF)
+      await clock.advance(5_000)
+    }
+    const more = writes.length - afterAnHour
+    t.ok(more >= 5 && more <= 7, `${more} writes in an hour in which peers ask for its keys`)
     refusal = undefined
     await clock.advance(620_000)
     t.ok(store.identities.current.own, 'published once it may be')
