@@ -24,7 +24,7 @@ export type Entry =
   /** A later time in the slot that the receiver knows. */
   | { readonly kind: 'time'; readonly time: number }
   /** A later slot of the statement that the receiver knows. */
-  | { readonly kind: 'link'; readonly time: number; readonly link: Uint8Array }
+  | { readonly kind: 'link'; readonly time: number; readonly link: string }
   | {
       readonly kind: 'statement'
       readonly received: ReceivedStatement
@@ -107,16 +107,14 @@ export const writeEntry = (out: Buffer, start: number, gap: number, entry: Entry
       return at
     case 'link':
       out[at++] = entry.time
-      out.set(entry.link, at)
-      return at + LINK_BYTES
+      return at + out.write(entry.link, at, 'hex')
     case 'statement': {
       const { received, progress, age } = entry
       out[at++] = Math.min(AGE_UNKNOWN, Math.ceil(age / QUARTER_MS))
       at = writeVarint(out, at, received.bytes.length)
       out.set(received.bytes, at)
       at = writeVarint(out, at + received.bytes.length, progress.quarters)
-      if (progress.link !== undefined) out.set(progress.link, at)
-      return at + (progress.link?.length ?? 0)
+      return progress.link === undefined ? at : at + out.write(progress.link, at, 'hex')
     }
   }
 }
@@ -126,15 +124,15 @@ const readTime = (reader: ByteReader): Entry | undefined => {
   return time < 0 ? undefined : { kind: 'time', time }
 }
 
-const readLink = (reader: ByteReader, bytes: Uint8Array): Entry | undefined => {
+const linkAt = (bytes: Buffer, at: number): string => bytes.toString('hex', at, at + LINK_BYTES)
+
+const readLink = (reader: ByteReader, bytes: Buffer): Entry | undefined => {
   const time = reader.byte()
   const at = reader.skip(LINK_BYTES)
-  return time < 0 || at < 0
-    ? undefined
-    : { kind: 'link', time, link: bytes.subarray(at, at + LINK_BYTES) }
+  return time < 0 || at < 0 ? undefined : { kind: 'link', time, link: linkAt(bytes, at) }
 }
 
-const readStatement = (reader: ByteReader, bytes: Uint8Array): Entry | undefined => {
+const readStatement = (reader: ByteReader, bytes: Buffer): Entry | undefined => {
   const age = reader.byte()
   const length = reader.varint()
   const at = length < 0 ? -1 : reader.skip(length)
@@ -142,15 +140,12 @@ const readStatement = (reader: ByteReader, bytes: Uint8Array): Entry | undefined
   const quarters = reader.varint()
   if (age < 0 || received === undefined || quarters < 0) return undefined
   const isFirstSlot = quarters < received.statement.slot
-  const linkAt = isFirstSlot ? 0 : reader.skip(LINK_BYTES)
-  if (linkAt < 0) return undefined
+  const start = isFirstSlot ? 0 : reader.skip(LINK_BYTES)
+  if (start < 0) return undefined
   return {
     ...{ kind: 'statement', received },
     age: age === AGE_UNKNOWN ? Infinity : age * QUARTER_MS,
-    progress: {
-      quarters,
-      link: isFirstSlot ? undefined : bytes.subarray(linkAt, linkAt + LINK_BYTES),
-    },
+    progress: { quarters, link: isFirstSlot ? undefined : linkAt(bytes, start) },
   }
 }
 
@@ -162,7 +157,7 @@ const readers = [readTime, readLink, readStatement] as const
  * @returns whether all entries could be read; those before the first malformed one were handed over
  */
 export const readEntries = (
-  bytes: Uint8Array,
+  bytes: Buffer,
   count: number,
   take: (place: number, entry: Entry) => void,
 ): boolean => {

@@ -3,7 +3,8 @@ import { hash } from 'node:crypto'
 
 /** 80 bits: too many to find, while a record counts, a link whose hash is a given one. */
 export const LINK_BYTES = 10
-const LINK_DIGITS = 2 * LINK_BYTES
+/** In memory a link is text of so many hexadecimal digits: small, quick to compare, and hashed in a third of the time of bytes. */
+export const LINK_DIGITS = 2 * LINK_BYTES
 
 /** Hashed into every link, so that equal links of two statements are followed by different ones. */
 export interface ChainOf {
@@ -18,7 +19,7 @@ export interface ChainOf {
 export const saltOf = ({ zoneHash, id, epoch, time }: ChainOf): string =>
   hash('sha256', `${zoneHash}/${id}/${epoch}/${time}`, 'hex').slice(0, 16)
 
-/** The link before this one. Hashes text, which takes a third of the time of buffers. */
+/** The link before this one. */
 const before = (salt: string, link: string): string =>
   hash('sha256', salt + link, 'hex').slice(0, LINK_DIGITS)
 
@@ -44,13 +45,13 @@ export class LinkChain {
     return this.#links.length / LINK_BYTES - 1
   }
 
-  get anchor(): Buffer {
+  get anchor(): string {
     return this.link(0)
   }
 
   /** @param at from 0 to `last` */
-  link(at: number): Buffer {
-    return Buffer.from(this.#links.subarray(at * LINK_BYTES, (at + 1) * LINK_BYTES))
+  link(at: number): string {
+    return this.#links.toString('hex', at * LINK_BYTES, (at + 1) * LINK_BYTES)
   }
 }
 
@@ -58,15 +59,10 @@ export class LinkChain {
 export const MAX_STEPS = 2_048
 
 /** Whether `link` comes `steps` slots after the link `known` of the same chain. */
-export const followsLink = (
-  salt: string,
-  known: Uint8Array,
-  link: Uint8Array,
-  steps: number,
-): boolean => {
-  if (!Number.isInteger(steps) || steps < 1 || steps > MAX_STEPS || link.length !== LINK_BYTES)
+export const followsLink = (salt: string, known: string, link: string, steps: number): boolean => {
+  if (!Number.isInteger(steps) || steps < 1 || steps > MAX_STEPS || link.length !== LINK_DIGITS)
     return false
-  let text = Buffer.from(link).toString('hex')
-  for (let i = 0; i < steps; i++) text = before(salt, text)
-  return text === Buffer.from(known).toString('hex')
+  let earlier = link
+  for (let i = 0; i < steps; i++) earlier = before(salt, earlier)
+  return earlier === known
 }

@@ -16,7 +16,7 @@ export interface Progress {
   /** Quarters of a second since the statement's time. */
   readonly quarters: number
   /** The link of that slot; undefined in slot 0, which the statement's signature proves. */
-  readonly link: Uint8Array | undefined
+  readonly link: string | undefined
 }
 
 /** What was made of an entry that a peer passed on. */
@@ -43,7 +43,7 @@ export class MemberStatement {
   #salt = ''
   #progress: Progress = { quarters: 0, link: undefined }
   #slot = 0
-  #link: Uint8Array = Buffer.alloc(0)
+  #link = ''
   #clock = new OriginClock()
   #epochAt = -Infinity
   #madeAt = -Infinity
@@ -163,7 +163,7 @@ export class MemberStatement {
       if (!followsLink(this.#salt, this.#link, link, steps))
         return { kind: 'forged', reason: 'link' }
       this.#slot = at
-      this.#link = Buffer.from(link)
+      this.#link = link
       this.#clock.prove(start, now)
     }
     this.#progress = { quarters, link: this.#slot === 0 ? undefined : this.#link }

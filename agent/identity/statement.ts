@@ -22,8 +22,8 @@ export interface Statement {
   readonly slot: number
   /** The chain has 2^n links: 0 to 11. */
   readonly logLinks: number
-  /** Link 0 of the chain, `LINK_BYTES`. */
-  readonly anchor: Buffer
+  /** Link 0 of the chain, `LINK_DIGITS`. */
+  readonly anchor: string
   /** `FLAG` bits. */
   readonly flags: number
   /** With `FLAG.cloudCut`: quarters before `time` since when the apiserver is out of reach, below 2^35; else 0. */
@@ -91,7 +91,7 @@ const encodeContent = (s: Statement): Buffer => {
   out.writeUInt16LE(s.generation, 4)
   out.writeUInt32LE(s.epoch, 6)
   out.writeUIntLE(s.time, 10, 6)
-  s.anchor.copy(out, 16)
+  out.write(s.anchor, 16, 'hex')
   out.writeBigUInt64LE(s.membershipHash, 16 + LINK_BYTES)
   out.writeUInt32LE(s.heartbeat, HEARTBEAT_AT)
   let at = HEAD_BYTES
@@ -158,7 +158,7 @@ const readHead = (bytes: Buffer): Omit<Statement, Lists | 'cutFor'> | undefined 
   return {
     ...{ flags, slot, logLinks, generation, epoch, heartbeat },
     time: bytes.readUIntLE(10, 6),
-    anchor: Buffer.from(bytes.subarray(16, 16 + LINK_BYTES)),
+    anchor: bytes.toString('hex', 16, 16 + LINK_BYTES),
     membershipHash: bytes.readBigUInt64LE(16 + LINK_BYTES),
   }
 }

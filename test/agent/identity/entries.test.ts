@@ -120,7 +120,7 @@ t.test('what a relay does not know the age of counts as old', async t => {
 })
 
 t.test('what cannot be read ends the message, and never throws', t => {
-  const read = (bytes: Uint8Array, count = 10): [boolean, number] => {
+  const read = (bytes: Buffer, count = 10): [boolean, number] => {
     let entries = 0
     return [readEntries(bytes, count, () => entries++), entries]
   }
@@ -137,10 +137,10 @@ t.test('what cannot be read ends the message, and never throws', t => {
     ['a number without end', [0xff, 0xff, 0xff, 0xff, 0xff], false, 0],
   ]
   for (const [what, bytes, isWhole, entries] of rows)
-    t.strictSame(read(Uint8Array.from(bytes)), [isWhole, entries], what)
+    t.strictSame(read(Buffer.from(bytes)), [isWhole, entries], what)
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
-      read(bytes)
+      read(Buffer.from(bytes))
       return true
     }),
     { numRuns: 1_000 },

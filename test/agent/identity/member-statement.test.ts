@@ -3,6 +3,7 @@ import t from 'tap'
 import {
   followsLink,
   LINK_BYTES,
+  LINK_DIGITS,
   LinkChain,
   MAX_STEPS,
   saltOf,
@@ -87,7 +88,7 @@ t.test('links prove slots one after the other, and nobody makes the next one', t
     ['the same', followsLink(salt, chain.link(5), chain.link(5), 0)],
     ['one step too many', followsLink(salt, chain.link(5), chain.link(7), 3)],
     ['another chain', followsLink(`${salt}0`, chain.link(5), chain.link(6), 1)],
-    ['half a link', followsLink(salt, chain.link(5), chain.link(6).subarray(0, 5), 1)],
+    ['half a link', followsLink(salt, chain.link(5), chain.link(6).slice(0, 10), 1)],
     [
       'more steps than anybody hashes',
       followsLink(salt, chain.link(0), chain.link(1), MAX_STEPS + 1),
@@ -135,11 +136,11 @@ t.test('nothing that the node did not make is believed', t => {
   const said = say(1, START)
   const other = say(1, START, [3n], 2)
   one.takeStatement(said.received, said.at(0), 0, 0)
-  const link = (bytes: Uint8Array, quarters: number): Taken =>
-    one.takeProgress({ quarters, link: bytes }, 1_500)
+  const link = (shown: string, quarters: number): Taken =>
+    one.takeProgress({ quarters, link: shown }, 1_500)
   t.strictSame(
     kinds(
-      link(Buffer.alloc(10), 4),
+      link('0'.repeat(LINK_DIGITS), 4),
       one.takeProgress({ quarters: 4, link: undefined }, 1_500),
       link(other.at(4).link!, 4),
       link(said.at(4).link!, 8),
@@ -157,7 +158,7 @@ t.test('nothing that the node did not make is believed', t => {
   t.strictSame(kinds(unlike.takeStatement(said.received, said.at(0), 0, 0)), ['other-generation'])
   const late = unheard()
   t.strictSame(
-    kinds(late.takeStatement(said.received, { quarters: 8, link: Buffer.alloc(10) }, 0, 5)),
+    kinds(late.takeStatement(said.received, { quarters: 8, link: '0'.repeat(LINK_DIGITS) }, 0, 5)),
     ['link'],
   )
   t.equal(late.madeAt, -Infinity, 'a relay that lies about a link is not believed about the age')

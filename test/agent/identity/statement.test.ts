@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import fc from '../../../testkit/properties.js'
 import t from 'tap'
+import { LINK_BYTES } from '../../../agent/identity/link-chain.js'
 import { generateNodeKeys, makeVerifier } from '../../../agent/identity/node-keys.js'
 import {
   isSignedBy,
@@ -17,7 +18,7 @@ const origin = { zoneHash: 5n, id: 77n }
 const quiet: Statement = {
   ...{ generation: 1, epoch: 1, time: 7_000_000_000, slot: 4, logLinks: 10 },
   ...{
-    anchor: Buffer.alloc(10, 7),
+    anchor: '07'.repeat(LINK_BYTES),
     flags: FLAG.kubeletWell,
     cutFor: 0,
     membershipHash: 9n,
@@ -38,7 +39,9 @@ const statements: fc.Arbitrary<Statement> = fc
     time: fc.maxSafeNat().map(time => time % 2 ** 48),
     slot: fc.integer({ min: 2, max: 32 }),
     logLinks: fc.integer({ min: 0, max: 11 }),
-    anchor: fc.uint8Array({ minLength: 10, maxLength: 10 }).map(bytes => Buffer.from(bytes)),
+    anchor: fc
+      .uint8Array({ minLength: LINK_BYTES, maxLength: LINK_BYTES })
+      .map(bytes => Buffer.from(bytes).toString('hex')),
     flags: fc.integer({ min: 0, max: 63 }),
     cutFor: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
     membershipHash: fc.bigInt(0n, 2n ** 64n - 1n),

@@ -96,10 +96,7 @@ const lies = ({ zone, newsOf }: Stolen, n: number, target: number): [string, Pla
   return [
     ...rows.map(([what, altered]): [string, PlacedEntry] => [what, withStatement(news, altered)]),
     ['what another said', withStatement(news, another.bytes)],
-    [
-      'a link of nobody',
-      { place, entry: { kind: 'link', time, link: Buffer.alloc(LINK_BYTES, 7) } },
-    ],
+    ['a link of nobody', { place, entry: { kind: 'link', time, link: '07'.repeat(LINK_BYTES) } }],
     ['a time of a later slot', { place, entry: { kind: 'time', time } }],
   ]
 }
@@ -307,7 +304,7 @@ t.test('validly signed messages, altered: nothing is believed, nothing breaks', 
   const { place, entry } = real[1]!
   if (entry.kind !== 'statement') throw new Error(entry.kind)
   const time = (entry.received.statement.time + entry.progress.quarters) & 255
-  const link = entry.progress.link ?? Buffer.alloc(LINK_BYTES)
+  const link = entry.progress.link ?? '00'.repeat(LINK_BYTES)
   const shorter: PlacedEntry[] = [real[0]!, { place, entry: { kind: 'link', time, link } }]
   const truth = [2, 3].map(n => ({ n, madeAt: engine.table.producedAt[index(n)]! }))
   const alter = (body: Buffer): Uint8Array => {

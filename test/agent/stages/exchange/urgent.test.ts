@@ -7,7 +7,7 @@ import { FLAG } from '../../../../vote/evidence.js'
 
 const WELL: Statement = {
   ...{ generation: 1, epoch: 3, time: 1_000, slot: 4, logLinks: 10, heartbeat: 7 },
-  ...{ anchor: Buffer.alloc(LINK_BYTES), flags: FLAG.kubeletWell, cutFor: 0 },
+  ...{ anchor: '00'.repeat(LINK_BYTES), flags: FLAG.kubeletWell, cutFor: 0 },
   ...{ membershipHash: 1n, down: [], notLooked: [], standsInFor: [] },
 }
 const NOW = 100_000
@@ -29,7 +29,7 @@ const since = (
     { urgentSince: KNOWN_SINCE, now: NOW },
   )
 
-const anew = { time: 5_000, anchor: Buffer.alloc(LINK_BYTES, 1), heartbeat: 900 }
+const anew = { time: 5_000, anchor: '01'.repeat(LINK_BYTES), heartbeat: 900 }
 const urgent: [string, Partial<Statement>, Partial<Statement>][] = [
   ['calls a node down', {}, { down: [5n] }],
   ['calls another node down, too', { down: [5n] }, { down: [5n, 9n] }],
