@@ -45,6 +45,8 @@ export class RecordTable implements Evidence {
   readonly failedRounds: Int16Array
   /** Heartbeat of each member's newest record; 0 when nothing was ever heard. */
   readonly hb: Uint32Array
+  /** How often each member's row was replaced: while that stays the same, the row holds what `put` wrote. */
+  readonly replaced: Uint32Array
   /** 1 where what counts is a SuperEdge result; its heartbeat is 0, so it is passed on to nobody. */
   readonly foreign: Uint8Array
   /** As in `VoteRows`. */
@@ -72,6 +74,7 @@ export class RecordTable implements Evidence {
     this.cloudCutAt = new Float64Array(size).fill(-Infinity)
     this.failedRounds = new Int16Array(size).fill(-1)
     this.hb = new Uint32Array(size)
+    this.replaced = new Uint32Array(size)
     this.foreign = new Uint8Array(size)
     this.#rows = new VoteRows(size, topology)
     const { downVotes, downCount, unlookedCount, rowBytes, bits, unlooked } = this.#rows
@@ -222,7 +225,15 @@ export class RecordTable implements Evidence {
     this.flags[origin] = flags
     this.cloudCutAt[origin] = cutAt
     this.foreign[origin] = 0
+    this.replaced[origin]!++
     return this.#rows.setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+  }
+
+  /** What `put` wrote of this member, which is not this node, still holds: it is newer, and says the same. */
+  renewMember(origin: number, hb: number, producedAt: number, cloudCutAt: number): void {
+    this.hb[origin] = hb
+    this.producedAt[origin] = producedAt
+    this.cloudCutAt[origin] = cloudCutAt
   }
 
   /**
@@ -235,6 +246,7 @@ export class RecordTable implements Evidence {
     const isFirst = this.foreign[origin] === 0
     const hasNewFlags = isFirst || this.flags[origin] !== flags
     this.foreign[origin] = 1
+    this.replaced[origin]!++
     this.producedAt[origin] = this.#seams.clock.now()
     this.flags[origin] = flags
     return this.#rows.setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
@@ -244,6 +256,7 @@ export class RecordTable implements Evidence {
   dropForeign(origin: number): boolean {
     if (this.foreign[origin] === 0) return false
     this.foreign[origin] = 0
+    this.replaced[origin]!++
     this.producedAt[origin] = -Infinity
     this.flags[origin] = 0
     this.#rows.setRow({ ...this.makeDraft(), origin })

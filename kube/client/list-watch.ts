@@ -205,7 +205,7 @@ class ListWatch<T, R> implements Watching {
   }
 
   #afterError(error: unknown): number {
-    this.#resume.failed(error, this.#backoff.failures)
+    this.#resume.failed(error)
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined

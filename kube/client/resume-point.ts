@@ -20,6 +20,7 @@ export class ResumePoint {
   /** The server's cache could not answer the last list: read the next one from etcd. */
   #mustReadNewest = false
   #isConfirmed = true
+  #internalErrors = 0
   /** Watches in a row that sent nothing, and how many of them make us list again. */
   #silent = 0
   #silentLimit = FIRST_SILENT_LIMIT
@@ -44,6 +45,7 @@ export class ResumePoint {
     this.#version = version
     this.#newest = version === '' ? undefined : version
     this.#isConfirmed = true
+    this.#internalErrors = 0
     this.#mustReadNewest = false
   }
 
@@ -53,6 +55,7 @@ export class ResumePoint {
     if (this.#version !== '') this.#version = version
     this.#newest = version
     this.#isConfirmed = true
+    this.#internalErrors = 0
   }
 
   /**
@@ -70,10 +73,12 @@ export class ResumePoint {
     }
   }
 
-  /** @param failures in a row, with this one */
-  failed(error: unknown, failures: number): void {
+  failed(error: unknown): void {
     this.#isConfirmed = false
-    if (mustRelist(error, failures)) this.#version = undefined
+    const isInternal = error instanceof KubeStatusError && error.status === 500
+    // What never reached the server says nothing about its state: after an outage the first such error is the first.
+    this.#internalErrors = isInternal ? this.#internalErrors + 1 : 0
+    if (mustRelist(error) || this.#internalErrors > MAX_INTERNAL_ERRORS) this.#version = undefined
   }
 
   /** The server refused a list, with this HTTP status. */
@@ -83,10 +88,9 @@ export class ResumePoint {
 }
 
 /** Whether only a full list can help. */
-const mustRelist = (error: unknown, failures: number): boolean => {
+const mustRelist = (error: unknown): boolean => {
   if (error instanceof BrokenStreamError) return true
   if (!(error instanceof KubeStatusError)) return false
   const { status } = error
-  if (status === 500) return failures > MAX_INTERNAL_ERRORS
   return status < 500 && !NOT_ABOUT_VERSION.includes(status)
 }

@@ -2,10 +2,15 @@
 import { FLAG } from '../../../vote/evidence.js'
 import type { KnownStatement } from '../../identity/entries.js'
 import type { OwnContent } from '../../identity/own-statement.js'
-import { heartbeatAt, QUARTER_MS, type Statement } from '../../identity/statement.js'
+import {
+  heartbeatAt,
+  QUARTER_MS,
+  type ReceivedStatement,
+  type Statement,
+} from '../../identity/statement.js'
 import { isSet, setBit } from '../../records/bits.js'
 import type { RecordDraft } from '../../records/record-draft.js'
-import type { RecordTable } from '../../records/table.js'
+import type { News, RecordTable } from '../../records/table.js'
 
 /** Whether the own node is at work as a backup observer. */
 const isAtWork = ({ topology, bits, rowBytes, self }: RecordTable, target: number): boolean => {
@@ -49,11 +54,15 @@ export const ownContent = (table: RecordTable): OwnContent => {
   }
 }
 
+/** `Clock.now` when the member's cloud link was cut; −Infinity unless it says so. */
+const cutAtOf = ({ flags, cutFor }: Statement, quarters: number, madeAt: number): number =>
+  (flags & FLAG.cloudCut) === 0 ? -Infinity : madeAt - (quarters + cutFor) * QUARTER_MS
+
 /**
  * Write a member's statement into a draft. Where the member has another roster or topology, nodes that it does not name
  * keep the vote known before, since it may not observe the same ones there, and its votes as a backup observer wait.
  */
-export const draftOf = (
+const draftOf = (
   table: RecordTable,
   draft: RecordDraft,
   origin: number,
@@ -65,10 +74,7 @@ export const draftOf = (
   draft.hb = heartbeatAt(statement, progress.quarters)
   draft.producedAt = madeAt
   draft.flags = statement.flags
-  draft.cloudCutAt =
-    (statement.flags & FLAG.cloudCut) === 0
-      ? -Infinity
-      : madeAt - (progress.quarters + statement.cutFor) * QUARTER_MS
+  draft.cloudCutAt = cutAtOf(statement, progress.quarters, madeAt)
   draft.down.fill(0)
   if (isSame) draft.unlooked.fill(0)
   else draft.unlooked.set(table.unlooked.subarray(origin * rowBytes, (origin + 1) * rowBytes))
@@ -96,4 +102,36 @@ export const draftOf = (
   draft.anyDown = draft.down.some(byte => byte !== 0)
   draft.anyUnlooked = draft.unlooked.some(byte => byte !== 0)
   return draft
+}
+
+/** Copies members' statements into the records of one roster. */
+export class StatementRecords {
+  readonly #table: RecordTable
+  readonly #draft: RecordDraft
+  /** The statement that each member's row was written from, and `RecordTable.replaced` since. */
+  readonly #written: (ReceivedStatement | undefined)[] = []
+  readonly #replaced: Uint32Array
+
+  constructor(table: RecordTable) {
+    this.#table = table
+    this.#draft = table.makeDraft()
+    this.#replaced = new Uint32Array(table.size)
+  }
+
+  /** Let a statement count, which is the newest of its member. Most repeat what the records hold already. */
+  copy(index: number, known: KnownStatement): News {
+    const { received, progress, madeAt } = known
+    const table = this.#table
+    if (this.#written[index] === received && this.#replaced[index] === table.replaced[index]) {
+      const { statement } = received
+      const { quarters } = progress
+      const cutAt = cutAtOf(statement, quarters, madeAt)
+      table.renewMember(index, heartbeatAt(statement, quarters), madeAt, cutAt)
+      return 'fresher'
+    }
+    const news = table.put(draftOf(table, this.#draft, index, known))
+    this.#written[index] = received
+    this.#replaced[index] = table.replaced[index]!
+    return news
+  }
 }

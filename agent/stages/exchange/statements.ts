@@ -14,11 +14,10 @@ import type { Taken } from '../../identity/member-statement.js'
 import { OwnStatement } from '../../identity/own-statement.js'
 import { isSamePin } from '../../identity/pins.js'
 import { QUARTER_MS } from '../../identity/statement.js'
-import type { RecordDraft } from '../../records/record-draft.js'
 import type { News, RecordTable } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
 import { newMember, type MemberEntry } from './member-entry.js'
-import { draftOf, isLong, ownContent } from './statement-record.js'
+import { isLong, ownContent, StatementRecords } from './statement-record.js'
 import type { PeerState } from './peer-state.js'
 import { Proofs } from './proofs.js'
 import { urgentSince } from './urgent.js'
@@ -80,7 +79,7 @@ export class Statements {
   #own: OwnStatement | undefined
   #epoch: number
   #members: readonly (MemberEntry | undefined)[] = []
-  #draft: RecordDraft
+  #records: StatementRecords
   #equivocations = 0
 
   constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
@@ -89,7 +88,7 @@ export class Statements {
     this.#place = place
     this.#identities = identities
     this.#epoch = start.savedEpoch
-    this.#draft = place.table.makeDraft()
+    this.#records = new StatementRecords(place.table)
     this.#begin()
     this.#follow()
   }
@@ -132,7 +131,7 @@ export class Statements {
     const isOtherZone = place.zoneHash !== this.#place.zoneHash
     const before = isOtherZone ? [] : this.#byName()
     this.#place = place
-    this.#draft = place.table.makeDraft()
+    this.#records = new StatementRecords(place.table)
     if (isOtherZone) this.#begin()
     this.#follow(new Map(before))
   }
@@ -223,7 +222,6 @@ export class Statements {
   }
 
   #takeOne(index: number, entry: Entry, peer: PeerState, delayMs: number): News | undefined {
-    const { table } = this.#place
     const now = this.#start.clock.now()
     const member = this.#members[index]
     if (member === undefined || (now < peer.mutedUntil && index !== peer.index)) return undefined
@@ -240,7 +238,7 @@ export class Statements {
     if (known.madeAt <= member.fellBackAt + FALLBACK_MARGIN_MS && member.fellBackAt !== Infinity)
       return undefined
     member.fellBackAt = Infinity
-    return table.put(draftOf(table, this.#draft, index, known))
+    return this.#records.copy(index, known)
   }
 
   /** A link that does not fit may belong to a statement that never came, which the digest must then ask for. */
@@ -337,11 +335,9 @@ export class Statements {
 
   /** Copy all statements into the records. Unsigned records from before are not removed: they expire. */
   #readAnew(): void {
-    const { table } = this.#place
     this.#members.forEach((member, index) => {
       const known = member && knownOf(member.latest)
-      if (known !== undefined && this.isSigned(index))
-        table.put(draftOf(table, this.#draft, index, known))
+      if (known !== undefined && this.isSigned(index)) this.#records.copy(index, known)
     })
   }
 }

@@ -131,6 +131,26 @@ const rows: [why: string, steps: Step[], changes: string[], from: string, lists:
     1,
   ]),
   [
+    'the watch is answered 500 four times: list again',
+    [
+      ...[list('1', ['a']), ...Array.from({ length: 4 }, () => refusal(500, 'No'))],
+      ...[list('2', ['b']), open(event('ADDED', 'c', '8'))],
+    ],
+    ['=a', '=b', '+c'],
+    '2',
+    2,
+  ],
+  [
+    'an outage, then the watch is answered 500: resume',
+    [
+      ...[list('1', ['a']), ...Array.from({ length: 4 }, () => ({ kind: 'reset' }) as const)],
+      ...[refusal(500, 'No'), open(event('ADDED', 'c', '8'))],
+    ],
+    ['=a', '+c'],
+    '1',
+    1,
+  ],
+  [
     'the watch is answered 400: list again',
     [list('1', ['a']), refusal(400, 'BadRequest'), list('2', ['b']), open(bookmark('3'))],
     ['=a', '=b'],
@@ -215,7 +235,9 @@ for (const [why, steps, changes, from, lists] of rows) {
     t.equal(server.asked.at(-1)!.query.get('resourceVersion'), from)
     t.equal(watching.status.lists, lists)
     const isImmediate = why.startsWith('a continue page')
-    if (!isImmediate) t.ok(waited >= 350 && waited < 2_000, `after a short wait (${waited} ms)`)
+    // Each further failure in a row doubles the wait, from half a second on.
+    const mostMs = /four times|outage/.test(why) ? 500 * (2 ** 4 - 1) : 2_000
+    if (!isImmediate) t.ok(waited >= 350 && waited < mostMs, `after a short wait (${waited} ms)`)
     t.equal(server.asked.length, steps.length, 'no request more than needed')
   })
 }
