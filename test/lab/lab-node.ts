@@ -83,18 +83,17 @@ export class LabNode extends NodeProcesses {
     return `http://${watchAddress(this.index)}:${LOCAL_PORT}`
   }
 
+  /** The folder of the host that the agent's Pod has. */
+  async mountState(): Promise<void> {
+    await this.space.run('mkdir', ['-p', STATE])
+    const options = `size=${STATE_SIZE},mode=0700`
+    await this.space.run('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', STATE])
+  }
+
   /** What a kubelet mounts into the agent's Pod. */
   async mountAccount(token: string): Promise<void> {
     const files = { token, 'ca.crt': this.#settings.ca, namespace: 'edge-system' }
-    await this.space.run('mkdir', ['-p', SERVICE_ACCOUNT, STATE])
-    await this.space.run('mount', [
-      '-t',
-      'tmpfs',
-      '-o',
-      `size=${STATE_SIZE},mode=0700`,
-      'tmpfs',
-      STATE,
-    ])
+    await this.space.run('mkdir', ['-p', SERVICE_ACCOUNT])
     for (const [file, text] of Object.entries(files))
       await this.space.run('sh', ['-c', `umask 077; cat >${SERVICE_ACCOUNT}/${file}`], text)
   }
@@ -174,6 +173,17 @@ export class LabNode extends NodeProcesses {
   async fillState(isFull: boolean): Promise<void> {
     const fill = `cat /dev/zero >${STATE}/ballast 2>/dev/null || true`
     await this.space.run('sh', ['-c', isFull ? fill : `rm -f ${STATE}/ballast`])
+  }
+
+  /** All files of the agent's folder, as they are, for `putState`. */
+  readState(): Promise<string> {
+    return this.space.run('sh', ['-c', `tar -C ${STATE} -c . | base64 -w 0`])
+  }
+
+  /** The agent's folder has these files alone, as from an image of a disk. */
+  async putState(image: string): Promise<void> {
+    const put = `find ${STATE} -mindepth 1 -delete && base64 -d | tar -C ${STATE} -x`
+    await this.space.run('sh', ['-c', put], image)
   }
 
   /** The agent shares so much of one core among its threads; undefined takes the limit away. */

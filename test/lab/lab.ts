@@ -15,7 +15,12 @@ import {
 } from './confine/bite.js'
 import type { LabNode, Vouch } from './lab-node.js'
 import { type Link, type Namespace, type Rule, ruleArguments, setCable } from './network.js'
-import { createAgentPod, daemonTemplate } from '../../testkit/deploy/agent-pod.js'
+import {
+  agentPod,
+  createAgentPod,
+  daemonTemplate,
+  type Template,
+} from '../../testkit/deploy/agent-pod.js'
 import type { Keys } from './objects.js'
 import { writeKustomization } from './names/installed.js'
 import type { Observer } from './observer.js'
@@ -93,14 +98,36 @@ export class Lab {
     await this.until(() => this.names.every(name => isReady(this.observer.nodes.get(name))), signal)
     const template = await daemonTemplate(this.plane.admin, signal)
     for (const node of this.nodes) {
-      const token = await createAgentPod(this.plane.admin, node.name, template, signal)
-      this.#accounts ??= await accountTokens(this.plane.admin, token, signal)
-      await node.mountAccount(token)
+      await node.mountState()
+      await this.#makeAgentPod(node, template, signal)
       node.startAgent()
       await this.props.renewShop(node, signal)
       await sleep(systemClock, STAGGER_MS, signal)
     }
     await untilConfined(() => this.whoIsFree(signal), signal)
+  }
+
+  async #makeAgentPod(node: LabNode, template: Template, signal: AbortSignal): Promise<void> {
+    const token = await createAgentPod(this.plane.admin, node.name, template, signal)
+    if (node === this.nodes[0])
+      this.#accounts = await accountTokens(this.plane.admin, token, signal)
+    await node.mountAccount(token)
+  }
+
+  /** A Node is deleted, with its Pods, and its kubelet registers it again: its disk is as it was. */
+  async remakeNode(name: string): Promise<void> {
+    const { signal } = new AbortController()
+    const node = this.node(name)
+    await node.kill()
+    await this.plane.kubectl(['delete', 'node', name])
+    const pod = ['delete', 'pod', agentPod(name), '-n', 'edge-system']
+    await this.plane.kubectl([...pod, '--ignore-not-found', '--force', '--grace-period=0'])
+    await this.until(() => !this.observer.nodes.has(name), signal)
+    node.startKubelet()
+    await this.until(() => isReady(this.observer.nodes.get(name)), signal)
+    await this.#makeAgentPod(node, await daemonTemplate(this.plane.admin, signal), signal)
+    node.startAgent()
+    await this.props.renewShop(node, signal)
   }
 
   /** Which of our accounts could write what is not its job, in words: must be none. */

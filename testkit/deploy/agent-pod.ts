@@ -6,7 +6,7 @@ const AGENT_PODS = '/api/v1/namespaces/edge-system/pods'
 const DAEMON_SET = '/apis/apps/v1/namespaces/edge-system/daemonsets/edge-health-agent'
 const ACCOUNT = '/api/v1/namespaces/edge-system/serviceaccounts/edge-health-agent'
 
-interface Template {
+export interface Template {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> }
   readonly spec: Json & { readonly containers: readonly { readonly args: readonly string[] }[] }
 }

@@ -3,6 +3,7 @@
 import type { Cell } from '../cell.js'
 import { CLOUD } from './cloud.js'
 import { DEATHS, TIMED } from './deaths.js'
+import { DISKS } from './disks.js'
 import { KEEPING } from './keeping.js'
 import { LINKS } from './links.js'
 import { MACHINE } from './machine.js'
@@ -24,6 +25,7 @@ export const CELLS: readonly Cell[] = [
   ...CLOUD,
   ...LINKS,
   ...RESTARTS,
+  ...DISKS,
   ...VERSIONS,
   ...MACHINE,
   ...ROGUE,

@@ -14,6 +14,7 @@ import {
   killNode,
   mendAll,
   minority,
+  nobodyDown,
   nothingWritten,
   one,
   reviveNode,
@@ -35,10 +36,6 @@ const rolling = harmless(
     nothingWritten(l),
   ],
 )
-
-/** Whoever answers calls nobody down: an agent that starts anew says nothing yet. */
-const nobodyDown = ({ view }: Evidence): boolean =>
-  view.nodes.every(by => [...(by.localinfo?.values() ?? [])].every(isUp => isUp))
 
 const rollingLoad = harmless(
   'rolling-load',

@@ -45,6 +45,10 @@ export const allUp = ({ view }: Evidence): boolean =>
       view.nodes.every(({ name }) => by.localinfo?.get(name) === true),
   )
 
+/** Whoever answers calls nobody down: an agent that starts anew says nothing yet. */
+export const nobodyDown = ({ view }: Evidence): boolean =>
+  view.nodes.every(by => [...(by.localinfo?.values() ?? [])].every(isUp => isUp))
+
 /** As if nothing had happened. */
 const isClean = ({ state, view }: Evidence, name: string): boolean => {
   const { ready, marked } = state(name)
