@@ -26,43 +26,43 @@ export interface EventRecorderSeams {
 export interface EventRecorderOptions {
   readonly reportingController: string
   readonly reportingInstance: string
-  /** Asked right before each Event is sent; what it has something against is dropped. */
+  /** Checked right before each Event is sent; an Event that it refuses is dropped. */
   readonly guard?: WriteGuard | undefined
 }
 
-/** What an Event says of an object. */
+/** The text of an Event, without its object. */
 export type EventWords = Pick<EventFacts, 'type' | 'reason' | 'action' | 'note'>
 
-/** How a recorder is doing. */
+/** For status and metrics. */
 export interface EventRecorderStatus {
-  /** Events, and counts of earlier ones, that wait to be sent. */
+  /** Events, and new counts of earlier ones, that are queued. */
   readonly pending: number
   readonly sent: number
-  /** Never sent: too many about one object, too many that wait, or refused. */
+  /** Events dropped because there were too many about one object or in the queue, or because the server refused them. */
   readonly dropped: number
 }
 
-/** So many different Events about one object may come together, and then one in this time. */
+/** So many different Events about one object are sent at once, further ones at this interval. */
 const AT_ONCE = 10
 const ONE_EACH_MS = 60_000
-/** How often the count of one Event is written. */
+/** Shortest time between two updates of an Event's count. */
 const COUNT_EACH_MS = 60_000
-/** The same after so long is another Event; the apiserver forgets them after an hour. */
+/** The same Event after this time is a new one; the apiserver deletes Events after an hour. */
 const SERIES_MS = 1_800_000
-/** Series, and objects, that are remembered; beyond that, the oldest are forgotten. */
+/** Limit of remembered series and objects; beyond it the oldest are dropped. */
 const MAX_KNOWN = 2_000
 const MAX_PENDING = 500
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
 
-/** One Event, and how often it came. */
+/** An Event and how often it occurred. */
 interface Series {
   readonly body: EventBody
   readonly startedAt: number
   count: number
   /** Epoch ms. */
   lastWall: number
-  /** The count that the server knows; 0: it knows nothing of it. */
+  /** The count that the server has; 0 when it has no such Event. */
   sentCount: number
   /** Clock.now before which it is not sent. */
   dueAt: number
@@ -74,7 +74,7 @@ interface Allowance {
   leftOut: number
 }
 
-/** Maps remember in which order keys came: the first ones go. */
+/** Drops the oldest keys: maps keep the order of insertion. */
 const shrink = (map: Map<string, unknown>): void => {
   for (const key of map.keys()) {
     if (map.size <= MAX_KNOWN) return
@@ -82,7 +82,7 @@ const shrink = (map: Map<string, unknown>): void => {
   }
 }
 
-/** Whether another try may do: not after the server, or our guard, refused it for good. */
+/** Whether to try again: not after the server or our guard refused it for good. */
 const isForNow = (error: unknown, isFirst: boolean): boolean => {
   if (error instanceof WithheldError) return false
   const status = error instanceof KubeStatusError ? error.status : 0
@@ -90,8 +90,8 @@ const isForNow = (error: unknown, isFirst: boolean): boolean => {
 }
 
 /**
- * Sends Events about objects. The same about one object is one Event with a count. An Event is a courtesy: to record one never
- * waits and never fails, and memory is bounded whatever is recorded.
+ * Sends Events about objects. The same Event about an object is sent as one with a count. Events are best effort: recording
+ * one never waits and never fails, and memory is bounded whatever is recorded.
  */
 export class EventRecorder {
   readonly #seams: EventRecorderSeams
@@ -118,7 +118,7 @@ export class EventRecorder {
     return { pending: this.#pending.size, sent: this.#sent, dropped: this.#dropped }
   }
 
-  /** Send it, some time soon. */
+  /** Queue an Event. */
   record(regarding: ObjectReference, words: EventWords): void {
     if (this.#isStopping) return
     const { clock } = this.#seams
@@ -131,7 +131,7 @@ export class EventRecorder {
     else this.#enqueue(series)
   }
 
-  /** Sends what waits until the signal aborts; then nothing is sent any more. Never rejects. */
+  /** Send what is queued until the signal aborts, then nothing more. Never rejects. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#isStopping = true
     const end = (): void => this.#abort.abort()
@@ -151,7 +151,7 @@ export class EventRecorder {
     return series
   }
 
-  /** Undefined when there were too many about the object. */
+  /** Undefined when there are too many about the object. */
   #begin(key: string, regarding: ObjectReference, words: EventWords): Series | undefined {
     const { clock, random } = this.#seams
     const allowance = this.#allowanceOf(regarding.uid)
@@ -200,7 +200,7 @@ export class EventRecorder {
     this.#wake()
   }
 
-  /** One request at a time. */
+  /** Send the next one; one request at a time. */
   #wake(): void {
     if (this.#sending !== undefined || this.#abort.signal.aborted) return
     this.#cancelTimer?.()
@@ -255,7 +255,7 @@ export class EventRecorder {
       return
     }
     const { status = 0, retryAfterMs = 0 } = error instanceof KubeStatusError ? error : {}
-    // It was made by a request that was never answered, or is so old that the server forgot it.
+    // The Event exists although its reply was lost, or it is so old that the server deleted it.
     if (status === 409) series.sentCount = 1
     else if (status === 404) series.sentCount = 0
     else this.#backOff(retryAfterMs, error)

@@ -6,37 +6,37 @@ import { parseIdentity, resourceText, type ResourceName } from '../kube/client/r
 import type { Watching, WatchStatus } from '../kube/client/watching.js'
 import { ViewIndex, type IndexOf } from './view-index.js'
 
-/** What is followed, and what becomes of it. */
+/** What to list and watch, and what to do with it. */
 export interface InformerOptions<View> {
   readonly client: Pick<ResourceClient, 'watch'>
   readonly log: Logger
   readonly resource: ResourceName
-  /** @default everywhere */
+  /** @default all namespaces */
   readonly namespace?: string | undefined
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
-  /** `metadata`: the server leaves out everything but `metadata`; a list of it is a fraction of the size. */
+  /** `metadata`: the server sends only `metadata`, which makes lists much smaller. */
   readonly form: 'full' | 'metadata'
   /**
-   * What is kept of an object: a copy of what is used, so that memory is bounded by it. Undefined leaves the object out in
-   * silence. One that it throws on is reported and left out, with what was known of it before; no other is touched.
+   * Copies from an object what is to be kept, which bounds memory. Undefined leaves the object out. An object for which it
+   * throws is logged and left out, with what was known of it before; others are not affected.
    */
   readonly project: (object: unknown) => View | undefined
-  /** Values by which views are found, by the name of the index. */
+  /** Functions that give the values under which a view is found, by name of the index. */
   readonly indices?: Readonly<Record<string, IndexOf<View>>>
   /**
-   * A view is new (`before` is undefined), changed, or removed (`after` is undefined): in this order, each change once. The cache
-   * knows it already. An object that was deleted and made anew is reported as removed, then as new.
+   * Called once per change: a view is new (`before` is undefined), changed, or removed (`after` is undefined). The cache
+   * has the change already. An object that was deleted and created again is reported as removed, then as new.
    */
   readonly onChange?: (key: string, before: View | undefined, after: View | undefined) => void
-  /** The watch opened, broke or listed anew. */
+  /** The watch opened, failed or listed again. */
   readonly onState?: (status: InformerStatus) => void
 }
 
-/** How an informer is doing. */
+/** For status and metrics. */
 export interface InformerStatus {
   readonly state: WatchStatus['state'] | 'idle'
-  /** Whether a list was complete: what is known was true then, or later. */
+  /** Whether a complete list was received. */
   readonly isSynced: boolean
   /** Views in the cache. */
   readonly objects: number
@@ -46,20 +46,20 @@ export interface InformerStatus {
   readonly lastHeardAt: number
   /** Full lists so far. */
   readonly lists: number
-  /** The watch's last trouble in words; undefined since its last success. */
+  /** Why the watch failed last; undefined since its last success. */
   readonly trouble: string | undefined
-  /** How far the server's state is known; '' before the first list. */
+  /** The version up to which the server's state is known; '' before the first list. */
   readonly resourceVersion: string
 }
 
-/** What is known of one object. */
+/** One object as last seen. */
 interface Seen<View> {
   readonly key: string
   readonly uid: string
   readonly version: string
-  /** Undefined when it is not wanted, or could not be read. */
+  /** Undefined when `project` left it out or could not read it. */
   readonly view: View | undefined
-  /** Of the view, in each index. */
+  /** Its index values, per index. */
   readonly values: readonly (readonly string[])[]
   /** Why it could not be read. */
   readonly trouble: string | undefined
@@ -67,22 +67,22 @@ interface Seen<View> {
 
 const IDLE = { state: 'idle', lastHeardAt: -Infinity, lists: 0, trouble: undefined } as const
 
-/** Since Kubernetes 1.35 the API promises that versions of a resource are numbers that grow. */
+/** Since Kubernetes 1.35 the API promises that a resource's versions are increasing numbers. */
 const numberOf = (version: string): bigint | undefined =>
   /^\d{1,30}$/.test(version) ? BigInt(version) : undefined
 
 /**
- * A cache of the objects of a resource, as views, kept true by list and watch. Keys are `namespace/name`, or `name` of what is
- * cluster-wide. After a break what changed meanwhile is reported as changes, and nothing else.
+ * A cache of a resource's objects as views, kept up to date by list and watch. Keys are `namespace/name`, or `name` for
+ * cluster-scoped objects. After an interruption only what changed meanwhile is reported.
  */
 export class Informer<View> {
   readonly #options: InformerOptions<View>
   readonly #index: ViewIndex<View>
-  /** Those with a view. */
+  /** Objects with a view. */
   readonly #seen = new Map<string, Seen<View> & { readonly view: View }>()
   /** Why objects could not be read, by key. */
   readonly #leftOut = new Map<string, string>()
-  /** True when the first list is complete, false when it was stopped before. Never rejects. */
+  /** Resolves with true after the first complete list, with false if stopped before. Never rejects. */
   readonly synced: Promise<boolean>
   #settleSynced!: (isSynced: boolean) => void
   #watching: Watching | undefined
@@ -109,7 +109,7 @@ export class Informer<View> {
     }
   }
 
-  /** Begins; a second call does nothing. */
+  /** Start; a second call does nothing. */
   start(): void {
     if (this.#watching !== undefined || this.#hasStopped) return
     const { client, resource, namespace, labelSelector, fieldSelector, form } = this.#options
@@ -142,33 +142,33 @@ export class Informer<View> {
     return [...this.#seen.keys()]
   }
 
-  /** The views that the index finds by this value. @throws InvalidInputError when there is no such index */
+  /** The views with this value in an index. @throws InvalidInputError when there is no such index */
   byIndex(index: string, value: string): readonly View[] {
     return this.#index.keys(index, value).map(key => this.#seen.get(key)!.view)
   }
 
-  /** Why the object of this key could not be read: the server has it, the cache does not. */
+  /** Why the object with this key could not be read; it is on the server but not in the cache. */
   whyLeftOut(key: string): string | undefined {
     return this.#leftOut.get(key)
   }
 
   /**
-   * Whether the cache shows what a write left there that was answered with this `resourceVersion`. It may never, when the
-   * server's store was restored from an older copy: wait with a limit.
+   * Whether the cache contains the result of a write that returned this `resourceVersion`. It may never do so if the
+   * server's store was restored from a backup, so wait with a limit.
    */
   hasReached(version: string): boolean {
     const [wanted, known] = [numberOf(version), numberOf(this.#version)]
     return wanted === undefined || known === undefined ? version === this.#version : known >= wanted
   }
 
-  /** Ends it: no callback comes after the call, and what was known stays. */
+  /** Stop: no callback is called after this, and the cache keeps what it has. */
   async stop(): Promise<void> {
     this.#hasStopped = true
     this.#settleSynced(false)
     await this.#watching?.stop()
   }
 
-  /** @throws InvalidInputError when it does not say which object it is */
+  /** @throws InvalidInputError when the object has no name */
   #look(raw: unknown): Seen<View> {
     const id = parseIdentity(raw)
     try {
@@ -195,7 +195,7 @@ export class Informer<View> {
     const before = this.#seen.get(key)
     if (before?.uid === uid && before.version === version) return
     this.#report(key, trouble)
-    // Another object of the same name: the first one was deleted while the watch was away.
+    // Another object with the same name: the first one was deleted while the watch was interrupted.
     if (view === undefined || (before !== undefined && before.uid !== uid)) this.#drop(key)
     if (view !== undefined) this.#put({ ...seen, view })
   }
@@ -240,7 +240,7 @@ export class Informer<View> {
     if (!this.#hasStopped) this.#guarded(() => this.#options.onState?.(this.status))
   }
 
-  /** A listener that throws must not make the cache forget the rest of a list. */
+  /** A listener that throws must not lose the rest of a list. */
   #guarded(call: () => void): void {
     try {
       call()

@@ -41,10 +41,10 @@ export interface LeaderElectionOptions {
   readonly retryMs?: number
 }
 
-/** How an election stands. */
+/** For status and metrics. */
 export interface LeaderStatus {
   readonly isLeading: boolean
-  /** Who holds the Lease as far as we know; '' for nobody. */
+  /** As last seen; '' for nobody. */
   readonly holder: string
   /** Why the last request about the Lease failed; undefined after one that succeeded. */
   readonly trouble: string | undefined
@@ -128,7 +128,7 @@ export class LeaderElection {
     return at !== undefined && elapsedMs(at, this.#seams.clock) < this.#options.renewDeadlineMs
   }
 
-  /** The same as a guard of writes. */
+  /** `mayWrite` as a guard of writes. */
   readonly guard: WriteGuard = () => (this.mayWrite() ? undefined : 'this process does not lead')
 
   /**

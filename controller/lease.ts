@@ -3,15 +3,15 @@ import * as v from 'valibot'
 import { parseWith } from '../core/parse.js'
 import type { ResourceType } from '../kube/client/resource.js'
 
-/** A coordination.k8s.io/v1 Lease by which a leader is elected. */
+/** A coordination.k8s.io/v1 Lease as leader elections use it. */
 export interface LeaderLease {
   readonly resourceVersion: string
   /** '' when nobody holds it. */
   readonly holder: string
-  /** What the holder promises to renew it within; 0 when it does not say. */
+  /** The duration that the holder set; 0 when unset. */
   readonly durationMs: number
   readonly transitions: number
-  /** Changes with each renewal; a time of the holder's clock, which is not ours. */
+  /** Changes with each renewal. It is by the holder's clock, so it is only compared, never read as a time. */
   readonly renewTime: string
 }
 

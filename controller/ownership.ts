@@ -10,13 +10,13 @@ export interface ExactDelete extends ObjectName, WriteOptions {
   readonly resourceVersion: string
 }
 
-/** What became of a delete: whether it is another state or another object now is for the caller to look at. */
+/** `changed`: the object has another version or uid now. */
 export type Deletion = 'deleted' | 'gone' | 'changed'
 
 /**
- * Delete an object as it was looked at, and what it owns after it. One that is another object or another state by now is
- * left alone: a decision about it was a decision about something else.
- * @throws as ResourceClient.delete does, but for 404 and 409
+ * Delete an object in exactly the state that a decision was made about, with its dependents in the background. An object
+ * that has changed or was replaced is left alone.
+ * @throws as ResourceClient.delete does, except for 404 and 409
  */
 export const deleteExactly = async (
   client: Pick<ResourceClient, 'delete'>,

@@ -5,21 +5,20 @@ import type { EventRecorder } from './event-recorder.js'
 import type { Informer } from './informer.js'
 import type { Lead, LeaderElection } from './leader-election.js'
 
-/** What a controller is made of. */
+/** The parts of a controller. */
 export interface ControllerParts {
-  /** By what each is called in logs. */
+  /** By their names in logs. */
   readonly informers: Readonly<
     Record<string, Pick<Informer<unknown>, 'start' | 'synced' | 'stop' | 'status'>>
   >
-  /** Undefined: this process works alone, and need not be elected. */
+  /** Undefined: the only process, which need not be elected. */
   readonly election?: Pick<LeaderElection, 'run'> | undefined
   /**
-   * Its work, in each term anew, over informers that are synced. What fills a queue and runs it ends it here when the signal
-   * aborts.
+   * The controller's work, called in each term after the informers have synced. It must end soon after the signal aborts.
    */
   readonly lead: Lead
   readonly events?: Pick<EventRecorder, 'stop'> | undefined
-  /** The last thing: the connections to the apiserver. */
+  /** Closes the connections to the apiserver; called last. */
   readonly close: () => Promise<void>
 }
 
@@ -30,19 +29,19 @@ export interface ControllerSeams {
 
 export interface ControllerOptions {
   /**
-   * How long a graceful stop may take in all: the work and giving back the Lease, the last Events, the connections.
+   * Time limit of a graceful stop: the work's end, release of the Lease, last Events, connections.
    * @default 20_000
    */
   readonly stopMs?: number
 }
 
-/** An informer that is not synced for so long is logged, and again after as long. */
+/** An informer that has not synced is logged at this interval. */
 const SYNC_PATIENCE_MS = 30_000
-/** Parts of the time to stop. */
+/** Shares of the time limit of a stop. */
 const WORK_SHARE = 0.6
 const EVENTS_SHARE = 0.2
 
-/** Wait for something, but not for ever; whether it ended. Rejects as it does. */
+/** Wait for work up to a time limit. @returns whether it ended; rejects as it does */
 const endsWithin = async (clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> => {
   const ended = new AbortController()
   const end = (): void => ended.abort()
@@ -69,7 +68,7 @@ const allSynced = async (
   signal.removeEventListener('abort', end)
 }
 
-/** Resolves when the work has ended, or was stopped long ago and did not. Rejects as it does. */
+/** Run the work. Resolves when it has ended, or has not ended in time after a stop. Rejects as it does. */
 const work = async (
   { election, lead }: ControllerParts,
   { clock, log }: ControllerSeams,
@@ -80,7 +79,7 @@ const work = async (
   const stopped = new Promise<void>(resolve => {
     const stop = (): void => resolve()
     signal.addEventListener('abort', stop, { once: true })
-    // What ends by itself takes the listener along.
+    // When the work ends by itself, remove the listener.
     void running.then(stop, stop).finally(() => signal.removeEventListener('abort', stop))
   })
   await stopped
@@ -89,9 +88,9 @@ const work = async (
 }
 
 /**
- * Run a controller until the signal aborts or its work ends by itself: informers, then the election, then the work; and on the
- * way back the work ends first, then the Lease is given back, the last Events are sent, the informers and connections end.
- * What does not end in time is left behind. Rejects with what the work rejects with.
+ * Run a controller until the signal aborts or its work ends: start informers, stand for election, lead. A stop goes the
+ * other way: the work ends, the Lease is released, the last Events are sent, informers and connections are closed. What
+ * does not end in time is abandoned. Rejects with what the work rejects with.
  */
 export const runController = async (
   parts: ControllerParts,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError } from '../core/errors.js'
 
-/** The values by which a view is found; none: this index does not know it. */
+/** The values under which a view is found; none when it is not in this index. */
 export type IndexOf<View> = (view: View) => readonly string[]
 
-/** Keys of views by the values that they have in each of some indices. */
+/** Keys of views by their values, for several indices. */
 export class ViewIndex<View> {
   readonly #indices: readonly (readonly [name: string, of: IndexOf<View>])[]
   readonly #keys: ReadonlyMap<string, Map<string, Set<string>>>
@@ -14,7 +14,7 @@ export class ViewIndex<View> {
     this.#keys = new Map(this.#indices.map(([name]) => [name, new Map<string, Set<string>>()]))
   }
 
-  /** The values of a view in each index. @throws whatever an index does */
+  /** A view's values in each index. @throws what an index function throws */
   valuesOf(view: View): readonly (readonly string[])[] {
     return this.#indices.map(([, of]) => [...new Set(of(view))])
   }

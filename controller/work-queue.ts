@@ -3,38 +3,38 @@ import type { Clock } from '../core/clock.js'
 import { reasonOf } from '../core/errors.js'
 import { jitter, type Random } from '../core/random.js'
 
-/** What became of one run over a key. */
+/** The outcome of one run for a key. */
 export type WorkResult =
   | {
       readonly kind: 'done'
-      /** Look again in so many milliseconds, though nothing is added. */
+      /** Run again after this time even if the key is not added again. */
       readonly againMs?: number | undefined
     }
   | {
       readonly kind: 'failed'
       readonly reason: string
-      /** How long the server asked to be left alone; news does not shorten it. */
+      /** How long the server asked to wait; adding the key does not shorten it. */
       readonly retryAfterMs?: number | undefined
     }
 
-/** One run. It ends soon after the signal aborts. What it throws counts as failed. */
+/** One run for a key. It must end soon after the signal aborts. An exception counts as a failure. */
 export type Work = (key: string, signal: AbortSignal) => Promise<WorkResult>
 
 export interface WorkQueueSeams {
   readonly clock: Clock
   readonly random: Random
-  /** Called after each failure, with how often in a row, and when the next try is at the latest. */
+  /** Called after each failure with the number of failures in a row and the longest time until the next run. */
   readonly onFailure?: (key: string, reason: string, failures: number, nextMs: number) => void
 }
 
 export interface WorkQueueOptions {
   /**
-   * Runs at the same time, never two over one key.
+   * Concurrent runs, never two for one key.
    * @default 4
    */
   readonly workers?: number
   /**
-   * Wait after the first failure of a key; doubled with each that follows, ±20 %.
+   * Wait after the first failure of a key; doubled with each further one, ±20 %.
    * @default 1_000
    */
   readonly firstRetryMs?: number
@@ -44,15 +44,15 @@ export interface WorkQueueOptions {
    */
   readonly lastRetryMs?: number
   /**
-   * Runs that may begin in a second, of all keys together; as many at once.
+   * Runs that may begin per second over all keys, and the burst.
    * @default 50
    */
   readonly startsPerSecond?: number
 }
 
-/** How a queue is doing. */
+/** For status and metrics. */
 export interface WorkQueueStatus {
-  /** Keys whose turn it is. */
+  /** Keys that may run now. */
   readonly ready: number
   /** Keys that wait for a time. */
   readonly delayed: number
@@ -63,22 +63,22 @@ export interface WorkQueueStatus {
 
 interface Failure {
   readonly count: number
-  /** Clock.now before which not even news begins a run. */
+  /** `Clock.now` before which no run begins, even for an added key. */
   readonly notBefore: number
 }
 
 const DEFAULTS = { workers: 4, firstRetryMs: 1_000, lastRetryMs: 300_000, startsPerSecond: 50 }
 
 /**
- * Keys of things to be looked at. A key waits once, however often it is added, and one that is added while it runs runs
- * once more: what was added before a run begins is seen by that run. A key that fails is tried again, ever more rarely, and
- * never dropped; news of it is looked at sooner, but not at once.
+ * A queue of keys to process. A key is queued once however often it is added; one that is added while it runs runs once
+ * more afterwards, so each run sees everything from before it began. A key that fails is run again with growing waits and
+ * never dropped; adding it shortens the wait, but not to zero.
  */
 export class WorkQueue {
   readonly #work: Work
   readonly #seams: WorkQueueSeams
   readonly #options: Required<WorkQueueOptions>
-  /** In the order in which their turn came. */
+  /** In the order in which they became ready. */
   readonly #ready = new Set<string>()
   readonly #running = new Map<string, Promise<void>>()
   /** Added while running. */
@@ -107,14 +107,14 @@ export class WorkQueue {
     }
   }
 
-  /** There is news of this key. */
+  /** Something about this key has changed. */
   add(key: string): void {
     const wait = (this.#failures.get(key)?.notBefore ?? 0) - this.#seams.clock.now()
     if (wait > 0) this.addAfter(key, wait)
     else this.#push(key)
   }
 
-  /** Look at this key in so many milliseconds, or sooner if it is to be looked at sooner. */
+  /** Run this key after this time, or sooner if that is planned already. */
   addAfter(key: string, ms: number): void {
     const at = this.#seams.clock.now() + ms
     const timer = this.#timers.get(key)
@@ -124,7 +124,7 @@ export class WorkQueue {
     this.#timers.set(key, { at, cancel })
   }
 
-  /** Ends: nothing begins any more, what runs is aborted and waited for. */
+  /** Stop: begin no more runs, abort those that run, and wait for them. */
   async stop(): Promise<void> {
     this.#abort.abort()
     this.#cancelPump?.()
@@ -143,7 +143,7 @@ export class WorkQueue {
     this.#begin()
   }
 
-  /** Begin as many runs as workers and the rate allow. */
+  /** Begin as many runs as workers and rate allow. */
   #begin(): void {
     for (const key of this.#ready) {
       if (this.#running.size >= this.#options.workers || !this.#takeToken()) return
@@ -152,7 +152,7 @@ export class WorkQueue {
     }
   }
 
-  /** One start, or a timer for when there will be one. */
+  /** Take a token of the rate limit, or set a timer for the next one. @returns whether there was one */
   #takeToken(): boolean {
     const { clock } = this.#seams
     const { startsPerSecond } = this.#options

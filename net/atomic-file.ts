@@ -3,7 +3,7 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolder } from './make-folder.js'
 
-/** A full disk reports a short write as a success: write until every byte is taken. */
+/** On a full disk a write may succeed in part: repeat until every byte is written. */
 const writeAll = async (file: FileHandle, piece: Uint8Array): Promise<void> => {
   for (let from = 0; from < piece.length;) {
     const { bytesWritten } = await file.write(piece, from)
@@ -12,7 +12,7 @@ const writeAll = async (file: FileHandle, piece: Uint8Array): Promise<void> => {
   }
 }
 
-/** A rename is durable only after a sync of its folder. Some file systems refuse that; there nothing more can be done. */
+/** A rename is durable only after its folder was synced. Some file systems refuse that; ignore it there. */
 const syncFolder = async (folder: string, openFile: typeof open): Promise<void> => {
   const handle = await openFile(folder, 'r')
   try {
@@ -30,7 +30,7 @@ const writeNew = async (
   pieces: Iterable<Uint8Array>,
   openFile: typeof open,
 ): Promise<void> => {
-  // What a crash left there may have another mode, and what somebody else put there may be a link.
+  // A file left by a crash may have another mode, and somebody else may have put a link there.
   await rm(path, { force: true })
   const file = await openFile(path, 'wx', 0o600)
   try {
@@ -48,9 +48,9 @@ const writeNew = async (
 }
 
 /**
- * Replace a file as a whole, readable by its owner alone; the folder is made (0700) when there is none. After a crash, a
- * power cut or a full disk it holds the old content or the new one, and when the promise resolves the new one.
- * Each piece is written before the next is taken from the iterable. Rejects with the system's error.
+ * Replace a file atomically, readable by its owner only; its folder is created (0700) if missing. After a crash, a power
+ * cut or a full disk the file has either the old content or the new one; when the promise resolves it has the new one. Each
+ * piece is written before the next is taken from the iterable. Rejects with the system's error.
  * @param openFile for tests of failing disks
  */
 export const replaceFile = async (

@@ -19,7 +19,7 @@ interface BindSeams {
 const FIRST_RETRY_MS = 250
 const LAST_RETRY_MS = 10_000
 
-/** As in a URL. */
+/** As in a URL, with brackets around an IPv6 address. */
 export const hostPort = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 
@@ -41,7 +41,10 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'not permitted; ports below 1024 need CAP_NET_BIND_SERVICE',
 }
 
-/** @returns false, after a wait, when it should be tried again. @throws ListenError when that is no use, or when aborted */
+/**
+ * @returns false after a wait when it should be tried again. @throws ListenError when trying again is useless, or when
+ * aborted
+ */
 const tryToBind = async (
   server: Server,
   { address, port }: Place,
@@ -60,8 +63,8 @@ const tryToBind = async (
 }
 
 /**
- * Bind a server to its address. While that does not exist yet (the node boots) it is tried again with growing waits, until
- * `signal` aborts; this is logged once.
+ * Bind a server to its address. While the address does not exist yet, since the node is booting, it is tried again with
+ * growing waits until `signal` aborts; this is logged once.
  * @throws ListenError for any other failure, or when aborted
  */
 export const bind = async (server: Server, place: Place, seams: BindSeams): Promise<void> => {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import { EdgeHealthError } from '../core/errors.js'
 
-/** Who sends a body. Each source has a limit of its own; the reserve is for members alone. */
+/** Who sends a body. Each source has a limit of its own; the reserve is for members only. */
 export interface Source {
   readonly key: string
   readonly isMember: boolean
 }
 
-/** How many bytes of request bodies may be buffered at the same time. */
+/** Limits of the memory for request bodies. */
 export interface ByteLimits {
-  /** By all sources together. */
+  /** For all sources together. */
   readonly total: number
-  /** By one source. */
+  /** For one source. */
   readonly perSource: number
   /** How much of the total is kept for members. @default 0 */
   readonly reserved?: number
 }
 
-/** The budget for buffered bodies is used up; the sender may try again later. */
+/** The budget for request bodies is used up; the sender may try again later. */
 export class OverBudgetError extends EdgeHealthError {
   constructor(source: string, bytes: number) {
     super(
@@ -29,9 +29,9 @@ export class OverBudgetError extends EdgeHealthError {
 
 /** The part of the budget that one body uses. */
 export interface ByteHold {
-  /** Reserve so many more bytes. @throws OverBudgetError, and then reserves nothing */
+  /** Reserve more bytes. @throws OverBudgetError, and then reserves nothing */
   take(bytes: number): void
-  /** Give all of it back. May be called twice. */
+  /** Release all of it. May be called twice. */
   free(): void
 }
 
@@ -40,7 +40,7 @@ interface Body {
   held: number
   isEnded: boolean
   readonly isMember: boolean
-  /** Undefined: it never gives way. */
+  /** Called to drop it in favour of others; undefined: it is never dropped. */
   readonly end: (() => void) | undefined
 }
 
@@ -54,16 +54,17 @@ export class ByteBudget {
     this.#limits = limits
   }
 
-  /** Bytes that are in use now. */
+  /** Bytes reserved now. */
   get held(): number {
     return this.#held
   }
 
   /**
-   * Begin to buffer a body; `free` must follow, whatever becomes of it. Of one source whose share is used up the largest
-   * body gives way to smaller ones, so that nobody who sends from a member's address keeps its short messages out. When all
-   * is used up, that of the stranger who holds most gives way to who would hold less.
-   * @param onEvicted it gave way: its sender is to be disconnected, and what was buffered forgotten. @default it never does
+   * Begin to buffer a body; `free` must follow in any case. When a source's share is used up, its largest body is dropped
+   * for smaller ones, so that a flood from a member's address cannot keep out the member's own short messages. When the
+   * total is used up, the body of the stranger that holds most is dropped for one that would hold less.
+   * @param onEvicted the body was dropped: disconnect its sender and discard what was buffered. @default it is never
+   * dropped
    */
   open({ key, isMember }: Source, onEvicted?: () => void): ByteHold {
     const { total, perSource, reserved = 0 } = this.#limits
@@ -100,7 +101,7 @@ export class ByteBudget {
     }
   }
 
-  /** @returns whether a stranger who holds more than `wanted` gave something up */
+  /** Drop a body of a stranger that holds more than `wanted`. @returns whether there was one */
   #takeFromOthers(wanted: number): boolean {
     const largest = [...this.#bySource.values()]
       .map(bodies => new Set([...bodies].filter(({ isMember }) => !isMember)))
@@ -121,7 +122,7 @@ export class ByteBudget {
   }
 }
 
-/** Of those that may give way. */
+/** The largest of those that may be dropped. */
 const largestOf = (bodies: ReadonlySet<Body>): Body | undefined => {
   const all = [...bodies].filter(({ end }) => end !== undefined)
   return all.sort((a, b) => b.held - a.held)[0]

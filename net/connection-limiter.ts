@@ -4,7 +4,7 @@ import type { RemoteEnd, Sources } from './sources.js'
 
 /** An open connection, as the limiter sees it. */
 export interface Connection extends RemoteEnd {
-  /** How many of its requests are being answered. */
+  /** Requests that are being answered. */
   requests: number
   /** `Clock.now` when it connected, or when its last request began or ended. */
   activeAt: number
@@ -12,7 +12,7 @@ export interface Connection extends RemoteEnd {
   readonly end: () => void
 }
 
-/** How many connections may be open at the same time. */
+/** Limits of open connections. */
 export interface ConnectionLimits {
   readonly total: number
   /** Share of the total for strangers; the rest is reserved for members. */
@@ -26,7 +26,7 @@ interface Group {
   readonly connections: readonly Connection[]
 }
 
-/** The connections of the groups that hold most. */
+/** The connections of the groups that have most. */
 const largestOf = (groups: readonly Group[]): readonly Connection[] => {
   const most = Math.max(...groups.map(({ connections }) => connections.length))
   return groups
@@ -35,10 +35,10 @@ const largestOf = (groups: readonly Group[]): readonly Connection[] => {
 }
 
 /**
- * Limits how many connections are open, in total and per source. A new connection is always accepted; when that exceeds
- * a limit another one is closed: of the source that holds most, the one that has been idle for longest or, if none is
- * idle, a random one. So nobody can occupy all connections, a source within its share loses none to one that exceeds its
- * own, and a stranger's connection never displaces a member's.
+ * Limits open connections, in total and per source. A new connection is always accepted; if that exceeds a limit, another
+ * one is closed: among the connections of the source that has most, the one idle for longest or, if none is idle, a random
+ * one. So nobody can occupy all connections, a source within its share loses none to one that exceeds its own, and a
+ * stranger never displaces a member.
  */
 export class ConnectionLimiter {
   readonly #limits: ConnectionLimits
@@ -58,11 +58,14 @@ export class ConnectionLimiter {
     return this.#unidentified.size + this.#keys.size
   }
 
-  /** Accept a new connection. @returns the one that was closed for it, possibly the new one itself; undefined if none was */
+  /**
+   * Accept a new connection. @returns the connection that was closed for it, possibly the new one itself; undefined if none
+   * was
+   */
   admit(newcomer: Connection): Connection | undefined {
     this.#unidentified.add(newcomer)
     const { strangers, perStranger, perMember } = this.#limits
-    // Identifying sources may be expensive: not before a limit can be exceeded.
+    // Identifying sources may be expensive, so only do it when a limit may be exceeded.
     if (this.size <= Math.min(strangers, perStranger, perMember)) return undefined
     this.#identify()
     const connections = this.#candidates(newcomer)

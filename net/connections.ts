@@ -8,7 +8,7 @@ import { ConnectionLimiter, type ConnectionLimits, type Connection } from './con
 import { limitBodyTime, sendTimeout, type RequestTimeouts } from './request-timeouts.js'
 import { endOf, type RemoteEnd, type Sources } from './sources.js'
 
-/** What the connections of a listener are held to. */
+/** Options of `Connections`. */
 export interface ConnectionsOptions {
   /** The listener's configured address, for the log. */
   readonly address: string
@@ -27,11 +27,11 @@ interface ConnectionsSeams {
 interface TrackedConnection extends Connection {
   /** Cancels the time limit for its first request. */
   cancel: () => void
-  /** Requests that were sent before the answers ahead of them, in their order. */
+  /** Requests whose answers must wait for the ones before them, in order. */
   readonly waiting: (() => void)[]
 }
 
-/** Most requests that a client may send ahead of a response; each holds its headers. */
+/** Requests that a client may pipeline; each occupies memory for its headers. */
 const MAX_AHEAD = 4
 
 /** Connections that were closed to make room are logged at most this often. */
@@ -58,7 +58,7 @@ export class Connections {
     this.#limiter = new ConnectionLimiter(options.limits, options.sources, seams.random)
   }
 
-  /** How many were closed to make room, so far. */
+  /** Connections closed to make room, since the start. */
   get evicted(): number {
     return this.#evictedCount
   }
@@ -111,13 +111,13 @@ export class Connections {
     else connection.waiting.push(begin)
   }
 
-  /** The connection now speaks another protocol; it counts as busy until it closes. */
+  /** The connection speaks another protocol now; it counts as busy until it closes. */
   upgraded(request: IncomingMessage): void {
     const connection = this.#of(request)
     if (connection !== undefined) this.#begin(connection)
   }
 
-  /** Its client has proved who it is, and whoever serves it limits it: it counts no more, and may stay for ever. */
+  /** The connection is limited by its user from now on, who has authenticated the client: it no longer counts here. */
   released(request: IncomingMessage): void {
     const connection = this.#of(request)
     if (connection === undefined) return
@@ -135,7 +135,7 @@ export class Connections {
     for (const { socket } of this.#open.values()) socket.destroy()
   }
 
-  /** No request came in time. A plain-text answer makes no sense to a TLS client, so that one is only disconnected. */
+  /** No request came in time. A plain-text answer would make no sense to a TLS client, so that one is just disconnected. */
   #cut(socket: Socket): void {
     if (this.#options.isSecure) socket.destroy()
     else sendTimeout(socket)

@@ -5,7 +5,7 @@ import type { Logger } from '../core/log.js'
 import { Pace, type PaceLimits } from './pace.js'
 import { endOf, type Sources } from './sources.js'
 
-/** What a TLS listener's handshakes are held to. */
+/** Options of `Handshakes`. */
 export interface HandshakeOptions {
   /** The listener's configured address, for the log. */
   readonly address: string
@@ -13,12 +13,12 @@ export interface HandshakeOptions {
   readonly sources: Sources
 }
 
-/** Connections that wait are logged at most this often. */
+/** Shortest time between two log lines about waiting connections. */
 const LOG_EVERY_MS = 60_000
 
 /**
- * Lets handshakes begin at a bounded rate, in all and per source: each costs a signature, before anybody has proved who he
- * is. Who comes too fast waits with his connection open and counted.
+ * Limits the rate of TLS handshakes, in total and per source: each costs a signature before the client has authenticated. A
+ * connection above the rate stays open, and counted, until it may begin.
  */
 export class Handshakes {
   readonly #options: HandshakeOptions
@@ -38,17 +38,20 @@ export class Handshakes {
     this.#pace = new Pace(options.limits, clock)
   }
 
-  /** Connections that wait now. */
+  /** Connections that wait for their handshake now. */
   get waiting(): number {
     return this.#pace.waiting
   }
 
-  /** Connections that had to wait, so far. */
+  /** Connections that had to wait, since the start. */
   get delayed(): number {
     return this.#delayed
   }
 
-  /** From now on the server begins a connection's handshake when it is its turn. Other listeners hear of it at once. */
+  /**
+   * From now on the server begins a connection's handshake only when the rate allows it. Other listeners of the event are
+   * called at once.
+   */
   hold(server: Server): void {
     const begins = server.listeners('connection')
     server.removeAllListeners('connection')
@@ -67,7 +70,7 @@ export class Handshakes {
       handshake()
     })
     if (giveUp === undefined) return
-    // Nobody else listens yet; 'close' follows.
+    // While it waits nobody else listens; 'close' follows an error.
     socket.on('error', ignore)
     socket.once('close', giveUp)
     this.#delayed++

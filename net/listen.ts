@@ -17,29 +17,29 @@ import type { RequestTimeouts } from './request-timeouts.js'
 import { serveAsPlain } from './plain-request.js'
 import type { Sources } from './sources.js'
 
-/** Certificates of a listener, as PEM texts. With an authority clients must show a certificate of it. */
+/** Certificates of a listener as PEM. With `ca`, clients must present a certificate signed by it. */
 export interface ServerTls {
   readonly ca?: string
   readonly cert: string
   readonly key: string
-  /** True: they may show none, or another's; `authorized` of a request's socket says whether one counts. @default false */
+  /** Clients may present no certificate or an unknown one; `authorized` of the request's socket tells. @default false */
   readonly areClientsUnknown?: boolean
 }
 
-/** Limits that a listener sets its clients. */
+/** Limits for a listener's clients. */
 export interface ListenLimits extends ConnectionLimits, RequestTimeouts {
   readonly headerBytes: number
-  /** How long a kept connection may be idle. */
+  /** How long a kept-alive connection may be idle. */
   readonly idleMs: number
   /** Whether strangers' connections are kept alive after the first answer. */
   readonly keepAliveForStrangers: boolean
-  /** How fast TLS handshakes may begin. @default as fast as they come */
+  /** Rate of TLS handshakes. @default unlimited */
   readonly handshakes?: PaceLimits | undefined
-  /** How long `close` waits for answers that are under way. */
+  /** How long `close` waits for running answers. */
   readonly closeMs: number
 }
 
-/** Where to listen, and with what. */
+/** What a listener serves, where, and within which limits. */
 export interface Listening {
   readonly address: string
   /** 0: any free port. */
@@ -47,18 +47,20 @@ export interface Listening {
   readonly handle: RequestListener
   /** Handles upgrade requests. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-  /** Whether `upgrade` handles this upgrade request; others are answered as if they had no `Upgrade` header. @default all are handled */
+  /**
+   * Whether `upgrade` handles this upgrade request; others are answered as if they had no `Upgrade` header. @default always
+   */
   readonly asksForUpgrade?: (request: IncomingMessage) => boolean
-  /** False: upgraded connections leave all limits; whoever handles them limits them. @default true */
+  /** False: upgraded connections no longer count here, and `upgrade` has to limit them. @default true */
   readonly areUpgradesCounted?: boolean
-  /** Answers requests whose Host header is not this host's; without it any Host is served. */
+  /** Answers requests whose Host header does not name this machine. @default any Host is served */
   readonly forbidden?: RequestListener | undefined
   /** Undefined: plain HTTP. */
   readonly tls?: ServerTls | undefined
   readonly limits: ListenLimits
-  /** How clients are told apart. */
+  /** Tells clients apart. */
   readonly sources: Sources
-  /** Called by `close`: ends answers that never end by themselves, such as event streams. */
+  /** Called by `close`, to end answers that do not end by themselves, such as event streams. */
   readonly onClose?: () => void
 }
 
@@ -73,13 +75,13 @@ export interface ListenSeams {
   readonly onEvicted?: () => void
 }
 
-/** What a listener did to keep its limits. */
+/** For status and metrics. */
 export interface ListenerStatus {
-  /** Connections that were closed to make room, so far. */
+  /** Connections closed to make room, since the start. */
   readonly evicted: number
-  /** Connections that had to wait for their handshake, so far. */
+  /** Connections that had to wait for their handshake, since the start. */
   readonly delayed: number
-  /** Those that wait for it now. */
+  /** Connections that wait for it now. */
   readonly waiting: number
 }
 
@@ -91,13 +93,13 @@ export interface Listener {
   readonly status: ListenerStatus
   /** Use these certificates for new connections; no effect on plain HTTP. */
   renew(tls: ServerTls): void
-  /** Accept no new connection, let answers end, and after `closeMs` close what is left. May be called twice. */
+  /** Accept no new connections, let running answers end, and close the rest after `closeMs`. May be called twice. */
   close(): Promise<void>
 }
 
 /**
- * How often Node.js checks kept connections for headers that take too long. Each check wakes a process that sleeps most
- * of the time. The first request of a connection has its own timer, in `Connections`.
+ * Interval at which Node.js checks kept-alive connections for slow headers. It is long, since each check wakes an otherwise
+ * idle process. The first request of a connection has its own timer, in `Connections`.
  */
 const CHECK_MS = 10_000
 
@@ -135,7 +137,7 @@ const makeServer = (listening: Listening): Server => {
   return https.createServer({ ...options, handshakeTimeout: limits.headerMs, ...optionsOf(tls) })
 }
 
-/** Node.js no longer tracks a socket once it is upgraded. @returns the upgraded ones, for `close` */
+/** Upgrade handling. Node.js does not track upgraded sockets. @returns those that are open, for `close` */
 const takeUpgrades = (
   server: Server,
   listening: Listening,
@@ -165,7 +167,7 @@ const takeUpgrades = (
   return upgraded
 }
 
-/** @returns undefined where handshakes have no limit */
+/** @returns undefined when handshakes are not limited */
 const pacedHandshakes = (
   server: Server,
   { address, limits: { handshakes: limits }, sources, tls }: Listening,
@@ -178,8 +180,8 @@ const pacedHandshakes = (
 }
 
 /**
- * Open a listener. While its address does not exist yet (the node boots) binding is retried with growing waits, until
- * `signal` aborts; this is logged once.
+ * Open a listener. While the address does not exist yet, since the node is booting, binding is tried again with growing
+ * waits until `signal` aborts; this is logged once.
  * @throws ListenError for any other failure, or when aborted
  */
 export const listen = async (listening: Listening, seams: ListenSeams): Promise<Listener> => {

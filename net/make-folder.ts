@@ -19,8 +19,8 @@ const makeOne = async (folder: string): Promise<void> => {
 }
 
 /**
- * Make a folder (0700) and those above it; one that is there is left as it is. Rejects with the system's error.
- * Node.js' own `recursive` tries for ever where a folder cannot be made, as below /proc.
+ * Create a folder (0700) and its parents; existing ones are left as they are. Rejects with the system's error. Node.js' own
+ * `recursive` never returns where a folder cannot be created, such as below /proc.
  */
 export const makeFolder = async (folder: string): Promise<void> => {
   try {

@@ -2,14 +2,14 @@
 // The Prometheus text exposition format.
 import { cpuUsage, memoryUsage } from 'node:process'
 
-/** One series of a metric: its value, labels by name, and what a series of a histogram has behind the metric's name. */
+/** One sample of a metric: value, labels, and the suffix of the metric's name that a histogram's samples have. */
 export type Sample = readonly [
   value: number,
   labels?: Readonly<Record<string, string>>,
   suffix?: '_bucket' | '_sum' | '_count',
 ]
 
-/** A metric with its series; one without series shows its help and kind alone. */
+/** A metric with its samples; without any, only help and type are written. */
 export interface Metric {
   readonly name: string
   readonly kind: 'gauge' | 'counter' | 'histogram'
@@ -19,14 +19,14 @@ export interface Metric {
 
 type MakeMetric = (name: string, help: string, ...samples: readonly Sample[]) => Metric
 
-/** Makes metrics whose names begin with a prefix; a counter's name gets `_total`. */
+/** Creates metrics with a common name prefix; counters' names get the suffix `_total`. */
 export interface MetricFactory {
   readonly gauge: MakeMetric
   readonly counter: MakeMetric
   readonly histogram: (name: string, help: string, found: Distribution) => Metric
 }
 
-/** How values are spread: how many are at most each bound, in rising order. */
+/** A histogram's content: how many values are at most each bound, in rising order. */
 export interface Distribution {
   readonly bounds: readonly number[]
   readonly atMost: readonly number[]
@@ -81,29 +81,29 @@ export const metricFactory = (prefix: string): MetricFactory => ({
   }),
 })
 
-/** A yes or no as a value. */
+/** 1 for true. */
 export const bit = (is: boolean): number => (is ? 1 : 0)
 
-/** One series for each state: 1 for the present one, 0 for the others. */
+/** One sample per state: 1 for the present one, 0 for the others. */
 export const stateSamples = <State extends string>(
   states: readonly State[],
   present: NoInfer<State>,
 ): readonly Sample[] => states.map(state => [bit(state === present), { state }])
 
-/** One series for each entry of `items`, whose key is the value of `label`. */
+/** One sample per entry of `items`, with its key as the value of `label`. */
 export const samplesBy = <T>(
   label: string,
   items: Readonly<Record<string, T>>,
   read: (item: T) => number,
 ): readonly Sample[] => Object.entries(items).map(([key, item]) => [read(item), { [label]: key }])
 
-/** The same of counts. */
+/** One sample per count, with its key as the value of `label`. */
 export const countsBy = (
   label: string,
   counts: Readonly<Record<string, number>>,
 ): readonly Sample[] => samplesBy(label, counts, count => count)
 
-/** One series for each entry of `counts` whose key is two words: `apply done`, the values of the two labels. */
+/** One sample per entry of `counts`, whose keys are two words: `apply done` gives the values of the two labels. */
 export const countsByPair = (
   [first, second]: readonly [string, string],
   counts: Readonly<Record<string, number>>,
@@ -113,7 +113,7 @@ export const countsByPair = (
     return [count, { [first]: one, [second]: other }]
   })
 
-/** One series for each item of which `read` knows the value. */
+/** One sample per item; those for which `read` returns undefined are left out. */
 export const samplesOf = <T>(
   items: readonly T[],
   read: (item: T) => number | null,
@@ -124,7 +124,7 @@ export const samplesOf = <T>(
     return value === null ? [] : [[value, labels(item)]]
   })
 
-/** What this process uses, read now. */
+/** CPU and memory of this process. */
 export const processMetrics = ({ gauge, counter }: MetricFactory): readonly Metric[] => {
   const { user, system } = cpuUsage()
   return [
@@ -146,5 +146,5 @@ const metricText = ({ name, kind, help, samples }: Metric): string => {
   return `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${kind}\n${series}`
 }
 
-/** What `/metrics` answers. */
+/** The text of `/metrics`. */
 export const metricsText = (metrics: readonly Metric[]): string => metrics.map(metricText).join('')

@@ -5,7 +5,7 @@ import { listen, type Listener, type ListenLimits, type ListenSeams } from './li
 import { operatorRoutes, type OperatorViews } from './operator-routes.js'
 import { byAddress } from './sources.js'
 
-/** For the kubelet and whoever scrapes; nobody sends bodies. */
+/** For the kubelet and scrapers, which send no bodies. */
 const LIMITS: ListenLimits = {
   total: 32,
   strangers: 32,
@@ -20,11 +20,11 @@ const LIMITS: ListenLimits = {
   closeMs: 1_000,
 }
 
-/** For a page whose name was rebound to this machine. */
+/** The answer to a web page that uses DNS rebinding. */
 const forbidHost: RequestListener = (_request, response) =>
   void response.writeHead(403, { 'Content-Type': 'text/plain' }).end('forbidden host\n')
 
-/** Where a program shows itself. On loopback a Host header of another name is refused. @throws ListenError */
+/** Listen for operators. On loopback a Host header that does not name this machine is refused. @throws ListenError */
 export const listenForOperators = (
   { host, port }: { readonly host: string; readonly port: number },
   views: OperatorViews,

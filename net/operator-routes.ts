@@ -4,18 +4,18 @@ import { reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { METRICS_TYPE } from './metrics-text.js'
 
-/** What a route answers. */
+/** The answer of a route. */
 export interface Answer {
   readonly status: number
   readonly type: string
   readonly text: string
 }
 
-/** What a program shows operators, the kubelet and Prometheus. All of it is available at once. */
+/** What a program shows to operators, the kubelet and Prometheus. All of it is available at once. */
 export interface OperatorViews {
   /** `/status`, as JSON. */
   readonly status: () => object
-  /** `/metrics`, in the text format of Prometheus. */
+  /** `/metrics`, in Prometheus' text format. */
   readonly metrics: () => string
   /** `/readyz`: 200 or 503, and why. */
   readonly ready: () => { readonly isReady: boolean; readonly reason: string }
@@ -68,7 +68,10 @@ const send = (response: ServerResponse, { status, type, text }: Answer): void =>
   response.end(body)
 }
 
-/** `/healthz`, `/readyz`, `/status`, `/metrics`, and the further paths of the views. A view that throws is 500 and a line in the log. */
+/**
+ * The routes `/healthz`, `/readyz`, `/status`, `/metrics` and those in `more`. A view that throws is answered with 500 and
+ * logged.
+ */
 export const operatorRoutes =
   (views: OperatorViews, log: Logger): RequestListener =>
   (request, response) => {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../core/clock.js'
 
-/** How often something may begin. */
+/** A rate limit. */
 export interface Rate {
   readonly perSecond: number
-  /** How many at once, after a rest. */
+  /** How many may begin at once after a pause. */
   readonly burst: number
 }
 
@@ -13,7 +13,7 @@ export interface PaceLimits {
   readonly perSource: Rate
 }
 
-/** A bucket of tokens, kept as the time at which it is full again. */
+/** A token bucket, stored as the time at which it is full again. */
 class Bucket {
   readonly #everyMs: number
   readonly #slackMs: number
@@ -28,7 +28,7 @@ class Bucket {
     return this.#fullAt <= now
   }
 
-  /** When the next one may begin; in the past when one may now. */
+  /** When the next one may begin; in the past when it may begin now. */
   get freeAt(): number {
     return this.#fullAt - this.#slackMs
   }
@@ -43,19 +43,19 @@ interface Source {
   readonly waiting: Set<() => void>
 }
 
-/** With more sources than this those that have rested are forgotten. */
+/** With more sources than this, those whose buckets are full again are dropped. */
 const KNOWN = 4_096
 
 /**
- * Lets work begin at a bounded rate, in all and for each source; what is too early waits. Sources take turns, so that one
- * which asks for much delays itself alone.
+ * Limits the rate at which work begins, in total and per source; what is too early is queued. Sources are served
+ * round-robin, so one that asks for much delays only itself.
  */
 export class Pace {
   readonly #clock: Clock
   readonly #limits: PaceLimits
   readonly #all: Bucket
   readonly #sources = new Map<string, Source>()
-  /** Those of whom something waits, in the order of their turns. */
+  /** Sources with queued work, in round-robin order. */
   readonly #queued = new Map<string, Source>()
   #wakesAt = Infinity
   #cancelWake: () => void = () => undefined
@@ -67,19 +67,19 @@ export class Pace {
     this.#all = new Bucket(limits.all)
   }
 
-  /** How much waits now. */
+  /** Queued work. */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** Sources that are kept in memory. */
+  /** Sources in memory. */
   get known(): number {
     return this.#sources.size
   }
 
   /**
-   * Begin now, or when it is this source's turn.
-   * @returns undefined when it has begun; else a function that gives its turn up, which may be called at any time
+   * Begin now, or when the rate allows.
+   * @returns undefined when it has begun; else a function that removes it from the queue, which may be called at any time
    */
   take(key: string, begin: () => void): (() => void) | undefined {
     const now = this.#clock.now()
@@ -131,7 +131,7 @@ export class Pace {
     this.#cancelWake = this.#clock.after(waitMs, () => this.#serve())
   }
 
-  /** Let one of each source begin in turn, until none may. */
+  /** Begin queued work of one source after another until the rate is used up. */
   #serve(): void {
     this.#wakesAt = Infinity
     const now = this.#clock.now()
@@ -153,7 +153,7 @@ export class Pace {
     if (begin === undefined) return
     source.waiting.delete(begin)
     this.#waiting--
-    // To the end of the turns.
+    // The source goes to the end of the order.
     this.#queued.delete(key)
     if (source.waiting.size > 0) this.#queued.set(key, source)
     this.#begin(source, now, begin)

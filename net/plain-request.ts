@@ -4,8 +4,8 @@ import https from 'node:https'
 import type { Duplex } from 'node:stream'
 
 /**
- * Serve an upgrade request for a protocol that we do not speak as an ordinary one (RFC 9110, 7.8). Node.js has let go of
- * its connection, so it gets it back, with the request without its `Upgrade` header put in front.
+ * Serve an upgrade request for an unsupported protocol as an ordinary request (RFC 9110, 7.8). Node.js has detached the
+ * connection, so hand it back with the request, without its `Upgrade` header, put in front.
  */
 export const serveAsPlain = (
   server: Server,

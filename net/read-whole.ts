@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ByteHold } from './byte-budget.js'
 
-/** Chunks smaller than this are copied into shared blocks: kept one by one each would cost many times its size. */
+/** Smaller chunks are copied into shared blocks, since each would otherwise take many times its size. */
 const BLOCK_BYTES = 4 << 10
 
 /**
- * All bytes of a stream that must not be longer than `maxBytes`. Memory grows with the bytes received, never with an
- * announced length.
- * @param tooLarge makes the error for a longer one; a stream that breaks rejects with its own error
- * @param hold counts what is buffered; the caller frees it. @default not counted
+ * All bytes of a stream of at most `maxBytes`. Memory grows with the bytes received, never with an announced length.
+ * @param tooLarge makes the error for a longer stream; a stream that breaks rejects with its own error
+ * @param hold reserves what is buffered; the caller frees it. @default nothing is reserved
  * @throws OverBudgetError when `hold` refuses more
  */
 export const readWhole = async (

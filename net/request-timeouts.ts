@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.js'
 
 /** How long a client may take to send a request. */
 export interface RequestTimeouts {
-  /** From the connection to the end of the first request's headers. */
+  /** From connecting to the end of the first request's headers. */
   readonly headerMs: number
   /** For a body. */
   readonly bodyMs: number
@@ -32,7 +32,7 @@ export const limitBodyTime = (
   if (!hasBody) return
   let seen = socket.bytesRead
   const look = (): void => {
-    // Bytes that our own handler has not read yet count as progress.
+    // Bytes that our own handler has not read yet count as progress too.
     const goesOn = socket.bytesRead > seen || request.readableLength > 0
     if (bodyRule === 'whole' || !goesOn) {
       if (response.headersSent) socket.destroy()

@@ -6,10 +6,10 @@ import type { Clock } from '../core/clock.js'
 import { isLoopback } from '../core/loopback.js'
 import { networkOf, plainAddress, type RemoteEnd, type Sources } from './sources.js'
 
-/** The kernel's list of TCP sockets of this network namespace, as text; empty where there is none. */
+/** The kernel's table of TCP sockets in this network namespace, as text; empty when there is none. */
 export type SocketTable = (family: 4 | 6) => string
 
-/** A file of /proc; empty where there is none (not Linux): then local programs cannot be told apart. */
+/** A file of /proc; empty when there is none (not on Linux), and then local programs cannot be told apart. */
 export const readTable = (path: string): string => {
   try {
     return readFileSync(path, 'latin1')
@@ -22,10 +22,10 @@ export const readTable = (path: string): string => {
 export const kernelSockets: SocketTable = family =>
   readTable(family === 4 ? '/proc/self/net/tcp' : '/proc/self/net/tcp6')
 
-/** A table is used again for so long: a flood of connections must not make us read it for each. */
+/** A table is reused for this long, so that many connections do not cause as many reads. */
 const FRESH_MS = 100
 
-/** The table prints addresses as 32-bit words in the byte order of the machine. */
+/** The table shows addresses as 32-bit words in the machine's byte order. */
 export type ByteOrder = 'BE' | 'LE'
 
 const hexOf = (address: string, order: ByteOrder): string => {
@@ -39,12 +39,15 @@ const hexOf = (address: string, order: ByteOrder): string => {
 const placeOf = ({ address, port }: RemoteEnd, order: ByteOrder): string =>
   `${hexOf(plainAddress(address), order)}:${port.toString(16).toUpperCase().padStart(4, '0')}`
 
-/** User ids by a socket's own address. Columns: number, own address, other address, state, queues, timer, retransmits, user. */
+/**
+ * User ids by the socket's local address. Columns: number, local address, remote address, state, queues, timer,
+ * retransmits, user.
+ */
 const usersIn = (table: string): Map<string, number> => {
   const users = new Map<string, number>()
   for (const line of table.split('\n')) {
     const [, own = '', , state, , , , user = ''] = line.trim().split(/\s+/, 8)
-    // 01: ESTABLISHED. In TIME_WAIT and similar states the kernel names no user.
+    // 01 is ESTABLISHED. In TIME_WAIT and similar states the kernel reports no user.
     if (state === '01' && /^\d+$/.test(user)) users.set(own, Number(user))
   }
   return users
@@ -58,8 +61,8 @@ interface UserSeams {
 }
 
 /**
- * Sources of a listener on loopback, where every client has the same address: clients are told apart by the user that
- * owns their socket, as the kernel says. Clients from other addresses are told apart by their network.
+ * Sources for a listener on loopback, where every client has the same address: clients are told apart by the user that owns
+ * their socket, as the kernel reports it, and other clients by their network.
  * @param members user ids that have the reserve
  */
 export const byUser = (
@@ -85,5 +88,5 @@ export const byUser = (
   }
 }
 
-/** Users whose programs may always connect: root, who could stop us anyway, and our own user. */
+/** Users whose programs may always connect: root, which could stop us anyway, and our own user. */
 export const trustedUsers = (): readonly number[] => [0, userInfo().uid]

@@ -7,7 +7,7 @@ export interface RemoteEnd {
   readonly port: number
 }
 
-/** A socket that has closed no longer knows its remote end: empty address, port 0. */
+/** A closed socket no longer knows its remote end: empty address, port 0. */
 export const endOf = ({
   remoteAddress: address = '',
   remotePort: port = 0,
@@ -17,7 +17,7 @@ export const endOf = ({
 export interface Sources {
   /** Connections with the same key share one budget; undefined while the source is unknown. */
   keyOf(end: RemoteEnd): string | undefined
-  /** Members have a reserve that strangers cannot use up. Asked anew each time, since members come and go. */
+  /** Members have a reserve that strangers cannot use up. Called each time, since members change. */
   isMember(key: string): boolean
 }
 
@@ -26,18 +26,18 @@ export interface AddressSources extends Sources {
   keyOf(end: RemoteEnd): string
 }
 
-/** IPv4 addresses look like this on a socket that takes both families. */
+/** Prefix of IPv4 addresses on a socket for both families. */
 const MAPPED = '::ffff:'
 
-/** An IP address as a roster has it. */
+/** An IP address in the form that a roster has. */
 export const plainAddress = (address: string): string =>
   address.startsWith(MAPPED) && address.includes('.') ? address.slice(MAPPED.length) : address
 
 const words = (part: string): string[] => (part === '' ? [] : part.split(':'))
 
 /**
- * The smallest network that is given to one machine: the IPv4 address itself, or the /64 of an IPv6 address, since a
- * machine may use every address of its /64.
+ * The smallest network that is assigned to one machine: an IPv4 address, or the /64 of an IPv6 address, since a machine may
+ * use every address of its /64.
  */
 export const networkOf = (address: string): string => {
   const plain = plainAddress(address)
@@ -50,7 +50,7 @@ export const networkOf = (address: string): string => {
   return `${all.slice(0, 4).join(':')}::/64`
 }
 
-/** Sources told apart by network; members by their whole address. */
+/** Sources told apart by network, members by their whole address. */
 export const byAddress = (isMember: (address: string) => boolean): AddressSources => ({
   keyOf: ({ address }) => {
     const plain = plainAddress(address)

@@ -7,13 +7,13 @@ import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { Listener, ServerTls } from './listen.js'
 
-/** A file, and the option that names it, as errors show it. */
+/** A file and the option that names it, for errors. */
 export interface NamedFile {
   readonly option: string
   readonly path: string
 }
 
-/** @throws InvalidInputError when the file cannot be read or is no PEM. */
+/** @throws InvalidInputError when the file cannot be read or is not PEM */
 export const readPem = ({ option, path }: NamedFile): string => {
   let text: string
   try {
@@ -22,7 +22,7 @@ export const readPem = ({ option, path }: NamedFile): string => {
     const rule = `must be a file that can be read (${reasonOf(cause)})`
     throw new InvalidInputError(option, rule, path, { cause })
   }
-  // OpenSSL skips unknown text: then no authority would be trusted, without an error.
+  // OpenSSL ignores other text: no authority would be trusted, without an error.
   if (!text.includes('-----BEGIN')) throw new InvalidInputError(option, 'must be PEM', path)
   return text
 }
@@ -32,12 +32,12 @@ export const checkPem = ({ option, path }: NamedFile, rule: string, use: () => v
   try {
     use()
   } catch (cause) {
-    // No cause: OpenSSL may quote what it read.
+    // No cause, since OpenSSL may quote the file's content.
     throw new InvalidInputError(option, `${rule} (${reasonOf(cause)})`, path)
   }
 }
 
-/** A listener's certificate and its key. @throws InvalidInputError that names option and file. */
+/** A listener's certificate and key. @throws InvalidInputError that names option and file */
 export const readCertificate = (
   certFile: NamedFile,
   keyFile: NamedFile,
@@ -51,19 +51,19 @@ export const readCertificate = (
   return { cert, key }
 }
 
-/** Certificates that are replaced are in use within this time. */
+/** Replaced certificates are in use within this time. */
 const RENEW_MS = 60_000
 
-/** What following the files needs. */
+/** What `keepRenewed` needs of the world. */
 export interface RenewSeams {
   readonly clock: Clock
   readonly log: Logger
   readonly signal: AbortSignal
-  /** The files as they are now. @throws InvalidInputError */
+  /** Reads the files. @throws InvalidInputError */
   readonly read: () => ServerTls | undefined
 }
 
-/** Give the listener what the files hold, whenever that changes, until the signal aborts. Never rejects. */
+/** Pass the files' certificates to the listener whenever they change, until the signal aborts. Never rejects. */
 export const keepRenewed = async (
   listener: Listener,
   first: ServerTls,

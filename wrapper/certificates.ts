@@ -9,7 +9,7 @@ import { makeFolder } from '../net/make-folder.js'
 /** The files of one authority, as PEM texts by name. */
 export type CertificateFiles = Readonly<Record<(typeof FILES)[number], string>>
 
-/** The authority is written last: without it an incomplete set is not used. */
+/** The authority is written last, and an incomplete set is not used without it. */
 const FILES = ['server.crt', 'server.key', 'client.crt', 'client.key', 'ca.crt'] as const
 const DAY_MS = 86_400_000
 
@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000
  * @param now epoch ms; they are valid from a day before, since clocks differ
  */
 export const makeCertificates = async (days: number, now: number): Promise<CertificateFiles> => {
-  // Loaded here, so that a running wrapper does not need its memory.
+  // Loaded only here, so that a running wrapper does not spend memory on it.
   const { generate } = await import('selfsigned')
   const common = {
     ...({ keyType: 'ec', algorithm: 'sha256' } as const),
@@ -72,7 +72,7 @@ const isThere = (path: string): Promise<boolean> =>
   )
 
 /**
- * Make the folder unless it exists, and check that the files may be written there.
+ * Create the folder unless it exists, and check that the files may be written there.
  * @param replaces whether existing files may be replaced
  * @throws InvalidInputError when the folder cannot be used, others could replace the files, or a file exists
  */
@@ -92,7 +92,7 @@ export const openFor = async (folder: string, replaces: boolean): Promise<void> 
       refuse(`must have no ${name} unless --force is given`)
 }
 
-/** Write them, each readable by its owner alone. Rejects with the system's error. */
+/** Write the files, each readable by its owner only. Rejects with the system's error. */
 export const writeCertificates = async (folder: string, files: CertificateFiles): Promise<void> => {
   for (const name of FILES) await replaceFile(folder, name, [Buffer.from(files[name])])
 }

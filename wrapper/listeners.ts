@@ -14,9 +14,9 @@ import type { ListenAddress } from '../options/kinds.js'
 import { asksForTunnel } from './proxy/headers.js'
 
 /**
- * For kube-proxy and other clients of this node, a handful of connections. For a client that does not read, the
- * kernel buffers up to 4 MB (`net.ipv4.tcp_wmem`), which counts as this pod's memory: the limit for strangers must
- * fit the pod. Members are root, as kube-proxy is, and our own user.
+ * For kube-proxy and other clients of this node, a handful of connections. For a client that does not read, the kernel
+ * buffers up to 4 MB (`net.ipv4.tcp_wmem`) in this pod's memory, so the limit for strangers must fit the pod. Members are
+ * root, which kube-proxy is, and our own user.
  */
 const CLIENT_LIMITS: ListenLimits = {
   total: 64,
@@ -49,7 +49,7 @@ const FORBIDDEN = `${JSON.stringify(
   statusBody(new Refusal(403, 'Forbidden', 'forbidden host: name 127.0.0.1 or localhost')),
 )}\n`
 
-/** Refuses web pages whose DNS name was rebound to this machine. */
+/** The answer to a web page that uses DNS rebinding. */
 const forbidHost: RequestListener = (_request, response) =>
   void response.writeHead(403, { 'Content-Type': 'application/json' }).end(FORBIDDEN)
 

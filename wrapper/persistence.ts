@@ -25,7 +25,7 @@ export interface PersistenceSeams {
   readonly directory: NodeDirectory
 }
 
-/** Interval of checks while a start waits for the apiserver's lists. */
+/** Interval of checks during the wait for the apiserver's lists. */
 const LOOK_MS = 50
 /** Name of the file with the topology keys that are used for services whose annotation cannot be read. */
 const KEYS = 'topologykeys'
@@ -35,7 +35,7 @@ const NEIGHBOURS = 'neighbours'
 /** Name of the file with the nodes' addresses. */
 const ADDRESSES = 'addresses'
 
-/** What is no object is stored in the field for the version, by which contents are compared. */
+/** A value that is not an API object is stored in the field for the version, since contents are compared by it. */
 const jsonItem = (key: string, value: unknown): SavedItem => ({
   ...{ key, version: JSON.stringify(value), raw: new Uint8Array() },
 })
@@ -83,7 +83,9 @@ export class Persistence {
     this.#seams.directory.update(addresses)
   }
 
-  /** Services wait a moment for the apiserver to say whom their topology keys mean. */
+  /**
+   * Wait a moment for the apiserver to say which nodes topology keys refer to, then let services be served without that.
+   */
   async stopWaiting(signal: AbortSignal): Promise<void> {
     if (await sleep(this.#seams.clock, this.#options.bootWaitMs, signal))
       this.#server!.store.stopWaiting()
@@ -130,7 +132,7 @@ export class Persistence {
   }
 
   /**
-   * Whether the apiserver has listed a resource, or answered that it does not exist: a 404 counts once any other
+   * Whether the apiserver has listed a resource, or has answered that it does not exist: a 404 counts once any other
    * resource could be listed.
    */
   #isListed(resource: Resource): boolean {

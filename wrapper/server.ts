@@ -15,7 +15,7 @@ import { Follower } from './upstream/follower.js'
 import { Neighbours, type NeighboursStatus } from './upstream/neighbours.js'
 import { addressesIn, nameIn, NodeRowsPoll } from './upstream/node-rows.js'
 
-/** What the cache and its answers are set to. */
+/** Options of the cache and its answers. */
 export interface WrapperServerOptions {
   readonly store: StoreOptions
   readonly reads?: ReadsOptions
@@ -55,9 +55,12 @@ export interface WrapperServer {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   /** The status of each resource that is followed. */
   readonly upstream: Readonly<Partial<Record<Resource, WatchStatus>>>
-  /** How it is learnt who shares a label's value with this node. */
+  /** For each label, how it is found out which nodes share its value with this node. */
   readonly neighbours: readonly NeighboursStatus[]
-  /** Somebody calls nodes by their addresses: learn them, now and then again. A second call does nothing. */
+  /**
+   * The agent reports nodes by their addresses: list the addresses, and again from time to time. A second call does
+   * nothing.
+   */
   learnAddresses(): void
   /** Begin to follow the apiserver. Load what is on disk into the store before. */
   start(): void
@@ -66,7 +69,7 @@ export interface WrapperServer {
 }
 
 const USER_AGENT = 'edge-health-wrapper'
-/** A node that gets another address is a rare thing. */
+/** Nodes rarely get another address. */
 const ADDRESSES_MS = 600_000
 
 const FOLLOWED: readonly Resource[] = ['nodes', 'services', 'endpointslices', 'servicecidrs']

@@ -23,7 +23,7 @@ import { RESOURCES, type Resource } from './store/resources.js'
 import { makeVersions } from './store/versions.js'
 import { readLabels } from './wire/meta.js'
 
-/** The world as the wrapper sees it. */
+/** What the wrapper needs of the world. */
 export interface WrapperSeams {
   readonly clock: Clock
   readonly random: Random
@@ -60,7 +60,7 @@ class NodeWrapper implements Wrapper {
   /** Connections that were closed to make room. */
   readonly #connectionsEvicted = { clients: 0, status: 0 }
   #isNodeMissing = false
-  /** This node's labels as one text; empty before it was listed. */
+  /** This node's labels as one text; empty before it is listed. */
   #ownLabels = ''
   #server: WrapperServer | undefined
   #starting: Promise<void> | undefined
@@ -104,7 +104,7 @@ class NodeWrapper implements Wrapper {
   async #start(): Promise<void> {
     const { clock, random, log, credentials } = this.#seams
     const tls = this.#seams.readTls()
-    // A wrong path is reported at once; an unreachable API is waited for.
+    // A wrong path fails at once; an unreachable API is waited for.
     await credentials.check()
     const wall = clock.wall()
     const lastVersion = await this.#persistence.lists.claimVersions(
@@ -197,7 +197,7 @@ class NodeWrapper implements Wrapper {
     if (waits && this.#persistence.isFromApi(resource) && !this.#isCut()) this.#proxy.online()
   }
 
-  /** A heartbeat is not worth a write to disk; labels are. */
+  /** A change of the own Node is stored on disk only if it changes labels: heartbeats are not worth a write. */
   #ownNodeChanged(): void {
     this.#lookForOwnNode()
     const own = this.#server!.store.table('nodes').get(this.#options.nodeName)
@@ -207,7 +207,7 @@ class NodeWrapper implements Wrapper {
     this.#persistence.changed('nodes')
   }
 
-  /** The agent calls nodes by their addresses. */
+  /** The agent reports nodes by their addresses. */
   #learnAddresses(): void {
     if (!this.#stopping.signal.aborted) this.#server?.learnAddresses()
   }
@@ -219,7 +219,7 @@ class NodeWrapper implements Wrapper {
     this.#server!.store.setHealth(changed)
   }
 
-  /** A wrong name would leave out every endpoint of services with topology, and nothing else would say why. */
+  /** A wrong name would leave out every endpoint of services with topology, and nothing else would show why. */
   #lookForOwnNode(): void {
     const { nodeName: node } = this.#options
     const nodes = this.#server!.store.table('nodes')
@@ -231,7 +231,7 @@ class NodeWrapper implements Wrapper {
     else this.#seams.log.info('the cluster has this Node now')
   }
 
-  /** Nodes with endpoints that the agent knows: those of its zone. */
+  /** Nodes with endpoints, of those that the agent knows, which are its zone's. */
   #interest(): readonly string[] {
     const names: string[] = []
     for (const name of this.#server?.store.carriers ?? []) {

@@ -8,10 +8,10 @@ import type { Review } from './review.js'
 import { decideSlice } from './slices.js'
 import { decideTaint } from './taint.js'
 
-/** What reviews of one path are about. */
+/** What the reviews of one path are about. */
 interface Subject {
   readonly resource: string
-  /** The controller, by its name among the controller manager's accounts. */
+  /** The controller's name in its ServiceAccount of the controller manager. */
   readonly writer: string
   readonly decide: (review: Review, knowledge: Knowledge) => Decision
 }
@@ -27,19 +27,19 @@ const SUBJECTS = {
   },
 } as const satisfies Readonly<Record<string, Subject>>
 
-/** Where reviews are sent to; the first and the third have SuperEdge's names. */
+/** Paths of reviews; the first and the third have SuperEdge's names. */
 export type ReviewPath = keyof typeof SUBJECTS
 
 export const reviewPaths = Object.keys(SUBJECTS) as readonly ReviewPath[]
 
-/** How the controller manager is called when its controllers have no accounts of their own. */
+/** The user of the controller manager when its controllers have no accounts of their own. */
 const MANAGER = 'system:kube-controller-manager'
 
-/** What the program knows when a review arrives. */
+/** What is known when a review arrives. */
 export interface Known extends Omit<Knowledge, 'now'> {
-  /** Namespaces whose objects pass as they are. */
+  /** Namespaces whose objects are never changed. */
   readonly untouched: ReadonlySet<string>
-  /** The earliest that the apiserver's clock can show, epoch ms; undefined before it was asked anything. */
+  /** The earliest time that the apiserver's clock can show, epoch ms; undefined before its first response. */
   readonly serverTime: number | undefined
 }
 
@@ -47,8 +47,8 @@ const later = (a: number | undefined, b: number | undefined): number | undefined
   a === undefined || b === undefined ? (a ?? b) : Math.max(a, b)
 
 /**
- * What becomes of a write. The controllers' own writes alone are looked at: those of kubelets, agents and people pass as they
- * are. The clock is the apiserver's: its stamp on this very write.
+ * The decision about a write. Only writes of the controllers are judged; those of kubelets, agents and people pass
+ * unchanged. The time is the apiserver's: its timestamp on this very write.
  */
 export const decideReview = (path: ReviewPath, review: Review, known: Known): Decision => {
   const { resource, writer, decide }: Subject = SUBJECTS[path]

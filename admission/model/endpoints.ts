@@ -5,26 +5,26 @@ import { whyNotKept, type Knowledge } from './nodes.js'
 import { listAt, mapsAt, textAt } from './read.js'
 import type { Review } from './review.js'
 
-/** A Pod's address, by the Pod and not by the address, which the next Pod may have; undefined when it is no Pod's. */
+/** The Pod of an address, since the address itself may be reused by another Pod; undefined when it names no Pod. */
 export const podOf = (address: unknown): string | undefined => {
   const uid = textAt(address, 'targetRef', 'uid')
   return textAt(address, 'targetRef', 'kind') === 'Pod' && uid !== '' ? uid : undefined
 }
 
-/** Of addresses that are not ready any more: whether each is to be ready again. Remembers why not. */
+/** Decides for addresses that are no longer ready whether they stay ready, and remembers why not. */
 export class Keeper {
   readonly #knowledge: Knowledge
   readonly #wereReady: ReadonlySet<string | undefined>
   #why: Unchanged | undefined
   #count = 0
 
-  /** `wereReady`: the Pods behind addresses that are ready as stored. */
+  /** @param wereReady the Pods of addresses that are ready in the stored object */
   constructor(knowledge: Knowledge, wereReady: readonly (string | undefined)[]) {
     this.#knowledge = knowledge
     this.#wereReady = new Set(wereReady)
   }
 
-  /** What was ready and is on a kept node stays ready; nothing becomes ready that was not. */
+  /** An address stays ready if it was ready and is on a kept node; none becomes ready that was not. */
   keeps(address: unknown): boolean {
     const pod = podOf(address)
     const node = textAt(address, 'nodeName')
@@ -35,7 +35,7 @@ export class Keeper {
     return why === undefined
   }
 
-  /** The decision, once all were looked at. */
+  /** The decision about the whole list. */
   decide(path: string, before: readonly unknown[], after: readonly unknown[]): Decision {
     return this.#count > 0 ? replaceList(path, before, after) : unchanged(this.#why ?? 'harmless')
   }
@@ -54,7 +54,7 @@ const withKept = (subset: JsonMap, keeper: Keeper): JsonMap => {
   }
 }
 
-/** Addresses of Pods on kept nodes stay among the ready ones of core Endpoints. */
+/** Keeps the addresses of Pods on kept nodes among the ready ones of core Endpoints. */
 export const decideEndpoints = (
   { object, oldObject }: Pick<Review, 'object' | 'oldObject'>,
   knowledge: Knowledge,

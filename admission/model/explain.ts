@@ -3,7 +3,7 @@ import type { Unchanged } from './decision.js'
 import { whyNotKept, type Knowledge } from './nodes.js'
 import type { KeepRules, NodeFacts } from './standing.js'
 
-/** What would become of the writes about one node, and why. */
+/** What would be decided about writes for one node, and why. */
 export interface NodeExplained {
   readonly name: string
   readonly isKept: boolean
@@ -11,7 +11,7 @@ export interface NodeExplained {
   readonly why: string
   /** Null when it is not known. */
   readonly node: NodeFacts | null
-  /** How long ago the peers last vouched, in whole seconds; null without one, or without a clock. */
+  /** Age of the peers' last report in whole seconds; null without a report, or while the time is unknown. */
   readonly wordSeconds: number | null
 }
 
@@ -33,7 +33,7 @@ const KEPT: Readonly<Record<KeepRules['mode'], string>> = {
   superedge: 'the control plane does not hear it, and nobody marked it, or that does not count',
 }
 
-/** How the node of this name stands now. */
+/** The state of the node with this name. */
 export const explainNode = (name: string, knowledge: Knowledge): NodeExplained => {
   const found = knowledge.find(name)
   const node = found.kind === 'known' ? found.node : null

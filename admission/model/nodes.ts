@@ -2,24 +2,24 @@
 import type { Unchanged } from './decision.js'
 import { judgeNode, type KeepRules, type NodeFacts } from './standing.js'
 
-/** What the table of Nodes says of a name. */
+/** The result of looking up a Node by name. */
 export type FoundNode =
   | { readonly kind: 'known'; readonly node: NodeFacts }
   | { readonly kind: 'absent' }
   | { readonly kind: 'table-not-ready' }
 
-/** Nodes by name, as they were last heard of; nobody is asked. */
+/** Looks up a Node in memory, without a request. */
 export type FindNode = (name: string) => FoundNode
 
-/** What decisions about Pods and endpoints rest on. */
+/** What decisions about Pods and endpoints are based on. */
 export interface Knowledge {
   readonly rules: KeepRules
   readonly find: FindNode
-  /** Epoch ms by the apiserver's clock, never ahead of it; undefined when it is not known. */
+  /** Epoch ms by the apiserver's clock, never ahead of it; undefined when unknown. */
   readonly now: number | undefined
 }
 
-/** Why the node of this name is not kept; undefined when it is. */
+/** Why the node with this name is not kept; undefined when it is. */
 export const whyNotKept = (
   name: string,
   { rules, find, now }: Knowledge,

@@ -10,8 +10,8 @@ const takesReadyAway = ({ object, oldObject }: Pick<Review, 'object' | 'oldObjec
   conditionStatus(oldObject, 'Ready') === 'True' && conditionStatus(object, 'Ready') === 'False'
 
 /**
- * The name of the Pod's node, when what is known of it may be older than the write: the node controller marks Pods right after it
- * made their Node Unknown. Undefined when nothing that may yet be heard would change the decision.
+ * The Pod's node, when our copy of its Node may be older than the write: the node controller marks Pods right after it set
+ * their Node to Unknown. Undefined when a newer Node could not change the decision.
  */
 export const awaitedNode = (
   review: Pick<Review, 'object' | 'oldObject'>,
@@ -20,15 +20,15 @@ export const awaitedNode = (
   if (!takesReadyAway(review)) return undefined
   const found = find(textAt(review.object, 'spec', 'nodeName'))
   if (found.kind !== 'known' || found.node.ready !== 'True') return undefined
-  // All but the age of what the peers said, which counts when the node is judged.
+  // Everything except the age of the peers' report, which is checked when the node is judged.
   const soon = judgeNode({ ...found.node, ready: 'Unknown' }, rules, undefined)
   return soon.kept || soon.why === 'no-time' ? found.node.name : undefined
 }
 
 /**
- * The node controller's "this Pod is not ready" is refused while the Pod's node is kept. Refused, not taken back in silence:
- * the controller says it once for each Pod, when the node becomes Unknown, and only after a failure again, in each of its
- * rounds. So the first round after the peers have stopped vouching marks what is to be marked.
+ * Refuses the node controller's status "this Pod is not ready" while the Pod's node is kept. It is refused instead of
+ * reverted: the controller writes it once per Pod when the node becomes Unknown, and again only after a failure, in each of
+ * its rounds. So its first round after the peers stop vouching marks the Pods.
  */
 export const decidePod = (
   { object, oldObject }: Pick<Review, 'object' | 'oldObject'>,

@@ -7,26 +7,26 @@ import { textAt, valueAt } from './read.js'
 
 const VERSIONS = ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1'] as const
 
-/** What the apiserver asks about one write, as far as it is looked at. */
+/** The parts of an AdmissionReview that are needed. */
 export interface Review {
-  /** The answer's is the same. */
+  /** The response has the same. */
   readonly apiVersion: (typeof VERSIONS)[number]
   readonly uid: string
   /** `CREATE`, `UPDATE`, `DELETE`, `CONNECT`. */
   readonly operation: string
-  /** `nodes`, `endpointslices.discovery.k8s.io`, `pods/status`: without the version. */
+  /** Resource without the version: `nodes`, `endpointslices.discovery.k8s.io`, `pods/status`. */
   readonly resource: string
   readonly version: string
-  /** '' for what is cluster-wide. */
+  /** '' for cluster-scoped objects. */
   readonly namespace: string
   readonly username: string
-  /** As it would be stored; undefined when it is deleted. */
+  /** The object after the write; undefined for a deletion. */
   readonly object: JsonMap | undefined
-  /** As it is stored; undefined when it is made. */
+  /** The stored object; undefined for a creation. */
   readonly oldObject: JsonMap | undefined
 }
 
-/** An answer names its review by it, so it must not be large; Kubernetes' have 36 characters. */
+/** The response repeats the uid, so it must not be large; Kubernetes' have 36 characters. */
 const LONGEST_UID = 128
 
 const refuse = (part: string, rule: string, value: unknown): never => {
@@ -49,7 +49,7 @@ const objectAt = (request: JsonMap, key: string): JsonMap | undefined => {
   return isMap(object) ? object : refuse(`request.${key}`, 'must be an object', object)
 }
 
-/** @throws InvalidInputError for what is no AdmissionReview with a request. */
+/** @throws InvalidInputError when it is not an AdmissionReview with a request */
 export const parseReview = (raw: unknown): Review => {
   if (textAt(raw, 'kind') !== 'AdmissionReview')
     refuse('kind', 'must be "AdmissionReview"', valueAt(raw, 'kind'))
@@ -90,7 +90,7 @@ const responseOf = (decision: Decision): object => {
   }
 }
 
-/** What the apiserver is answered: the review's own version and uid, and nothing of its request. */
+/** The response to the apiserver, with the review's version and uid. */
 export const answerReview = (
   { apiVersion, uid }: Pick<Review, 'apiVersion' | 'uid'>,
   decision: Decision,

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** When a certificate is valid, epoch ms. */
+/** Validity of a certificate, epoch ms. */
 export interface Validity {
   readonly from: number
   readonly until: number
 }
 
-/** How the certificates stand. */
+/** The state that a rotation step is decided from. */
 export interface RotationState {
-  /** Of the one that is served; undefined: there is none, or it cannot be used. */
+  /** The certificate in use; undefined when there is none or it cannot be used. */
   readonly current: Validity | undefined
-  /** Of the one that is to follow; undefined: there is none, or it cannot be used. */
+  /** The next certificate; undefined when there is none or it cannot be used. */
   readonly next: Validity | undefined
-  /** Since when the apiserver was told to trust the next one's authority, epoch ms; undefined while it is not. */
+  /** Since when the next one's authority is in the webhook configurations, epoch ms; undefined when it is not. */
   readonly nextTrustedSince: number | undefined
 }
 
 /**
- * `make`: one that is served at once. `prepare`: one that is served later, so that its authority can be made known first.
- * `promote`: serve the prepared one.
+ * `make`: create one and use it at once. `prepare`: create the next one, so that its authority can be published first.
+ * `promote`: use the next one.
  */
 export type RotationStep = 'make' | 'prepare' | 'promote' | 'none'
 
-/** What is renewed when this part of its life is over. */
+/** A certificate is renewed after this share of its lifetime. */
 const RENEWED_AT = 2 / 3
-/** Until every apiserver has heard what it is to trust. */
+/** Time until every apiserver uses a changed webhook configuration. */
 export const SETTLE_MS = 60_000
 
 const isValid = ({ from, until }: Validity, now: number): boolean => from <= now && now < until
 
-/** What is to be done now. */
+/** The step that is due now. */
 export const nextRotation = (
   { current, next, nextTrustedSince }: RotationState,
   now: number,

@@ -6,7 +6,7 @@ import type { Knowledge } from './nodes.js'
 import { listAt, mapsAt, valueAt } from './read.js'
 import type { Review } from './review.js'
 
-/** As the API has it: an endpoint without the condition is ready. */
+/** An endpoint without the condition counts as ready, as in the API. */
 const isReady = (endpoint: unknown): boolean => valueAt(endpoint, 'conditions', 'ready') !== false
 
 const isTerminating = (endpoint: unknown): boolean =>
@@ -21,7 +21,7 @@ const withKept = (endpoint: JsonMap, keeper: Keeper): JsonMap => {
   }
 }
 
-/** Endpoints of Pods on kept nodes stay ready in EndpointSlices. */
+/** Keeps endpoints of Pods on kept nodes ready in EndpointSlices. */
 export const decideSlice = (
   { object, oldObject }: Pick<Review, 'object' | 'oldObject'>,
   knowledge: Knowledge,

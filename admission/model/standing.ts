@@ -2,48 +2,48 @@
 import { PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import { conditionStatus, instantOf, mapsAt, textAt, valueAt } from './read.js'
 
-/** What is looked at of a Node. */
+/** The facts of a Node that decide whether it is kept. */
 export interface NodeFacts {
   readonly name: string
-  /** Status of its condition Ready: `True`, `False`, `Unknown`; '' without the condition. */
+  /** Status of its Ready condition: `True`, `False`, `Unknown`; '' when missing. */
   readonly ready: string
-  /** The peers call it dead: the annotation `nodeunhealth`. */
+  /** The peers report it dead: annotation `nodeunhealth`. */
   readonly isMarked: boolean
-  /** The peers vouch for it: PeerHealth is True, CloudLinkCut. */
+  /** The peers vouch for it: condition PeerHealth is True with reason CloudLinkCut. */
   readonly isVouched: boolean
-  /** When they said so last, epoch ms by the clock of who wrote it. */
+  /** When they last did, epoch ms by the clock of the agent that wrote it. */
   readonly vouchedAt: number | undefined
 }
 
 /** Which nodes are kept. */
 export interface KeepRules {
-  /** `vouched`: while the peers vouch. `superedge`: as long as nobody marks the node, whether it lives or not. */
+  /** `vouched`: while the peers vouch. `superedge`: while nobody marks the node dead, whether it lives or not. */
   readonly mode: 'vouched' | 'superedge'
-  /** How long ago the peers may last have vouched. */
+  /** Greatest age of the peers' last report. */
   readonly freshForMs: number
-  /** With `superedge`: marked nodes too. */
+  /** In mode `superedge`: keep marked nodes too. */
   readonly keepsMarked: boolean
 }
 
 /** Why a node is not kept. */
 export type NotKept =
-  /** Its Ready is not Unknown: the control plane hears it. */
+  /** Its Ready is not Unknown: the control plane hears from it. */
   | 'heard'
   | 'marked'
   | 'not-vouched'
-  /** The peers' word is too old, or of the future, or undated. */
+  /** The peers' report is too old, in the future, or without a time. */
   | 'word-not-fresh'
-  /** No stamp has the apiserver's time. */
+  /** The write has no timestamp of the apiserver. */
   | 'no-time'
 
 export type Standing = { readonly kept: true } | { readonly kept: false; readonly why: NotKept }
 
-/** A stamp may be ahead of the apiserver's clock by so much. */
+/** How far a timestamp may be ahead of the apiserver's clock. */
 const AHEAD_MS = 2_000
 
 const no = (why: NotKept): Standing => ({ kept: false, why })
 
-/** Reads a Node as the API has it; what is missing or malformed counts as not there. */
+/** The facts of a Node of the API; what is missing or malformed counts as absent. */
 export const nodeFacts = (node: unknown): NodeFacts => {
   const word = mapsAt(node, 'status', 'conditions').find(
     condition => condition['type'] === PEER_HEALTH,
@@ -58,8 +58,8 @@ export const nodeFacts = (node: unknown): NodeFacts => {
 }
 
 /**
- * Whether a node's Pods are kept where they are.
- * @param now epoch ms by the apiserver's clock; undefined when it is not known
+ * Whether a node's Pods are kept in place.
+ * @param now epoch ms by the apiserver's clock; undefined when unknown
  */
 export const judgeNode = (
   node: NodeFacts,

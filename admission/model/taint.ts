@@ -10,8 +10,8 @@ const evicts = (taint: unknown): boolean =>
   textAt(taint, 'key') === UNREACHABLE_TAINT && textAt(taint, 'effect') === 'NoExecute'
 
 /**
- * The control plane's `unreachable:NoExecute` is left out of a Node that is kept, whether it comes with this write or stood
- * there before. Everything that decides stands in the Node itself, so no table is needed.
+ * Removes the control plane's taint `unreachable:NoExecute` from a kept Node, whether this write adds it or it was there
+ * before. The Node itself has all facts for the decision.
  */
 export const decideTaint = (
   { object }: Pick<Review, 'object'>,

@@ -5,24 +5,27 @@ import type { ListenAddress } from '../../options/kinds.js'
 export interface AdmissionOptions {
   readonly kubeconfig: string | undefined
   readonly masterUrl: string | undefined
-  /** Which nodes are kept. @default vouched */
+  /** When a node's Pods are kept. @default vouched */
   readonly mode: 'vouched' | 'superedge'
-  /** How old the peers' word may be. @default 30_000 */
+  /** Greatest age of the peers' report. @default 30_000 */
   readonly freshForMs: number
-  /** With mode superedge: marked nodes are kept, too. @default false */
+  /** In mode superedge: keep marked nodes too. @default false */
   readonly alwaysReachable: boolean
   /** Where reviews are answered. @default 0.0.0.0:8443 */
   readonly listenAddress: ListenAddress
-  /** A certificate that somebody else keeps; undefined: we keep our own. With `keyFile` or not at all. */
+  /** A certificate that somebody else maintains; undefined: the webhook maintains its own. Requires `keyFile`. */
   readonly certFile: string | undefined
   readonly keyFile: string | undefined
-  /** Where Service and Secret are; its objects pass as they are. @default edge-system */
+  /** Namespace of the Service and the Secret; objects in it are never changed. @default edge-system */
   readonly namespace: string
-  /** The Service that the apiserver asks; our certificate is for it. @default edge-health-webhook */
+  /**
+   * The Service under which the apiserver reaches the webhook, and the name in its certificate. @default
+   * edge-health-webhook
+   */
   readonly serviceName: string
-  /** Of the webhook configurations. @default edge-health-webhook */
+  /** Name of the webhook configurations. @default edge-health-webhook */
   readonly registration: string
-  /** Of our own certificates. @default edge-health-webhook-certificates */
+  /** Secret of the webhook's own certificates. @default edge-health-webhook-certificates */
   readonly secretName: string
   /** Where `/metrics`, `/status`, `/healthz`, `/readyz` and `/explain` are. @default 127.0.0.1:51010 */
   readonly statusAddress: ListenAddress

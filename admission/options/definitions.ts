@@ -22,7 +22,7 @@ import type { AdmissionOptions } from './admission-options.js'
 
 type Group = 'Kubernetes' | 'Keeping' | 'Listening' | 'Certificates' | 'Log'
 
-/** As SuperEdge's default has it: `:8443` is port 8443 of every IPv4 address. */
+/** As in SuperEdge's default: `:8443` is port 8443 on every IPv4 address. */
 const anyAddress: Kind<ListenAddress> = {
   ...listenAddress,
   rule: 'must be an IP address and a port such as 0.0.0.0:8443, [::]:8443 or :8443',
@@ -31,7 +31,7 @@ const anyAddress: Kind<ListenAddress> = {
     listenAddress.parse(text.startsWith(':') ? `0.0.0.0${text}` : text, thing),
 }
 
-/** Each option once: the only place that knows names, units, defaults and what they are for. */
+/** Each option once: the only place that holds its name, unit, default and description. */
 export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
   kubeconfig: { ...kubeconfigOption, aliases: [{ name: 'kubeconfigpath' }] },
   masterUrl: { ...masterUrlOption, aliases: [{ name: 'masterurl' }] },

@@ -23,11 +23,11 @@ const check = ({ values, origin }: Resolved<AdmissionOptions>): readonly string[
   throw new InvalidInputError(`--${missing}`, `must be given with --${given}`, '')
 }
 
-/** @throws InvalidInputError that names option (as its source spells it), rule and value. */
+/** @throws InvalidInputError that names the option as its source spells it, the rule and the value */
 export const resolveAdmissionOptions = (given: OptionSources): ResolvedOptions<AdmissionOptions> =>
   resolveOptions({ set: admissionOptionSet, definitions: admissionDefinitions }, given, check)
 
-/** The options as text, in the order of the reference: what `--print-config` shows. */
+/** The options as text, in the order of the reference: the output of `--print-config`. */
 export const describeAdmissionOptions = (
   resolved: ResolvedOptions<AdmissionOptions>,
 ): readonly Described[] => describeSingles(admissionDefinitions, resolved)

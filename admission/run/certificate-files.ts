@@ -9,13 +9,13 @@ import type { CertificateSource, CertificateStatus, Served } from './certificate
 export interface CertificateFilesOptions {
   readonly certFile: string
   readonly keyFile: string
-  /** Serve this from now on. */
+  /** Called with each new certificate to use. */
   readonly onServe: (served: Served) => void
 }
 
 const TURN_MS = 30_000
 
-/** Serves what an operator keeps in two files, such as cert-manager does, and what they become. */
+/** A certificate in two files that others maintain, such as cert-manager; changes are picked up. */
 export class CertificateFiles implements CertificateSource {
   readonly #options: CertificateFilesOptions
   readonly #clock: Clock
@@ -36,7 +36,7 @@ export class CertificateFiles implements CertificateSource {
         this.#served === undefined
           ? null
           : Date.parse(new X509Certificate(this.#served.cert).validTo),
-      // Who keeps the files keeps the registration.
+      // Whoever maintains the files also maintains the webhook configurations.
       isTrusted: this.#served !== undefined,
       renewals: this.#renewals,
       trouble: this.#trouble,
@@ -56,7 +56,9 @@ export class CertificateFiles implements CertificateSource {
     } while (await sleep(this.#clock, TURN_MS, signal))
   }
 
-  /** @throws CredentialsError that names the files, when they cannot be read or do not belong together */
+  /**
+   * Read the files once. @throws CredentialsError that names the files when they cannot be read or do not belong together
+   */
   async turn(): Promise<void> {
     const { certFile, keyFile, onServe } = this.#options
     const served = await this.#read().catch((cause: unknown) => {

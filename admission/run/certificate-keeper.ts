@@ -23,32 +23,33 @@ export interface CertificateKeeperSeams {
 }
 
 export interface CertificateKeeperOptions {
-  /** Of the webhook configurations. */
+  /** Name of the webhook configurations. */
   readonly registration: string
-  /** Of the Service; the apiserver asks for the first. */
+  /** DNS names of the Service; the apiserver uses the first. */
   readonly names: readonly string[]
-  /** Serve this from now on. */
+  /** Called with each new certificate to use. */
   readonly onServe: (served: Served) => void
 }
 
 const TURN_MS = 30_000
 const RETRY_MS = 5_000
 const WAIT_JITTER = 0.2
-/** Of one turn, against replicas that write at the same time. */
+/** Attempts per step when other replicas write at the same time. */
 const MOST_TRIES = 3
 
-/** Joined PEM texts, each once. */
+/** PEM texts joined, each once. */
 const bundleOf = (authorities: readonly string[]): string =>
   [...new Set(authorities)].map(text => `${text}\n`).join('')
 
 /**
- * Keeps a certificate that the apiserver trusts, shared by all replicas. Before another one is served its authority stands in
- * the registration for a minute, and the old one stays there until the next renewal: no review fails for it.
+ * Maintains a certificate that the apiserver trusts, shared by all replicas. The next certificate's authority is in the
+ * webhook configurations for a minute before the certificate is used, and the old authority stays there until the next
+ * renewal, so no review fails during a renewal.
  */
 export class CertificateKeeper implements CertificateSource {
   readonly #options: CertificateKeeperOptions
   readonly #seams: CertificateKeeperSeams
-  /** Since when each authority stands in the registration, epoch ms. */
+  /** Since when each authority is in the webhook configurations, epoch ms. */
   #trusted: ReadonlyMap<string, number> = new Map()
   #served: ServingPair | undefined
   #isTrusted = false
@@ -87,7 +88,7 @@ export class CertificateKeeper implements CertificateSource {
     } while (await sleep(clock, jitter(random, waitMs, WAIT_JITTER), signal))
   }
 
-  /** Look once, and do what is to be done. Rejects as the client does. */
+  /** Do what is due now. Rejects as the client does. */
   async turn(signal: AbortSignal): Promise<void> {
     let stored: StoredCertificates | undefined
     for (let tries = 0; stored === undefined && tries < MOST_TRIES; tries++)
@@ -101,7 +102,7 @@ export class CertificateKeeper implements CertificateSource {
     if (!isTrusted) throw new Error('the registration could not be written')
   }
 
-  /** @returns what is stored; undefined when another replica wrote meanwhile */
+  /** @returns what is stored; undefined when another replica wrote at the same time */
   async #advance(
     stored: StoredCertificates | undefined,
     signal: AbortSignal,
@@ -137,7 +138,7 @@ export class CertificateKeeper implements CertificateSource {
     }
   }
 
-  /** What we serve, when the Secret was deleted or spoilt: the apiserver trusts it already. */
+  /** The certificate in use, if the Secret was deleted or damaged: the apiserver already trusts it. */
   #usable(): ServingPair | undefined {
     const validity = this.#served && this.#validity(this.#served)
     const now = this.#now()
@@ -149,7 +150,7 @@ export class CertificateKeeper implements CertificateSource {
     if (this.#served?.cert === pair.cert) return
     const since = this.#trusted.get(pair.ca.trim())
     const isSettled = since !== undefined && this.#now() - since >= SETTLE_MS
-    // Whoever has nothing better serves it at once.
+    // A replica without a usable certificate uses it at once.
     if (this.#usable() !== undefined && !isSettled) return
     if (this.#served !== undefined) this.#renewals++
     this.#served = pair
@@ -157,14 +158,14 @@ export class CertificateKeeper implements CertificateSource {
     this.#options.onServe({ cert, key })
   }
 
-  /** @returns false when somebody else wrote the registration meanwhile */
+  /** @returns false when somebody else wrote the webhook configurations at the same time */
   async #trust(signal: AbortSignal): Promise<boolean> {
     const { client, secret } = this.#seams
     let authorities: readonly string[] = []
     const readBundle = async (): Promise<string> => {
       const stored = await secret.read(signal)
       const texts = [stored?.oldCa, stored?.current.ca, stored?.next?.ca, this.#served?.ca]
-      // What is no certificate would make the apiserver refuse the rest with it.
+      // Text that is not a certificate would make the apiserver refuse the whole bundle.
       authorities = texts.flatMap(text =>
         text !== undefined && isCertificate(text) ? text.trim() : [],
       )
@@ -172,7 +173,7 @@ export class CertificateKeeper implements CertificateSource {
     }
     const isTrusted = await trustBundle(client, this.#options.registration, readBundle, signal)
     if (!isTrusted) return false
-    // Where nothing is registered nobody has to be waited for.
+    // Without a webhook configuration there is nothing to wait for.
     if (authorities.length === 0) await readBundle()
     const now = this.#now()
     this.#trusted = new Map(authorities.map(text => [text, this.#trusted.get(text) ?? now]))
@@ -187,7 +188,7 @@ export class CertificateKeeper implements CertificateSource {
     return makePair(this.#options.names, this.#now())
   }
 
-  /** The apiserver's time, since it is the apiserver that judges certificates. */
+  /** The apiserver's time, since the apiserver checks the certificates. */
   #now(): number {
     return this.#seams.client.serverTime() ?? this.#seams.clock.wall()
   }

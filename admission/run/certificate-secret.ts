@@ -10,15 +10,15 @@ import type { ServingPair } from './certificates.js'
 
 /** What all replicas share. */
 export interface SharedCertificates {
-  /** What is served. */
+  /** In use. */
   readonly current: ServingPair
-  /** What is served next. */
+  /** To be used next. */
   readonly next: ServingPair | undefined
-  /** The authority before the present one: who has not heard of the present one yet still believes it; '' for none. */
+  /** The previous authority, for apiservers that do not know the present one yet; '' for none. */
   readonly oldCa: string
 }
 
-/** The shared certificates as they are stored; a part that is missing is ''. */
+/** The stored certificates; missing parts are ''. */
 export interface StoredCertificates extends SharedCertificates {
   readonly resourceVersion: string
 }
@@ -76,11 +76,11 @@ const dataOf = ({ current, next, oldCa }: SharedCertificates): Data => {
 const present = (data: Data): Data =>
   Object.fromEntries(Object.entries(data).filter(([, text]) => text !== null))
 
-/** Somebody else was faster. */
+/** Another process wrote first. */
 const isLost = (error: unknown): boolean =>
   error instanceof KubeStatusError && (error.status === 409 || error.status === 404)
 
-/** The Secret that all replicas share; whoever writes first wins, and the others read. */
+/** The Secret that all replicas share. Whoever writes first wins, and the others read it. */
 export class CertificateSecret {
   readonly #client: Pick<ResourceClient, 'get' | 'create' | 'patch'>
   readonly #of: { readonly namespace: string; readonly name: string }
@@ -93,7 +93,7 @@ export class CertificateSecret {
     this.#of = of
   }
 
-  /** Undefined when there is none. Rejects as ResourceClient.get does. */
+  /** Undefined when there is no Secret. Rejects as ResourceClient.get does. */
   async read(signal: AbortSignal): Promise<StoredCertificates | undefined> {
     try {
       return await this.#client.get(SECRETS, this.#of, signal)
@@ -104,8 +104,8 @@ export class CertificateSecret {
   }
 
   /**
-   * Make it, or replace what was read.
-   * @returns what is stored now; undefined when somebody else wrote meanwhile: read again
+   * Create the Secret, or replace the version that was read.
+   * @returns what is stored now; undefined when somebody else wrote at the same time: read again
    */
   async write(
     shared: SharedCertificates,
@@ -117,7 +117,7 @@ export class CertificateSecret {
         const body = { ...this.#empty, data: present(dataOf(shared)) }
         return await this.#client.create(SECRETS, this.#of, { body }, signal)
       }
-      // What others put there, such as kubectl's annotation, stays.
+      // Keys and annotations of others stay.
       const { resourceVersion } = before
       const body = { metadata: { resourceVersion }, data: dataOf(shared) }
       return await this.#client.patch(SECRETS, this.#of, { patch: { type: 'merge', body } }, signal)

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** What the listener shows, as PEM texts. */
+/** The listener's certificate, as PEM. */
 export interface Served {
   readonly cert: string
   readonly key: string
 }
 
-/** How the certificates stand, for operators. */
+/** For status and metrics. */
 export interface CertificateStatus {
-  /** End of what is served, epoch ms; null before there is any. */
+  /** End of validity of the certificate in use, epoch ms; null when there is none. */
   readonly validUntil: number | null
-  /** Whether the apiserver was told to trust it. */
+  /** Whether its authority is in the webhook configurations. */
   readonly isTrusted: boolean
-  /** How often another one was served. */
+  /** How many times a new certificate came into use. */
   readonly renewals: number
-  /** Why the last turn failed; null since its last success. */
+  /** Why the last step failed; null since the last success. */
   readonly trouble: string | null
 }
 
-/** Where the listener's certificate comes from. */
+/** Provides the listener's certificate. */
 export interface CertificateSource {
   readonly status: CertificateStatus
-  /** Looks after it until the signal aborts. Never rejects. */
+  /** Maintain the certificate until the signal aborts. Never rejects. */
   run(signal: AbortSignal): Promise<void>
 }

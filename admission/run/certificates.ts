@@ -2,7 +2,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Validity } from '../model/rotation.js'
 
-/** A server's certificate and the authority that signed it and nothing else, as PEM texts. */
+/** A server's certificate and the authority that signed only this one, as PEM. */
 export interface ServingPair {
   readonly ca: string
   readonly cert: string
@@ -12,15 +12,15 @@ export interface ServingPair {
 const DAY_MS = 86_400_000
 const DAYS = 90
 
-/** Names under which the apiserver reaches a Service: it asks for the first. */
+/** DNS names of a Service; the apiserver uses the first. */
 export const serviceNames = (service: string, namespace: string): readonly string[] => [
   `${service}.${namespace}.svc`,
   `${service}.${namespace}.svc.cluster.local`,
 ]
 
 /**
- * A certificate for these names, for 90 days, by an authority of its own whose key is kept nowhere: nobody can sign another
- * one, whoever reads what is stored.
+ * A certificate for these names, valid for 90 days, signed by a new authority whose key is not kept: nobody can sign
+ * another one, whoever reads what is stored.
  * @param now epoch ms; it is valid from a day before, since clocks differ
  */
 export const makePair = async (names: readonly string[], now: number): Promise<ServingPair> => {
@@ -31,7 +31,7 @@ export const makePair = async (names: readonly string[], now: number): Promise<S
     notAfterDate: new Date(now + DAYS * DAY_MS),
   }
   const named = (value: string) => [{ name: 'commonName', value }]
-  // Authorities of one name would be mistaken for each other.
+  // Authorities with the same name would be mistaken for each other.
   const ca = await generate(named(`edge-health webhook authority ${new Date(now).toISOString()}`), {
     ...common,
     extensions: [
@@ -52,7 +52,7 @@ export const makePair = async (names: readonly string[], now: number): Promise<S
   return { ca: ca.cert, cert: server.cert, key: server.private }
 }
 
-/** Whether it begins with the certificate of an authority, as PEM. */
+/** Whether the text begins with an authority's certificate in PEM. */
 export const isCertificate = (text: string): boolean => {
   try {
     return new X509Certificate(text).ca
@@ -61,7 +61,7 @@ export const isCertificate = (text: string): boolean => {
   }
 }
 
-/** When a pair is valid; undefined when its parts do not belong together, or it is for another name. */
+/** A pair's validity; undefined when its parts do not belong together or it is for another name. */
 export const validityOf = ({ ca, cert, key }: ServingPair, name: string): Validity | undefined => {
   try {
     const server = new X509Certificate(cert)
@@ -73,7 +73,7 @@ export const validityOf = ({ ca, cert, key }: ServingPair, name: string): Validi
       ? { from: Date.parse(server.validFrom), until: Date.parse(server.validTo) }
       : undefined
   } catch {
-    // Not PEM, or cut short: as good as none.
+    // Not PEM, or truncated.
     return undefined
   }
 }

@@ -49,5 +49,5 @@ const metricsOf = (view: AdmissionStatusView): readonly Metric[] => {
   ]
 }
 
-/** `/metrics`: everything from one view. */
+/** The text of `/metrics`. */
 export const admissionMetrics = (view: AdmissionStatusView): string => metricsText(metricsOf(view))

@@ -12,12 +12,12 @@ export interface NodeTableSeams {
   readonly log: Logger
 }
 
-/** A watch that is broken for longer makes the table worthless: a node may be heard again, or dead. */
+/** After the watch has been broken for this long the Nodes are too old to decide by. */
 const STALE_MS = 30_000
-/** Each waiting review costs memory. */
+/** Reviews that may wait for a change, since each takes memory. */
 const MOST_WAITING = 1_000
 
-/** All Nodes as they were last heard of. */
+/** All Nodes, by an informer. */
 export class NodeTable {
   readonly informer: Informer<NodeFacts>
   readonly #clock: Clock
@@ -42,14 +42,17 @@ export class NodeTable {
     return this.informer.status.isSynced && isFresh
   }
 
-  /** The node of this name, without a request. */
+  /** The Node with this name, without a request. */
   find(name: string): FoundNode {
     if (!this.isReady) return { kind: 'table-not-ready' }
     const node = this.informer.get(name)
     return node === undefined ? { kind: 'absent' } : { kind: 'known', node }
   }
 
-  /** True when the Node of this name changed, false after `ms`, or at once where news cannot be waited for. */
+  /**
+   * Resolves with true when the Node with this name changes, with false after `ms`, or at once when changes cannot be
+   * waited for.
+   */
   changed(name: string, ms: number): Promise<boolean> {
     if (!this.#isWatching || this.#waitingCount >= MOST_WAITING) return Promise.resolve(false)
     return new Promise(resolve => {

@@ -4,7 +4,7 @@ import type { NodeExplained } from '../model/explain.js'
 import { admissionMetrics } from './metrics.js'
 import type { AdmissionStatusView } from './status-view.js'
 
-/** A Node's name is no longer. */
+/** The longest name of a Node. */
 const LONGEST_NAME = 253
 
 const readiness = ({
@@ -19,7 +19,7 @@ const readiness = ({
   return { isReady: missing.length === 0, reason: missing.join('; ') || 'ok' }
 }
 
-/** What operators and the kubelet may ask: the usual paths, and `/explain?node=NAME`. */
+/** The paths for operators and the kubelet, and `/explain?node=NAME`. */
 export const admissionViews = (
   view: () => AdmissionStatusView,
   explain: (name: string) => NodeExplained,

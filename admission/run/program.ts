@@ -22,7 +22,10 @@ import { reviewRoutes } from './review-routes.js'
 import { Reviewer } from './reviewer.js'
 import type { AdmissionStatusView } from './status-view.js'
 
-/** Apiservers close idle connections after 90 s. Ours stay open longer, so that we never close one that a request is about to use. */
+/**
+ * Apiservers close idle connections after 90 s. Ours are kept open for longer, so that we never close one just as a request
+ * uses it.
+ */
 const REVIEW_LIMITS: ListenLimits = {
   ...{ total: 512, strangers: 512, perStranger: 256, perMember: 256 },
   ...{ keepAliveForStrangers: true, headerBytes: 16 << 10, headerMs: 5_000 },
@@ -78,7 +81,9 @@ class AdmissionProgram implements Program {
     })
   }
 
-  /** Until the apiserver gives or keeps a certificate it waits. @throws ListenError, CredentialsError */
+  /**
+   * Waits until there is a certificate, which the apiserver has to provide or store. @throws ListenError, CredentialsError
+   */
   start(): Promise<void> {
     return (this.#starting ??= this.#start())
   }
@@ -109,7 +114,7 @@ class AdmissionProgram implements Program {
     const { clock, random, log } = this.#seams
     const { signal } = this.#stopper
     const isStopped = (): boolean => signal.aborted
-    // A wrong path is reported at once; an API out of reach is waited for.
+    // A wrong path fails at once; an unreachable API is waited for.
     await this.#credentials.check()
     const views = admissionViews(
       () => this.#view(),
@@ -138,7 +143,7 @@ class AdmissionProgram implements Program {
     )
     this.#listeners.push(listener)
     this.#serve = served => listener.renew(served)
-    // Another one may have come while it was opened.
+    // A newer certificate may have come while the listener was being opened.
     if (this.#served !== undefined) listener.renew(this.#served)
   }
 
@@ -167,6 +172,6 @@ class AdmissionProgram implements Program {
   }
 }
 
-/** Against the real API, on the real network. Nothing runs before `start`. */
+/** With the real API on the real network. Nothing runs before `start`. */
 export const makeProgram = (options: AdmissionOptions, seams: ProgramSeams): Program =>
   new AdmissionProgram(options, seams)

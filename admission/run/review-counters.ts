@@ -5,10 +5,10 @@ import { Histogram } from '../../net/metrics-text.js'
 import { reviewPaths, type ReviewPath } from '../model/decide.js'
 import type { Decision, Unchanged } from '../model/decision.js'
 
-/** Seconds; the apiserver waits for two. */
+/** Seconds; the apiserver's time limit is two. */
 const DURATION_BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.2, 1, 2]
 
-/** What becomes of a review. `failed`: by a mistake of ours; the write passes. */
+/** The outcome of a review. `failed`: a bug of ours; the write passes. */
 type ReviewResult = Unchanged | Exclude<Decision['kind'], 'unchanged'> | 'failed'
 
 const RESULTS = allOf<ReviewResult>({
@@ -18,20 +18,20 @@ const RESULTS = allOf<ReviewResult>({
   ...{ changed: true, refused: true, failed: true },
 })
 
-/** The HTTP status of a request that is no review; 500 is a mistake of ours. */
+/** HTTP statuses of requests that are not reviews; 500 is a bug of ours. */
 export type RefusalStatus = 400 | 404 | 405 | 413 | 415 | 500 | 503
 
 const REFUSALS = allOf<`${RefusalStatus}`>({
   ...{ 400: true, 404: true, 405: true, 413: true, 415: true, 500: true, 503: true },
 })
 
-/** What was asked and answered since the start; metrics and status read it. */
+/** Counters since the start, for metrics and status. */
 export class ReviewCounters {
-  /** Reviews by path, and what became of the write: `/node-taint changed`, `/node-taint heard`. */
+  /** Reviews by path and outcome: `/node-taint changed`, `/node-taint heard`. */
   readonly reviews = new Counts(pairsOf(reviewPaths, RESULTS))
-  /** Requests that were no review, by HTTP status. */
+  /** Requests that are not reviews, by HTTP status. */
   readonly refusals = new Counts(REFUSALS)
-  /** Of answers, in seconds. */
+  /** Durations of reviews, in seconds. */
   readonly durations = new Histogram(DURATION_BOUNDS)
 
   decided(path: ReviewPath, decision: Decision): void {

@@ -21,11 +21,11 @@ export interface ReviewRoutesSeams {
   readonly clock: Clock
 }
 
-/** The apiserver takes no larger request itself. */
+/** The apiserver's own limit for requests. */
 const MAX_BODY_BYTES = 3 << 20
 const BUDGET = { total: 24 << 20, perSource: 12 << 20 }
 
-/** Ends a request with a status and a reason in words. */
+/** Ends a request with a status and a reason. */
 class Refused extends EdgeHealthError {
   readonly status: RefusalStatus
   constructor(status: RefusalStatus, reason: string) {
@@ -45,7 +45,7 @@ const pathOf = ({ method, url = '/' }: IncomingMessage): ReviewPath => {
   return path
 }
 
-/** Parameters such as `charset=utf-8` may follow; JSON is UTF-8 whatever they say. */
+/** Parameters such as `charset=utf-8` may follow; JSON is always UTF-8. */
 const checkType = ({ headers }: IncomingMessage): void => {
   const [type = ''] = (headers['content-type'] ?? '').split(';', 1)
   if (type.trim().toLowerCase() !== 'application/json')
@@ -79,7 +79,7 @@ const readReview = async (
   }
 }
 
-/** The answer as text. A mistake of ours must not keep anybody's write from passing. */
+/** The response as text. After a bug of ours the write passes. */
 const decide = async (
   { path, review, source }: { path: ReviewPath; review: Review; source: string },
   { reviewer, counters, log }: ReviewRoutesSeams,
@@ -104,16 +104,19 @@ const refuse = (
 ): void => {
   const status = statusOf(error)
   counters.refused(status)
-  // A client that sent too much, or left, has no connection any more.
+  // The client was disconnected or has left.
   if (response.headersSent || response.socket === null || response.socket.destroyed) return
-  // What is left of a body is not read.
+  // The rest of the body is not read.
   if (!request.complete) response.setHeader('Connection', 'close')
   const reason = status === 500 ? 'internal error' : reasonOf(error)
   if (status === 500) log.error('bug: a request failed', { error: reasonOf(error) })
   send(response, status, 'text/plain; charset=utf-8', `${reason}\n`)
 }
 
-/** Answers the apiserver's reviews. What is no review gets a status and one line; a write that is under review always passes or is answered why not. */
+/**
+ * Answers the apiserver's reviews. A request that is not a review gets a status and one line. Every review is answered: the
+ * write passes, or its writer is told why not.
+ */
 export const reviewRoutes = (seams: ReviewRoutesSeams): RequestListener => {
   const { sources, counters, clock, log } = seams
   const budget = new ByteBudget(BUDGET)

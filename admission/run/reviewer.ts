@@ -11,7 +11,7 @@ import type { NodeTable } from './node-table.js'
 export interface ReviewerSeams {
   readonly table: Pick<NodeTable, 'find' | 'changed'>
   readonly clock: Clock
-  /** Epoch ms by the apiserver's clock; undefined before it was asked anything. */
+  /** Epoch ms by the apiserver's clock; undefined before its first response. */
   readonly serverTime: () => number | undefined
 }
 
@@ -20,16 +20,19 @@ export interface ReviewerOptions {
   readonly untouched: ReadonlySet<string>
 }
 
-/** The apiserver waits for two seconds. */
+/** Longest wait for a newer Node; the apiserver's time limit is two seconds. */
 const BEHIND_MS = 1_000
-/** After a wait in vain no review waits for so long: the node controller goes through Pods one after the other. */
+/**
+ * After a wait without a result no review of that source waits for this long, since the node controller writes one Pod
+ * after another.
+ */
 const IMPATIENT_MS = 30_000
 
-/** Decides on reviews by what is known, without a request. */
+/** Decides about reviews by what is in memory, without a request. */
 export class Reviewer {
   readonly #options: ReviewerOptions
   readonly #seams: ReviewerSeams
-  /** Until when reviews of a source do not wait: per source, since whoever reaches the port can forge them. */
+  /** Until when reviews of a source do not wait. Kept per source, since anybody who can reach the port may send reviews. */
   readonly #impatientUntil = new Map<string, number>()
 
   constructor(options: ReviewerOptions, seams: ReviewerSeams) {
@@ -37,14 +40,14 @@ export class Reviewer {
     this.#seams = seams
   }
 
-  /** What decisions rest on now. */
+  /** What decisions are based on now. */
   get knowledge(): Knowledge {
     const { rules, find, serverTime } = this.#known
     return { rules, find, now: serverTime }
   }
 
   /**
-   * What becomes of a write: answered within a second.
+   * The decision about a write, within about a second.
    * @param source who sent the review, by `AddressSources.keyOf`: nothing else proves that it is an apiserver
    */
   async decide(path: ReviewPath, review: Review, source: string): Promise<Decision> {

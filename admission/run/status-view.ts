@@ -2,33 +2,33 @@
 import type { InformerStatus } from '../../controller/informer.js'
 import type { Distribution } from '../../net/metrics-text.js'
 
-/** `/status` of the webhook. */
+/** The schema of the webhook's `/status`. */
 export interface AdmissionStatusView {
   readonly version: string
   readonly uptimeSeconds: number
   readonly mode: 'vouched' | 'superedge'
-  /** The Nodes as they are known. */
+  /** The informer of Nodes. */
   readonly nodes: InformerStatus & {
-    /** Whether decisions may rest on them. */
+    /** Whether decisions can be based on it. */
     readonly isReady: boolean
-    /** Names of nodes that are kept now. */
+    /** Names of the nodes that are kept now. */
     readonly kept: readonly string[]
   }
   readonly certificate: {
-    /** ISO 8601; null before there is one. */
+    /** ISO 8601; null when there is none. */
     readonly validUntil: string | null
-    /** Whether the apiserver was told to trust it. */
+    /** Whether its authority is in the webhook configurations. */
     readonly isTrusted: boolean
-    /** How often another one was served since the start. */
+    /** How many times a new certificate came into use. */
     readonly renewals: number
-    /** Why it could not be looked after; null since the last success. */
+    /** Why maintaining it failed; null since the last success. */
     readonly trouble: string | null
   }
   /** Since the start. */
   readonly counts: {
-    /** Reviews by path and what became of the write. */
+    /** Reviews by path and outcome. */
     readonly reviews: Readonly<Record<string, number>>
-    /** Requests that were no review, by HTTP status. */
+    /** Requests that are not reviews, by HTTP status. */
     readonly refusals: Readonly<Record<string, number>>
   }
   readonly reviewSeconds: Distribution

@@ -8,7 +8,7 @@ import type { ResourceType } from '../../kube/client/resource.js'
 
 interface Registered {
   readonly resourceVersion: string
-  /** What each webhook trusts, as PEM. */
+  /** The CA bundle of each webhook, as PEM. */
   readonly bundles: readonly string[]
 }
 
@@ -35,19 +35,19 @@ const type = (resource: string): ResourceType<Registered> => ({
   parse: parseRegistered,
 })
 
-/** What rewrites may be registered in, and what refuses may. */
+/** The kinds of webhook configurations: mutating for changes, validating for refusals. */
 const KINDS = [type('mutatingwebhookconfigurations'), type('validatingwebhookconfigurations')]
 
 const isGone = (error: unknown): boolean => error instanceof KubeStatusError && error.status === 404
 
-/** Somebody else wrote it meanwhile: the `test` failed. */
+/** Somebody else wrote it at the same time: the patch's `test` failed. */
 const isLost = (error: unknown): boolean =>
   error instanceof KubeStatusError && [404, 409, 422].includes(error.status)
 
 /**
- * Make the apiserver trust what `readBundle` says. It is read after the configuration, and the patch applies to that
- * state alone: so no replica with an older view removes an authority that another one just added.
- * @returns whether every configuration of this name that there is trusts it now
+ * Set the CA bundle that `readBundle` returns. It is called after the configuration was read, and the patch applies only to
+ * that state, so no replica with older data removes an authority that another one just added.
+ * @returns whether every existing configuration of this name has the bundle now
  */
 export const trustBundle = async (
   client: Pick<ResourceClient, 'get' | 'patch'>,

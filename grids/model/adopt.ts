@@ -6,23 +6,23 @@ import type { GridPlan } from './plan.js'
 import type { Child } from './render.js'
 import { GRID_LABEL } from './words.js'
 
-/** Whose an object is that has the name of a wanted child. */
+/** Who owns the object with a wanted child's name. */
 export type Claim =
-  /** Nobody has the name. */
+  /** No object has the name. */
   | { readonly kind: 'free' }
-  /** We control it. */
+  /** This grid controls it. */
   | { readonly kind: 'ours'; readonly live: LiveChild }
-  /** Nobody controls it, and it says that it is this grid's: SuperEdge's, or left over from a grid of this name. */
+  /** Nobody controls it and its labels name this grid: created by SuperEdge, or by an earlier grid of this name. */
   | { readonly kind: 'adoptable'; readonly live: LiveChild }
-  /** It goes away; then the name is free. */
+  /** It is being deleted; then the name is free. */
   | { readonly kind: 'going'; readonly live: LiveChild }
-  /** Somebody else's: never written, never deleted. */
+  /** It belongs to somebody else: never written, never deleted. */
   | { readonly kind: 'taken'; readonly live: LiveChild; readonly by: string }
 
 const isOwn = ({ uid }: Grid, { controller }: LiveChild): boolean =>
   uid !== undefined && controller?.uid === uid
 
-/** Whose is the object that has a wanted child's name? Its labels alone give it to nobody. */
+/** Who owns the object with a wanted child's name. One that another controller owns is never ours, whatever its labels say. */
 export const claimOf = (grid: Grid, live: LiveChild | undefined): Claim => {
   if (live === undefined) return { kind: 'free' }
   const { controller, labels, isDeleting } = live
@@ -38,19 +38,19 @@ export const claimOf = (grid: Grid, live: LiveChild | undefined): Claim => {
   return { kind: controller === undefined ? 'adoptable' : 'ours', live }
 }
 
-/** What there is of a grid, beside what is wanted. */
+/** Existing children of a grid besides the wanted ones. */
 export interface Inventory {
   readonly claims: readonly { readonly child: Child; readonly claim: Claim }[]
-  /** Ours, of units that are there and have all their children: not wanted any more. */
+  /** Children of existing units that are no longer wanted, and whose unit has all its wanted children. */
   readonly surplus: readonly LiveChild[]
-  /** Ours, of units that no node forms, by unit: the guard decides about them. */
+  /** Children of units without nodes, by unit; the guard decides about them. */
   readonly gone: ReadonlyMap<string, readonly LiveChild[]>
 }
 
 /**
- * Compare what a grid wants with what there is. Only what we control may go. A unit that could not be rendered keeps what
- * it has, and so does a child whose unit is unknown.
- * @param lives All objects of the children's kinds in the grid's namespace, or at least those that name or own it.
+ * Compare what a grid wants with what exists. Only objects that the grid controls may be deleted. A unit that could not be
+ * rendered keeps its children, and so does a child whose unit is unknown.
+ * @param lives all objects of the children's kinds in the grid's namespace, or at least those that name or own it
  */
 export const takeInventory = (plan: GridPlan, lives: readonly LiveChild[]): Inventory => {
   const { grid, units, children, failures } = plan
@@ -74,6 +74,6 @@ export const takeInventory = (plan: GridPlan, lives: readonly LiveChild[]): Inve
   return { claims, surplus, gone }
 }
 
-/** May something else stand for a child that is not wanted? A workload of no unit is nobody's to judge. */
+/** Whether something else can replace an unwanted child. A workload without a unit is left alone. */
 const isReplaced = ({ kind }: Grid, unit: string | undefined): boolean =>
   kind === 'ServiceGrid' || unit !== undefined

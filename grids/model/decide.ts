@@ -14,58 +14,60 @@ import { takeoverPatch } from './takeover.js'
 import { templateKeyOf } from './template.js'
 import { CONFIRM_ANNOTATION, MANAGER, SUPEREDGE_MANAGER } from './words.js'
 
-/** What a child's object is before it is applied. */
+/** The object that an apply starts from. */
 export type Target =
   | { readonly kind: 'new' }
-  /** We control it. */
+  /** The grid controls it. */
   | { readonly kind: 'ours'; readonly live: LiveChild }
-  /** Nobody does, and it says that it is this grid's. */
+  /** Nobody controls it and its labels name this grid. */
   | { readonly kind: 'adopted'; readonly live: LiveChild }
 
-/** One child to be applied, and what must be done before. */
+/** A child to apply, and what has to be done before. */
 export interface ApplyOperation {
   readonly kind: 'apply'
   readonly child: Child
   readonly target: Target
-  /** Why; undefined for a new one. */
+  /** Why it is applied; undefined for a new one. */
   readonly drift: Drift | undefined
-  /** Children of one key differ in their unit alone. Undefined: it is the only one of its kind. */
+  /** Children with the same key differ only in their unit. Undefined when no other child is like it. */
   readonly templateKey: string | undefined
-  /** Makes SuperEdge's account of the object ours. */
+  /** Transfers SuperEdge's managed fields to us. */
   readonly takeover: readonly PatchOperation[] | undefined
-  /** So many replicas are handed over before we let go of the number; undefined: there is nothing to hand over. */
+  /**
+   * Replicas to hand to another field manager before we stop setting them; undefined when there is nothing to hand over.
+   */
   readonly handOver: number | undefined
 }
 
-/** What is to be done for a grid, each by itself and in any order. */
+/** A change to make for a grid. Operations are independent and may run in any order. */
 export type Operation =
   | ApplyOperation
-  /** Write down since when the unit is gone, epoch ms; undefined: take that off again, the unit is back. */
+  /** Note on a child since when its unit is gone, epoch ms; undefined removes the note, since the unit is back. */
   | { readonly kind: 'mark'; readonly live: LiveChild; readonly since: number | undefined }
   | {
       readonly kind: 'delete'
       readonly live: LiveChild
       readonly unit: string | undefined
-      /** Its unit has no nodes any more, or another child stands for it. */
+      /** Its unit has no nodes any more, or another child replaces it. */
       readonly why: 'unit-gone' | 'replaced'
     }
 
 export interface Facts {
   readonly plan: GridPlan
-  /** At least all objects of the children's kinds that name or own the grid, or have a wanted child's name. */
+  /** At least all objects of the children's kinds that name or are owned by the grid, or have a wanted child's name. */
   readonly lives: readonly LiveChild[]
   /** Epoch ms. */
   readonly now: number
   readonly graceMs: number
-  /** Units whose children went a moment ago. @default none */
+  /** Units whose children were deleted lately. @default none */
   readonly removed?: ReadonlySet<string> | undefined
-  /** The units that the grid's confirmation named when it was first understood. */
+  /** The units that the grid's confirmation named when it was first read. */
   readonly agreed?: ReadonlyMap<string, number> | undefined
-  /** @default the model's own */
+  /** @default computed anew */
   readonly readings?: Readings
 }
 
-/** What is read off a child; who reads the same child often may remember it. */
+/** Values computed from a child; a caller that compares often may cache them. */
 export interface Readings {
   drift(child: Child, live: LiveChild): Drift | undefined
   rollout(live: LiveChild): Rollout
@@ -80,15 +82,15 @@ const modelReadings: Readings = {
 
 export interface Decision {
   readonly operations: readonly Operation[]
-  /** Living children that are ours, without headless Services. */
+  /** Existing children of the grid, without headless Services. */
   readonly states: readonly ChildState[]
   readonly failures: readonly UnitFailure[]
   readonly hold: Hold | undefined
-  /** Units that are gone and have children. */
+  /** Units that are gone and still have children. */
   readonly gone: readonly string[]
-  /** The units that the grid's confirmation names; undefined when it confirms nothing of what is gone. */
+  /** The units that the grid's confirmation names; undefined when it names none that are gone. */
   readonly agreed: ReadonlyMap<string, number> | undefined
-  /** Epoch ms when to decide anew though nothing changes. */
+  /** When to decide again even if nothing changes, epoch ms. */
   readonly nextAt: number | undefined
 }
 
@@ -97,12 +99,15 @@ const ownsReplicas = ({ fields }: ManagedFields): boolean => {
   return isMap(spec) && Object.hasOwn(spec, 'f:replicas')
 }
 
-/** Whom we take the place of, and we ourselves. */
+/** Written by us, or by SuperEdge's controller, which we succeed. */
 const isOurs = ({ manager, operation, subresource }: ManagedFields): boolean =>
   subresource === '' &&
   ((manager === MANAGER && operation === 'Apply') || manager === SUPEREDGE_MANAGER)
 
-/** A number that we own and let go would become 1, so another manager takes it first. */
+/**
+ * If we just stopped setting a number that we own, the apiserver would reset it to 1, so another field manager takes it
+ * first.
+ */
 const handOverOf = (child: Child, live: LiveChild): number | undefined => {
   const wanted = child.object['spec'] as Json
   if (child.kind === 'Service' || Object.hasOwn(wanted, 'replicas')) return undefined
@@ -130,7 +135,7 @@ const applyOf = (
   ...more,
 })
 
-/** What becomes of one wanted child. */
+/** The decision about one wanted child. */
 interface Judged {
   readonly operations: readonly Operation[]
   readonly state?: ChildState
@@ -145,7 +150,7 @@ const judgeOurs = (grid: Grid, child: Child, live: LiveChild, readings: Readings
   const isRight = drift === undefined && takeover === undefined
   const operations: Operation[] = [
     ...(isRight ? [] : [applyOf(grid, child, { kind: 'ours', live }, { drift, takeover })]),
-    // It would count for the next time that the unit goes.
+    // A leftover note would count the next time the unit is gone.
     ...(goneSinceOf(live) === undefined ? [] : [{ kind: 'mark', live, since: undefined } as const]),
   ]
   if (isHeadless(grid, child)) return { operations }
@@ -176,7 +181,7 @@ const judge = (grid: Grid, child: Child, claim: Claim, readings: Readings): Judg
   }
 }
 
-/** Since when a unit is gone, as far as one of its children says. The earliest mark counts. */
+/** Since when a unit is gone, by the notes on its children; the earliest counts. */
 const sinceOf = (lives: readonly LiveChild[]): number | undefined => {
   const times = lives.flatMap(live => goneSinceOf(live) ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
@@ -197,14 +202,14 @@ const goneOperations = (
   ),
 ]
 
-/** What is not wanted goes when nothing is wanted in its place, or that is there. */
+/** An unwanted child may be deleted when nothing is wanted in its place, or its replacement exists. */
 const isReplaced = (grid: Grid, claims: Inventory['claims'], live: LiveChild): boolean => {
   const unit = unitOfLive(grid, live)
   const next = claims.find(({ child }) => child.kind === live.kind && child.unit === unit)
   return next === undefined || next.claim.kind === 'ours'
 }
 
-/** What is to be done for a grid, out of what is wanted and what there is; and how it stands. */
+/** What to do for a grid, from what it wants and what exists, and the resulting state. */
 export const decideGrid = (facts: Facts): Decision => {
   const { plan, lives, now, graceMs } = facts
   const { grid, units } = plan

@@ -3,18 +3,18 @@ import { isMap, sameJson } from '../../core/json.js'
 import type { Operation } from './decide.js'
 import type { Json } from './grid.js'
 
-/** One field that a write would change. */
+/** A field that a write would change. */
 export interface FieldChange {
   /** `spec.template.spec.containers[name=web].image` */
   readonly path: string
-  /** Undefined: it is not there. */
+  /** Undefined when the field does not exist. */
   readonly before: unknown
   readonly after: unknown
 }
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
 
-/** By what an item of a list is known: its name, or its port. */
+/** The name or port that identifies an item of a list. */
 const keyOf = (item: unknown): string | undefined => {
   if (!isMap(item)) return undefined
   const key = ['name', 'uid', 'port', 'key'].find(key => item[key] !== undefined)
@@ -32,7 +32,7 @@ const listChanges = (
     return changesAt(`${path}[${key ?? String(at)}]`, old, item)
   })
 
-/** What is wanted and different. What is there beside it may be somebody else's, and stays. */
+/** Differences in wanted fields only; other fields may belong to somebody else. */
 const changesAt = (path: string, before: unknown, after: unknown): readonly FieldChange[] => {
   if (Array.isArray(after) && Array.isArray(before)) return listChanges(path, before, after)
   if (isMap(after) && isMap(before))
@@ -42,10 +42,7 @@ const changesAt = (path: string, before: unknown, after: unknown): readonly Fiel
   return sameJson(before, after) ? [] : [{ path, before, after }]
 }
 
-/**
- * The fields that an operation would change, of a new object none: all of it is new. A field that is ours and not wanted any
- * more comes last.
- */
+/** The fields that an operation would change; none for a new object. Fields that we own and no longer want come last. */
 export const changesOf = (operation: Operation): readonly FieldChange[] => {
   if (operation.kind !== 'apply' || operation.target.kind === 'new') return []
   const { live } = operation.target

@@ -7,34 +7,34 @@ import { MANAGER } from './words.js'
 
 /** Why a child must be applied. */
 export type DriftCause =
-  /** We have never applied it: it is SuperEdge's, or was handed over. */
+  /** We have never applied it: it was created by SuperEdge, or handed over. */
   | 'never-applied'
-  /** We want a field that is not ours: it is new, or somebody else has set it. */
+  /** We want a field that we do not own: it is new, or somebody else set it. */
   | 'not-ours'
-  /** We own a field that we do not want any more. */
+  /** We own a field that we no longer want. */
   | 'not-wanted'
-  /** We own a field whose value is another one. */
+  /** We own a field that has another value. */
   | 'changed'
 
 export interface Drift {
   readonly cause: DriftCause
-  /** Where it was first seen: `spec.template.spec.containers[name=web].image`. */
+  /** The first field that differs: `spec.template.spec.containers[name=web].image`. */
   readonly path: string
 }
 
-/** Nobody owns the fields that identify an object. */
+/** The fields that identify an object have no owner. */
 const isIdentity = (path: string, key: string): boolean =>
   (path === '' && (key === 'apiVersion' || key === 'kind')) ||
   (path === 'metadata' && (key === 'name' || key === 'namespace'))
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
 
-/** Fields that the apiserver writes in a form of its own: 1000m is 1. */
+/** Fields that the apiserver normalizes: 1000m becomes 1. */
 const QUANTITIES = /(^|\.)(limits|requests|sizeLimit|divisor)(\.|$)/
 
 const hasKeys = (map: Json): boolean => Object.keys(map).length > 0
 
-/** What the apiserver leaves out of an object, as Go does with an empty field. */
+/** Values that the apiserver omits, as Go does with empty fields. */
 const isEmpty = (value: unknown): boolean =>
   Array.isArray(value)
     ? value.length === 0
@@ -42,24 +42,27 @@ const isEmpty = (value: unknown): boolean =>
       ? !hasKeys(value)
       : value === '' || value === 0 || value === false
 
-/** What the apiserver adds inside values that are owned whole: to field references, projected tokens, claim templates. */
+/**
+ * Fields that the apiserver adds inside values that are owned as a whole: in field references, projected tokens, claim
+ * templates.
+ */
 const DEFAULTED: ReadonlySet<string> = new Set([
   ...['apiVersion', 'kind', 'creationTimestamp', 'status', 'divisor', 'expirationSeconds'],
   ...['defaultMode', 'volumeMode'],
 ])
 
-/** Maps of texts: an entry that is not wanted is a difference, even where none is wanted. */
+/** Maps of text in which an unwanted entry is a difference even when the wanted map is empty. */
 const OF_TEXTS = /(^|\.)(selector|nodeSelector|matchLabels)$/
 
 const mapSays = (live: Json, wanted: Json, path: string): boolean =>
-  // An empty map asks for the apiserver's defaults.
+  // An empty map leaves the defaults to the apiserver.
   (!hasKeys(wanted) && !OF_TEXTS.test(path)) ||
   (Object.entries(wanted).every(([key, inner]) => says(live[key], inner, join(path, key))) &&
     Object.keys(live).every(key => Object.hasOwn(wanted, key) || DEFAULTED.has(key)))
 
 /**
- * Does a live value say what is wanted, and no more? Where a default is not known here it counts as a difference, which costs
- * a request that writes nothing; the opposite error would lose a change.
+ * Whether a live value is the wanted one and no more. An unknown default counts as a difference, which costs a request that
+ * changes nothing; the opposite mistake would miss a change.
  */
 const says = (live: unknown, wanted: unknown, path: string): boolean => {
   if (live === undefined) return isEmpty(wanted)
@@ -75,10 +78,10 @@ const says = (live: unknown, wanted: unknown, path: string): boolean => {
   return amount !== undefined && amount === amountOf(live)
 }
 
-/** The only key of a list of maps that may be left to the apiserver. */
+/** The only key of a list of maps that may be omitted and defaulted. */
 const DEFAULTS: Readonly<Record<string, unknown>> = { protocol: 'TCP' }
 
-/** Finds the item of a list that an entry of managedFields is about: `k:{"name":"web"}` by its keys, `v:"x"` by its value. */
+/** Finds the list item that an entry of managedFields names: `k:{"name":"web"}` by its keys, `v:"x"` by its value. */
 const finderOf = (entry: string): ((item: unknown) => boolean) | undefined => {
   const kind = entry.slice(0, 2)
   if (kind !== 'k:' && kind !== 'v:') return undefined
@@ -125,7 +128,7 @@ const itemsDrift = (
   return stray === -1 ? undefined : { cause: 'not-ours', path: `${path}[${stray}]` }
 }
 
-/** The first field that is wanted and not ours. An empty value owns nothing: it must only be there. */
+/** The first wanted field that we do not own. An empty value cannot be owned; it only has to exist. */
 const strayDrift = (
   fields: Json,
   wanted: Json,
@@ -134,7 +137,7 @@ const strayDrift = (
   for (const [key, inner] of Object.entries(wanted)) {
     if (Object.hasOwn(fields, `f:${key}`) || isIdentity(path, key)) continue
     const value = values[key]
-    // An empty list is nothing to own; an empty map must at least be there.
+    // An empty list cannot be owned; an empty map must at least exist.
     const isThere = Array.isArray(inner)
       ? inner.length === 0 && says(value, inner, path)
       : isMap(inner) && !hasKeys(inner) && isMap(value)
@@ -161,21 +164,21 @@ const mapDrift = (fields: Json, wanted: Json, { live, path }: Place): Drift | un
   return strayDrift(fields, wanted, { path, values })
 }
 
-/** The first difference at a place, and below it. An entry without anything in it owns its value whole. */
+/** The first difference at a field or below. A managedFields entry without children owns the whole value. */
 const driftAt = (place: Place): Drift | undefined => {
   const { fields, wanted, live, path } = place
   const owned: Json = isMap(fields) ? fields : {}
   if (!hasKeys(owned)) return says(live, wanted, path) ? undefined : { cause: 'changed', path }
   if (Array.isArray(wanted)) return itemsDrift(owned, wanted, place)
   if (isMap(wanted)) return mapDrift(owned, wanted, place)
-  // A scalar is always owned whole.
+  // A scalar is owned as a whole.
   return { cause: 'not-wanted', path }
 }
 
 /**
- * Does a live object differ from what is wanted, so that it must be applied? It does not if the fields that we own, by
- * the apiserver's records, are exactly those that we would apply, and their values are the wanted ones. What others
- * set beside them is no difference. No request is needed to find out.
+ * Whether a live object differs from what is wanted and must be applied. It does not if the fields that we own, by
+ * managedFields, are exactly those that we would apply, with the wanted values. What others set is no difference. Needs no
+ * request.
  */
 export const driftOf = (wanted: Json, live: LiveChild): Drift | undefined => {
   const own = live.managedFields.find(

@@ -2,7 +2,7 @@
 import type { JsonMap } from '../../core/json.js'
 import type { PatchOperation } from '../../core/json-patch.js'
 
-/** A JSON object that nobody changes. */
+/** An immutable JSON object. */
 export type Json = Readonly<JsonMap>
 
 /** Group and version of the grids. */
@@ -13,28 +13,28 @@ export type GridKind = 'ServiceGrid' | 'DeploymentGrid' | 'StatefulSetGrid'
 /** What a grid's children are. */
 export type ChildKind = 'Service' | 'Deployment' | 'StatefulSet'
 
-/** Where a grid's units come from. */
+/** What the units of a grid are. */
 export type UnitSource =
-  /** The values of a node label; a NodeGroup of SuperEdge writes its own name as the key, and the unit's as the value. */
+  /** The values of a node label. For a NodeGroup of SuperEdge the key is the group's name and the value the unit's. */
   | { readonly by: 'label-value'; readonly key: string }
   /**
-   * NodeUnits of SuperEdge: node labels whose *key* is the unit and whose value is `nodeunits.superedge.io`.
-   * `names` undefined: all there are.
+   * NodeUnits of SuperEdge: node labels whose *key* is the unit and whose value is `nodeunits.superedge.io`. `names`
+   * undefined: all of them.
    */
   | { readonly by: 'node-unit'; readonly names: readonly string[] | undefined }
 
 /** Patches on the template of some units. */
 export interface Override {
-  /** Undefined: of every unit. */
+  /** Undefined: all units. */
   readonly units?: readonly string[] | undefined
-  /** Paths are inside the template; `{{unit}}` in the text of a value is the unit's name. */
+  /** Paths are relative to the template; `{{unit}}` in text values is replaced by the unit's name. */
   readonly patches: readonly PatchOperation[]
 }
 
 interface GridBase {
   readonly namespace: string
   readonly name: string
-  /** Undefined for a grid that no apiserver has seen: then its children get no owner. */
+  /** Undefined for a grid that is in no cluster; its children then have no owner. */
   readonly uid: string | undefined
   readonly generation: number
   /** RFC 3339; undefined as `uid` is. */
@@ -45,7 +45,7 @@ interface GridBase {
   readonly source: UnitSource
 }
 
-/** One Service, whose traffic stays in the unit that it comes from. Frozen all the way down. */
+/** One Service whose traffic stays within the client's unit. Deeply frozen. */
 export interface ServiceGrid extends GridBase {
   readonly kind: 'ServiceGrid'
   /** A Service's spec. */
@@ -54,32 +54,32 @@ export interface ServiceGrid extends GridBase {
   readonly trafficDistribution: string | undefined
 }
 
-/** A workload for every unit. Frozen all the way down. */
+/** One workload per unit. Deeply frozen. */
 export interface WorkloadGrid extends GridBase {
   readonly kind: 'DeploymentGrid' | 'StatefulSetGrid'
   /** The spec of a Deployment or a StatefulSet. */
   readonly template: Json
-  /** Others, by name, for units that try something first. */
+  /** More templates, by name, to try something in some units first. */
   readonly templatePool: ReadonlyMap<string, Json>
-  /** Unit to the name of its template. */
+  /** Name of the template, by unit. */
   readonly templates: ReadonlyMap<string, string>
-  /** Of units that `templates` does not name; `default` is `template`. */
+  /** For units that are not in `templates`; `default` is `template`. */
   readonly defaultTemplateName: string
   readonly overrides: readonly Override[]
-  /** A StatefulSetGrid's: a headless Service for every unit. */
+  /** StatefulSetGrid only: create a headless Service per unit. */
   readonly hasHeadlessServices: boolean
 }
 
 export type Grid = ServiceGrid | WorkloadGrid
 
-/** As logs and errors name a grid: `DeploymentGrid default/web`. */
+/** A grid's name in logs and errors: `DeploymentGrid default/web`. */
 export const gridText = ({
   kind,
   namespace,
   name,
 }: Pick<Grid, 'kind' | 'namespace' | 'name'>): string => `${kind} ${namespace}/${name}`
 
-/** The kind of the children that run in a unit, or are the grid's Service. */
+/** The kind of the unit's workload, or of the grid's Service. */
 export const childKindOf: Readonly<Record<GridKind, ChildKind>> = {
   ServiceGrid: 'Service',
   DeploymentGrid: 'Deployment',

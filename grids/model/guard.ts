@@ -1,53 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 import { id64 } from '../../core/ids.js'
 
-/** How many of a grid's units may go at once without a confirmation. */
+/** Largest share of a grid's units that may be removed at once without a confirmation. */
 const MAX_GONE_SHARE = 0.4
 
-/** What the guard is asked. Times are epoch milliseconds. */
+/** What the guard decides about. Times are epoch milliseconds. */
 export interface GuardQuestion {
-  /** Units that nodes form now. */
+  /** Units that have nodes now. */
   readonly present: readonly string[]
-  /** Units that no node forms but that have children: since when, as far as that was written down. */
+  /** Units without nodes that still have children, with the noted time since when. */
   readonly gone: ReadonlyMap<string, number | undefined>
-  /** Units whose children went a moment ago, and that are neither present nor gone: step by step is at once, too. */
+  /** Units whose children were deleted lately and that have no nodes: several small removals count as one. */
   readonly removed?: ReadonlySet<string> | undefined
-  /** What the grid's annotation confirms; a hold's token. */
+  /** The grid's annotation with the token of a hold. */
   readonly confirmed: string | undefined
-  /** The units that it named when it was first understood: some of these may have gone since. */
+  /** The units that the token named when it was first read; some of them may have been removed since. */
   readonly agreed?: Removal | undefined
   readonly now: number
-  /** How long a unit must be gone before its children go. */
+  /** How long a unit must be gone before its children are deleted. */
   readonly graceMs: number
 }
 
-/** Since when units are gone, epoch ms. */
+/** Units that are gone, and since when, epoch ms. */
 type Removal = ReadonlyMap<string, number>
 
-/** Nothing is deleted until somebody confirms it, or units come back. */
+/** No children are deleted until somebody confirms it or units come back. */
 export interface Hold {
   readonly reason: 'AllUnitsGone' | 'TooManyUnitsGone'
   /** Sorted. */
   readonly units: readonly string[]
-  /** Of how many. */
+  /** How many units there are in all. */
   readonly total: number
-  /** Names exactly these units, gone at this time: a confirmation of them confirms no others, and none of another time. */
+  /** Confirms exactly these units, gone at exactly these times. */
   readonly token: string
 }
 
 export interface GuardAnswer {
   /** Units whose children are to be deleted now, sorted. */
   readonly remove: readonly string[]
-  /** The other units that are gone: since when, to be written down where it was not. */
+  /** The other units that are gone, and since when; to be noted where it was not. */
   readonly waiting: ReadonlyMap<string, number>
   readonly hold: Hold | undefined
-  /** The units that the grid's confirmation names; undefined when it confirms nothing of what is gone. */
+  /** The units that the grid's confirmation names; undefined when it names none that are gone. */
   readonly agreed: Removal | undefined
-  /** When to ask again; undefined where only a change can change the answer. */
+  /** When to decide again; undefined when only a change can alter the answer. */
   readonly nextAt: number | undefined
 }
 
-/** The token that confirms that exactly these units, gone since then, may go. */
+/** The token that confirms the removal of exactly these units, gone since then. */
 export const holdToken = (gone: Removal): string =>
   (id64([...gone].sort().join('\0')) >> 32n).toString(16).padStart(8, '0')
 
@@ -59,10 +59,10 @@ const agreedOf = ({ confirmed, agreed }: GuardQuestion, gone: Removal): Removal 
 }
 
 /**
- * How many units there are, and whether those that are gone are too many to have been meant.
- * @param units Those that have children; some may be present.
- * @param present Those that nodes form now.
- * @param removed Those whose children went a moment ago.
+ * How many units there are, and whether so many are gone that it is probably a mistake.
+ * @param units those that have children; some may be present
+ * @param present those that have nodes now
+ * @param removed those whose children were deleted lately
  */
 export const goneAtOnce = (
   units: Iterable<string>,
@@ -86,9 +86,9 @@ const holdOf = (
 }
 
 /**
- * Which units' children may go? A unit that is gone is waited for, since a Node that registers anew, or a label that is
- * taken off and put back, looks the same. When all units or more than 40 % of them are gone it is more likely that somebody
- * erred, and nothing goes without a confirmation; then they go together. A time that was written down and lies ahead counts as now:
+ * Which units' children may be deleted. There is a grace period, since a Node that registers again or a label that is
+ * replaced looks like a removed unit. When all units or more than 40 % of them are gone, a mistake is more likely, and
+ * nothing is deleted without a confirmation; then all are deleted together. A noted time in the future counts as now, since
  * clocks differ.
  */
 export const guardUnits = (question: GuardQuestion): GuardAnswer => {

@@ -7,7 +7,7 @@ import type { ChildKind, Grid, Json } from './grid.js'
 import { objectText } from './parse.js'
 import { GONE_ANNOTATION, UNIT_LABEL } from './words.js'
 
-/** Who wrote which fields of an object, as the apiserver keeps account. */
+/** Which fields of an object a manager owns, as in `metadata.managedFields`. */
 export interface ManagedFields {
   readonly manager: string
   readonly operation: string
@@ -15,7 +15,7 @@ export interface ManagedFields {
   readonly fields: Json
 }
 
-/** A Service, Deployment or StatefulSet of the API, as far as grids depend on it. Frozen. */
+/** An existing Service, Deployment or StatefulSet, as far as grids depend on it. Frozen. */
 export interface LiveChild {
   readonly kind: ChildKind
   readonly namespace: string
@@ -26,7 +26,7 @@ export interface LiveChild {
   readonly isDeleting: boolean
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
-  /** The one owner that controls it. */
+  /** The owner reference of its controller. */
   readonly controller:
     { readonly kind: string; readonly name: string; readonly uid: string } | undefined
   readonly managedFields: readonly ManagedFields[]
@@ -109,8 +109,8 @@ interface Pods extends Json {
 }
 
 /**
- * The unit that a child of a grid is for: what its label says, else, as with SuperEdge's, what its pods select. Undefined
- * for what is every unit's, and where nothing says it.
+ * The unit that a grid's child is for, by its label or, for SuperEdge's children, by its pod selector. Undefined for
+ * children of all units, and when nothing says it.
  */
 export const unitOfLive = (
   { source }: Pick<Grid, 'source'>,
@@ -122,7 +122,7 @@ export const unitOfLive = (
   return (live.spec as Pods).template?.spec?.nodeSelector?.[source.key]
 }
 
-/** Since when a child's unit is gone, in epoch ms, as was written down on it; undefined where nothing good was. */
+/** Since when a child's unit is gone, in epoch ms, by its annotation; undefined when that is missing or invalid. */
 export const goneSinceOf = ({ annotations }: LiveChild): number | undefined => {
   const at = Date.parse(annotations[GONE_ANNOTATION] ?? '')
   return Number.isNaN(at) ? undefined : at

@@ -3,8 +3,8 @@ import { id64 } from '../../core/ids.js'
 import type { ChildKind, Grid } from './grid.js'
 
 /**
- * What the API allows of a name, and what of it pods are made of: a StatefulSet's name and a hash of ten characters label
- * its pods, whose host names have no dots.
+ * Rules for names of children. They are stricter than the API's for what is derived from a name: a StatefulSet's pods have
+ * its name with a hash of ten characters as a label value, and host names without dots.
  */
 const RULES: Readonly<Record<ChildKind, { readonly max: number; readonly pattern: RegExp }>> = {
   Service: { max: 63, pattern: /^[a-z]([-a-z0-9]*[a-z0-9])?$/ },
@@ -20,23 +20,23 @@ const HASH_LENGTH = 8
 export interface NameRequest {
   readonly kind: ChildKind
   readonly grid: Grid
-  /** What stands behind the grid's name: a unit, or `svc`. */
+  /** What follows the grid's name: a unit, or `svc`. */
   readonly suffix: string
 }
 
-/** Whose child has a name now. */
+/** The child that has a name now. */
 export interface NameHolder {
   readonly gridUid: string
   /**
-   * What stood behind the grid's name; undefined where the child does not say, as SuperEdge's do. Its label may lie: it
-   * counts where it goes with the name.
+   * What follows the grid's name; undefined when the child does not say, as SuperEdge's do not. Labels may be wrong, so it
+   * counts only if it fits the name.
    */
   readonly suffix: string | undefined
 }
 
 export type Naming =
   | { readonly ok: true; readonly name: string }
-  /** Both names are another grid's. */
+  /** Both possible names belong to another grid. */
   | { readonly ok: false; readonly trouble: string }
 
 const hashOf = ({ grid, suffix }: NameRequest): string =>
@@ -46,18 +46,18 @@ const hashOf = ({ grid, suffix }: NameRequest): string =>
 
 const slugOf = (kind: ChildKind, text: string): string => {
   const slug = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
-  // Services begin with a letter.
+  // Names of Services begin with a letter.
   return slug.replace(kind === 'Service' ? /^[^a-z]+/ : /^-+/, '')
 }
 
-/** SuperEdge's name, `<grid>-<unit>`; undefined where the API would refuse it. */
+/** SuperEdge's form, `<grid>-<unit>`; undefined when that is not a valid name. */
 export const plainName = ({ kind, grid, suffix }: NameRequest): string | undefined => {
   const name = `${grid.name}-${suffix}`
   const { max, pattern } = RULES[kind]
   return name.length <= max && pattern.test(name) ? name : undefined
 }
 
-/** The name where SuperEdge's cannot be: `<grid>-<slug>-<8 hex>`, cut before the hash. */
+/** The name when SuperEdge's form is not possible: `<grid>-<slug>-<8 hex>`, shortened before the hash. */
 export const hashedName = (request: NameRequest): string => {
   const { kind, grid, suffix } = request
   const room = RULES[kind].max - HASH_LENGTH - 1
@@ -69,14 +69,14 @@ export const hashedName = (request: NameRequest): string => {
 export const nameKey = (kind: ChildKind, namespace: string, name: string): string =>
   `${kind} ${namespace}/${name}`
 
-/** Older grids first; those that no apiserver has seen last. */
+/** Older grids first, those that are in no cluster last. */
 const orderOf = ({ kind, grid, suffix }: NameRequest): string =>
   [grid.createdAt ?? '~', grid.namespace, grid.name, grid.kind, kind, suffix].join('\0')
 
 /**
- * A name for each child, in the order of the requests. Who has a name keeps it, whichever other grid comes and whatever the
- * reason for it was; else an older grid goes first. The same requests and holders give the same names in any order.
- * @param held Names of living children by `nameKey`: children of grids only, a stranger's object is not made way for.
+ * A name for each child, in the order of the requests. A child keeps a name that it has; otherwise older grids choose
+ * first. The result does not depend on the order of the arguments.
+ * @param held names of existing children of grids, by `nameKey`; other objects are not avoided
  */
 export const assignNames = (
   requests: readonly NameRequest[],

@@ -2,7 +2,7 @@
 import { InvalidInputError } from '../../core/errors.js'
 import { isMap, setKey, type JsonMap } from '../../core/json.js'
 
-/** Deeper than any object of the API; a YAML file may refer to itself. */
+/** Deeper than any object of the API is nested; YAML can contain cycles. */
 export const MAX_DEPTH = 64
 
 /** Whether a value has more levels than any object of the API. */
@@ -12,8 +12,8 @@ export const isTooDeep = (value: unknown, depth = 0): boolean =>
   (depth > MAX_DEPTH || Object.values(value).some(inner => isTooDeep(inner, depth + 1)))
 
 /**
- * A copy without members that are null, which to the API are the same as members that are not there.
- * @throws InvalidInputError when it is deeper than 64 levels.
+ * A copy without null members, which the API treats as missing.
+ * @throws InvalidInputError when it is nested deeper than 64 levels
  */
 export const withoutNulls = (thing: string, value: unknown, depth = 0): unknown => {
   if (depth > MAX_DEPTH)

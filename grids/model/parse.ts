@@ -27,14 +27,14 @@ const KINDS: ReadonlySet<unknown> = new Set<GridKind>([
   'StatefulSetGrid',
 ])
 
-/** Is this one of the kinds of grids, of a version that is known here? */
+/** Whether this is a grid of a kind and version that is known here. */
 export const isGrid = (raw: unknown): boolean =>
   isMap(raw) && raw['apiVersion'] === GRID_API && KINDS.has(raw['kind'])
 
 const textOf = (value: unknown, otherwise: string): string =>
   typeof value === 'string' && value !== '' ? value : otherwise
 
-/** An object that nobody has looked at, as errors name it: `DeploymentGrid default/web`. */
+/** An unparsed object's name in errors: `DeploymentGrid default/web`. */
 export const objectText = (raw: unknown): string => {
   const object: JsonMap = isMap(raw) ? raw : {}
   const { name, namespace }: JsonMap = isMap(object['metadata']) ? object['metadata'] : {}
@@ -43,7 +43,7 @@ export const objectText = (raw: unknown): string => {
   return `${kind} ${textOf(namespace, 'default')}/${textOf(name, '(without a name)')}`
 }
 
-/** An unknown field is most likely a typing error, and would silently have no effect: it is refused. */
+/** An unknown field is probably a typing error and would have no effect, so it is refused. */
 const refuseUnknown = (thing: string, spec: unknown, known: readonly string[]): void => {
   for (const key of isMap(spec) ? Object.keys(spec) : [])
     if (!known.includes(key))
@@ -74,7 +74,7 @@ const sourceOf = (thing: string, { gridUniqKey, nodeUnits }: SourceFields): Unit
     : { by: 'label-value', key: gridUniqKey }
 }
 
-/** Kubernetes' hints know these labels alone: for another key the preference would be one for something else. */
+/** The label keys for which Kubernetes has topology hints. */
 const DISTRIBUTION_KEYS: Readonly<Record<string, string>> = {
   PreferSameZone: ZONE_LABEL,
   PreferClose: ZONE_LABEL,
@@ -150,8 +150,8 @@ const readWorkloadGrid = (
 }
 
 /**
- * A grid of the API or of a file, frozen all the way down. Nothing of `raw` is shared or changed.
- * @throws InvalidInputError that names the grid, the rule and the value.
+ * Parse a grid from the API or a file. The result is deeply frozen and shares nothing with `raw`.
+ * @throws InvalidInputError that names the grid, the rule and the value
  */
 export const parseGrid = (raw: unknown): Grid => {
   const thing = objectText(raw)

@@ -4,13 +4,13 @@ import { assignNames, type NameHolder, type Naming, type NameRequest } from './n
 import { renderGrid, SERVICE_SUFFIX, type NameOf, type Rendering } from './render.js'
 import { unitsOf } from './units.js'
 
-/** One grid with its units, and what it wants to exist there. */
+/** One grid with its units, and the children that it wants. */
 export interface GridPlan extends Rendering {
   readonly grid: Grid
   readonly units: readonly string[]
 }
 
-/** A grid and the units that nodes form for it. */
+/** A grid and its units that have nodes. */
 export interface Placed {
   readonly grid: Grid
   readonly units: readonly string[]
@@ -26,15 +26,18 @@ const requestsOf = ({ grid, units }: Placed): readonly NameRequest[] => {
   ])
 }
 
-/** May children of these two grids want one name? They are `<grid>-…`, so one grid's name begins the other's. */
+/**
+ * Whether children of two grids may want the same name. Names are `<grid>-…`, so one grid's name must be a prefix of the
+ * other's.
+ */
 export const areRivals = (a: Grid, b: Grid): boolean =>
   a.namespace === b.namespace &&
   (`${a.name}-`.startsWith(`${b.name}-`) || `${b.name}-`.startsWith(`${a.name}-`))
 
 /**
- * A name for each child of a grid, in the order in which `planGrid` takes them.
- * @param rivals Other living grids whose children may want the same names.
- * @param held Names of living children of grids that exist, by `nameKey`.
+ * A name for each child of a grid, in the order that `planGrid` expects.
+ * @param rivals other grids whose children may want the same names
+ * @param held names of existing children of grids, by `nameKey`
  */
 export const nameChildren = (
   placed: Placed,
@@ -45,7 +48,7 @@ export const nameChildren = (
   return assignNames([...own, ...rivals.flatMap(requestsOf)], held).slice(0, own.length)
 }
 
-/** What a grid wants to exist under these names. */
+/** What a grid wants under these names. */
 export const planGrid = (placed: Placed, namings: readonly Naming[]): GridPlan => {
   const { grid, units } = placed
   const names = new Map(
@@ -56,8 +59,8 @@ export const planGrid = (placed: Placed, namings: readonly Naming[]): GridPlan =
 }
 
 /**
- * What all grids of a cluster want to exist on these nodes. Grids are looked at together, since their children's names may
- * meet. Grids that are being deleted want nothing.
+ * What all grids of a cluster want on these nodes. They are planned together, since their children's names may collide.
+ * Grids that are being deleted want nothing.
  */
 export const planGrids = (
   grids: readonly Grid[],

@@ -14,7 +14,7 @@ const DECIMAL: Readonly<Record<string, number>> = {
 }
 const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
-/** What a quantity of Kubernetes amounts to; undefined for what is none. */
+/** The value of a Kubernetes quantity; undefined when it is not one. */
 export const amountOf = (value: unknown): number | undefined => {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   const [, digits, exponent = '', suffix = ''] = QUANTITY.exec(String(value)) ?? []
@@ -23,6 +23,6 @@ export const amountOf = (value: unknown): number | undefined => {
   const binary = BINARY.indexOf(suffix)
   if (binary !== -1) return number * 1024 ** (binary + 1)
   const power = DECIMAL[suffix] ?? 0
-  // Dividing keeps 100m what 0.1 is.
+  // Division makes 100m exactly equal to 0.1.
   return power < 0 ? number / 1000 ** -power : number * 1000 ** power
 }

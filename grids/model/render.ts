@@ -23,17 +23,17 @@ import {
   UNIT_LABEL,
 } from './words.js'
 
-/** What a grid wants to exist. */
+/** An object that a grid wants. */
 export interface Child {
   readonly kind: ChildKind
   readonly name: string
-  /** Undefined for the Service of a ServiceGrid: it is every unit's. */
+  /** Undefined for the Service of a ServiceGrid, which is for all units. */
   readonly unit: string | undefined
-  /** What is applied: it says all that is ours, and nothing else. */
+  /** The object to apply, with exactly the fields that we own. */
   readonly object: Json
 }
 
-/** Why a unit, or a ServiceGrid (`unit` undefined), has no child of its own. */
+/** Why a unit, or a ServiceGrid (`unit` undefined), cannot have its child. */
 export interface RenderFailure {
   readonly unit: string | undefined
   readonly reason: 'TemplateMissing' | 'OverrideFailed' | 'NameTaken' | 'TooManyUnits' | 'TooLarge'
@@ -45,14 +45,14 @@ export interface Rendering {
   readonly failures: readonly RenderFailure[]
 }
 
-/** What stands behind the grid's name in the name of its Service. */
+/** Follows the grid's name in the name of its Service. */
 export const SERVICE_SUFFIX = 'svc'
 /**
- * What the overrides of one grid may make of its template in all units together, in bytes of JSON: 32 KiB for each of a
- * thousand. A short patch that says `{{unit}}` often would else fill the controller's memory.
+ * Total size of what overrides make of a grid's template in all units, in bytes of JSON: 32 KiB for each of a thousand
+ * units. Otherwise a short patch that repeats `{{unit}}` could exhaust the controller's memory.
  */
 const MAX_OWN_BYTES = 32 * 1_048_576
-/** As many keys as the annotation may list. */
+/** The largest number of keys that the annotation may have. */
 const MAX_TOPOLOGY_KEYS = 16
 
 const API_OF: Readonly<Record<ChildKind, string>> = {
@@ -61,7 +61,7 @@ const API_OF: Readonly<Record<ChildKind, string>> = {
   StatefulSet: 'apps/v1',
 }
 
-/** What the grid says to us, and what kubectl says to itself, is not said to its children. */
+/** Annotations for the grid itself and kubectl's own are not copied to children. */
 const isCopied = (key: string): boolean =>
   !key.startsWith(OWN_PREFIX) && !/^([^/]*\.)?kubectl\.kubernetes\.io\//.test(key)
 
@@ -69,8 +69,8 @@ const copied = (record: Readonly<Record<string, string>>): Record<string, string
   Object.fromEntries(Object.entries(record).filter(([key]) => isCopied(key)))
 
 /**
- * A key with a domain is no label's value, so there an annotation says it. It does not do so always: an annotation more
- * would count as a new generation of a Deployment that is taken over.
+ * A key with a domain is not a valid label value, so it is put in an annotation. Only then: an additional annotation would
+ * be a new generation of a Deployment that is taken over.
  */
 const keyLabel = (source: UnitSource): Readonly<Record<string, string>> =>
   source.by === 'label-value' && !source.key.includes('/') ? { [KEY_LABEL]: source.key } : {}
@@ -82,7 +82,7 @@ const owners = ({ kind, name, uid }: Grid): Json =>
     ? {}
     : { ownerReferences: [ownerReference({ apiVersion: GRID_API, kind, name, uid })] }
 
-/** None is nothing to own. */
+/** An empty map cannot be owned. */
 const annotationsOf = (annotations: Json): Json =>
   Object.keys(annotations).length === 0 ? {} : { annotations }
 
@@ -122,8 +122,8 @@ const childOf = (grid: Grid, { kind, name, unit, spec, annotations }: Draft): Ch
 })
 
 /**
- * The keys that the wrapper reads: a node's endpoints are those of nodes that share a value of one of them. None would ask
- * for no topology, so a grid without units asks for what is on the node itself.
+ * The wrapper's topology keys: a node uses endpoints on nodes that share its value of one of them. No keys would mean no
+ * topology, so a grid without units gets the host name as its key.
  */
 const topologyKeys = (source: UnitSource, units: readonly string[]): readonly string[] => {
   if (source.by === 'label-value') return [source.key]
@@ -164,7 +164,7 @@ interface WorkloadSpec extends Json {
   readonly template: PodTemplate
 }
 
-/** The template with the unit's nodes; what it selects itself stays, but it cannot leave the unit. */
+/** The template restricted to the unit's nodes. Its own node selector stays but cannot lead out of the unit. */
 const inUnit = (grid: WorkloadGrid, template: WorkloadSpec, unit: string): WorkloadSpec => {
   const [key, value] = nodeLabelOf(grid.source, unit)
   const pod = template.template
@@ -183,7 +183,7 @@ const withPodLabel = (spec: WorkloadSpec, unit: string): WorkloadSpec => {
   return { ...spec, template: { ...spec.template, metadata: { ...metadata, labels } } }
 }
 
-/** The Service by which the pods of one unit find each other: each has a name in DNS, ready or not. */
+/** The Service through which the pods of one unit find each other: each has a DNS name, ready or not. */
 const headlessSpec = ({ selector }: WorkloadSpec, unit: string): Json => ({
   clusterIP: 'None',
   publishNotReadyAddresses: true,
@@ -219,7 +219,7 @@ const renderUnit = (
   }
 }
 
-/** Nothing of such a grid is written: which units come first is chance. */
+/** Nothing of such a grid is written, since which units fit would be arbitrary. */
 const tooLarge = (units: readonly string[]): Rendering => ({
   children: [],
   failures: units.map(unit => ({
@@ -228,12 +228,11 @@ const tooLarge = (units: readonly string[]): Rendering => ({
   })),
 })
 
-/** The name of a child of this grid, by its kind and what stands behind the grid's name. */
+/** The name of a child of this grid, by its kind and what follows the grid's name. */
 export type NameOf = (kind: ChildKind, suffix: string) => Naming
 
 /**
- * The objects that a grid wants in these units. Arguments are not changed, but the children share parts of them: they must not
- * be changed afterwards.
+ * The objects that a grid wants in these units. They share parts with the arguments, which must not be changed afterwards.
  */
 export const renderGrid = (grid: Grid, units: readonly string[], nameOf: NameOf): Rendering => {
   if (grid.kind === 'ServiceGrid') return renderService(grid, units, nameOf)

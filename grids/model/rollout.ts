@@ -2,13 +2,13 @@
 import type { Json } from './grid.js'
 import type { LiveChild } from './live.js'
 
-/** How far a workload's controller has come. */
+/** The progress of a workload's rollout. */
 export interface Rollout {
-  /** All its pods are of the present template. */
+  /** All its pods have the present template. */
   readonly isUpdated: boolean
-  /** As many pods as wanted are available. None is enough where none are wanted. */
+  /** As many pods as wanted are available. */
   readonly isReady: boolean
-  /** As SuperEdge has it in `status.states`. */
+  /** In the form of SuperEdge's `status.states`. */
   readonly state: Json
 }
 
@@ -24,13 +24,13 @@ const available = (status: Json): Json => {
   return found.length === 0 ? {} : { conditions: found }
 }
 
-/** Pods below a StatefulSet's partition are meant to stay as they were. */
+/** Pods with an ordinal below a StatefulSet's partition are meant to keep the old template. */
 const partitionOf = ({ spec }: LiveChild): number => {
   const { updateStrategy } = spec as { readonly updateStrategy?: { readonly rollingUpdate?: Json } }
   return numberAt(updateStrategy?.rollingUpdate ?? {}, 'partition')
 }
 
-/** What a workload's status says; what its controller has not seen yet counts for nothing. */
+/** The rollout by a workload's status; a status of an older generation does not count. */
 export const rolloutOf = (live: LiveChild): Rollout => {
   const { kind, spec, status, generation } = live
   const wanted = numberAt(spec, 'replicas', 1)
@@ -42,7 +42,7 @@ export const rolloutOf = (live: LiveChild): Rollout => {
   }
   const [replicas, updated] = [numberAt(status, 'replicas'), numberAt(status, 'updatedReplicas')]
   return {
-    // Pods of the old template are gone too.
+    // Also, no pod of the old template is left.
     isUpdated: isSeen && updated >= wanted && replicas <= updated,
     isReady,
     state: { replicas, readyReplicas: numberAt(status, 'readyReplicas'), ...available(status) },

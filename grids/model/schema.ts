@@ -9,7 +9,7 @@ const DNS_1123 = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?
 const text = v.string()
 const texts = v.record(v.string(), text)
 
-/** A grid's name is the value of a label of its children. */
+/** A grid's name is used as a label value. */
 const MAX_NAME = 63
 
 const objectName = v.pipe(
@@ -38,7 +38,7 @@ const unitName = v.pipe(
   v.check(unit => unit !== '' && isLabelValue(unit), 'must be the name of a unit'),
 )
 
-/** One of them must be there, and not both; an empty `nodeUnits` means all of them. */
+/** Exactly one of them is required; an empty `nodeUnits` means all. */
 const sourceFields = {
   gridUniqKey: v.optional(labelKey),
   nodeUnits: v.optional(v.object({ names: v.optional(v.pipe(v.array(unitName), v.minLength(1))) })),
@@ -57,7 +57,7 @@ const serviceSpec = v.object({
 const matchLabels = (selector: { matchLabels?: Readonly<Record<string, string>> | undefined }) =>
   Object.entries(selector.matchLabels ?? {})
 
-/** The spec of a Deployment or StatefulSet, as far as a grid depends on it; the apiserver knows the rest. */
+/** The spec of a Deployment or StatefulSet, as far as a grid depends on it; the apiserver checks the rest. */
 const workloadTemplate = v.pipe(
   v.looseObject({
     replicas: v.optional(
@@ -113,14 +113,14 @@ const workloadSpec = v.object({
   headlessService: v.optional(v.boolean(), false),
 })
 
-/** Parsers of grids, by what their specs are. */
+/** Parsers of grids by kind. */
 export const serviceGrid = v.object({ metadata, spec: serviceSpec })
 export const workloadGrid = v.object({ metadata, spec: workloadSpec })
-/** Fields of a spec; another one is a typing error. */
+/** Known fields of a spec. */
 export const SERVICE_FIELDS: readonly string[] = Object.keys(serviceSpec.entries)
 export const WORKLOAD_FIELDS: readonly string[] = Object.keys(workloadSpec.entries)
 
-/** What is wrong with a template that overrides made out of another; undefined when nothing is. */
+/** What is wrong with a template after overrides; undefined when nothing is. */
 export const templateTrouble = (before: unknown, after: unknown): string | undefined => {
   const parsed = v.safeParse(workloadTemplate, after, { abortEarly: true })
   if (!parsed.success) {

@@ -5,7 +5,7 @@ import type { Hold } from './guard.js'
 import type { Rollout } from './rollout.js'
 import { CONFIRM_ANNOTATION } from './words.js'
 
-/** Why a unit, or the grid's Service (`unit` undefined), is not as it should be. */
+/** What is wrong with a unit, or with the grid's Service (`unit` undefined). */
 export interface UnitFailure {
   readonly unit: string | undefined
   /** CamelCase, for machines. */
@@ -13,11 +13,11 @@ export interface UnitFailure {
   readonly message: string
 }
 
-/** One child, as far as the status depends on it. */
+/** A child, as far as the status depends on it. */
 export interface ChildState {
   readonly unit: string | undefined
   readonly name: string
-  /** It is as rendered: nothing drifts. */
+  /** It is as rendered, without drift. */
   readonly isApplied: boolean
   /** Undefined for a Service. */
   readonly rollout: Rollout | undefined
@@ -26,14 +26,14 @@ export interface ChildState {
 export interface StatusQuestion {
   readonly grid: Grid
   readonly units: readonly string[]
-  /** Living children that are ours, without headless Services. */
+  /** Existing children of the grid, without headless Services. */
   readonly children: readonly ChildState[]
   readonly failures: readonly UnitFailure[]
   readonly hold: Hold | undefined
 }
 
 const MAX_FAILURES = 20
-/** SuperEdge's readers get a map of all units, or none: part of it would look like all. */
+/** With more units `status.states` is omitted: readers of SuperEdge's format would take a part for all. */
 const MAX_STATES = 200
 const MAX_MESSAGE = 1024
 
@@ -84,7 +84,7 @@ const countOf = ({ grid, units, children, failures }: StatusQuestion): Counts =>
     desired: isService ? 1 : units.length,
     current: own.length,
     updated: updated.length,
-    // What an older template made serves too.
+    // Replicas of an older template serve too.
     ready: own.filter(({ isApplied, rollout }) => rollout?.isReady ?? isApplied).length,
     failed: new Set(failures.map(({ unit }) => unit)).size,
   }
@@ -131,7 +131,7 @@ interface OldStatus extends Json {
   readonly conditions?: readonly (Partial<Condition> & { readonly lastTransitionTime?: string })[]
 }
 
-/** Conditions with the time of their last change of status: what did not change keeps it. */
+/** Conditions with `lastTransitionTime`, which changes only with the status. */
 const dated = (
   conditions: readonly Condition[],
   previous: Json,
@@ -167,9 +167,9 @@ const failuresOf = ({ failures }: StatusQuestion): Json => {
 }
 
 /**
- * A grid's next status; undefined when it is the present one, which then need not be written.
- * @param previous The status that is there; `{}` for none.
- * @param at Now, RFC 3339 in whole seconds, as conditions have it.
+ * A grid's next status; undefined when it would be the same and need not be written.
+ * @param previous the present status; `{}` for none
+ * @param at the present time, RFC 3339 in whole seconds, as conditions have it
  */
 export const nextStatus = (
   question: StatusQuestion,
@@ -194,7 +194,7 @@ export const nextStatus = (
   })
 }
 
-/** What a status says of units that are held; undefined when none are. */
+/** The status's message about units that are held; undefined when none are. */
 export const heldMessage = ({ conditions }: Json): string | undefined => {
   if (!Array.isArray(conditions)) return undefined
   const held = (conditions as readonly unknown[]).find(
@@ -203,7 +203,7 @@ export const heldMessage = ({ conditions }: Json): string | undefined => {
   return isMap(held) ? String(held['message']) : undefined
 }
 
-/** The status of a grid that cannot be understood: what is known of its children stays. */
+/** The status of a grid that cannot be parsed. What is known of its children stays. */
 export const invalidStatus = (
   trouble: { readonly generation: number; readonly message: string },
   previous: Json,

@@ -10,10 +10,10 @@ const isTheirs = ({ manager, operation, subresource }: ManagedFields): boolean =
   manager === SUPEREDGE_MANAGER && operation === 'Update' && subresource === ''
 
 /**
- * The patch by which we succeed SuperEdge's controller on a child, to be sent before the first apply. What it set is then
- * ours, so that our apply takes away what we do not want; what others set stays theirs. Where we have applied already its
- * entry is only removed: what we never wanted then stays, owned by nobody. Undefined where there is nothing to take over.
- * It holds for this version of the object alone.
+ * The patch that transfers a child's managed fields from SuperEdge's controller to us, to be sent before the first apply.
+ * Our apply then removes those that we do not want; fields of others stay theirs. Where we have applied before, SuperEdge's
+ * entry is only removed, and fields that we never wanted stay without an owner. Undefined when there is nothing to
+ * transfer. Valid only for this version of the object.
  */
 export const takeoverPatch = (live: LiveChild): readonly PatchOperation[] | undefined => {
   const { managedFields, resourceVersion } = live

@@ -5,12 +5,12 @@ import type { Json, WorkloadGrid } from './grid.js'
 import { isTooDeep, MAX_DEPTH } from './nulls.js'
 import { templateTrouble } from './schema.js'
 
-/** The template of one unit; where it has none, that is the unit's trouble alone. */
+/** The template for one unit; an error concerns that unit only. */
 export type UnitTemplate =
   | {
       readonly ok: true
       readonly template: Json
-      /** Bytes of JSON that overrides make of it for this unit alone; 0 where it is the grid's own, which all share. */
+      /** Size in JSON of the template that overrides make for this unit alone; 0 when it is a shared one. */
       readonly ownBytes: number
     }
   | {
@@ -21,10 +21,10 @@ export type UnitTemplate =
 
 const UNIT = '{{unit}}'
 
-/** More than etcd keeps of one object. */
+/** More than etcd stores in one object. */
 const MAX_TEMPLATE_BYTES = 1_572_864
 
-/** A value with `{{unit}}` replaced in all its texts; keys stay as they are. */
+/** A value with `{{unit}}` replaced in all text values; keys stay the same. */
 const withUnit = (value: unknown, unit: string): unknown => {
   if (typeof value === 'string') return value.replaceAll(UNIT, () => unit)
   if (Array.isArray(value)) return value.map(item => withUnit(item, unit))
@@ -40,7 +40,7 @@ const failed = (at: number, message: string): UnitTemplate => ({
   message: `spec.overrides[${at}]: ${message}`,
 })
 
-/** One unit's overrides carried out, in order, on a copy. */
+/** The template with a unit's overrides applied in order, as a copy. */
 const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTemplate => {
   let now = template
   let ownBytes = 0
@@ -67,7 +67,7 @@ const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTempl
   return { ok: true, template: now, ownBytes }
 }
 
-/** The template that a unit's child is made of: the one that `templates` names, else the default, with its overrides. */
+/** The template of a unit's child: the one that `templates` names or the default, with the unit's overrides. */
 export const templateOf = (grid: WorkloadGrid, unit: string): UnitTemplate => {
   const name = grid.templates.get(unit) ?? grid.defaultTemplateName
   const template = name === 'default' ? grid.template : grid.templatePool.get(name)
@@ -82,10 +82,7 @@ export const templateOf = (grid: WorkloadGrid, unit: string): UnitTemplate => {
   return overridden(grid, template, unit)
 }
 
-/**
- * What a unit's child is made of, in short: units with the same answer differ in nothing but their name, and what the
- * apiserver says of one it says of all.
- */
+/** Equal for units whose children differ only in the unit's name, so that one dry run checks all of them. */
 export const templateKeyOf = (grid: WorkloadGrid, unit: string): string => {
   const name = grid.templates.get(unit) ?? grid.defaultTemplateName
   const own = grid.overrides.flatMap(({ units }, at) =>

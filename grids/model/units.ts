@@ -5,14 +5,14 @@ import { NODE_UNIT_VALUE } from './words.js'
 
 type Labels = Readonly<Record<string, string>>
 
-/** The units that a node is in, out of a source: at most one by a label's value. */
+/** The units of a node in a source; at most one by a label's value. */
 export const unitsOfNode = (source: UnitSource, labels: Labels): readonly string[] => {
   if (source.by === 'label-value') {
     const value = Object.hasOwn(labels, source.key) ? labels[source.key]! : ''
     return value === '' ? [] : [value]
   }
   const { names } = source
-  // A NodeUnit's name has no slash; as a key with a domain it could label no pod.
+  // NodeUnits' names have no slash: a key with a domain could not be a label value of pods.
   return Object.keys(labels).filter(
     key =>
       labels[key] === NODE_UNIT_VALUE &&
@@ -21,7 +21,7 @@ export const unitsOfNode = (source: UnitSource, labels: Labels): readonly string
   )
 }
 
-/** The units that nodes form, sorted, each once, whatever the order of the nodes. */
+/** All units of these nodes, sorted. */
 export const unitsOf = (
   source: UnitSource,
   nodes: Iterable<{ readonly labels: Labels }>,
@@ -31,7 +31,7 @@ export const unitsOf = (
   return [...units].sort()
 }
 
-/** The node label, key and value, that the nodes of a unit have in common. */
+/** The label that the nodes of a unit share. */
 export const nodeLabelOf = (
   source: UnitSource,
   unit: string,

@@ -15,7 +15,7 @@ import type { GridsOptions } from './grids-options.js'
 
 type Group = 'Kubernetes' | 'Guards' | 'Leader' | 'Listening' | 'Log'
 
-/** Each option once: the only place that knows names, units, defaults and what they are for. */
+/** Each option once: the only place that holds its name, unit, default and description. */
 export const gridsDefinitions: Definitions<GridsOptions, Group> = {
   kubeconfig: kubeconfigOption,
   masterUrl: { ...masterUrlOption, aliases: [{ name: 'master' }] },

@@ -5,15 +5,15 @@ import type { ListenAddress } from '../../options/kinds.js'
 export interface GridsOptions {
   readonly kubeconfig: string | undefined
   readonly masterUrl: string | undefined
-  /** Where the Lease is. @default edge-system */
+  /** Namespace of the leader's Lease. @default edge-system */
   readonly leaseNamespace: string
   /** @default edge-health-grids */
   readonly leaseName: string
-  /** Who we are in the Lease and in Events; undefined: the machine's name. */
+  /** Shown as the Lease's holder and in Events; undefined: the machine's name. */
   readonly identity: string | undefined
-  /** How long a unit must be gone before its children go. @default 300_000 */
+  /** How long a unit must be gone before its children are deleted. @default 300_000 */
   readonly unitGraceMs: number
-  /** Writes at the same time, of all grids together. @default 16 */
+  /** Concurrent writes of all grids together. @default 16 */
   readonly writesAtOnce: number
   /** Where `/metrics`, `/status`, `/healthz` and `/readyz` are. @default 127.0.0.1:51008 */
   readonly statusAddress: ListenAddress

@@ -9,11 +9,11 @@ import type { OptionSources } from '../../options/sources.js'
 import { gridsDefinitions, gridsOptionSet } from './definitions.js'
 import type { GridsOptions } from './grids-options.js'
 
-/** @throws InvalidInputError that names option (as its source spells it), rule and value. */
+/** @throws InvalidInputError that names the option as its source spells it, the rule and the value */
 export const resolveGridsOptions = (given: OptionSources): ResolvedOptions<GridsOptions> =>
   resolveOptions({ set: gridsOptionSet, definitions: gridsDefinitions }, given)
 
-/** The options as text, in the order of the reference: what `--print-config` shows. */
+/** The options as text, in the order of the reference: the output of `--print-config`. */
 export const describeGridsOptions = (
   resolved: ResolvedOptions<GridsOptions>,
 ): readonly Described[] => describeSingles(gridsDefinitions, resolved)

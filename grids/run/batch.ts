@@ -11,7 +11,7 @@ import type { Executor, Order, Outcome } from './executor.js'
 import type { GridMemory } from './grid-memory.js'
 import type { GridRecord } from './grid-record.js'
 
-/** For what the operations are carried out. */
+/** The grid whose operations are carried out, and its guard. */
 interface BatchFor {
   readonly record: GridRecord
   readonly memory: GridMemory
@@ -23,37 +23,37 @@ interface BatchSeams {
   readonly executor: Pick<Executor, 'run'>
   readonly clock: Clock
   readonly counters: Counters
-  /** The units that nodes form now. */
+  /** The units that have nodes now, by the watch. */
   readonly unitsNow: () => readonly string[]
-  /** The same, asked of the server. Rejects as ResourceClient.list does. */
+  /** The same, read from the server. Rejects as ResourceClient.list does. */
   readonly readUnits: (signal: AbortSignal) => Promise<ReadonlySet<string>>
-  /** Whether so many units are gone, when these are there, that nothing may go without a confirmation. */
+  /** Whether, with these units present, so many are gone that nothing may be deleted without a confirmation. */
   readonly areTooManyGone: (present: ReadonlySet<string>) => boolean
 }
 
-/** Operations of one grid that wait for their turn. */
+/** Queued operations of one grid. */
 const AT_ONCE = 16
 
-/** What the server said of Nodes is believed for so long; writes may have to wait for minutes. */
+/** For how long Nodes that were read from the server count as present; writes may be queued for minutes. */
 const BELIEVED_MS = 10_000
 
-/** So many in a row that the server fails about, and it fails about all. */
+/** After so many failures of the server in a row, it is taken to fail for everything. */
 const MANY_FAILURES = 3
 
 type Unavailable = Outcome & { readonly kind: 'unavailable' }
 
-/** What one look at a grid decided, carried out. */
+/** Carries out what one reconciliation of a grid decided. */
 export class Batch {
   readonly #for: BatchFor
   readonly #seams: BatchSeams
   readonly done: Operation[] = []
   readonly failures: UnitFailure[] = []
-  /** Operations on objects that are others by now. */
+  /** Operations whose objects have changed since the decision. */
   stale = 0
-  /** Nobody can write now: the rest was left. */
+  /** The server cannot be written to now: the remaining operations were skipped. */
   unavailable: Unavailable | undefined
   #isWithheld = false
-  /** Clock.now when the server was last asked for Nodes. */
+  /** `Clock.now` when Nodes were last read from the server. */
   #askedAt = -Infinity
   #failuresInARow = 0
 
@@ -70,7 +70,7 @@ export class Batch {
     await this.#carryOutAll(await this.#stillGone(all.filter(isOfGone)))
   }
 
-  /** What we see of Nodes may be old: before anything of a unit is deleted the server itself is asked. */
+  /** The watch of Nodes may lag, so read Nodes from the server before anything of a unit is deleted. */
   async #stillGone(operations: readonly Operation[]): Promise<readonly Operation[]> {
     if (operations.length === 0 || this.#hasEnded) return []
     const { signal } = this.#for
@@ -106,7 +106,7 @@ export class Batch {
     return this.unavailable !== undefined || this.#isWithheld || this.#for.signal.aborted
   }
 
-  /** Ask once about each template before many children are made of it; those that are refused are left out. */
+  /** Check each template by one dry run before many children are made from it; those of refused templates are left out. */
   async #checked(operations: readonly Operation[]): Promise<readonly Operation[]> {
     const { memory, record } = this.#for
     const byTemplate = groupBy(operations, operation =>
@@ -128,7 +128,7 @@ export class Batch {
     return operations.filter(operation => !refused.has(operation))
   }
 
-  /** A dry run of the first child about which something can be said. */
+  /** A dry run of the first child that the server can judge. */
   async #check(
     group: readonly ApplyOperation[],
   ): Promise<(Outcome & { readonly kind: 'refused' }) | undefined> {
@@ -136,7 +136,8 @@ export class Batch {
       const order = { ...this.#orderOf(operation), isDryRun: true }
       const outcome = await this.#try(operation, order)
       this.#seams.counters.writes.add(`dry-run ${outcome.kind}`)
-      // A webhook that takes no dry runs makes 400 of them, which says nothing of the template: each child is asked about by itself.
+      // A webhook without support for dry runs makes them fail with 400, which says nothing about the template: let each
+      // child be tried.
       if (outcome.kind === 'refused' && outcome.status === 400) return undefined
       if (outcome.kind === 'refused' && outcome.reason === 'Refused') return outcome
       if (outcome.kind === 'unavailable' && !this.#isItsOwn(outcome)) this.unavailable = outcome
@@ -166,7 +167,7 @@ export class Batch {
         this.stale++
         return
       case 'withheld':
-        // A unit that came or went is no reason to leave the others.
+        // Withheld because of its own unit: that does not concern the others.
         this.#isWithheld ||= this.#for.guard() !== undefined
         this.stale++
         return
@@ -177,12 +178,12 @@ export class Batch {
     }
   }
 
-  /** A server that fails about one child stops no other. */
+  /** Whether a failure may concern one child only; then the others are tried. */
   #isItsOwn({ isPerhapsItsOwn = false }: Unavailable): boolean {
     return isPerhapsItsOwn && ++this.#failuresInARow < MANY_FAILURES
   }
 
-  /** Nothing is sent, and no connection asked for, when it is known to be in vain. */
+  /** Send nothing, and use no connection, when it is known to fail. */
   async #try(operation: Operation, order: Order): Promise<Outcome> {
     const reason = order.guard()
     if (reason !== undefined) return { kind: 'withheld', message: reason }
@@ -194,7 +195,7 @@ export class Batch {
     return { signal, guard: () => guard() ?? this.#unitTrouble(operation) }
   }
 
-  /** A unit that is there again keeps its children, and one that went gets none. */
+  /** A unit that has nodes again keeps its children, and one that is gone gets none. */
   #unitTrouble(operation: Operation): string | undefined {
     if (operation.kind === 'mark') return undefined
     const unit = unitOf(operation)

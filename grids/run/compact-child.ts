@@ -11,11 +11,11 @@ import { apiVersionOf, gridKinds } from './resources.js'
 const NOTHING: Json = Object.freeze({})
 const KINDS: ReadonlySet<string> = new Set(gridKinds)
 
-/** Whether it could belong to a grid. About any other object only its name matters, which is taken. */
+/** Whether it could belong to a grid. Of any other object only the name is needed, since it is taken. */
 const isChild = ({ controller, labels }: LiveChild): boolean =>
   (controller !== undefined && KINDS.has(controller.kind)) || Object.hasOwn(labels, GRID_LABEL)
 
-/** Entries of other managers lose their fields, which nothing reads; the entry stays, so that places in the list are the same. */
+/** Drop the fields of other managers' entries, which are never read; keep the entries, so that indices stay the same. */
 const compactEntry = ({ manager, operation, subresource, fields }: ManagedFields): Json => ({
   ...{ manager, operation, subresource },
   ...(manager === MANAGER || manager === SUPEREDGE_MANAGER ? { fieldsV1: fields } : {}),
@@ -24,7 +24,7 @@ const compactEntry = ({ manager, operation, subresource, fields }: ManagedFields
 const without = (map: Json, ...keys: readonly string[]): JsonMap =>
   Object.fromEntries(Object.entries(map).filter(([key]) => !keys.includes(key)))
 
-/** What does not change while only the status does. */
+/** Everything except the status and versions. */
 const bodyOf = ({ object, managedFields }: LiveChild): string =>
   JSON.stringify({
     ...without(object, 'status'),
@@ -34,15 +34,15 @@ const bodyOf = ({ object, managedFields }: LiveChild): string =>
     },
   })
 
-/** The last one that was parsed again: its parts are read one after the other. */
+/** The child that was parsed last, since parts of one child are read one after another. */
 interface Slot {
   compact: CompactChild | undefined
   live: LiveChild | undefined
 }
 
 /**
- * A child as one text beside what is asked most often: a tenth of the memory of a parsed object, which matters with ten
- * thousand of them. The rest is parsed when it is read, and its status is read off when it comes.
+ * A child stored as text, with the most-used fields beside it: a tenth of the memory of a parsed object, which matters with
+ * ten thousand of them. Other fields are parsed when read; the status is evaluated on arrival.
  */
 export class CompactChild implements LiveChild {
   readonly kind: ChildKind
@@ -53,12 +53,12 @@ export class CompactChild implements LiveChild {
   readonly generation: number
   readonly isDeleting: boolean
   readonly labels: LiveChild['labels']
-  /** Ours alone; all of them are in `object`. */
+  /** Only ours; all of them are in `object`. */
   readonly annotations: LiveChild['annotations']
   readonly controller: LiveChild['controller']
   readonly rollout: Rollout | undefined
   readonly takeover: readonly PatchOperation[] | undefined
-  /** Without status and versions: equal texts need the same. '' for a stranger's. */
+  /** Without status and versions, for comparison. '' for objects that are no grid's. */
   readonly body: string
   readonly #slot: Slot
 
@@ -93,7 +93,7 @@ export class CompactChild implements LiveChild {
     return this.#live?.spec ?? NOTHING
   }
 
-  /** Nothing: what is asked of it is in `rollout`. */
+  /** Empty: `rollout` has what is needed of it. */
   get status(): Json {
     return NOTHING
   }
@@ -113,7 +113,7 @@ export class CompactChild implements LiveChild {
 
 const NO_TEXTS: Readonly<Record<string, string>> = Object.freeze({})
 
-/** Packs what lists and watches bring; items of lists do not say what they are. @throws InvalidInputError */
+/** Compacts objects of lists and watches; list items lack `apiVersion` and `kind`. @throws InvalidInputError */
 export const makeChildReader = (kind: ChildKind): ((raw: unknown) => CompactChild) => {
   const apiVersion = apiVersionOf(kind)
   const slot: Slot = { compact: undefined, live: undefined }

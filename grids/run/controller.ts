@@ -18,7 +18,7 @@ export interface GridsControllerSeams {
   readonly log: Logger
   readonly events: Pick<EventRecorder, 'record'>
   readonly counters: Counters
-  /** Why nothing may be written any more, in words; undefined while it may. */
+  /** Why nothing may be written now; undefined when it may. */
   readonly guard: WriteGuard
 }
 
@@ -26,17 +26,17 @@ export interface GridsControllerOptions {
   readonly graceMs: number
   readonly writesAtOnce: number
   /**
-   * Children that report one after the other in this time are looked at together.
+   * Changes of several children of a grid within this time lead to one reconciliation.
    * @default 500
    */
   readonly childNewsMs?: number
 }
-/** Whoever looks once waits for what is about to happen, not for a unit's grace. */
+/** A single pass (`once`) waits for retries within this time, but not for a unit's grace period. */
 const SOON_MS = 2_000
 
 const NO_QUEUE: WorkQueueStatus = { ready: 0, delayed: 0, running: 0, failing: 0 }
 
-/** The grids of a cluster: what is seen of them, and the work that this makes while we lead. */
+/** The grids of a cluster: the cache of their objects, and the queue of reconciliations while this process leads. */
 export class GridsController {
   readonly tables: Tables
   readonly #options: GridsControllerOptions
@@ -64,7 +64,7 @@ export class GridsController {
     return this.#reconciler?.states ?? []
   }
 
-  /** Bring all grids to what they want until the signal aborts. */
+  /** Reconcile all grids until the signal aborts. */
   async lead(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#seams
     const reconciler = this.#begin()
@@ -83,8 +83,8 @@ export class GridsController {
   }
 
   /**
-   * Look at each grid until nothing more is to be done at once.
-   * @returns the keys of grids that failed, or are invalid, or have units that did
+   * Reconcile each grid until nothing more is due.
+   * @returns the keys of grids that failed, are invalid, or have units that failed
    */
   async once(signal: AbortSignal): Promise<readonly string[]> {
     const reconciler = this.#begin()

@@ -7,7 +7,7 @@ import type { Operation } from '../model/decide.js'
 import type { DriftCause } from '../model/drift.js'
 import type { Outcome } from './executor.js'
 
-/** Seconds: from a grid that is as wanted to thousands of applies. */
+/** Seconds: from a grid without differences to thousands of applies. */
 const DURATION_BOUNDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
 
 const OPERATIONS = allOf<Operation['kind'] | 'dry-run'>({
@@ -22,15 +22,15 @@ const CAUSES = allOf<DriftCause | 'missing' | 'taken-over'>({
 })
 const RESULTS = allOf<WorkResult['kind']>({ done: true, failed: true })
 
-/** What the controller has done since it started; metrics and tests read it. */
+/** Counters since the start, for metrics. */
 export class Counters {
-  /** Requests that write children, by what they were and what became of them: `apply done`. */
+  /** Write requests for children, by operation and outcome: `apply done`. */
   readonly writes = new Counts(pairsOf(OPERATIONS, OUTCOMES))
-  /** Applies by why they were needed. */
+  /** Applies by reason. */
   readonly drift = new Counts(CAUSES)
-  /** Status writes by what became of them. */
+  /** Status writes by outcome. */
   readonly statuses = new Counts(RESULTS)
-  /** Reconciles by what became of them. */
+  /** Reconciliations by outcome. */
   readonly reconciles = new Counts(RESULTS)
   /** Of reconciles, in seconds. */
   readonly durations = new Histogram(DURATION_BOUNDS)

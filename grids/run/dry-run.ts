@@ -7,21 +7,21 @@ import type { UnitFailure } from '../model/status.js'
 import { Executor } from './executor.js'
 import { WriteLimiter } from './write-limiter.js'
 
-/** What the apiserver says of what would be written. */
+/** The apiserver's opinion on what would be written. */
 export interface ServerVerdict {
   readonly refusals: readonly UnitFailure[]
-  /** Why it did not say it of all; undefined when it did. */
+  /** Why some of it was not checked; undefined when all was. */
   readonly unchecked: string | undefined
 }
 
 const AT_ONCE = 8
-/** Whoever asks may not write, or a webhook takes no dry runs: neither says what would become of the write. */
+/** HTTP statuses that say nothing about the object: no right to write, or a webhook without support for dry runs. */
 const SAYS_NOTHING: ReadonlySet<number | undefined> = new Set([400, 403])
 
 const groupKey = ({ child, templateKey }: ApplyOperation): string =>
   `${child.kind} ${templateKey ?? ''}`
 
-/** Asks about one child of each template by a dry run, as the controller does before it applies many. Keeps nothing. */
+/** Checks one child per template by a dry run, as the controller does before it applies many. Changes nothing. */
 export class DryRunner {
   readonly #executor: Executor
 
@@ -29,7 +29,7 @@ export class DryRunner {
     this.#executor = new Executor({ client, limiter: new WriteLimiter(clock, AT_ONCE) })
   }
 
-  /** Rejects for a bug alone: a server that cannot be asked has checked nothing. */
+  /** Rejects only for a bug: a server that cannot be reached has checked nothing. */
   async verdictOn({ operations }: Decision, signal: AbortSignal): Promise<ServerVerdict> {
     const applies = operations.filter(operation => operation.kind === 'apply')
     const groups = [...groupBy(applies, groupKey).values()]

@@ -17,31 +17,31 @@ import { GONE_ANNOTATION, MANAGER, REPLICAS_MANAGER } from '../model/words.js'
 import type { WriteLimiter } from './write-limiter.js'
 import { CHILD_RESOURCES, writtenType, type Written } from './resources.js'
 
-/** What became of one operation. */
+/** The outcome of one operation. */
 export type Outcome =
   | {
       readonly kind: 'done'
-      /** The version that it left behind; undefined where the server does not say, or nothing was kept. */
+      /** The object's version after the write; undefined when the server does not say, or nothing was stored. */
       readonly version: string | undefined
     }
-  /** The server will not have it, now or later: that is this child's trouble alone. */
+  /** The server refuses it for good; this concerns only this child. */
   | {
       readonly kind: 'refused'
       readonly reason: 'Refused' | 'NameTaken'
       readonly message: string
-      /** HTTP status; undefined where the request was taken, and taken back. */
+      /** HTTP status; undefined when the object was created and removed again. */
       readonly status?: number
     }
-  /** The object is another one by now: decide anew. */
+  /** The object has changed since the decision: decide again. */
   | { readonly kind: 'stale'; readonly message: string }
-  /** What it was decided on holds no more: nothing was sent. */
+  /** What the decision was based on no longer holds: nothing was sent. */
   | { readonly kind: 'withheld'; readonly message: string }
-  /** Nobody can write now. */
+  /** The server cannot be written to now. */
   | {
       readonly kind: 'unavailable'
       readonly message: string
       readonly retryAfterMs: number | undefined
-      /** It may be about this object alone, as a webhook that fails is. */
+      /** The failure may concern only this object, such as that of a webhook. */
       readonly isPerhapsItsOwn?: boolean
     }
 
@@ -50,24 +50,24 @@ export interface ExecutorSeams {
   readonly limiter: WriteLimiter
 }
 
-/** How one operation is to be carried out. */
+/** How an operation is carried out. */
 export interface Order {
   readonly guard: WriteGuard
   readonly signal: AbortSignal
-  /** The server checks it, and nothing is kept. */
+  /** The server checks the write and stores nothing. */
   readonly isDryRun?: boolean
 }
 
-/** A server that says 429 and nothing else. */
+/** Wait after 429 without Retry-After. */
 const USUAL_PAUSE_MS = 1_000
-/** So often one request may meet 429 before its grid waits its turn anew. */
+/** After so many 429 in a row for one request its grid is queued again. */
 const MAX_PAUSES = 5
 
 const done = (version?: string): Outcome => ({ kind: 'done', version })
 
 const MANAGERS: ReadonlySet<string> = new Set([MANAGER, REPLICAS_MANAGER])
 
-/** Conflicts about fields, not about versions: their owner is somebody else. */
+/** A conflict about managed fields, not about the version: somebody else owns them. */
 const isFieldConflict = ({ details }: KubeStatusError): boolean =>
   details?.causes?.some(({ reason }) => reason === 'FieldManagerConflict') ?? false
 
@@ -104,13 +104,13 @@ const nameOf = ({ namespace, name }: LiveChild): ObjectName => ({ namespace, nam
 const typeOf = (kind: LiveChild['kind']): ResourceType<Written> =>
   writtenType(CHILD_RESOURCES[kind])
 
-/** With what must still be so: another object of the name is not ours to write. */
+/** With preconditions, so that another object of the same name is not written. */
 const bodyFor = (object: Json, target: Json): Json => ({
   ...object,
   metadata: { ...(object['metadata'] as Json), ...target },
 })
 
-/** Carries operations out, one request after the other for each, some of them at the same time. */
+/** Carries out operations: the requests of one after another, several operations concurrently. */
 export class Executor {
   readonly #seams: ExecutorSeams
 
@@ -118,7 +118,7 @@ export class Executor {
     this.#seams = seams
   }
 
-  /** Never rejects but for a bug. */
+  /** Rejects only for a bug. */
   async run(operation: Operation, order: Order): Promise<Outcome> {
     const { limiter } = this.#seams
     for (let pauses = 0; ; pauses++) {
@@ -156,7 +156,7 @@ export class Executor {
     const { child, target } = operation
     if (target.kind === 'new') return this.#make(operation, order)
     const { live } = target
-    // A dry run asks about the template alone.
+    // A dry run only checks the template.
     const version =
       order.isDryRun === true ? undefined : await this.#prepare(operation, live, order)
     const precondition = {
@@ -171,8 +171,8 @@ export class Executor {
   }
 
   /**
-   * Take over from SuperEdge, and let go of the replicas, each on the version that was looked at.
-   * @returns the version on which alone we may go on; undefined: on any
+   * Transfer SuperEdge's managed fields and hand over the replicas, each for the version that was decided about.
+   * @returns the version that the apply must name; undefined for any
    */
   async #prepare(
     { takeover, handOver, target, child }: ApplyOperation,
@@ -203,8 +203,8 @@ export class Executor {
   }
 
   /**
-   * Not forced: whoever made an object of this name a moment ago owns fields of it, which is a conflict. Where all of them
-   * happen to be equal it is none, and what we added is taken back.
+   * Create a child. Not forced, so it conflicts with an object of this name that somebody just created and whose fields
+   * they own. If all fields happen to be equal there is no conflict, and what we added is removed again.
    */
   async #make({ child }: ApplyOperation, { guard, signal, isDryRun }: Order): Promise<Outcome> {
     const { client } = this.#seams

@@ -26,19 +26,19 @@ export class GoneUnits {
     this.#clock = clock
   }
 
-  /** Units whose children went a moment ago. */
+  /** Units whose children were deleted lately. */
   get removed(): ReadonlySet<string> {
     const now = this.#clock.now()
     for (const [unit, at] of this.#removed) if (now - at > AT_ONCE_MS) this.#removed.delete(unit)
     return new Set(this.#removed.keys())
   }
 
-  /** The units that the grid's confirmation named when it was first understood. */
+  /** The units that the grid's confirmation named when it was first read. */
   get agreed(): Decision['agreed'] {
     return this.#agreed
   }
 
-  /** @param saysHeld what the grid's status says, which another process may have written */
+  /** @param saysHeld whether the grid's status says that it is held, which another process may have written */
   look({ gone, hold, agreed }: Gone, graceMs: number, saysHeld: boolean): void {
     const now = this.#clock.now()
     const isHeldOrWas = hold !== undefined || (this.#isHeld ?? saysHeld)
@@ -52,7 +52,7 @@ export class GoneUnits {
         this.#notBefore.set(unit, now + Math.min(graceMs, WATCHED_MS))
   }
 
-  /** How long children of a unit must stay yet. */
+  /** How long a unit's children must stay yet. */
   leftMs(unit: string, { agreed }: Gone): number {
     if (agreed !== undefined) return 0
     return Math.max(0, (this.#notBefore.get(unit) ?? Infinity) - this.#clock.now())

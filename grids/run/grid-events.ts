@@ -19,7 +19,7 @@ const nameOf = (operation: Operation): string =>
     ? `${operation.child.kind} ${operation.child.name}`
     : `${operation.live.kind} ${operation.live.name}`
 
-/** What was done to children, one Event for each kind of thing. */
+/** What was done to children, one Event per kind of operation. */
 const doneWords = (done: readonly Operation[]): readonly EventWords[] => {
   const words: EventWords[] = []
   const add = (reason: string, action: string, what: string, of: readonly Operation[]): void => {
@@ -67,7 +67,7 @@ const doneWords = (done: readonly Operation[]): readonly EventWords[] => {
   return words
 }
 
-/** Sends Events: what was done for grids and what is wrong with them; what stays wrong, once. */
+/** Sends Events about what was done for grids and what is wrong with them; a lasting problem is reported once. */
 export class GridEvents {
   readonly #events: Pick<EventRecorder, 'record'>
 
@@ -79,7 +79,7 @@ export class GridEvents {
     for (const words of doneWords(operations)) this.#send(record, words)
   }
 
-  /** One Event for each reason; it names the first units, and what is said of the first of them. */
+  /** One Event per reason; it names the first units, and the message of the first. */
   failures(record: GridRecord, memory: GridMemory, failures: readonly UnitFailure[]): void {
     const byReason = groupBy(failures, ({ reason }) => reason)
     for (const reason of memory.said.keys())

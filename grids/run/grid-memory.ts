@@ -7,9 +7,9 @@ import type { Child } from '../model/render.js'
 import type { UnitFailure } from '../model/status.js'
 import { GoneUnits } from './gone-units.js'
 
-/** Why one child could not be written, and when it is tried again. */
+/** Why a child could not be written, and when it is tried again. */
 interface Trouble {
-  /** What was to be written; the failure says nothing about any other content. */
+  /** What was to be written; the failure does not count for other content. */
   readonly wants: Child | string
   readonly failure: UnitFailure
   readonly count: number
@@ -28,12 +28,18 @@ interface Applied {
 
 const FIRST_RETRY_MS = 5_000
 const LAST_RETRY_MS = 300_000
-/** A write that cannot be seen for so long is not waited for: the server lost versions, or the watch is cut. */
+/**
+ * Do not wait longer than this for the watch to report a write: the server may have lost versions, or the watch may be
+ * broken.
+ */
 const PATIENCE_MS = 15_000
 
-/** The same is applied to a child so often at once; then a condition says so, and it is done ever more rarely. */
+/**
+ * The same content is applied to a child this often; after that a condition reports it, and it is applied with growing
+ * waits.
+ */
 const FREE_APPLIES = 5
-/** Who left it alone for so long does not fight. */
+/** A child that stayed as applied for this long is no longer contested. */
 const PEACE_MS = 600_000
 const FIRST_STALE_MS = 1_000
 const LAST_STALE_MS = 60_000
@@ -64,29 +70,29 @@ const contested = ({ child, drift }: ApplyOperation): UnitFailure => {
   }
 }
 
-/** The greater of two versions; they are numbers that grow, though the API long promised nothing of it. */
+/** The greater of two versions, which are increasing numbers in practice. */
 const later = (a: string | undefined, b: string): string =>
   a === undefined || b.length > a.length || (b.length === a.length && b > a) ? b : a
 
-/** What is remembered of one grid while it lives: nothing that a restart could not do without. */
+/** What the controller remembers of one grid. A restart may lose all of it. */
 export class GridMemory {
   readonly #clock: Clock
   readonly uid: string
   readonly goneUnits: GoneUnits
-  /** Keys of templates that the apiserver would take, of one revision. */
+  /** Keys of templates that passed a dry run, for one revision of the grid. */
   #checked: { readonly revision: string; readonly keys: Set<string> } | undefined
-  /** The status that was written last; undefined: none yet. */
+  /** The last status written; undefined when none was. */
   lastStatus:
     | {
         readonly status: Json
         readonly version: string
         /** Clock.now */
         readonly at: number
-        /** How many before it changed nothing but counts, one soon after the other. */
+        /** How many status writes in quick succession before it changed only counts. */
         readonly inRow: number
       }
     | undefined
-  /** What Events said already. */
+  /** What Events have reported already. */
   readonly said = new Map<string, string>()
   readonly #troubles = new Map<string, Trouble>()
   readonly #applied = new Map<string, Applied>()
@@ -100,7 +106,7 @@ export class GridMemory {
     this.goneUnits = new GoneUnits(clock)
   }
 
-  /** Keys of templates that the apiserver would take. */
+  /** Keys of templates that passed a dry run. */
   checked(revision: string): Set<string> {
     if (this.#checked?.revision !== revision) this.#checked = { revision, keys: new Set() }
     return this.#checked.keys
@@ -111,7 +117,7 @@ export class GridMemory {
     this.#writtenAt = this.#clock.now()
   }
 
-  /** Forget what is of no use any more: children that went, peace that lasts. */
+  /** Drop what is no longer needed. */
   tidy(): void {
     const now = this.#clock.now()
     for (const [key, { at }] of this.#applied) if (now - at >= PEACE_MS) this.#applied.delete(key)
@@ -119,7 +125,7 @@ export class GridMemory {
       if (now - retryAt >= PEACE_MS) this.#troubles.delete(key)
   }
 
-  /** Whether all that was written can be seen, or has been waited for long enough. */
+  /** Whether the watch has reported all our writes, or was waited for long enough. */
   isSettled(hasReached: (kind: ChildKind, version: string) => boolean): boolean {
     if (this.#clock.now() - this.#writtenAt > PATIENCE_MS) this.#versions.clear()
     for (const [kind, version] of this.#versions)
@@ -135,8 +141,8 @@ export class GridMemory {
   }
 
   /**
-   * What was applied, and which version it left behind. What is to be applied again and again is somebody else's too, or is
-   * not kept; an apply that changed nothing will change nothing the next time.
+   * Note an apply and the version it resulted in. Content that is applied again and again is contested by others or not
+   * stored; an apply that changed nothing will change nothing the next time.
    */
   applied(operation: ApplyOperation, version: string | undefined): void {
     const { child, target, takeover } = operation
@@ -158,12 +164,12 @@ export class GridMemory {
     this.#troubles.delete(subjectOf(operation).key)
   }
 
-  /** Why this very thing need not be tried yet. */
+  /** Why this operation must not be tried yet; undefined when it may. */
   troubleOf(operation: Operation): UnitFailure | undefined {
     return this.#troubleOf(operation)?.failure
   }
 
-  /** In how many milliseconds the first of these that failed may be tried again. */
+  /** Time until the first of the failed ones may be tried again, in milliseconds. */
   retryMs(operations: readonly Operation[]): number | undefined {
     const now = this.#clock.now()
     const times = operations.flatMap(operation => {
@@ -173,7 +179,7 @@ export class GridMemory {
     return times.length === 0 ? undefined : Math.min(...times)
   }
 
-  /** How long to wait after a look whose operations, so many, were about other objects by now. */
+  /** How long to wait after a pass in which so many objects had changed since the decision. */
   staleMs(count: number): number | undefined {
     this.#stale = count === 0 ? 0 : this.#stale + 1
     return count === 0 ? undefined : waitMs(FIRST_STALE_MS, LAST_STALE_MS, this.#stale)

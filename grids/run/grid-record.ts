@@ -11,7 +11,7 @@ import { parseGrid } from '../model/parse.js'
 import { SERVICE_SUFFIX } from '../model/render.js'
 import { UNIT_LABEL } from '../model/words.js'
 
-/** A grid of the API, whether it can be understood or not. */
+/** A grid of the API, whether it can be parsed or not. */
 export interface GridRecord {
   /** `DeploymentGrid default/web`. */
   readonly key: string
@@ -21,7 +21,7 @@ export interface GridRecord {
   readonly uid: string
   readonly generation: number
   readonly isDeleting: boolean
-  /** Another one when anything but the status is another. */
+  /** Changes when anything but the status does. */
   readonly revision: string
   readonly status: Json
   readonly reading:
@@ -39,7 +39,7 @@ const read = (raw: unknown): GridRecord['reading'] => {
   }
 }
 
-/** Reads grids of one kind; items of lists do not say what they are. @throws InvalidInputError for what is no object. */
+/** Reads grids of one kind; list items lack `apiVersion` and `kind`. @throws InvalidInputError when it is not an object */
 export const makeGridReader =
   (kind: GridKind) =>
   (raw: unknown): GridRecord => {
@@ -56,7 +56,7 @@ export const makeGridReader =
     }
   }
 
-/** What a child of this grid with these labels says of its name. */
+/** What a child of this grid with these labels says about its name. */
 export const nameHolderOf = (
   { uid, kind }: Pick<GridRecord, 'uid' | 'kind'>,
   labels: Readonly<Record<string, string>>,

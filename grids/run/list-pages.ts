@@ -4,7 +4,7 @@ import type { ResourceType } from '../../kube/client/resource.js'
 
 const PAGE = 500
 
-/** All objects of a resource, page by page, as the server has them at this moment. Rejects as ResourceClient.list does. */
+/** All objects of a resource, page by page, read from the server. Rejects as ResourceClient.list does. */
 export async function* listPages<T>(
   client: Pick<ResourceClient, 'list'>,
   type: ResourceType<T>,

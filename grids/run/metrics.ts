@@ -51,5 +51,5 @@ const metricsOf = (view: GridsStatusView): readonly Metric[] => {
   ]
 }
 
-/** `/metrics`: everything from one view. */
+/** The text of `/metrics`. */
 export const gridsMetrics = (view: GridsStatusView): string => metricsText(metricsOf(view))

@@ -31,7 +31,7 @@ interface Read {
 const textOf = (namings: readonly Naming[]): string =>
   namings.map(naming => (naming.ok ? naming.name : `!${naming.trouble}`)).join('\n')
 
-/** The plan with children of the one before where they are the same: what was read off them is not read again. */
+/** The plan with the previous plan's child objects where they are equal, so that values cached for them stay valid. */
 const withSameChildren = (plan: GridPlan, before: GridPlan | undefined): GridPlan => {
   const known = new Map(before?.children.map(child => [`${child.kind} ${child.name}`, child]))
   const children = plan.children.map(child => {
@@ -42,8 +42,8 @@ const withSameChildren = (plan: GridPlan, before: GridPlan | undefined): GridPla
 }
 
 /**
- * What grids want, and how far their children are from it, each thought out once: a thousand children that report to be
- * ready are not rendered and compared a thousand times.
+ * Plans of grids and comparisons of their children, cached: a thousand children that become ready are not rendered and
+ * compared a thousand times.
  */
 export class Planner {
   readonly #tables: PlannerTables
@@ -54,7 +54,7 @@ export class Planner {
     this.#tables = tables
   }
 
-  /** The same plan as before while nothing that it depends on changed. */
+  /** The same object as before while nothing that it depends on has changed. */
   planOf({ key, revision }: GridRecord, grid: Grid): GridPlan {
     const units = this.#tables.unitsOf(grid.source)
     const rivals = this.#tables.rivalsOf(grid)

@@ -20,8 +20,8 @@ import type { GridsStatusView } from './status-view.js'
 /** The controller of grids as a program. */
 export interface GridsProgram extends Program {
   /**
-   * Instead of `start`: wait for the Lease, bring every grid to what it wants, and end.
-   * @returns the keys of grids that failed; undefined when the signal aborted before all were looked at
+   * Instead of `start`: wait for the Lease, reconcile every grid, and end.
+   * @returns the keys of grids that failed; undefined when the signal aborted before all were reconciled
    */
   once(signal: AbortSignal): Promise<readonly string[] | undefined>
 }
@@ -51,7 +51,7 @@ class GridsControllerProgram implements GridsProgram {
     this.#options = options
     this.#seams = seams
     this.#startedAt = clock.now()
-    // Whoever runs it may not have begun to listen.
+    // Keeps an early failure from being an unhandled rejection.
     this.failed.catch(() => undefined)
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const world = { clock, random, log }
@@ -91,7 +91,7 @@ class GridsControllerProgram implements GridsProgram {
     let failed: readonly string[] | undefined
     await this.#run(signal, async term => {
       failed = await this.#controller.once(term)
-      // Without the Lease not all of them were looked at.
+      // The Lease was lost before all were reconciled.
       if (term.aborted) failed = undefined
     })
     return failed
@@ -100,7 +100,7 @@ class GridsControllerProgram implements GridsProgram {
   async #start(): Promise<void> {
     const { clock, random, log } = this.#seams
     const { signal } = this.#stopper
-    // A wrong path is reported at once; an API out of reach is waited for.
+    // A wrong path fails at once; an unreachable API is waited for.
     await this.#credentials.check()
     const views = gridsViews(() => this.#view())
     const seams = { clock, random, log, signal }
@@ -156,6 +156,6 @@ class GridsControllerProgram implements GridsProgram {
   }
 }
 
-/** Against the real API, on the real network. Nothing runs before `start` or `once`. */
+/** With the real API on the real network. Nothing runs before `start` or `once`. */
 export const makeProgram = (options: GridsOptions, seams: ProgramSeams): GridsProgram =>
   new GridsControllerProgram(options, seams)

@@ -6,7 +6,7 @@ import { unitsOfNode } from '../model/units.js'
 import { listPages } from './list-pages.js'
 import { NODES } from './resources.js'
 
-/** The units that nodes form, as the server has them at this moment. Rejects as ResourceClient.list does. */
+/** The units that have nodes, read from the server. Rejects as ResourceClient.list does. */
 export const readUnits = async (
   client: Pick<ResourceClient, 'list'>,
   source: UnitSource,

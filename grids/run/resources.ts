@@ -20,7 +20,7 @@ export const CHILD_RESOURCES: Readonly<Record<ChildKind, ResourceName>> = {
   StatefulSet: { group: 'apps', version: 'v1', resource: 'statefulsets' },
 }
 
-/** `apps/v1`: as an object's `apiVersion` has it. */
+/** An object's `apiVersion`: `apps/v1`. */
 export const apiVersionOf = (kind: ChildKind): string => {
   const { group, version } = CHILD_RESOURCES[kind]
   return group === '' ? version : `${group}/${version}`
@@ -31,12 +31,12 @@ export const NODES: ResourceName = { group: '', version: 'v1', resource: 'nodes'
 export const gridKinds = Object.keys(GRID_RESOURCES) as readonly GridKind[]
 export const childKinds = Object.keys(CHILD_RESOURCES) as readonly ChildKind[]
 
-/** What a write leaves behind, as far as it is looked at. */
+/** What is needed of a write's result. */
 export interface Written {
   readonly uid: string
-  /** '' of what a dry run would have made. */
+  /** '' for a dry run that would create an object. */
   readonly resourceVersion: string
-  /** Who wrote fields of it that are no status. */
+  /** Managers that own fields other than the status. */
   readonly managers: readonly string[]
 }
 
@@ -61,7 +61,7 @@ const parseWritten = (raw: unknown): Written => {
   return { uid, resourceVersion, managers }
 }
 
-/** For writes: the answer is not kept, since the watch brings it. */
+/** For writes: the result is not kept, since the watch reports it. */
 export const writtenType = (resource: ResourceName): ResourceType<Written> => ({
   ...resource,
   parse: parseWritten,

@@ -3,7 +3,7 @@ import type { OperatorViews } from '../../net/operator-routes.js'
 import { gridsMetrics } from './metrics.js'
 import type { GridsStatusView } from './status-view.js'
 
-/** Ready once everything is listed: a process that waits for the Lease could lead, so it is ready, too. */
+/** Ready once everything is listed. A process that waits for the Lease is ready too, since it could lead. */
 const readiness = ({ tables }: GridsStatusView): ReturnType<OperatorViews['ready']> => {
   const missing = Object.keys(tables).filter(name => !tables[name]!.isSynced)
   return missing.length === 0
@@ -11,7 +11,7 @@ const readiness = ({ tables }: GridsStatusView): ReturnType<OperatorViews['ready
     : { isReady: false, reason: `not listed yet: ${missing.join(', ')}` }
 }
 
-/** What operators and the kubelet may ask. */
+/** The paths for operators and the kubelet. */
 export const gridsViews = (view: () => GridsStatusView): OperatorViews => ({
   status: view,
   metrics: () => gridsMetrics(view()),

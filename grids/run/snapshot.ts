@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster as it is now, in one look, for those who ask and do not write.
+// The cluster's grids as of now, for commands that only read.
 import { isMap } from '../../core/json.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { metadataOf, type ResourceType } from '../../kube/client/resource.js'
@@ -22,12 +22,12 @@ import {
 /** A grid, what it wants, and what would be done about it. */
 export interface Judged {
   readonly record: GridRecord
-  /** Undefined for a grid that is invalid or goes away. */
+  /** Undefined for a grid that is invalid or being deleted. */
   readonly plan: GridPlan | undefined
   readonly decision: Decision | undefined
 }
 
-/** Items of lists do not say what they are. */
+/** List items lack `apiVersion` and `kind`. */
 const childType = (kind: ChildKind): ResourceType<LiveChild> => ({
   ...CHILD_RESOURCES[kind],
   parse: raw => parseLiveChild(isMap(raw) ? { ...raw, apiVersion: apiVersionOf(kind), kind } : raw),
@@ -52,7 +52,7 @@ const isOf = (
   (namespace === record.namespace &&
     plan.children.some(child => child.kind === kind && child.name === name))
 
-/** All grids of the cluster, as the controller would judge them at this moment. */
+/** All grids of the cluster, with the decisions that the controller would make now. */
 export const takeSnapshot = async (
   client: Pick<ResourceClient, 'list'>,
   { now, graceMs }: { readonly now: number; readonly graceMs: number },

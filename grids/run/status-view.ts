@@ -5,7 +5,7 @@ import type { LeaderStatus } from '../../controller/leader-election.js'
 import type { WorkQueueStatus } from '../../controller/work-queue.js'
 import type { Distribution } from '../../net/metrics-text.js'
 
-/** `/status` of the grids' controller. */
+/** The schema of `/status`. */
 export interface GridsStatusView {
   readonly version: string
   readonly uptimeSeconds: number
@@ -22,7 +22,7 @@ export interface GridsStatusView {
   }
   /** Since the start. */
   readonly counts: {
-    /** Requests that write children, by what they were and what became of them. */
+    /** Write requests for children, by operation and outcome. */
     readonly writes: Readonly<Record<string, number>>
     readonly drift: Readonly<Record<string, number>>
     readonly statuses: Readonly<Record<string, number>>

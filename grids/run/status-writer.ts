@@ -21,9 +21,9 @@ export interface StatusWriterSeams {
   readonly counters: Counters
 }
 
-/** At most one status of a grid in this time. */
+/** Shortest time between two statuses of a grid. */
 const EACH_MS = 1_000
-/** Of a change that goes on, such as a rollout, every next count waits longer, up to this. */
+/** During a lasting change, such as a rollout, updates that change only counts are spaced up to this far apart. */
 const MOST_MS = 5_000
 
 interface Conditions extends Json {
@@ -34,14 +34,14 @@ interface Conditions extends Json {
   }[]
 }
 
-/** What people and programs wait for; the rest are counts. */
+/** The conditions, which people and programs wait for; the rest are counts. */
 const newsOf = ({ conditions = [] }: Conditions): string =>
   conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`).join()
 
-/** What became of a status. */
+/** The outcome of a status write. */
 export type StatusResult =
   | { readonly kind: 'done' }
-  /** It is too soon after the one before. */
+  /** It is too soon after the last one. */
   | { readonly kind: 'wait'; readonly ms: number }
   | {
       readonly kind: 'failed'
@@ -49,7 +49,7 @@ export type StatusResult =
       readonly retryAfterMs: number | undefined
     }
 
-/** How long a status must wait, and how many of the same kind it will be in a row. */
+/** How long to wait, and how many updates of counts there are in a row by then. */
 const paceOf = (
   { lastStatus }: GridMemory,
   now: number,
@@ -62,7 +62,7 @@ const paceOf = (
   return { waitMs: everyMs - passedMs, inRow: goesOn ? Math.min(10, lastStatus.inRow + 1) : 0 }
 }
 
-/** Writes how grids stand: once a second and grid at most, and only what is news. */
+/** Writes grids' statuses when they change, at most once a second per grid. */
 export class StatusWriter {
   readonly #seams: StatusWriterSeams
 
@@ -70,7 +70,7 @@ export class StatusWriter {
     this.#seams = seams
   }
 
-  /** @param next the status that follows one, at a time; undefined when it is the same */
+  /** @param next the status after a previous one, at a time; undefined when it is the same */
   async write(
     record: GridRecord,
     memory: GridMemory,
@@ -109,7 +109,7 @@ export class StatusWriter {
     }
   }
 
-  /** What is there, or what we wrote while that cannot be seen. */
+  /** The status in the watch, or the one that we wrote while the watch has not reported it. */
   #previous({ key, kind, status }: GridRecord, { lastStatus }: GridMemory): Json {
     const { tables } = this.#seams
     if (lastStatus !== undefined && !tables.hasReachedGrid(kind, lastStatus.version))

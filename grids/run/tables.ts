@@ -21,9 +21,9 @@ interface NodeView {
 export interface TablesSeams {
   readonly client: Pick<ResourceClient, 'watch'>
   readonly log: Logger
-  /** A grid is to be looked at: what it says or the units of its nodes changed. */
+  /** A grid has to be reconciled: it changed, or its units did. */
   readonly onGrid: (key: string) => void
-  /** A child of a grid, or what has the name of one, changed. */
+  /** A grid's child changed, or an object with the name of one. */
   readonly onChild: (key: string) => void
 }
 
@@ -32,7 +32,7 @@ type Children = Readonly<Record<ChildKind, Informer<CompactChild>>>
 const sourceKey = (source: UnitSource): string =>
   source.by === 'label-value' ? `=${source.key}` : `:${source.names?.join(' ') ?? '*'}`
 
-/** How many nodes are in each unit of a source. */
+/** Counts the nodes in each unit of a source. */
 class UnitCount {
   readonly #source: UnitSource
   readonly #nodes = new Map<string, number>()
@@ -43,12 +43,12 @@ class UnitCount {
     for (const node of nodes) this.change(undefined, node)
   }
 
-  /** Sorted; another list only when they are others. */
+  /** Sorted; the same array until it changes. */
   get units(): readonly string[] {
     return (this.#units ??= [...this.#nodes.keys()].sort())
   }
 
-  /** @returns whether a unit came or went */
+  /** @returns whether a unit appeared or disappeared */
   change(before: NodeView | undefined, after: NodeView | undefined): boolean {
     const gone = this.#add(before, -1)
     const came = this.#add(after, 1)
@@ -57,7 +57,7 @@ class UnitCount {
     return isOther
   }
 
-  /** @returns units that this makes or ends */
+  /** @returns units that appear or disappear by this */
   #add(node: NodeView | undefined, by: 1 | -1): Set<string> {
     const changed = new Set<string>()
     for (const unit of node === undefined ? [] : unitsOfNode(this.#source, node.labels)) {
@@ -70,7 +70,7 @@ class UnitCount {
   }
 }
 
-/** Which kinds of children a grid may have. */
+/** The kinds of children that a grid may have. */
 const kindsOf = (grid: Pick<Grid, 'kind'>): readonly ChildKind[] => {
   switch (grid.kind) {
     case 'ServiceGrid':
@@ -82,7 +82,7 @@ const kindsOf = (grid: Pick<Grid, 'kind'>): readonly ChildKind[] => {
   }
 }
 
-/** What the cluster holds, as far as grids depend on it: Nodes, grids, and all objects that are or could be children. */
+/** The objects that grids depend on: Nodes, grids, and all objects that are or could be children. */
 export class Tables {
   readonly #seams: TablesSeams
   readonly #nodes: Informer<NodeView>
@@ -117,7 +117,7 @@ export class Tables {
     ) as unknown as Children
   }
 
-  /** By what each is called. */
+  /** By name in logs and `/status`. */
   get informers(): Readonly<Record<string, Informer<unknown>>> {
     return Object.fromEntries([
       ['nodes', this.#nodes],
@@ -136,7 +136,7 @@ export class Tables {
     return [...this.#grids.values()].flatMap(informer => informer.list())
   }
 
-  /** The units that nodes form now; the same list as before while they are the same. */
+  /** The units that have nodes; the same array until it changes. */
   unitsOf(source: UnitSource): readonly string[] {
     const key = sourceKey(source)
     const count = this.#units.get(key) ?? new UnitCount(source, this.#nodes.list())
@@ -144,7 +144,7 @@ export class Tables {
     return count.units
   }
 
-  /** Other grids whose children may want the names of this one's. */
+  /** Other grids whose children may want the same names. */
   rivalsOf(grid: Grid): readonly Placed[] {
     return this.grids().flatMap(({ uid, isDeleting, reading }) =>
       reading.ok && !isDeleting && uid !== grid.uid && areRivals(grid, reading.grid)
@@ -153,7 +153,7 @@ export class Tables {
     )
   }
 
-  /** Names that living children of these grids have, or were promised. */
+  /** Names that existing children of these grids have, or that are promised to them. */
   heldBy(grids: readonly Grid[]): ReadonlyMap<string, NameHolder> {
     const held = new Map<string, NameHolder>()
     for (const { uid = '', kind: gridKind } of grids)
@@ -163,7 +163,7 @@ export class Tables {
     return held
   }
 
-  /** What there is of a plan's children, and what has their names. */
+  /** The existing objects that are a plan's children or have their names. */
   livesFor({ grid, children }: GridPlan): readonly LiveChild[] {
     const found = new Set<LiveChild>()
     for (const kind of kindsOf(grid)) {
@@ -178,9 +178,9 @@ export class Tables {
   }
 
   /**
-   * This grid's children are to have these names: news of whatever has them is news of the grid. No two grids get one name,
-   * though the child of neither can be seen yet.
-   * @returns the names that are another living grid's, by `nameKey`
+   * Promise names to this grid's children, so that changes of objects with these names concern this grid, and no two grids
+   * get the same name before their children exist.
+   * @returns the names that are promised to other grids, by `nameKey`
    */
   want(record: GridRecord, { children }: GridPlan): ReadonlySet<string> {
     this.#giveUp(record.key)
@@ -193,12 +193,12 @@ export class Tables {
     return taken
   }
 
-  /** Whether what a write left behind can be seen. */
+  /** Whether the watch has reported a write. */
   hasReached(kind: ChildKind, version: string): boolean {
     return this.#children[kind].hasReached(version)
   }
 
-  /** Whether a status that was written with this version can be seen. */
+  /** Whether the watch has reported a status write. */
   hasReachedGrid(kind: GridKind, version: string): boolean {
     return this.#grids.get(kind)!.hasReached(version)
   }

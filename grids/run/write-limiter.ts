@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, type Clock } from '../../core/clock.js'
 
-/** So many requests at the same time, and none while the server asked to be left alone. */
+/** Limits concurrent requests, and sends none while the server asked to wait. */
 export class WriteLimiter {
   readonly #clock: Clock
   readonly #waiting: (() => void)[] = []
@@ -19,12 +19,15 @@ export class WriteLimiter {
     return Math.max(0, this.#notBefore - this.#clock.now())
   }
 
-  /** Nobody begins for so long. */
+  /** Begin no request for this long. */
   pause(ms: number): void {
     this.#notBefore = Math.max(this.#notBefore, this.#clock.now() + ms)
   }
 
-  /** Run when it is its turn. Rejects as the work does; when the signal aborts the work begins and finds out itself. */
+  /**
+   * Run the work when there is room. Rejects as the work does. After the signal aborts the work is still called and has to
+   * check it.
+   */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>(resolve => this.#waiting.push(resolve))

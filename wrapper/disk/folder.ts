@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../net/atomic-file.js'
 
-/** Files that are replaced atomically, readable by their owner alone. */
+/** Files that are replaced atomically, readable by their owner only. */
 export interface Folder {
   /**
    * Undefined when the file does not exist. Rejects with the system's error, or RangeError when it is too large.
@@ -16,7 +16,7 @@ export interface Folder {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
-/** A folder on disk, 0700; made when the first file is written. */
+/** A folder on disk (0700), created with the first file. */
 export const openFolder = (path: string): Folder => ({
   read: async (name, maxBytes) => {
     const file = join(path, name)

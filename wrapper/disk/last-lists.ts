@@ -14,7 +14,7 @@ import {
 
 /** How often lists are written, and how large they may be. */
 export interface LastListsOptions {
-  /** Least time between two writes of a list. */
+  /** Shortest time between two writes of a list. */
   readonly periodMs: number
   /** @default 64 MiB; a list that is larger is not kept */
   readonly maxBytes?: number
@@ -29,7 +29,7 @@ export interface LastListsSeams {
   readonly itemsOf: (resource: string) => SavedItems | undefined
 }
 
-/** The last lists, on disk. Never throws: with a full or broken disk nothing is kept. */
+/** The last lists, on disk. Never throws: with a full or broken disk nothing is stored. */
 export interface LastLists {
   /** Undefined when there is none that can be used; why is logged. */
   load(resource: string): Promise<SavedList | undefined>
@@ -52,7 +52,7 @@ const MAX_BYTES = 64 << 20
 const BYTES_PER_MS = 10
 const FIRST_MS = 1_000
 const VERSION_FILE = 'served-version'
-/** Versions that are reserved for one process: more changes would take years. */
+/** Versions that are reserved for one process; so many changes would take years. */
 const LIFE = 1_000_000_000
 
 interface Kept {
@@ -123,7 +123,7 @@ class DiskLists implements LastLists {
   #of(resource: string): Kept {
     let kept = this.#kept.get(resource)
     if (kept === undefined) {
-      // Soon, since power may fail; not at once, since the changes at a start come together.
+      // Soon, since power may fail; not at once, since there are many changes right after a start.
       const notBefore = this.#seams.clock.now() + Math.min(FIRST_MS, this.#options.periodMs)
       kept = { isChanged: false, notBefore, content: undefined }
       this.#kept.set(resource, kept)

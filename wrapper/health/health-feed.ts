@@ -12,7 +12,7 @@ import { parseLocalInfo } from './local-info.js'
 
 /** Where health comes from, and how long it is used. */
 export interface FeedOptions {
-  /** The agent's `/localinfo`. */
+  /** URL of the agent's `/localinfo`. */
   readonly address: string
   /** How often an agent without `/localinfo?stream` is asked. */
   readonly intervalMs: number
@@ -38,7 +38,7 @@ const ANSWER_MS = 5_000
 /** Agents send a comment every 15 s: two may be late. */
 const SILENCE_MS = 40_000
 /**
- * While a stream is open the whole document is requested this often: it reports our interest, and finds an agent
+ * Interval at which the whole document is requested while a stream is open: it passes our interest on, and detects an agent
  * that hangs.
  */
 const LOOK_MS = 15_000
@@ -113,7 +113,7 @@ class Feed implements HealthFeed {
     }
   }
 
-  /** One stream from its beginning to its end, or one poll. @returns how long to wait before the next. */
+  /** Run one stream from beginning to end, or one poll. @returns how long to wait before the next */
   async #turn(signal: AbortSignal): Promise<number> {
     const { random } = this.#seams
     const { intervalMs } = this.#options
@@ -126,7 +126,7 @@ class Feed implements HealthFeed {
       this.#complain(reasonOf(error))
     }
     const nominal = Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++))
-    // A SuperEdge agent that does not answer is asked after its usual interval.
+    // A SuperEdge agent that does not answer is polled again at the usual interval.
     return jitter(random, this.#source === 'poll' ? Math.min(nominal, intervalMs) : nominal, 0.3)
   }
 
@@ -186,7 +186,7 @@ class Feed implements HealthFeed {
     }
   }
 
-  /** Ask again and again while a stream is open: an agent that hangs keeps its connections open. */
+  /** Request the document repeatedly while a stream is open: an agent that hangs keeps its connections open. */
   async #keepLooking(life: AbortController): Promise<void> {
     const { clock, random, ask } = this.#seams
     while (await sleep(clock, jitter(random, LOOK_MS, 0.1), life.signal)) {
@@ -197,7 +197,7 @@ class Feed implements HealthFeed {
           if (status !== 200) throw new Error(`the agent answers ${status}`)
           return readDocument(chunks)
         })
-        // Nothing orders answers of two connections: if an event came in the meantime, it is newer.
+        // Responses of two connections have no order: if an event arrived in the meantime, that is newer.
         if (before === this.#events && !life.signal.aborted) this.#takeDocument(text)
       } catch (error) {
         life.abort(error)
@@ -259,6 +259,6 @@ class Feed implements HealthFeed {
   }
 }
 
-/** Follow this node's agent: by its stream or, where it has none, by polling its document. */
+/** The health that this node's agent reports: by its stream or, where it has none, by polling its document. */
 export const makeHealthFeed = (options: FeedOptions, seams: FeedSeams): HealthFeed =>
   new Feed(options, seams)

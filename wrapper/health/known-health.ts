@@ -2,13 +2,13 @@
 import { isIP } from 'node:net'
 import type { LocalInfo } from './local-info.js'
 
-/** Which addresses belong to which node; agents of SuperEdge from v0.8.2 on speak of addresses. */
+/** Maps addresses to nodes; agents of SuperEdge from v0.8.2 on report by address. */
 export interface NodeAddresses {
   addressesOf(name: string): readonly string[]
   namesOf(address: string): readonly string[]
 }
 
-/** What the agent reported of each node, by the node's name or address. */
+/** What the agent reported about each node, by name or address. */
 export class KnownHealth {
   readonly #addresses: NodeAddresses
   readonly #byKey = new Map<string, boolean>()
@@ -30,7 +30,7 @@ export class KnownHealth {
   }
 
   /**
-   * Take a whole document: nodes that it leaves out are not known any more.
+   * Take a whole document: nodes that are missing in it become unknown.
    * @returns the names whose health may have changed
    */
   replace(info: LocalInfo): readonly string[] {

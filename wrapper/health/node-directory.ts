@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeAddresses } from './known-health.js'
 
-/** Which addresses the nodes have; learnt once somebody speaks of an address. */
+/** The nodes' addresses; they are learnt when an address is asked for the first time. */
 export class NodeDirectory implements NodeAddresses {
   readonly #onAsked: () => void
   readonly #addresses = new Map<string, readonly string[]>()
   readonly #names = new Map<string, Set<string>>()
 
-  /** @param onAsked called each time that the node of an address is asked for */
+  /** @param onAsked called whenever the node of an address is asked for */
   constructor(onAsked: () => void) {
     this.#onAsked = onAsked
   }

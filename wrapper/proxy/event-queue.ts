@@ -11,8 +11,8 @@ export interface QueuedEvent {
 }
 
 /**
- * The outcome of sending an Event. `unreachable`: there was no answer. `failed`: the apiserver says that it cannot
- * now; the cause may be the apiserver or this Event.
+ * The outcome of sending an Event. `unreachable`: there was no answer. `failed`: the apiserver reports a temporary failure,
+ * which may be its own or concern this Event.
  */
 export type SentEvent = 'sent' | 'refused' | 'failed' | 'unreachable'
 
@@ -62,8 +62,8 @@ const backoffMs = (times: number): number =>
   Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, times))
 
 /**
- * Events in order of arrival, delivered when the apiserver is reachable again. One that failed waits, and others
- * go first.
+ * Queues Events in order of arrival and sends them when the apiserver is reachable again. One that failed waits, and others
+ * are sent before it.
  */
 export class EventQueue {
   readonly counts: QueueCounts = { accepted: 0, sent: 0, dropped: 0, refused: 0, lost: 0 }
@@ -74,7 +74,7 @@ export class EventQueue {
   #bytes = 0
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
-  /** The apiserver is reachable, and all Events that wait have failed before. */
+  /** The apiserver is reachable, and all queued Events have failed before. */
   #isIdle = false
 
   constructor(options: QueueOptions, seams: QueueSeams) {

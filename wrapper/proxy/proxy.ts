@@ -55,7 +55,7 @@ const refuse = (response: ServerResponse, refusal: Refusal): void => {
 }
 
 /**
- * The apiserver would wait in silence for a version of ours, which it never reaches.
+ * The apiserver would wait in vain for one of our versions, which it never reaches.
  * @throws Refusal 410
  */
 const refuseOurVersion = ({ query, read }: PassedRequest): void => {
@@ -64,7 +64,7 @@ const refuseOurVersion = ({ query, read }: PassedRequest): void => {
     throw expired(`resource version ${version} is not one of the apiserver's`)
 }
 
-/** Stream a body as fast as the apiserver reads it. What it does not read is drained and dropped. */
+/** Stream a body as fast as the apiserver reads it. What it does not read is discarded. */
 const stream = (from: IncomingMessage, to: ClientRequest): void => {
   from.pipe(to)
   to.once('close', () => {
@@ -154,7 +154,7 @@ export class Proxy {
 
   async #take(passing: Passing): Promise<void> {
     const { asked, response } = passing
-    // Events keep their order: later ones wait behind those that wait.
+    // Events stay in order: later ones are queued behind earlier ones.
     if (asked.isEvent && this.events.length > 0) {
       this.#queue(passing, 'others are waiting already')
       return
@@ -203,7 +203,7 @@ export class Proxy {
       return
     }
     response.writeHead(statusCode, statusMessage, headers)
-    // Send the headers now: a watch may be silent for long. `flushHeaders` would encode the bytes of headers as
+    // Send the headers now, since a watch may be silent for long. `flushHeaders` would encode the bytes of headers as
     // UTF-8.
     response.write('', 'latin1')
     await new Promise<void>(resolve => pipeline(from, response, () => resolve()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrapper's versions in what passes: two fields of writes about one object, and one of a dry run's answer.
+// Replaces versions in passing messages: two fields in writes of an object, one in the answer to a dry run.
 import { isScalar, parseDocument } from 'yaml'
 import { conflict, tooLarge } from '../../kube/server/status.js'
 import type { Target } from '../serve/target.js'
@@ -90,7 +90,7 @@ const parsed = (text: string): unknown => {
 }
 
 const placesIn = (text: string, type: string, field: Field): readonly Place[] => {
-  // Bodies sent as YAML are mostly JSON.
+  // A body sent as YAML is usually JSON.
   const body = parsed(text)
   if (body !== undefined) return inJson(text, pathsIn(body, field))
   return isYaml(type) ? inYaml(text, field.json) : []
@@ -136,7 +136,7 @@ const inBody = (body: Buffer, type: string, field: Field, replace: Replace): Buf
     const message = inMessage(body.subarray(ENVELOPE.length), field.protobuf, replace)
     return Buffer.concat([ENVELOPE, message])
   } catch (error) {
-    // Passed on unchanged: the apiserver says what is wrong with it.
+    // Passed on unchanged: the apiserver reports what is wrong with it.
     if (error instanceof WireError) return body
     throw error
   }
@@ -167,8 +167,8 @@ export interface VersionedWrite {
 }
 
 /**
- * Replace our version in a write of an object by the apiserver's. All other bytes stay, other versions too: the
- * apiserver answers those.
+ * Replace our version in a write of an object by the apiserver's. All other bytes stay the same; versions that are not ours
+ * are left to the apiserver.
  * @param record the object as we serve it
  * @throws Refusal 409 when we serve it altered
  */

@@ -2,25 +2,25 @@
 
 export type KeepReason =
   | 'kept'
-  /** It runs on this node, which is in its own topology and does not believe ill of itself. */
+  /** It runs on this node, which is within its own topology and never counts as dead for itself. */
   | 'kept-own-node'
-  /** The object does not say where it runs. */
+  /** The object does not say on which node it runs. */
   | 'kept-no-node'
-  /** Nobody has said anything about the health of its node. */
+  /** Nothing was reported about the health of its node. */
   | 'kept-unknown-node'
-  /** Its node was dead when we last heard; that is too long ago. */
+  /** The last report said that its node is dead, but the report is too old. */
   | 'kept-stale-health'
-  /** Its node is dead, and without such ones a port of the service would have no endpoint to send traffic to. */
+  /** Its node is dead, and without the endpoints of dead nodes a port of the service would have none. */
   | 'kept-last-of-port'
-  /** It stands for the whole object: its annotations name it as this node's way to the apiserver. */
+  /** It replaces all endpoints: the object's annotations name it as this node's address of the apiserver. */
   | 'local-endpoint'
 
 export type CutReason =
   /** Its node has no topology value in common with this node. */
   | 'no-topology-match'
-  /** The service asks for topology and this node itself is not in the list of nodes. */
+  /** The service has topology keys, and this node itself is not in the list of nodes. */
   | 'own-node-not-listed'
-  /** Its node is not normal, as this node sees it. */
+  /** Its node is reported dead. */
   | 'node-dead'
   /** The object's annotations name an address of this node instead. */
   | 'replaced-by-local'

@@ -2,13 +2,16 @@
 
 export type NodeHealth = 'normal' | 'dead' | 'unknown'
 
-/** What is known when endpoints are judged. */
+/** What decisions about endpoints depend on. */
 export interface Surroundings {
   /** The node that the wrapper runs on. */
   readonly self: string
   /** Whether this node was ever listed: without its labels no other node shares a value with it. */
   readonly isSelfKnown: boolean
-  /** Whether a node, this one too, has the value of a label that this one has, as far as is known; without a value none does. */
+  /**
+   * Whether a node, possibly this one, has this node's value of a label, as far as is known; false when this node has no
+   * value.
+   */
   sharesValue(label: string, node: string): boolean
   /** The last known health; endpoints are left out for it only while `healthIsFresh`. */
   health(name: string): NodeHealth

@@ -16,15 +16,15 @@ export interface ServiceRule {
 export const ANY_NODE = '*'
 
 /**
- * Used when no valid keys were ever seen: the author wanted less than the whole cluster, and the node itself is
- * part of whatever was meant.
+ * Used when there never were valid keys: the author wanted less than the whole cluster, and whatever was meant includes the
+ * node itself.
  */
 const OWN_NODE_ONLY: readonly string[] = ['kubernetes.io/hostname']
 
 /** Kubernetes' limit for `spec.topologyKeys`. */
 const MAX_KEYS = 16
 
-/** SuperEdge reads it as no topology; its author hardly meant that. */
+/** SuperEdge treats it as no topology, which its author hardly meant. */
 const EMPTY = 'topologyKeys is empty: it asks for no topology'
 
 const readKeys = (text: string): readonly string[] | undefined => {

@@ -8,8 +8,8 @@ export interface Pumped {
 }
 
 /**
- * Gives the watches of a table their turns after a change: they advance together, so that bytes encoded for one
- * can be reused for the next, and a burst for one does not delay the others.
+ * Lets the watches of a table send in turns after a change: they advance together, so that bytes encoded for one can be
+ * reused for the next, and a burst for one does not delay the others.
  */
 export class Pump {
   readonly #all = new Set<Pumped>()

@@ -38,7 +38,7 @@ const roomIn = (sink: Sink, response: ServerResponse): Promise<void> =>
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** Write all chunks, as fast as the client reads; other work gets its turn after each one. */
+/** Write all chunks as fast as the client reads; the event loop runs other work after each one. */
 const pour = async (
   pieces: Iterable<Uint8Array>,
   sink: ServerResponse | Gzip,

@@ -35,7 +35,7 @@ export interface NeighboursView {
   readonly value: string
   /** How many share it, this node among them; null: not known yet. */
   readonly nodes: number | null
-  /** Few are watched, many are asked for every two minutes. */
+  /** Few nodes are watched, many are polled every two minutes. */
   readonly how: 'watched' | 'polled'
   readonly trouble: string | null
 }
@@ -46,7 +46,7 @@ export interface WrapperStatusView {
   readonly at: string
   readonly uptimeSeconds: number
   readonly node: string
-  /** Set when the cluster has no Node of this name: services with topology have no endpoints here then. */
+  /** Set when the cluster has no Node of this name: then services with topology have no endpoints here. */
   readonly nodeTrouble: string | null
   readonly ready: { readonly isReady: boolean; readonly reason: string }
   readonly resources: readonly ResourceView[]

@@ -17,10 +17,7 @@ export interface HistoryLimits {
   readonly bytes: number
 }
 
-/**
- * The size of the present state: all of it may change at once, and that alone must not outrun a client that keeps
- * up.
- */
+/** The size of the present state. All of it may change at once, and that alone must not overtake a client that keeps up. */
 export interface Present {
   readonly objects: number
   readonly bytes: number

@@ -95,7 +95,7 @@ export class PrunedTable {
       const { key, raw } = item
       const object = this.#read(key, raw)
       const service = object.service ?? ownGroup(key)
-      // An object may move to another service: the one that it leaves is judged again too.
+      // An object may move to another service: then the service that it leaves is judged again too.
       services.add(this.groups.serviceOf(key) ?? service).add(service)
       this.groups.set(key, { service, nodes: nodesOf(object.endpoints) })
       pending.set(key, item)

@@ -9,7 +9,7 @@ export interface Neighbourhood {
   readonly names: ReadonlySet<string>
 }
 
-/** Each node has a value of its own: nobody needs to be asked who shares it. */
+/** Each node has its own value, so it is known who shares it. */
 const HOSTNAME = 'kubernetes.io/hostname'
 
 const NO_TOPOLOGY: ServiceRule = { keys: [] }
@@ -20,12 +20,12 @@ const sameLabels = (a: Labels | undefined, b: Labels): boolean => {
   return true
 }
 
-/** What Services ask of the topology, this node's labels, and who shares their values. */
+/** The topology keys of Services, this node's labels, and the nodes that share their values. */
 export class ServiceTopology {
   readonly #self: string
   /** Rules of services with topology keys; others have the empty rule. */
   readonly #rules = new Map<string, ServiceRule>()
-  /** The rule that a service keeps until the nodes that its present keys mean are known. */
+  /** The rule that a service keeps until the nodes for its present keys are known. */
   readonly #earlier = new Map<string, ServiceRule>()
   /** The last known labels of this node, even if it does not exist now. */
   #ownLabels: Labels | undefined
@@ -72,7 +72,7 @@ export class ServiceTopology {
     return wanted
   }
 
-  /** Forget labels that no Service names: what is known of them would be outdated once one does. */
+  /** Drop labels that no Service names: what is known of them would be outdated when one does again. */
   forgetAllBut(wanted: Labels): void {
     for (const label of this.#neighbours.keys())
       if (!wanted.has(label)) this.#neighbours.delete(label)
@@ -110,20 +110,20 @@ export class ServiceTopology {
   }
 
   /**
-   * While this node's value of a label is new, those that share the one before count until the others are known: an empty
-   * answer would leave out everybody.
+   * After this node's value of a label changed, the nodes with the previous value count until those with the new one are
+   * known: an empty result would leave out every endpoint.
    */
   sharesValue(label: string, node: string): boolean {
     if (this.#ownLabels?.get(label) === undefined) return false
     return node === this.#self || (this.#neighboursOf(label)?.names.has(node) ?? false)
   }
 
-  /** Whether the nodes that the keys of all known services mean are known. */
+  /** Whether the nodes for the keys of all known services are known. */
   isSettled(isKnown: (service: string) => boolean): boolean {
     return [...this.#rules].every(([service, rule]) => !isKnown(service) || this.#canJudge(rule))
   }
 
-  /** The rule that counts for a known service. */
+  /** The rule in effect for a known service. */
   ruleOf(service: string): ServiceRule {
     const rule = this.#rules.get(service) ?? NO_TOPOLOGY
     if (this.#canJudge(rule)) {

@@ -21,7 +21,7 @@ export interface Health {
   readonly isFresh: boolean
 }
 
-/** How the store prunes and remembers. */
+/** Options of pruning and history. */
 export interface StoreOptions {
   /** The node that the wrapper runs on. */
   readonly self: string
@@ -56,7 +56,7 @@ export class Store {
   readonly #topology: ServiceTopology
   readonly #replaced = new Set<Resource>()
   #wasFresh: boolean
-  /** Whether services may wait until it is known whom their topology keys mean. */
+  /** Whether services may wait until the nodes for their topology keys are known. */
   #isPatient = true
 
   constructor(options: StoreOptions, { versions, health, log }: StoreSeams) {
@@ -112,7 +112,7 @@ export class Store {
     return this.#topology.neighbours
   }
 
-  /** Load who shared a label's value at an earlier process; it is used until the apiserver has answered. */
+  /** Load from an earlier process which nodes shared a label's value; used until the apiserver has answered. */
   rememberNeighbours(label: string, neighbourhood: Neighbourhood): void {
     this.#topology.rememberNeighbours(label, neighbourhood)
   }
@@ -141,7 +141,9 @@ export class Store {
     }
   }
 
-  /** Serve from now on although it is not known whom some topology keys mean: those services have this node's own endpoints. */
+  /**
+   * Serve from now on even if the nodes for some topology keys are unknown: those services have only this node's endpoints.
+   */
   stopWaiting(): void {
     this.#isPatient = false
     this.#fill()
@@ -246,7 +248,7 @@ export class Store {
     if (this.#topology.setOwnLabels(readLabels(own.raw))) this.#judge(this.#topology.services)
   }
 
-  /** Which nodes share a value matters to services with topology that have endpoints there. */
+  /** Judge the services that have topology keys and endpoints on these nodes. */
   #judgeTopology(nodes: ReadonlySet<string>): void {
     for (const pruned of this.#pruned) {
       const services = new Set<string>()

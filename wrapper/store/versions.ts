@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/**
- * The counter of served versions: one for all resources, so that any version says how far a client has come in
- * each of them.
- */
+/** The counter of served versions: one for all resources, so that any version tells how much a client has seen of each. */
 export interface Versions {
   readonly newest: number
   /** One more. */
@@ -11,8 +8,8 @@ export interface Versions {
 }
 
 /**
- * Our versions begin here: the year 2005 in microseconds. The apiserver counts writes from 1, and would need 3 500
- * years at ten thousand a second to get here: a number shows whose it is.
+ * Our versions begin here: the year 2005 in microseconds. The apiserver counts writes from 1 and would take 3 500 years at
+ * ten thousand a second to get here, so a number shows whether it is ours.
  */
 const LOWEST = 2 ** 50
 /** The year 2112 in microseconds: a wrong clock must leave room to count. */

@@ -12,10 +12,13 @@ import { itemOf, makeItemCodec } from './item-codec.js'
 
 const EVERYTHING: Readonly<Record<string, string>> = {}
 
-/** Each watch that is resumed costs a token. After an outage the wrappers come back spread over some seconds. */
+/** Each resumed watch costs a request, so watches are long. After an outage the wrappers reconnect over some seconds. */
 const WATCH: WatchOptions = { watchMs: 3_600_000, spreadMs: 10_000 }
 
-/** Of these a whole list may be 40 MB: they come in pages, which a list from the server's memory does not know. */
+/**
+ * A whole list of these may have 40 MB, so they are listed in pages, which lists from the server's watch cache do not
+ * support.
+ */
 const LONG: readonly Resource[] = ['endpoints', 'endpointslices']
 
 /** What following upstream needs. */
@@ -23,7 +26,7 @@ export interface FollowerSeams {
   readonly store: Store
   /** The wrapper's own, never a caller's. */
   readonly client: KubeClient
-  /** Of all Nodes this one alone is followed. */
+  /** The only Node that is watched. */
   readonly self: string
   readonly clock: Clock
   readonly random: Random

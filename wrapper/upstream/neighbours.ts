@@ -4,10 +4,10 @@ import type { WatchOptions } from '../../kube/client/watch-options.js'
 import type { Watching } from '../../kube/client/watching.js'
 import { nameIn, NODE_ROWS, NodeRowsPoll, type NodeRowsSeams, rowsQuery } from './node-rows.js'
 
-/** Takes the names of all nodes that have `value` for a label. */
+/** Receives the names of all nodes that have `value` for a label. */
 export type TakeNeighbours = (label: string, value: string, names: ReadonlySet<string>) => void
 
-/** How a neighbourhood is learnt. */
+/** How the nodes that share a label's value are found, for `/status`. */
 export interface NeighboursStatus {
   readonly label: string
   readonly value: string
@@ -17,11 +17,11 @@ export interface NeighboursStatus {
 }
 
 /**
- * Each of its nodes reports every five minutes, which costs a watch 0.5 kB: of so many 13 MB a day. More of them are asked
- * for instead, at 10 kB a time.
+ * Each node reports every five minutes, which costs a watch 0.5 kB: 13 MB a day for this many. More of them are polled
+ * instead, at 10 kB per list.
  */
 const MOST_WATCHED = 100
-/** A list is as cheap as an hour's bookmarks, each of which names all columns anew. */
+/** A list is as cheap as an hour's bookmarks, each of which repeats all column names. */
 const WATCH: WatchOptions = {
   bookmarks: false,
   fromCache: true,
@@ -40,7 +40,7 @@ class Neighbourhood {
   #watching: Watching | undefined
   #poll: NodeRowsPoll | undefined
   #isStopped = false
-  /** What is being ended. */
+  /** Watches and polls that are being stopped. */
   readonly #ends = new Set<Promise<void>>()
 
   constructor(label: string, value: string, seams: NodeRowsSeams, take: TakeNeighbours) {
@@ -101,7 +101,7 @@ class Neighbourhood {
     this.#report()
   }
 
-  /** A report of a node that is known changes nothing. */
+  /** A report of a known node changes nothing. */
   #add(name: string): void {
     if (this.#names.has(name)) return
     this.#names.add(name)
@@ -118,7 +118,9 @@ class Neighbourhood {
     this.#choose()
   }
 
-  /** Between the two numbers nothing changes, so that one node that comes and goes does not change it each time. */
+  /**
+   * Hysteresis: between the two numbers nothing changes, so that one node that comes and goes does not switch it each time.
+   */
   #choose(): void {
     const { size } = this.#names
     if (this.#poll === undefined && size > MOST_WATCHED) {
@@ -140,7 +142,7 @@ class Neighbourhood {
   }
 }
 
-/** Learns which nodes share a label's value with this node, for the labels that Services' topology keys name. */
+/** Finds the nodes that share a label's value with this node, for the labels in Services' topology keys. */
 export class Neighbours {
   readonly #seams: NodeRowsSeams
   readonly #take: TakeNeighbours
@@ -157,7 +159,7 @@ export class Neighbours {
     return [...this.#all.values()].map(({ status }) => status)
   }
 
-  /** From now on these are followed and no others. @param wanted labels, with this node's values of them */
+  /** From now on follow exactly these. @param wanted labels, with this node's values */
   want(wanted: ReadonlyMap<string, string>): void {
     if (this.#isStopped) return
     for (const [label, one] of this.#all) if (wanted.get(label) !== one.value) this.#end(label, one)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrapper knows of other Nodes comes as rows of a table, a thirtieth of the objects.
+// Other Nodes are read as rows of a table, which are a thirtieth of the size of the objects.
 import { isIP } from 'node:net'
 import { type Clock, sleep } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
@@ -11,7 +11,7 @@ import { tableCodec, TableRow } from '../../kube/client/table-codec.js'
 import { rawKey } from '../../kube/client/watch-event.js'
 import { ROWS } from '../store/resources.js'
 
-/** What asking needs. */
+/** What listing rows needs of the world. */
 export interface NodeRowsSeams {
   readonly client: KubeClient
   readonly clock: Clock
@@ -22,12 +22,12 @@ export interface NodeRowsSeams {
 /** Nodes as rows: for lists and watches alike. */
 export const NODE_ROWS = { path: ROWS.nodes.path, codec: tableCodec } as const
 
-/** The name of a row's Node; a server that does not make tables sends the object. */
+/** The name of a row's Node. A server without tables sends objects. */
 export const nameIn = (row: unknown): string => (row instanceof TableRow ? row.name : rawKey(row))
 
 const ADDRESS = 'Internal-IP'
 
-/** Internal addresses of a row's Node: the first, which is all that a row shows. */
+/** Internal addresses of a row's Node: the first one, which is all that a row has. */
 export const addressesIn = (row: unknown): readonly string[] => {
   const address = row instanceof TableRow ? row.text(ADDRESS) : ''
   return isIP(address) === 0 ? [] : [address]
@@ -52,7 +52,10 @@ export interface Poll {
 const ANSWER_MS = 30_000
 const FIRST_RETRY_MS = 1_000
 
-/** Lists rows of Nodes from the apiserver's memory, again and again until it is stopped; on trouble sooner, then ever later. */
+/**
+ * Lists rows of Nodes from the apiserver's watch cache at an interval until stopped; after a failure sooner, with growing
+ * waits.
+ */
 export class NodeRowsPoll {
   readonly #poll: Poll
   readonly #seams: NodeRowsSeams
@@ -70,7 +73,7 @@ export class NodeRowsPoll {
     this.#ended = this.#run()
   }
 
-  /** Nothing is taken after this call. May be called twice. */
+  /** Nothing is passed on after this call. May be called twice. */
   stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     return this.#ended
@@ -81,7 +84,7 @@ export class NodeRowsPoll {
     const { signal } = this.#stopping
     const { everyMs, isUrgent } = this.#poll
     if (!isUrgent) await sleep(clock, jitter(random, everyMs, 0.2), signal)
-    // The caller has its handle before the first rows.
+    // Let the caller have its handle before the first rows.
     else await Promise.resolve()
     while (!signal.aborted) await sleep(clock, await this.#turn(signal), signal)
   }
@@ -90,7 +93,7 @@ export class NodeRowsPoll {
   async #turn(signal: AbortSignal): Promise<number> {
     const { client, random, log } = this.#seams
     const { everyMs, what, labelSelector } = this.#poll
-    // From the watch cache: a list that may be some seconds old is new enough, and costs the cluster's store nothing.
+    // From the watch cache: a list may be some seconds old, and is cheap for the cluster.
     const query = { ...rowsQuery(labelSelector), resourceVersion: '0' }
     const request = { ...NODE_ROWS, query, pageSize: 0, timeoutMs: ANSWER_MS }
     try {

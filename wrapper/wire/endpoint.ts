@@ -2,22 +2,22 @@
 import type { Fields, Range } from './fields.js'
 import { readPair } from './meta.js'
 
-/** One endpoint of a slice, or one address of an Endpoints object: where it lies, and what pruning asks about it. */
+/** One endpoint of a slice, or one address of an Endpoints object: its place in the bytes, and what pruning needs of it. */
 export interface EndpointView extends Range {
   /** The node that it runs on; undefined when the object does not say. */
   readonly node: string | undefined
-  /** Its first address. Read from the bytes each time: for people, not for rules. */
+  /** Its first address, decoded on each read; for people, not for decisions. */
   readonly address: string
   /**
    * The ports that it serves, by name and protocol: `http TCP`. Never empty: an empty text stands for what lists none.
    * All endpoints that are listed together share one array.
    */
   readonly ports: readonly string[]
-  /** Would a proxy send traffic to it: ready, or still serving while it terminates. */
+  /** Whether a proxy would send traffic to it: it is ready, or still serving while it terminates. */
   readonly isUsable: boolean
 }
 
-/** Where to find things in the two messages that hold addresses. */
+/** Field numbers of the two messages that have addresses. */
 export interface EndpointShape {
   readonly address: number
   readonly node: number
@@ -53,7 +53,7 @@ const hostnameOf = (entry: Fields): string | undefined => {
 /** Where to find a port's protocol; its name is always the first field. */
 const portOf = (port: Fields, protocol: number): string => {
   let name = ''
-  // What is not said is TCP.
+  // The default protocol.
   let over = 'TCP'
   while (port.next()) {
     if (port.number === 1) name = port.text()
@@ -71,7 +71,7 @@ export const readPorts = (fields: Fields, number: number, protocol: number): rea
   return ports.length === 0 ? NO_PORTS : ports
 }
 
-/** A view keeps offsets instead of texts: most addresses are never asked for. */
+/** A view stores offsets instead of text, since most addresses are never read. */
 export class EndpointInBytes implements EndpointView {
   readonly start: number
   readonly end: number

@@ -23,8 +23,8 @@ const bufferOf = (raw: Uint8Array): Buffer =>
   Buffer.isBuffer(raw) ? raw : Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
 
 /**
- * Walks the fields of one message. `next()` moves on; the members then speak of the field it stands on. One mutable
- * object, since a list of 150 000 endpoints has millions of fields.
+ * Iterates over the fields of one message: `next()` moves on, and the members describe the present field. It is a single
+ * mutable object, since a list of 150 000 endpoints has millions of fields.
  */
 export class Fields {
   readonly raw: Buffer

@@ -17,8 +17,8 @@ interface Mark {
 }
 
 /**
- * Collects JSON. Commas come by themselves: before each member or element but the first. No tree of objects is built, which
- * for a slice of 30 endpoints would be a few hundred of them in each event.
+ * Writes JSON and adds the commas between members and elements. It builds no tree of objects, which would be some hundreds
+ * per event for a slice of 30 endpoints.
  */
 export class JsonSink extends Growing {
   #isFirst = true
@@ -77,7 +77,7 @@ export class JsonSink extends Growing {
     return this
   }
 
-  /** The text before was a key, and its value comes next. */
+  /** The text before was a key; its value follows. */
   colon(): this {
     this.#byte(COLON)
     this.#isFirst = true
@@ -89,7 +89,7 @@ export class JsonSink extends Growing {
     return { used: this.used, isFirst: this.#isFirst }
   }
 
-  /** Forget what was written since. */
+  /** Discard what was written since the mark. */
   back({ used, isFirst }: Mark): void {
     this.used = used
     this.#isFirst = isFirst
