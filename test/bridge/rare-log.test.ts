@@ -4,7 +4,7 @@ import { RareLog } from '../../bridge/rare-log.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
-t.test('the same trouble is logged once a minute, with how often it was left out', async t => {
+t.test('the same warning is logged once a minute, with the number of suppressed ones', async t => {
   const clock = new FakeClock()
   const log = recordingLog()
   const rare = new RareLog(clock, log)

@@ -105,7 +105,7 @@ t.test('the same about one object is one Event with a count', async t => {
   t.strictSame(recorder.status, { pending: 0, sent: 5, dropped: 0 })
 })
 
-t.test('one object does not fill the list: what is left out is counted', async t => {
+t.test('one object cannot fill the queue, and dropped Events are counted', async t => {
   const { clock, sent, recorder } = bed()
   for (let i = 0; i < 30; i++) recorder.record(about('web'), words(`n${i}`))
   recorder.record(about('api'), words('other'))
@@ -186,14 +186,14 @@ t.test(
   },
 )
 
-t.test('who does not lead records nothing', async t => {
+t.test('a process that does not lead sends no Events', async t => {
   const { clock, sent, recorder } = bed(() => 'this process does not lead')
   recorder.record(about('web'), words('a'))
   await clock.advance(1_000)
   t.strictSame([sent.length, recorder.status], [0, { pending: 0, sent: 0, dropped: 1 }])
 })
 
-t.test('a stop sends what waits, the counts too, and gives up when it is aborted', async t => {
+t.test('a stop sends queued Events and counts, and gives up when aborted', async t => {
   const { clock, sent, recorder } = bed()
   const never = new AbortController().signal
   recorder.record(about('web'), words('a'))

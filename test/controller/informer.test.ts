@@ -100,7 +100,7 @@ const bed = (more: Partial<InformerOptions<View>> = {}) => {
   }
 }
 
-t.test('what comes, changes and goes is reported once, and is known by then', async t => {
+t.test('additions, changes and removals are reported once, when the cache has them', async t => {
   const seen: (View | undefined)[] = []
   const one = bed()
   const { informer } = one
@@ -192,7 +192,7 @@ t.test(
   },
 )
 
-t.test('an index that throws is a fault of that object alone', async t => {
+t.test('an index that throws leaves out only that object', async t => {
   const index = (view: View): readonly string[] => {
     if (view.value === 'q') throw new Error('no q')
     return [view.value]

@@ -6,7 +6,7 @@ import { controllerOf, ownerReference, type OwnerReference } from '../../core/ow
 
 const owner = { apiVersion: 'superedge.io/v1', kind: 'ServiceGrid', name: 'web', uid: 'u1' }
 
-t.test('the controller is the one owner that says so', async t => {
+t.test('the controller is the owner reference with controller: true', async t => {
   const reference = ownerReference({ ...owner, extra: 1 } as typeof owner)
   t.strictSame(reference, { ...owner, controller: true, blockOwnerDeletion: true })
   const other: OwnerReference = { ...owner, uid: 'u0' }
@@ -14,7 +14,7 @@ t.test('the controller is the one owner that says so', async t => {
   t.equal(controllerOf([other, { ...other, controller: false }]), undefined)
 })
 
-t.test('a delete is for what was looked at, alone', async t => {
+t.test('a delete applies only to the state that was decided about', async t => {
   const services = { group: '', version: 'v1', resource: 'services' }
   const exact = { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '7' }
   const guard = (): undefined => undefined

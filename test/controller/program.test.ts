@@ -109,7 +109,7 @@ t.test('what cannot be listed is logged; a stop before that begins no work', asy
   t.match(seen.at(-1), 'close')
 })
 
-t.test('a part that does not end is left behind, within the time to stop', async t => {
+t.test('a part that does not end is abandoned within the time limit of a stop', async t => {
   const { clock, seen, stop, run, logged } = bed({ led: 1e9, events: 1e9, close: 1e9 })
   const running = run()
   await clock.advance(0)

@@ -38,7 +38,7 @@ const bed = (options: WorkQueueOptions = {}, random: Random = even) => {
   return { clock, runs, failures, queue, keys, last: () => runs.at(-1)! }
 }
 
-t.test('a key waits once, and one that is added while it runs runs once more', async t => {
+t.test('a key is queued once, and one that is added while it runs runs once more', async t => {
   const { queue, keys, last } = bed({ workers: 1 })
   for (const key of 'aabab') queue.add(key)
   t.equal(keys(), 'a')
@@ -52,7 +52,7 @@ t.test('a key waits once, and one that is added while it runs runs once more', a
   t.strictSame(queue.status, { ready: 0, delayed: 0, running: 0, failing: 0 })
 })
 
-t.test('as many runs as workers, and never two over one key', async t => {
+t.test('as many runs as workers, and never two for one key', async t => {
   const { queue, runs, keys } = bed({ workers: 2 })
   for (const key of 'abcaa') queue.add(key)
   t.equal(keys(), 'ab')
@@ -100,7 +100,7 @@ t.test('jitter spreads retries by a fifth', async t => {
   t.ok(new Set(waits.map(Math.round)).size > 30)
 })
 
-t.test('news of a failing key is looked at sooner, not at once', async t => {
+t.test('adding a failing key shortens its wait, but not to zero', async t => {
   const { clock, queue, runs, last } = bed()
   queue.add('a')
   for (let i = 0; i < 6; i++) {
@@ -121,7 +121,7 @@ t.test('news of a failing key is looked at sooner, not at once', async t => {
   t.equal(runs.length, 8, 'news that came while it ran')
 })
 
-t.test('a server that asks to be left alone is', async t => {
+t.test('a key whose server asked to wait does not run before that', async t => {
   const { clock, queue, runs, last } = bed()
   queue.add('a')
   await last().end({ kind: 'failed', reason: '429', retryAfterMs: 30_000 })
@@ -132,7 +132,7 @@ t.test('a server that asks to be left alone is', async t => {
   t.equal(runs.length, 2)
 })
 
-t.test('a look at a time: the earliest counts', async t => {
+t.test('of several planned runs the earliest counts', async t => {
   const { clock, queue, runs, last } = bed()
   queue.add('a')
   await last().end({ kind: 'done', againMs: 60_000 })

@@ -89,7 +89,7 @@ t.test('the same after a restart in the middle of the hold', async t => {
   await stage.close()
 })
 
-t.test('40 % in small steps is held as 40 % at once', async t => {
+t.test('40 % in small steps is held like 40 % at once', async t => {
   const stage = await stageOf('steps')
   await begin(stage, letters(10), { graceMs: 200 })
   for (const unit of letters(3)) await stage.label(unit, null)
@@ -104,25 +104,28 @@ t.test('40 % in small steps is held as 40 % at once', async t => {
   await stage.close()
 })
 
-t.test('a word for one removal is none for the next, though the units are the same', async t => {
-  const stage = await stageOf('replay')
-  await begin(stage, letters(2), { graceMs: 0 })
-  for (const unit of letters(2)) await stage.label(unit, null)
-  await stage.conditionBecomes('DeploymentGrid', 'web', 'Held', 'True AllUnitsGone')
-  await confirm(stage)
-  await until('they are gone', async () => (await stage.names('Deployment')).length === 0)
-  for (const unit of letters(2)) await stage.label(unit, unit)
-  await until('they are back', async () => (await stage.names('Deployment')).length === 2)
-  await stage.quiet()
-  for (const unit of letters(2)) await stage.label(unit, null)
-  await stage.conditionBecomes('DeploymentGrid', 'web', 'Held', 'True AllUnitsGone')
-  await wait(500)
-  t.equal((await stage.names('Deployment')).length, 2)
-  t.strictSame(stage.differences, [])
-  await stage.close()
-})
+t.test(
+  'a confirmation of one removal does not count for the next, even of the same units',
+  async t => {
+    const stage = await stageOf('replay')
+    await begin(stage, letters(2), { graceMs: 0 })
+    for (const unit of letters(2)) await stage.label(unit, null)
+    await stage.conditionBecomes('DeploymentGrid', 'web', 'Held', 'True AllUnitsGone')
+    await confirm(stage)
+    await until('they are gone', async () => (await stage.names('Deployment')).length === 0)
+    for (const unit of letters(2)) await stage.label(unit, unit)
+    await until('they are back', async () => (await stage.names('Deployment')).length === 2)
+    await stage.quiet()
+    for (const unit of letters(2)) await stage.label(unit, null)
+    await stage.conditionBecomes('DeploymentGrid', 'web', 'Held', 'True AllUnitsGone')
+    await wait(500)
+    t.equal((await stage.names('Deployment')).length, 2)
+    t.strictSame(stage.differences, [])
+    await stage.close()
+  },
+)
 
-t.test('who was away does not take an old mark for this time', async t => {
+t.test('a process that was away does not trust an old note of when a unit went', async t => {
   const stage = await stageOf('away')
   await begin(stage, letters(4), { graceMs: 1_500 })
   await stage.label('a', null)
@@ -176,7 +179,7 @@ const withoutNewsOfNodes =
         : client.watch(type, which, sink),
   })
 
-t.test('a unit that is back deletes nothing, though its news are held back', async t => {
+t.test('nothing of a unit that is back is deleted, even if the watch lags', async t => {
   const stage = await stageOf('stale')
   let isCut = false
   await begin(stage, letters(4), { graceMs: 800, between: withoutNewsOfNodes(() => isCut) })
@@ -189,7 +192,7 @@ t.test('a unit that is back deletes nothing, though its news are held back', asy
   await stage.close()
 })
 
-t.test('many units are gone at the server, though news of one alone came', async t => {
+t.test('many units are gone on the server although the watch reported only one', async t => {
   const stage = await stageOf('many')
   let isCut = false
   await begin(stage, letters(5), { graceMs: 800, between: withoutNewsOfNodes(() => isCut) })
@@ -202,7 +205,7 @@ t.test('many units are gone at the server, though news of one alone came', async
   await stage.close()
 })
 
-t.test('what the server said of Nodes is not believed after a long wait for a turn', async t => {
+t.test('Nodes that were read before a long wait for a write are read again', async t => {
   const clock = new FakeClock()
   const deletion = (unit: string) =>
     ({ kind: 'delete', why: 'unit-gone', unit, live: { kind: 'Deployment', name: unit } }) as const

@@ -85,7 +85,7 @@ t.test('a webhook that rewrites what is applied, and a field that is not kept', 
   }
 })
 
-t.test('somebody who puts his own number back each time', async t => {
+t.test('somebody who sets his own number again each time', async t => {
   const stage = await open('fight', ['north', 'south'], {})
   await until('made', async () => (await stage.names('Deployment')).length === 2)
   const end = new AbortController()
@@ -178,7 +178,7 @@ t.test('a webhook that takes no dry runs stops nothing', async t => {
   await stage.close()
 })
 
-t.test('a child that is always another one by now', async t => {
+t.test('a child that changes before each write', async t => {
   let asked = 0
   const before = (verb: string, _type: ResourceName, { name }: ObjectName): void => {
     if (verb !== 'apply' || name !== 'web-north') return

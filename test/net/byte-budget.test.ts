@@ -25,7 +25,7 @@ t.test('FW5: the total holds, whatever is sent at once', async t => {
   t.equal(budget.held, 0)
 })
 
-t.test('of one source the largest body gives way to smaller ones', async t => {
+t.test('of one source the largest body is dropped for smaller ones', async t => {
   const budget = new ByteBudget({ total: 30, perSource: 10 })
   const evicted: string[] = []
   const open = (name: string) => budget.open(member('m'), () => evicted.push(name))

@@ -78,7 +78,7 @@ t.test('FA5: strangers, however many addresses they take, never make a member le
   t.equal(world.limiter.size, 20)
 })
 
-t.test('FA5: the greedy stranger goes for the modest one', async t => {
+t.test('FA5: the stranger with most connections makes room for one with fewer', async t => {
   const world = new World({ perStranger: 8 })
   world.many(8, () => `${STRANGER}1`, 1)
   for (let i = 2; i <= 4; i++) world.come(`${STRANGER}${i}`)
@@ -112,7 +112,7 @@ t.test('FA5: a member has a limit too', async t => {
   t.equal(world.limiter.size, 6)
 })
 
-t.test('who is not known yet is a stranger, and looked up again', async t => {
+t.test('an unidentified source is a stranger, and identified again next time', async t => {
   const known = new Map<number, string>()
   let asked = 0
   const sources: Sources = {

@@ -8,7 +8,7 @@ import { ANYBODY, LIMITS } from '../../testkit/http/open-listener.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
 
-t.test('a request whose connection is gone already is nobody’s', async t => {
+t.test('a request whose connection is already closed is ignored', async t => {
   const clock = new FakeClock()
   const options = { address: '127.0.0.1', limits: LIMITS, sources: ANYBODY, isSecure: false }
   const connections = new Connections(options, {

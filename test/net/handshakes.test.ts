@@ -90,7 +90,7 @@ t.test('of one source so many handshakes begin at once, the others wait their tu
   t.equal(warnings.length, 1)
 })
 
-t.test('who goes away while he waits costs no turn and nothing else', async t => {
+t.test('a client that leaves while it waits uses nothing of the rate', async t => {
   const { listener, clock, shaken, shake, open } = await stage(t)
   const first = [shake(), shake()]
   await until(() => shaken.length === 2)
@@ -105,7 +105,7 @@ t.test('who goes away while he waits costs no turn and nothing else', async t =>
   t.strictSame(new Set(shaken), new Set([...first, last]))
 })
 
-t.test('who waits is counted, and makes room', async t => {
+t.test('waiting connections are counted, and evicted when there are too many', async t => {
   const { listener, clock, shaken, shake } = await stage(t, { perStranger: 4 })
   const ended: TLSSocket[] = []
   for (let i = 0; i < 8; i++) {

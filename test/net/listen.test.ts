@@ -208,7 +208,7 @@ t.test('FW5: an upload may take long while it goes on, not when it stops', async
   unread.destroy()
 })
 
-t.test('what a client has not read goes with it when it makes room', async t => {
+t.test('data that an evicted client has not read is freed', async t => {
   const handle: RequestListener = (_request, response) => void response.end(Buffer.alloc(1 << 20))
   const listener = await openListener({ handle, limits: { perStranger: 1 } })
   t.teardown(() => listener.close())

@@ -28,7 +28,7 @@ t.test('a burst begins at once, the rest at the rate of its source', async t => 
   t.equal(pace.waiting, 0)
 })
 
-t.test('sources take turns within what all may have', async t => {
+t.test('sources are served round-robin within the total rate', async t => {
   const { clock, begun, take } = stage({ all: { perSecond: 10, burst: 1 }, perSource: LIMITS.all })
   for (let i = 0; i < 4; i++) take('loud')
   take('quiet')
@@ -36,7 +36,7 @@ t.test('sources take turns within what all may have', async t => {
   t.strictSame(begun, ['loud 0', 'loud 100', 'quiet 200', 'loud 300', 'loud 400'])
 })
 
-t.test('who comes later does not pass who waits of the same source', async t => {
+t.test('work of one source begins in order', async t => {
   const { clock, pace, begun } = stage()
   const take = (name: string) => pace.take('a', () => begun.push(name))
   for (const name of ['1', '2', '3']) take(name)
@@ -56,7 +56,7 @@ t.test('a source that has a turn earlier than those that wait gets it', async t 
   t.strictSame(begun, ['slow 0', 'slow 0', 'b 0', 'c 0', 'c 100', 'slow 200'])
 })
 
-t.test('a turn that is given up is nobody’s', async t => {
+t.test('cancelled work uses nothing of the rate', async t => {
   const { clock, pace, begun, take } = stage()
   take('a')
   take('a')
@@ -77,7 +77,7 @@ t.test('a turn that is given up is nobody’s', async t => {
   t.equal(pace.waiting, 0)
 })
 
-t.test('what begins may give up the turn of another source', async t => {
+t.test("work that begins may cancel another source's", async t => {
   const { clock, pace, begun } = stage({ all: { perSecond: 1, burst: 1 }, perSource: LIMITS.all })
   pace.take('a', () => begun.push('a'))
   const cancels: ((() => void) | undefined)[] = []
@@ -88,7 +88,7 @@ t.test('what begins may give up the turn of another source', async t => {
   t.equal(pace.waiting, 0)
 })
 
-t.test('a turn that is given up at the moment when it comes is nobody’s', async t => {
+t.test('work cancelled at the moment when it may begin uses nothing of the rate', async t => {
   const { clock, pace, begun, take } = stage({ ...LIMITS, perSource: { perSecond: 5, burst: 1 } })
   take('a')
   take('b')
@@ -101,7 +101,7 @@ t.test('a turn that is given up at the moment when it comes is nobody’s', asyn
   t.equal(pace.waiting, 0)
 })
 
-t.test('after a rest there is one burst, however long it was', async t => {
+t.test('after a pause there is one burst, however long the pause was', async t => {
   const { clock, begun, take } = stage()
   take('a')
   await clock.advance(3_600_000)

@@ -30,7 +30,7 @@ const outcome = (path: ReviewPath, review: JsonMap, known: Known): string => {
   return decision.kind === 'unchanged' ? decision.why : decision.kind
 }
 
-t.test('the taint of a Node that is not heard', t => {
+t.test('the taint of a Node that the control plane does not hear from', t => {
   const rows: [claim: string, rules: KeepRules, node: NodeOdds, becomes: string][] = [
     ['vouched for 5 s ago', VOUCHED, {}, 'changed'],
     ['… 30 s ago, which is the limit', VOUCHED, { word: { agoMs: 30_000 } }, 'changed'],
@@ -61,7 +61,7 @@ t.test('the taint of a Node that is not heard', t => {
   t.end()
 })
 
-t.test('both of the taint go, wherever they stand; all others stay in their order', t => {
+t.test('the taint is removed wherever it is in the list, and all others stay in order', t => {
   const rows: [claim: string, before: readonly unknown[], left: readonly unknown[]][] = [
     ['in the middle', [FOREIGN, NO_EXECUTE, NO_SCHEDULE], [FOREIGN, NO_SCHEDULE]],
     ['alone', [NO_EXECUTE], []],

@@ -35,7 +35,7 @@ t.test('instants, and the newest of the stamps in any order', t => {
   t.end()
 })
 
-t.test('whose news are worth a wait', t => {
+t.test('for which nodes a newer state is awaited', t => {
   const rows: [claim: string, node: NodeOdds, rules: typeof VOUCHED, isAwaited: boolean][] = [
     ['vouched, and not Unknown yet', { ready: 'True' }, VOUCHED, true],
     ['… however old the word is', { ready: 'True', word: { agoMs: 90_000 } }, VOUCHED, true],

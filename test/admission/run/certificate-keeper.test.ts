@@ -203,7 +203,7 @@ t.test(
   },
 )
 
-t.test('who finds nothing but what is over makes a new one at once', async t => {
+t.test('a replica that finds only expired certificates creates a new one at once', async t => {
   const { bed, clock, replicas, turn } = await scene(t)
   await bed.register()
   await turn()

@@ -138,24 +138,27 @@ t.test(
   },
 )
 
-t.test('nobody waits for a node that would not be kept, or over a broken watch', async t => {
-  for (const odds of [
-    { ready: 'False' },
-    { ready: 'True', isMarked: true },
-    { ready: 'True', word: { status: 'False' } },
-  ]) {
-    const { decide, list, clock } = scene()
-    list(odds)
+t.test(
+  'no review waits for a node that would not be kept, or while the watch is broken',
+  async t => {
+    for (const odds of [
+      { ready: 'False' },
+      { ready: 'True', isMarked: true },
+      { ready: 'True', word: { status: 'False' } },
+    ]) {
+      const { decide, list, clock } = scene()
+      list(odds)
+      t.equal(await decide(), 'heard')
+      t.equal(clock.waiting, 0)
+    }
+    const { decide, list, become } = scene()
+    list({ ready: 'True' })
+    become('backing-off')
     t.equal(await decide(), 'heard')
-    t.equal(clock.waiting, 0)
-  }
-  const { decide, list, become } = scene()
-  list({ ready: 'True' })
-  become('backing-off')
-  t.equal(await decide(), 'heard')
-})
+  },
+)
 
-t.test('a thousand wait, no more', async t => {
+t.test('at most a thousand reviews wait', async t => {
   const { list, table, clock } = scene()
   list({ ready: 'True' })
   const waits = Array.from({ length: 1_000 }, (_, at) => table.changed(`n${at % 7}`, 500))

@@ -96,7 +96,7 @@ t.test('an edge finds the authority, gets its certificate and renews it with tha
   t.notMatch(text, /Bearer|eyJ/, 'no token in the log')
 })
 
-t.test('without a token that counts there is nothing', async t => {
+t.test('without a valid token there is no certificate', async t => {
   const { ask, withToken } = await begin(t)
   const { der: body } = await requestCertificate(edgeSubject('e1'))
   const headers = withToken('e1')
@@ -116,7 +116,7 @@ t.test('without a token that counts there is nothing', async t => {
   t.equal((await ask('/edge.crt', { headers, body, ...foreign })).status, 401, 'another authority')
 })
 
-t.test('nobody is given the certificate of a Node that is none of the edge', async t => {
+t.test('no certificate is issued for a Node that is not an edge node', async t => {
   const { ask, withToken, log } = await begin(t)
   const { der: body } = await requestCertificate(edgeSubject('cp-1'))
   const refused = await ask('/edge.crt', { headers: withToken('cp-1'), body })

@@ -119,20 +119,27 @@ t.test('a token is published once, over an old one', async t => {
   t.equal(Buffer.from(stored.get('tokensecret')!.data['tokendata']!, 'base64').toString(), 'two')
 })
 
-t.test('who cannot read or write Secrets gets that error; who is never first gives up', async t => {
-  const { client } = makeClient()
-  const forbidden = new KubeStatusError('scripted', {
-    status: 403,
-    reason: 'Forbidden',
-    message: '',
-  })
-  const no = { ...client, get: () => Promise.reject(forbidden) }
-  await t.rejects(publishToken(no, 'one', signal), { message: /Forbidden/ })
-  const readOnly = { ...client, create: () => Promise.reject(forbidden) }
-  await t.rejects(publishToken(readOnly, 'one', signal), { message: /Forbidden/ })
-  const conflict = new KubeStatusError('scripted', { status: 409, reason: 'Conflict', message: '' })
-  await t.rejects(
-    publishToken({ ...client, create: () => Promise.reject(conflict) }, 'one', signal),
-    { message: /tokensecret must be left alone by others/ },
-  )
-})
+t.test(
+  'without the right to Secrets the error is passed on; after too many conflicts it gives up',
+  async t => {
+    const { client } = makeClient()
+    const forbidden = new KubeStatusError('scripted', {
+      status: 403,
+      reason: 'Forbidden',
+      message: '',
+    })
+    const no = { ...client, get: () => Promise.reject(forbidden) }
+    await t.rejects(publishToken(no, 'one', signal), { message: /Forbidden/ })
+    const readOnly = { ...client, create: () => Promise.reject(forbidden) }
+    await t.rejects(publishToken(readOnly, 'one', signal), { message: /Forbidden/ })
+    const conflict = new KubeStatusError('scripted', {
+      status: 409,
+      reason: 'Conflict',
+      message: '',
+    })
+    await t.rejects(
+      publishToken({ ...client, create: () => Promise.reject(conflict) }, 'one', signal),
+      { message: /tokensecret must be left alone by others/ },
+    )
+  },
+)

@@ -61,7 +61,7 @@ for (const encoded of ['ours', 'of another library'] as const)
     t.not(await signs(t, authority), await signs(t, authority), 'serial numbers differ')
   })
 
-t.test('an authority that is none is an error', async t => {
+t.test('an authority that is not valid is an error', async t => {
   const ours = await makeAuthority(now)
   const none = new Uint8Array([1, 2, 3])
   await t.rejects(makeSigner({ ...ours, key: none }), { message: /must be a private key in DER/ })

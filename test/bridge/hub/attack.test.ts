@@ -26,7 +26,7 @@ t.test('websocket pings are read no faster than frames', async t => {
   t.notOk(linkOf('e1').isHeld)
 })
 
-t.test('who sends pings and reads no answer is cut off', async t => {
+t.test('a node that sends pings and reads no answers is disconnected', async t => {
   const { raw, ended } = await openStage(t)
   const flood = await raw('e1')
   flood.pause()
@@ -35,7 +35,7 @@ t.test('who sends pings and reads no answer is cut off', async t => {
   t.strictSame(ended('e1'), ['connection broke'])
 })
 
-t.test('whoever fills the room for parts of frames makes room for smaller ones', async t => {
+t.test('the largest incomplete frame makes room for smaller ones', async t => {
   const { raw, received, ended, hub } = await openStage(t, { limits: { partBytes: 8 << 20 } })
   const hogs = ['h1', 'h2', 'h3']
   for (const hog of hogs) {
@@ -89,7 +89,7 @@ t.test(
   },
 )
 
-t.test('an apiserver that fails in ever other words fills neither the log nor memory', async t => {
+t.test('an apiserver with ever different errors fills neither the log nor memory', async t => {
   let count = 0
   const { dial, log } = await openStage(t, {
     isForeign: () => Promise.reject(new Error(`request ${++count} timed out`)),
@@ -101,7 +101,7 @@ t.test('an apiserver that fails in ever other words fills neither the log nor me
   t.equal(warnings.length, 1)
 })
 
-t.test('a sink that throws costs one message, not the process', async t => {
+t.test('a sink that throws loses one message, and the process goes on', async t => {
   const { dial, log, received, hub } = await openStage(t, {
     onReceived: (_link, { content }) => {
       if (content === 'bug') throw new Error('a bug')

@@ -23,7 +23,7 @@ const note = (n: number): Message => ({
   content: { kind: 'ConfigMap' },
 })
 
-t.test('an edge connects, is heard and is spoken to', async t => {
+t.test('an edge connects, and messages pass in both directions', async t => {
   const { hub, dial, reports, received, linkOf } = await openStage(t)
   const edge = await dial('e1')
   t.strictSame(edge.said, ['opened'])
@@ -53,7 +53,7 @@ t.test('an edge connects, is heard and is spoken to', async t => {
   t.equal(hub.linkOf(link.node), undefined)
 })
 
-t.test('nobody speaks for a node but who has its certificate', async t => {
+t.test("only a node's own certificate opens a connection for it", async t => {
   const { hub, dial, reports, log } = await openStage(t)
   const refused = async (...args: Parameters<typeof dial>): Promise<string> =>
     (await dial(...args)).said.join()
@@ -72,7 +72,7 @@ t.test('nobody speaks for a node but who has its certificate', async t => {
   t.strictSame(reports, [])
 })
 
-t.test('who has the certificate of a Node that is none of the edge is refused', async t => {
+t.test('a certificate for a Node that is not an edge node is refused', async t => {
   const waiting: ((isForeign: boolean) => void)[] = []
   const { dial, hub, reports } = await openStage(t, {
     isForeign: node => {
@@ -92,7 +92,7 @@ t.test('who has the certificate of a Node that is none of the edge is refused', 
   t.match(hub.status, { connected: 1, refused: { 403: 1, 503: 2 } })
 })
 
-t.test('no certificate, no connection; no upgrade, nothing to see', async t => {
+t.test('without a certificate there is no connection, and without an upgrade only 404', async t => {
   const { hub, url, ca, reports } = await openStage(t)
   const said: string[] = []
   dialWebsocket(
@@ -142,26 +142,29 @@ t.test('a second connection of a node ends the first; an impostor’s does not',
   t.equal(hub.status.connected, 1)
 })
 
-t.test('who sends no keepalive for 30 s is gone, though the websocket answers pings', async t => {
-  const { clock, dial, ended, hub } = await openStage(t)
-  await dial('mute')
-  const edge = await dial('e1')
-  for (let s = 0; s < 60; s += 5) {
-    if (s % 15 === 0) {
-      const { framesIn } = hub.status
-      edge.say(KEEPALIVE, 'ping')
-      await until(() => hub.status.framesIn > framesIn)
+t.test(
+  'a node without a keepalive for 30 s is disconnected, even if its websocket answers pings',
+  async t => {
+    const { clock, dial, ended, hub } = await openStage(t)
+    await dial('mute')
+    const edge = await dial('e1')
+    for (let s = 0; s < 60; s += 5) {
+      if (s % 15 === 0) {
+        const { framesIn } = hub.status
+        edge.say(KEEPALIVE, 'ping')
+        await until(() => hub.status.framesIn > framesIn)
+      }
+      if (s === 30) break
+      await clock.advance(4_990)
+      t.strictSame(ended('mute'), [])
+      await clock.advance(10)
+      // Pongs come over a real network.
+      await new Promise(resolve => setTimeout(resolve, 20))
     }
-    if (s === 30) break
-    await clock.advance(4_990)
-    t.strictSame(ended('mute'), [])
-    await clock.advance(10)
-    // Pongs come over a real network.
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
-  t.strictSame(ended('mute'), ['no keepalive'])
-  t.strictSame(ended('e1'), [])
-})
+    t.strictSame(ended('mute'), ['no keepalive'])
+    t.strictSame(ended('e1'), [])
+  },
+)
 
 t.test('a half-open connection ends after two pings without an answer', async t => {
   const { clock, dial, ended, hub } = await openStage(t)
@@ -176,7 +179,7 @@ t.test('a half-open connection ends after two pings without an answer', async t 
   t.strictSame(ended('e1'), ['no answer to pings'])
 })
 
-t.test('a bridge that stood still does not take that for the silence of its edges', async t => {
+t.test('a bridge that was suspended does not count that time as silence of its edges', async t => {
   const world = new FakeClock()
   const own = new ProcessClock(world, { offsetMs: 0 })
   const { dial, ended, hub } = await openStage(t, { world, clock: own })
@@ -193,7 +196,7 @@ t.test('a bridge that stood still does not take that for the silence of its edge
   t.equal(ended('e1').length, 1, 'from then on it counts again')
 })
 
-t.test('a full lane stops one socket, and no keepalive is missed meanwhile', async t => {
+t.test('a full queue pauses one socket, and its keepalives are not missed', async t => {
   const { clock, dial, received, ended, linkOf, hub } = await openStage(t, {
     onReceived: (link, { content }) => {
       if (content === 'stop') link.hold('lane')
@@ -223,7 +226,7 @@ t.test('a full lane stops one socket, and no keepalive is missed meanwhile', asy
   )
 })
 
-t.test('a flood of one node is read as fast as one may send, and others do not wait', async t => {
+t.test('a node that floods is read at the rate limit, and others do not wait', async t => {
   const { clock, dial, received } = await openStage(t)
   const flood = await dial('e1')
   const other = await dial('e2')
@@ -236,25 +239,28 @@ t.test('a flood of one node is read as fast as one may send, and others do not w
   t.ok(received('e1').length <= 1_202, `${received('e1').length}`)
 })
 
-t.test('who does not read is not read from, and ended when nothing moves for a minute', async t => {
-  const { clock, dial, ended, linkOf } = await openStage(t)
-  const edge = await dial('e1')
-  edge.freeze()
-  const link = linkOf('e1')
-  const large = { ...note(1), content: 'x'.repeat(1 << 20) }
-  // The kernel's buffers take some megabytes.
-  for (let i = 0; i < 64 && !link.isHeld; i++) {
-    link.send(large)
-    await new Promise(resolve => setTimeout(resolve, 1))
-  }
-  t.ok(link.isHeld)
-  await clock.advance(59_000)
-  t.strictSame(ended('e1'), [])
-  await clock.advance(62_000)
-  t.strictSame(ended('e1'), ['does not read'])
-})
+t.test(
+  'a node that does not read is not read from, and disconnected after a minute without progress',
+  async t => {
+    const { clock, dial, ended, linkOf } = await openStage(t)
+    const edge = await dial('e1')
+    edge.freeze()
+    const link = linkOf('e1')
+    const large = { ...note(1), content: 'x'.repeat(1 << 20) }
+    // The kernel's buffers take some megabytes.
+    for (let i = 0; i < 64 && !link.isHeld; i++) {
+      link.send(large)
+      await new Promise(resolve => setTimeout(resolve, 1))
+    }
+    t.ok(link.isHeld)
+    await clock.advance(59_000)
+    t.strictSame(ended('e1'), [])
+    await clock.advance(62_000)
+    t.strictSame(ended('e1'), ['does not read'])
+  },
+)
 
-t.test('who reads slowly goes on when it has read', async t => {
+t.test('a slow reader is read from again once it has caught up', async t => {
   const { dial, ended, linkOf, received } = await openStage(t)
   const edge = await dial('e1')
   edge.freeze()
@@ -312,26 +318,29 @@ t.test('a half frame does not outlive the keepalive', async t => {
   t.strictSame(ended('e1'), ['no keepalive'])
 })
 
-t.test('what is no message is counted, never answered, and ends nobody; binary does', async t => {
-  const { raw, ended, hub, clock } = await openStage(t, {
-    limits: {
-      session: { ...HUB_LIMITS.session, intake: { perSecond: 100_000, burst: 100_000 } },
-    },
-  })
-  const socket = await raw('e1')
-  const good = Buffer.from(
-    '{"header":{"msg_id":"1","timestamp":1},"route":{"source":"edged","operation":"query","resource":"a/secret/c"},"content":{"a":[1,2,{"b":null}]}}\n',
-  )
-  const random = seededRandom(11)
-  for (let i = 0; i < 2_000; i++) socket.send(Buffer.from(spoil(random, [good])).toString('utf8'))
-  await until(() => hub.status.framesIn === 2_000)
-  t.strictSame(ended('e1'), [])
-  t.ok(hub.status.malformed > 1_000)
-  await clock.advance(1)
-  socket.send(good)
-  await until(() => ended('e1').length === 1)
-  t.strictSame(ended('e1'), ['binary frame'])
-})
+t.test(
+  'malformed frames are counted, not answered, and end no connection; binary ones do',
+  async t => {
+    const { raw, ended, hub, clock } = await openStage(t, {
+      limits: {
+        session: { ...HUB_LIMITS.session, intake: { perSecond: 100_000, burst: 100_000 } },
+      },
+    })
+    const socket = await raw('e1')
+    const good = Buffer.from(
+      '{"header":{"msg_id":"1","timestamp":1},"route":{"source":"edged","operation":"query","resource":"a/secret/c"},"content":{"a":[1,2,{"b":null}]}}\n',
+    )
+    const random = seededRandom(11)
+    for (let i = 0; i < 2_000; i++) socket.send(Buffer.from(spoil(random, [good])).toString('utf8'))
+    await until(() => hub.status.framesIn === 2_000)
+    t.strictSame(ended('e1'), [])
+    t.ok(hub.status.malformed > 1_000)
+    await clock.advance(1)
+    socket.send(good)
+    await until(() => ended('e1').length === 1)
+    t.strictSame(ended('e1'), ['binary frame'])
+  },
+)
 
 t.test(
   'connections without a request are limited by source and time; nodes are not among them',
@@ -375,18 +384,21 @@ t.test('more nodes than there may be are refused until later', async t => {
   t.match(hub.status.refused, { 503: 1 })
 })
 
-t.test('a bridge that stops leading ends its edges in order and refuses new ones', async t => {
-  const { dial, hub, ended } = await openStage(t)
-  const edge = await dial('e1')
-  hub.standBy()
-  await until(() => hub.status.connected === 0)
-  t.strictSame(ended('e1'), ['the bridge is leaving'])
-  await until(() => edge.said.length === 2)
-  t.match(edge.said[1], /1001/)
-  t.match((await dial('e1')).said, [/503/])
-  hub.serve()
-  t.strictSame((await dial('e1')).said, ['opened'])
-})
+t.test(
+  'a bridge that stops leading disconnects its edges with a close frame and refuses new ones',
+  async t => {
+    const { dial, hub, ended } = await openStage(t)
+    const edge = await dial('e1')
+    hub.standBy()
+    await until(() => hub.status.connected === 0)
+    t.strictSame(ended('e1'), ['the bridge is leaving'])
+    await until(() => edge.said.length === 2)
+    t.match(edge.said[1], /1001/)
+    t.match((await dial('e1')).said, [/503/])
+    hub.serve()
+    t.strictSame((await dial('e1')).said, ['opened'])
+  },
+)
 
 t.test('closing does not wait for an edge that does not answer', async t => {
   const { dial, hub, ended, clock } = await openStage(t)

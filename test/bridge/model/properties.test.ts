@@ -279,7 +279,7 @@ const backwards = (heard: readonly Word[]): readonly Word[] => {
   })
 }
 
-t.test('whatever happens, in the end the edge is as the cluster', t => {
+t.test('after any events the edge ends up with what the cluster has', t => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 150, size: 'max' }), steps => {
       const play = new Play()

@@ -34,7 +34,7 @@ t.test(
   },
 )
 
-t.test('a ConfigMap that changes is sent to those who refer to it alone', async t => {
+t.test('a changed ConfigMap is sent only to the nodes that refer to it', async t => {
   const stage = new Stage(t)
   await stage.start()
   stage.cluster.put(MAPS, mapBody('prices', '1'))
@@ -105,7 +105,7 @@ t.test('a bridge without the disk goes by what the cluster keeps', async t => {
   )
 })
 
-t.test('a disk that is older than the record of another bridge is not believed', async t => {
+t.test('a record on disk that is older than another bridge’s is not used', async t => {
   const stage = new Stage(t)
   const [mine, others] = [new MemoryDisk(), new MemoryDisk()]
   const first = await stage.start({ disk: mine })
@@ -124,7 +124,7 @@ t.test('a disk that is older than the record of another bridge is not believed',
   t.strictSame(edge.view.pods, {}, 'a pod of which the disk knows nothing ends all the same')
 })
 
-t.test('an acknowledgement that is lost brings the same message again', async t => {
+t.test('after a lost acknowledgement the same message is sent again', async t => {
   const stage = new Stage(t)
   const bridge = await stage.start()
   stage.edge('e1')
@@ -176,7 +176,7 @@ t.test('five hundred objects reach one edge, sixteen at a time, and its Lease go
   t.equal(bridge.sent.filter(({ message }) => message.parentId === undefined).length, 502)
 })
 
-t.test('a pod that a late cache does not know is asked for before it is stopped', async t => {
+t.test('a pod that a lagging cache does not have is read before it is stopped', async t => {
   const stage = new Stage(t)
   const disk = new MemoryDisk()
   const first = await stage.start({ disk })
@@ -199,7 +199,7 @@ t.test('a pod that a late cache does not know is asked for before it is stopped'
   t.equal(edge.view.pods['till/pod/a']?.phase, 'Running')
 })
 
-t.test('a pod that was made anew while no bridge was there is the only one', async t => {
+t.test('a pod that was recreated while no bridge ran replaces the old one', async t => {
   const stage = new Stage(t)
   const disk = new MemoryDisk()
   const first = await stage.start({ disk })
@@ -222,7 +222,7 @@ t.test('a pod that was made anew while no bridge was there is the only one', asy
   t.match(stage.bridge!.downstream.explain('e1' as never), { holds: { pod: 1, unsure: 0 } })
 })
 
-t.test('a pod that is gone ends at its own report, though nobody has a record of it', async t => {
+t.test('a deleted pod without a record is stopped when its edge reports about it', async t => {
   const stage = new Stage(t)
   const first = await stage.start()
   const edge = stage.edge('e1')
@@ -250,7 +250,7 @@ t.test('pods that were bound before the node was known are sent', async t => {
   t.equal(stage.kept('e1', 'configmap').size, 1)
 })
 
-t.test('the 404 of a proxy that has no backend takes nothing off an edge', async t => {
+t.test('a 404 from a proxy without a backend removes nothing from an edge', async t => {
   const stage = new Stage(t)
   await stage.start()
   const edge = stage.edge('e1')
@@ -269,7 +269,7 @@ t.test('the 404 of a proxy that has no backend takes nothing off an edge', async
   t.match(JSON.stringify([...stage.kept('e1', 'configmap')]), /"2/, 'and is what it became')
 })
 
-t.test('a label that somebody takes off ends no pod', async t => {
+t.test('removing the node’s label ends no pod', async t => {
   const stage = new Stage(t)
   await stage.start()
   const edge = stage.edge('e1')

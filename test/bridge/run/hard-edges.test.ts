@@ -36,7 +36,7 @@ t.test('an edge that acknowledges nothing for hours costs little, and has everyt
   t.match(bridge.downstream.explain('e1' as NodeName), { sending: { waiting: 0, aside: [] }, holds: { configmap: 20, unsure: 0 } })
 }) // prettier-ignore
 
-t.test('the word of an edge about messages that it never had changes nothing', async t => {
+t.test('acknowledgements of messages that were never sent change nothing', async t => {
   const stage = new Stage(t)
   const bridge = await stage.start()
   stage.edge('e1')
@@ -54,7 +54,7 @@ t.test('the word of an edge about messages that it never had changes nothing', a
   t.match(after, { holds: (JSON.parse(before) as { holds: object }).holds })
 }) // prettier-ignore
 
-t.test('labels that flip a hundred times are sent as they are then, few times, and end no pod', async t => {
+t.test('labels that flip a hundred times are sent a few times in their latest state, and end no pod', async t => {
   const stage = new Stage(t)
   const bridge = await stage.start()
   const edge = stage.edge('e1')

@@ -23,7 +23,7 @@ t.test('an edge registers, and its Lease is renewed', async t => {
   t.match(text, /edge_health_bridge_requests_total\{handler="update-lease",result="done"\} \d/)
 })
 
-t.test('nobody speaks for another node, and a second socket ends the first', async t => {
+t.test('no node can connect as another, and a second socket ends the first', async t => {
   const cluster = await openCluster(t)
   const bridge = await openBridge(t, cluster)
   await until(bridge.isServing)
@@ -40,7 +40,7 @@ t.test('nobody speaks for another node, and a second socket ends the first', asy
   t.match(text, /edge_health_bridge_refused_total\{status="403"\} \d/)
 })
 
-t.test('a certificate for a Node that is none of the edge opens nothing', async t => {
+t.test('a certificate for a Node that is not an edge node opens no connection', async t => {
   const cluster = await openCluster(t)
   await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'cp-1', labels: { a: 'b' } } })
   const bridge = await openBridge(t, cluster)

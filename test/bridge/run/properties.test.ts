@@ -156,7 +156,7 @@ const backwards = (heard: readonly Heard[]): readonly Heard[] => {
   })
 }
 
-t.test('whatever happens, in the end the edge is as the cluster', async t => {
+t.test('after any events the edge ends up with what the cluster has', async t => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async steps => {
       const play = new Play(t)

@@ -43,7 +43,7 @@ t.test('a disk that fails is logged once, and nothing throws', async t => {
   t.equal(log.lines.length, 1)
 })
 
-t.test('a file that is too large for a record is none', async t => {
+t.test('a file that is too large is not read as a record', async t => {
   const folder = t.testdir({ 'record-e1': 'x'.repeat((1 << 20) + 1) })
   const log = recordingLog()
   t.equal(await new RecordDisk(folder, log).read(E1), undefined)
@@ -71,7 +71,7 @@ t.test('changes are written to the cluster together, every two seconds at most',
   t.equal(records(), calm, 'nothing is written while nothing changes')
 })
 
-t.test('an apiserver that is away keeps no pod from being sent, once it is back', async t => {
+t.test('after an unreachable apiserver returns, pods are sent', async t => {
   const stage = new Stage(t)
   await stage.start()
   stage.cluster.put(MAPS, mapBody('prices', '1'))
@@ -111,7 +111,7 @@ t.test(
   },
 )
 
-t.test('the way back: ObjectSyncs say what edges hold', async t => {
+t.test('ObjectSyncs are kept up to date for a return to cloudcore', async t => {
   const stage = new Stage(t)
   await stage.start({ writesObjectSyncs: true })
   stage.edge('e1')
@@ -129,7 +129,7 @@ t.test('the way back: ObjectSyncs say what edges hold', async t => {
   t.equal(stage.cluster.get(SYNCS, of), undefined)
 })
 
-t.test('a record that is cut in the middle costs no pod its life', async t => {
+t.test('a truncated record stops no pod', async t => {
   const stage = new Stage(t)
   const disk = new MemoryDisk()
   const first = await stage.start({ disk })
@@ -146,7 +146,7 @@ t.test('a record that is cut in the middle costs no pod its life', async t => {
   t.match(stage.bridge!.log.lines, [{ message: 'a part of the record of an edge cannot be read' }])
 })
 
-t.test('a day after its Node is gone an edge’s record goes, by the word of the API alone', async t => {
+t.test('an edge’s record is deleted a day after its Node, if the API confirms that', async t => {
   const stage = new Stage(t)
   const disk = new MemoryDisk()
   const hour = 3_600_000

@@ -17,7 +17,7 @@ const pod = (name: string, node: string, map: string) => ({
 
 const map = (name: string, key: string) => ({ metadata: { name }, data: { key } })
 
-t.test('what is bound to an edge runs there, and a restart sends it nothing twice', async t => {
+t.test('pods bound to an edge run there, and a restart sends nothing twice', async t => {
   const cluster = await openCluster(t)
   const first = await openBridge(t, cluster)
   await until(first.isServing)

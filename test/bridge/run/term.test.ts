@@ -26,7 +26,7 @@ const openTerms = () => {
   return { clock, did, lease, program, terms }
 }
 
-t.test('edges stay for a minute with a bridge that lost its Lease to nobody', async t => {
+t.test('edges stay connected for a minute to a bridge whose Lease nobody took', async t => {
   const { clock, did, terms } = openTerms()
   terms.end()
   t.strictSame(did, [], 'there was no term')
@@ -40,7 +40,7 @@ t.test('edges stay for a minute with a bridge that lost its Lease to nobody', as
   t.equal(did.at(-1), 'stand by')
 })
 
-t.test('they are sent away when another one leads', async t => {
+t.test('edges are disconnected when another bridge leads', async t => {
   const { clock, did, lease, terms } = openTerms()
   terms.begin()
   terms.end()
@@ -51,7 +51,7 @@ t.test('they are sent away when another one leads', async t => {
   t.equal(did.at(-1), 'stand by')
 })
 
-t.test('they stay through a term that begins in time', async t => {
+t.test('edges stay connected if the next term begins in time', async t => {
   const { clock, did, terms } = openTerms()
   terms.begin()
   terms.end()
@@ -61,7 +61,7 @@ t.test('they stay through a term that begins in time', async t => {
   t.strictSame(did, ['begin', 'serve', 'end', 'pause', 'begin', 'serve'])
 })
 
-t.test('a program that ends sends them away at once', async t => {
+t.test('a program that ends disconnects edges at once', async t => {
   for (const whenMs of [0, 5_000]) {
     const { clock, did, program, terms } = openTerms()
     terms.begin()

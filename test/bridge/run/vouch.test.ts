@@ -57,7 +57,7 @@ t.test('while the zone says that a node lives its Lease is renewed, for two minu
   t.match(stage.bridge!.downstream.status, { vouching: { gaps: 0, ended: { 'too-long': 1 } } })
 })
 
-t.test('a zone that says nothing vouches for nobody, and a word that is old is none', async t => {
+t.test('without a recent report of the zone no Lease is renewed', async t => {
   const { stage, writes, say } = await begin(t, 'zone')
   await stage.clock.advance(15_000)
   t.equal(writes(), 0)
@@ -71,7 +71,7 @@ t.test('a zone that says nothing vouches for nobody, and a word that is old is n
   t.equal(writes(), before)
 })
 
-t.test('a node that its peers call dead gets no more time', async t => {
+t.test('the Lease of a node that its peers report dead is not renewed', async t => {
   const { stage, writes, say } = await begin(t, 'grace')
   await stage.clock.advance(15_000)
   const before = writes()
@@ -82,17 +82,20 @@ t.test('a node that its peers call dead gets no more time', async t => {
   t.match(stage.bridge!.downstream.status, { vouching: { ended: { 'peers-say-dead': 1 } } })
 })
 
-t.test('the first sign of the node ends it, and its Lease is its own', async t => {
-  const { stage, lease, writes } = await begin(t, 'grace')
-  await stage.clock.advance(15_000)
-  const before = writes()
-  t.ok(before >= 1)
-  t.match(lease().metadata, { annotations: { 'edge-health/bridge-renews-since': /Z$/ } })
-  stage.edge('e1')
-  await stage.clock.advance(60_000)
-  t.ok(writes() <= before + 1, 'at the most it gets the time of that sign')
-  t.match(stage.bridge!.downstream.status, { vouching: { gaps: 0, ended: { heard: 1 } } })
-})
+t.test(
+  'the first sign of life of the node ends the gap, and the node renews its Lease itself',
+  async t => {
+    const { stage, lease, writes } = await begin(t, 'grace')
+    await stage.clock.advance(15_000)
+    const before = writes()
+    t.ok(before >= 1)
+    t.match(lease().metadata, { annotations: { 'edge-health/bridge-renews-since': /Z$/ } })
+    stage.edge('e1')
+    await stage.clock.advance(60_000)
+    t.ok(writes() <= before + 1, 'at the most it gets the time of that sign')
+    t.match(stage.bridge!.downstream.status, { vouching: { gaps: 0, ended: { heard: 1 } } })
+  },
+)
 
 t.test('no Lease runs out from the end of a bridge to the first renewal of its edges', async t => {
   const stage = new Stage(t)
@@ -119,7 +122,7 @@ t.test('no Lease runs out from the end of a bridge to the first renewal of its e
   t.match(stage.bridge!.downstream.status, { vouching: { gaps: 0, ended: { heard: 60 } } })
 })
 
-t.test('a Lease that had run out, or that somebody else moves, is left alone', async t => {
+t.test('a Lease that had expired, or that somebody else renews, is left alone', async t => {
   const old = await begin(t, 'grace', 60_000)
   await old.stage.clock.advance(30_000)
   t.equal(old.writes(), 0)
@@ -134,7 +137,7 @@ t.test('a Lease that had run out, or that somebody else moves, is left alone', a
   t.match(moved.stage.bridge!.downstream.status, { vouching: { ended: { 'lease-moved': 1 } } })
 })
 
-t.test('what the node itself wrote in its last moment is no reason to leave it', async t => {
+t.test('a renewal by the node from right before the disconnect does not end the gap', async t => {
   const { stage, bridge, renewedAt } = await begin(t, 'grace')
   await stage.clock.advance(2_000)
   const lease = stage.cluster.put(LEASES, leaseBody(stage.clock.wall()))
@@ -143,7 +146,7 @@ t.test('what the node itself wrote in its last moment is no reason to leave it',
   t.ok(stage.clock.wall() - renewedAt() <= 12_000)
 })
 
-t.test('a second restart begins no new two minutes', async t => {
+t.test('a second restart does not extend the two minutes', async t => {
   const { stage, bridge, renewedAt } = await begin(t, 'grace')
   await stage.clock.advance(100_000)
   await bridge.stop()
@@ -152,7 +155,7 @@ t.test('a second restart begins no new two minutes', async t => {
   t.ok(stage.clock.wall() - renewedAt() >= 35_000)
 })
 
-t.test('whoever does not lead any more renews nothing', async t => {
+t.test('a bridge that no longer leads renews nothing', async t => {
   const { stage, bridge, writes } = await begin(t, 'grace')
   await bridge.stop(false)
   await stage.clock.advance(60_000)

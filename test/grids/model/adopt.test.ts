@@ -20,7 +20,7 @@ const owned = (uid: string) => ({
 })
 const GOING = { deletionTimestamp: '2026-01-01T00:00:00Z' }
 
-t.test('whose is what has the name', t => {
+t.test('who owns the object with a wanted name', t => {
   const rows: [claim: string, metadata: Since['metadata'], kind: string, by?: RegExp][] = [
     ['our child', {}, 'ours'],
     ['1.1: its label was taken off', { labels: {} }, 'ours'],
@@ -71,7 +71,7 @@ const named = (name: string, unit: string | undefined, more: Since['metadata'] =
     spec: unit === undefined ? { template: {} } : {},
   })
 
-t.test('what there is beside what is wanted', t => {
+t.test('existing children that are no longer wanted', t => {
   const west = named('web-west', 'west')
   const rows: [claim: string, lives: readonly LiveChild[], want: object][] = [
     ['nothing', [], { claims: ['free', 'free'], surplus: [], gone: {} }],

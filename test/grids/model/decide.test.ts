@@ -141,7 +141,7 @@ t.test('units that go', t => {
   t.end()
 })
 
-t.test('of two children of one unit that is gone the first word counts', t => {
+t.test('of the notes on two children of a gone unit the earlier counts', t => {
   const grid = statefulSetGrid('db', { headlessService: true })
   const before = planOne(grid, sites('north', 'south', 'east')).children
   const lives = before.map(child =>

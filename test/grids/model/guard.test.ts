@@ -90,7 +90,7 @@ t.test('many at once are held', t => {
   t.end()
 })
 
-t.test('step by step is at once, too', t => {
+t.test('several small removals count as one', t => {
   const ask = (present: number, removed: readonly string[]) =>
     guardUnits(question(units(present), over(['x']), { removed: new Set(removed) })).hold
   t.equal(ask(5, []), undefined)
@@ -99,7 +99,7 @@ t.test('step by step is at once, too', t => {
   t.end()
 })
 
-t.test('a word lets exactly these units go', t => {
+t.test('a confirmation removes exactly these units', t => {
   const both = at(over(['b', 'a']))
   const confirmed = holdToken(both)
   t.match(confirmed, /^[0-9a-f]{8}$/)

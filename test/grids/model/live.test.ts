@@ -50,7 +50,7 @@ t.test('an object as the API sends it', t => {
   t.end()
 })
 
-t.test('whose unit it is', t => {
+t.test('which unit a child belongs to', t => {
   const site = { source: { by: 'label-value', key: 'site' } } as const
   const pods = { spec: { template: { spec: { nodeSelector: { site: 'north' } } } } }
   t.equal(unitOfLive(site, live({}, { labels: { 'edge-health/unit': 'south' } })), 'south')

@@ -114,7 +114,7 @@ t.test('1.2: grid a, unit b-c and grid a-b, unit c: both have a workload', t => 
   t.end()
 })
 
-t.test('who has a name keeps it', t => {
+t.test('a child keeps the name that it has', t => {
   const grids = parseAll(
     deploymentGrid('a', {}, { creationTimestamp: '2026-01-01T00:00:00Z' }),
     deploymentGrid('a-b', {}, { creationTimestamp: '2026-01-02T00:00:00Z' }),

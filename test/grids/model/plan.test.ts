@@ -11,7 +11,7 @@ import {
   statefulSetGrid,
 } from '../../../testkit/kube/grid-objects.js'
 
-t.test('whose children may want one name', t => {
+t.test("which grids' children may want the same name", t => {
   const rows: [a: string, b: string, want: boolean][] = [
     ['a', 'a-b', true],
     ['a-b', 'a', true],

@@ -206,7 +206,7 @@ t.test('a NodeUnit is a label key', t => {
   t.end()
 })
 
-t.test('who counts replicas', t => {
+t.test('who owns the number of replicas', t => {
   const none = template('nginx:1', { replicas: undefined })
   const unmanaged = { annotations: { 'edge-health/replicas': 'unmanaged' } }
   t.match(objectsOf(deploymentGrid('web', { template: none }), sites('a'))[0], {

@@ -43,7 +43,7 @@ t.test('children of units that stay are the very same objects when another unit 
   t.end()
 })
 
-t.test('a child that is to be another one is another one', t => {
+t.test('a child with other content is a new object', t => {
   const planOf = makePlanOf()
   const [before] = planOf(deploymentGrid('web'), ['north']).children
   const labelled = deploymentGrid('web', {}, { labels: { tier: 'a' } })

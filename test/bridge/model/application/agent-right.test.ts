@@ -124,7 +124,7 @@ t.test('what the agent of a node may ask', t => {
   t.end()
 })
 
-t.test('the name of a node is cut in its Events', t => {
+t.test('a long node name is truncated in Events', t => {
   const node = 'n'.repeat(200) as NodeName
   const body = { ...EVENT, reportingInstance: 'n'.repeat(128) }
   const asked = { id: '', target: target('events.k8s.io v1 events default'), ask: create(body) }

@@ -33,7 +33,7 @@ t.test('what a watch brings', t => {
   t.end()
 })
 
-t.test('what is news to a watch', t => {
+t.test('which versions are new to a watch', t => {
   const rows: [version: unknown, start: string, isNews: boolean][] = [
     ['7', '6', true],
     ['7', '7', false],

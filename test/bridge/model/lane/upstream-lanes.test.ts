@@ -34,7 +34,7 @@ t.test('the Lease, then requests, then Events', t => {
   t.end()
 })
 
-t.test('one of each object at a time, four of a node; its Lease does not wait for them', t => {
+t.test('one request per object at a time, four per node; its Lease does not wait for them', t => {
   const lanes = makeLanes()
   const first = task('request', 'a1', 'a')
   for (const one of [first, task('request', 'a2', 'a'), task('request', 'b')]) lanes.push(one)
@@ -56,7 +56,7 @@ t.test('one of each object at a time, four of a node; its Lease does not wait fo
   t.end()
 })
 
-t.test('agents leave one of the four to the pods of their node', t => {
+t.test('agents leave one of the four requests to the pods of their node', t => {
   const lanes = makeLanes()
   const agents = ['a', 'b', 'c', 'd'].map(name => ({ ...task('request', name), isAgents: true }))
   for (const one of [...agents, task('request', 'pod'), task('request', 'more')]) lanes.push(one)
@@ -72,7 +72,7 @@ t.test('agents leave one of the four to the pods of their node', t => {
   t.end()
 })
 
-t.test('Events have a turn now and then', t => {
+t.test('after some requests an Event is sent', t => {
   const lanes = makeLanes({ eventEvery: 3 })
   for (let index = 0; index < 7; index++) lanes.push(task('request', `r${index}`))
   lanes.push(task('event', 'e0'))
@@ -86,7 +86,7 @@ t.test('Events have a turn now and then', t => {
   t.end()
 })
 
-t.test('too much: Events go first, then the socket waits', t => {
+t.test('when the queue is full, Events are dropped first, then the socket is paused', t => {
   const lanes = makeLanes({ maxMessages: 4 })
   t.strictSame([lanes.isFull, lanes.mayResume], [false, true])
   for (const name of ['e0', 'e1', 'e2']) t.strictSame(lanes.push(task('event', name)), [])
@@ -117,7 +117,7 @@ t.test('bytes count as well', t => {
   t.end()
 })
 
-t.test('nothing is lost but Events, and each object keeps its order', t => {
+t.test('only Events are dropped, and requests about one object stay in order', t => {
   const step = fc.oneof(
     fc
       .tuple(fc.constantFrom<UpstreamLane>('lease', 'request', 'event'), fc.nat(3))

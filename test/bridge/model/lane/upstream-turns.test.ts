@@ -22,7 +22,7 @@ const drain = (turns: UpstreamTurns<string>): readonly string[] => {
   return order
 }
 
-t.test('one node after another', t => {
+t.test('nodes are served round-robin', t => {
   const turns = new UpstreamTurns<string>()
   for (let index = 0; index < 10; index++) turns.push(A, task('request', `flood${index}`))
   turns.push(B, task('request', 'one'))
@@ -38,7 +38,7 @@ t.test('one node after another', t => {
   t.end()
 })
 
-t.test('Leases have room of their own', t => {
+t.test('Leases have a limit of their own', t => {
   const turns = new UpstreamTurns<string>({ leases: 1, others: 2 })
   for (const name of ['r0', 'r1', 'r2']) turns.push(A, task('request', name))
   turns.push(A, task('lease', 'la'))
@@ -50,7 +50,7 @@ t.test('Leases have room of their own', t => {
   t.end()
 })
 
-t.test('a node of which nothing waits or runs is forgotten', t => {
+t.test('a node without queued or running requests is forgotten', t => {
   const turns = new UpstreamTurns<string>()
   turns.push(A, task('request', 'x'))
   const turn = turns.take()!
@@ -67,7 +67,7 @@ t.test('a node of which nothing waits or runs is forgotten', t => {
   t.end()
 })
 
-t.test('Events that find no room are reported', t => {
+t.test('dropped Events are reported', t => {
   const turns = new UpstreamTurns<string>(
     undefined,
     () => new UpstreamLanes({ ...UPSTREAM_LIMITS, maxMessages: 1 }),
@@ -77,7 +77,7 @@ t.test('Events that find no room are reported', t => {
   t.end()
 })
 
-t.test('everything has its turn, however the others end', t => {
+t.test('every request runs, in whatever order others end', t => {
   const push = fc.tuple(
     fc.constantFrom(...nodes),
     fc.constantFrom<UpstreamLane>('lease', 'request', 'event'),

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { WATCH_LIMITS, WatchLane } from '../../../../bridge/model/lane/watch-lane.js'
 
-t.test('a node is sent few objects at once, each as it is then', t => {
+t.test('a node is sent few objects at a time, each in its latest state', t => {
   const lane = new WatchLane({ window: 2, ackMs: 100 })
   t.equal(lane.take(), undefined)
   t.equal(lane.dueAt, undefined)

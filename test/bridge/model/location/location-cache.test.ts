@@ -49,7 +49,7 @@ t.test('pods say who needs what', t => {
   t.end()
 })
 
-t.test('what changes, ends and comes again', t => {
+t.test('pods that change, end and are created again', t => {
   const cache = new LocationCache()
   cache.setPod(withConfig('web', 'old'), SHOP)
   t.strictSame(
@@ -105,7 +105,7 @@ t.test('places', t => {
   t.end()
 })
 
-t.test('whatever happened, it is what the pods that are there say', t => {
+t.test('after any changes the cache is what the existing pods imply', t => {
   const step = fc.record(
     {
       uid: fc.constantFrom('a', 'b', 'c'),

@@ -11,7 +11,7 @@ const spec = {
   renewTime: '1970-01-01T00:00:09.000000Z',
 }
 
-t.test('a Lease is written with the time at which its edge was heard', t => {
+t.test("a Lease is written with the time at which the edge's renewal arrived", t => {
   const asked = {
     metadata: {
       name: 'shop-1',

@@ -63,7 +63,7 @@ t.test('an edge registers: what it says of itself, and no more', t => {
   t.end()
 })
 
-t.test('labels and annotations are put over those that are there, and none is taken off', t => {
+t.test('labels and annotations are added to the existing ones, and none is removed', t => {
   const live = { metadata: { labels: { a: '1', b: '2' }, annotations: { c: '3' } } }
   const rows: [claim: string, asked: object, patch: unknown][] = [
     ['nothing new', { labels: { a: '1' }, annotations: { c: '3' } }, undefined],

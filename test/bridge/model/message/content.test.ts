@@ -34,7 +34,7 @@ t.test('an object', t => {
   t.end()
 })
 
-t.test('what is none is refused, and not quoted', t => {
+t.test('invalid content is refused, and not quoted', t => {
   const rows: [claim: string, content: unknown, message: string][] = [
     ['nothing', null, 'patch must be an object, got "object"'],
     ['a number', 7, 'patch must be an object, got "number"'],

@@ -117,7 +117,7 @@ t.test('each form of a reply, as it goes out', t => {
   t.end()
 })
 
-t.test('no answer kills an edge: an object, or an error that is one', t => {
+t.test('no answer crashes an edge: it has an object or a valid error', t => {
   const refusal = fc.record(
     { status: fc.integer(), reason: fc.string(), message: fc.string() },
     { noNullPrototype: true },

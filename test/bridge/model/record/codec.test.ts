@@ -34,7 +34,7 @@ c ~b2RkIHVpZC8x till prices 17 abc_-123
   t.end()
 })
 
-t.test('lines that nobody can read cost what they are about', t => {
+t.test('an unreadable line loses only its own object', t => {
   const good = 'p ~u till web 17 \n'
   const rows: [claim: string, text: string, count: number, unread: number][] = [
     ['nothing yet', '', 0, 0],
@@ -58,7 +58,7 @@ t.test('lines that nobody can read cost what they are about', t => {
   t.end()
 })
 
-t.test('13 000 objects fit; of more, pods are kept before what they refer to', t => {
+t.test('13 000 objects fit; of more, pods come before what they refer to', t => {
   const uid = (index: number): string =>
     `22f9d1aa-8c6e-4b4b-9a60-${index.toString(16).padStart(12, '0')}`
   const many = (type: DownstreamType, from: number, count: number): [string, Held][] =>

@@ -62,7 +62,7 @@ t.test('where an edge differs', t => {
   t.end()
 })
 
-t.test('who does what a comparison says has nothing left to do', t => {
+t.test('after doing what a comparison says, nothing differs', t => {
   const map = fc.dictionary(
     fc.constantFrom('a', 'b', 'c', 'd'),
     fc

@@ -9,7 +9,7 @@ const held = (name: string, more: Partial<Held> = {}): Held => ({
 })
 const unsure = { version: '0', print: '' }
 
-t.test('what an edge may have, has, and has no more', t => {
+t.test('objects that an edge may have, has, and no longer has', t => {
   const record = new Map<string, Held>()
   noteSending(record, 'u1', held('web'))
   t.strictSame(record.get('u1'), held('web', unsure), 'sent: it may be there')
@@ -22,7 +22,7 @@ t.test('what an edge may have, has, and has no more', t => {
   t.end()
 })
 
-t.test('who removes by name removes what has the name now', t => {
+t.test('an edge that removes by name also removes the new object of that name', t => {
   const record = new Map([['u2', held('web')]])
   t.strictSame(noteRemoved(record, 'u1', held('web')), ['u2'], 'whether or not the other was known')
   t.strictSame(record.get('u2'), held('web', unsure))

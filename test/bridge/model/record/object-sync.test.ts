@@ -50,7 +50,7 @@ t.test("cloudcore's account of what an edge keeps", t => {
   t.end()
 })
 
-t.test('the way back', t => {
+t.test('records as ObjectSyncs, for a return to cloudcore', t => {
   const one = { node: 'shop.north', uid: 'u-1', held: web }
   t.strictSame(objectSyncOf(one), sync())
   const own = { ...one, held: { ...web, type: 'node', namespace: '' } as const }

@@ -49,7 +49,7 @@ const about = (involvedObject: object, more: object = {}) => ({
   ...more,
 })
 
-t.test('a node touches itself, its Lease, its pods and what those refer to', t => {
+t.test('a node may change itself, its Lease and its pods, and read what those refer to', t => {
   const rows: [handler: Handler, resource: string, content: JsonMap, answer: string][] = [
     ['create-node', 'null/node/shop-1', {}, 'yes'],
     ['create-node', 'null/node/shop-2', {}, '403 Forbidden: null/node/shop-2: it is another node'],
@@ -279,7 +279,7 @@ t.test('a node touches itself, its Lease, its pods and what those refer to', t =
   t.end()
 })
 
-t.test('an Event is recorded in the name of the node alone', t => {
+t.test('a node may report Events only in its own name', t => {
   const own = { kind: 'Node', name: 'shop-1' }
   const rows: [more: object, answer: string][] = [
     [{ source: { component: 'kubelet' }, reportingInstance: 'shop-1' }, 'yes'],
@@ -308,7 +308,7 @@ t.test('an Event is recorded in the name of the node alone', t => {
   t.end()
 })
 
-t.test('a refusal is what the API would say', t => {
+t.test("a refusal has the form of the API's own", t => {
   const right = checkRight(question('read-object', 'till/secret/x'), locations)
   t.strictSame(right, {
     ok: false,
@@ -323,7 +323,7 @@ t.test('a refusal is what the API would say', t => {
   t.end()
 })
 
-t.test('what says in itself whose it is', t => {
+t.test('volumes and attachments say themselves which node may read them', t => {
   const rows: [resource: string, object: JsonMap, answer: string][] = [
     [
       'null/persistentvolume/pv',

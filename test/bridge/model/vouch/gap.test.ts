@@ -64,7 +64,7 @@ t.test('when a Lease is renewed', t => {
   t.end()
 })
 
-t.test('when it is not, any more', t => {
+t.test('when a Lease is no longer renewed', t => {
   const rows: [claim: string, more: Partial<Gap>, reason: GapEnd][] = [
     ['nobody wants it', { mode: 'off' }, 'off'],
     ['the first sign of the node', { heardAt: SINCE + 1 }, 'heard'],
@@ -92,7 +92,7 @@ t.test('when it is not, any more', t => {
   t.end()
 })
 
-t.test('a bridge that begins again and again begins no new two minutes', t => {
+t.test('repeated restarts of a bridge do not extend the two minutes', t => {
   const at = (text: string) => gapSince({ [GAP_ANNOTATION]: text }, SINCE)
   const rows: [claim: string, since: number, is: number][] = [
     ['no word of an older gap', gapSince({}, SINCE), SINCE],

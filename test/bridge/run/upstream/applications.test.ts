@@ -142,7 +142,7 @@ t.test(
   },
 )
 
-t.test('what is refused reaches nobody', async t => {
+t.test('a refused request never reaches the apiserver', async t => {
   const rows: [title: string, message: Message, code: number][] = [
     ['a Secret', asks('list', '/core/v1/secrets/shop'), 403],
     ['a watch of others', asks('watch', '/core/v1/pods'), 403],
@@ -279,33 +279,36 @@ const holdBack = (api: ReturnType<typeof open>['api']) => {
   return { go, paths: () => waiting.map(({ path }) => path) }
 } // prettier-ignore
 
-t.test('a read that hangs keeps no other object waiting; each object has its order', async t => {
-  const { api, connect, counters, say, upstream } = open()
-  const link = connect()
-  const { go, paths } = holdBack(api)
-  const mark = patch('e2', { metadata: { annotations: { nodeunhealth: 'yes' } } })
-  say(link, asks('list', '/core/v1/nodes'))
-  await settle()
-  say(link, mark)
-  say(link, asks('get', '/core/v1/nodes/null/e2'))
-  say(link, asks('get', '/core/v1/nodes/null/e1'))
-  say(link, asks('get', '/core/v1/nodes/null/e3'))
-  await settle()
-  t.strictSame(paths(), [NODES, `${NODES}/e2`, `${NODES}/e1`], 'three, and one about each object')
-  t.match([upstream.running, upstream.waiting], [3, 2])
-  say(link, said('query', 'shop/configmap/must'))
-  await settle()
-  t.equal(counters.requests.all['read-object refused'], 1, 'pods do not wait for agents')
-  await go(`${NODES}/e2`)
-  t.equal(link.sent.at(-1)?.parentId, mark.id)
-  t.strictSame(paths(), [NODES, `${NODES}/e1`, `${NODES}/e2`], 'what was asked first runs first')
-  for (const path of [`${NODES}/e2`, `${NODES}/e1`, NODES]) await go(path)
-  await go(`${NODES}/e3`)
-  t.match([upstream.running, upstream.waiting], [0, 0])
-  t.equal(link.sent.length, 6, 'all are answered')
-})
+t.test(
+  'a read that hangs delays no other object; requests about one object stay in order',
+  async t => {
+    const { api, connect, counters, say, upstream } = open()
+    const link = connect()
+    const { go, paths } = holdBack(api)
+    const mark = patch('e2', { metadata: { annotations: { nodeunhealth: 'yes' } } })
+    say(link, asks('list', '/core/v1/nodes'))
+    await settle()
+    say(link, mark)
+    say(link, asks('get', '/core/v1/nodes/null/e2'))
+    say(link, asks('get', '/core/v1/nodes/null/e1'))
+    say(link, asks('get', '/core/v1/nodes/null/e3'))
+    await settle()
+    t.strictSame(paths(), [NODES, `${NODES}/e2`, `${NODES}/e1`], 'three, and one about each object')
+    t.match([upstream.running, upstream.waiting], [3, 2])
+    say(link, said('query', 'shop/configmap/must'))
+    await settle()
+    t.equal(counters.requests.all['read-object refused'], 1, 'pods do not wait for agents')
+    await go(`${NODES}/e2`)
+    t.equal(link.sent.at(-1)?.parentId, mark.id)
+    t.strictSame(paths(), [NODES, `${NODES}/e1`, `${NODES}/e2`], 'what was asked first runs first')
+    for (const path of [`${NODES}/e2`, `${NODES}/e1`, NODES]) await go(path)
+    await go(`${NODES}/e3`)
+    t.match([upstream.running, upstream.waiting], [0, 0])
+    t.equal(link.sent.length, 6, 'all are answered')
+  },
+)
 
-t.test('which watches there are is said in order', async t => {
+t.test('messages about watches are handled in order', async t => {
   const { api, connect, say, watches } = open()
   const link = connect()
   const { go } = holdBack(api)

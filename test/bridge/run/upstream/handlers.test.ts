@@ -335,7 +335,7 @@ t.test('a pod that the watch has not brought yet is looked up', async t => {
   t.match(foreign, { content: { Err: { ErrStatus: { code: 403 } } } })
 })
 
-t.test('no trouble is ever an empty error, and none ends an edge', async t => {
+t.test('no failure is sent as an empty error, and none crashes an edge', async t => {
   const troubles: [title: string, error: Error, code: number][] = [
     ['refused connection', new KubeUnreachableError('GET /', 'refused'), 503],
     ['silence', new KubeUnreachableError('GET /', 'x', { cause: new TimeoutError(1) }), 504],
@@ -358,7 +358,7 @@ t.test('no trouble is ever an empty error, and none ends an edge', async t => {
   } // prettier-ignore
 })
 
-t.test('what downstream hears of it', async t => {
+t.test('what upstream reports to downstream', async t => {
   const { api, ask, connect, seen } = openUpstream()
   api.objects.set(`${SHOP}/configmaps/must`, { metadata: { name: 'must' } })
   const link = connect()

@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('a flood holds the socket of its node alone, and nothing of it is lost', async t => {
+t.test('a flood pauses only the socket of its node, and no request is lost', async t => {
   const { api, connect, say } = openUpstream()
   const { waiting, release } = gated(api, ({ path }) => path.includes('configmaps'))
   const [one, two] = [connect('e1'), connect('e2')]
@@ -139,7 +139,7 @@ t.test('a flood holds the socket of its node alone, and nothing of it is lost', 
   t.strictSame(again.held, [])
 })
 
-t.test('a node that comes back while too much of it waits is not read, either', async t => {
+t.test('a node that reconnects while too many of its requests are queued is not read', async t => {
   const { api, connect, say, upstream } = openUpstream()
   const { waiting, release } = gated(api, () => true)
   const first = connect('e1')
@@ -154,7 +154,7 @@ t.test('a node that comes back while too much of it waits is not read, either', 
   t.ok(second.sent.length > 256, 'answers go to the connection that there is')
 })
 
-t.test('Events give way, and are counted', async t => {
+t.test('Events are dropped first, and counted', async t => {
   const { api, connect, counters, say } = openUpstream()
   gated(api, () => true)
   const link = connect()
@@ -211,7 +211,7 @@ t.test('without the clock of the apiserver no Lease is written', async t => {
   t.equal(api.asked.length, 0)
 })
 
-t.test('who does not lead writes nothing', async t => {
+t.test('a process that does not lead writes nothing', async t => {
   const { api, ask, connect, state } = openUpstream()
   state.guard = 'this process does not lead'
   const link = connect()
@@ -220,7 +220,7 @@ t.test('who does not lead writes nothing', async t => {
   t.equal(api.asked.length, 0)
 })
 
-t.test('each asker of one object is answered', async t => {
+t.test('everybody who asks for an object gets an answer', async t => {
   const { api, connect, say } = openUpstream()
   api.objects.set(`${SHOP}/configmaps/must`, { metadata: { name: 'must' } })
   const link = connect()
