@@ -3,17 +3,11 @@ import type { Clock } from '../core/clock.js'
 import { KubeStatusError, reasonOf, WithheldError } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { jitter, type Random } from '../core/random.js'
-import {
-  cutNote,
-  eventBody,
-  EVENTS,
-  type EventBody,
-  type EventFacts,
-  type ObjectReference,
-} from '../kube/client/event-body.js'
+import { EVENTS, type ObjectReference } from '../kube/client/event-body.js'
 import { microTime } from '../kube/client/micro-time.js'
 import type { ResourceClient } from '../kube/client/resource-client.js'
 import type { WriteGuard } from '../kube/client/write.js'
+import { EventSeries, type EventWords, type Series } from './event-series.js'
 
 /** What a recorder needs of the world. */
 export interface EventRecorderSeams {
@@ -30,9 +24,6 @@ export interface EventRecorderOptions {
   readonly guard?: WriteGuard | undefined
 }
 
-/** The text of an Event, without its object. */
-export type EventWords = Pick<EventFacts, 'type' | 'reason' | 'action' | 'note'>
-
 /** For status and metrics. */
 export interface EventRecorderStatus {
   /** Events, and new counts of earlier ones, that are queued. */
@@ -42,45 +33,11 @@ export interface EventRecorderStatus {
   readonly dropped: number
 }
 
-/** So many different Events about one object are sent at once, further ones at this interval. */
-const AT_ONCE = 10
-const ONE_EACH_MS = 60_000
 /** Shortest time between two updates of an Event's count. */
 const COUNT_EACH_MS = 60_000
-/** The same Event after this time is a new one; the apiserver deletes Events after an hour. */
-const SERIES_MS = 1_800_000
-/** Limit of remembered series and objects; beyond it the oldest are dropped. */
-const MAX_KNOWN = 2_000
 const MAX_PENDING = 500
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
-
-/** An Event and how often it occurred. */
-interface Series {
-  readonly body: EventBody
-  readonly startedAt: number
-  count: number
-  /** Epoch ms. */
-  lastWall: number
-  /** The count that the server has; 0 when it has no such Event. */
-  sentCount: number
-  /** Clock.now before which it is not sent. */
-  dueAt: number
-}
-
-interface Allowance {
-  tokens: number
-  at: number
-  leftOut: number
-}
-
-/** Drops the oldest keys: maps keep the order of insertion. */
-const shrink = (map: Map<string, unknown>): void => {
-  for (const key of map.keys()) {
-    if (map.size <= MAX_KNOWN) return
-    map.delete(key)
-  }
-}
 
 /** Whether to try again: not after the server or our guard refused it for good. */
 const isForNow = (error: unknown, isFirst: boolean): boolean => {
@@ -96,8 +53,7 @@ const isForNow = (error: unknown, isFirst: boolean): boolean => {
 export class EventRecorder {
   readonly #seams: EventRecorderSeams
   readonly #options: EventRecorderOptions
-  readonly #series = new Map<string, Series>()
-  readonly #allowances = new Map<string, Allowance>()
+  readonly #series: EventSeries
   readonly #pending = new Set<Series>()
   readonly #abort = new AbortController()
   #sending: Promise<void> | undefined
@@ -112,6 +68,8 @@ export class EventRecorder {
   constructor(seams: EventRecorderSeams, options: EventRecorderOptions) {
     this.#seams = seams
     this.#options = options
+    const { reportingController, reportingInstance } = options
+    this.#series = new EventSeries(seams, { reportingController, reportingInstance })
   }
 
   get status(): EventRecorderStatus {
@@ -121,12 +79,7 @@ export class EventRecorder {
   /** Queue an Event. */
   record(regarding: ObjectReference, words: EventWords): void {
     if (this.#isStopping) return
-    const { clock } = this.#seams
-    const note = cutNote(words.note)
-    const key = JSON.stringify([regarding.uid, words.type, words.reason, words.action, note])
-    const known = this.#series.get(key)
-    const isSame = known !== undefined && clock.now() - known.startedAt < SERIES_MS
-    const series = isSame ? this.#again(known) : this.#begin(key, regarding, { ...words, note })
+    const series = this.#series.count(regarding, words)
     if (series === undefined) this.#dropped++
     else this.#enqueue(series)
   }
@@ -143,51 +96,6 @@ export class EventRecorder {
     signal.removeEventListener('abort', end)
     this.#cancelTimer?.()
     end()
-  }
-
-  #again(series: Series): Series {
-    series.count++
-    series.lastWall = this.#seams.clock.wall()
-    return series
-  }
-
-  /** Undefined when there are too many about the object. */
-  #begin(key: string, regarding: ObjectReference, words: EventWords): Series | undefined {
-    const { clock, random } = this.#seams
-    const allowance = this.#allowanceOf(regarding.uid)
-    if (allowance.tokens < 1) {
-      allowance.leftOut++
-      return undefined
-    }
-    allowance.tokens--
-    const more = allowance.leftOut === 0 ? '' : ` (${allowance.leftOut} other Events left out)`
-    allowance.leftOut = 0
-    const { reportingController, reportingInstance } = this.#options
-    const facts = { regarding, ...words, note: `${words.note}${more}` }
-    const wall = clock.wall()
-    const series = {
-      body: eventBody({ ...facts, reportingController, reportingInstance }, wall, random.bits64()),
-      startedAt: clock.now(),
-      count: 1,
-      lastWall: wall,
-      sentCount: 0,
-      dueAt: 0,
-    }
-    this.#series.delete(key)
-    this.#series.set(key, series)
-    shrink(this.#series)
-    return series
-  }
-
-  #allowanceOf(uid: string): Allowance {
-    const now = this.#seams.clock.now()
-    const last = this.#allowances.get(uid) ?? { tokens: AT_ONCE, at: now, leftOut: 0 }
-    const tokens = Math.min(AT_ONCE, last.tokens + (now - last.at) / ONE_EACH_MS)
-    const next = { tokens, at: now, leftOut: last.leftOut }
-    this.#allowances.delete(uid)
-    this.#allowances.set(uid, next)
-    shrink(this.#allowances)
-    return next
   }
 
   #enqueue(series: Series): void {
@@ -218,6 +126,7 @@ export class EventRecorder {
         this.#wake()
       })
   }
+
   async #send(series: Series): Promise<void> {
     const { count } = series
     this.#pending.delete(series)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { groupBy } from '../../core/group-by.js'
-import type { EventRecorder, EventWords } from '../../controller/event-recorder.js'
+import type { EventRecorder } from '../../controller/event-recorder.js'
+import type { EventWords } from '../../controller/event-series.js'
 import type { Operation } from '../model/decide.js'
 import { GRID_API } from '../model/grid.js'
 import type { Hold } from '../model/guard.js'

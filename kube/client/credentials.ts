@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import { existsSync } from 'node:fs'
-import { isIPv6 } from 'node:net'
-import { join } from 'node:path'
 import type { Clock } from '../../core/clock.js'
 import { CredentialsError, reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
-import {
-  anonymousAccess,
-  kubeconfigAccess,
-  parseServer,
-  serviceAccountAccess,
-  type Access,
-  type KubeconfigFile,
-  type Pem,
-} from './access.js'
+import type { Access, Pem } from './access.js'
+import { accessReader, type AccessSource } from './access-reader.js'
 import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
 import { readCredentialFile } from './file-reader.js'
 import { makeTls, type TlsMaterial, type TlsParts } from './tls-material.js'
 
-/** Where credentials come from. */
-export interface CredentialOptions {
-  /** Path of a kubeconfig, or paths of several that are taken as one; undefined or empty: the Pod's own service account. */
-  readonly kubeconfig?: string | readonly string[] | undefined
-  /** Which context of the kubeconfig. @default its current one */
-  readonly context?: string | undefined
-  /** Address of the apiserver, in place of the one that the kubeconfig or the Pod's environment names. */
-  readonly masterUrl?: string | undefined
-  /** The process environment: KUBERNETES_SERVICE_HOST and _PORT are read; exec plugins inherit all of it. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-  /** @default '/var/run/secrets/kubernetes.io/serviceaccount' */
-  readonly serviceAccountFolder?: string
+/** Where credentials come from, and how long they are used. */
+export interface CredentialOptions extends AccessSource {
   /**
    * How long credentials that were read are used without reading them again, in milliseconds. A token lives ten
    * minutes at least, and kubelets replace it at 80 % of its life: anything below two minutes is in time.
@@ -69,51 +49,6 @@ export interface Credentials {
 
 /** Least time between two reloads after a 401. */
 const SHORTEST_MS = 1_000
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
-
-const inClusterServer = (environment: CredentialOptions['environment']): URL => {
-  const host = environment['KUBERNETES_SERVICE_HOST'] ?? ''
-  const port = environment['KUBERNETES_SERVICE_PORT'] ?? '443'
-  if (host === '')
-    throw new CredentialsError(
-      'no kubeconfig given and not inside a Pod: KUBERNETES_SERVICE_HOST is not set',
-    )
-  return parseServer('environment', `https://${isIPv6(host) ? `[${host}]` : host}:${port}`)
-}
-
-/** Of several files those that are there, as kubectl; a single one must be. */
-const readKubeconfigs = async (paths: readonly string[]): Promise<readonly KubeconfigFile[]> => {
-  const there = paths.filter(path => existsSync(path))
-  const wanted = there.length === 0 ? paths.slice(0, 1) : there
-  return Promise.all(
-    wanted.map(async path => ({ path, text: await readCredentialFile('kubeconfig', path) })),
-  )
-}
-
-/** Reads the kubeconfig each time, but parses it only when its text has changed; the other sources are fixed. */
-const accessReader = (options: CredentialOptions): (() => Promise<Access>) => {
-  const { kubeconfig = '', masterUrl = '', context } = options
-  const master = masterUrl === '' ? undefined : parseServer('master URL', masterUrl)
-  const paths = [kubeconfig].flat().filter(path => path !== '')
-  if (paths.length > 0) {
-    let last: { readonly text: string; readonly access: Access } | undefined
-    return async () => {
-      const files = await readKubeconfigs(paths)
-      const text = JSON.stringify(files)
-      if (last?.text === text) return last.access
-      const access = kubeconfigAccess(files, context)
-      last = { text, access: master === undefined ? access : { ...access, server: master } }
-      return last.access
-    }
-  }
-  const folder = options.serviceAccountFolder ?? SERVICE_ACCOUNT
-  const access =
-    master !== undefined && !existsSync(join(folder, 'token'))
-      ? anonymousAccess(master)
-      : serviceAccountAccess(folder, master ?? inClusterServer(options.environment))
-  return () => Promise.resolve(access)
-}
-
 const readPem = async (what: string, pem: Pem | undefined): Promise<string | undefined> => {
   if (pem === undefined) return undefined
   return 'text' in pem ? pem.text : readCredentialFile(what, pem.file)

@@ -15,7 +15,7 @@ import { scaleOf, withScale } from './scale.js'
 import { served } from './serve.js'
 import * as status from '../../kube/server/status.js'
 import type { Store } from './store.js'
-import { checkMetadata } from './validate.js'
+import { checkMetadata } from './validate-metadata.js'
 
 /** One request for objects, after its path was understood. */
 export interface Call extends ResourcePath {

@@ -12,6 +12,7 @@ import type { ListKeys } from './patch-strategic.js'
 import type { StatusCause } from '../../core/errors.js'
 import { secretTrouble } from './readable.js'
 import * as rules from './validate.js'
+import { checkStatefulSet, checkWorkload } from './validate-workload.js'
 
 /** One resource as it is served under one group and version. A new kind is a new row. */
 export interface Row {
@@ -128,7 +129,7 @@ const workload = {
   owned: WORKLOAD_FIELDS,
   scale: { replicas: 'spec.replicas', current: 'status.replicas', selector: 'spec.selector' },
   fill: defaults.fillWorkload,
-  check: rules.checkWorkload,
+  check: checkWorkload,
 }
 
 /** What new resources are made of. */
@@ -216,7 +217,7 @@ export const ROWS: readonly Row[] = [
     singular: 'statefulset',
     kind: 'StatefulSet',
     shortNames: ['sts'],
-    check: rules.checkStatefulSet,
+    check: checkStatefulSet,
   }),
   DEFINITIONS,
   row({

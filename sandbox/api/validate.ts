@@ -1,73 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mapAt, mapsAt, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
 import type { StatusCause } from '../../core/errors.js'
+import {
+  immutableField,
+  isQualifiedName,
+  NAME_PART,
+  required,
+  unsupported,
+  wrong,
+} from './field-causes.js'
 
-const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const DNS_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
-const NAME_PART = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const DATA_KEY = /^[-._a-zA-Z0-9]{1,253}$/
-
-const required = (field: string, detail = ''): StatusCause => ({
-  reason: 'FieldValueRequired',
-  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
-  field,
-})
-
-const wrong = (field: string, value: unknown, detail: string): StatusCause => ({
-  reason: 'FieldValueInvalid',
-  message: `Invalid value: ${JSON.stringify(value)}: ${detail}`,
-  field,
-})
-
-const unsupported = (field: string, value: unknown, allowed: readonly string[]): StatusCause => ({
-  reason: 'FieldValueNotSupported',
-  message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${allowed.map(one => `"${one}"`).join(', ')}`,
-  field,
-})
-
-const SUBDOMAIN_RULE =
-  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-
-const isQualifiedName = (key: string): boolean => {
-  const parts = key.split('/')
-  const name = parts.at(-1) ?? ''
-  if (parts.length > 2 || name.length > 63 || !NAME_PART.test(name)) return false
-  return parts.length === 1 || (parts[0]!.length <= 253 && SUBDOMAIN.test(parts[0]!))
-}
-
-const checkLabels = (metadata: JsonMap): StatusCause[] =>
-  Object.entries(mapAt(metadata, 'labels')).flatMap(([key, value]) => {
-    const text = String(value)
-    if (!isQualifiedName(key))
-      return [wrong('metadata.labels', key, 'name part must consist of alphanumeric characters')]
-    if (text !== '' && (text.length > 63 || !NAME_PART.test(text)))
-      return [
-        wrong(
-          'metadata.labels',
-          text,
-          'a valid label must be an empty string or consist of alphanumeric characters',
-        ),
-      ]
-    return []
-  })
-
-const checkAnnotations = (metadata: JsonMap): StatusCause[] =>
-  Object.keys(mapAt(metadata, 'annotations')).flatMap(key =>
-    isQualifiedName(key.toLowerCase())
-      ? []
-      : [wrong('metadata.annotations', key, 'name part must consist of alphanumeric characters')],
-  )
-
-/** What is wrong with an object's name, labels and annotations. */
-export const checkMetadata = (object: KubeObject): readonly StatusCause[] => {
-  const { metadata } = object
-  const name = metadata.name
-  const causes: StatusCause[] = []
-  if (name === '') causes.push(required('metadata.name', 'name or generateName is required'))
-  else if (name.length > 253 || !SUBDOMAIN.test(name))
-    causes.push(wrong('metadata.name', name, SUBDOMAIN_RULE))
-  return [...causes, ...checkLabels(metadata), ...checkAnnotations(metadata)]
-}
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
@@ -146,9 +90,6 @@ export const checkConfigMap = (
   object: KubeObject,
   old: KubeObject | undefined,
 ): readonly StatusCause[] => [...checkDataKeys(object), ...checkImmutable(object, old)]
-
-const immutableField = (field: string, now: unknown, before: unknown): StatusCause[] =>
-  sameJson(now, before) ? [] : [wrong(field, now, 'field is immutable')]
 
 export const checkSecret = (
   object: KubeObject,
@@ -268,65 +209,6 @@ export const checkSlice = (
       causes.push(required(`endpoints[${index}].addresses`, 'must contain at least 1 address'))
   })
   return causes
-}
-
-const selectorTroubles = (spec: JsonMap): StatusCause[] => {
-  const wanted = mapAt(mapAt(spec, 'selector'), 'matchLabels')
-  const labels = mapAt(mapAt(mapAt(spec, 'template'), 'metadata'), 'labels')
-  if (Object.keys(mapAt(spec, 'selector')).length === 0) return [required('spec.selector')]
-  return Object.entries(wanted).every(([key, value]) => labels[key] === value)
-    ? []
-    : [
-        wrong(
-          'spec.template.metadata.labels',
-          labels,
-          '`selector` does not match template `labels`',
-        ),
-      ]
-}
-
-/** A Deployment or a StatefulSet. */
-export const checkWorkload = (
-  workload: KubeObject,
-  old: KubeObject | undefined,
-): readonly StatusCause[] => {
-  const spec = mapAt(workload, 'spec')
-  const { replicas } = spec
-  const causes = selectorTroubles(spec)
-  if (typeof replicas === 'number' && replicas < 0)
-    causes.push(wrong('spec.replicas', replicas, 'must be greater than or equal to 0'))
-  if (old === undefined) return causes
-  const before = mapAt(old, 'spec')['selector']
-  return [...causes, ...immutableField('spec.selector', spec['selector'], before)]
-}
-
-/** All else of a StatefulSet's spec stays as it was made. */
-const CHANGEABLE: readonly string[] = [
-  'replicas',
-  'ordinals',
-  'template',
-  'updateStrategy',
-  'revisionHistoryLimit',
-  'persistentVolumeClaimRetentionPolicy',
-  'minReadySeconds',
-]
-
-const fixedPart = (object: KubeObject): JsonMap =>
-  Object.fromEntries(
-    Object.entries(mapAt(object, 'spec')).filter(([field]) => !CHANGEABLE.includes(field)),
-  )
-
-export const checkStatefulSet = (
-  object: KubeObject,
-  old: KubeObject | undefined,
-): readonly StatusCause[] => {
-  const causes = checkWorkload(object, old)
-  if (causes.length > 0 || old === undefined || sameJson(fixedPart(object), fixedPart(old)))
-    return causes
-  const names = CHANGEABLE.map(field => `'${field}'`)
-  const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)!}`
-  const message = `Forbidden: updates to statefulset spec for fields other than ${list} are forbidden`
-  return [{ reason: 'FieldValueForbidden', message, field: 'spec' }]
 }
 
 /** Its name says what it is of. */

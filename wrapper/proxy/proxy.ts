@@ -16,6 +16,7 @@ import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
 import { endToEnd, requestHeaders, withLength } from './headers.js'
 import { HeldBodies } from './held-bodies.js'
+import { sendEvent } from './send-event.js'
 import { tunnel } from './tunnel.js'
 import { UpstreamPool, type OpenCall, type UpstreamAnswer } from './upstream-call.js'
 import { putVersionBack, showVersion } from './versions.js'
@@ -97,11 +98,11 @@ export class Proxy {
     this.#pool = new UpstreamPool(clock, upstream)
     this.bodies = new HeldBodies(clock)
     const send = (event: QueuedEvent, signal: AbortSignal): Promise<SentEvent> =>
-      this.#sendEvent(event, signal)
+      sendEvent(this.#pool, event, signal)
     this.events = new EventQueue(queue, { clock, random, log, send })
   }
 
-  /** Takes over a request whose body is unread. Never throws. */
+  /** Pass on a request whose body is unread. Never throws. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.#handle(request, response).catch((error: unknown) => {
       // The client has disconnected.
@@ -253,30 +254,5 @@ export class Proxy {
       'Content-Length': body.length,
     })
     response.end(body)
-  }
-
-  async #sendEvent({ url, headers, body }: QueuedEvent, signal: AbortSignal): Promise<SentEvent> {
-    try {
-      const { host } = await this.#pool.server()
-      const all = [...['Host', host], ...headers, 'Content-Length', String(body.length)]
-      const call = await this.#pool.open({
-        ...{ method: 'POST', url, headers: all, answerMs: CUT_ANSWER_MS },
-        // An Event has a unique name: if it was sent twice, the second is refused.
-        isPooled: true,
-      })
-      const abort = (): void => void call.request.destroy()
-      signal.addEventListener('abort', abort, { once: true })
-      call.request.end(body)
-      const { response } = await call.answer.finally(() =>
-        signal.removeEventListener('abort', abort),
-      )
-      response.resume()
-      const { statusCode = 500 } = response
-      if (statusCode === 429 || statusCode >= 500) return 'failed'
-      return statusCode < 300 || statusCode === 409 ? 'sent' : 'refused'
-    } catch {
-      // The reason does not matter: it is tried again. The error may quote headers and is not logged.
-      return 'unreachable'
-    }
   }
 }
