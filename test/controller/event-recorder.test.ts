@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import {
-  EventRecorder,
-  type EventRecorderSeams,
-  type EventWords,
-} from '../../controller/event-recorder.js'
+import { EventRecorder, type EventRecorderSeams } from '../../controller/event-recorder.js'
+import type { EventWords } from '../../controller/event-series.js'
 import { KubeStatusError, KubeUnreachableError, WithheldError } from '../../core/errors.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
