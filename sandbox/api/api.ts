@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
-import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import { readWhole } from '../../net/read-whole.js'
-import { Link } from './link.js'
+import { bearer, Clients } from './clients.js'
+import type { Link } from './link.js'
 import { Objects, type Call } from './objects.js'
-import { parsePath, type ResourcePath } from './paths.js'
+import { parsePath } from './paths.js'
 import { MAX_BODY } from './read.js'
+import {
+  isDryRunOf,
+  recordedRequest,
+  TOKEN_REQUEST,
+  TOKEN_REVIEWS,
+  type RecordedRequest,
+} from './recorded-request.js'
 import { Resources } from './resources.js'
 import * as routes from './routes.js'
 import { Refusal, statusBody, tooLarge, unauthorized } from '../../kube/server/status.js'
@@ -41,27 +48,6 @@ export interface ApiOptions {
   readonly watchList?: boolean | undefined
 }
 
-/** A request as it was understood; what RBAC would have to allow. */
-export interface RecordedRequest {
-  readonly client: string
-  /** A verb of RBAC; the method in lower case where no resource is named. */
-  readonly verb: string
-  readonly group: string
-  readonly resource: string
-  readonly subresource: string
-  /** '' for cluster-wide. */
-  readonly namespace: string
-  /** '' when no single object is named. */
-  readonly name: string
-  readonly path: string
-  /** Nothing was kept of it. */
-  readonly isDryRun: boolean
-  /** Its parameters, as a form has them. */
-  readonly query: string
-  /** The HTTP status of the answer. */
-  readonly status: number
-}
-
 const MAX_RECORDED = 10_000
 const SYSTEM_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
@@ -77,9 +63,6 @@ const send = (response: ServerResponse, answer: routes.Answer): void => {
   response.end(answer.text)
 }
 
-const bearer = (request: IncomingMessage): string | undefined =>
-  /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-
 interface Parts {
   readonly path: string
   readonly query: URLSearchParams
@@ -92,39 +75,12 @@ const split = (url: string): Parts => {
     : { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) }
 }
 
-type Named = Omit<RecordedRequest, 'client' | 'path' | 'query' | 'isDryRun' | 'status'>
-
-/** The authorizer takes a list or watch of one name for a question about that name. */
-const selectedName = (query: URLSearchParams): string =>
-  /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
-
-/** A request in RBAC's terms. */
-const named = (at: ResourcePath | undefined, given: Parts, verb: string): Named => {
-  const { path, query } = given
-  const nothing = { resource: '', group: '', subresource: '', namespace: '', name: '' }
-  if (path === TOKEN_REVIEWS)
-    return { ...nothing, verb: 'create', group: 'authentication.k8s.io', resource: 'tokenreviews' }
-  const account = TOKEN_REQUEST.exec(path)
-  if (account !== null) {
-    const [, namespace = '', name = ''] = account
-    return { ...nothing, verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace, name } // prettier-ignore
-  }
-  if (at === undefined) return { ...nothing, verb }
-  const { row, namespace = '', subresource } = at
-  const name = at.name ?? selectedName(query)
-  return { verb, group: row.group, resource: row.resource, subresource, namespace, name }
-}
-
-const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews'
-const TOKEN_REQUEST = /^\/api\/v1\/namespaces\/([^/]+)\/serviceaccounts\/([^/]+)\/token$/
-
 /** The HTTP server: authentication, the state of the client's link, and the response. */
 export class Api {
   readonly store: Store
   readonly requests: RecordedRequest[] = []
   readonly #options: ApiOptions
-  readonly #links = new Map<string, Link>()
-  readonly #tokens = new Map<string, string>()
+  readonly #clients: Clients
   readonly #watchers = new Set<Watcher>()
   readonly #writer: Writer
   readonly #objects: Objects
@@ -138,34 +94,27 @@ export class Api {
     this.#writer = new Writer(() => options.clock.wall())
     this.#objects = new Objects(this.store, options.clock)
     this.#routes = new routes.Routes(this.store, this.#objects, this.#writer)
-    if (options.anonymous !== undefined) this.addClient(options.anonymous)
+    this.#clients = new Clients(options.anonymous)
     const namespaces = parsePath('/api/v1/namespaces', this.#resources)!
     for (const name of SYSTEM_NAMESPACES)
       this.#objects.create({ ...namespaces, dryRun: false }, { metadata: { name } })
   }
 
+  /** @returns its token */
   addClient(name: string): string {
-    const known = [...this.#tokens].find(([, client]) => client === name)
-    if (known !== undefined) return known[0]
-    const token = randomBytes(24).toString('hex')
-    this.#tokens.set(token, name)
-    this.#links.set(name, new Link(name))
-    return token
+    return this.#clients.add(name)
   }
 
   link(client: string): Link {
-    const link = this.#links.get(client)
-    if (link === undefined)
-      throw new InvalidInputError('client', 'must be one that addClient made', client)
-    return link
+    return this.#clients.link(client)
   }
 
   /** Never rejects: every failure becomes a response. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts = split(request.url ?? '/')
-    const link = this.#linkOf(request, parts.path)
+    const link = this.#clients.linkOf(request, parts.path)
     if (link === undefined) {
-      const isOpen = bearer(request) === undefined && !this.#isAnyCut()
+      const isOpen = bearer(request) === undefined && !this.#clients.isAnyCut
       const plain = isOpen ? this.#anonymous(parts.path) : undefined
       request.resume()
       send(response, plain ?? this.#refused(unauthorized()))
@@ -182,7 +131,7 @@ export class Api {
       const body = await readBody(request)
       link.whenUp(() => this.#handle({ request, response, body, link, ...parts }))
     } catch (error) {
-      if (!(error instanceof Refusal)) return // the client went away while it was sending
+      if (!(error instanceof Refusal)) return // the client disconnected while it was sending
       response.setHeader('Connection', 'close')
       send(response, this.#refused(error))
     }
@@ -192,25 +141,6 @@ export class Api {
     for (const watcher of this.#watchers) watcher.end()
   }
 
-  /** Whose way the request came: by its token, or by who used the connection before. Undefined: nobody known. */
-  #linkOf(request: IncomingMessage, path: string): Link | undefined {
-    const token = bearer(request)
-    if (token !== undefined) {
-      const client = this.#tokens.get(token)
-      return client === undefined ? undefined : this.link(client)
-    }
-    const { anonymous } = this.#options
-    // A cut link must cut signs of life too: its client has to say who it is, also where it did not before.
-    const isWithheld = routes.isHealth(path) && this.#isAnyCut()
-    for (const link of this.#links.values())
-      if (link.has(request.socket) && !(isWithheld && link.client === anonymous)) return link
-    return anonymous === undefined || isWithheld ? undefined : this.link(anonymous)
-  }
-
-  #isAnyCut(): boolean {
-    return [...this.#links.values()].some(({ state }) => state !== 'up')
-  }
-
   #handle(given: Given): void {
     const { request, response, path, query } = given
     if (response.destroyed) return
@@ -218,7 +148,8 @@ export class Api {
     const at = parsePath(path, this.#resources)
     const asked = { method, headers: request.headers, query, body: given.body }
     let verb = method.toLowerCase()
-    const record = (status: number): void => this.#record(given, verb, status)
+    const record = (status: number): void =>
+      this.#record(recordedRequest(given, at, { client: given.link.client, verb, status }))
     try {
       if (at === undefined) {
         const answer = this.#plain(asked, path)
@@ -246,7 +177,7 @@ export class Api {
 
   #plain(asked: routes.Asked, path: string): routes.Answer {
     if (path === TOKEN_REVIEWS && asked.method === 'POST')
-      return routes.answerTokenReview(asked, token => this.#tokens.get(token))
+      return routes.answerTokenReview(asked, token => this.#clients.withToken(token))
     const account = asked.method === 'POST' ? TOKEN_REQUEST.exec(path) : null
     if (account !== null)
       return routes.answerTokenRequest(asked, `system:serviceaccount:${account[1]!}:${account[2]!}`, client => this.addClient(client)) // prettier-ignore
@@ -292,17 +223,9 @@ export class Api {
     return path.startsWith('/api') ? undefined : routes.answerPlain(path, this.#resources.rows)
   }
 
-  #record(given: Given, verb: string, status: number): void {
-    const { link, path, query } = given
+  #record(request: RecordedRequest): void {
     if (this.requests.length >= MAX_RECORDED) this.requests.splice(0, MAX_RECORDED / 10)
-    this.requests.push({
-      client: link.client,
-      path,
-      query: query.toString(),
-      isDryRun: isDryRunOf(query),
-      status,
-      ...named(parsePath(path, this.#resources), given, verb),
-    })
+    this.requests.push(request)
   }
 }
 
@@ -312,8 +235,6 @@ interface Given extends Parts {
   readonly body: Buffer
   readonly link: Link
 }
-
-const isDryRunOf = (query: URLSearchParams): boolean => query.get('dryRun') === 'All'
 
 /** dryRun and fieldManager of a write: the first word of `User-Agent` where the query has no manager. */
 const writerOf = (

@@ -2,11 +2,13 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ListenError } from '../../core/errors.js'
-import { Api, type ApiOptions, type RecordedRequest } from './api.js'
+import { Api, type ApiOptions } from './api.js'
+import type { RecordedRequest } from './recorded-request.js'
 import type { Cut } from './link.js'
 import type { Store } from './store.js'
 
-export type { ApiOptions, RecordedRequest } from './api.js'
+export type { ApiOptions } from './api.js'
+export type { RecordedRequest } from './recorded-request.js'
 
 /** A running embedded API. */
 export interface ApiServer {

@@ -86,7 +86,7 @@ const occupy = async (t: Test, tls: ServerTls | undefined, address = '127.0.0.1'
   return { url: `https://${host}:${listener.port}`, heard }
 }
 
-t.test('FW22: nobody but the wrapper can answer a client that has the printed files', async t => {
+t.test('FW22: only the wrapper can answer a client that has the printed files', async t => {
   const made = await run(['--dir', join(t.testdir(), 'new')])
   t.match(made, { code: 0, err: '' })
   const { server, wrapper, client } = readAll(made.out)
@@ -164,7 +164,7 @@ t.test('bad usage is exit 2, changes nothing, and names option, rule and value',
   t.equal(readFileSync(join(dir, 'held', 'client.key'), 'utf8'), 'mine')
 })
 
-t.test('--force makes all of them anew', async t => {
+t.test('--force replaces all of them', async t => {
   const dir = t.testdir({ 'ca.crt': 'old', 'other.txt': 'not ours' })
   chmodSync(dir, 0o700)
   writeFileSync(join(dir, 'server.key'), 'old', { mode: 0o644 })
@@ -175,7 +175,7 @@ t.test('--force makes all of them anew', async t => {
   t.equal(readFileSync(join(dir, 'other.txt'), 'utf8'), 'not ours')
 })
 
-t.test('a disk that takes nothing is exit 1 and says where', async t => {
+t.test('a disk that cannot be written to is exit 1, with the path', async t => {
   const dir = t.testdir({ 'server.crt': { in: 'a folder cannot be replaced by a file' } })
   chmodSync(dir, 0o700)
   const { code, out, err } = await run(['--dir', dir, '--force'])

@@ -58,35 +58,38 @@ t.test(
   },
 )
 
-t.test('FW23: with topology keys, who shares the own value; changes are seen at once', async t => {
-  const upstream = await startZones(t)
-  const bed = await startWrapper(t, upstream, { net: NET })
-  await isSo(async () => (await bed.shown()) === 'a,b')
-  t.strictSame(asked(upstream), ['metadata.name=a', 'zone=x'])
-  const rows = upstream.api.requests.filter(({ query }) => query.includes('labelSelector=zone'))
-  t.ok(
-    rows.every(({ query }) => query.includes('includeObject=None')),
-    'as rows, without objects',
-  )
-  await setZones(upstream, { c: 'x' })
-  await isSo(async () => (await bed.shown()) === 'a,b,c')
-  await setZones(upstream, { b: 'y' })
-  await isSo(async () => (await bed.shown()) === 'a,c')
-  await setZones(upstream, { a: 'y' })
-  await isSo(async () => (await bed.shown()) === 'a,b')
-  t.strictSame(asked(upstream), ['metadata.name=a', 'zone=x', 'zone=y'])
-  t.match((await bed.explain('default/web')).slices, [
-    { node: 'a', isKept: true, reason: 'kept-own-node' },
-    { node: 'b', isKept: true },
-    { node: 'c', isKept: false, reason: 'no-topology-match' },
-  ])
-  t.match((await bed.status()).neighbours, [
-    { label: 'zone', value: 'y', how: 'watched', nodes: 2 },
-  ])
-  await annotate(upstream, null)
-  await isSo(async () => (await bed.shown()) === 'a,b,c')
-  await isSo(async () => (await bed.status()).neighbours.length === 0)
-})
+t.test(
+  'FW23: with topology keys, the nodes that share the own value; changes are seen at once',
+  async t => {
+    const upstream = await startZones(t)
+    const bed = await startWrapper(t, upstream, { net: NET })
+    await isSo(async () => (await bed.shown()) === 'a,b')
+    t.strictSame(asked(upstream), ['metadata.name=a', 'zone=x'])
+    const rows = upstream.api.requests.filter(({ query }) => query.includes('labelSelector=zone'))
+    t.ok(
+      rows.every(({ query }) => query.includes('includeObject=None')),
+      'as rows, without objects',
+    )
+    await setZones(upstream, { c: 'x' })
+    await isSo(async () => (await bed.shown()) === 'a,b,c')
+    await setZones(upstream, { b: 'y' })
+    await isSo(async () => (await bed.shown()) === 'a,c')
+    await setZones(upstream, { a: 'y' })
+    await isSo(async () => (await bed.shown()) === 'a,b')
+    t.strictSame(asked(upstream), ['metadata.name=a', 'zone=x', 'zone=y'])
+    t.match((await bed.explain('default/web')).slices, [
+      { node: 'a', isKept: true, reason: 'kept-own-node' },
+      { node: 'b', isKept: true },
+      { node: 'c', isKept: false, reason: 'no-topology-match' },
+    ])
+    t.match((await bed.status()).neighbours, [
+      { label: 'zone', value: 'y', how: 'watched', nodes: 2 },
+    ])
+    await annotate(upstream, null)
+    await isSo(async () => (await bed.shown()) === 'a,b,c')
+    await isSo(async () => (await bed.status()).neighbours.length === 0)
+  },
+)
 
 /** What is shown once something is, while time goes on. */
 const shownLater = async (bed: Awaited<ReturnType<typeof startWrapper>>): Promise<string> => {
@@ -96,7 +99,7 @@ const shownLater = async (bed: Awaited<ReturnType<typeof startWrapper>>): Promis
   return asking
 }
 
-t.test('FW23: a boot without the cloud knows who shared the own value', async t => {
+t.test('FW23: a boot without the cloud knows which nodes shared the own value', async t => {
   const upstream = await startZones(t)
   const folder = memoryFolder()
   const first = await startWrapper(t, upstream, { folder, net: NET })

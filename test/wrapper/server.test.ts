@@ -49,7 +49,7 @@ const startServer = async (t: Test, masterUrl: string) => {
   return { wrapper, passed, url: `http://127.0.0.1:${port}` }
 }
 
-t.test('what upstream has is served, and what changes there', async t => {
+t.test("upstream's objects are served, and their changes", async t => {
   const upstream = await testApi({ anonymous: 'wrapper' })
   t.teardown(() => upstream.api.stop())
   await upstream.ask('POST /api/v1/nodes', { metadata: { name: 'a' } })
@@ -95,7 +95,7 @@ t.test('what upstream has is served, and what changes there', async t => {
   t.strictSame([...wrapper.store.carriers].sort(), ['a', 'b', 'c'])
 })
 
-t.test('it asks by a name of its own, and says what upstream warns its readers of', async t => {
+t.test("it has its own user agent, and passes on upstream's warnings", async t => {
   const warning = '299 - "v1 Endpoints is deprecated"'
   const names = new Set<string | undefined>()
   const upstream = http.createServer(({ url = '', headers }, answer) => {

@@ -58,26 +58,29 @@ const ask = (
       .end()
   })
 
-t.test('over TLS only clients of the authority are heard; new files are taken', async t => {
-  const own = await certificateFor('127.0.0.1')
-  const authority = await certificateFor('127.0.0.2')
-  const stranger = await certificateFor('127.0.0.3')
-  const folder = t.testdir({ 'ca.pem': authority.cert, 'cert.pem': own.cert, 'key.pem': own.key })
-  const files = filesIn(folder, 'ca.pem', 'cert.pem', 'key.pem')
-  const listener = await openListener({
-    handle: (_request, response) => void response.writeHead(204).end(),
-    tls: readServerTls(files),
-  })
-  t.teardown(() => listener.close())
-  const { port } = listener
-  t.equal(await ask(port, { ca: own.cert, client: authority }), 204)
-  t.type(await ask(port, { ca: own.cert }), 'string', 'without a certificate')
-  t.type(await ask(port, { ca: own.cert, client: stranger }), 'string', 'of another authority')
-  const next = await certificateFor('127.0.0.1')
-  writeFileSync(files.certFile, next.cert)
-  writeFileSync(files.keyFile, next.key)
-  writeFileSync(files.caFile, stranger.cert)
-  listener.renew(readServerTls(files)!)
-  t.equal(await ask(port, { ca: next.cert, client: stranger }), 204)
-  t.type(await ask(port, { ca: next.cert, client: authority }), 'string', 'the old authority')
-})
+t.test(
+  'over TLS only clients with a certificate of the authority are served; new files are used',
+  async t => {
+    const own = await certificateFor('127.0.0.1')
+    const authority = await certificateFor('127.0.0.2')
+    const stranger = await certificateFor('127.0.0.3')
+    const folder = t.testdir({ 'ca.pem': authority.cert, 'cert.pem': own.cert, 'key.pem': own.key })
+    const files = filesIn(folder, 'ca.pem', 'cert.pem', 'key.pem')
+    const listener = await openListener({
+      handle: (_request, response) => void response.writeHead(204).end(),
+      tls: readServerTls(files),
+    })
+    t.teardown(() => listener.close())
+    const { port } = listener
+    t.equal(await ask(port, { ca: own.cert, client: authority }), 204)
+    t.type(await ask(port, { ca: own.cert }), 'string', 'without a certificate')
+    t.type(await ask(port, { ca: own.cert, client: stranger }), 'string', 'of another authority')
+    const next = await certificateFor('127.0.0.1')
+    writeFileSync(files.certFile, next.cert)
+    writeFileSync(files.keyFile, next.key)
+    writeFileSync(files.caFile, stranger.cert)
+    listener.renew(readServerTls(files)!)
+    t.equal(await ask(port, { ca: next.cert, client: stranger }), 204)
+    t.type(await ask(port, { ca: next.cert, client: authority }), 'string', 'the old authority')
+  },
+)

@@ -16,7 +16,7 @@ import type { Thing } from './wrapper-world.js'
 // Some 5 s; a busy machine takes longer.
 t.setTimeout(180_000)
 
-t.test('when health is no longer believed everything is shown at once', async t => {
+t.test('when the health report expires all endpoints are served at once', async t => {
   const bed = await startWrapper(t, await startUpstream(t))
   bed.agent.say({ a: true, b: false, c: true })
   await isSo(async () => (await bed.shown()) === 'a,c')
@@ -33,7 +33,7 @@ t.test('when health is no longer believed everything is shown at once', async t 
   )
 })
 
-t.test('an agent that speaks of addresses means the nodes that have them', async t => {
+t.test('an agent that reports addresses means the nodes that have them', async t => {
   const upstream = await startUpstream(t)
   const bed = await startWrapper(t, upstream)
   bed.agent.say({ '10.0.0.1': true, '10.0.0.2': false, '10.0.0.3': true })
@@ -58,7 +58,7 @@ t.test('an agent that speaks of addresses means the nodes that have them', async
   t.pass('the address is another node’s now: that one goes, this one is back')
 })
 
-t.test('an annotation that comes later is seen, although the endpoints stay', async t => {
+t.test('an annotation that is added later takes effect without a change of endpoints', async t => {
   const upstream = await startUpstream(t)
   const subsets = [{ addresses: [{ ip: '192.0.2.1' }], ports: [{ name: 'https', port: 6443 }] }]
   await upstream.ask(`POST ${ENDPOINTS}`, { metadata: { name: 'kubernetes' }, subsets })
@@ -101,7 +101,7 @@ t.test('an annotation that comes later is seen, although the endpoints stay', as
   t.equal(await address(), '192.0.2.1')
 })
 
-t.test('FW2: what is left out here is never taken away upstream', async t => {
+t.test('FW2: pruned endpoints are never removed upstream', async t => {
   const upstream = await startUpstream(t)
   const bed = await startWrapper(t, upstream)
   bed.agent.say({ a: true, b: false, c: true })
@@ -172,7 +172,7 @@ t.test('the agent hears which nodes matter here', async t => {
   t.equal(interests().at(-1), 'b', 'that carry endpoints, that it knows, and not its own')
 })
 
-t.test('topology keys that cannot be read leave the last good ones, across a restart', async t => {
+t.test('invalid topology keys leave the last valid ones in use, across a restart', async t => {
   const upstream = await startUpstream(t)
   for (const [name, zone] of Object.entries({ a: 'x', b: 'x', c: 'y' })) {
     const labels = { zone, 'kubernetes.io/hostname': name }
@@ -210,42 +210,46 @@ t.test('topology keys that cannot be read leave the last good ones, across a res
 const isRecalled = ({ resource, source }: { resource: string; source: string }): boolean =>
   source !== 'none' || resource === 'endpoints'
 
-t.test('a boot without the cloud serves the disk, says so, and writes nothing', async t => {
-  const upstream = await startUpstream(t)
-  const folder = memoryFolder()
-  const first = await startWrapper(t, upstream, { folder })
-  await isSo(async () => (await first.shown()) === 'a,b,c')
-  await isSo(async () => (await first.status()).ready.reason === 'ok')
-  await first.wrapper.stop()
-  t.strictSame([...folder.files.keys()].sort(), [
+t.test(
+  'a boot without the cloud serves the lists on disk, reports it, and writes nothing',
+  async t => {
+    const upstream = await startUpstream(t)
+    const folder = memoryFolder()
+    const first = await startWrapper(t, upstream, { folder })
+    await isSo(async () => (await first.shown()) === 'a,b,c')
+    await isSo(async () => (await first.status()).ready.reason === 'ok')
+    await first.wrapper.stop()
+    t.strictSame([...folder.files.keys()].sort(), [
     ...['endpointslices.list', 'nodes.list', 'served-version', 'servicecidrs.list'],
     ...['services.list', 'topologykeys.list'],
   ]) // prettier-ignore
-  const before = new Map(folder.files)
-  upstream.api.cutLink('wrapper', 'refused')
-  const second = await startWrapper(t, upstream, { folder })
-  second.agent.say({ a: true, b: true, c: false })
-  let view = ''
-  while (view !== 'a,b') {
-    await second.clock.advance(100)
-    const { resources } = await second.status()
-    if (resources.every(isRecalled)) view = await second.shown()
-  }
-  const { resources, ready } = await second.status()
-  t.match(ready, { isReady: true, reason: 'from disk: nodes, services, endpointslices' })
-  t.match(
-    resources.find(({ resource }) => resource === 'servicecidrs'),
-    { source: 'absent' },
-    'that the apiserver does not serve it is known from disk too',
-  )
-  t.match(
+    const before = new Map(folder.files)
+    upstream.api.cutLink('wrapper', 'refused')
+    const second = await startWrapper(t, upstream, { folder })
+    second.agent.say({ a: true, b: true, c: false })
+    let view = ''
+    while (view !== 'a,b') {
+      await second.clock.advance(100)
+      const { resources } = await second.status()
+      if (resources.every(isRecalled)) view = await second.shown()
+    }
+    const { resources, ready } = await second.status()
+    t.match(ready, { isReady: true, reason: 'from disk: nodes, services, endpointslices' })
+    t.match(
+      resources.find(({ resource }) => resource === 'servicecidrs'),
+      { source: 'absent' },
+      'that the apiserver does not serve it is known from disk too',
+    )
+    t.match(
     resources.filter(({ source }) => source === 'disk').map(({ resource, isStale }) => [resource, isStale]),
     [['nodes', true], ['services', true], ['endpointslices', true]],
   ) // prettier-ignore
-  await second.wrapper.stop()
-  for (const [name, bytes] of before)
-    if (name !== 'served-version') t.equal(folder.files.get(name), bytes, `${name} is not touched`)
-})
+    await second.wrapper.stop()
+    for (const [name, bytes] of before)
+      if (name !== 'served-version')
+        t.equal(folder.files.get(name), bytes, `${name} is not touched`)
+  },
+)
 
 t.test('FW5: connections that end to make room are counted, by listener', async t => {
   const bed = await startWrapper(t, await startUpstream(t))
@@ -265,7 +269,7 @@ t.test('FW5: connections that end to make room are counted, by listener', async 
   t.strictSame((await bed.status()).connectionsEvicted, { clients: 0, status: 2 })
 })
 
-t.test('FW21: a name that no Node has is an error that is shown', async t => {
+t.test('FW21: a node name that no Node has is reported as an error', async t => {
   const upstream = await startUpstream(t)
   const bed = await startWrapper(t, upstream, { name: 'typo' })
   await isSo(async () => (await bed.status()).nodeTrouble !== null)
@@ -277,7 +281,7 @@ t.test('FW21: a name that no Node has is an error that is shown', async t => {
   t.ok(bed.log.lines.some(({ message }) => message.includes('has this Node now')))
 })
 
-t.test('FW8: what nobody asked for in this life is not sent from the last one', async t => {
+t.test('FW8: resources that nobody requested since the start are not served from disk', async t => {
   const upstream = await startUpstream(t)
   const subset = (ip: string) => [{ addresses: [{ ip }], ports: [{ port: 80 }] }]
   await upstream.ask(`POST ${ENDPOINTS}`, {

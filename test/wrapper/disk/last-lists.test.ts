@@ -29,7 +29,7 @@ const fileOf = (what: string, items: SavedItems, savedAt = 5): Buffer => {
   return Buffer.concat(pieces)
 }
 
-t.test('what was written is read again, whatever it is', t => {
+t.test('any list that was written can be read again', t => {
   const anyItem = fc.record(
     {
       key: fc.string({ maxLength: 40 }),
@@ -62,7 +62,7 @@ const withBody = (file: Buffer, more: string): Buffer => {
   return Buffer.concat([body, createHash('sha256').update(body).digest()])
 }
 
-t.test('a damaged file is never believed, and never throws', t => {
+t.test('a damaged file is never used, and never throws', t => {
   const good = fileOf('nodes', [item('a'), item('b', '7', 90)])
   const random = seededRandom(3)
   for (let i = 0; i < 500; i++) {
@@ -123,7 +123,7 @@ const until = async (holds: () => boolean): Promise<void> => {
   for (let i = 0; i < 5_000 && !holds(); i++) await new Promise(resolve => setTimeout(resolve, 2))
 }
 
-t.test('lists come back after a restart, for their owner alone', async t => {
+t.test('lists survive a restart, readable by their owner only', async t => {
   const bed = makeBed(t)
   bed.items = { nodes: [item('a'), item('b')], services: [item('x/y', '9')] }
   bed.items['servicecidrs'] = 'absent'
@@ -190,7 +190,7 @@ t.test('stop writes what has changed, and nothing after it', async t => {
   t.equal(bed.clock.waiting, 0)
 })
 
-t.test('what is not known from the apiserver does not replace what is on disk', async t => {
+t.test('only lists from the apiserver replace those on disk', async t => {
   const bed = makeBed(t)
   bed.items['nodes'] = undefined
   bed.lists.changed('nodes')
@@ -199,7 +199,7 @@ t.test('what is not known from the apiserver does not replace what is on disk', 
   t.strictSame(bed.replaced, [])
 })
 
-t.test('FW6: a list on disk gives way to a list alone', async t => {
+t.test('FW6: a list on disk is replaced only by another list', async t => {
   const bed = makeBed(t)
   bed.items = { nodes: [item('a')], servicecidrs: 'absent' }
   for (const what of ['nodes', 'servicecidrs']) bed.lists.changed(what)
@@ -232,7 +232,7 @@ t.test('FW3: a full disk is shown, and the old list stays', async t => {
   t.strictSame((await makeBed(t, bed.path).lists.load('nodes'))?.items, [item('a')])
 })
 
-t.test('a broken disk is logged once, and written again when it is well', async t => {
+t.test('a broken disk is logged once, and written to again when it works', async t => {
   const bed = makeBed(t)
   bed.failure = new Error('ENOSPC: no space left on device')
   bed.items['nodes'] = [item('a')]

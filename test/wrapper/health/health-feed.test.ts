@@ -112,7 +112,7 @@ const makeBed = (t: Test, stream: Answering, plain: Answering = { body: {} }): B
 
 const both = { a: { Normal: true }, b: { Normal: true } }
 
-t.test('a stream: the whole, then changes, at once', async t => {
+t.test('a stream sends everything first, then changes at once', async t => {
   const bed = makeBed(t, 'stream')
   await settle()
   t.match(bed.feed.status, { state: 'waiting', source: 'none', ageMs: undefined })
@@ -133,7 +133,7 @@ t.test('a stream: the whole, then changes, at once', async t => {
   t.equal(bed.log.lines.filter(({ level }) => level === 'warn').length, 0)
 })
 
-t.test('a stream that breaks: the last word counts, and it is opened again soon', async t => {
+t.test('after a stream breaks the last report counts, and it is opened again soon', async t => {
   const bed = makeBed(t, 'stream')
   await settle()
   bed.asked[0]!.answer.event('snapshot', { ...both, b: { Normal: false } })
@@ -158,7 +158,7 @@ t.test('a stream that breaks: the last word counts, and it is opened again soon'
   t.match(bed.feed.status, { state: 'fresh', trouble: undefined, connects: 2 })
 })
 
-t.test('after the limit nothing is believed any more, and who depends on it hears so', async t => {
+t.test('after the limit no report counts, and listeners are told', async t => {
   const bed = makeBed(t, 'stream')
   await settle()
   bed.asked[0]!.answer.event('snapshot', { ...both, b: { Normal: false } })
@@ -185,7 +185,7 @@ t.test('after the limit nothing is believed any more, and who depends on it hear
   t.strictSame(bed.reported, [['b']], 'believed again: told again, although nothing else changed')
 })
 
-t.test('an agent that hangs with its stream open is noticed by a question', async t => {
+t.test('an agent that hangs with its stream open is detected by a request', async t => {
   const bed = makeBed(t, 'stream', 'hang')
   await settle()
   bed.asked[0]!.answer.event('snapshot', both)
@@ -194,7 +194,7 @@ t.test('an agent that hangs with its stream open is noticed by a question', asyn
   t.equal(bed.asked[0]!.signal.aborted, true, 'its stream is closed')
 })
 
-t.test('a stream without a sign of life is closed, even if questions are answered', async t => {
+t.test('a silent stream is closed, even if requests are answered', async t => {
   const bed = makeBed(t, 'stream', { body: both })
   await settle()
   const first = bed.asked[0]!
@@ -212,7 +212,7 @@ t.test('a stream without a sign of life is closed, even if questions are answere
   t.equal(bed.streams().length, 2)
 })
 
-t.test('questions beside the stream mend what it lost, but never overtake it', async t => {
+t.test('requests beside the stream restore what it lost, but never overtake it', async t => {
   const bed = makeBed(t, 'stream', { body: { ...both, b: { Normal: false } } })
   await settle()
   const { answer } = bed.asked[0]!
@@ -253,7 +253,7 @@ t.test('an agent that cannot stream is polled, and one that learns it is streame
   t.strictSame(bed.health('b'), ['normal'])
 })
 
-t.test('interest travels with every question, at most 32 names', async t => {
+t.test('every request carries our interest, at most 32 names', async t => {
   const bed = makeBed(t, 'stream')
   bed.interest = ['a', 'b']
   await bed.clock.advance(0)
@@ -271,7 +271,7 @@ t.test('an oversized document is refused', async t => {
   t.match(bed.feed.status, { state: 'waiting', trouble: /larger than/ })
 })
 
-t.test('stopped while it waits, listens or asks: it ends, and stays ended', async t => {
+t.test('stopped while it waits, streams or requests, it ends for good', async t => {
   for (const how of ['stream', 'hang', 'refuse'] as const) {
     const bed = makeBed(t, how)
     await bed.clock.advance(1_000)
@@ -284,7 +284,7 @@ t.test('stopped while it waits, listens or asks: it ends, and stays ended', asyn
   }
 })
 
-t.test('health that is off knows nobody', async t => {
+t.test('with health off every node is unknown', async t => {
   noHealth.start()
   await noHealth.stop()
   t.match(noHealth, { isFresh: false, status: { state: 'off' } })

@@ -31,7 +31,7 @@ t.test('both dialects are read, as Go reads them', t => {
   t.end()
 })
 
-t.test('what no agent says is refused as a whole, with key and rule', t => {
+t.test('an invalid document is refused as a whole, with key and rule', t => {
   const many = Object.fromEntries(Array.from({ length: 20_001 }, (_, i) => [`n${i}`, {}]))
   const rows: [text: string, message: RegExp][] = [
     ['', /^\/localinfo must be JSON/],
@@ -48,7 +48,7 @@ t.test('what no agent says is refused as a whole, with key and rule', t => {
   t.end()
 })
 
-t.test('events come out whole, however they are cut', t => {
+t.test('events are complete however the chunks are split', t => {
   const stream =
     'event: snapshot\nid: 1\ndata: {"a":"ä€"}\n\n: still here\n\ndata: 1\r\ndata: 2\r\n\r\nevent: x\n\nretry: 5\ndata\n\n'
   const expected = [

@@ -94,7 +94,7 @@ t.test('FW16: a link that dies while an answer is due is an error within seconds
   t.match(await within(15, asking), { status: 503, text: /takes no new connection/ })
 })
 
-t.test('FW16: kept connections that are dead are given up, the link is not', async t => {
+t.test('FW16: dead kept-alive connections are closed, and new ones are tried', async t => {
   const { api, way, bed, within, idle } = await makeBed(t)
   await idle()
   way.forget()

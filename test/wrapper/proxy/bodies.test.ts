@@ -34,7 +34,7 @@ const startRecorder = async (t: Test) => {
   return { url, sockets, text: () => text }
 }
 
-t.test('FW4: a body passes, whatever the method and however it is framed', async t => {
+t.test('FW4: a body is passed on, whatever the method and framing', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const path of ['/api/v1/namespaces/n/services/s/proxy/search', '/version'])
@@ -67,7 +67,7 @@ t.test('FW4: what has no body is sent without one', async t => {
   }
 })
 
-t.test('a body is read no faster than upstream takes it', async t => {
+t.test('a body is read no faster than upstream reads it', async t => {
   const upstream = await startRecorder(t)
   const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   const socket = connect(bed.port, '127.0.0.1')
@@ -96,31 +96,34 @@ t.test('a body is read no faster than upstream takes it', async t => {
   t.ok(sent < size / 2, `${sent >> 20} MiB are on their way to one who reads none of them`)
 })
 
-t.test('a client that goes takes its upload along, an upstream that goes leaves it', async t => {
-  const upstream = await startRecorder(t)
-  const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
-  const head =
-    'POST /api/v1/namespaces/n/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc'
-  const first = connect(bed.port, '127.0.0.1', () => first.write(head))
-  await until(() => upstream.text().endsWith('abc'))
-  first.destroy()
-  await until(() => upstream.sockets[0]!.destroyed)
-  t.ok(upstream.sockets[0]!.destroyed)
-  const second = connect(bed.port, '127.0.0.1', () => second.write(head))
-  let text = ''
-  second.on('data', part => (text += part.toString()))
-  await until(() => upstream.sockets.length === 2)
-  upstream.sockets[1]!.resetAndDestroy()
-  await until(() => text.includes('"code":503'))
-  t.match(text, /^HTTP\/1\.1 503 /)
-  text = ''
-  second.write(`${'x'.repeat(97)}GET /next HTTP/1.1\r\nHost: a\r\n\r\n`)
-  await until(() => upstream.sockets.length === 3)
-  t.equal(upstream.sockets.length, 3, 'what was left of the body is nobody’s request')
-  second.destroy()
-})
+t.test(
+  'a client that disconnects ends its upload, an upstream that disconnects does not end the client',
+  async t => {
+    const upstream = await startRecorder(t)
+    const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
+    const head =
+      'POST /api/v1/namespaces/n/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc'
+    const first = connect(bed.port, '127.0.0.1', () => first.write(head))
+    await until(() => upstream.text().endsWith('abc'))
+    first.destroy()
+    await until(() => upstream.sockets[0]!.destroyed)
+    t.ok(upstream.sockets[0]!.destroyed)
+    const second = connect(bed.port, '127.0.0.1', () => second.write(head))
+    let text = ''
+    second.on('data', part => (text += part.toString()))
+    await until(() => upstream.sockets.length === 2)
+    upstream.sockets[1]!.resetAndDestroy()
+    await until(() => text.includes('"code":503'))
+    t.match(text, /^HTTP\/1\.1 503 /)
+    text = ''
+    second.write(`${'x'.repeat(97)}GET /next HTTP/1.1\r\nHost: a\r\n\r\n`)
+    await until(() => upstream.sockets.length === 3)
+    t.equal(upstream.sockets.length, 3, 'what was left of the body is nobody’s request')
+    second.destroy()
+  },
+)
 
-t.test('FW20: no header takes a body out of its frame', async t => {
+t.test('FW20: no header can make a body look like another request', async t => {
   const upstream = await startRecorder(t)
   const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   const inner = 'DELETE /api/v1/nodes/n1 HTTP/1.1\r\nHost: a\r\n\r\nlast'
@@ -187,7 +190,7 @@ const startListener = async (t: Test, url: string, isTls: boolean) => {
   return { port: listener.port, handled, proxy, tls: isTls ? { ca: cert, key, cert } : undefined }
 }
 
-t.test('FW7: who asks for any other protocol is answered in this one', async t => {
+t.test('FW7: an upgrade to an unsupported protocol is answered over HTTP', async t => {
   const api = await scripted(t)
   for (const isTls of [false, true]) {
     const { port, handled, proxy, tls } = await startListener(t, api.url, isTls)
@@ -220,7 +223,7 @@ t.test('FW7: who asks for any other protocol is answered in this one', async t =
   }
 }) // prettier-ignore
 
-t.test('FW7: a page whose name was rebound gains nothing by it', async t => {
+t.test('FW7: a web page that uses DNS rebinding is refused', async t => {
   const api = await scripted(t)
   const { port, handled } = await startListener(t, api.url, false)
   const head = 'GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
@@ -228,7 +231,7 @@ t.test('FW7: a page whose name was rebound gains nothing by it', async t => {
   t.strictSame(handled, [])
 })
 
-t.test('FW5: bodies that must be whole are never more than fit, and not for long', async t => {
+t.test('FW5: buffered bodies are limited in size and time', async t => {
   const api = await scripted(t)
   const clock = new FakeClock()
   const bed = await startProxy(t, { clock, upstream: upstreamAt(api.url) })

@@ -28,7 +28,7 @@ const makeBed = (answers: SentEvent[] = []) => {
   return { clock, log, tried, queue, answers }
 }
 
-t.test('in order, each until it was heard', async t => {
+t.test('Events are sent in order, each until it was answered', async t => {
   const bed = makeBed(['unreachable', 'unreachable', 'sent', 'refused', 'sent'])
   for (const name of ['a', 'b', 'c']) t.equal(bed.queue.offer(event(name)), true)
   t.equal(bed.queue.length, 3)
@@ -42,7 +42,7 @@ t.test('in order, each until it was heard', async t => {
   t.equal(bed.tried.at(-1), 'd', 'and again later')
 })
 
-t.test('bounded in number and bytes: what was accepted stays, what is too much is refused', t => {
+t.test('bounded in number and bytes: accepted Events stay, further ones are refused', t => {
   const bed = makeBed()
   for (const name of ['a', 'b', 'c', 'd']) bed.queue.offer(event(name))
   t.match(bed.queue.counts, { accepted: 3, dropped: 1 })
@@ -53,7 +53,7 @@ t.test('bounded in number and bytes: what was accepted stays, what is too much i
   t.end()
 })
 
-t.test('tries ever more rarely, and at once when the cloud is back', async t => {
+t.test('tries with growing waits, and at once when the cloud is back', async t => {
   const bed = makeBed()
   bed.queue.offer(event('a'))
   await bed.clock.advance(300_000)
@@ -64,7 +64,7 @@ t.test('tries ever more rarely, and at once when the cloud is back', async t => 
   t.equal(bed.queue.length, 0)
 })
 
-t.test('stop forgets them, counts them, and says how many', async t => {
+t.test('stop drops queued Events and logs how many', async t => {
   const bed = makeBed()
   bed.queue.offer(event('a'))
   await bed.clock.advance(2_000)

@@ -58,13 +58,13 @@ for (const [what, answer, answered] of rows)
     t.ok(upstream.open.size <= 1, 'at most one connection is kept')
   })
 
-t.test('an answer that ends with its connection is whole', async t => {
+t.test('a response that ends with its connection is complete', async t => {
   const upstream = await startRaw(t, 'HTTP/1.0 200 OK\r\n\r\nall of it', true)
   const bed = await startProxy(t, { upstream: upstreamAt(upstream.url) })
   t.match(await sendRaw(bed.port, GET), /^HTTP\/1\.1 200 OK\r\n[^]*all of it/)
 })
 
-t.test('an answer that breaks off anywhere is never taken for whole', async t => {
+t.test('a truncated response is never taken for complete', async t => {
   const whole =
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n3\r\nyes\r\n0\r\n\r\n'
   for (let length = 0; length < whole.length; length++) {

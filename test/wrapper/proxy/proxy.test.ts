@@ -68,7 +68,7 @@ t.test("no credential of ours is lent: who comes without one is nobody's", async
   }
 })
 
-t.test('an answer travels as it is, and as it comes', async t => {
+t.test('a response is passed on unchanged and as it arrives', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(`${api.url}/base`) })
   api.script({ kind: 'stream', lines: [{ type: 'ADDED' }], then: 'open' })
@@ -90,14 +90,14 @@ t.test('an answer travels as it is, and as it comes', async t => {
   t.pass('a client that leaves takes its request along')
 })
 
-t.test('an answer that breaks off breaks off', async t => {
+t.test('a truncated response is passed on truncated', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   api.script({ kind: 'stream', lines: ['half'], then: 'reset' })
   await t.rejects(call(bed, '/api/v1/pods'), /aborted|hang up|reset/i)
 })
 
-t.test('a body travels as it comes where nobody needs to read it', async t => {
+t.test('a body is streamed unless it must be read', async t => {
   const parts: string[] = []
   const api = createServer((request, response) => {
     request.on('data', (part: Buffer) => parts.push(part.toString()))
@@ -117,7 +117,7 @@ t.test('a body travels as it comes where nobody needs to read it', async t => {
   t.equal(parts.join(''), 'onetwo')
 })
 
-t.test('a kept connection that died is no failure to who reads', async t => {
+t.test('a dead kept-alive connection is no failure to a reader', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PATCH']) {
@@ -134,7 +134,7 @@ t.test('a kept connection that died is no failure to who reads', async t => {
   )
 })
 
-t.test('FW15: a write is sent once, whatever becomes of its connection', async t => {
+t.test('FW15: a write is sent once, whatever happens to its connection', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   const paths = ['/api/v1/namespaces/n/services/s', '/api/v1/namespaces/n/pods/p']
@@ -153,7 +153,7 @@ t.test('FW15: a write is sent once, whatever becomes of its connection', async t
       }
 })
 
-t.test('connections are kept', async t => {
+t.test('connections are kept alive', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (let i = 0; i < 5; i++) {
@@ -224,7 +224,7 @@ t.test('Events wait for the cloud, and are sent in order for their own callers',
   t.notMatch(JSON.stringify(bed.log.lines), /caller-/)
 })
 
-t.test('FW10: names are names, whatever else they are the names of', async t => {
+t.test('FW10: object names that look like parts of a path', async t => {
   let url = 'http://127.0.0.1:1'
   const bed = await startProxy(t, { upstream: () => upstreamAt(url)(), isCut: () => true })
   const bodies = ['proxy', 'log', 'exec'].map(namespace => JSON.stringify({ in: namespace }))
@@ -244,7 +244,7 @@ t.test('FW10: names are names, whatever else they are the names of', async t => 
   )
 })
 
-t.test('an upgrade is spoken from end to end', async t => {
+t.test('an upgrade is passed on in both directions', async t => {
   const api = createServer()
   const seen: http.IncomingHttpHeaders[] = []
   const sockets: Duplex[] = []
@@ -293,7 +293,7 @@ t.test('an upgrade is spoken from end to end', async t => {
   t.match(JSON.parse(nobody.text), { kind: 'Status', reason: 'ServiceUnavailable' })
 })
 
-t.test('an upstream that is not known is an error', async t => {
+t.test('an unknown upstream is an error', async t => {
   mkdirSync(join(t.testdir(), 'empty'))
   const bed = await startProxy(t, {
     upstream: () => Promise.reject(new Error('kubeconfig x: broken')),

@@ -33,7 +33,7 @@ const altered: Stored = { ...record, rendering: { mark: '-1', apply: raw => raw 
 const back = (text: string, type = JSON_TYPE, method = 'PUT', of = record): string =>
   putVersionBack(Buffer.from(text), { method, type, target }, of).toString()
 
-t.test('FW2: the version that a write names is put back, and nothing else of it', t => {
+t.test('FW2: only the version in a write is replaced', t => {
   const rows: [what: string, given: string, expected: string][] = [
     [
       'an object, its other texts and its spaces',
@@ -163,7 +163,7 @@ t.test('a dry run that changes nothing returns the version that reads have', t =
   t.end()
 })
 
-t.test('FW2: on the way: an altered object is not written back, all else passes', async t => {
+t.test('FW2: an altered object is not written back, everything else is passed on', async t => {
   const api = await scripted(t)
   let of: Stored | undefined = record
   const bed = await startProxy(t, { upstream: upstreamAt(api.url), recordOf: () => of })
@@ -218,7 +218,7 @@ t.test('FW2: on the way: an altered object is not written back, all else passes'
   t.match(JSON.parse(large.text), { kind: 'Status', reason: 'RequestEntityTooLarge' })
 })
 
-t.test('a read that passes with a version of ours: list again', async t => {
+t.test('a passed-on read with a version of ours has to list again', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const version of [OURS, OLDER, String(2 ** 50)]) {

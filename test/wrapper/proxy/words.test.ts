@@ -4,7 +4,7 @@ import { readRequest } from '../../../wrapper/proxy/asked.js'
 import { endToEnd, requestHeaders, upgradeHeaders } from '../../../wrapper/proxy/headers.js'
 import { keyOf, type Target } from '../../../wrapper/serve/target.js'
 
-t.test('headers of a connection stay on it, all others travel as they are', t => {
+t.test('hop-by-hop headers are dropped, all others are passed on unchanged', t => {
   const raw = [
     ...['Host', '127.0.0.1:51006', 'Authorization', 'Bearer x', 'aCCept', 'a', 'Accept', 'b'],
     ...['Connection', 'keep-alive, X-Hop', 'X-Hop', '1', 'Keep-Alive', 'timeout=5', 'TE', 'trailers'],

@@ -69,7 +69,7 @@ const annotated = (address?: string, port?: string): ReadonlyMap<string, string>
     ...(port === undefined ? [] : ([[PORT, port]] as const)),
   ])
 
-t.test('where the apiserver is reached on this node', t => {
+t.test("the apiserver's address on this node", t => {
   const rewrite = (address: string, port: number): object => ({ kind: 'rewrite', address, port })
   const rows: [
     why: string,
@@ -108,7 +108,7 @@ t.test('where the apiserver is reached on this node', t => {
   t.end()
 })
 
-t.test('any address will do, so that containers and IPVS reach it', t => {
+t.test('any address is accepted, so that containers and IPVS can reach it', t => {
   for (const address of ['169.254.20.11', '10.0.0.1', 'fd00::1'])
     t.strictSame(readLocalEndpoint('default/kubernetes', annotated(address, '51003')), {
       ...{ kind: 'rewrite', address, port: 51_003 },
@@ -116,7 +116,7 @@ t.test('any address will do, so that containers and IPVS reach it', t => {
   t.end()
 })
 
-t.test('an address is what Node.js says', t => {
+t.test('an address is valid if Node.js says so', t => {
   const piece = fc.constantFrom(
     '0',
     '1',
@@ -213,7 +213,7 @@ t.test('a slice is rewritten to one endpoint of the family of its address', t =>
   t.end()
 })
 
-t.test('FW19: an empty text asks for no topology, as with SuperEdge, and is said to be odd', t => {
+t.test('FW19: empty text means no topology, as with SuperEdge, and is reported', t => {
   const zone = parseTopologyKeys('["zone"]', undefined)
   for (const text of ['', ' ', '\n']) {
     const rule = parseTopologyKeys(text, zone)

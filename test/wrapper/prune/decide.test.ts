@@ -241,7 +241,7 @@ t.test('addresses of an Endpoints object are judged alike', t => {
   t.end()
 })
 
-t.test('endpoints of a service that nobody knows are judged by health all the same', t => {
+t.test('endpoints of an unknown service are still judged by health', t => {
   t.strictSame(
     reasonsOf(ALL, undefined, { nodes: NODES, health: { near: 'normal', far: 'dead' } }),
     ['kept-own-node', 'kept', 'node-dead'],

@@ -132,7 +132,7 @@ holds('another key only adds to what is near', scene => {
   )
 })
 
-t.test('addresses of many subsets are cut alike', t => {
+t.test('addresses of many subsets are pruned consistently', t => {
   const address = fc.record({ ip: fc.ipV4(), nodeName: fc.constantFrom(...NODES) })
   const subset = fc.record(
     { addresses: fc.array(address), notReadyAddresses: fc.array(address) },

@@ -36,7 +36,7 @@ const untellable = (name: string): Uint8Array =>
     )
     .take()
 
-t.test('FW1: a watcher to which an object cannot be sent gets an error, alone', async t => {
+t.test('FW1: only the watcher to which an object cannot be sent gets an error', async t => {
   const world = await startReads(t)
   world.fill({ nodes: [node('a')] })
   const [json, other] = [
@@ -67,7 +67,7 @@ t.test('FW1: a watcher to which an object cannot be sent gets an error, alone', 
   t.equal(said.length, 1, 'said once, however often the client comes back')
 })
 
-t.test('FW1: an object that the store cannot use costs no other', t => {
+t.test('FW1: an object that the store cannot use does not affect others', t => {
   const noMap = new Sink().message(1, meta => meta.text(1, 'x').text(6, '1').number(11, 5)).take()
   const twice = new Sink().message(1, meta => meta.text(1, 'x').text(6, '1').text(6, '2')).take()
   const noSpec = new Sink()
@@ -103,7 +103,7 @@ const spoiled = fc.record({
   inserted: fc.tuple(fc.nat(), fc.uint8Array({ maxLength: 12 })),
 })
 
-t.test('FW1: spoiled objects of all kinds: whoever can be served is', async t => {
+t.test('FW1: with corrupt objects of all kinds, everybody who can be served is served', async t => {
   const world = await startReads(t)
   world.fill({ services: [service('web')] })
   const probe = await world.watch('/api/v1/services?watch=1&fieldSelector=metadata.name%3Dweb')

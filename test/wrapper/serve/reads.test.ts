@@ -111,7 +111,7 @@ t.test('lists choose by namespace and selectors', async t => {
   t.same(world.passed, [])
 })
 
-t.test('queries that make no sense are refused as the real one refuses them', async t => {
+t.test('invalid queries are refused as kube-apiserver refuses them', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const rows: [path: string, code: number, message: RegExp | string][] = [
@@ -151,7 +151,7 @@ t.test('queries that make no sense are refused as the real one refuses them', as
   }
 })
 
-t.test('a version that was never served is waited for, then refused', async t => {
+t.test('a future version is waited for, then refused', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const future = world.versions.newest + 2
@@ -180,7 +180,7 @@ t.test('a version that was never served is waited for, then refused', async t =>
   })
 })
 
-t.test('a list in pages shows one state, whatever happens meanwhile', async t => {
+t.test('all pages of a list show the same state', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const first = (await world.ask(`${NODES}?limit=2`)).json as { metadata: Record<string, unknown> }
@@ -205,7 +205,7 @@ t.test('a list in pages shows one state, whatever happens meanwhile', async t =>
   t.match(inProtobuf, { remaining: 2, continue: /./ })
 })
 
-t.test('a page whose state is forgotten is answered 410, with a way to go on', async t => {
+t.test('a page of a dropped state is answered 410, with a token to continue', async t => {
   const world = await startReads(t, { store: { history: { changes: 1, bytes: 1 << 20 } } })
   world.fill(fixture)
   const first = (await world.ask(`${NODES}?limit=1`)).json as { metadata: { continue: string } }
@@ -217,25 +217,34 @@ t.test('a page whose state is forgotten is answered 410, with a way to go on', a
   t.strictSame(names(rest.json), ['b', 'c', 'z'])
 })
 
-t.test('what is not there yet is waited for, then refused: never a partial list', async t => {
-  const world = await startReads(t)
-  const asking = world.ask(SLICES)
-  await world.clock.advance(1_000)
-  world.replace('endpointslices', ...fixture.endpointslices)
-  world.replace('services', ...fixture.services)
-  await world.clock.advance(1_000)
-  world.replace('nodes', ...fixture.nodes)
-  t.strictSame(names((await asking).json), ['web-1', 'web-2'], 'nodes and services came first')
-  for (const query of ['', '?watch=1']) {
-    const late = await world.patiently(world.ask(`/apis/networking.k8s.io/v1/servicecidrs${query}`))
-    t.match(late, { status: 503, headers: { 'retry-after': '1' } })
-    t.match(late.json, { kind: 'Status', reason: 'ServiceUnavailable', code: 503 })
-  }
-  t.equal((await world.ask('/api/v1/endpoints?limit=x')).status, 400, 'nonsense is refused at once')
-  world.store.absent('servicecidrs')
-  await world.ask('/apis/networking.k8s.io/v1/servicecidrs')
-  t.strictSame(world.passed, ['GET /apis/networking.k8s.io/v1/servicecidrs'])
-})
+t.test(
+  'a resource that is not listed yet is waited for, then refused: never a partial list',
+  async t => {
+    const world = await startReads(t)
+    const asking = world.ask(SLICES)
+    await world.clock.advance(1_000)
+    world.replace('endpointslices', ...fixture.endpointslices)
+    world.replace('services', ...fixture.services)
+    await world.clock.advance(1_000)
+    world.replace('nodes', ...fixture.nodes)
+    t.strictSame(names((await asking).json), ['web-1', 'web-2'], 'nodes and services came first')
+    for (const query of ['', '?watch=1']) {
+      const late = await world.patiently(
+        world.ask(`/apis/networking.k8s.io/v1/servicecidrs${query}`),
+      )
+      t.match(late, { status: 503, headers: { 'retry-after': '1' } })
+      t.match(late.json, { kind: 'Status', reason: 'ServiceUnavailable', code: 503 })
+    }
+    t.equal(
+      (await world.ask('/api/v1/endpoints?limit=x')).status,
+      400,
+      'nonsense is refused at once',
+    )
+    world.store.absent('servicecidrs')
+    await world.ask('/apis/networking.k8s.io/v1/servicecidrs')
+    t.strictSame(world.passed, ['GET /apis/networking.k8s.io/v1/servicecidrs'])
+  },
+)
 
 t.test('nodes are listed and watched, not looked up by the name of the resource', async t => {
   const world = await startReads(t)
@@ -277,7 +286,7 @@ t.test('a list is what does not ask for a watch, however it says so', async t =>
   t.match((await world.ask(`${NODES}/a?watch=1`)).json, { kind: 'Node' }, 'one object is got')
 })
 
-t.test('what no watch is written in goes on to the apiserver, YAML too', async t => {
+t.test('encodings that no watch has are passed on to the apiserver, YAML too', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const rows: [accept: string, query: string][] = [
@@ -299,7 +308,7 @@ t.test('what no watch is written in goes on to the apiserver, YAML too', async t
   }
 })
 
-t.test('a list that began at the apiserver goes on there', async t => {
+t.test('a list that began at the apiserver is continued there', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const first = await world.ask(`${NODES}?limit=1`)
@@ -311,7 +320,7 @@ t.test('a list that began at the apiserver goes on there', async t => {
     t.equal((await world.ask(`${NODES}?continue=${token}`)).text, 'passed', token)
 })
 
-t.test('the Accept header is read as the real one reads it', async t => {
+t.test('the Accept header is parsed as kube-apiserver parses it', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const rows: [accept: string, type: string][] = [
@@ -335,7 +344,7 @@ t.test('the Accept header is read as the real one reads it', async t => {
   }
 })
 
-t.test('what others answer passes through', async t => {
+t.test('requests that others answer are passed on', async t => {
   const world = await startReads(t)
   world.fill(fixture)
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
@@ -380,7 +389,7 @@ t.test('what others answer passes through', async t => {
   t.match(world.reads.counts, { passed: rows.length + 1, refused: 0, lists: 0 })
 })
 
-t.test('large lists are compressed for whoever takes it', async t => {
+t.test('large lists are compressed if the client accepts gzip', async t => {
   const world = await startReads(t)
   const big = Array.from({ length: 3_000 }, (_, i) => service(`s${String(i).padStart(4, '0')}`))
   world.fill({ ...fixture, services: big })

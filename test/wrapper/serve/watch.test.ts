@@ -96,7 +96,7 @@ t.test('where a watch begins', async t => {
     }
 })
 
-t.test('whoever was pushed out lists again, and has it all', async t => {
+t.test('a client that was too slow lists again, and misses nothing', async t => {
   const world = await startReads(t, { store: { history: { changes: 5, bytes: 1 << 20 } } })
   world.fill({ nodes: [node('a'), node('b')] })
   const { newest } = world.versions
@@ -118,7 +118,7 @@ t.test('whoever was pushed out lists again, and has it all', async t => {
   t.strictSame(again.received, ['ADDED c'])
 })
 
-t.test('watchers of either version of slices get their own', async t => {
+t.test('watchers of slices get the version that they asked for', async t => {
   const world = await startReads(t)
   const slices = [slice('web-1', 'web', ['a']), slice('web-2', 'web', ['b'])]
   world.fill({ services: [service('web')], endpointslices: slices })
@@ -141,7 +141,7 @@ t.test('watchers of either version of slices get their own', async t => {
   }
 })
 
-t.test('what went while upstream was away is sent as deleted', async t => {
+t.test('objects deleted during an outage are sent as deleted', async t => {
   const world = await startReads(t)
   const all = {
     nodes: [node('a'), node('b')],
@@ -238,7 +238,7 @@ t.test('a watch ends in good order when its time is over', async t => {
   await endless.ended
 })
 
-t.test('whoever does not read is ended with a 410, and nobody else notices', async t => {
+t.test('a client that does not read gets a 410, and nobody else is affected', async t => {
   const world = await startReads(t, { store: { history: { changes: 50, bytes: 1 << 20 } } })
   world.fill({ nodes: [node('a')] })
   for (const accept of ['application/json', PROTOBUF]) {
@@ -268,7 +268,7 @@ t.test('whoever does not read is ended with a 410, and nobody else notices', asy
   }
 })
 
-t.test('a client that never reads again does not stay', async t => {
+t.test('a client that never reads again is disconnected', async t => {
   const world = await startReads(t, { store: { history: { changes: 10, bytes: 1 << 20 } } })
   world.fill({ nodes: [node('a')] })
   const stuck = await world.watch('/api/v1/nodes?watch=1&resourceVersion=0')
@@ -331,7 +331,7 @@ t.test('stopping ends all watches in good order', async t => {
   t.ok(watch.response.complete)
 })
 
-t.test('FW14: who keeps pace is sent all of a list in which everything is new', async t => {
+t.test('FW14: a client that keeps up gets every change when a whole list is new', async t => {
   const world = await startReads(t)
   const large = (i: number, round: number) => ({
     ...node(`n${String(i).padStart(4, '0')}`, { round: String(round) }),

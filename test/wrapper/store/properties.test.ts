@@ -171,7 +171,7 @@ class Client {
   }
 }
 
-t.test('whoever follows the events holds the list, at every version', t => {
+t.test('a client that follows the events has the list at every version', t => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 60 }),

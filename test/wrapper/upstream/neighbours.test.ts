@@ -41,7 +41,7 @@ const isSo = async (look: () => boolean): Promise<void> => {
   while (!look()) await settle()
 }
 
-t.test('few are watched: who comes and goes is known at once', async t => {
+t.test('few neighbours are watched, and changes are known at once', async t => {
   const { upstream, neighbours, reported } = await makeBed(t)
   await add(upstream, 'a')
   neighbours.want(new Map([['zone', 'x']]))
@@ -54,7 +54,7 @@ t.test('few are watched: who comes and goes is known at once', async t => {
   t.match(neighbours.status, [{ label: 'zone', value: 'x', how: 'watched', trouble: undefined }])
 })
 
-t.test('what is not wanted any more is not reported any more', async t => {
+t.test('labels that are no longer wanted are no longer reported', async t => {
   const { upstream, neighbours, reported } = await makeBed(t)
   await add(upstream, 'a')
   await add(upstream, 'b', 'y')
@@ -75,7 +75,7 @@ t.test('what is not wanted any more is not reported any more', async t => {
   t.same(neighbours.status, [], 'nothing begins after the end')
 })
 
-t.test('many are polled, and watched again when they are half as many', async t => {
+t.test('many neighbours are polled, and watched again when only half are left', async t => {
   const { upstream, clock, neighbours, reported, log } = await makeBed(t)
   await addMany(upstream, 0, 101)
   neighbours.want(new Map([['zone', 'x']]))

@@ -110,7 +110,7 @@ t.test('FW17: digits of a field whose tag takes two bytes', t => {
   t.end()
 })
 
-t.test('FW1: disorder with lists in it; a time that is no text', t => {
+t.test('FW1: fields out of order with lists; a time that is not text', t => {
   const raw = new Sink()
     .message(1, meta =>
       meta

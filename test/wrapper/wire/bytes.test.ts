@@ -128,7 +128,7 @@ t.test('a sink that was measured right gives its own memory', t => {
   t.end()
 })
 
-t.test('cutting', t => {
+t.test('pruning bytes', t => {
   const raw = hex('00 01 02 03 04 05')
   const cutHex = (...ranges: [start: number, end: number][]): string =>
     Buffer.from(

@@ -84,7 +84,7 @@ const tryAll = (bytes: Uint8Array): boolean => {
 
 const opened = realBodies.bodies.map(({ protobuf }) => openEnvelope(protobuf).raw)
 
-t.test('spoiled bodies: understood or refused, nothing else', t => {
+t.test('corrupt bodies are parsed or refused, nothing else', t => {
   const spoil = fc.record({
     raw: fc.constantFrom(...opened),
     flips: fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 6 }),
@@ -103,7 +103,7 @@ t.test('spoiled bodies: understood or refused, nothing else', t => {
   t.end()
 })
 
-t.test('bytes out of the blue', t => {
+t.test('random bytes', t => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), tryAll), { numRuns: 600 })
   t.end()
 })
@@ -256,7 +256,7 @@ t.test('JSON that is no such object is refused', t => {
   t.end()
 })
 
-t.test('what clients may write otherwise than the apiserver', t => {
+t.test('JSON that clients may write differently from the apiserver', t => {
   const again = (shape: Shape, json: JsonMap): JsonMap => toJson(shape, fromJson(shape, json))
   t.match(again('Node', { status: { capacity: { cpu: 4, memory: '' } } }), {
     status: { capacity: { cpu: '4', memory: '0' } },
@@ -273,7 +273,7 @@ t.test('what clients may write otherwise than the apiserver', t => {
   t.end()
 })
 
-t.test('protobuf that Go would write otherwise', t => {
+t.test('protobuf that Go would write differently', t => {
   const hex = (text: string): Uint8Array => Buffer.from(text.replaceAll(' ', ''), 'hex')
   const isWireError = { name: 'WireError' }
   t.match(

@@ -7,7 +7,7 @@ import { hasOnlyKnownFields } from '../../../wrapper/wire/known-fields.js'
 import { Sink } from '../../../wrapper/wire/sink.js'
 import { realBodies } from '../real-bodies.js'
 
-t.test('an object is known whole unless a newer apiserver says more, at any depth', t => {
+t.test('an object has only known fields unless a newer apiserver adds some, at any depth', t => {
   const slice = {
     metadata: { name: 'a', labels: { x: 'y' }, annotations: { z: '' } },
     addressType: 'IPv4',

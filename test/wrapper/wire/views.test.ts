@@ -50,7 +50,7 @@ t.test('metadata', t => {
   t.end()
 })
 
-t.test('another version, and nothing else', t => {
+t.test('a new version, and no other change', t => {
   const shapes = realBodies.bodies.filter(({ json }) => json['kind'] !== 'Status')
   const version = fc.oneof(fc.nat().map(String), fc.string({ maxLength: 300 }))
   fc.assert(
@@ -244,7 +244,7 @@ t.test('envelopes', t => {
   t.end()
 })
 
-t.test('the items of a list go out as they are', t => {
+t.test('the items of a list are sent unchanged', t => {
   const items = [Uint8Array.of(1), new Uint8Array(200)]
   const chunks = [
     ...listChunks(
