@@ -5,9 +5,7 @@ import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import type { Random } from '../../../core/random.js'
 import type { KubeApi } from '../../ports/kube-api.js'
-import { NOTHING } from '../../../plan/patch.js'
 import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
-import { eventFor, type EventWords } from '../../../plan/messages.js'
 import { isVouched, type VouchEnd } from '../../../vote/vouch.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
@@ -20,13 +18,14 @@ import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
 import { KnownNodes } from './known-nodes.js'
 import { LinkFlaps } from './link-flaps.js'
 import { WriteAuthority } from './write-authority.js'
+import { MemberWrites } from './member-writes.js'
 import { NodeWork } from './node-work.js'
-import type { Task, WriteRecorder } from './node-writer.js'
+import type { WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
 import { WriteSchedule, type NextWrite } from './write-schedule.js'
 import type { Reviews } from './stage-status.js'
 import { Vouching } from './vouching.js'
-import { planMarks, planYoungVouch, desiredMarksFor, wordingOf, wordsFor } from './desired-marks.js'
+import { desiredMarksFor, wordingOf } from './desired-marks.js'
 
 interface WriterSeams {
   readonly kube: KubeApi
@@ -73,6 +72,7 @@ class LevelWriter implements Writer {
   readonly #vouching: Vouching
   readonly #cleaning: Cleaning
   readonly #events: EventRecorder
+  readonly #writes: MemberWrites
   readonly #stopping = new AbortController()
   readonly #authority: WriteAuthority
   readonly #schedule: WriteSchedule
@@ -123,6 +123,10 @@ class LevelWriter implements Writer {
     })
     this.#confinement = new ConfinementCheck(options.nodeName, seams)
     this.#events = makeEventRecorder(options.nodeName, { ...seams, signal, backoff })
+    this.#writes = new MemberWrites(options, {
+      ...{ ...seams, authority, work, events: this.#events },
+      wall: () => this.#wall(),
+    })
   }
 
   get confinement(): Confinement {
@@ -258,7 +262,7 @@ class LevelWriter implements Writer {
     const notBefore = node === undefined || carriesCutMarks(node) ? heldUntil : -Infinity
     const dueAt = this.#dueTimes.dueAt(state, name, { desired, notBefore, now })
     if (dueAt > now) return Math.min(vouchAt, dueAt)
-    this.#work.running.start(name, this.#bringMember(name, desired))
+    this.#work.running.start(name, this.#writes.write(name, desired))
     return vouchAt
   }
 
@@ -275,32 +279,6 @@ class LevelWriter implements Writer {
       else this.#flaps.cutBriefly(name)
     }
     return link === 'healthy' ? this.#flaps.restored(name, now) : -Infinity
-  }
-
-  /**
-   * Write what is decided at the moment of each request, not what was decided when the write became due. If the decision
-   * has changed by then, nothing is written, and the new one becomes due in its own time.
-   */
-  async #bringMember(name: string, what: DesiredMarks): Promise<void> {
-    const { store, clock } = this.#seams
-    let event: EventWords | undefined
-    const plan: Task['plan'] = node => {
-      if (what === 'keep') return NOTHING
-      const state = store.zone.current!
-      const index = state.roster.indexOf(name)!
-      const at = { now: clock.now(), wall: this.#wall(), options: this.#options }
-      const { explanation, words } = wordsFor(state, index, what, at)
-      if (what === 'vouched' && at.now < this.#authority.youngUntil(state, index))
-        return planYoungVouch(node, words, this.#options)
-      event = eventFor(what, explanation, wordingOf(state, at.now))
-      return planMarks(node, what, words, this.#options)
-    }
-    const isWanted = (): boolean => what !== 'keep' && this.#authority.desiredNow(name) === what
-    const end = await this.#work.carryOut({ node: name, what, plan, isWanted })
-    const { before, node, written } = end
-    if (written === 0 || event === undefined || node === undefined || before === undefined) return
-    await this.#events.send(node, event)
-    await this.#events.sendVouchEnd(node, before, what)
   }
 }
 

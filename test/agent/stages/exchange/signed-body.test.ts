@@ -46,7 +46,7 @@ const readAll = (entries: Buffer, count: number): [number, Entry][] | undefined 
   return readEntries(entries, count, (place, one) => read.push([place, one])) ? read : undefined
 }
 
-t.test('any list that was written can be read again', async t => {
+t.test('what was written is read again, whatever it is', async t => {
   fc.assert(
     fc.property(head, news, (said, entries) => {
       const { bytes: body, written } = writeSignedBody(said, entries, -1)
