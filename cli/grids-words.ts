@@ -3,7 +3,7 @@
 import type { Operation } from '../grids/model/decide.js'
 import type { Hold } from '../grids/model/guard.js'
 import { heldMessage } from '../grids/model/status.js'
-import { GONE_ANNOTATION } from '../grids/model/words.js'
+import { GONE_ANNOTATION } from '../grids/model/marks.js'
 import type { Judged } from '../grids/run/snapshot.js'
 
 export interface HoldView extends Omit<Hold, 'token'> {

@@ -7,7 +7,7 @@ import { EVENTS, type ObjectReference } from '../kube/client/event-body.js'
 import { microTime } from '../kube/client/micro-time.js'
 import type { ResourceClient } from '../kube/client/resource-client.js'
 import type { WriteGuard } from '../kube/client/write.js'
-import { EventSeries, type EventWords, type Series } from './event-series.js'
+import { EventSeries, type EventText, type Series } from './event-series.js'
 
 /** What a recorder needs of the world. */
 export interface EventRecorderSeams {
@@ -77,7 +77,7 @@ export class EventRecorder {
   }
 
   /** Queue an Event. */
-  record(regarding: ObjectReference, words: EventWords): void {
+  record(regarding: ObjectReference, words: EventText): void {
     if (this.#isStopping) return
     const series = this.#series.count(regarding, words)
     if (series === undefined) this.#dropped++

@@ -18,7 +18,7 @@ interface EventSeriesSeams {
 type Reporter = Pick<EventFacts, 'reportingController' | 'reportingInstance'>
 
 /** The text of an Event, without its object. */
-export type EventWords = Pick<EventFacts, 'type' | 'reason' | 'action' | 'note'>
+export type EventText = Pick<EventFacts, 'type' | 'reason' | 'action' | 'note'>
 
 /** So many different Events about one object are sent at once, further ones at this interval. */
 const AT_ONCE = 10
@@ -69,7 +69,7 @@ export class EventSeries {
   }
 
   /** Count one occurrence. @returns its series; undefined when there are too many Events about the object */
-  count(regarding: ObjectReference, words: EventWords): Series | undefined {
+  count(regarding: ObjectReference, words: EventText): Series | undefined {
     const { clock } = this.#seams
     const note = cutNote(words.note)
     const key = JSON.stringify([regarding.uid, words.type, words.reason, words.action, note])
@@ -81,7 +81,7 @@ export class EventSeries {
     return known
   }
 
-  #begin(key: string, regarding: ObjectReference, words: EventWords): Series | undefined {
+  #begin(key: string, regarding: ObjectReference, words: EventText): Series | undefined {
     const { clock, random } = this.#seams
     const allowance = this.#allowanceOf(regarding.uid)
     if (allowance.tokens < 1) {

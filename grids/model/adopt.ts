@@ -4,7 +4,7 @@ import { unitOfLive, type LiveChild } from './live.js'
 import { nameKey } from './name.js'
 import type { GridPlan } from './plan.js'
 import type { Child } from './render.js'
-import { GRID_LABEL } from './words.js'
+import { GRID_LABEL } from './marks.js'
 
 /** Who owns the object with a wanted child's name. */
 export type Claim =

@@ -12,7 +12,7 @@ import { rolloutOf, type Rollout } from './rollout.js'
 import type { ChildState, UnitFailure } from './status.js'
 import { takeoverPatch } from './takeover.js'
 import { templateKeyOf } from './template.js'
-import { CONFIRM_ANNOTATION, MANAGER, SUPEREDGE_MANAGER } from './words.js'
+import { CONFIRM_ANNOTATION, MANAGER, SUPEREDGE_MANAGER } from './marks.js'
 
 /** The object that an apply starts from. */
 export type Target =

@@ -3,7 +3,7 @@ import { isMap, sameJson } from '../../core/json.js'
 import type { Json } from './grid.js'
 import type { LiveChild } from './live.js'
 import { amountOf } from './quantity.js'
-import { MANAGER } from './words.js'
+import { MANAGER } from './marks.js'
 
 /** Why a child must be applied. */
 export type DriftCause =

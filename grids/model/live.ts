@@ -5,7 +5,7 @@ import { controllerOf } from '../../core/owner.js'
 import { parseWith } from '../../core/parse.js'
 import type { ChildKind, Grid, Json } from './grid.js'
 import { objectText } from './parse.js'
-import { GONE_ANNOTATION, UNIT_LABEL } from './words.js'
+import { GONE_ANNOTATION, UNIT_LABEL } from './marks.js'
 
 /** Which fields of an object a manager owns, as in `metadata.managedFields`. */
 export interface ManagedFields {

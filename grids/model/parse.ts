@@ -13,7 +13,7 @@ import {
 } from './grid.js'
 import { withoutNulls } from './nulls.js'
 import { SERVICE_FIELDS, serviceGrid, WORKLOAD_FIELDS, workloadGrid } from './schema.js'
-import { ZONE_LABEL, HOSTNAME_LABEL } from './words.js'
+import { ZONE_LABEL, HOSTNAME_LABEL } from './marks.js'
 
 /** A Node, as far as units depend on it. */
 export interface UnitNode {

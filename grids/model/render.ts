@@ -21,7 +21,7 @@ import {
   REPLICAS_ANNOTATION,
   TOPOLOGY_ANNOTATION,
   UNIT_LABEL,
-} from './words.js'
+} from './marks.js'
 
 /** An object that a grid wants. */
 export interface Child {

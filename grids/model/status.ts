@@ -3,7 +3,7 @@ import { isMap, sameJson } from '../../core/json.js'
 import type { Grid, Json } from './grid.js'
 import type { Hold } from './guard.js'
 import type { Rollout } from './rollout.js'
-import { CONFIRM_ANNOTATION } from './words.js'
+import { CONFIRM_ANNOTATION } from './marks.js'
 
 /** What is wrong with a unit, or with the grid's Service (`unit` undefined). */
 export interface UnitFailure {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { PatchOperation } from '../../core/json-patch.js'
 import type { LiveChild, ManagedFields } from './live.js'
-import { MANAGER, SUPEREDGE_MANAGER } from './words.js'
+import { MANAGER, SUPEREDGE_MANAGER } from './marks.js'
 
 const isOurs = ({ manager, operation }: ManagedFields): boolean =>
   manager === MANAGER && operation === 'Apply'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isLabelValue } from '../../core/label.js'
 import type { UnitSource } from './grid.js'
-import { NODE_UNIT_VALUE } from './words.js'
+import { NODE_UNIT_VALUE } from './marks.js'
 
 type Labels = Readonly<Record<string, string>>
 

@@ -5,7 +5,7 @@ import { groupBy } from '../../core/group-by.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import type { ApplyOperation, Operation } from '../model/decide.js'
 import type { UnitFailure } from '../model/status.js'
-import { UNIT_LABEL } from '../model/words.js'
+import { UNIT_LABEL } from '../model/marks.js'
 import type { Counters } from './counters.js'
 import type { Executor, Order, Outcome } from './executor.js'
 import type { GridMemory } from './grid-memory.js'
@@ -35,7 +35,7 @@ interface BatchSeams {
 const AT_ONCE = 16
 
 /** For how long Nodes that were read from the server count as present; writes may be queued for minutes. */
-const BELIEVED_MS = 10_000
+const NODES_FRESH_MS = 10_000
 
 /** After so many failures of the server in a row, it is taken to fail for everything. */
 const MANY_FAILURES = 3
@@ -202,7 +202,7 @@ export class Batch {
     if (unit === undefined) return undefined
     const isThere = this.#seams.unitsNow().includes(unit)
     if (isThere === (operation.kind === 'apply'))
-      return isThere || this.#seams.clock.now() - this.#askedAt <= BELIEVED_MS
+      return isThere || this.#seams.clock.now() - this.#askedAt <= NODES_FRESH_MS
         ? undefined
         : 'Nodes were asked for too long ago'
     return isThere ? 'its unit has nodes again' : 'its unit has no nodes any more'

@@ -5,7 +5,7 @@ import type { ChildKind, Json } from '../model/grid.js'
 import { parseLiveChild, type LiveChild, type ManagedFields } from '../model/live.js'
 import { rolloutOf, type Rollout } from '../model/rollout.js'
 import { takeoverPatch } from '../model/takeover.js'
-import { GRID_LABEL, GONE_ANNOTATION, MANAGER, SUPEREDGE_MANAGER } from '../model/words.js'
+import { GRID_LABEL, GONE_ANNOTATION, MANAGER, SUPEREDGE_MANAGER } from '../model/marks.js'
 import { apiVersionOf, gridKinds } from './resources.js'
 
 const NOTHING: Json = Object.freeze({})

@@ -13,7 +13,7 @@ import type { JsonPatchOperation, WriteGuard } from '../../kube/client/write.js'
 import type { ApplyOperation, Operation } from '../model/decide.js'
 import type { Json } from '../model/grid.js'
 import type { LiveChild } from '../model/live.js'
-import { GONE_ANNOTATION, MANAGER, REPLICAS_MANAGER } from '../model/words.js'
+import { GONE_ANNOTATION, MANAGER, REPLICAS_MANAGER } from '../model/marks.js'
 import type { WriteLimiter } from './write-limiter.js'
 import { CHILD_RESOURCES, writtenType, type Written } from './resources.js'
 

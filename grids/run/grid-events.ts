@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { groupBy } from '../../core/group-by.js'
 import type { EventRecorder } from '../../controller/event-recorder.js'
-import type { EventWords } from '../../controller/event-series.js'
+import type { EventText } from '../../controller/event-series.js'
 import type { Operation } from '../model/decide.js'
 import { GRID_API } from '../model/grid.js'
 import type { Hold } from '../model/guard.js'
 import type { UnitFailure } from '../model/status.js'
-import { CONFIRM_ANNOTATION } from '../model/words.js'
+import { CONFIRM_ANNOTATION } from '../model/marks.js'
 import type { GridMemory } from './grid-memory.js'
 import type { GridRecord } from './grid-record.js'
 
@@ -21,8 +21,8 @@ const nameOf = (operation: Operation): string =>
     : `${operation.live.kind} ${operation.live.name}`
 
 /** What was done to children, one Event per kind of operation. */
-const doneWords = (done: readonly Operation[]): readonly EventWords[] => {
-  const words: EventWords[] = []
+const doneWords = (done: readonly Operation[]): readonly EventText[] => {
+  const words: EventText[] = []
   const add = (reason: string, action: string, what: string, of: readonly Operation[]): void => {
     if (of.length > 0)
       words.push({ type: 'Normal', reason, action, note: `${what} ${someOf(of.map(nameOf))}` })
@@ -108,13 +108,13 @@ export class GridEvents {
     })
   }
 
-  #once(record: GridRecord, memory: GridMemory, words: EventWords): void {
+  #once(record: GridRecord, memory: GridMemory, words: EventText): void {
     if (memory.said.get(words.reason) === words.note) return
     memory.said.set(words.reason, words.note)
     this.#send(record, words)
   }
 
-  #send({ kind, namespace, name, uid }: GridRecord, words: EventWords): void {
+  #send({ kind, namespace, name, uid }: GridRecord, words: EventText): void {
     this.#events.record({ apiVersion: GRID_API, kind, namespace, name, uid }, words)
   }
 }

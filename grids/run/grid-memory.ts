@@ -40,7 +40,7 @@ const PATIENCE_MS = 15_000
  */
 const FREE_APPLIES = 5
 /** A child that stayed as applied for this long is no longer contested. */
-const PEACE_MS = 600_000
+const UNCONTESTED_MS = 600_000
 const FIRST_STALE_MS = 1_000
 const LAST_STALE_MS = 60_000
 
@@ -120,9 +120,10 @@ export class GridMemory {
   /** Drop what is no longer needed. */
   tidy(): void {
     const now = this.#clock.now()
-    for (const [key, { at }] of this.#applied) if (now - at >= PEACE_MS) this.#applied.delete(key)
+    for (const [key, { at }] of this.#applied)
+      if (now - at >= UNCONTESTED_MS) this.#applied.delete(key)
     for (const [key, { retryAt }] of this.#troubles)
-      if (now - retryAt >= PEACE_MS) this.#troubles.delete(key)
+      if (now - retryAt >= UNCONTESTED_MS) this.#troubles.delete(key)
   }
 
   /** Whether the watch has reported all our writes, or was waited for long enough. */
@@ -151,7 +152,7 @@ export class GridMemory {
     const wants = id64(JSON.stringify(child.object))
     const known = this.#applied.get(key)
     const last = known?.wants === wants ? known : undefined
-    const before = last !== undefined && now - last.at < PEACE_MS ? last.count : 0
+    const before = last !== undefined && now - last.at < UNCONTESTED_MS ? last.count : 0
     const isInVain =
       target.kind === 'ours' && takeover === undefined && target.live.resourceVersion === version
     const count = Math.max(before + 1, isInVain ? FREE_APPLIES : 0)

@@ -9,7 +9,7 @@ import { GRID_API, gridText, type Grid, type GridKind, type Json } from '../mode
 import type { NameHolder } from '../model/name.js'
 import { parseGrid } from '../model/parse.js'
 import { SERVICE_SUFFIX } from '../model/render.js'
-import { UNIT_LABEL } from '../model/words.js'
+import { UNIT_LABEL } from '../model/marks.js'
 
 /** A grid of the API, whether it can be parsed or not. */
 export interface GridRecord {

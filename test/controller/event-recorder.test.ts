@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { EventRecorder, type EventRecorderSeams } from '../../controller/event-recorder.js'
-import type { EventWords } from '../../controller/event-series.js'
+import type { EventText } from '../../controller/event-series.js'
 import { KubeStatusError, KubeUnreachableError, WithheldError } from '../../core/errors.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
@@ -22,7 +22,7 @@ interface Body {
   readonly series?: { readonly count: number; readonly lastObservedTime: string }
 }
 
-const words = (note: string, reason = 'NameTaken'): EventWords => ({
+const words = (note: string, reason = 'NameTaken'): EventText => ({
   ...{ type: 'Warning', reason, action: 'Apply', note },
 })
 const about = (name: string) => ({

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { sleep, systemClock } from '../../core/clock.js'
 import type { Operation } from '../../grids/model/decide.js'
-import { UNIT_LABEL } from '../../grids/model/words.js'
+import { UNIT_LABEL } from '../../grids/model/marks.js'
 import { Batch } from '../../grids/run/batch.js'
 import { Counters } from '../../grids/run/counters.js'
 import type { Executor } from '../../grids/run/executor.js'

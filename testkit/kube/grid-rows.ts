@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was done to SuperEdge's controller on Kubernetes 1.36, what came of it, and what comes of it here: each row is played
 // on the embedded API and on a real one.
-import { GRID_LABEL } from '../../grids/model/words.js'
+import { GRID_LABEL } from '../../grids/model/marks.js'
 import { deploymentGrid, serviceGrid, statefulSetGrid, template } from './grid-objects.js'
 import { at, until, type GridStage, type Raw } from './grid-stage.js'
 

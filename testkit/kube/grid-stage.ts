@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml'
 import { sleep, systemClock, type Clock } from '../../core/clock.js'
 import { KubeStatusError } from '../../core/errors.js'
 import { silentLog, type Logger } from '../../core/log.js'
-import type { EventWords } from '../../controller/event-series.js'
+import type { EventText } from '../../controller/event-series.js'
 import { GridsController } from '../../grids/run/controller.js'
 import { Counters } from '../../grids/run/counters.js'
 import { CHILD_RESOURCES, GRID_RESOURCES, NODES } from '../../grids/run/resources.js'
@@ -181,7 +181,7 @@ export class GridStage {
   readonly key: string
   readonly admin: ResourceClient
   readonly writes: SeenWrite[] = []
-  readonly events: EventWords[] = []
+  readonly events: EventText[] = []
   readonly differences: string[] = []
   readonly counters = new Counters()
   readonly #server: Pick<SceneServer, 'url' | 'token' | 'ca'>

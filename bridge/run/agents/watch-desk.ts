@@ -9,7 +9,7 @@ import { LabelSelectorError, parseLabelSelector } from '../../../kube/label-sele
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { NodeLink } from '../../hub/hub.js'
 import type { Listing, Target } from '../../model/application/application.js'
-import { watchDelete, watchedType, watchUpdate } from '../../model/application/watch-words.js'
+import { watchDelete, watchedType, watchUpdate } from '../../model/application/watch-messages.js'
 import { WatchLane } from '../../model/lane/watch-lane.js'
 import type { Message } from '../../model/message/message.js'
 import { WatchFeed, type Subscription } from './watch-feed.js'

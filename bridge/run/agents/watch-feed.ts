@@ -6,7 +6,7 @@ import type { Logger } from '../../../core/log.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import { agentView, newsOf } from '../../model/application/agent-view.js'
 import type { Target } from '../../model/application/application.js'
-import { isNewerThan, labelsOf, type Gone } from '../../model/application/watch-words.js'
+import { isNewerThan, labelsOf, type Gone } from '../../model/application/watch-messages.js'
 import { metadataOf } from '../../model/merge/tidy.js'
 
 /** An object in the form that watches need. */

@@ -6,7 +6,7 @@ import {
   watchDelete,
   watchedType,
   watchUpdate,
-} from '../../../../bridge/model/application/watch-words.js'
+} from '../../../../bridge/model/application/watch-messages.js'
 import type { NodeName } from '../../../../core/ids.js'
 
 const stamp = { id: 'm', at: 9 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { readRequest } from '../../../wrapper/proxy/asked.js'
+import { readRequest } from '../../../wrapper/proxy/passed-request.js'
 import { endToEnd, requestHeaders, upgradeHeaders } from '../../../wrapper/proxy/headers.js'
 import { keyOf, type Target } from '../../../wrapper/serve/target.js'
 
