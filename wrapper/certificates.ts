@@ -14,8 +14,8 @@ const FILES = ['server.crt', 'server.key', 'client.crt', 'client.key', 'ca.crt']
 const DAY_MS = 86_400_000
 
 /**
- * Certificates for the wrapper's listener on loopback and for its client, by an authority of their own whose key
- * is not kept: nobody can sign another one.
+ * Certificates for the wrapper's listener on loopback and for its client, signed by a new authority whose key is not kept:
+ * nobody can sign another one.
  * @param now epoch ms; they are valid from a day before, since clocks differ
  */
 export const makeCertificates = async (days: number, now: number): Promise<CertificateFiles> => {

@@ -40,7 +40,7 @@ export interface WatchSeams {
   readonly onFailure: (trouble: string) => void
 }
 
-/** Events that one watch sends before the next one gets its turn. */
+/** Events that one watch sends before the next one may send. */
 const PER_TURN = 64
 /** Most bytes that wait in our memory for a slow client; further changes stay in the table's history. */
 const MOST_UNREAD = 128 * 1024

@@ -23,7 +23,9 @@ export interface EndpointShape {
   readonly node: number
   /** The map of topology labels, which named the node before `nodeName` did; 0 when the message has none. */
   readonly topology: number
-  /** The message with `ready`, `serving` and `terminating`; 0 where the list that it stands in says it. */
+  /**
+   * Field number of the message with `ready`, `serving` and `terminating`; 0 where the list that has the endpoint tells.
+   */
   readonly conditions: number
 }
 

@@ -13,12 +13,12 @@ const FIXED64 = 1
 const FIXED32 = 5
 
 const MAX_FIELD = 2 ** 29 - 1
-/** What seven bits can carry before JavaScript's shifts would overflow. */
+/** Up to this shift, seven more bits fit JavaScript's 32-bit shifts. */
 const SHIFTABLE = 28
-/** What the tenth byte of a number counts in units of 2^28. */
+/** The value of the tenth byte's lowest bit, in units of 2^28. */
 const LAST_SCALE = 2 ** 35
 
-/** The same memory. Node's own view reads short texts three times as fast as a TextDecoder. */
+/** A view of the same memory. Node.js' Buffer decodes short text three times as fast as a TextDecoder. */
 const bufferOf = (raw: Uint8Array): Buffer =>
   Buffer.isBuffer(raw) ? raw : Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
 
@@ -28,7 +28,7 @@ const bufferOf = (raw: Uint8Array): Buffer =>
  */
 export class Fields {
   readonly raw: Buffer
-  /** Field number, and wire type: VARINT or BYTES, others are stepped over. */
+  /** Field number, and wire type: VARINT or BYTES; fields of other types are skipped. */
   number = 0
   type = VARINT
   /** Where the field begins, with its tag. */
@@ -50,24 +50,24 @@ export class Fields {
     this.#limit = limit
   }
 
-  /** The same fields from the first one on. */
+  /** A new iterator over the same fields. */
   again(): Fields {
     return new Fields(this.raw, this.#first, this.#limit)
   }
 
-  /** The fields of the message that the present field holds. */
+  /** The fields of the message in the present field. */
   inside(): Fields {
     if (this.type !== BYTES) throw new WireError(`field ${this.number}`, 'must be a message')
     return new Fields(this.raw, this.from, this.end)
   }
 
-  /** The number of the present field, as an int64: exact up to 2^53, beyond that the nearest. */
+  /** The present field's number as an int64, exact up to 2^53 and rounded beyond. */
   integer(): number {
     if (this.type !== VARINT) throw new WireError(`field ${this.number}`, 'must be a number')
     return this.#value
   }
 
-  /** The number of the present field, as an int64, in digits: all of them. */
+  /** The present field's number as an int64, in decimal digits without rounding. */
   decimal(): string {
     const near = this.integer()
     if (Number.isSafeInteger(near)) return String(near)
@@ -79,30 +79,30 @@ export class Fields {
     return String(BigInt.asIntN(64, exact))
   }
 
-  /** The bytes that the present field holds; a part of `raw`, not a copy. */
+  /** The present field's bytes; a view of `raw`, not a copy. */
   content(): Uint8Array {
     if (this.type !== BYTES) throw new WireError(`field ${this.number}`, 'must be bytes')
     return this.raw.subarray(this.from, this.end)
   }
 
-  /** The whole present field with its tag; a part of `raw`, not a copy. */
+  /** The whole present field with its tag; a view of `raw`, not a copy. */
   whole(): Uint8Array {
     return this.raw.subarray(this.start, this.end)
   }
 
-  /** Where the text of the present field lies. */
+  /** The place of the present field's text. */
   textRange(): Range {
     if (this.type !== BYTES) throw new WireError(`field ${this.number}`, 'must be text')
     return { start: this.from, end: this.end }
   }
 
-  /** The text of the present field; what is no UTF-8 becomes U+FFFD, as Go's JSON writes it. */
+  /** The present field's text; invalid UTF-8 becomes U+FFFD, as in Go's JSON. */
   text(): string {
     if (this.type !== BYTES) throw new WireError(`field ${this.number}`, 'must be text')
     return this.raw.toString('utf8', this.from, this.end)
   }
 
-  /** Step to the next field; false at the end of the message. @throws WireError when the bytes are no fields */
+  /** Move to the next field; false at the end of the message. @throws WireError when the bytes are not fields */
   next(): boolean {
     if (this.end >= this.#limit) return false
     this.start = this.end
@@ -128,13 +128,13 @@ export class Fields {
   }
 
   #endsAt(end: number): void {
-    // A length beyond 2^63 was read as a negative number.
+    // A length of 2^63 or more was read as a negative number.
     if (end < this.from || end > this.#limit)
       throw new WireError(`field ${this.number}`, 'must end within its message')
     this.end = end
   }
 
-  /** The varint at `from`, which then stands behind it. */
+  /** The varint at `from`; moves `from` behind it. */
   #varint(): number {
     const { raw } = this
     const limit = this.#limit
@@ -152,7 +152,7 @@ export class Fields {
     return this.#longVarint(at, value)
   }
 
-  /** Bytes five to ten; ten of them carry 64 bits, in two's complement. */
+  /** Bytes five to ten of a varint; ten bytes have 64 bits, in two's complement. */
   #longVarint(start: number, low: number): number {
     let at = start
     let high = 0
@@ -161,7 +161,7 @@ export class Fields {
     do {
       if (at >= this.#limit) throw new WireError('number', 'must end within its message')
       byte = this.raw[at++]!
-      // The tenth byte has one bit left of 64, and no other may follow it.
+      // The tenth byte has only one of the 64 bits, and no byte may follow it.
       if (scale === LAST_SCALE && byte > 1) throw new WireError('number', 'must fit 64 bits')
       high += (byte & 0x7f) * scale
       scale *= 128
@@ -171,13 +171,13 @@ export class Fields {
   }
 }
 
-/** 28 low bits and 36 high ones as an int64; small negative numbers stay exact. */
+/** An int64 from its 28 low and 36 high bits; small negative numbers stay exact. */
 const signed = (low: number, high: number): number =>
   high < 2 ** 35 ? high * 2 ** SHIFTABLE + low : (high - 2 ** 36) * 2 ** SHIFTABLE + low
 
 /**
- * The bytes without the ranges, which are ascending and do not overlap. Nothing to cut gives the very same buffer.
- * @throws RangeError for ranges in disorder or outside
+ * The bytes without these ranges, which must be ascending and not overlap. Without ranges it returns the same buffer.
+ * @throws RangeError for ranges out of order or out of bounds
  */
 export const cut = (raw: Uint8Array, ranges: readonly Range[]): Uint8Array => {
   let gone = 0

@@ -18,8 +18,7 @@ const RAW = 1
 const NO_LENGTH = new Uint8Array(HEADER)
 
 /**
- * A watch event as it goes over the wire: four bytes of length, then the event around a whole `k8s\0` body. All of it
- * is written into one buffer, once.
+ * A watch event on the wire: a length of four bytes, then the event with a whole `k8s\0` body, all written into one buffer.
  */
 export const watchFrameOf = (type: string, body: BodyWriter): Uint8Array => {
   const inner = 1 + varintSize(body.size) + body.size
@@ -37,7 +36,7 @@ export const watchFrameOf = (type: string, body: BodyWriter): Uint8Array => {
   return frame
 }
 
-/** As `watchFrameOf`, around a body that is there already. */
+/** As `watchFrameOf`, with an existing body. */
 export const watchFrame = (type: string, body: Uint8Array): Uint8Array =>
   watchFrameOf(type, { size: body.length, write: sink => sink.copy(body) })
 
@@ -61,8 +60,8 @@ const readFrame = (bytes: Uint8Array): Frame => {
 }
 
 /**
- * Puts the frames of a protobuf watch together again, wherever the chunks were cut. Each frame has memory of its own,
- * so that keeping its body keeps nothing else alive. After a WireError the stream is of no use any more.
+ * Reassembles the frames of a protobuf watch from chunks. Each frame has its own memory, so that keeping its body keeps
+ * nothing else alive. It must not be used after a WireError.
  */
 export class FrameReader {
   readonly #maxBytes: number
@@ -71,12 +70,12 @@ export class FrameReader {
   #frame: Uint8Array | undefined
   #frameHas = 0
 
-  /** @param maxBytes a longer frame is refused, before anything is allocated for it */
+  /** @param maxBytes a longer frame is refused before memory is allocated for it */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes of a frame that has not ended yet: 0 means that the stream may end here. */
+  /** Bytes of an incomplete frame; 0 means that the stream may end here. */
   get pending(): number {
     return this.#headerHas + this.#frameHas
   }
@@ -97,7 +96,7 @@ export class FrameReader {
     return frames
   }
 
-  /** Takes bytes of the length; when it is complete, makes room for the frame. */
+  /** Take bytes of the length; when that is complete, allocate the frame. */
   #fillHeader(chunk: Uint8Array, at: number): number {
     const part = chunk.subarray(at, at + HEADER - this.#headerHas)
     this.#header.set(part, this.#headerHas)

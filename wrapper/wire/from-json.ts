@@ -5,7 +5,7 @@ import { Sink } from './sink.js'
 import { FIRST_SECOND, secondsOf } from './time.js'
 import { WireError } from './wire-error.js'
 
-/** Where a value goes, and what to call it when it is wrong. */
+/** Where a value is written, and its name for errors. */
 interface Target {
   readonly sink: Sink
   readonly message: string
@@ -21,7 +21,7 @@ const refuse = ({ message, field }: Target, rule: string): never => {
 
 const MAX_INT32 = 2 ** 31
 
-/** How numbers come that JavaScript would round. */
+/** Numbers as text that JavaScript would round. */
 const LONG = /^-?\d{16,19}$/
 
 const writeInt64 = (target: Target, number: number, value: unknown): void => {
@@ -50,7 +50,7 @@ const writeText = (target: Target, number: number, value: unknown): void => {
   target.sink.text(number, value as string)
 }
 
-/** Whole seconds, as Go writes them; its zero is a message without fields. */
+/** Whole seconds, as Go writes them; Go's zero time is a message without fields. */
 const writeTime = (target: Target, number: number, value: unknown): void => {
   const seconds = typeof value === 'string' ? secondsOf(value) : NaN
   if (Number.isNaN(seconds)) refuse(target, 'must be a time')
@@ -109,7 +109,7 @@ const writeList = (target: Target, value: unknown): void => {
   for (const entry of value as unknown[]) writeOne(target, target.field.number, entry)
 }
 
-/** Go writes the keys in order, so that the same map gives the same bytes. */
+/** Go sorts the keys, so that the same map gives the same bytes. */
 const writeMap = (target: Target, value: unknown): void => {
   if (!isMap(value)) return refuse(target, 'must be an object')
   for (const key of Object.keys(value).sort())
@@ -119,7 +119,7 @@ const writeMap = (target: Target, value: unknown): void => {
     })
 }
 
-/** What JSON has for the zero value of what protobuf always writes. */
+/** The JSON form of zero values of fields that protobuf always has. */
 const ZEROS: Readonly<Record<Simple, unknown>> = {
   string: '',
   bool: false,
@@ -147,8 +147,8 @@ const writeMessage = (sink: Sink, message: Message, value: JsonMap): void => {
 }
 
 /**
- * The object's protobuf bytes, as Go writes them. A number of 64 bits may be given in digits, as text of 16 and more. Names that the table does not know (`apiVersion` and `kind` among
- * them) are left out, a value of the wrong type is refused. @throws WireError
+ * The object's protobuf bytes, as Go writes them. A 64-bit number may be given as text of 16 digits and more. Unknown names
+ * (`apiVersion` and `kind` among them) are ignored; a value of the wrong type is refused. @throws WireError
  */
 export const fromJson = (shape: Shape, value: JsonMap): Uint8Array => {
   const sink = new Sink(1024)

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Bytes that become more at their end. */
+/** A buffer that grows. */
 export abstract class Growing {
   protected memory: Uint8Array
   protected used = 0
 
-  /** A capacity that was guessed right costs no copy. */
+  /** No copy is needed when the capacity is guessed right. */
   constructor(capacity = 256) {
     this.memory = new Uint8Array(capacity)
   }
 
-  /** What was written. This object is of no use afterwards. */
+  /** What was written. The object must not be used afterwards. */
   take(): Uint8Array {
     const { memory, used } = this
-    // A copy, where much memory would be kept that holds nothing.
+    // Copy when a large part of the memory would be kept unused.
     return memory.length - used > used / 8 ? memory.slice(0, used) : memory.subarray(0, used)
   }
 
-  /** These bytes as they are. */
+  /** Append these bytes. */
   copy(value: Uint8Array): this {
     this.reserve(value.length)
     this.memory.set(value, this.used)

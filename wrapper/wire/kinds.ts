@@ -3,5 +3,5 @@
 /** What the wrapper keeps. Both wire versions of EndpointSlice are this one kind: v1beta1 is derived from v1. */
 export type Kind = 'Node' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'ServiceCIDR'
 
-/** A JSON object that nobody has looked into yet. */
+/** An unparsed JSON object. */
 export type JsonMap = Readonly<Record<string, unknown>>

@@ -32,7 +32,7 @@ const readIntOrString = (either: Fields): number | string => {
   return isText ? text : number
 }
 
-/** The fields that somebody manages are JSON already. Written as they are: no nesting is too deep. */
+/** `managedFields` contains JSON. It is copied as text, so no nesting is too deep. */
 const readFieldsV1 = (fieldsV1: Fields): string => {
   let text = 'null'
   while (fieldsV1.next()) if (fieldsV1.number === 1) text = fieldsV1.text()
@@ -109,7 +109,7 @@ const isLeftOut = ({ type, form, absence }: Field, field: Fields): boolean => {
   return (type === 'int32' ? field.integer() | 0 : field.integer()) === 0
 }
 
-/** What JSON says of a field that is not there. */
+/** What JSON has for a missing field. */
 const writeAbsent = (json: JsonSink, field: Field): void => {
   const { key, type, form, absence } = field
   if (absence === 'pointer') return
