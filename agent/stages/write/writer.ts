@@ -67,7 +67,6 @@ export interface Writer {
 
 /** A level-triggered writer: it keeps no queue, so after an outage it writes what is true then, not what was. */
 class LevelWriter implements Writer {
-  readonly #options: AgentOptions
   readonly #seams: WriterSeams
   readonly #vouching: Vouching
   readonly #cleaning: Cleaning
@@ -86,7 +85,6 @@ class LevelWriter implements Writer {
   #reviews: Reviews = { count: 0, lastAt: NaN, said: '' }
 
   constructor(options: AgentOptions, seams: WriterSeams) {
-    this.#options = options
     this.#seams = seams
     const { signal } = this.#stopping
     // Events about several nodes are sent in parallel, and those are bounded by the zone's size.
