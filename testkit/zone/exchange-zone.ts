@@ -4,7 +4,7 @@ import type { EngineOptions } from '../../agent/stages/exchange/seams.js'
 import { makeKeyRing, type KeyRing } from '../../agent/key-ring.js'
 import { parseNodeName, parseZoneName, type NodeName } from '../../core/ids.js'
 import { makeRoster, type Member, type Roster } from '../../core/roster.js'
-import { FakeClock } from '../fake-clock.js'
+import { FakeClock, settleOnce } from '../fake-clock.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { recordingLog } from '../recording-log.js'
 import { seededRandom } from '../seeded-random.js'
@@ -79,7 +79,7 @@ export class ExchangeZone {
 
   constructor(size: number, seed = 1, network: NetworkOptions = {}) {
     this.#seed = seed
-    this.clock = new FakeClock()
+    this.clock = new FakeClock(undefined, undefined, { settle: settleOnce })
     this.network = new MemoryNetwork(this.clock, seededRandom(seed), network)
     this.members = membersTo(size)
   }
