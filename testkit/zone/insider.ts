@@ -2,7 +2,7 @@
 import { readEntries } from '../../agent/identity/entries.js'
 import { makePairKey } from '../../agent/identity/pair-key.js'
 import { makeKeyRing, type SignKey } from '../../agent/key-ring.js'
-import { open, seal, TYPE, zoneHash, type Header } from '../../agent/stages/exchange/wire.js'
+import { open, seal, SPARSE, TYPE, zoneHash, type Header } from '../../agent/stages/exchange/wire.js'
 import {
   readSignedBody,
   writeSignedBody,
@@ -22,6 +22,9 @@ interface Talk {
 /** What became of one message. */
 export interface Outcome {
   readonly status: number
+  /** Length of the answer, and of the one before it that challenged. */
+  readonly answerBytes: number
+  readonly challengeBytes: number
   /** What the agent answered about members, by its roster. */
   readonly news: readonly PlacedEntry[]
 }
@@ -50,6 +53,7 @@ export class Insider {
   /**
    * @param alter the body before it is signed
    * @param shared what is said as in `EHP1`, with so many records
+   * @param hash of the roster that the message is said to be made for @default the receiver's
    */
   send(
     to: number,
@@ -58,10 +62,12 @@ export class Insider {
       alter = body => body,
       shared = NO_SHARED,
       count = 0,
+      hash,
     }: {
       alter?: (body: Buffer) => Uint8Array
       shared?: Uint8Array
       count?: number
+      hash?: bigint
     } = {},
   ): Outcome {
     const { engine } = this.#zone.agents[to]!
@@ -70,19 +76,20 @@ export class Insider {
       entries.map(entry => ({ ...entry, digest: 0 })),
       -1,
     )
-    const once = (): Outcome => this.#once(to, alter(bytes), count)
+    const once = (): Outcome => this.#once(to, alter(bytes), count, hash)
     const outcome = once()
-    return outcome.status === 409 ? once() : outcome
+    if (outcome.status !== 409) return outcome
+    return { ...once(), challengeBytes: outcome.answerBytes }
   }
 
-  #once(to: number, body: Uint8Array, count: number): Outcome {
+  #once(to: number, body: Uint8Array, count: number, hash?: bigint): Outcome {
     const { clock, agents } = this.#zone
     const { engine } = agents[to]!
     const talk = this.#talks.get(to) ?? { destBoot: 0n, seq: 0, shownAt: 0 }
     this.#talks.set(to, talk)
     const key = this.#keyWith(to)
     const header: Header = {
-      ...{ type: TYPE.gossip, flags: 0, membershipHash: engine.table.hash },
+      ...{ type: TYPE.gossip, flags: 0, membershipHash: hash ?? engine.table.hash },
       ...{ senderId: id64(memberAt(this.#n).name), senderBoot: 77n, senderSeq: ++talk.seq },
       ...{ baseHb: 1, destBoot: talk.destBoot, count },
       heldMs: talk.destBoot === 0n ? 0 : Math.floor(clock.now() - talk.shownAt),
@@ -93,14 +100,15 @@ export class Insider {
       memberAt(this.#n).address,
     )
     const opened = open(answer, ZONE, { keys: [key] }, 'of-pair')
-    if (!opened.ok) return { status, news: [] }
+    const sizes = { answerBytes: answer.length, challengeBytes: 0 }
+    if (!opened.ok) return { status, ...sizes, news: [] }
     talk.destBoot = opened.header.senderBoot
     talk.shownAt = clock.now()
     const news: PlacedEntry[] = []
-    const read = readSignedBody(opened.body, false)
+    const read = readSignedBody(opened.body, opened.header.flags === SPARSE)
     if (read !== undefined)
       readEntries(read.entries, engine.table.size, (place, entry) => news.push({ place, entry }))
-    return { status, news }
+    return { status, ...sizes, news }
   }
 
   #keyWith(to: number): SignKey {
