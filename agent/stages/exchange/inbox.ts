@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { entryBytes } from '../../identity/entries.js'
 import type { ExchangeContext } from './context.js'
 import type { BodyOrder } from './body.js'
 import type { BodyFor, Message, SigningKeys } from './membership.js'
@@ -245,13 +244,12 @@ export class Inbox {
   }
 
   /**
-   * Charge a peer for the news that it asked for, as a share of what all members say.
+   * Charge a peer for the answer that it asked for, as a share of what all members say.
    * @returns whether there was enough left in its budget
    */
-  #charge(news: readonly NewsEntry[], peer: PeerState): boolean {
+  #charge(bytes: number, peer: PeerState): boolean {
     const { membership, now } = this.#context
     const whole = STATEMENT_BYTES * Math.max(LEAST_MEMBERS, membership.table.size)
-    const bytes = news.reduce((sum, { entry }) => sum + entryBytes(entry), 0)
     return peer.answerBudget.take(undefined, now, Math.min(bytes / whole, ZONES_AT_ONCE))
   }
 
@@ -262,8 +260,10 @@ export class Inbox {
     const isOwn = ({ place }: NewsEntry): boolean => place === table.self
     if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
     const news = statements.newsFor(peer.digest ?? NO_NEWS, this.#context.isBurst)
-    const sent = this.#charge(news, peer) ? news : news.filter(isOwn)
-    const body = membership.bodyOfPair(order, sent, table.topology.kind === 'mesh')
+    const whole = membership.bodyOfPair(order, news, table.topology.kind === 'mesh')
+    const body = this.#charge(whole.bytes.length, peer)
+      ? whole
+      : membership.bodyOfPair({ ...order, isEmpty: true }, news.filter(isOwn), false)
     statements.noteDelivered(peer, body.entries)
     return body
   }

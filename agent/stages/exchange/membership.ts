@@ -22,6 +22,7 @@ import {
   type NewsEntry,
   type PlacedEntry,
   type ReadSignedBody,
+  type SignedBody,
 } from './signed-body.js'
 import { SPARSE, zoneHash, type Opened } from './wire.js'
 import { moreOf, slotOf, Statements } from './statements.js'
@@ -57,6 +58,20 @@ const NOTHING = new Uint8Array(0)
 const SILENT_SHARE = 0.5
 /** An unsigned record this much later than the last signed one is later for certain: the ages of both are rounded. */
 const UNSIGNED_MS = 2_000
+
+/** For a peer of another roster: members are named by id, all of them where the digest speaks of each. */
+const writeByName = (
+  head: SignedBody,
+  news: readonly NewsEntry[],
+  { roster: { members }, self }: RecordTable,
+  isAsking: boolean,
+): ReturnType<typeof writeSignedBody> => {
+  const named = isAsking ? members.map((_, index) => index) : news.map(({ place }) => place)
+  const ids = named.map(index => members[index]!.id)
+  const entries = isAsking ? news : news.map((entry, place) => ({ ...entry, place }))
+  const { bytes, written } = writeSignedBody({ ...head, ids }, entries, named.indexOf(self))
+  return { bytes, written: written.map(entry => ({ ...entry, place: named[entry.place]! })) }
+}
 
 /** Keys that a message may be signed with. */
 export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
@@ -359,9 +374,11 @@ export class Membership {
       index === table.self || this.#statements.isSigned(index)
     const isEmpty = order.isEmpty === true || members.every((_, index) => isSigned(index))
     const shared = this.#writer.encode({ ...order, isEmpty, leaveOut: isSigned }, this.#now)
-    const ids = order.sparse ? members.map(({ id }) => id) : undefined
     const digest = isAsking ? this.#statements.digest() : NOTHING
-    const { bytes, written } = writeSignedBody({ shared, ids, digest }, news, table.self)
+    const head = { shared, ids: undefined, digest }
+    const { bytes, written } = order.sparse
+      ? writeByName(head, news, table, isAsking)
+      : writeSignedBody(head, news, table.self)
     return { bytes, count: isEmpty ? 0 : table.size, entries: written }
   }
 
