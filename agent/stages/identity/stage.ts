@@ -73,8 +73,9 @@ class NodeIdentities implements Stage {
     this.#startedAt = clock.now()
     this.#creditAt = clock.now()
     if (this.#options.identity !== 'off') {
-      this.#own = await OwnKeys.open(folder, this.#options.nodeName, log)
+      const own = await OwnKeys.open(folder, this.#options.nodeName, log)
       await this.#pins.load()
+      this.#own = own
       this.#publish()
     }
     this.#follow()
@@ -95,7 +96,7 @@ class NodeIdentities implements Stage {
     const { roster, source } = this.#seams.store.nodeList.current
     if (roster === undefined || source !== 'api') return
     if (this.#own !== undefined) this.#followMembers(roster)
-    // `start` has not read the own keys yet: it calls this again.
+    // `start` has not read the keys yet: it calls this again.
     if (this.#own !== undefined || this.#options.identity === 'off') this.#plan()
   }
 

@@ -4,9 +4,11 @@ import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { IDENTITY_ANNOTATION, writeIdentity } from '../../../../agent/identity/annotation.js'
 import { generateNodeKeys } from '../../../../agent/identity/node-keys.js'
 import { resolveAgentOptions } from '../../../../agent/options/resolve.js'
+import { rememberPins } from '../../../../agent/stages/identity/remembered-pins.js'
 import { makeIdentityStage } from '../../../../agent/stages/identity/stage.js'
 import type { NodeNotes } from '../../../../agent/ports/kube-api.js'
-import { makeResultStore } from '../../../../agent/store.js'
+import type { StateFolder, StateName } from '../../../../agent/state-folder.js'
+import { makeResultStore, type ResultStore } from '../../../../agent/store.js'
 import { KubeStatusError } from '../../../../core/errors.js'
 import { parseNodeName, parseZoneName, type NodeName } from '../../../../core/ids.js'
 import { makeRoster } from '../../../../core/roster.js'
@@ -30,6 +32,10 @@ interface BedOptions {
   readonly isKept?: () => boolean
   /** What each write of the own Node is answered with, in the place of being done. @default none is */
   readonly refuses?: () => Error | undefined
+  /** @default empty */
+  readonly folder?: (clock: FakeClock, store: ResultStore) => StateFolder
+  /** How long reading the folder takes. */
+  readonly startMs?: number
   /** What each Node says; undefined: there is none. */
   readonly notesOf: (name: NodeName, own: string | undefined) => NodeNotes | undefined
 }
@@ -45,6 +51,8 @@ const bed = async ({
   mode = 'prefer',
   isKept = () => true,
   refuses = () => undefined,
+  folder = () => memoryFolder(new Map()),
+  startMs = 0,
   notesOf,
 }: BedOptions) => {
   const clock = new FakeClock()
@@ -79,7 +87,7 @@ const bed = async ({
     env: {},
   })
   const stage = makeIdentityStage(options, {
-    ...{ kube, store, clock, random, log, folder: memoryFolder(new Map()) },
+    ...{ kube, store, clock, random, log, folder: folder(clock, store) },
     apiBackoff: new ApiBackoff({ clock, random }),
   })
   const members = [
@@ -88,7 +96,7 @@ const bed = async ({
   ]
   const roster = makeRoster(parseZoneName('z'), SELF, members)
   store.nodeList.set({ ...store.nodeList.current, roster, source: 'api' })
-  await stage.start()
+  await Promise.all([stage.start(), clock.advance(startMs)])
   return { clock, store, stage, writes, reads, log, options }
 }
 
@@ -205,3 +213,32 @@ t.test(
     await stage.stop()
   },
 )
+
+t.test('what a slow disk remembers of others is read before their Nodes are', async t => {
+  const first = generateNodeKeys()
+  const pin = { node: OTHER, uid: 'u1', generation: 1, keys: first.public }
+  const before = rememberPins([pin])
+  const files = new Map<StateName, string>([['identities.json', before]])
+  const { store, stage } = await bed({
+    ...{ mode: 'require', startMs: 5_000 },
+    folder: (clock, { nodeList }) => ({
+      ...memoryFolder(files),
+      read: async name => {
+        if (name === 'identities.json') {
+          // A Node changes, and the disk is busy.
+          nodeList.set({ ...nodeList.current })
+          await new Promise<void>(done => clock.after(2_000, done))
+        }
+        return files.get(name)
+      },
+    }),
+    notesOf: (name, own) => {
+      const subject = { clusterId: '', node: OTHER, uid: 'u1' }
+      return ownNotes(name, name === SELF ? own : writeIdentity(subject, 2, generateNodeKeys()))
+    },
+  })
+  const known = store.identities.current.pins.get(OTHER)?.keys.signing
+  t.ok(known?.equals(first.public.signing), 'the keys that were known before are believed')
+  t.equal(files.get('identities.json'), before, 'and stay on disk')
+  await stage.stop()
+})
