@@ -76,8 +76,8 @@ export class ResumePoint {
   failed(error: unknown): void {
     this.#isConfirmed = false
     const isInternal = error instanceof KubeStatusError && error.status === 500
-    // What never reached the server says nothing about its state: after an outage the first such error is the first.
-    this.#internalErrors = isInternal ? this.#internalErrors + 1 : 0
+    // What never reached the server says nothing about its state: it is no such error, and ends no row of them.
+    if (isInternal) this.#internalErrors++
     if (mustRelist(error) || this.#internalErrors > MAX_INTERNAL_ERRORS) this.#version = undefined
   }
 

@@ -54,6 +54,7 @@ t.test('a list in pages, then a watch from its version', async t => {
 
 // The rows of what may happen to a watch, and what must follow: [what happens, the script, what the sink is told,
 // the version that the last watch starts from, lists in all].
+const reset = { kind: 'reset' } as const
 const rows: [why: string, steps: Step[], changes: string[], from: string, lists: number][] = [
   [
     'the server ends the watch: the next one resumes from the last event',
@@ -151,6 +152,18 @@ const rows: [why: string, steps: Step[], changes: string[], from: string, lists:
     1,
   ],
   [
+    'one server behind the address answers 500 each time, the other none: list again',
+    [
+      list('1', ['a']),
+      // A connection that was kept is tried once more.
+      ...Array.from({ length: 3 }, () => [refusal(500, 'No'), reset, reset]).flat(),
+      ...[refusal(500, 'No'), list('2', ['b']), open(event('ADDED', 'c', '8'))],
+    ],
+    ['=a', '=b', '+c'],
+    '2',
+    2,
+  ],
+  [
     'the watch is answered 400: list again',
     [list('1', ['a']), refusal(400, 'BadRequest'), list('2', ['b']), open(bookmark('3'))],
     ['=a', '=b'],
@@ -236,7 +249,7 @@ for (const [why, steps, changes, from, lists] of rows) {
     t.equal(watching.status.lists, lists)
     const isImmediate = why.startsWith('a continue page')
     // Each further failure in a row doubles the wait, from half a second on.
-    const mostMs = /four times|outage/.test(why) ? 500 * (2 ** 4 - 1) : 2_000
+    const mostMs = /four times|outage|each time/.test(why) ? 500 * (2 ** 7 - 1) : 2_000
     if (!isImmediate) t.ok(waited >= 350 && waited < mostMs, `after a short wait (${waited} ms)`)
     t.equal(server.asked.length, steps.length, 'no request more than needed')
   })
