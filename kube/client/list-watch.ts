@@ -175,7 +175,8 @@ class ListWatch<T, R> implements Watching {
       await readWatch({ what, answer, reader, clock, idleMs, take })
     } finally {
       cancel()
-      this.#resume.ended(hasSpoken, clock.now() - openedAt >= this.#options.idleMs)
+      const lastedMs = clock.now() - openedAt
+      this.#resume.ended(hasSpoken, Math.min(1, lastedMs / this.#options.idleMs))
     }
   }
 

@@ -21,7 +21,7 @@ export class ResumePoint {
   #mustReadNewest = false
   #isConfirmed = true
   #internalErrors = 0
-  /** Watches in a row that sent nothing, and how many of them make us list again. */
+  /** Watches in a row that sent nothing, by their length, and how many of them make us list again. */
   #silent = 0
   #silentLimit = FIRST_SILENT_LIMIT
 
@@ -61,12 +61,13 @@ export class ResumePoint {
   /**
    * A watch has ended. After the server's store was restored from a backup, our version may lie in its future, and a watch
    * from it stays silent for ever: so list again. Servers without bookmarks are silent too, so this becomes rarer.
+   * @param length of the silence that ends a watch, from 0 to 1: what is between us and the server may end it sooner
    */
-  ended(hasSpoken: boolean, isLong: boolean): void {
+  ended(hasSpoken: boolean, length: number): void {
     if (hasSpoken) {
       this.#silent = 0
       this.#silentLimit = FIRST_SILENT_LIMIT
-    } else if (isLong && ++this.#silent >= this.#silentLimit) {
+    } else if ((this.#silent += length) >= this.#silentLimit) {
       this.#version = undefined
       this.#silent = 0
       this.#silentLimit = Math.min(LAST_SILENT_LIMIT, this.#silentLimit * 2)

@@ -299,6 +299,21 @@ t.test('lines end at \\n alone, wherever chunks are cut, and are bounded', async
   t.same(sink.changes, ['=a', '+b', '='])
 })
 
+t.test('an endless silence asks for a list, also where something ends silent watches', async t => {
+  const { server, sink, clock, watching } = await setUp(t, [
+    ...[list('7', ['a']), open(), open(), open(), open()],
+    ...[list('5', ['b']), open(event('ADDED', 'c', '6'))],
+  ])
+  for (let watch = 1; watch <= 4; watch++) {
+    await server.request(watch)
+    await eventually(() => watching.status.state === 'watching')
+    await clock.advance(50_000)
+    server.asked[watch]!.end()
+  }
+  await sink.until(3)
+  t.same(sink.changes, ['=a', '=b', '+c'])
+})
+
 t.test('a silent watch is closed and resumed; an endless silence asks for a list', async t => {
   const { server, sink, clock, watching, waitedFor, log } = await setUp(t, [
     list('1', ['a']),
