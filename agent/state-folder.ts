@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { constants, type Stats } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { lstat, open, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
@@ -85,6 +85,24 @@ const readOwn = async (folder: string, name: StateName): Promise<string> => {
   }
 }
 
+/** Undefined where there is nothing. */
+const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await found
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** A file that could not be read is kept under its name with this, the oldest alone, before another takes its place. */
+const UNREAD = '.unread'
+
+const keepUnread = async (path: string): Promise<void> => {
+  const [found, kept] = [await orMissing(lstat(path)), await orMissing(lstat(path + UNREAD))]
+  if (found !== undefined && kept === undefined) await rename(path, path + UNREAD)
+}
+
 /** A folder on disk. Writes of one name follow each other; of several waiting texts only the newest is written. */
 class DiskFolder implements StateFolder {
   readonly path: string
@@ -95,6 +113,8 @@ class DiskFolder implements StateFolder {
   readonly #writing = new Map<StateName, Promise<void>>()
   /** What could not be written the last time. */
   readonly #failed = new Map<StateName, string>()
+  /** What is on disk may be all that this node has of an earlier life. */
+  readonly #unread = new Set<StateName>()
 
   constructor(path: string, log: Logger) {
     this.path = path
@@ -103,9 +123,11 @@ class DiskFolder implements StateFolder {
 
   async read(name: StateName): Promise<string | undefined> {
     try {
-      return await readOwn(this.path, name)
+      const text = await orMissing(readOwn(this.path, name))
+      this.#unread.delete(name)
+      return text
     } catch (error) {
-      if (isMissing(error)) return undefined
+      this.#unread.add(name)
       const reason = reasonOf(error)
       this.troubles.set(name, reason)
       this.#log.error('state cannot be read', { folder: this.path, name, error: reason })
@@ -145,9 +167,12 @@ class DiskFolder implements StateFolder {
   async #writeOnce(name: StateName, text: string): Promise<void> {
     const folder = this.path
     try {
+      // In a folder where others may write it would not be believed after a restart.
+      const found = await orMissing(stat(folder))
+      if (found !== undefined) checkOwner(folder, found)
+      if (this.#unread.has(name)) await keepUnread(join(folder, name))
       await replaceFile(folder, name, [Buffer.from(text)])
-      // In a folder where others may write it is not believed after a restart.
-      checkOwner(folder, await stat(folder))
+      this.#unread.delete(name)
       this.troubles.delete(name)
       if (this.#failed.delete(name)) this.#log.info('state is written again', { folder, name })
     } catch (error) {
@@ -162,10 +187,10 @@ class DiskFolder implements StateFolder {
   /** Forget the trouble of a file that can be read by now, or is gone. */
   async #review(name: StateName): Promise<void> {
     try {
-      await readOwn(this.path, name)
+      await orMissing(readOwn(this.path, name))
       this.troubles.delete(name)
-    } catch (error) {
-      if (isMissing(error)) this.troubles.delete(name)
+    } catch {
+      // It is as it was.
     }
   }
 }

@@ -146,3 +146,36 @@ t.test('remembered keys never reach a log, however the file was cut or altered',
   t.equal(log.lines.length, texts.length, 'each is told')
   for (const piece of [key, key.slice(0, 8)]) t.notMatch(JSON.stringify(log.lines), piece)
 })
+
+t.test('what lies in a folder where others may write is not written over', async t => {
+  const { dir, folder } = make(t)
+  const path = join(dir, 'history.json')
+  writeFileSync(path, 'of an earlier life', { mode: 0o600 })
+  chmodSync(dir, 0o777)
+  t.equal(await folder.read('history.json'), undefined)
+  await folder.write('history.json', 'of this life')
+  t.equal(readFileSync(path, 'utf8'), 'of an earlier life')
+  t.ok(folder.troubles.has('history.json'))
+  chmodSync(dir, 0o700)
+  await folder.retry()
+  t.equal(readFileSync(path, 'utf8'), 'of this life')
+  t.equal(readFileSync(`${path}.unread`, 'utf8'), 'of an earlier life', 'it is kept')
+  t.equal(folder.troubles.size, 0)
+})
+
+t.test('a file that cannot be read is kept, and the oldest such file stays', async t => {
+  const { dir, folder } = make(t)
+  const path = join(dir, 'identity.json')
+  for (const [mode, text] of [
+    [0o602, 'first'],
+    [0o602, 'second'],
+    [0o600, 'third'],
+  ] as const) {
+    writeFileSync(path, text)
+    chmodSync(path, mode)
+    t.equal(await folder.read('identity.json'), mode === 0o600 ? text : undefined)
+    await folder.write('identity.json', `after ${text}`)
+    t.equal(readFileSync(path, 'utf8'), `after ${text}`)
+    t.equal(readFileSync(`${path}.unread`, 'utf8'), 'first')
+  }
+})

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ExchangeContext } from './context.js'
 import type { BodyOrder } from './body.js'
-import type { BodyFor, Message, SigningKeys } from './membership.js'
+import type { Message, SigningKeys } from './membership.js'
+import type { BodyFor } from './pair-body.js'
 import { ZONES_AT_ONCE, type PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Admission } from './session.js'

@@ -16,13 +16,12 @@ import type { EngineOptions, EngineSeams } from './seams.js'
 import { PeerState } from './peer-state.js'
 import type { Refusal } from './refusal.js'
 import { makeBoot } from './session.js'
+import { bodyOfPair, type BodyFor } from './pair-body.js'
 import {
   readSignedBody,
-  writeSignedBody,
   type NewsEntry,
   type PlacedEntry,
   type ReadSignedBody,
-  type SignedBody,
 } from './signed-body.js'
 import { SPARSE, zoneHash, type Opened } from './wire.js'
 import { moreOf, slotOf, Statements } from './statements.js'
@@ -53,37 +52,13 @@ interface Signed extends ReadSignedBody {
 }
 
 const NOBODY: ZoneIdentities = { own: undefined, pins: new Map() }
-const NOTHING = new Uint8Array(0)
 /** Share of `--record-ttl` after which a silent member may be believed without its signature: its last record still counts then. */
 const SILENT_SHARE = 0.5
 /** An unsigned record this much later than the last signed one is later for certain: the ages of both are rounded. */
 const UNSIGNED_MS = 2_000
 
-/** For a peer of another roster: members are named by id, all of them where the digest speaks of each. */
-const writeByName = (
-  head: SignedBody,
-  news: readonly NewsEntry[],
-  { roster: { members }, self }: RecordTable,
-  isAsking: boolean,
-): ReturnType<typeof writeSignedBody> => {
-  const named = isAsking ? members.map((_, index) => index) : news.map(({ place }) => place)
-  const ids = named.map(index => members[index]!.id)
-  const entries = isAsking ? news : news.map((entry, place) => ({ ...entry, place }))
-  const { bytes, written } = writeSignedBody({ ...head, ids }, entries, named.indexOf(self))
-  return { bytes, written: written.map(entry => ({ ...entry, place: named[entry.place]! })) }
-}
-
 /** Keys that a message may be signed with. */
 export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
-
-/** What is sent to a peer, in the form of its protocol. */
-export interface BodyFor {
-  readonly bytes: Buffer
-  /** For the header. */
-  readonly count: number
-  /** What the peer knows after it has accepted the message. */
-  readonly entries: readonly NewsEntry[]
-}
 
 /**
  * The zone as the exchange knows it: who is in it, what each said, how that is read and written, and with which keys.
@@ -368,18 +343,8 @@ export class Membership {
    * @param isAsking say what we know, so that the peer answers with the rest
    */
   bodyOfPair(order: BodyOrder, news: readonly NewsEntry[], isAsking: boolean): BodyFor {
-    const table = this.#table
-    const { members } = table.roster
-    const isSigned = (index: number): boolean =>
-      index === table.self || this.#statements.isSigned(index)
-    const isEmpty = order.isEmpty === true || members.every((_, index) => isSigned(index))
-    const shared = this.#writer.encode({ ...order, isEmpty, leaveOut: isSigned }, this.#now)
-    const digest = isAsking ? this.#statements.digest() : NOTHING
-    const head = { shared, ids: undefined, digest }
-    const { bytes, written } = order.sparse
-      ? writeByName(head, news, table, isAsking)
-      : writeSignedBody(head, news, table.self)
-    return { bytes, count: isEmpty ? 0 : table.size, entries: written }
+    const [table, statements, writer] = [this.#table, this.#statements, this.#writer]
+    return bodyOfPair({ table, statements, writer, now: this.#now }, order, news, isAsking)
   }
 
   get #now(): number {
