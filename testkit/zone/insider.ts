@@ -2,7 +2,14 @@
 import { readEntries } from '../../agent/identity/entries.js'
 import { makePairKey } from '../../agent/identity/pair-key.js'
 import { makeKeyRing, type SignKey } from '../../agent/key-ring.js'
-import { open, seal, SPARSE, TYPE, zoneHash, type Header } from '../../agent/stages/exchange/wire.js'
+import {
+  open,
+  seal,
+  SPARSE,
+  TYPE,
+  zoneHash,
+  type Header,
+} from '../../agent/stages/exchange/wire.js'
 import {
   readSignedBody,
   writeSignedBody,
