@@ -271,7 +271,7 @@ export const MUTANTS = [
     what: "a node's own isolation is held against its peers",
     patches: [
       {
-        file: 'agent/stages/check/probe-worker.ts',
+        file: 'agent/stages/check/target-history.ts',
         from: 'if (this.#state.isDown && this.#fellAt >= sinceAt) this.#flaps = this.#flapsBefore',
         to: 'if (this.#fellAt === sinceAt) this.#flaps = this.#flapsBefore',
       },
