@@ -42,7 +42,7 @@ class ListWatch<T, R> implements Watching {
   #hasComplained = false
   /** A steady watch broke, and none was steady since. */
   #isReturning = false
-  readonly #resume = new ResumePoint()
+  readonly #resume: ResumePoint
   #brokenLines = 0
 
   constructor(spec: WatchSpec<T, R>, seams: WatchSeams, options: WatchOptions) {
@@ -50,6 +50,9 @@ class ListWatch<T, R> implements Watching {
     this.#seams = seams
     this.#options = { ...WATCH_DEFAULTS, ...options }
     this.#receiver = new Receiver(spec, seams.log)
+    this.#resume = new ResumePoint(why =>
+      seams.log.debug('a full list is needed', { what: spec.what, why }),
+    )
     this.#backoff = new Backoff(seams.random, this.#options.longestWaitMs)
     this.#ended = this.#run()
   }
@@ -176,7 +179,9 @@ class ListWatch<T, R> implements Watching {
     } finally {
       cancel()
       const lastedMs = clock.now() - openedAt
-      this.#resume.ended(hasSpoken, Math.min(1, lastedMs / this.#options.idleMs))
+      // Who was not asked for bookmarks may be silent until the end.
+      const wholeMs = bookmarks ? idleMs : seconds * 1000
+      this.#resume.ended(hasSpoken, Math.min(1, lastedMs / wholeMs))
     }
   }
 

@@ -13,6 +13,7 @@ const NOT_ABOUT_VERSION: readonly number[] = [401, 403, 429]
 
 /** Where a list/watch goes on: from which version to watch, or that a full list is needed, and of what kind. */
 export class ResumePoint {
+  readonly #onLost: (why: string) => void
   /** Where to watch from; undefined asks for a full list, and so does '' once its watch has ended. */
   #version: string | undefined
   /** The newest version ever received. */
@@ -24,6 +25,11 @@ export class ResumePoint {
   /** Watches in a row that sent nothing, by their length, and how many of them make us list again. */
   #silent = 0
   #silentLimit = FIRST_SILENT_LIMIT
+
+  /** @param onLost called when a full list is needed again, with the reason */
+  constructor(onLost: (why: string) => void) {
+    this.#onLost = onLost
+  }
 
   /** Where to watch from; undefined: list first. */
   get version(): string | undefined {
@@ -46,6 +52,7 @@ export class ResumePoint {
     this.#newest = version === '' ? undefined : version
     this.#isConfirmed = true
     this.#internalErrors = 0
+    this.#silent = 0
     this.#mustReadNewest = false
   }
 
@@ -61,14 +68,14 @@ export class ResumePoint {
   /**
    * A watch has ended. After the server's store was restored from a backup, our version may lie in its future, and a watch
    * from it stays silent for ever: so list again. Servers without bookmarks are silent too, so this becomes rarer.
-   * @param length of the silence that ends a watch, from 0 to 1: what is between us and the server may end it sooner
+   * @param length of a silence that says something, from 0 to 1: what is between us and the server may end a watch sooner
    */
   ended(hasSpoken: boolean, length: number): void {
     if (hasSpoken) {
       this.#silent = 0
       this.#silentLimit = FIRST_SILENT_LIMIT
     } else if ((this.#silent += length) >= this.#silentLimit) {
-      this.#version = undefined
+      this.#lose('silence')
       this.#silent = 0
       this.#silentLimit = Math.min(LAST_SILENT_LIMIT, this.#silentLimit * 2)
     }
@@ -79,19 +86,26 @@ export class ResumePoint {
     const isInternal = error instanceof KubeStatusError && error.status === 500
     // What never reached the server says nothing about its state: it is no such error, and ends no row of them.
     if (isInternal) this.#internalErrors++
-    if (mustRelist(error) || this.#internalErrors > MAX_INTERNAL_ERRORS) this.#version = undefined
+    const why = whyRelist(error)
+    if (why !== undefined) this.#lose(why)
+    else if (this.#internalErrors > MAX_INTERNAL_ERRORS) this.#lose('errors 500')
   }
 
   /** The server refused a list, with this HTTP status. */
   listRefused(status: number): void {
     this.#mustReadNewest ||= !NOT_ABOUT_VERSION.includes(status)
   }
+
+  #lose(why: string): void {
+    if (this.version !== undefined) this.#onLost(why)
+    this.#version = undefined
+  }
 }
 
-/** Whether only a full list can help. */
-const mustRelist = (error: unknown): boolean => {
-  if (error instanceof BrokenStreamError) return true
-  if (!(error instanceof KubeStatusError)) return false
+/** Why only a full list can help; undefined where it is not needed. */
+const whyRelist = (error: unknown): string | undefined => {
+  if (error instanceof BrokenStreamError) return 'broken event'
+  if (!(error instanceof KubeStatusError)) return undefined
   const { status } = error
-  return status < 500 && !NOT_ABOUT_VERSION.includes(status)
+  return status < 500 && !NOT_ABOUT_VERSION.includes(status) ? `status ${status}` : undefined
 }

@@ -2,8 +2,10 @@
 import t from 'tap'
 import {
   bookmark,
+  ended,
   event,
   eventually,
+  gone,
   list,
   open,
   setUp,
@@ -53,8 +55,51 @@ t.test('a silent watch is closed and resumed; an endless silence asks for a list
   }
   await sink.until(3)
   t.same(sink.changes, ['=a', '=b', '+c'])
+  t.match(
+    log.lines.filter(({ message }) => message === 'a full list is needed'),
+    [{ fields: { why: 'silence' } }],
+  )
   t.notOk(
     log.lines.some(line => line.level === 'warn'),
     'a quiet server is nothing to warn of',
+  )
+})
+
+const QUIET = { bookmarks: false, watchMs: 7_200_000 }
+
+t.test('quiet watches that break are resumed, however often something cuts them', async t => {
+  const { server, clock, state, waitedFor, watching } = await setUp(
+    t,
+    [list('7', ['a']), open(), open(), open(), open()],
+    { watch: QUIET },
+  )
+  for (const [watch, lastsMs] of [130_000, 50_000, 50_000].entries()) {
+    await waitedFor(watch + 1)
+    await state('watching')
+    await clock.advance(lastsMs)
+    server.asked[watch + 1]!.reset()
+    await state('backing-off')
+  }
+  await waitedFor(4)
+  t.equal(server.asked[4]!.query.get('resourceVersion'), '7')
+  t.equal(watching.status.lists, 1)
+})
+
+t.test('a list ends a row of silent watches', async t => {
+  const { server, clock, state, waitedFor, watching, log } = await setUp(t, [
+    ...[list('7', ['a']), open(), ended(gone), list('9', ['a']), open(), open()],
+  ])
+  await server.request(1)
+  for (const watch of [1, 4]) {
+    await state('watching')
+    await clock.advance(90_000)
+    await server.asked[watch]!.gone
+    await waitedFor(watch === 1 ? 4 : 5)
+  }
+  t.equal(server.asked[5]!.query.get('resourceVersion'), '9')
+  t.equal(watching.status.lists, 2)
+  t.match(
+    log.lines.filter(({ message }) => message === 'a full list is needed'),
+    [{ level: 'debug', fields: { what: 'nodes', why: 'status 410' } }],
   )
 })
