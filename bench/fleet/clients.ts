@@ -10,11 +10,12 @@ import { watchCloudLink } from '../../agent/stages/check/cloud-link.js'
 import { makeNodeListStage } from '../../agent/stages/node-list/stage.js'
 import { makeResultStore } from '../../agent/store.js'
 import { systemClock as clock } from '../../core/clock.js'
-import type { Fields, Logger } from '../../core/log.js'
+import { type Fields, type Logger, silentLog } from '../../core/log.js'
 import { systemRandom as random } from '../../core/random.js'
 import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
 import { memoryFolder } from '../../testkit/zone/memory-folder.js'
 import { makeWrapperServer } from '../../wrapper/server.js'
+import type { Counts } from './counts.js'
 import type { ClientPlan } from './plan.js'
 
 /** What such a process is told to do. */
@@ -30,8 +31,8 @@ export interface ClientsOrder {
 export interface ClientsState {
   /** How many know all that they follow. */
   readonly ready: number
-  /** How often a server told one of them that it no longer knows the version that a watch was to be resumed from. */
-  readonly expired: number
+  /** How often a watch of theirs could not be resumed, so that a list had to be, by the reason. */
+  readonly relists: Counts
 }
 
 interface Client {
@@ -39,16 +40,17 @@ interface Client {
   stop(): Promise<unknown>
 }
 
-const counts = { expired: 0 }
+const relists: Record<string, number> = {}
 
-/** Hears one thing: a list that had to be. */
-const log: Logger = ((): Logger => {
-  const hear = (message: string, fields?: Fields): void => {
-    if (message === 'watch trouble' && /\b410\b/.test(String(fields?.['error']))) counts.expired++
-  }
-  const deaf = (): void => undefined
-  return { error: deaf, warn: hear, info: deaf, debug: hear }
-})()
+/** Hears one thing: why a list is needed again. */
+const log: Logger = {
+  ...silentLog,
+  debug: (message: string, fields?: Fields): void => {
+    if (message !== 'a full list is needed') return
+    const why = String(fields?.['why'])
+    relists[why] = (relists[why] ?? 0) + 1
+  },
+}
 
 const startAgent = async (order: ClientsOrder, plan: ClientPlan): Promise<Client> => {
   const credentials = fixedCredentials({ ...order, token: plan.token })
@@ -121,7 +123,7 @@ export const runClients = (): void => {
     process.on('message', () => {
       const state: ClientsState = {
         ready: clients.filter(({ isReady }) => isReady).length,
-        expired: counts.expired,
+        relists,
       }
       process.send?.(state)
     })

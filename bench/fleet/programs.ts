@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { buildGoProgram } from '../../testkit/go-program.js'
 import { cpuMs } from '../agent/proc.js'
+import { combined, type Counts } from './counts.js'
 import { AS_CLIENTS, type ClientsOrder, type ClientsState } from './clients.js'
 import { type ClientPlan, followedBy } from './plan.js'
 
@@ -21,8 +22,8 @@ export interface FleetOrder {
 export interface Fleet {
   /** Resolves when all know what they follow. */
   ready(): Promise<void>
-  /** Lists that a server made necessary until now, since it no longer knew a version; undefined where nobody counts that. */
-  expired(): Promise<number | undefined>
+  /** How often a watch could not be resumed until now, by the reason; undefined where nobody counts that. */
+  relists(): Promise<Counts | undefined>
   /** CPU of all their processes until now. */
   readonly cpuMs: number
   stop(): Promise<void>
@@ -62,13 +63,16 @@ export const startOurs = (order: FleetOrder): Fleet => {
         return one
       }),
     )
-    return all.reduce((a, b) => ({ ready: a.ready + b.ready, expired: a.expired + b.expired }))
+    return all.reduce((a, b) => ({
+      ready: a.ready + b.ready,
+      relists: combined(a.relists, b.relists, (one, other) => one + other),
+    }))
   }
   return {
     ready: async () => {
       while ((await state()).ready < order.clients.length) await wait(LOOK_MS)
     },
-    expired: async () => (await state()).expired,
+    relists: async () => (await state()).relists,
     get cpuMs() {
       return children.reduce((sum, { pid }) => sum + cpuMs(pid!), 0)
     },
@@ -92,7 +96,7 @@ export const startClientGo = (order: FleetOrder): Fleet => {
     ready: async () => {
       await synced
     },
-    expired: () => Promise.resolve(undefined),
+    relists: () => Promise.resolve(undefined),
     get cpuMs() {
       return cpuMs(child.pid!)
     },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { inColumns } from '../scale/figures.js'
 import { listsOf } from './audit.js'
+import type { Counts } from './counts.js'
 import type { Measured } from './run.js'
 
 const HEAD = [
@@ -10,13 +11,16 @@ const HEAD = [
 
 const one = (value: number): string => value.toFixed(1)
 
+/** The apiserver no longer knew the version that a watch was to be resumed from. */
+const EXPIRED = 'status 410'
+
 const refusedText = ({ refused }: Measured): string => {
   const texts = Object.entries(refused).map(([code, count]) => `${count} × ${code}`)
   return texts.length === 0 ? '0' : texts.join(', ')
 }
 
 const rowOf = (measured: Measured): readonly string[] => {
-  const { counts, perSecond, expired } = measured
+  const { counts, perSecond, relists } = measured
   return [
     measured.program,
     measured.occasion,
@@ -28,7 +32,7 @@ const rowOf = (measured: Measured): readonly string[] => {
     String((counts['list not older'] ?? 0) + (counts['streamed list'] ?? 0)),
     String(counts['list of the newest'] ?? 0),
     String(counts.watch ?? 0),
-    expired === undefined ? '-' : String(expired),
+    relists === undefined ? '-' : String(relists[EXPIRED] ?? 0),
     refusedText(measured),
     one((measured.sentBytes + measured.receivedBytes) / 1e6),
     one(measured.serverCpuS),
@@ -44,16 +48,22 @@ export const figureLines = ({ program, occasion, perSecond }: Measured): string 
   return `${program}, ${occasion}, requests of each second: ${perSecond.slice(0, last + 1).join(' ')}`
 }
 
+/** Why clients asked for lists by themselves. */
+const whysText = (relists: Counts): string => {
+  const whys = Object.entries(relists).filter(([why, count]) => why !== EXPIRED && count > 0)
+  return whys.length === 0 ? '' : ` (${whys.map(([why, count]) => `${count} × ${why}`).join(', ')})`
+}
+
 /** What our own clients must not do. */
 export const faultsOf = (all: readonly Measured[]): readonly string[] =>
   all
     .filter(({ program }) => program === 'edge-health')
     .flatMap(measured => {
-      const { occasion, counts, expired = 0, refusedLists } = measured
+      const { occasion, counts, relists = {}, refusedLists } = measured
       const found: string[] = []
-      const needless = listsOf(measured) - refusedLists - expired
+      const needless = listsOf(measured) - refusedLists - (relists[EXPIRED] ?? 0)
       if (occasion !== 'start' && needless > 0)
-        found.push(`${occasion}: ${needless} lists that a watch could resume`)
+        found.push(`${occasion}: ${needless} lists that a watch could resume${whysText(relists)}`)
       if (occasion === 'start' && (counts['list not older'] ?? 0) > 0)
         found.push(`start: ${counts['list not older']} first lists not of any state`)
       if (occasion !== 'start' && (counts['list of any state'] ?? 0) > 0)

@@ -18,6 +18,7 @@ import { castOf } from '../agent/world/cast.js'
 import { Cluster } from '../agent/world/cluster.js'
 import { openPlane } from '../grids/plane.js'
 import { auditPolicyFor, figuresOf, type Figures, parseAudit } from './audit.js'
+import { combined, type Counts } from './counts.js'
 import { type ClientPlan, type Kind, KINDS } from './plan.js'
 import { type Fleet, type FleetOrder, startClientGo, startOurs } from './programs.js'
 
@@ -43,8 +44,8 @@ export interface FleetSize {
 export interface Measured extends Figures {
   readonly program: ProgramName
   readonly occasion: Occasion
-  /** Lists that the apiserver made necessary: it no longer knew a version. Undefined where nobody counts that. */
-  readonly expired: number | undefined
+  /** Why watches could not be resumed, so that lists had to be, and how often. Undefined where nobody counts that. */
+  readonly relists: Counts | undefined
   /** IP packets whole. */
   readonly sentBytes: number
   readonly receivedBytes: number
@@ -108,7 +109,7 @@ const setCut = (isCut: boolean): void => {
 
 interface Moment {
   readonly at: number
-  readonly expired: number | undefined
+  readonly relists: Counts | undefined
   readonly bytes: { readonly sent: number; readonly received: number }
   readonly serverMs: number
   readonly clientsMs: number
@@ -170,7 +171,7 @@ class Trial {
     const { entries } = meter
     return {
       at: Date.now(),
-      expired: await this.#fleet.expired(),
+      relists: await this.#fleet.relists(),
       bytes: {
         sent: sumOf(entries, { direction: 'sent' }).bytes,
         received: sumOf(entries, { direction: 'received' }).bytes,
@@ -227,10 +228,10 @@ class Trial {
     return this.#taken.map(({ occasion, from, to, serverMs }) => ({
       ...{ program: this.#program, occasion },
       ...figuresOf(asked, { from: from.at, to: to.at }),
-      expired:
-        to.expired === undefined || from.expired === undefined
+      relists:
+        to.relists === undefined || from.relists === undefined
           ? undefined
-          : to.expired - from.expired,
+          : combined(to.relists, from.relists, (after, before) => after - before),
       sentBytes: to.bytes.sent - from.bytes.sent,
       receivedBytes: to.bytes.received - from.bytes.received,
       serverCpuS: serverMs / 1_000,

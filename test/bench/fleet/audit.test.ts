@@ -89,15 +89,21 @@ t.test('nothing was asked', async t => {
 t.test('what clients of ours must not do', async t => {
   const measured = (more: Partial<Measured>): Measured => ({
     ...{ program: 'edge-health', occasion: 'restart', counts: {}, refused: {}, perSecond: [] },
-    ...{ refusedLists: 0, peak: 0, spreadS: NaN, expired: 0, sentBytes: 0, receivedBytes: 0 },
+    ...{ refusedLists: 0, peak: 0, spreadS: NaN, relists: {}, sentBytes: 0, receivedBytes: 0 },
     ...{ serverCpuS: 0, clientsCpuS: 0 },
     ...more,
   })
+  const relists = { 'status 410': 3 }
   const table: [what: string, measured: Partial<Measured>, faults: readonly RegExp[]][] = [
-    ['a list that had to be', { counts: { 'list not older': 3 }, expired: 3 }, []],
-    ['one more', { counts: { 'list not older': 4 }, expired: 3 }, [/^restart: 1 lists/]],
-    ['one that was refused', { counts: { 'list not older': 4 }, expired: 3, refusedLists: 1 }, []],
-    ['back in time', { counts: { 'list of any state': 1 }, expired: 1 }, [/back in time/]],
+    ['a list that had to be', { counts: { 'list not older': 3 }, relists }, []],
+    ['one more', { counts: { 'list not older': 4 }, relists }, [/^restart: 1 lists .* resume$/]],
+    [
+      'one more, of which a client says why',
+      { counts: { 'list not older': 4 }, relists: { ...relists, silence: 1 } },
+      [/^restart: 1 lists .* \(1 × silence\)$/],
+    ],
+    ['one that was refused', { counts: { 'list not older': 4 }, relists, refusedLists: 1 }, []],
+    ['back in time', { counts: { 'list of any state': 1 }, relists }, [/back in time/]],
     ['first lists', { occasion: 'start', counts: { 'list of any state': 9 } }, []],
     ['first lists of ours', { occasion: 'start', counts: { 'list not older': 1 } }, [/first/]],
     ['not ours', { program: 'client-go', counts: { 'list not older': 3 } }, []],
