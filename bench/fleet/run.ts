@@ -209,9 +209,11 @@ class Trial {
   async #outage(): Promise<void> {
     const { size, say } = this.#bed
     say(`${this.#program}: nothing gets through for ${size.outageS} s …`)
+    const relists = await this.#fleet.relists()
     setCut(true)
     await wait(size.outageS)
-    const from = await this.#moment()
+    // Some clients decide while nothing gets through what they will ask for.
+    const from = { ...(await this.#moment()), relists }
     setCut(false)
     await wait(size.watchS)
     const to = await this.#moment()

@@ -56,8 +56,7 @@ class TableReader {
 
   /** @throws InvalidInputError for what is no Table, or one whose columns nobody named. */
   rowsOf(raw: unknown): TableRow[] {
-    const { columnDefinitions, rows } = parseWith(tableSchema, 'Table', raw)
-    if (columnDefinitions.length > 0) this.#columns = columnDefinitions
+    const { rows } = this.#read(raw)
     const names = this.#columns.map(({ name }) => name)
     const at = this.#columns.findIndex(({ format }) => format === 'name')
     return rows.map(({ cells }) => {
@@ -75,12 +74,26 @@ class TableReader {
       throw new InvalidInputError('Table of an event', 'must have one row', others.length)
     return row
   }
+
+  /** Take the names of the columns alone. @throws InvalidInputError for what is no Table. */
+  readColumns(raw: unknown): void {
+    this.#read(raw)
+  }
+
+  #read(raw: unknown): v.InferOutput<typeof tableSchema> {
+    const table = parseWith(tableSchema, 'Table', raw)
+    if (table.columnDefinitions.length > 0) this.#columns = table.columnDefinitions
+    return table
+  }
 }
 
 const asEvent = (reader: TableReader, { type, object }: RawEvent): WatchEvent => {
   const version = versionOf(object)
-  // A bookmark's Table has a row of nothing, and the columns.
-  if (type === 'BOOKMARK') return { type, version }
+  if (type === 'BOOKMARK') {
+    // Its row says nothing, but it may come first.
+    reader.readColumns(object)
+    return { type, version }
+  }
   const row = reader.rowOf(object)
   return type === 'DELETED' ? { type, version, key: row.name } : { type, version, object: row }
 }

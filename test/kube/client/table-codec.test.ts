@@ -64,6 +64,16 @@ t.test('a watch names its columns once', async t => {
   t.throws(() => push('ERROR', { kind: 'Status', code: 410, reason: 'Expired' }), KubeStatusError)
 })
 
+t.test('a bookmark that comes first names the columns', async t => {
+  const reader = tableCodec.makeReader('nodes', '')
+  const push = (type: string, object: object) => [
+    ...reader.push(Buffer.from(`${JSON.stringify({ type, object })}\n`)),
+  ]
+  t.same(push('BOOKMARK', table('1', [['', '', '']])), [{ type: 'BOOKMARK', version: '1' }])
+  const [event] = push('MODIFIED', table('2', [['Ready', 'a', '10.0.0.1']], false))
+  t.ok(event?.type === 'MODIFIED' && rowText(event.object) === 'a Ready 10.0.0.1')
+})
+
 t.test('what is no Table that we can read ends the watch, or the list', async t => {
   const rows: [why: string, object: object][] = [
     ['nobody named the columns', table('1', [['Ready', 'a', 'x']], false)],
