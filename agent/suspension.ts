@@ -26,6 +26,11 @@ interface SuspensionSeams {
 
 /** Shorter pauses are the scheduler's: what they make old is old by the monotonic clock alone. */
 const SUSPENDED_MS = 5_000
+/**
+ * The boot clock costs three system calls. The kernel adds the time asleep to the wall clock as well: as long as neither
+ * that nor the monotonic clock went on by more, the machine did not sleep.
+ */
+const BOOT_CLOCK_MS = 1_000
 /** A look at least this often, so that a long pause between two looks is one of the process. */
 const LOOK_EVERY_MS = 2_000
 /** The apiserver's `Date` may have been on its way for as long as a request may take. */
@@ -40,6 +45,13 @@ const SOONER = 3
 /** After so long without any sign it is believed as readily as at first. */
 const CALM_MS = 10 * SAME_MS
 
+/** What the clocks show at one moment. */
+interface Reading {
+  readonly now: number
+  readonly wall: number
+  readonly boot: number
+}
+
 /**
  * Notices that this process, or its machine, stood still for a while: who did knows nothing of the present. To be
  * asked before anything is decided or leaves; every timer of `clock` asks by itself before it wakes anybody.
@@ -48,7 +60,9 @@ export class SuspensionWatch {
   /** The machine's clock, whose timers look first. */
   readonly clock: Clock
   readonly #seams: SuspensionSeams
-  #seen: { readonly now: number; readonly wall: number; readonly boot: number }
+  #seen: Reading
+  /** The last one for which the boot clock was asked. */
+  #asked: Reading | undefined
   /** How far the boot clock was ahead of the monotonic one when what we know began. */
   #sleptMs: number
   /** How far the apiserver's clock was ahead of the boot clock at most. */
@@ -120,9 +134,16 @@ export class SuspensionWatch {
     if (waitedMs > LOOK_EVERY_MS / 2) this.#setTick()
   }
 
-  #read(): { readonly now: number; readonly wall: number; readonly boot: number } {
+  #read(): Reading {
     const { clock } = this.#seams
-    return { now: clock.now(), boot: clock.boot(), wall: clock.wall() }
+    const [now, wall, asked] = [clock.now(), clock.wall(), this.#asked]
+    const isRecent =
+      asked !== undefined &&
+      now - asked.now < BOOT_CLOCK_MS &&
+      Math.abs(wall - asked.wall) < BOOT_CLOCK_MS
+    if (isRecent) return { now, wall, boot: asked.boot + now - asked.now }
+    this.#asked = { now, wall, boot: clock.boot() }
+    return this.#asked
   }
 
   #after(ms: number, wake: () => void): () => void {

@@ -17,9 +17,17 @@ export interface Clock {
 /** Timers of Node.js take no more: a longer one fires at once. */
 const LONGEST_MS = 2 ** 31 - 1
 
-/** A timer of any length. @throws RangeError for what is no length of time: it would fire at once, again and again */
+/**
+ * A timer of any length. What is due at once runs when the events that are there have been handled: a timer of Node.js
+ * lasts a millisecond at least, for which an idle process would go to sleep and be woken again.
+ * @throws RangeError for what is no length of time: it would fire at once, again and again
+ */
 const after = (ms: number, wake: () => void): (() => void) => {
   if (Number.isNaN(ms)) throw new RangeError('a timer must be a number of milliseconds, got NaN')
+  if (ms <= 0) {
+    const immediate = setImmediate(wake)
+    return () => clearImmediate(immediate)
+  }
   let timer: NodeJS.Timeout
   const start = (left: number): void => {
     const rest = left - LONGEST_MS

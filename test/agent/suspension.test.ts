@@ -92,6 +92,44 @@ t.test('while other timers look often enough, none of its own wakes the process'
   t.equal(world.waiting, 0)
 })
 
+t.test(
+  'the boot clock is asked once a second, and whenever the wall clock went on without the others',
+  async t => {
+    const world = new FakeClock()
+    const wall = { offsetMs: 0 }
+    const process = new ProcessClock(world, wall)
+    let asked = 0
+    const order: string[] = []
+    const watch = new SuspensionWatch({
+      clock: {
+        now: () => process.now(),
+        wall: () => process.wall(),
+        after: (ms, wake) => process.after(ms, wake),
+        boot: () => {
+          asked++
+          return process.boot()
+        },
+      },
+      log: recordingLog(),
+      onResume: () => void order.push('resumed'),
+      serverTime: () => undefined,
+    })
+    watch.start()
+    const before = asked
+    for (let n = 0; n < 100; n++) {
+      await world.advance(50)
+      watch.look()
+    }
+    t.ok(asked - before <= 6, `5 s with 100 looks: asked ${asked - before} times`)
+    process.freeze('asleep')
+    await world.advance(8_000)
+    process.thaw()
+    watch.look()
+  t.strictSame(order, ['resumed'], 'asleep right after a look')
+    watch.stop()
+  },
+)
+
 t.test('FA10: whoever asks first finds out: a message that waited in its socket, too', async t => {
   const { world, process, watch, order } = make()
   process.freeze()

@@ -26,6 +26,28 @@ t.test('the machine clock runs forward, fires and cancels', async t => {
   t.ok(bootedFor > 0 && systemClock.boot() > bootedFor, 'the time since boot goes on')
 })
 
+t.test(
+  'what is due at once comes after what runs now, without a timer, and can be cancelled',
+  async t => {
+    const order: string[] = []
+    systemClock.after(1, () => order.push('timer'))
+    systemClock.after(0, () => order.push('first'))
+    const cancel = systemClock.after(0, () => order.push('cancelled'))
+    systemClock.after(-5, () => order.push('second'))
+    cancel()
+    cancel()
+    order.push('now')
+    // Another phase of the event loop: a timer that is due by then may come before.
+    await new Promise(resolve => void setImmediate(resolve))
+    t.strictSame(
+      order.filter(name => name !== 'timer'),
+      ['now', 'first', 'second'],
+    )
+    t.equal(await sleep(systemClock, 20, never()), true)
+    t.strictSame([...order].sort(), ['first', 'now', 'second', 'timer'])
+  },
+)
+
 t.test('FA22: a timer that is too long for Node.js does not fire at once', async t => {
   let fired = 0
   const cancels = [2 ** 31, 1e15, Infinity].map(ms => systemClock.after(ms, () => fired++))

@@ -16,7 +16,8 @@ export class BodyWriter {
   readonly #table: RecordTable
   readonly #memberDown: Uint8Array
   readonly #memberUnlooked: Uint8Array
-  #out = Buffer.allocUnsafe(1024)
+  /** Has room for a head at least. */
+  #out = Buffer.allocUnsafe(Math.max(1024, HEAD_BYTES))
 
   constructor(table: RecordTable) {
     this.#table = table
@@ -44,6 +45,7 @@ export class BodyWriter {
   }
 
   #makeRoom(order: BodyOrder): void {
+    if (order.isEmpty === true) return
     const { downCount, unlookedCount, rowBytes, size } = this.#table
     const row = Math.max(rowBytes, this.#memberDown.length)
     let bytes = HEAD_BYTES + 1 + size * (ENTRY_BYTES + (order.sparse ? 8 : 0))

@@ -5,6 +5,7 @@ import type { PeerClient } from './peer-client.js'
 import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 import type { Partners } from './partners.js'
+import { quietPeriodMs } from './period.js'
 import { RateLimit } from './rate-limit.js'
 
 /** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
@@ -40,11 +41,10 @@ export class Gossip {
   }
 
   get #periodMs(): number {
-    const { exchangePeriodMs, ringExchangePeriodMs, burstPeriodMs } = this.#context.options
-    if (this.isBurst) return burstPeriodMs
-    return this.#context.membership.table.topology.kind === 'mesh'
-      ? exchangePeriodMs
-      : ringExchangePeriodMs
+    const { options, membership } = this.#context
+    if (this.isBurst) return options.burstPeriodMs
+    const { topology, size } = membership.table
+    return quietPeriodMs(options, topology.kind, size)
   }
 
   start(): void {
