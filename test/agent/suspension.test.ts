@@ -125,7 +125,7 @@ t.test(
     await world.advance(8_000)
     process.thaw()
     watch.look()
-  t.strictSame(order, ['resumed'], 'asleep right after a look')
+    t.strictSame(order, ['resumed'], 'asleep right after a look')
     watch.stop()
   },
 )
