@@ -1,29 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-
-/** Limits of what is sent to one edge. KubeEdge's edges process 30 messages a second, and their Lease renewals share that queue. */
-export interface DownstreamLimits {
-  /** Unacknowledged messages at a time. 16 delay the renewal of the edge's Lease by half a second. */
-  readonly window: number
-  readonly ackTimeoutMs: number
-  /** How often an unacknowledged message is sent again before its object is deferred. */
-  readonly resends: number
-  /** First wait of a deferred object; it doubles each time up to the longest, since resends cost the edge's network. */
-  readonly deferMs: number
-  readonly longestDeferMs: number
-  /** Waiting messages, and their bytes. */
-  readonly maxMessages: number
-  readonly maxBytes: number
-}
-
-export const DOWNSTREAM_LIMITS: DownstreamLimits = {
-  window: 16,
-  ackTimeoutMs: 5_000,
-  resends: 3,
-  deferMs: 30_000,
-  longestDeferMs: 1_800_000,
-  maxMessages: 5_000,
-  maxBytes: 32 * 1024 * 1024,
-}
+import { DeferredObjects, type Deferral } from './deferred-objects.js'
+import { DOWNSTREAM_LIMITS, type DownstreamLimits } from './downstream-limits.js'
 
 /** A message about one object, to be sent. */
 export interface Notice<T> {
@@ -43,18 +20,6 @@ export interface Sending<T> {
   readonly isResend: boolean
 }
 
-/** An object that the edge refused or did not acknowledge. It is tried again later, and other objects do not wait for it. */
-export interface Deferral {
-  readonly key: string
-  readonly uid: string
-  /** `no ack`, or the edge's error. */
-  readonly reason: string
-  /** Clock ms at which it is tried again. */
-  readonly until: number
-  /** How often it was deferred in a row. */
-  readonly times: number
-}
-
 interface Waiting<T> {
   notice: Notice<T>
   /** Undefined until it is sent: a notice that replaces a sent one gets a new id. */
@@ -65,13 +30,6 @@ interface Waiting<T> {
 interface Queue<T> {
   readonly key: string
   readonly entries: Waiting<T>[]
-  timesDeferred: number
-}
-
-interface DeferredQueue<T> extends Deferral {
-  readonly queue: Queue<T>
-  /** When it is tried again if its content changes. Clock ms. */
-  readonly soonest: number
 }
 
 interface Flight<T> {
@@ -99,8 +57,7 @@ export class DownstreamLane<T> {
   /** Queues with something to send, none of which is in flight or deferred. */
   readonly #ready = new Map<string, Queue<T>>()
   readonly #flights = new Map<string, Flight<T>>()
-  /** By key. */
-  readonly #deferred = new Map<string, DeferredQueue<T>>()
+  readonly #deferred: DeferredObjects<Queue<T>>
   readonly #queues = new Map<string, Queue<T>>()
   /** By id of the first entry, once sent: an acknowledgement may arrive late, on another connection. */
   readonly #sent = new Map<string, Queue<T>>()
@@ -112,6 +69,7 @@ export class DownstreamLane<T> {
   constructor(seams: Seams, limits: DownstreamLimits = DOWNSTREAM_LIMITS) {
     this.#seams = seams
     this.#limits = limits
+    this.#deferred = new DeferredObjects(limits, seams.spread)
   }
 
   /** Messages that are not acknowledged yet, in flight or queued. */
@@ -143,16 +101,14 @@ export class DownstreamLane<T> {
 
   /** For `explain`. */
   deferrals(): readonly Deferral[] {
-    return [...this.#deferred.values()].map(({ key, uid, reason, until, times }) => ({
-      ...{ key, uid, reason, until, times },
-    }))
+    return this.#deferred.list()
   }
 
   /** When `take` has to be called if nothing else happens before; Infinity for never. Clock ms. */
   get nextAt(): number {
-    const flights = [...this.#flights.values()].map(({ deadline }) => deadline)
-    const retries = [...this.#deferred.values()].map(({ until }) => until)
-    return Math.min(Infinity, ...(this.#isOpen ? [...flights, ...retries] : []))
+    if (!this.#isOpen) return Infinity
+    const deadlines = [...this.#flights.values()].map(({ deadline }) => deadline)
+    return Math.min(this.#deferred.nextAt, ...deadlines)
   }
 
   /** Queue a notice. @returns false when there is no room; see `mustCompare` */
@@ -167,7 +123,7 @@ export class DownstreamLane<T> {
     this.#bytes += more
     if (waiting === undefined) this.#append(notice, queue)
     else this.#replace(waiting, notice)
-    if (queue?.entries[0]?.notice === notice) this.#advance(queue)
+    if (queue?.entries[0]?.notice === notice) this.#deferred.changed(queue.key)
     return true
   }
 
@@ -185,19 +141,14 @@ export class DownstreamLane<T> {
     for (const queue of queues) this.#dropOutdated(queue)
     const waiting = [...this.#ready.values()]
     this.#ready.clear()
-    const retries = [...this.#deferred.values()].map(({ queue }) => queue)
-    this.#deferred.clear()
-    for (const queue of [...queues, ...waiting, ...retries]) this.#ready.set(queue.key, queue)
+    for (const queue of [...queues, ...waiting, ...this.#deferred.takeAll()])
+      this.#ready.set(queue.key, queue)
   }
 
   /** What to send now; it counts as sent. @param now clock ms */
   take(now: number): readonly Sending<T>[] {
     if (!this.#isOpen) return []
-    for (const deferred of [...this.#deferred.values()])
-      if (deferred.until <= now) {
-        this.#deferred.delete(deferred.key)
-        this.#ready.set(deferred.key, deferred.queue)
-      }
+    for (const queue of this.#deferred.takeDue(now)) this.#ready.set(queue.key, queue)
     const resends = [...this.#flights.values()].flatMap(flight => this.#overdue(flight, now))
     return [...resends, ...this.#unsent(now)]
   }
@@ -207,9 +158,8 @@ export class DownstreamLane<T> {
     const queue = this.#sent.get(id)
     if (queue === undefined) return undefined
     this.#flights.delete(id)
-    this.#deferred.delete(queue.key)
+    this.#deferred.succeeded(queue.key)
     this.#ready.delete(queue.key)
-    queue.timesDeferred = 0
     const notice = this.#shift(queue)
     if (queue.entries.length === 0) this.#queues.delete(queue.key)
     else this.#ready.set(queue.key, queue)
@@ -244,7 +194,7 @@ export class DownstreamLane<T> {
   }
 
   #append(notice: Notice<T>, known: Queue<T> | undefined): void {
-    const queue = known ?? { key: notice.key, entries: [], timesDeferred: 0 }
+    const queue = known ?? { key: notice.key, entries: [] }
     queue.entries.push({ notice, id: undefined })
     this.#messages++
     if (known !== undefined) return
@@ -280,25 +230,11 @@ export class DownstreamLane<T> {
   }
 
   #defer({ id, queue }: Flight<T>, reason: string, now: number): void {
-    const { deferMs, longestDeferMs } = this.#limits
+    const { key } = queue
     this.#flights.delete(id)
     const { uid } = queue.entries[0]!.notice
-    if (this.#dropOutdated(queue)) queue.timesDeferred = 0
-    const waitMs = Math.min(longestDeferMs, deferMs * 2 ** queue.timesDeferred)
-    queue.timesDeferred++
-    this.#deferred.set(queue.key, {
-      ...{ key: queue.key, uid, reason, queue, times: queue.timesDeferred },
-      until: now + this.#seams.spread(waitMs),
-      soonest: now + this.#seams.spread(deferMs),
-    })
-  }
-
-  /** The object at the head of a queue has changed: if it is deferred, try it sooner. */
-  #advance(queue: Queue<T>): void {
-    queue.timesDeferred = 0
-    const deferred = this.#deferred.get(queue.key)
-    if (deferred === undefined || deferred.until <= deferred.soonest) return
-    this.#deferred.set(queue.key, { ...deferred, until: deferred.soonest })
+    if (this.#dropOutdated(queue)) this.#deferred.changed(key)
+    this.#deferred.defer({ key, uid, reason }, queue, now)
   }
 
   /** Drop the first notice if a newer one of the same object is behind it. @returns whether it was dropped */

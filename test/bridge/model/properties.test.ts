@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An edge, the cluster and the lane between them, in any order of events: what must hold once things are calm, and always.
 import t from 'tap'
-import {
-  DOWNSTREAM_LIMITS,
-  DownstreamLane,
-  type Sending,
-} from '../../../bridge/model/lane/downstream-lane.js'
+import { DownstreamLane, type Sending } from '../../../bridge/model/lane/downstream-lane.js'
+import { DOWNSTREAM_LIMITS } from '../../../bridge/model/lane/downstream-limits.js'
 import { isNews, printOf, type Seen } from '../../../bridge/model/merge/change.js'
 import { decodeRecord, encodeRecord } from '../../../bridge/model/record/codec.js'
 import { compareRecord, type Held } from '../../../bridge/model/record/held.js'

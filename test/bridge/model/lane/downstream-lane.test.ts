@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { DownstreamLane, type Sending } from '../../../../bridge/model/lane/downstream-lane.js'
 import {
   DOWNSTREAM_LIMITS,
-  DownstreamLane,
   type DownstreamLimits,
-  type Sending,
-} from '../../../../bridge/model/lane/downstream-lane.js'
+} from '../../../../bridge/model/lane/downstream-limits.js'
 
 const makeLane = (limits: Partial<DownstreamLimits> = {}) => {
   let count = 0
