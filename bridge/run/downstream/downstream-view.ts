@@ -5,7 +5,8 @@ import type { NodeName } from '../../../core/ids.js'
 import type { EdgeRecord } from '../../model/record/held.js'
 import type { RecorderStatus } from '../recorder/recorder.js'
 import type { LeaseRenewerStatus } from '../vouch/lease-renewer.js'
-import type { MessageCounts, NodeLane } from './node-lane.js'
+import { noMessages, type MessageCounts } from './message-counts.js'
+import type { NodeLane } from './node-lane.js'
 
 /** What runs during one term, as far as it is shown. */
 export interface ShownParts {
@@ -51,8 +52,7 @@ export const downstreamStatus = (parts: ShownParts | undefined): object => {
 
 const NONE: ShownParts = {
   sender: {
-    ...{ lanes: [], reading: 0 },
-    counts: { sent: 0, resent: 0, acknowledged: 0, refused: 0 },
+    ...{ lanes: [], reading: 0, counts: noMessages() },
     laneOf: () => undefined,
   },
   recorder: { status: { isDiskFailing: false, unsaved: 0, failing: 0 } },

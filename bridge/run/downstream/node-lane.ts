@@ -5,21 +5,18 @@ import { show } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
 import { jitter, type Random } from '../../../core/random.js'
-import type { NodeLink } from '../../hub/hub.js'
-import {
-  DownstreamLane,
-  type DownstreamLimits,
-  type Sending,
-  type Notice,
-} from '../../model/lane/downstream-lane.js'
+import type { NodeLink } from '../../hub/node-link.js'
+import { DownstreamLane, type Notice } from '../../model/lane/downstream-lane.js'
+import type { DownstreamLimits } from '../../model/lane/downstream-limits.js'
 import { printOf } from '../../model/merge/change.js'
 import { tidyObject } from '../../model/merge/tidy.js'
 import type { Message } from '../../model/message/message.js'
 import { compareRecord, placeOf, type Held, type Place } from '../../model/record/held.js'
-import { deleteMessage, updateMessage } from '../../model/route/downstream.js'
 import type { NodeRecord } from '../recorder/node-record.js'
 import type { Cluster } from './cluster.js'
 import { ExpectedObjects, type ObjectMessage } from './expected-objects.js'
+import { LanePump } from './lane-pump.js'
+import { noMessages, type MessageCounts } from './message-counts.js'
 import { metadataText } from './views.js'
 
 export interface NodeLaneSeams {
@@ -31,14 +28,6 @@ export interface NodeLaneSeams {
   readonly totals: MessageCounts
   /** Read an object from the cluster; `NodeLane.read` is called with it. */
   readonly ask: (node: NodeName, place: Place) => void
-}
-
-/** Messages by outcome. */
-export interface MessageCounts {
-  sent: number
-  resent: number
-  acknowledged: number
-  refused: number
 }
 
 /** Time between two comparisons with the cluster. */
@@ -54,30 +43,29 @@ export class NodeLane {
   readonly record: NodeRecord
   readonly #seams: NodeLaneSeams
   readonly #lane: DownstreamLane<ObjectMessage>
+  readonly #pump: LanePump
   readonly #expected: ExpectedObjects
   /** Pods that the edge holds and the watch does not have; they are being read from the cluster. */
   readonly #unconfirmedPods = new Set<string>()
   /** Some of those are gone: once all are read, compare again for what they referred to. */
   #areSomeGone = false
-  #link: NodeLink | undefined
-  #isPumping = false
   #comparedAt: number | undefined
-  #cancelPump: (() => void) | undefined
   #cancelCompare: (() => void) | undefined
-  readonly #counts: MessageCounts = { sent: 0, resent: 0, acknowledged: 0, refused: 0 }
+  readonly #counts = noMessages()
 
   constructor(node: NodeName, record: NodeRecord, seams: NodeLaneSeams) {
     this.node = node
     this.record = record
     this.#expected = new ExpectedObjects(record)
     this.#seams = seams
-    const { random, limits } = seams
+    const { clock, random, limits } = seams
     const spread = (ms: number): number => jitter(random, ms, 0.2)
     this.#lane = new DownstreamLane({ newId: () => randomUUID(), spread }, limits)
+    this.#pump = new LanePump(this.#lane, { clock, record, count: what => this.#count(what) })
   }
 
   get link(): NodeLink | undefined {
-    return this.#link
+    return this.#pump.link
   }
 
   get lane(): Pick<DownstreamLane<ObjectMessage>, 'deferrals' | 'bytes' | 'inFlight' | 'messages'> {
@@ -95,16 +83,15 @@ export class NodeLane {
 
   /** The edge is connected. */
   open(link: NodeLink): void {
-    this.#link = link
+    this.#pump.open(link)
     this.#lane.open()
     this.compare()
   }
 
   /** The connection is gone. What was not acknowledged is kept. */
   close(): void {
-    this.#link = undefined
+    this.#pump.close()
     this.#lane.close()
-    this.#cancelPump?.()
     this.#cancelCompare?.()
   }
 
@@ -121,7 +108,7 @@ export class NodeLane {
     for (const uid of send) this.#send(uid, wanted.get(uid)!)
     this.#cancelCompare?.()
     this.#cancelCompare = clock.after(jitter(random, COMPARE_MS, 0.1), () => this.compare())
-    void this.#pump()
+    void this.#pump.send()
   }
 
   /** The watch reported a change of the object with this type and name. */
@@ -130,7 +117,7 @@ export class NodeLane {
     this.#removeAllBut(wanted?.uid, place)
     if (wanted !== undefined && this.#expected.differs(wanted.uid, wanted.held))
       this.#send(wanted.uid, wanted)
-    void this.#pump()
+    void this.#pump.send()
   }
 
   /** The edge reports an object that is not in its record: read it, and remove it from the edge if the cluster has none. */
@@ -153,7 +140,7 @@ export class NodeLane {
     // The pod is gone, so what it referred to may have to go as well.
     if (this.#unconfirmedPods.delete(placeOf(place)) && hasRemoved) this.#areSomeGone = true
     if (this.#areSomeGone && this.#unconfirmedPods.size === 0) this.compare()
-    else void this.#pump()
+    else void this.#pump.send()
   }
 
   /** The edge acknowledged or refused a message, which may be one that we did not send. */
@@ -167,7 +154,7 @@ export class NodeLane {
       if (notice !== undefined) this.#done(notice)
     }
     if (this.#lane.mustCompare) this.compare()
-    else void this.#pump()
+    else void this.#pump.send()
   }
 
   /** A pod names its node; everything else was read because a pod of this node refers to it. */
@@ -241,51 +228,8 @@ export class NodeLane {
     else if (this.record.removed(uid, value.of).length > 0) this.look(value.of)
   }
 
-  /** Send what the lane lets go. What an edge may hold from then on is on disk before. */
-  async #pump(): Promise<void> {
-    if (this.#isPumping) return
-    this.#isPumping = true
-    const { clock } = this.#seams
-    for (let link = this.#link; link !== undefined; link = this.#link) {
-      const sendings = this.#lane.take(clock.now())
-      if (sendings.length === 0) break
-      await this.record.sending(
-        sendings.flatMap(({ notice: { uid, value } }) =>
-          value.kind === 'update' ? [[uid, value.held] as const] : [],
-        ),
-      )
-      // If the connection ended meanwhile, the lane sends these again on the next one.
-      if (link === this.#link) for (const sending of sendings) this.#leave(link, sending)
-    }
-    this.#isPumping = false
-    this.#wakeLater()
-  }
-
-  #leave(link: NodeLink, { id, notice, isResend }: Sending<ObjectMessage>): void {
-    this.#count(isResend ? 'resent' : 'sent')
-    link.send(this.#message({ id, at: this.#seams.clock.wall() }, notice))
-  }
-
-  #message(
-    stamp: { readonly id: string; readonly at: number },
-    notice: Notice<ObjectMessage>,
-  ): Message {
-    const { uid, value } = notice
-    const { node } = this
-    if (value.kind === 'delete') return deleteMessage({ node, ...value.of }, stamp, uid)
-    return updateMessage({ node, ...value.held }, stamp, JSON.parse(value.text) as JsonMap)
-  }
-
   #count(what: keyof MessageCounts): void {
     this.#counts[what]++
     this.#seams.totals[what]++
-  }
-
-  #wakeLater(): void {
-    this.#cancelPump?.()
-    const { nextAt } = this.#lane
-    if (nextAt === Infinity) return
-    const { clock } = this.#seams
-    this.#cancelPump = clock.after(Math.max(1, nextAt - clock.now()), () => void this.#pump())
   }
 }

@@ -6,8 +6,8 @@ import type { JsonMap } from '../../../core/json.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
-import type { NodeLink } from '../../hub/hub.js'
-import { DOWNSTREAM_LIMITS, type DownstreamLimits } from '../../model/lane/downstream-lane.js'
+import type { NodeLink } from '../../hub/node-link.js'
+import { DOWNSTREAM_LIMITS, type DownstreamLimits } from '../../model/lane/downstream-limits.js'
 import { printOf } from '../../model/merge/change.js'
 import type { Message } from '../../model/message/message.js'
 import type { Place } from '../../model/record/held.js'
@@ -15,7 +15,8 @@ import type { DownstreamType } from '../../model/route/downstream.js'
 import type { Resource } from '../../model/resource/resource.js'
 import type { Recorder } from '../recorder/recorder.js'
 import type { Cluster } from './cluster.js'
-import { NodeLane, type MessageCounts } from './node-lane.js'
+import { noMessages, type MessageCounts } from './message-counts.js'
+import { NodeLane } from './node-lane.js'
 import { Reader } from './reader.js'
 import { metadataText } from './views.js'
 
@@ -52,7 +53,7 @@ export class Sender {
   readonly #reader: Reader
   readonly #lanes = new Map<NodeName, NodeLane>()
   readonly #links = new Map<NodeName, NodeLink>()
-  readonly #totals: MessageCounts = { sent: 0, resent: 0, acknowledged: 0, refused: 0 }
+  readonly #totals = noMessages()
   readonly #cancels = new Map<NodeName, () => void>()
   readonly #term: AbortSignal
 
