@@ -5,13 +5,10 @@ import { reasonOf } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 import type { ByteBudget, ByteHold } from '../../net/byte-budget.js'
 import { Intake, type Hold, type IntakeLimits } from './intake.js'
+import { LATE_MS, Liveness, type LivenessLimits } from './liveness.js'
 
 /** Limits of one connection. */
-export interface SessionLimits {
-  /** A node that sent no keepalive for this long counts as gone. KubeEdge's edges send one every 15 s. */
-  readonly keepaliveMs: number
-  /** Time between pings. A node that answered neither of the last two counts as gone. */
-  readonly pingMs: number
+export interface SessionLimits extends LivenessLimits {
   /** Within this time some of the buffered bytes must reach the network. */
   readonly writeMs: number
   /** While more than this many bytes sent to the edge are unread, nothing is read from it. */
@@ -41,14 +38,12 @@ export interface SessionSeams {
   readonly onEnded: (why: EndReason, detail: string) => void
 }
 
-/** A timer that fires this late shows that this process was suspended; the edge may be fine. */
-const LATE_MS = 5_000
 /** An incomplete frame is accounted for once it is this large. */
 const COUNTED_BYTES = 64 << 10
 const LEAVING = 1001
 const CLOSE_MS = 1_000
 
-/** One websocket connection of a node: keepalives and pings, flow control, and its end. */
+/** One websocket connection of a node: flow control in both directions, and its end. */
 export class Session {
   readonly node: NodeName
   /** The remote address, for people. */
@@ -59,16 +54,14 @@ export class Session {
   readonly #limits: SessionLimits
   readonly #seams: SessionSeams
   readonly #intake: Intake
-  #keepaliveAt: number
-  /** Pings sent since the last sign of life. */
-  #unanswered = 0
+  readonly #liveness: Liveness
   #isOver = false
   #why: EndReason | undefined
   #detail = ''
   #partBytes = 0
   #part: ByteHold | undefined
   #writtenAt = 0
-  readonly #cancels = new Map<'keepalive' | 'ping' | 'write' | 'close', () => void>()
+  readonly #cancels = new Map<'write' | 'close', () => void>()
 
   constructor(
     of: { readonly node: NodeName; readonly remote: string; readonly socket: WebSocket },
@@ -82,14 +75,17 @@ export class Session {
     this.#socket = of.socket
     this.#limits = limits
     this.#seams = seams
-    this.#keepaliveAt = clock.now()
     this.#intake = new Intake(clock, limits.intake, {
       deliver: frame => seams.onFrame(frame),
       read: isOn => (isOn ? this.#resume() : this.#socket.pause()),
     })
     this.#listen()
-    this.#watchKeepalive()
-    this.#ping()
+    this.#liveness = new Liveness(limits, {
+      clock,
+      ping: () => this.#socket.ping(),
+      isHeld: () => this.isHeld,
+      onGone: why => this.end(why),
+    })
   }
 
   /** Whether reading from it is paused. */
@@ -108,12 +104,12 @@ export class Session {
 
   /** The node's keepalive arrived. */
   keepalive(): void {
-    this.#keepaliveAt = this.#seams.clock.now()
+    this.#liveness.keepalive()
   }
 
   /** Bytes arrived, of any frame. @internal called by the hub, which sees the network socket */
   received(bytes: number): void {
-    this.#unanswered = 0
+    this.#liveness.heard()
     this.#partBytes += bytes
     if (this.#partBytes < COUNTED_BYTES || this.#isOver) return
     // All nodes count as one source: when the budget is full, the connection with the largest incomplete frame ends, so no
@@ -168,7 +164,7 @@ export class Session {
   #listen(): void {
     const socket = this.#socket
     socket.on('message', (bytes: Buffer, isBinary: boolean) => this.#whole(bytes, isBinary))
-    socket.on('pong', () => (this.#unanswered = 0))
+    socket.on('pong', () => this.#liveness.heard())
     // Each ping is answered by the `ws` package, which closes connections that send too many at once.
     socket.on('ping', () => {
       if (!this.#isOver) this.#intake.charge(1)
@@ -194,38 +190,8 @@ export class Session {
   }
 
   #resume(): void {
-    // Reading was paused, so keepalives may be late: count from now.
-    this.#keepaliveAt = this.#seams.clock.now()
-    this.#unanswered = 0
+    this.#liveness.resumed()
     this.#socket.resume()
-  }
-
-  #watchKeepalive(): void {
-    const { clock } = this.#seams
-    const { keepaliveMs } = this.#limits
-    const dueAt = this.#keepaliveAt + keepaliveMs
-    this.#set('keepalive', dueAt - clock.now(), () => {
-      const now = clock.now()
-      if (this.isHeld || now - dueAt > LATE_MS) this.#keepaliveAt = now
-      if (now - this.#keepaliveAt >= keepaliveMs) this.end('no keepalive')
-      else this.#watchKeepalive()
-    })
-  }
-
-  #ping(): void {
-    const { clock } = this.#seams
-    const { pingMs } = this.#limits
-    const dueAt = clock.now() + pingMs
-    this.#set('ping', pingMs, () => {
-      if (this.isHeld || clock.now() - dueAt > LATE_MS) this.#unanswered = 0
-      if (this.#unanswered >= 2) {
-        this.end('no answer to pings')
-        return
-      }
-      this.#unanswered++
-      this.#socket.ping()
-      this.#ping()
-    })
   }
 
   #wrote(): void {
@@ -247,9 +213,9 @@ export class Session {
     })
   }
 
-  #set(name: 'keepalive' | 'ping' | 'write' | 'close', ms: number, wake: () => void): void {
+  #set(name: 'write' | 'close', ms: number, wake: () => void): void {
     this.#cancels.get(name)?.()
-    const cancel = this.#seams.clock.after(Math.max(0, ms), () => {
+    const cancel = this.#seams.clock.after(ms, () => {
       this.#cancels.delete(name)
       wake()
     })
@@ -259,6 +225,7 @@ export class Session {
   #over(): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#liveness.stop()
     for (const cancel of this.#cancels.values()) cancel()
     this.#cancels.clear()
     this.#part?.free()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeName } from '../../core/ids.js'
-import type { HubSink, NodeLink } from '../hub/hub.js'
+import type { HubSink, NodeLink } from '../hub/node-link.js'
 import type { EndReason } from '../hub/session.js'
 import type { Message } from '../model/message/message.js'
 import type { Upstream as What } from '../model/route/upstream.js'

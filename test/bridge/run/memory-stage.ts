@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Test } from 'tap'
-import type { NodeLink } from '../../../bridge/hub/hub.js'
+import type { NodeLink } from '../../../bridge/hub/node-link.js'
 import { frameOf } from '../../../bridge/model/message/frame.js'
 import type { Message } from '../../../bridge/model/message/message.js'
 import { parseMessage } from '../../../bridge/model/message/parse.js'

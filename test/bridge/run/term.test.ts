@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Sink } from '../../../bridge/run/sink.js'
 import { Terms } from '../../../bridge/run/term.js'
-import type { NodeLink } from '../../../bridge/hub/hub.js'
+import type { NodeLink } from '../../../bridge/hub/node-link.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { said } from './upstream/upstream-stage.js'

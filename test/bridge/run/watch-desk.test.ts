@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import type { NodeLink } from '../../../bridge/hub/hub.js'
+import type { NodeLink } from '../../../bridge/hub/node-link.js'
 import type { Listing, Target } from '../../../bridge/model/application/application.js'
 import type { Message } from '../../../bridge/model/message/message.js'
 import { MAX_WATCHES, WatchDesk } from '../../../bridge/run/agents/watch-desk.js'

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Duplex } from 'node:stream'
+import { randomUUID } from 'node:crypto'
+import type { WebSocket } from 'ws'
+import type { Clock } from '../../core/clock.js'
+import { InvalidInputError, reasonOf } from '../../core/errors.js'
+import type { NodeName } from '../../core/ids.js'
+import type { Logger } from '../../core/log.js'
+import type { ByteBudget } from '../../net/byte-budget.js'
+import { frameOf } from '../model/message/frame.js'
+import type { Message } from '../model/message/message.js'
+import { parseMessage } from '../model/message/parse.js'
+import { controlReply } from '../model/message/reply.js'
+import { routeUpstream } from '../model/route/upstream.js'
+import type { HubSink, NodeLink } from './node-link.js'
+import { Session, type EndReason, type SessionLimits } from './session.js'
+
+export interface ConnectionsSeams {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly sink: HubSink
+  /** Accounts for the memory of incomplete frames, of all nodes. */
+  readonly frames: ByteBudget
+}
+
+/** What the connections have seen, for metrics. */
+export interface ConnectionCounts {
+  readonly connected: number
+  /** Connections accepted since the start. */
+  readonly accepted: number
+  /** Ended connections, by reason. */
+  readonly ended: Readonly<Record<string, number>>
+  readonly framesIn: number
+  readonly framesOut: number
+  /** Frames that could not be parsed as messages. */
+  readonly malformed: number
+}
+
+/** The connections of all nodes, one per node. What they send is parsed, and answered here or given to the sink. */
+export class Connections {
+  readonly #limits: SessionLimits
+  readonly #seams: ConnectionsSeams
+  readonly #sessions = new Map<NodeName, { readonly session: Session; readonly link: NodeLink }>()
+  readonly #ended = new Map<EndReason, number>()
+  #accepted = 0
+  #framesIn = 0
+  #framesOut = 0
+  #malformed = 0
+  #whenEmpty: () => void = () => undefined
+
+  constructor(limits: SessionLimits, seams: ConnectionsSeams) {
+    this.#limits = limits
+    this.#seams = seams
+  }
+
+  get counts(): ConnectionCounts {
+    return {
+      connected: this.#sessions.size,
+      accepted: this.#accepted,
+      ended: Object.fromEntries(this.#ended),
+      framesIn: this.#framesIn,
+      framesOut: this.#framesOut,
+      malformed: this.#malformed,
+    }
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+
+  linkOf(node: NodeName): NodeLink | undefined {
+    return this.#sessions.get(node)?.link
+  }
+
+  /** @param network the websocket's socket: what arrives there shows that the node lives, before a message is complete */
+  accept(
+    of: { readonly node: NodeName; readonly remote: string; readonly socket: WebSocket },
+    network: Duplex,
+  ): void {
+    const { clock, log, sink, frames } = this.#seams
+    const { node, remote } = of
+    // Both connections proved to be this node's, so the edge has lost the older one.
+    this.#sessions.get(node)?.session.end('another connection of the node')
+    const session: Session = new Session(of, this.#limits, {
+      ...{ clock, frames },
+      onFrame: frame => this.#guarded(() => this.#received(session, link, frame)),
+      onEnded: (why, detail) => this.#lost(session, link, why, detail),
+    })
+    const link: NodeLink = {
+      ...{ node, remote, since: session.since },
+      get isHeld() {
+        return session.isHeld
+      },
+      hold: why => session.hold(why),
+      release: why => session.release(why),
+      send: message => this.#send(session, message),
+    }
+    this.#sessions.set(node, { session, link })
+    this.#accepted++
+    network.prependListener('data', (chunk: Buffer) => session.received(chunk.length))
+    log.info('a node is connected', { node, remote })
+    this.#guarded(() => sink.connected(link))
+  }
+
+  /** Tell all edges that this bridge is leaving. */
+  leave(): void {
+    for (const { session } of this.#sessions.values()) session.leave('the bridge is leaving')
+  }
+
+  /** Wait until all nodes have disconnected, but no longer than this, then cut the connections that are left. */
+  async end(withinMs: number): Promise<void> {
+    await new Promise<void>(resolve => {
+      const cancel = this.#seams.clock.after(withinMs, resolve)
+      this.#whenEmpty = () => {
+        cancel()
+        resolve()
+      }
+      if (this.#sessions.size === 0) this.#whenEmpty()
+    })
+    for (const { session } of this.#sessions.values()) session.end('the bridge is leaving')
+  }
+
+  #lost(session: Session, link: NodeLink, why: EndReason, detail: string): void {
+    const { node } = session
+    this.#ended.set(why, (this.#ended.get(why) ?? 0) + 1)
+    if (this.#sessions.get(node)?.session === session) this.#sessions.delete(node)
+    this.#seams.log.info('a node is disconnected', { node, reason: why, detail })
+    this.#guarded(() => this.#seams.sink.ended(link, why))
+    if (this.#sessions.size === 0) this.#whenEmpty()
+  }
+
+  #received(session: Session, link: NodeLink, frame: string): void {
+    const { clock, sink } = this.#seams
+    this.#framesIn++
+    const message = this.#parsed(session.node, frame)
+    if (message === undefined) return
+    const what = routeUpstream(message, session.node)
+    if (what.kind === 'keepalive') session.keepalive()
+    else if (what.kind === 'control')
+      this.#send(session, controlReply(message, { id: randomUUID(), at: clock.wall() }))
+    else sink.received(link, message, what, frame.length)
+  }
+
+  #parsed(node: NodeName, frame: string): Message | undefined {
+    try {
+      return parseMessage(frame)
+    } catch (error) {
+      if (!(error instanceof InvalidInputError)) throw error
+      this.#malformed++
+      this.#seams.log.debug('a frame could not be parsed as a message', {
+        node,
+        error: reasonOf(error),
+      })
+      return undefined
+    }
+  }
+
+  #send(session: Session, message: Message): boolean {
+    const isSent = session.send(frameOf(message))
+    if (isSent) this.#framesOut++
+    return isSent
+  }
+
+  /** A bug in dealing with one node must not disturb the others. */
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#seams.log.error('bug: handling a message failed', { error: reasonOf(error) })
+    }
+  }
+}
