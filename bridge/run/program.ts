@@ -30,7 +30,7 @@ import { bridgeViews } from './operator-views.js'
 import type { Downstream } from './ports.js'
 import { RecordDisk } from './recorder/record-disk.js'
 import { Sink } from './sink.js'
-import type { BridgeStatusView } from './status-view.js'
+import { bridgeStatus, explainNode, type ShownParts } from './status.js'
 import { Terms } from './term.js'
 import { UpstreamCounters } from './upstream/counters.js'
 import { Executor } from './upstream/executor.js'
@@ -127,6 +127,15 @@ class BridgeProgram implements Program {
     await Promise.all([this.#client.close(), this.#bearers.close()])
   }
 
+  get #shown(): ShownParts {
+    return {
+      ...{ clock: this.#seams.clock, version: this.#seams.version, startedAt: this.#startedAt },
+      ...{ election: this.#election, terms: this.#terms },
+      ...{ hub: this.#hub, enrolment: this.#enrolment, downstream: this.#downstream },
+      ...{ upstream: this.#upstream, counters: this.#counters, watches: this.#watches },
+    }
+  }
+
   get #certificateSeams(): CertificateSeams {
     const { clock, random, log } = this.#seams
     return { client: this.#client, clock, random, log }
@@ -137,9 +146,9 @@ class BridgeProgram implements Program {
     const { signal } = this.#stopper
     // A wrong path fails at once; an unreachable API is waited for.
     await this.#credentials.check()
-    const views = bridgeViews(() => this.#view(), {
+    const views = bridgeViews(() => bridgeStatus(this.#shown), {
       metrics: () => this.#downstream.metrics,
-      explain: node => this.#explain(node),
+      explain: node => explainNode(node, this.#shown),
     })
     const seams = { clock, random, log, signal }
     this.#listeners.push(await listenForOperators(this.#options.statusAddress, views, seams))
@@ -223,51 +232,6 @@ class BridgeProgram implements Program {
     } finally {
       stop()
       term.removeEventListener('abort', stop)
-    }
-  }
-
-  #explain(node: NodeName): object {
-    const link = this.#hub?.linkOf(node)
-    return {
-      node,
-      connection:
-        link === undefined
-          ? null
-          : {
-              remote: link.remote,
-              sinceSeconds: Math.round((this.#seams.clock.now() - link.since) / 1_000),
-              isHeld: link.isHeld,
-            },
-      ...this.#downstream.explain(node),
-    }
-  }
-
-  get #listening(): BridgeStatusView['listeners'] {
-    const edges = this.#hub?.listening
-    const enrolment = this.#enrolment?.status
-    return edges === undefined || enrolment === undefined ? {} : { edges, enrolment }
-  }
-
-  #view(): BridgeStatusView {
-    const { version, clock } = this.#seams
-    const { requests, unknown, dropped, leaseSeconds } = this.#counters
-    return {
-      version,
-      uptimeSeconds: Math.round((clock.now() - this.#startedAt) / 1_000),
-      leader: this.#election.status,
-      isServing: this.#terms?.isServing === true,
-      tables: Object.fromEntries(
-        Object.entries(this.#downstream.informers).map(([name, { status }]) => [name, status]),
-      ),
-      hub: this.#hub?.status,
-      listeners: this.#listening,
-      upstream: {
-        ...{ running: this.#upstream.running, waiting: this.#upstream.waiting },
-        ...{ requests: requests.all, unknown: unknown.all, dropped: dropped.all },
-        leaseSeconds: leaseSeconds.show(),
-      },
-      downstream: this.#downstream.status,
-      watches: this.#watches.status,
     }
   }
 }
