@@ -2,7 +2,7 @@
 
 export type Colour = 'red' | 'yellow' | 'green' | 'bold' | 'dim'
 
-/** Wraps text in a colour, or does not. */
+/** Colours text, or leaves it as it is. */
 export type Paint = (colour: Colour, text: string) => string
 
 /** Texts as they are. */
@@ -22,21 +22,17 @@ export const secondsSince = (since: string | null, at: string): number | null =>
   since === null ? null : Math.max(0, (Date.parse(at) - Date.parse(since)) / 1_000)
 
 /**
- * Node names, reasons and whatever else comes from outside: nothing may reach a terminal that moves, colours, hides or reorders
- * what stands around it. That is control characters, format characters such as those of writing direction, and separators of
- * lines.
+ * Make text from outside, such as names and reasons, safe for a terminal: replace whatever could move, colour, hide or reorder
+ * the text around it. That is control characters, format characters such as those of writing direction, and line separators.
  */
 export const clean = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
 
 /** The same for a text of several lines. */
 export const cleanLines = (text: string): string => text.split('\n').map(clean).join('\n')
 
-const MOST_NAMES = 6
-
-/** `a, b, c`, or the first six and how many more there are; empty for none. */
-export const listed = (names: readonly string[]): string =>
-  names.slice(0, MOST_NAMES).join(', ') +
-  (names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '')
+/** `a, b, c`, or the first few and how many more there are; empty for none. */
+export const listed = (names: readonly string[], most = 6): string =>
+  names.slice(0, most).join(', ') + (names.length > most ? ` and ${names.length - most} more` : '')
 
 interface Cell {
   readonly text: string

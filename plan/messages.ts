@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { UNREACHABLE_TAINT } from '../core/marks.js'
+import { listed } from '../core/text.js'
 import type { Guard, Explanation, Uncounted, VoterSays } from '../vote/explanation.js'
 import type { DesiredMarks } from './node-plan.js'
 import type { TaintBackoff } from './taint-backoff.js'
@@ -7,8 +8,8 @@ import type { VouchEnd } from '../vote/vouch.js'
 
 /** What Kubernetes takes as the note of an Event. */
 export const NOTE_LIMIT = 1024
-/** Names that are spelled out in one list. */
-const NAMES_LIMIT = 8
+/** Names that an Event spells out. */
+export const MOST_NAMES = 8
 
 /** How indices become names and instants become spans. */
 export interface Wording {
@@ -31,17 +32,17 @@ export const span = (ms: number): string => {
 const since = (at: number, w: Wording): string =>
   Number.isFinite(at) ? ` for ${span(w.now - at)}` : ''
 
-const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? '' : 's'}`
-
-const namesOf = (voters: readonly VoterSays[], w: Wording): string => {
-  const names = voters.slice(0, NAMES_LIMIT).map(voter => w.nameOf(voter.voter))
-  const more = voters.length - names.length
-  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-}
+/** `1 node`, `3 nodes`. */
+export const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? '' : 's'}`
 
 const counted = (explanation: Explanation, says: 'down' | 'up', w: Wording): string => {
   const voters = explanation.voters.filter(v => v.says === says && v.uncounted === undefined)
-  return voters.length === 0 ? '' : ` (${namesOf(voters, w)})`
+  return voters.length === 0
+    ? ''
+    : ` (${listed(
+        voters.map(({ voter }) => w.nameOf(voter)),
+        MOST_NAMES,
+      )})`
 }
 
 /** Who voted what: `3 of 5 members say down (b, c, d), 0 say up; 3 needed`. */
@@ -186,76 +187,3 @@ export const describeTaintBackoff = (backoff: TaintBackoff, w: Wording): string 
     : `the control plane put ${UNREACHABLE_TAINT}:NoExecute back ` +
       `${count(backoff.removals - 1, 'time')}; the next removal is not before ` +
       `${span(backoff.lastAt + backoff.waitMs - w.now)} from now (--vouch=lease avoids this)`
-
-/** An Event in the terms of events.k8s.io; the caller adds who and about whom. */
-export interface EventWords {
-  readonly type: 'Normal' | 'Warning'
-  readonly reason: string
-  readonly action: string
-  readonly note: string
-}
-
-const EVENTS = {
-  dead: ['Warning', 'PeersCondemned', 'Condemn'],
-  'kubelet-sick': ['Warning', 'PeersCondemned', 'Condemn'],
-  vouched: ['Warning', 'CloudLinkCut', 'Vouch'],
-  healthy: ['Normal', 'PeersCleared', 'Clear'],
-  left: ['Normal', 'NotJudged', 'Clear'],
-} as const
-
-/** A note that also says how many Events about the node were left out before it. */
-export const withLeftOut = (note: string, leftOut: number): string =>
-  leftOut === 0 ? note : shorten(`${note} (${count(leftOut, 'Event')} before it left out)`)
-
-/** The Event for marks that were just written. */
-export const eventFor = (
-  desired: Exclude<DesiredMarks, 'keep'>,
-  explanation: Explanation,
-  w: Wording,
-): EventWords => {
-  const [type, reason, action] = EVENTS[desired]
-  return { type, reason, action, note: messageFor(desired, explanation, w) }
-}
-
-/** The Event about the zone's brake. */
-export interface BrakeFacts {
-  readonly isOn: boolean
-  /** '' for a zone that has no name. */
-  readonly zone: string
-  readonly members: number
-  readonly unhealthy: number
-  readonly limit: number
-  /** Who looks dead. */
-  readonly names: readonly string[]
-}
-
-/** The Event for the zone's brake. */
-export const brakeEvent = ({ isOn, zone, names, ...facts }: BrakeFacts): EventWords => {
-  const where = zone === '' ? 'the zone' : `zone ${zone}`
-  const more = names.length > NAMES_LIMIT ? `, and ${names.length - NAMES_LIMIT} more` : ''
-  const who = names.length === 0 ? '' : ` (${names.slice(0, NAMES_LIMIT).join(', ')}${more})`
-  const count = `${facts.unhealthy} of ${facts.members} nodes look dead${who}, at most ${facts.limit} may be condemned at one time`
-  return isOn
-    ? {
-        ...{ type: 'Warning', reason: 'ZoneBrakeOn', action: 'Brake' },
-        note: shorten(`the brake of ${where} holds, nothing more is marked: ${count}`),
-      }
-    : {
-        ...{ type: 'Normal', reason: 'ZoneBrakeOff', action: 'Brake' },
-        note: shorten(`the brake of ${where} lets go: ${count}`),
-      }
-}
-
-/** The Event for several sites that are one zone because nobody configured zones. */
-export const zoneTrapEvent = (trap: string): EventWords => ({
-  ...{ type: 'Warning', reason: 'ZoneNotConfigured', action: 'Check' },
-  note: shorten(trap),
-})
-
-/** The Event for a vouching that ended. Only the link's return is good news. */
-export const vouchEndedEvent = (why: VouchEnd): EventWords => ({
-  type: why === 'link-back' ? 'Normal' : 'Warning',
-  reason: 'VouchingEnded',
-  action: 'Vouch',
-  note: `peers no longer vouch for this node: ${describeVouchEnd(why)}`,
-})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { groupBy } from '../../core/group-by.js'
+import { listed } from '../../core/text.js'
 import type { EventRecorder } from '../../controller/event-recorder.js'
 import type { EventText } from '../../controller/event-series.js'
 import type { Operation } from '../model/decide.js'
@@ -10,10 +11,8 @@ import { CONFIRM_ANNOTATION } from '../model/marks.js'
 import type { GridMemory } from './grid-memory.js'
 import type { GridRecord } from './grid-record.js'
 
-const MAX_NAMES = 5
-
-const someOf = (names: readonly string[]): string =>
-  `${names.slice(0, MAX_NAMES).join(', ')}${names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''}`
+/** Names that an Event spells out. */
+const MOST_NAMES = 5
 
 const nameOf = (operation: Operation): string =>
   operation.kind === 'apply'
@@ -25,7 +24,12 @@ const doneWords = (done: readonly Operation[]): readonly EventText[] => {
   const words: EventText[] = []
   const add = (reason: string, action: string, what: string, of: readonly Operation[]): void => {
     if (of.length > 0)
-      words.push({ type: 'Normal', reason, action, note: `${what} ${someOf(of.map(nameOf))}` })
+      words.push({
+        type: 'Normal',
+        reason,
+        action,
+        note: `${what} ${listed(of.map(nameOf), MOST_NAMES)}`,
+      })
   }
   const applies = done.filter(operation => operation.kind === 'apply')
   add(
@@ -88,7 +92,9 @@ export class GridEvents {
     for (const [reason, list] of byReason) {
       const units = list.flatMap(({ unit }) => unit ?? [])
       const where =
-        units.length === 0 ? '' : `${units.length === 1 ? 'unit' : 'units'} ${someOf(units)}: `
+        units.length === 0
+          ? ''
+          : `${units.length === 1 ? 'unit' : 'units'} ${listed(units, MOST_NAMES)}: `
       this.#once(record, memory, {
         ...{ type: 'Warning', reason, action: 'Apply' },
         note: `${where}${list[0]!.message}`,
@@ -104,7 +110,7 @@ export class GridEvents {
     const { units, total, token } = hold
     this.#once(record, memory, {
       ...{ type: 'Warning', reason: 'Held', action: 'Delete' },
-      note: `${units.length} of ${total} units have no node, so nothing is deleted: ${someOf(units)}; to let them go set the annotation ${CONFIRM_ANNOTATION}: "${token}"`,
+      note: `${units.length} of ${total} units have no node, so nothing is deleted: ${listed(units, MOST_NAMES)}; to let them go set the annotation ${CONFIRM_ANNOTATION}: "${token}"`,
     })
   }
 

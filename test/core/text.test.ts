@@ -37,6 +37,7 @@ t.test('names of a list, and how many more there are', t => {
   t.equal(listed([]), '')
   t.equal(listed(['a', 'b']), 'a, b')
   t.equal(listed(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']), 'a, b, c, d, e, f and 2 more')
+  t.equal(listed(['a', 'b', 'c'], 2), 'a, b and 1 more')
   t.end()
 })
 

@@ -6,18 +6,13 @@ import { makeJudgement } from '../../vote/judgement.js'
 import { explanationOf, type Guard, type Explanation } from '../../vote/explanation.js'
 import type { VoteOptions } from '../../vote/options.js'
 import {
-  brakeEvent,
-  eventFor,
   describeNode,
   describeTaintBackoff,
   describeGuard,
-  withLeftOut,
   messageFor,
   NOTE_LIMIT,
   shorten,
   span,
-  vouchEndedEvent,
-  zoneTrapEvent,
   describeVouchEnd,
   type Wording,
   describeUncounted,
@@ -62,13 +57,6 @@ const zone = (size: number, changes: Partial<VoteOptions> = {}, observers?: numb
       describeNode(explanationOf(j, e, index, { now, options: o }), wording(now)),
   }
 }
-
-t.test('an Event says how many before it were left out', t => {
-  t.equal(withLeftOut('n1 is back', 0), 'n1 is back')
-  t.equal(withLeftOut('n1 is back', 1), 'n1 is back (1 Event before it left out)')
-  t.equal(withLeftOut('n1 is back', 3), 'n1 is back (3 Events before it left out)')
-  t.end()
-})
 
 t.test('explain: a dead node', t => {
   const z = zone(5)
@@ -213,9 +201,6 @@ t.test('every guard and every reason has words', t => {
   ]
   for (const [guard, words] of guards) t.match(describeGuard(guard, wording(10_000)), words)
   t.match(describeVouchEnd('link-back'), /works/)
-  t.equal(vouchEndedEvent('link-back').type, 'Normal')
-  t.equal(vouchEndedEvent('own-record-old').type, 'Warning')
-  t.match(vouchEndedEvent('own-record-old').note, /not been heard/)
   t.equal(describeTaintBackoff(NO_BACKOFF, wording(0)), undefined)
   t.match(
     describeTaintBackoff({ removals: 3, lastAt: 10_000, waitMs: 8000 }, wording(12_000)),
@@ -232,26 +217,20 @@ t.test('every guard and every reason has words', t => {
   t.end()
 })
 
-t.test('messages and Events', t => {
+t.test('the sentence for what a node is about to be', t => {
   const z = zone(20)
   z.e.say(range(19), [19], true, z.at())
   z.live(10, range(19))
   const w = wording(z.at())
   const explanation = z.explanation(19)
-  const dead = eventFor('dead', explanation, w)
-  t.match(dead, { type: 'Warning', reason: 'PeersCondemned', action: 'Condemn' })
-  t.match(dead.note, /19 of 20 members say down \(a, b, c, d, e, f, g, h and 11 more\)/)
-  t.match(eventFor('kubelet-sick', explanation, w).note, /its kubelet is not well/)
-  t.match(eventFor('healthy', explanation, w), { type: 'Normal', reason: 'PeersCleared' })
-  t.match(eventFor('vouched', explanation, w).note, /link to the apiserver is cut: /)
+  const dead = messageFor('dead', explanation, w)
+  t.match(dead, /19 of 20 members say down \(a, b, c, d, e, f, g, h and 11 more\)/)
+  t.match(messageFor('kubelet-sick', explanation, w), /its kubelet is not well/)
+  t.match(messageFor('vouched', explanation, w), /link to the apiserver is cut: /)
   t.match(messageFor('left', explanation, w), /not among/)
   t.match(messageFor('keep', explanation, w), /nothing is decided/)
   const long: Wording = { nameOf: () => 'n'.repeat(253), now: w.now }
-  t.equal(
-    eventFor('dead', explanation, long).note.length,
-    NOTE_LIMIT,
-    'names may be long, notes not',
-  )
+  t.equal(messageFor('dead', explanation, long).length, NOTE_LIMIT, 'names may be long, notes not')
   t.equal(shorten('short'), 'short')
   z.e.producedAt[3] = -Infinity
   z.e.flags[4] = FLAG.selfSuspect
@@ -274,22 +253,5 @@ t.test('a voter that has just begun to watch the node is named as such', t => {
     lines.join('\n'),
     /d says neither, 0 s ago; not counted: it has not looked, could not, or the node flapped/,
   )
-  t.end()
-})
-
-t.test('Events about the zone as a whole', t => {
-  const names = 'a b c d e f g h i j'.split(' ')
-  const facts = { zone: 'z', members: 20, unhealthy: 10, limit: 6, names }
-  t.match(brakeEvent({ ...facts, isOn: true }), {
-    ...{ type: 'Warning', reason: 'ZoneBrakeOn', action: 'Brake' },
-    note: 'the brake of zone z holds, nothing more is marked: 10 of 20 nodes look dead (a, b, c, d, e, f, g, h, and 2 more), at most 6 may be condemned at one time',
-  })
-  t.match(brakeEvent({ ...facts, isOn: false, zone: '', unhealthy: 0, names: [] }), {
-    ...{ type: 'Normal', reason: 'ZoneBrakeOff' },
-    note: 'the brake of the zone lets go: 0 of 20 nodes look dead, at most 6 may be condemned at one time',
-  })
-  t.match(brakeEvent({ ...facts, isOn: true, names: ['a'] }).note, /look dead \(a\), at most/)
-  t.match(zoneTrapEvent('x'.repeat(2_000)), { type: 'Warning', reason: 'ZoneNotConfigured' })
-  t.equal(zoneTrapEvent('x'.repeat(2_000)).note.length, NOTE_LIMIT)
   t.end()
 })

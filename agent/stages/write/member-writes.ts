@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { eventFor, type EventWords } from '../../../plan/messages.js'
+import { eventFor, type EventWords } from '../../../plan/events.js'
 import type { DesiredMarks } from '../../../plan/node-plan.js'
 import { NOTHING } from '../../../plan/patch.js'
 import type { AgentOptions } from '../../options/agent-options.js'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 import { id64 } from '../../../core/ids.js'
-import { brakeEvent, zoneTrapEvent, type EventWords } from '../../../plan/messages.js'
+import { brakeEvent, zoneTrapEvent, type EventWords } from '../../../plan/events.js'
 import { brakeLimit, isCondemned } from '../../../vote/verdicts.js'
 import { topWriter } from '../../../vote/writer.js'
 import type { AgentOptions } from '../../options/agent-options.js'
