@@ -5,8 +5,7 @@ import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import type { Random } from '../../../core/random.js'
 import type { KubeApi } from '../../ports/kube-api.js'
-import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
-import { isVouched, type VouchEnd } from '../../../vote/vouch.js'
+import type { VouchEnd } from '../../../vote/vouch.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
@@ -18,6 +17,7 @@ import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
 import { KnownNodes } from './known-nodes.js'
 import { LinkFlaps } from './link-flaps.js'
 import { WriteAuthority } from './write-authority.js'
+import { MemberReview } from './member-review.js'
 import { MemberWrites } from './member-writes.js'
 import { NodeWork } from './node-work.js'
 import type { WriteRecorder } from './node-writer.js'
@@ -25,7 +25,7 @@ import { RequestBackoff } from './request-backoff.js'
 import { WriteSchedule, type NextWrite } from './write-schedule.js'
 import type { Reviews } from './stage-status.js'
 import { Vouching } from './vouching.js'
-import { desiredMarksFor, wordingOf } from './desired-marks.js'
+import { wordingOf } from './desired-marks.js'
 
 interface WriterSeams {
   readonly kube: KubeApi
@@ -71,11 +71,10 @@ class LevelWriter implements Writer {
   readonly #vouching: Vouching
   readonly #cleaning: Cleaning
   readonly #events: EventRecorder
-  readonly #writes: MemberWrites
+  readonly #members: MemberReview
   readonly #stopping = new AbortController()
   readonly #authority: WriteAuthority
   readonly #schedule: WriteSchedule
-  readonly #dueTimes: DueTimes
   readonly #backoff: RequestBackoff
   readonly #flaps = new LinkFlaps()
   readonly #work: NodeWork
@@ -96,13 +95,14 @@ class LevelWriter implements Writer {
     const backoff = new RequestBackoff(seams)
     const seen = (name: string): NodeView | undefined => this.#known.seen(name)
     const work = new NodeWork({ ...seams, backoff, onEnd, seen })
-    this.#dueTimes = new DueTimes(options, { authority, schedule, backoff, work })
-    this.#known = new KnownNodes(options, { ...seams, authority, work })
+    const dueTimes = new DueTimes(options, { authority, schedule, backoff, work })
+    const known = new KnownNodes(options, { ...seams, authority, work })
+    this.#known = known
     this.#authority = authority
     this.#schedule = schedule
     this.#backoff = backoff
     this.#work = work
-    this.#vouching = new Vouching(options, {
+    const vouching = new Vouching(options, {
       ...seams,
       renewals: seams.store.renewals,
       authority,
@@ -110,20 +110,24 @@ class LevelWriter implements Writer {
       work,
       onEnd,
     })
+    this.#vouching = vouching
     this.#cleaning = new Cleaning(options, {
       ...{ ...seams, authority, schedule, work },
       wall: () => this.#wall(),
       dueAt: (state, name) =>
-        this.#dueTimes.dueAt(state, name, {
+        dueTimes.dueAt(state, name, {
           ...{ desired: 'left', notBefore: -Infinity },
           now: seams.clock.now(),
         }),
     })
     this.#confinement = new ConfinementCheck(options.nodeName, seams)
     this.#events = makeEventRecorder(options.nodeName, { ...seams, signal, backoff })
-    this.#writes = new MemberWrites(options, {
+    const writes = new MemberWrites(options, {
       ...{ ...seams, authority, work, events: this.#events },
       wall: () => this.#wall(),
+    })
+    this.#members = new MemberReview({
+      ...{ authority, known, vouching, flaps: this.#flaps, schedule, dueTimes, work, writes },
     })
   }
 
@@ -194,7 +198,7 @@ class LevelWriter implements Writer {
     this.#known.begin(state)
     const now = clock.now()
     for (let index = 0; index < state.table.size; index++)
-      nextAt = Math.min(nextAt, this.#reviewMember(state, index, now))
+      nextAt = Math.min(nextAt, this.#members.review(state, index, now))
     nextAt = Math.min(nextAt, this.#known.end(state), this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
@@ -236,47 +240,6 @@ class LevelWriter implements Writer {
     this.#vouching.taints.keepOnly(isMember)
     this.#vouching.leases.keepOnly(isMember)
     this.#events.keepOnly(name => isMember(name) || this.#cleaning.has(name))
-  }
-
-  /** Start the write about one member if it is due. @returns when to review it again */
-  #reviewMember(state: ZoneState, index: number, now: number): number {
-    const { name } = state.roster.members[index]!
-    const desired = this.#authority.desired(state, index)
-    const node = this.#known.nodeOf(name, desired)
-    const isVouchedFor =
-      isVouched(state.vouching, index) && desiredMarksFor(state, index) === 'vouched'
-    const youngUntil = desired === 'vouched' ? this.#authority.youngUntil(state, index) : -Infinity
-    const isYoung = now < youngUntil
-    const leaseAt = isVouchedFor ? this.#vouching.review(state, name, node) : Infinity
-    const noticedAt = isVouchedFor ? this.#authority.noticedAt(state, index) : -Infinity
-    const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
-    const heldUntil = this.#noteLink(state, index, { link: desired, now })
-    this.#known.follow(state, index, { desired, node })
-    if (this.#work.running.has(name)) return vouchAt
-    if (!this.#known.isDue(name, { desired, node, isYoung })) {
-      this.#schedule.forget(name)
-      return vouchAt
-    }
-    const notBefore = node === undefined || carriesCutMarks(node) ? heldUntil : -Infinity
-    const dueAt = this.#dueTimes.dueAt(state, name, { desired, notBefore, now })
-    if (dueAt > now) return Math.min(vouchAt, dueAt)
-    this.#work.running.start(name, this.#writes.write(name, desired))
-    return vouchAt
-  }
-
-  /** Count cuts of the cloud link; every agent does, whoever writes. @returns until when the marks of a restored link stay */
-  #noteLink(
-    state: ZoneState,
-    index: number,
-    // A Lease that its own kubelet renews proves that the link works, whatever the node reports.
-    { link, now }: { readonly link: DesiredMarks; readonly now: number },
-  ): number {
-    const { name } = state.roster.members[index]!
-    if (link === 'vouched') {
-      if (now >= this.#authority.noticedAt(state, index)) this.#flaps.cut(name, now)
-      else this.#flaps.cutBriefly(name)
-    }
-    return link === 'healthy' ? this.#flaps.restored(name, now) : -Infinity
   }
 }
 
