@@ -13,6 +13,7 @@ import { NodeDirectory } from './health/node-directory.js'
 import { openForClients, openForStatus } from './listeners.js'
 import { Persistence } from './persistence.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
+import { OwnNode } from './own-node.js'
 import { Proxy } from './proxy/proxy.js'
 import { makeWrapperServer, type WrapperServer } from './server.js'
 import { keyOf } from './serve/target.js'
@@ -21,7 +22,6 @@ import type { WrapperStatusView } from './status/status-view.js'
 import { makeViews } from './status/views.js'
 import { RESOURCES, type Resource } from './store/resources.js'
 import { makeVersions } from './store/versions.js'
-import { readLabels } from './wire/meta.js'
 
 /** What the wrapper needs of the world. */
 export interface WrapperSeams {
@@ -55,13 +55,11 @@ class NodeWrapper implements Wrapper {
   readonly #directory = new NodeDirectory(() => this.#learnAddresses())
   readonly #health: HealthFeed
   readonly #persistence: Persistence
+  readonly #ownNode: OwnNode
   readonly #proxy: Proxy
   readonly #listeners: Listener[] = []
   /** Connections that were closed to make room. */
   readonly #connectionsEvicted = { clients: 0, status: 0 }
-  #isNodeMissing = false
-  /** This node's labels as one text; empty before it is listed. */
-  #ownLabels = ''
   #server: WrapperServer | undefined
   #starting: Promise<void> | undefined
   #stopped: Promise<void> | undefined
@@ -81,6 +79,7 @@ class NodeWrapper implements Wrapper {
           },
         )
       : noHealth
+    this.#ownNode = new OwnNode(options.nodeName, log)
     this.#persistence = new Persistence(options, { folder, clock, log, directory: this.#directory })
     this.#proxy = new Proxy(
       { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
@@ -191,20 +190,11 @@ class NodeWrapper implements Wrapper {
   }
 
   #changed(resource: Resource): void {
-    if (resource === 'nodes') this.#ownNodeChanged()
-    else this.#persistence.changed(resource)
+    const { store } = this.#server!
+    if (resource !== 'nodes' || this.#ownNode.haveLabelsChanged(store.table('nodes')))
+      this.#persistence.changed(resource)
     const waits = this.#proxy.events.length > 0
     if (waits && this.#persistence.isFromApi(resource) && !this.#isCut()) this.#proxy.online()
-  }
-
-  /** A change of the own Node is stored on disk only if it changes labels: heartbeats are not worth a write. */
-  #ownNodeChanged(): void {
-    this.#lookForOwnNode()
-    const own = this.#server!.store.table('nodes').get(this.#options.nodeName)
-    const labels = own === undefined ? '' : JSON.stringify([...readLabels(own.raw)])
-    if (labels === this.#ownLabels) return
-    this.#ownLabels = labels
-    this.#persistence.changed('nodes')
   }
 
   /** The agent reports nodes by their addresses. */
@@ -217,18 +207,6 @@ class NodeWrapper implements Wrapper {
     if (changed.length === 0) return
     this.#persistence.addressesChanged()
     this.#server!.store.setHealth(changed)
-  }
-
-  /** A wrong name would leave out every endpoint of services with topology, and nothing else would show why. */
-  #lookForOwnNode(): void {
-    const { nodeName: node } = this.#options
-    const nodes = this.#server!.store.table('nodes')
-    const isMissing = nodes.state === 'filled' && nodes.get(node) === undefined
-    if (isMissing === this.#isNodeMissing) return
-    this.#isNodeMissing = isMissing
-    if (isMissing)
-      this.#seams.log.error("the cluster has no such Node; --hostname must be the Node's name")
-    else this.#seams.log.info('the cluster has this Node now')
   }
 
   /** Nodes with endpoints, of those that the agent knows, which are its zone's. */

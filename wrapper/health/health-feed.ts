@@ -7,6 +7,7 @@ import type { AgentAnswer, AskAgent } from './agent-client.js'
 import { readDocument, withQuery } from './agent-document.js'
 import { EventReader, type ServerEvent } from './event-reader.js'
 import type { FeedStatus, HealthFeed } from './feed.js'
+import { Freshness } from './freshness.js'
 import { KnownHealth, type NodeAddresses } from './known-health.js'
 import { parseLocalInfo } from './local-info.js'
 
@@ -51,13 +52,9 @@ class Feed implements HealthFeed {
   readonly #options: FeedOptions
   readonly #seams: FeedSeams
   readonly #known: KnownHealth
+  readonly #freshness: Freshness
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
-  #heardAt: number | undefined
-  #isExpired = false
-  #cancelExpiry: () => void = () => undefined
-  #source: FeedStatus['source'] = 'none'
-  #trouble: string | undefined
   #failures = 0
   #connects = 0
   #events = 0
@@ -66,6 +63,8 @@ class Feed implements HealthFeed {
     this.#options = options
     this.#seams = seams
     this.#known = new KnownHealth(seams.addresses)
+    const { clock, log } = seams
+    this.#freshness = new Freshness(options, { clock, log, onExpired: () => this.#expired() })
   }
 
   of(name: string): 'normal' | 'dead' | 'unknown' {
@@ -73,26 +72,16 @@ class Feed implements HealthFeed {
   }
 
   get isFresh(): boolean {
-    return this.#heardAt !== undefined && !this.#isExpired
+    return this.#freshness.isFresh
   }
 
   get status(): FeedStatus {
-    const heardAt = this.#heardAt
     return {
-      state: this.#state(),
-      source: this.#source,
-      ageMs: heardAt === undefined ? undefined : this.#seams.clock.now() - heardAt,
+      ...this.#freshness.status,
       nodes: this.#known.size,
       dead: this.#known.dead(),
       connects: this.#connects,
-      trouble: this.#trouble,
     }
-  }
-
-  #state(): FeedStatus['state'] {
-    if (this.#heardAt === undefined) return 'waiting'
-    if (this.#isExpired) return 'expired'
-    return this.#trouble === undefined ? 'fresh' : 'last-known'
   }
 
   start(): void {
@@ -101,7 +90,7 @@ class Feed implements HealthFeed {
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
-    this.#cancelExpiry()
+    this.#freshness.stop()
     await this.#running
   }
 
@@ -120,14 +109,18 @@ class Feed implements HealthFeed {
     try {
       const source = await this.#listen(signal)
       if (source === 'poll') return jitter(random, intervalMs, 0.1)
-      this.#complain('the agent ended the stream')
+      this.#freshness.complain('the agent ended the stream')
     } catch (error) {
       if (signal.aborted) return 0
-      this.#complain(reasonOf(error))
+      this.#freshness.complain(reasonOf(error))
     }
     const nominal = Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++))
     // A SuperEdge agent that does not answer is polled again at the usual interval.
-    return jitter(random, this.#source === 'poll' ? Math.min(nominal, intervalMs) : nominal, 0.3)
+    return jitter(
+      random,
+      this.#freshness.source === 'poll' ? Math.min(nominal, intervalMs) : nominal,
+      0.3,
+    )
   }
 
   async #listen(signal: AbortSignal): Promise<'push' | 'poll'> {
@@ -226,36 +219,18 @@ class Feed implements HealthFeed {
   }
 
   #heard(source: 'push' | 'poll'): void {
-    const { clock, log } = this.#seams
     const wasFresh = this.isFresh
-    if (this.#trouble !== undefined || this.#source !== source)
-      log.info('health comes from the agent', { source, address: this.#options.address })
-    this.#heardAt = clock.now()
-    this.#source = source
-    this.#trouble = undefined
+    this.#freshness.heard(source)
     this.#failures = 0
-    this.#isExpired = false
-    this.#cancelExpiry()
-    this.#cancelExpiry = clock.after(this.#options.limitMs, () => this.#expire())
     if (!wasFresh) this.#report(this.#known.dead())
   }
 
-  #expire(): void {
-    this.#isExpired = true
+  #expired(): void {
     const dead = this.#known.dead()
     this.#seams.log.warn('health is too old to be used: endpoints of all nodes are served', {
       dead,
     })
     this.#report(dead)
-  }
-
-  #complain(trouble: string): void {
-    if (this.#trouble === undefined)
-      this.#seams.log.warn('no health from the agent', {
-        error: trouble,
-        address: this.#options.address,
-      })
-    this.#trouble = trouble
   }
 }
 

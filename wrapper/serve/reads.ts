@@ -4,25 +4,15 @@ import { reasonOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
-import {
-  brokenVersion,
-  parseListOptions,
-  parseVersion,
-  parseWatchOptions,
-} from '../../kube/server/list-options.js'
-import { notFound, Refusal, statusBody, type Subject } from '../../kube/server/status.js'
-import { servedBytes } from '../store/stored.js'
+import { Refusal, statusBody } from '../../kube/server/status.js'
 import type { Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
-import { isOurs } from '../store/versions.js'
-import { JSON_TYPE, negotiate, takesGzip } from './accept.js'
+import { JSON_TYPE, negotiate } from './accept.js'
+import { Answers, INTERNAL, internal, type AnswerCounts, type Asked } from './answers.js'
 import { makeFormat, type Format } from './formats.js'
-import { exactVersion, listPage } from './lists.js'
-import { isInStore, parseReadRequest, type ReadRequest } from './read-request.js'
-import { parseSelection } from './selection.js'
-import { sendChunks, sendWhole } from './send.js'
+import { isInStore, parseReadRequest } from './read-request.js'
+import { sendWhole } from './send.js'
 import { StoreWaits } from './store-waits.js'
-import { keyOf, type Target } from './target.js'
 import { Watches } from './watches.js'
 
 /** Time limits of answers, in milliseconds. */
@@ -59,47 +49,16 @@ export interface ReadsSeams {
 }
 
 /** Numbers of requests, since the start. */
-export interface ReadCounts {
-  gets: number
-  lists: number
-  watches: number
+export interface ReadCounts extends AnswerCounts {
   /** Requests that we refused with a Status. */
   refused: number
   passed: number
 }
 
-interface Asked extends ReadRequest {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly format: Format
-  readonly signal: AbortSignal
-}
-
-const subjectOf = ({ row: { group, resource, kind } }: Target): Subject => ({
-  group,
-  resource,
-  kind,
-})
-
 /** For refusals before an encoding was negotiated. */
 const PLAIN: Pick<Format, 'type' | 'refusal'> = {
   type: JSON_TYPE,
   refusal: refusal => Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`),
-}
-
-const INTERNAL = 'InternalError'
-const internal = (why = 'internal error'): Refusal => new Refusal(500, INTERNAL, why)
-
-/**
- * Encode objects; an object that cannot be encoded is named.
- * @throws Refusal 500
- */
-const encoded = <T>({ row }: Target, key: string, work: () => T): T => {
-  try {
-    return work()
-  } catch (error) {
-    throw internal(`${row.resource} ${key} cannot be encoded: ${reasonOf(error)}`)
-  }
 }
 
 const pathOf = ({ url }: IncomingMessage): string | undefined => url?.split('?', 1)[0]
@@ -118,6 +77,7 @@ export class Reads {
   readonly #ownNode: string | undefined
   readonly #seams: ReadsSeams
   readonly #waits: StoreWaits
+  readonly #answers: Answers
 
   constructor(options: ReadsOptions, seams: ReadsSeams) {
     const { fillMs = 10_000, versionMs = 3_000, bookmarkMs = 60_000, ownNode } = options
@@ -126,6 +86,8 @@ export class Reads {
     const { store, clock, random } = seams
     this.#waits = new StoreWaits({ store, clock }, { fillMs, versionMs })
     this.watches = new Watches({ store, clock, random, log: seams.log, bookmarkMs })
+    const { counts, watches } = this
+    this.#answers = new Answers({ store, waits: this.#waits, watches, counts })
   }
 
   /** Answer a request or pass it on. Never throws. */
@@ -171,15 +133,11 @@ export class Reads {
   }
 
   async #answer(asked: Asked): Promise<void> {
-    const { request, response, target, isWatch, signal } = asked
+    const { request, response, target, signal } = asked
     const { resource } = target.row
     this.#warn(asked)
     // Errors in the query are answered at once, before any wait.
-    const answer = isWatch
-      ? this.#watch(asked)
-      : target.name === undefined
-        ? this.#list(asked)
-        : this.#get(asked)
+    const answer = this.#answers.prepare(asked)
     this.#seams.wanted?.(resource)
     const state = await this.#waits.filled(resource, signal)
     if (response.destroyed) return
@@ -196,67 +154,6 @@ export class Reads {
   #warn({ response, target }: Asked): void {
     const { warning } = this.#seams.store.table(target.row.resource)
     if (warning !== undefined) response.setHeader('Warning', warning)
-  }
-
-  #get(asked: Asked): () => Promise<void> {
-    const { target, query, response, format, signal } = asked
-    const version = parseVersion(query, brokenVersion) ?? 0
-    return async () => {
-      await this.#waits.reached(version, target.row.resource, signal)
-      const record = this.#seams.store.table(target.row.resource).get(keyOf(target))
-      if (record === undefined) throw notFound(subjectOf(target), target.name!)
-      this.counts.gets++
-      const body = encoded(target, record.key, () => format.object(servedBytes(record)))
-      sendWhole(response, { code: 200, type: format.type }, body)
-    }
-  }
-
-  #list(asked: Asked): () => Promise<void> {
-    const { target, query, request, response, format, signal } = asked
-    const chosen = parseSelection(target, query)
-    const options = parseListOptions(query)
-    return async () => {
-      const { version = 0 } = options
-      // Whether the store is exactly at one of the apiserver's versions is never known, so do not wait for one.
-      if (exactVersion(options) === undefined || isOurs(version))
-        await this.#waits.reached(version, target.row.resource, signal)
-      if (response.destroyed) return
-      const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
-      this.counts.lists++
-      let key = ''
-      const items = {
-        *[Symbol.iterator]() {
-          for (const record of page.records) {
-            key = record.key
-            yield servedBytes(record)
-          }
-        },
-      }
-      const chunks = format.list(page, items)[Symbol.iterator]()
-      const next = () => encoded(target, key, () => chunks.next())
-      const gzip = takesGzip(request.headers['accept-encoding']?.toString())
-      const head = { code: 200, type: format.type }
-      await sendChunks(response, head, { [Symbol.iterator]: () => ({ next }) }, gzip)
-    }
-  }
-
-  #watch(asked: Asked): () => Promise<void> {
-    const { target, query, response, format, signal } = asked
-    const chosen = parseSelection(target, query)
-    const options = parseWatchOptions(query, true)
-    return async () => {
-      try {
-        if (options.sendsInitial === true)
-          await this.#waits.reached(options.version ?? 0, target.row.resource, signal)
-        if (response.destroyed) return
-        this.counts.watches++
-        this.watches.open({ target, chosen, options, format }, response)
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error
-        // From here on kube-apiserver reports errors as events of the watch.
-        sendWhole(response, { code: 200, type: format.streamType }, format.error(error))
-      }
-    }
   }
 
   #pass(request: IncomingMessage, response: ServerResponse): void {

@@ -6,13 +6,12 @@ import { readLabels } from '../wire/meta.js'
 import { readService } from '../wire/service.js'
 import type { HistoryLimits } from './history.js'
 import type { Item, Upstream } from './item.js'
-import { PrunedTable, type Explained } from './pruned-table.js'
+import { PrunedTables, type ExplainedService } from './pruned-tables.js'
 import { AS_IS } from './stored.js'
 import { RESOURCES, ROWS, type Resource } from './resources.js'
 import { ServiceTopology, type Neighbourhood } from './service-topology.js'
 import { Table } from './table.js'
 import type { Versions } from './versions.js'
-import { ENDPOINTS, SLICES } from './views.js'
 
 /** The health of nodes, by the local agent. */
 export interface Health {
@@ -52,7 +51,7 @@ export class Store {
   readonly #health: Health
   readonly #log: Logger
   readonly #tables: Readonly<Record<Resource, Table>>
-  readonly #pruned: readonly PrunedTable[]
+  readonly #pruned: PrunedTables
   readonly #topology: ServiceTopology
   readonly #replaced = new Set<Resource>()
   #wasFresh: boolean
@@ -74,10 +73,7 @@ export class Store {
       inCluster: options.inCluster,
       ruleOf: (service: string) => this.#ruleOf(service),
     }
-    this.#pruned = [
-      new PrunedTable(this.#tables.endpointslices, SLICES, judging, log),
-      new PrunedTable(this.#tables.endpoints, ENDPOINTS, judging, log),
-    ]
+    this.#pruned = new PrunedTables(this.#tables, judging, log)
   }
 
   table(resource: Resource): Table {
@@ -86,7 +82,7 @@ export class Store {
 
   /** Nodes with endpoints: those whose health matters here. */
   get carriers(): ReadonlySet<string> {
-    return new Set(this.#pruned.flatMap(({ groups }) => [...groups.nodes]))
+    return this.#pruned.carriers
   }
 
   /** Services whose topology keys cannot be read, with the keys that count instead. */
@@ -121,8 +117,8 @@ export class Store {
   setNeighbours(label: string, neighbourhood: Neighbourhood): void {
     const changed = this.#topology.setNeighbours(label, neighbourhood)
     if (changed === undefined) return
-    if (changed === 'all') this.#judge([...this.#topology.naming(label)])
-    else this.#judgeTopology(changed)
+    if (changed === 'all') this.#pruned.judge(this.#topology.naming(label))
+    else this.#pruned.judgeOn(changed, service => this.#topology.hasKeys(service))
     this.#fill()
     this.#flush()
   }
@@ -163,27 +159,13 @@ export class Store {
     if (isFresh !== this.#wasFresh)
       for (const node of this.carriers) if (this.#health.of(node) === 'dead') nodes.add(node)
     this.#wasFresh = isFresh
-    for (const pruned of this.#pruned) {
-      const services = new Set<string>()
-      for (const node of nodes)
-        for (const service of pruned.groups.onNode(node)) services.add(service)
-      pruned.judge(services)
-    }
+    this.#pruned.judgeOn(nodes, () => true)
     this.#flush()
   }
 
   /** Each endpoint of a service's slices and why it is shown or not. @param service `namespace/name` */
-  explain(service: string): {
-    readonly rule: ServiceRule | undefined
-    readonly slices: readonly Explained[]
-    readonly endpoints: readonly Explained[]
-  } {
-    const [slices, endpoints] = this.#pruned
-    return {
-      rule: this.#ruleOf(service),
-      slices: slices!.explain(service),
-      endpoints: endpoints!.explain(service),
-    }
+  explain(service: string): ExplainedService {
+    return this.#pruned.explain(service)
   }
 
   #surroundings(): Surroundings {
@@ -220,10 +202,8 @@ export class Store {
         this.#applyServices(items, gone)
         break
       case 'endpointslices':
-        this.#pruned[0]!.apply(items, gone)
-        break
       case 'endpoints':
-        this.#pruned[1]!.apply(items, gone)
+        this.#pruned[resource].apply(items, gone)
         break
       case 'servicecidrs':
         this.#store(resource, items, gone)
@@ -245,23 +225,8 @@ export class Store {
     this.#store('nodes', items, gone)
     const own = items.find(({ key }) => key === this.#options.self)
     if (own === undefined) return
-    if (this.#topology.setOwnLabels(readLabels(own.raw))) this.#judge(this.#topology.services)
-  }
-
-  /** Judge the services that have topology keys and endpoints on these nodes. */
-  #judgeTopology(nodes: ReadonlySet<string>): void {
-    for (const pruned of this.#pruned) {
-      const services = new Set<string>()
-      for (const node of nodes)
-        for (const service of pruned.groups.onNode(node))
-          if (this.#topology.hasKeys(service)) services.add(service)
-      pruned.judge(services)
-    }
-  }
-
-  #judge(services: Iterable<string>): void {
-    const all = [...services]
-    for (const pruned of this.#pruned) pruned.judge(all)
+    if (this.#topology.setOwnLabels(readLabels(own.raw)))
+      this.#pruned.judge(this.#topology.services)
   }
 
   #applyServices(items: readonly Item[], gone: readonly string[]): void {
@@ -275,7 +240,7 @@ export class Store {
       if (this.#takeRule(key, raw, isNew) || isNew) touched.add(key)
     }
     this.#store('services', items, gone)
-    this.#judge(touched)
+    this.#pruned.judge(touched)
   }
 
   /** @returns whether the service's rule has changed */
@@ -296,10 +261,7 @@ export class Store {
       if (this.#replaced.has(resource)) this.#tables[resource].fill()
     if (!this.#replaced.has('nodes') || !this.#replaced.has('services')) return
     if (this.#isPatient && !this.#topology.isSettled(this.#isService)) return
-    for (const pruned of this.#pruned) {
-      const { state, row } = pruned.table
-      if (state !== 'filled' && this.#replaced.has(row.resource)) pruned.begin()
-    }
+    this.#pruned.begin(resource => this.#replaced.has(resource))
   }
 
   #flush(): void {
