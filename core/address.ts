@@ -5,11 +5,11 @@ const MAPPED = '::ffff:'
 
 /**
  * The one spelling of an IP address, as the kernel has it: IPv6 in lower case with its zeros left out, IPv4 never as IPv6
- * (`::ffff:10.0.0.1`). Two texts mean the same address only if these are equal. Undefined for what is no IP address.
+ * (`::ffff:10.0.0.1`). Two addresses are the same if their spellings here are equal. Undefined when the text is not an IP address.
  */
 export const canonicalAddress = (text: string): string | undefined => {
   const version = isIP(text)
-  // The scope of a link-local address is no part of what SocketAddress keeps.
+  // SocketAddress drops the scope of a link-local address (`%eth0`).
   if (version !== 6 || text.includes('%')) return version === 0 ? undefined : text.toLowerCase()
   const { address } = new SocketAddress({ address: text, family: 'ipv6' })
   const isMapped = address.startsWith(MAPPED) && address.includes('.')

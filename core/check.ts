@@ -12,11 +12,11 @@ export interface Target {
 export type ProbeResult =
   | { readonly kind: 'success' }
   | { readonly kind: 'failure'; readonly reason: string }
-  /** The prober itself failed (no socket, no file, …); this says nothing about the node: it is no vote. */
+  /** The prober itself failed (no socket, no file, …). This says nothing about the node, so it is not a vote. */
   | {
       readonly kind: 'unknown'
       readonly reason: string
-      /** Only a repair on this node ends it: a file that is missing or unusable, a clock that is wrong. */
+      /** True when only a repair on this node ends it: a missing or unusable file, a wrong clock. */
       readonly needsRepair?: true
     }
 
@@ -33,13 +33,13 @@ export interface CheckPlugin {
   readonly name: string
   /** Its share of the score in millionths, so that sums are exact; 1_000_000 is the weight 1. */
   readonly weight: number
-  /** True when a probe goes to the node itself; false when it only reads what somebody said, which is no look at it. */
+  /** True when a probe goes to the node itself; false when it only reads what somebody else reported about it. */
   readonly reachesNode: boolean
   /**
    * Probe once. Resolves within the attempt's signal; never rejects for what the network does
    * (an aborted attempt is a `failure` with the reason `no answer`).
    */
   probe(target: Target, attempt: Attempt): Promise<ProbeResult>
-  /** Give up kept connections. May be called twice. */
+  /** Close kept connections. May be called twice. */
   close?(): void
 }

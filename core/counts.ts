@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** A count for each of some words. */
+/** A count per word. */
 export class Counts<Word extends string = string> {
   readonly #counts = new Map<string, number>()
 
-  /** @param words that are counted from the start: a rate over a series whose first value is 1 misses that one */
+  /** @param words that have a count of 0 from the start: a rate misses the first event of a series that begins at 1 */
   constructor(words: readonly Word[] = []) {
     for (const word of words) this.#counts.set(word, 0)
   }

@@ -2,7 +2,7 @@
 
 /** The network as a check plugin sees it: a TCP connection that is opened and closed at once. */
 export interface Dial {
-  /** Resolves when the peer accepted; no socket stays open. Rejects with the system's error, or the signal's reason. */
+  /** Resolves when the peer has accepted; no socket stays open. Rejects with the system's error, or the signal's reason. */
   connect(host: string, port: number, signal: AbortSignal): Promise<void>
 }
 

@@ -25,7 +25,7 @@ export class EdgeHealthError extends Error {
 
 const MAX_SHOWN = 80
 
-/** JSON has no word for these (undefined), or refuses them (bigint, circles). */
+/** For values that JSON cannot express (undefined) or refuses (bigint, circles). */
 const jsonOf = (value: unknown): string | undefined => {
   try {
     return JSON.stringify(value)
@@ -84,7 +84,7 @@ export interface StatusCause {
   readonly field?: string
 }
 
-/** What a `Status` may say beside its message: which object it is about, and why. */
+/** What a `Status` may contain besides its message: which object it is about, and why. */
 export interface StatusDetails {
   readonly name?: string
   readonly group?: string
@@ -101,7 +101,7 @@ export interface KubeStatus {
   readonly message: string
   readonly details?: StatusDetails | undefined
   readonly retryAfterMs?: number | undefined
-  /** It came as a `Status` of the API; a page of a proxy, a portal or another program on the port is none. @default false */
+  /** True for a `Status` of the API; false for a page of a proxy, a portal or another program on the port. @default false */
   readonly isFromApi?: boolean | undefined
 }
 
@@ -115,7 +115,7 @@ export class KubeStatusError extends EdgeHealthError {
   readonly details: StatusDetails | undefined
   /** How long the server asked us to wait, from `Retry-After`, at most 300 000 ms; undefined when it did not. */
   readonly retryAfterMs: number | undefined
-  /** False: something in between answered, or an apiserver that is not up yet. */
+  /** False: something in between answered, or an apiserver that is still starting. */
   readonly isFromApi: boolean
   constructor(request: string, answer: KubeStatus) {
     const { status, reason, message } = answer
@@ -129,14 +129,11 @@ export class KubeStatusError extends EdgeHealthError {
   }
 }
 
-/**
- * The API itself says that there is no such object. A proxy in between that has no backend at this moment answers 404, too,
- * whatever is asked.
- */
+/** The API itself says that there is no such object. A proxy without a backend answers 404 to every request; that does not count. */
 export const isNotFound = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.status === 404 && error.reason === 'NotFound'
 
-/** The apiserver will not do this: by RBAC or a policy (403), or by its own rules (422). */
+/** The apiserver refuses this by RBAC or a policy (403), or by its own rules (422). */
 export const isRefusal = (error: unknown): boolean =>
   error instanceof KubeStatusError && (error.status === 403 || error.status === 422)
 
@@ -147,7 +144,7 @@ export class KubeUnreachableError extends EdgeHealthError {
   }
 }
 
-/** A request was kept back in the last moment, since the reason for it was gone; nothing of it was sent. */
+/** A request was withheld at the last moment, since the reason for it was gone; nothing of it was sent. */
 export class WithheldError extends EdgeHealthError {
   constructor(request: string, reason: string) {
     super('WITHHELD', `${request}: not sent, ${reason}`)
@@ -161,7 +158,7 @@ export class CredentialsError extends EdgeHealthError {
   }
 }
 
-/** A listener could not be opened, for a reason that waiting will not mend. */
+/** A listener could not be opened, and waiting would not help. */
 export class ListenError extends EdgeHealthError {
   readonly address: string
   constructor(address: string, reason: string, options?: ErrorOptions) {
@@ -170,7 +167,7 @@ export class ListenError extends EdgeHealthError {
   }
 }
 
-/** The one line that a log or a person gets of an unknown failure, with its causes. */
+/** One line for a log or a person about an unknown failure, with its causes. */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return show(error)
   const own = error.message === '' ? error.name : error.message

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The members of a list by what `keyOf` says of them, keys and members in the order of the list. */
+/** The members of a list by their `keyOf`; keys and members keep the order of the list. */
 export const groupBy = <K, T>(list: readonly T[], keyOf: (item: T) => K): Map<K, readonly T[]> => {
   const groups = new Map<K, T[]>()
   for (const item of list) {

@@ -7,34 +7,34 @@ export interface PatchOperation {
   readonly path: string
   /** Of `move` and `copy`. */
   readonly from?: unknown
-  /** Null where an operation names none. */
+  /** Null where the operation has none. */
   readonly value: unknown
 }
 
-/** What became of a document; `at` is the place of the operation that failed. */
+/** The outcome of a patch; `at` is the index of the operation that failed. */
 export type Patched =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly at: number; readonly trouble: string }
 
-/** Ends a patch inside this file. */
+/** Aborts a patch; never leaves this file. */
 class Failed extends Error {}
 
-/** What the apiserver lets the copies of one patch add, in bytes: a few lines that copy what they copied would else fill memory. */
+/** As in the apiserver: how many bytes the copies of one patch may add. A few operations that copy copies could fill memory. */
 const MOST_COPIED = 3 * 1_048_576
 
-/** In words; undefined for a bug. */
+/** In words; undefined when the error is a bug. */
 const troubleOf = (error: unknown): string | undefined => {
   if (error instanceof Failed) return error.message
-  // Many moves can nest what each alone is shallow: the stack ended.
+  // Many moves can nest a document so deeply that the stack overflows.
   return error instanceof RangeError ? 'the document becomes too deep' : undefined
 }
 
-/** What Go reads as a number: a sign and leading zeros may stand there. */
+/** What Go accepts as an index: a sign and leading zeros are allowed. */
 const INDEX = /^[+-]?\d+$/
 
 const nowhere = (key: string): Failed => new Failed(`"${key}" leads nowhere`)
 
-/** The keys of a JSON pointer, RFC 6901, none for the whole document. What stands before the first slash does not count. */
+/** The keys of a JSON pointer (RFC 6901); none for the whole document. What is before the first slash is ignored. */
 const keysOf = (pointer: unknown): string[] => {
   if (typeof pointer !== 'string') throw new Failed('a path is missing')
   const [before, ...keys] = pointer.split('/')
@@ -42,14 +42,14 @@ const keysOf = (pointer: unknown): string[] => {
   return keys.map(key => key.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** The place in a list that a key names, of `count` places; negative ones count from the end. */
+/** The index that a key names in a list of this length; negative ones count from the end. */
 const indexOf = (key: string, count: number): number => {
   const index = Number(key)
   if (!INDEX.test(key) || index >= count || index < -count) throw nowhere(key)
   return index < 0 ? index + count : index
 }
 
-/** What `key` names inside `parent`; undefined where a map has no such key. */
+/** The value of `key` in `parent`; undefined where a map has no such key. */
 const childOf = (parent: unknown, key: string): unknown => {
   if (Array.isArray(parent)) return parent[indexOf(key, parent.length)]
   if (!isMap(parent)) throw nowhere(key)
@@ -71,7 +71,7 @@ const remove = (parent: unknown, key: string): unknown => {
   return value
 }
 
-/** The apiserver adds what it shall replace, when a map lacks the key. */
+/** When a map lacks the key to be replaced, the apiserver adds it. */
 const replace = (parent: unknown, key: string, value: unknown): void => {
   if (Array.isArray(parent)) parent[indexOf(key, parent.length)] = value
   else add(parent, key, value)
@@ -102,7 +102,7 @@ class Draft {
         this.#replace(path, structuredClone(value))
         break
       case 'move': {
-        // The way to the new place is looked for when the value has left the old one.
+        // The target path is resolved after the value has been removed from its old place.
         const moved = remove(...this.#place(from))
         add(...this.#place(path), moved)
         break
@@ -111,7 +111,7 @@ class Draft {
         add(...this.#place(path), this.#copyOf(this.#valueAt(from) ?? null))
         break
       case 'test':
-        // The apiserver takes a missing key for null.
+        // The apiserver treats a missing key as null.
         if (!sameJson((path === '' ? this.#root : this.#valueAt(path)) ?? null, value))
           throw new Failed('the value is another one')
         break
@@ -144,7 +144,7 @@ class Draft {
     return childOf(...this.#place(pointer))
   }
 
-  /** Where a pointer leads: what holds the value, and by which key. The whole document has no such place. */
+  /** Where a pointer leads: the parent of the value, and its key there. The whole document has no parent. */
   #place(pointer: unknown): [parent: unknown, key: string] {
     const keys = keysOf(pointer)
     const last = keys.pop()
@@ -154,8 +154,8 @@ class Draft {
 }
 
 /**
- * JSON patch, RFC 6902, as mild as the library of the apiserver: about a missing key of a map, a missing value, indices
- * from the end. Does not change `target`.
+ * JSON patch (RFC 6902), as lenient as the apiserver's library about missing keys of maps, missing values and negative
+ * indices. Does not change `target`.
  */
 export const applyJsonPatch = (target: unknown, operations: readonly PatchOperation[]): Patched => {
   const draft = new Draft(structuredClone(target))

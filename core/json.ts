@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isDeepStrictEqual } from 'node:util'
 
-/** A JSON object whose fields nobody has looked at yet. */
+/** A JSON object whose fields have not been checked yet. */
 export type JsonMap = Record<string, unknown>
 
 /** True for `{…}`, false for lists, null and everything else. */
 export const isMap = (value: unknown): value is JsonMap =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Set a key as data, so that `__proto__` is a key like any other. */
+/** Set a key so that even `__proto__` is a key like any other. */
 export const setKey = (map: JsonMap, key: string, value: unknown): void => {
   Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
 }
@@ -16,7 +16,7 @@ export const setKey = (map: JsonMap, key: string, value: unknown): void => {
 /** Equal as JSON, whatever the order of the keys. */
 export const sameJson = (a: unknown, b: unknown): boolean => isDeepStrictEqual(a, b)
 
-/** Freeze a value made of maps and lists, all the way down. */
+/** Freeze a value of maps and lists deeply. */
 export const freeze = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)

@@ -4,7 +4,7 @@ const MAX_PREFIX = 253
 const PREFIX = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 
-/** Is this text the key of a Kubernetes label: a name of at most 63 characters, with or without a domain and a slash? */
+/** Whether this text is a valid key of a Kubernetes label: a name of at most 63 characters, with or without a domain and a slash. */
 export const isLabelKey = (text: string): boolean => {
   const slash = text.indexOf('/')
   if (slash === -1) return NAME.test(text)
@@ -12,5 +12,5 @@ export const isLabelKey = (text: string): boolean => {
   return prefix.length <= MAX_PREFIX && PREFIX.test(prefix) && NAME.test(text.slice(slash + 1))
 }
 
-/** Is this text the value of a Kubernetes label? The empty one is. */
+/** Whether this text is a valid value of a Kubernetes label; the empty text is. */
 export const isLabelValue = (text: string): boolean => text === '' || NAME.test(text)

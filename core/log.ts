@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Facts beside a message. Never a key, a token or a body. */
+/** Fields of a log message. Never a key, a token or a body. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Events with fields. Log changes, not every round. */
@@ -13,5 +13,5 @@ export interface Logger {
 
 const nothing = (): undefined => undefined
 
-/** Says nothing; for programs that talk to a person directly. */
+/** Logs nothing; for programs that print to a person directly. */
 export const silentLog: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }

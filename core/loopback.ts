@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Whether an IP address is this machine's alone, also IPv4 written as IPv6, as sockets have it. */
+/** Whether an IP address is loopback, also as IPv4 mapped to IPv6, the form that sockets report. */
 export const isLoopback = (address: string): boolean =>
   address === '::1' || /^(?:::ffff:)?127\./.test(address)
 
@@ -10,8 +10,8 @@ const hostOf = (header: string): string => {
 }
 
 /**
- * Whether a Host header names this machine: its loopback, or the address that is listened on. A page from elsewhere
- * whose name was rebound to 127.0.0.1 still sends its own name.
+ * Whether a Host header names this machine: loopback, or the address that is listened on. A web page whose DNS name was
+ * rebound to 127.0.0.1 still sends its own name.
  */
 export const namesThisHost = (header: string, boundAddress: string): boolean => {
   const host = hostOf(header)

@@ -2,7 +2,7 @@
 import { MAINTENANCE_ANNOTATION } from './marks.js'
 import type { NodeView } from './node.js'
 
-/** Work on a node that its operators announced: it is judged and marked as ever, and nobody is alerted. */
+/** Announced work on a node: it is judged and marked as usual, but nobody is alerted. */
 export interface Maintenance {
   /** `cordoned`: until it is uncordoned. */
   readonly by: 'annotation' | 'cordoned'
@@ -10,20 +10,20 @@ export interface Maintenance {
   readonly until: string | null
 }
 
-/** RFC 3339, section 5.6; a leap second is none to `Date`. */
+/** RFC 3339, section 5.6, without leap seconds, which `Date` does not know. */
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i
 
-/** Epoch ms; undefined for text that is no RFC 3339 instant. */
+/** Epoch ms; undefined when the text is not an RFC 3339 instant. */
 export const parseInstant = (text: string): number | undefined => {
   const at = RFC_3339.test(text) ? Date.parse(text) : NaN
   return Number.isNaN(at) ? undefined : at
 }
 
-/** Whoever may write the Node, which its kubelet may, must not silence it for ever, and neither must a mistyped year. */
+/** Neither a mistyped year nor whoever may write the Node, such as its kubelet, must silence alerts for ever. */
 const MOST_DAYS = 31
 const MOST_MS = MOST_DAYS * 86_400_000
 
-/** Why the node's annotation is not used; undefined when it is, is past, or there is none. @param wall epoch ms */
+/** Why the node's annotation is ignored; undefined when it is used, is past or does not exist. @param wall epoch ms */
 export const maintenanceTrouble = (
   { annotations }: Pick<NodeView, 'annotations'>,
   wall: number,
@@ -37,7 +37,7 @@ export const maintenanceTrouble = (
   return at > wall + MOST_MS ? refused(`lie at most ${MOST_DAYS} days ahead`) : undefined
 }
 
-/** @param wall epoch ms @returns undefined for a node that nobody works on, also where the annotation is past, too far ahead, or no time. */
+/** @param wall epoch ms @returns undefined for a node without announced work; an annotation that is past, too far ahead or no time does not count */
 export const maintenanceOf = (
   { annotations, isCordoned }: Pick<NodeView, 'annotations' | 'isCordoned'>,
   wall: number,

@@ -4,9 +4,9 @@
 export const UNHEALTHY_ANNOTATION = 'nodeunhealth'
 /** Why the node carries our marks, in words. */
 export const REASON_ANNOTATION = 'edge-health/reason'
-/** Stands beside the marks of a node that the peers vouch for; its value is always `true`. Unlike marks, it can be selected by. */
+/** Label of a node that the peers vouch for; its value is always `true`. Unlike annotations, labels can be used in selectors. */
 export const VOUCHED_LABEL = 'edge-health/vouched'
-/** Set by an operator, RFC 3339: until then the node is judged and marked as ever, but nobody is alerted. */
+/** Set by an operator, RFC 3339: until then the node is judged and marked as usual, but nobody is alerted. */
 export const MAINTENANCE_ANNOTATION = 'edge-health/maintenance-until'
 /** The NodeCondition that says what the peers see. */
 export const PEER_HEALTH = 'PeerHealth'
@@ -14,6 +14,6 @@ export const PEER_HEALTH = 'PeerHealth'
 export const OWN_PREFIX = 'edge-health/'
 /** The taint that keeps new pods away from a node that is cut off, unless the options name another one. */
 export const CUT_TAINT = 'edge-health/cloud-link-cut'
-/** The taints of the control plane, for a node that it does not hear and for one that says it is not ready. */
+/** The control plane's taints for a node that it does not hear from, and for one that reports that it is not ready. */
 export const UNREACHABLE_TAINT = 'node.kubernetes.io/unreachable'
 export const NOT_READY_TAINT = 'node.kubernetes.io/not-ready'

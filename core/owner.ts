@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** An entry of `metadata.ownerReferences`: the object goes when all its owners are gone. */
+/** An entry of `metadata.ownerReferences`: the object is deleted when all its owners are gone. */
 export interface OwnerReference {
   readonly apiVersion: string
   readonly kind: string
@@ -11,10 +11,10 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean | undefined
 }
 
-/** Who is to own. */
+/** The object that is to own others. */
 export type Owner = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>
 
-/** The reference by which an owner controls what it makes. Its deletion in the foreground waits for these. */
+/** The reference by which an owner controls the objects that it creates. A foreground deletion of the owner waits for them. */
 export const ownerReference = ({ apiVersion, kind, name, uid }: Owner): OwnerReference => ({
   ...{ apiVersion, kind, name, uid },
   controller: true,

@@ -3,7 +3,7 @@ import type { Clock } from './clock.js'
 import type { Logger } from './log.js'
 import type { Random } from './random.js'
 
-/** What the process gives a program. */
+/** What the process provides to a program. */
 export interface ProgramSeams {
   readonly clock: Clock
   readonly random: Random
@@ -19,6 +19,6 @@ export interface Program {
   start(): Promise<void>
   /** Stops in reverse order. May be called while starting, and twice. */
   stop(): Promise<void>
-  /** Rejects when its work has ended by a bug, and never resolves: a process that does nothing must not look well. */
+  /** Never resolves; rejects when a bug ended the program's work: a process that does nothing must not look healthy. */
   readonly failed?: Promise<never>
 }

@@ -2,10 +2,10 @@
 import { InvalidInputError } from './errors.js'
 import { id64, type NodeName, type ZoneName } from './ids.js'
 
-/** One node of the zone, as a voter and as somebody to be judged. */
+/** One node of the zone: it votes, and it is judged. */
 export interface Member {
   readonly name: NodeName
-  /** The node's first InternalIP, without brackets; where its agent and its kubelet are reached. */
+  /** The node's first InternalIP, without brackets: the address of its agent and its kubelet. */
   readonly address: string
 }
 
@@ -16,7 +16,7 @@ export interface RosterMember extends Member {
 
 /**
  * The nodes of our zone as last listed: who may vote and who is judged. Immutable; a change is a new roster.
- * A member's index is its place by `id`, so that equal rosters agree on indices without talking.
+ * A member's index is its rank by `id`, so that agents with equal rosters agree on indices without talking.
  */
 export interface Roster {
   readonly zone: ZoneName
@@ -27,11 +27,11 @@ export interface Roster {
   readonly hash: bigint
   indexOf(name: string): number | undefined
   indexOfId(id: bigint): number | undefined
-  /** Undefined also where several members have this address: it does not tell who is there. */
+  /** Undefined when no member has this address, or several have: then it does not identify one. */
   indexOfAddress(address: string): number | undefined
   /** Whether any member has this address. */
   hasAddress(address: string): boolean
-  /** The other members that have this member's address; mostly nobody. */
+  /** The other members with this member's address; mostly none. */
   sharersOf(index: number): readonly NodeName[]
 }
 
@@ -77,9 +77,9 @@ export const makeRoster = (zone: ZoneName, self: NodeName, list: readonly Member
 }
 
 /**
- * Same zone, names and addresses: nothing has to be built anew. Most Nodes that a watch reports changed in nothing that
- * matters here, and hashing a thousand names for each is what a large zone cost most.
- * @param list names nobody twice.
+ * Whether zone, names and addresses are the same, so that no new roster is needed. Most changes of Nodes that a watch reports
+ * do not matter here, and hashing a thousand names for each was the largest cost of a large zone.
+ * @param list no name occurs twice
  */
 export const isRosterOf = (
   roster: Roster,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** SuperEdge's four stages, by their contract names, and the one that writes what they found. */
+/** SuperEdge's four stages, with the names that SuperEdge gave them, and the one that writes their results. */
 export type StageName = 'get-node-list' | 'check' | 'commun' | 'vote' | 'write'
 
 /** How a stage's last round went; served by `/status`, logged only when it changes. */

@@ -3,7 +3,7 @@
 /** Five bytes hold 35 bits: more than anything that we send needs. */
 const MAX_VARINT_BYTES = 5
 
-/** Writes at `at`, lowest seven bits first. @returns the place behind. `value` is below 2^35. */
+/** Writes at `at`, lowest seven bits first. @param value below 2^35 @returns the offset after it */
 export const writeVarint = (out: Uint8Array, at: number, value: number): number => {
   let rest = value
   let place = at
@@ -15,12 +15,12 @@ export const writeVarint = (out: Uint8Array, at: number, value: number): number 
   return place
 }
 
-/** Small numbers of either sign become small numbers. */
+/** Maps small numbers of either sign to small unsigned ones. */
 export const zigzag = (value: number): number => (value < 0 ? -2 * value - 1 : 2 * value)
 
 export const unzigzag = (value: number): number => (value % 2 === 1 ? -(value + 1) / 2 : value / 2)
 
-/** Reads from bytes that may lie about their length: every read that does not fit answers −1 and goes no further. */
+/** Reads bytes from outside, whose lengths may be wrong: a read that does not fit returns −1 and does not advance. */
 export class ByteReader {
   at = 0
   readonly #bytes: Uint8Array
@@ -55,7 +55,7 @@ export class ByteReader {
     return -1
   }
 
-  /** @returns the place of the next `length` bytes, which are then behind; −1 when there are fewer. */
+  /** Skip `length` bytes. @returns the offset of the first; −1 when there are fewer */
   skip(length: number): number {
     if (length > this.#bytes.length - this.at) return -1
     const start = this.at
