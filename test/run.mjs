@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `npm test` runs: every check of the repository, going on after a failure. The last line is the result,
-// `N passed, N failed[, N skipped]`: each step counts once, and so does every assertion of the tests.
+// `N passed, N failed[, N skipped]`: each step counts once, and so does every assertion of the tests. What only
+// `npm test -- --all` plays is told in the line before.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, freemem, getPriority, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { SOURCE_FOLDERS } from '../folders.mjs'
-import { parseArguments, USAGE } from './runner/arguments.mjs'
-import { fastTests, lanesOf, testsOfFolder } from './runner/choose.mjs'
+import { PROGRAM_FOLDERS, SOURCE_FOLDERS } from '../folders.mjs'
+import { namesFiles, parseArguments, USAGE } from './runner/arguments.mjs'
+import { fastTests, lanesOf, testsOfFolder, testsOfShare } from './runner/choose.mjs'
 import { watchFolders } from './runner/watch.mjs'
 import { makeTapReader } from './tap-output.mjs'
 
@@ -38,15 +39,16 @@ const statics = {
 }
 
 const result = { passed: 0, failed: 0, skipped: 0 }
+const leftOut = { cases: 0, files: 0, whole: [], other: [] }
 
 /** Run a Node program to its end; `onLine` gets its output, otherwise it is kept. */
-const run = (args, { onLine, niceness = 0 } = {}) =>
+const run = (args, { onLine, niceness = 0, env = {} } = {}) =>
   new Promise(resolve => {
     const output = []
     const child = spawn(process.execPath, args, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
+      env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...env },
       timeout: STEP_LIMIT_MS,
     })
     if (niceness > 0 && child.pid !== undefined)
@@ -85,8 +87,6 @@ const runStatics = async names => {
   await Promise.all(Array.from({ length: width }, worker))
 }
 
-/** Chosen files cover what they cover, often nothing that must be: coverage is demanded of the whole run alone. */
-const isPartial = rest => rest.some(argument => !argument.startsWith('-'))
 const WITH_COVERAGE = ['--allow-incomplete-coverage', '--coverage-report=none']
 const WITHOUT_COVERAGE = ['--disable-coverage']
 
@@ -94,20 +94,23 @@ const WITHOUT_COVERAGE = ['--disable-coverage']
 const BEHIND_ZONES = 10
 
 /** One run of tap: its files to their end. `onPlan` is called when it has tidied its folder and begins. */
-const runTap = async (args, { onPlan = () => undefined, niceness = 0 } = {}) => {
+const runTap = async (args, { isWhole, onPlan = () => undefined, niceness = 0 }) => {
   const reader = makeTapReader(line => console.log(line))
   const onLine = line => {
     if (/^1\.\.\d/.test(line)) onPlan()
     reader.line(line)
   }
   const tap = [binary('tap'), '--reporter=tap', ...args]
-  const { code, signal, output } = await run(tap, { onLine, niceness })
+  const env = { TEST_SHARE: isWhole ? '' : '1' }
+  const { code, signal, output } = await run(tap, { onLine, niceness, env })
   onPlan()
   const { summary } = reader
   const failures = summary?.fail ?? 0
   result.passed += summary?.pass ?? 0
   result.failed += failures
   result.skipped += (summary?.skip ?? 0) + (summary?.todo ?? 0)
+  leftOut.cases += reader.leftOut.cases
+  leftOut.files += reader.leftOut.files
   // A failed assertion explains a failed run; a run that failed without one, or that asserted nothing, is a failure.
   const isExplained = summary !== undefined && (code === 0 || failures > 0)
   if (!isExplained) {
@@ -134,20 +137,23 @@ const transpileAll = () => {
  * Files with zones of real processes one after the other, and all others beside them at a lower priority. A zone uses half a
  * core on average, but two that start at the same time are too slow for their own limits.
  */
-const runTests = async rest => {
+const runTests = async (rest, { isWhole }) => {
   console.log('       tests')
   const startedAt = performance.now()
-  const { zones, others } = lanesOf(rest, testFiles())
+  const { played, whole } = testsOfShare(testFiles(), { isWhole: isWhole || namesFiles(rest) })
+  leftOut.whole = whole
+  const { zones, others } = lanesOf(rest, played)
   await transpileAll()
   const runs = []
   if (zones.length > 0)
     // The next run's coverage would be tidied away with the last one's.
     await new Promise(onPlan => {
-      runs.push(runTap([...WITHOUT_COVERAGE, '--jobs=1', ...zones], { onPlan }))
+      runs.push(runTap([...WITHOUT_COVERAGE, '--jobs=1', ...zones], { isWhole, onPlan }))
     })
   if (others.length > 0) {
-    const coverage = isPartial(rest) ? WITHOUT_COVERAGE : WITH_COVERAGE
-    runs.push(runTap([...coverage, ...others], { niceness: BEHIND_ZONES }))
+    // Chosen files cover what they cover, often nothing that must be.
+    const coverage = namesFiles(rest) ? WITHOUT_COVERAGE : WITH_COVERAGE
+    runs.push(runTap([...coverage, ...others], { isWhole, niceness: BEHIND_ZONES }))
   }
   const isGood = (await Promise.all(runs)).every(Boolean)
   console.log(`${isGood ? 'ok    ' : 'not ok'} tests      ${seconds(startedAt)}`)
@@ -159,20 +165,48 @@ const runCoverage = async () => {
   report('coverage', code === 0, startedAt, output)
 }
 
-/** Each file anew: a rule that knows types may judge an unchanged file otherwise after a change of another one. */
-const lintAll = async () => {
-  rmSync(join(root, '.cache', 'eslint'), { force: true })
-  await runStatic('lint', { niceness: 19 })
+const git = (...args) => {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  return status === 0 ? stdout.split('\n').filter(line => line !== '') : undefined
 }
 
-const runAll = async ({ steps, rest }) => {
+/**
+ * Files that differ from where this branch left main, also what is not yet committed; without main, from the last commit.
+ * Undefined where git does not tell.
+ */
+const changedFiles = () => {
+  const main = ['main', 'origin/main'].map(name => git('merge-base', 'HEAD', name)?.[0])
+  const since = main.find(commit => commit !== undefined) ?? 'HEAD'
+  const differing = git('diff', '--name-only', '--diff-filter=d', since)
+  const untracked = git('ls-files', '--others', '--exclude-standard')
+  return differing && untracked && [...differing, ...untracked]
+}
+
+const isCode = file => /\.(ts|mjs|cjs|js)$/.test(file)
+
+/** What a share lints beside what changed: the programs, and scripts, which no rule with types reads. */
+const LINT_SHARE = [...PROGRAM_FOLDERS, '**/*.mjs', '**/*.cjs', '*.js']
+
+/** Each file anew: a rule that knows types may judge an unchanged file otherwise after a change of another one. */
+const lintAnew = async ({ isWhole }) => {
+  rmSync(join(root, '.cache', 'eslint'), { force: true })
+  const changed = isWhole ? undefined : changedFiles()
+  if (changed !== undefined) leftOut.other.push('lint of unchanged tests and benchmarks')
+  const files = changed && [...LINT_SHARE, ...changed.filter(isCode)]
+  await runStatic('lint', { files, niceness: BEHIND_ZONES })
+}
+
+const runChecks = async ({ steps, rest, isWhole }) => {
   const asked = Object.keys(statics).filter(name => steps.includes(name))
   if (steps.includes('tests')) {
-    // Tests of real processes wait most of the time: the longest of the statics is done beside them, behind everything else.
+    // Tests of real processes wait most of the time: the longest of the statics is done beside them.
     await Promise.all([runStatics(asked.filter(name => name !== 'lint')), transpileAll()])
-    await Promise.all([runTests(rest), ...(asked.includes('lint') ? [lintAll()] : [])])
+    await Promise.all([
+      runTests(rest, { isWhole }),
+      ...(asked.includes('lint') ? [lintAnew({ isWhole })] : []),
+    ])
   } else await runStatics(asked)
-  if (steps.includes('coverage') && !isPartial(rest)) await runCoverage()
+  if (steps.includes('coverage') && !namesFiles(rest)) await runCoverage()
 }
 
 const testFiles = () =>
@@ -181,32 +215,17 @@ const testFiles = () =>
     .map(name => `test/${name.replaceAll('\\', '/')}`)
     .sort()
 
-const git = (...args) => {
-  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
-  return status === 0 ? stdout.split('\n').filter(line => line !== '') : undefined
-}
-
-/** Files that differ from where this branch left main, also what is not yet committed; without main, from the last commit. */
-const changedFiles = () => {
-  const main = ['main', 'origin/main'].map(name => git('merge-base', 'HEAD', name)?.[0])
-  const since = main.find(commit => commit !== undefined) ?? 'HEAD'
-  const differing = git('diff', '--name-only', '--diff-filter=d', since)
-  const untracked = git('ls-files', '--others', '--exclude-standard')
-  if (differing === undefined || untracked === undefined)
-    throw new Error('--fast asks git what changed, and git failed')
-  return [...differing, ...untracked]
-}
-
 const runFast = async () => {
   const changed = changedFiles()
+  if (changed === undefined) throw new Error('--fast asks git what changed, and git failed')
   const { chosen, leftOut } = fastTests(changed, testFiles())
-  const code = changed.filter(file => /\.(ts|mjs|cjs|js)$/.test(file))
+  const code = changed.filter(isCode)
   const checks = async () => {
     await runStatic('types')
     if (changed.length > 0) await runStatic('format', { files: changed })
     if (code.length > 0) await runStatic('lint', { files: code })
   }
-  await Promise.all([checks(), runTests(chosen)])
+  await Promise.all([checks(), runTests(chosen, { isWhole: false })])
   for (const file of leftOut) console.log(`       left out, too slow: ${file}`)
 }
 
@@ -216,7 +235,7 @@ const runWatch = async ({ folder, rest }) => {
   const again = async () => {
     const tests = testsOfFolder(folder, testFiles())
     if (tests.length === 0) throw new Error(`no test mirrors ${folder}`)
-    await runTests([...tests, ...rest])
+    await runTests([...tests, ...rest], { isWhole: true })
     console.log(`       waiting for a change in ${folder}; Ctrl-C ends it`)
   }
   const mirror = folder.startsWith('test/') ? folder : `test/${folder}`
@@ -227,9 +246,19 @@ const runWatch = async ({ folder, rest }) => {
 }
 
 const main = async asked => {
-  if (asked.kind === 'all') return await runAll(asked)
+  if (asked.kind === 'checks') return await runChecks(asked)
   if (asked.kind === 'fast') return await runFast()
   return await runWatch(asked)
+}
+
+const tellLeftOut = () => {
+  const { cases, files, whole, other } = leftOut
+  const parts = [
+    ...(cases > 0 ? [`${cases} cases of ${files} test files, named above`] : []),
+    ...(whole.length > 0 ? [whole.join(', ')] : []),
+    ...other,
+  ]
+  if (parts.length > 0) console.log(`left out without --all: ${parts.join('; ')}`)
 }
 
 const asked = parseArguments(process.argv.slice(2))
@@ -244,6 +273,7 @@ else if (asked.kind === 'error') {
     console.error(error.message)
     result.failed++
   }
+  tellLeftOut()
   const { passed, failed, skipped } = result
   process.exitCode = failed > 0 ? 1 : 0
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)

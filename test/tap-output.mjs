@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what tap writes with `--reporter=tap`: one line per test file as it ends, everything about a failure, the counts.
+// Reads what tap writes with `--reporter=tap`: one line per test file as it ends, everything about a failure, the counts, and
+// what tests say that they left out (testkit/share.ts).
 
 const SUMMARY = /^# \{ (.*) \}$/
 const FILE = /^(not ok|ok) \d+ - (\S+).*?# time=([\d.]+)ms/
 const RESULT = /^(\s*)(not ok|ok) \d+/
 const HEADING = /^(\s*)# Subtest: /
 const PLAN = /^\s*1\.\.\d+/
+const LEFT_OUT = /^\s*# left out: ((\d+) of \d+ .*)$/
 
 /** `total: 5, pass: 3, fail: 1, todo: 1` → counts; undefined when the numbers do not add up or there are none. */
 export const parseSummary = text => {
@@ -28,6 +30,9 @@ export const makeTapReader = print => {
   let headings = []
   let kept = []
   let isPassing = true
+  /** Of the file that runs, in words; of all files, counted. */
+  let missing = []
+  const leftOut = { cases: 0, files: 0 }
   const keep = line => {
     const indent = /^ */.exec(line)[0].length
     kept.push(...headings.filter(heading => heading.indent <= indent).map(heading => heading.line))
@@ -36,13 +41,22 @@ export const makeTapReader = print => {
   }
   const endFile = ([, verdict, file, ms]) => {
     const seconds = (Number(ms) / 1000).toFixed(1).padStart(6)
-    print(`    ${verdict === 'ok' ? 'ok    ' : 'not ok'} ${seconds} s  ${file}`)
+    const without = missing.length > 0 ? ` (left out: ${missing.join(', ')})` : ''
+    if (missing.length > 0) leftOut.files++
+    print(`    ${verdict === 'ok' ? 'ok    ' : 'not ok'} ${seconds} s  ${file}${without}`)
     if (verdict !== 'ok') for (const line of kept) print(`      ${line}`)
     headings = []
     kept = []
+    missing = []
     isPassing = true
   }
   const inner = line => {
+    const [, what, count] = LEFT_OUT.exec(line) ?? []
+    if (what !== undefined) {
+      missing.push(what)
+      leftOut.cases += Number(count)
+      return
+    }
     const heading = HEADING.exec(line)
     if (heading) {
       headings.push({ indent: heading[1].length, line })
@@ -69,6 +83,10 @@ export const makeTapReader = print => {
     /** The counts of tap's last line; undefined when it never came, or does not add up. */
     get summary() {
       return summary
+    },
+    /** Cases that a whole run plays, and in how many files they are. */
+    get leftOut() {
+      return leftOut
     },
     /** What belongs to a file that never ended. */
     get rest() {

@@ -11,6 +11,7 @@ interface Counts {
 interface Reader {
   line(line: string): void
   readonly summary: Counts | undefined
+  readonly leftOut: { readonly cases: number; readonly files: number }
   readonly rest: readonly string[]
 }
 // A plain script, since `npm test` runs it before anything is compiled.
@@ -86,6 +87,30 @@ not ok 1 - test/a.test.ts # time=20ms
   t.notMatch(printed, /fine|good/)
   t.equal(reader.summary?.fail, 1)
   t.end()
+})
+
+t.test('what tests left out is told with their file, and counted', async t => {
+  const { printed, reader } = read(`# Subtest: test/a.test.ts
+    # left out: 3 of 4 zones
+    # Subtest: rows
+        # left out: 20 of 21 rows
+        ok 1 - fine
+        1..1
+    ok 1 - rows
+    # what is left out: 9 of 9 words is no count
+    1..1
+ok 1 - test/a.test.ts # time=20ms
+# Subtest: test/b.test.ts
+    ok 1 - fine
+    1..1
+ok 2 - test/b.test.ts # time=20ms
+# { total: 2, pass: 2 }`)
+  t.equal(
+    printed,
+    `    ok        0.0 s  test/a.test.ts (left out: 3 of 4 zones, 20 of 21 rows)
+    ok        0.0 s  test/b.test.ts`,
+  )
+  t.strictSame(reader.leftOut, { cases: 23, files: 1 })
 })
 
 t.test('a run that broke off has no counts and shows what it had', t => {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { numberOf } from '../../testkit/properties.js'
+import { shareOf } from '../../testkit/share.js'
 import { describe, playSeeds, shrink } from './run.js'
 import { tableOf, tooFew } from './table.js'
 
-/** `.ci/run` plays those that follow. */
+/** `.ci/run` plays these and those that follow. */
 const SEQUENCES = 60
+const FEW = 6
 /** In fewer the rarest acts and guards may not come at all. */
 const VARIED = 150
 
 /** `FC_SEED` is the first sequence's seed and `FC_RUNS` how many follow: with 1, a printed one is played again. */
 const first = numberOf('FC_SEED') ?? 1
-const count = numberOf('FC_RUNS') ?? SEQUENCES
+const count = numberOf('FC_RUNS') ?? shareOf(t, SEQUENCES, FEW, 'attacks')
 
 /** A minute of computing: a busy machine takes long for it. */
 const PATIENCE_MS = 1_800_000

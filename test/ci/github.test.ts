@@ -31,6 +31,13 @@ t.test('the workflow calls .ci/run with the versions that we name', async t => {
   t.equal(version('actions/setup-go', 'go-version'), go)
 })
 
+t.test('.ci/run plays every case of the tests', async t => {
+  const lines = read('test/ci/run.mjs').split('\n')
+  const calls = lines.filter(line => line.includes("['test/run.mjs'"))
+  t.ok(calls.length > 0)
+  for (const call of calls) t.match(call, "'--all'")
+})
+
 interface Form {
   readonly body: readonly {
     readonly id?: string

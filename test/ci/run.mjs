@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `.ci/run` does when the packages are installed: `npm test`, the protocol's figures and more of the adversary in virtual
+// What `.ci/run` does when the packages are installed: `npm test -- --all`, the protocol's figures and more of the adversary in virtual
 // time, the embedded API beside a real kube-apiserver, SuperEdge's objects beside ours, the webhook, and a few faults in a real zone. The last
 // line adds all of them up.
 //
@@ -24,7 +24,7 @@ const CELLS = [
   ...['dies-vouched', 'zone-cut', 'partition', 'one-way-pair', 'cold-boot'],
 ]
 
-/** The sequences after those that `npm test` plays, as many as there is time for. */
+/** The sequences after those that `npm test -- --all` plays, as many as there is time for. */
 const ATTACKS = ['--seed', '61', '--sequences', '4940', '--jobs', '2', '--minutes', '6']
 
 /** Programs that the lab needs → Debian's packages, and what the tests of the agent's page need. */
@@ -161,7 +161,7 @@ const needsControlPlane = [
 installTools({ ...(needsControlPlane ? TOOLS : {}), ...(wanted('tests') ? BROWSER : {}) })
 const built = needsControlPlane ? buildControlPlane() : undefined
 const tools = wanted('tests') ? getTools() : wanted('chart') ? getTools('helm') : undefined
-await part('statics', ['test/run.mjs', '--only', 'statics'], 15)
+await part('statics', ['test/run.mjs', '--all', '--only', 'statics'], 15)
 await part('bench', ['bench/run.mjs', 'scale', '--quick'], 15)
 await part('adversary', ['test/adversary/run.mjs', ...ATTACKS], 15)
 if (built !== undefined) {
@@ -173,7 +173,7 @@ if (built !== undefined) {
 }
 await tools
 if (wanted('tests')) await demandPrometheus()
-await part('tests', ['test/run.mjs', '--only', 'tests', '--only', 'coverage'], 30)
+await part('tests', ['test/run.mjs', '--all', '--only', 'tests', '--only', 'coverage'], 30)
 await part('conformance', [lab, 'conformance'], 10)
 await part('names', [lab, 'names'], 10)
 await part('confine', [lab, 'confine'], 10)

@@ -9,6 +9,7 @@ import { readManifests, renderManifests } from '../../testkit/deploy/manifests.j
 import type { Manifest } from '../../testkit/deploy/rbac.js'
 import { byKey, chart, makeHelm, type Rendered } from '../../testkit/helm/render.js'
 import { findTool } from '../../testkit/find-tool.js'
+import { share } from '../../testkit/share.js'
 import { ruleGroups } from '../../testkit/prometheus/rules.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -68,7 +69,7 @@ const COMPONENTS: readonly (readonly [values: readonly string[], names: readonly
   ],
 ]
 
-for (const [values, names] of COMPONENTS)
+for (const [values, names] of share(t, COMPONENTS.toReversed(), 2, 'combinations'))
   t.test(`${values.join(' ')} adds the components ${names.join(', ')}`, skip, t => {
     const { objects, err } = render(values)
     t.equal(err, '')

@@ -9,6 +9,7 @@ import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import { parseManifests, readManifests, renderManifests } from '../../testkit/deploy/manifests.js'
 import { earlierObjects, moveScripts } from '../../testkit/deploy/move.js'
 import type { Manifest } from '../../testkit/deploy/rbac.js'
+import { share } from '../../testkit/share.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const base = join(root, 'deploy', 'base')
@@ -241,7 +242,7 @@ t.test(
   'kubectl makes the same of each combination',
   { skip: kubectl === undefined && 'there is no kubectl: npm run lab -- build kubectl' },
   t => {
-    for (const [index, names] of COMBINATIONS.entries()) {
+    for (const [index, names] of share(t, [...COMBINATIONS.entries()], 8, 'combinations')) {
       const folder = join(t.testdirName, String(index))
       mkdirSync(folder, { recursive: true })
       const near = (path: string): string => relative(folder, path)

@@ -21,6 +21,7 @@ import {
   type Series,
 } from '../../testkit/prometheus/scrape.js'
 import { findTool } from '../../testkit/find-tool.js'
+import { share } from '../../testkit/share.js'
 import { wrapperStatusFixture } from '../../testkit/wrapper/status-fixture.js'
 import { FakeViews, statusFixture } from '../../testkit/zone/status-fixture.js'
 import { wrapperMetricsText } from '../../wrapper/status/metrics.js'
@@ -406,7 +407,9 @@ t.test(
     ])
     const tests = [
       wellFor,
-      ...alerts.flatMap(({ alert }) => casesOf(alert.replace('EdgeHealth', ''))),
+      ...share(t, alerts, 8, 'alerts').flatMap(({ alert }) =>
+        casesOf(alert.replace('EdgeHealth', '')),
+      ),
     ]
     const file = { rule_files: ['rules.yml'], evaluation_interval: '1m', tests }
     writeFileSync(join(folder, 'tests.yml'), stringify(file, { aliasDuplicateObjects: false }))

@@ -26,10 +26,11 @@ import { get } from './process-zone.js'
 import { fuzzRoute, sendRaw, spoil } from '../../testkit/http/raw-http.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
+import { shareOf } from '../../testkit/share.js'
 
 t.setTimeout(240_000)
 
-const BULK = 100_000
+const BULK = shareOf(t, 100_000, 20_000, 'bodies')
 /** Over the sockets, per route; the whole 10⁵ takes some minutes. */
 const SOCKET = Number(process.env['FUZZ_BODIES'] ?? 3_000)
 const ROUTES: readonly Route[] = ['gossip', 'vote', 'result']

@@ -15,6 +15,21 @@ const TOO_SLOW = [
 /** Ten programs that must answer in time, each: one such file at a time. */
 const ZONES = ['agent', 'demo', 'prometheus'].map(name => `test/process/${name}.test.ts`)
 
+/** Minutes beside a Prometheus, which many have not, and large zones in virtual time: for `npm test -- --all`, or by name. */
+const WHOLE_RUN = [
+  ...['prometheus', 'programs'].map(name => `test/process/${name}.test.ts`),
+  ...['large', 'kring-partition', 'kring-backup-observers'].map(
+    name => `test/scenarios/${name}.test.ts`,
+  ),
+  'test/agent/stages/exchange/repeats.test.ts',
+]
+
+/** The tests of a run, and those that only a whole run has. */
+export const testsOfShare = (tests, { isWhole }) => ({
+  played: tests.filter(file => isWhole || !WHOLE_RUN.includes(file)),
+  whole: tests.filter(file => !isWhole && WHOLE_RUN.includes(file)),
+})
+
 const startsWithOneOf = (file, beginnings) => beginnings.some(start => file.startsWith(start))
 
 /** The tests of a folder of the source, or of test/: `kube/client` has test/kube/client/ and test/kube/client-*.test.ts. */

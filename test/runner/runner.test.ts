@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 
@@ -7,7 +7,12 @@ type Asked =
   | { readonly kind: 'help' | 'fast' }
   | { readonly kind: 'error'; readonly text: string }
   | { readonly kind: 'watch'; readonly folder: string; readonly rest: readonly string[] }
-  | { readonly kind: 'all'; readonly steps: readonly string[]; readonly rest: readonly string[] }
+  | {
+      readonly kind: 'checks'
+      readonly steps: readonly string[]
+      readonly rest: readonly string[]
+      readonly isWhole: boolean
+    }
 interface Chosen {
   readonly chosen: readonly string[]
   readonly leftOut: readonly string[]
@@ -18,28 +23,40 @@ type Watch = (
   world: { readonly root: string; readonly signal: AbortSignal },
 ) => Promise<void>
 
+const root = join(import.meta.dirname, '..', '..')
+
 // Plain scripts, since `npm test` runs them before anything is compiled.
 const from = async (name: string): Promise<unknown> => import(new URL(name, import.meta.url).href)
 const { parseArguments, USAGE } = (await from('./arguments.mjs')) as {
   parseArguments: (list: readonly string[]) => Asked
   USAGE: string
 }
-const { fastTests, lanesOf, testsOfFolder } = (await from('./choose.mjs')) as {
+const { fastTests, lanesOf, testsOfFolder, testsOfShare } = (await from('./choose.mjs')) as {
   lanesOf: (
     rest: readonly string[],
     tests: readonly string[],
   ) => Readonly<Record<'zones' | 'others', readonly string[]>>
   fastTests: (changed: readonly string[], tests: readonly string[]) => Chosen
   testsOfFolder: (folder: string, tests: readonly string[]) => readonly string[]
+  testsOfShare: (
+    tests: readonly string[],
+    how: { readonly isWhole: boolean },
+  ) => Readonly<Record<'played' | 'whole', readonly string[]>>
 }
 const { watchFolders } = (await from('./watch.mjs')) as { watchFolders: Watch }
 
 const every = ['format', 'lint', 'types', 'imports', 'unused', 'build', 'tests', 'coverage']
 const asks: [line: string, want: Asked][] = [
-  ['', { kind: 'all', steps: every, rest: [] }],
-  ['--only lint --only=tests x.ts', { kind: 'all', steps: ['lint', 'tests'], rest: ['x.ts'] }],
-  ['--only statics', { kind: 'all', steps: every.slice(0, 6), rest: [] }],
-  ['--jobs=1 a.ts', { kind: 'all', steps: every, rest: ['--jobs=1', 'a.ts'] }],
+  ['', { kind: 'checks', steps: every, rest: [], isWhole: false }],
+  ['--all', { kind: 'checks', steps: every, rest: [], isWhole: true }],
+  ['--only statics', { kind: 'checks', steps: every.slice(0, 6), rest: [], isWhole: false }],
+  ['--only tests --all', { kind: 'checks', steps: ['tests'], rest: [], isWhole: true }],
+  ['--only tests --bail', { kind: 'checks', steps: ['tests'], rest: ['--bail'], isWhole: false }],
+  [
+    '--only lint --only=tests x.ts',
+    { kind: 'checks', steps: ['lint', 'tests'], rest: ['x.ts'], isWhole: true },
+  ],
+  ['--jobs=1 a.ts', { kind: 'checks', steps: every, rest: ['--jobs=1', 'a.ts'], isWhole: true }],
   ['--fast', { kind: 'fast' }],
   ['--watch ./agent/stages/', { kind: 'watch', folder: 'agent/stages', rest: [] }],
   ['--watch=vote --grep=x', { kind: 'watch', folder: 'vote', rest: ['--grep=x'] }],
@@ -51,6 +68,7 @@ const refused: [line: string, text: RegExp][] = [
   ['--watch', /^--watch needs a folder/],
   ['--fast --only lint', /exclude each other/],
   ['--fast --watch vote', /exclude each other/],
+  ['--fast --all', /^--fast and --all exclude each other$/],
   ['--fst', /^no option --fst \(did you mean --fast\?\)$/],
   ['--wacth=vote', /^no option --wacth=vote \(did you mean --watch\?\)$/],
   ['--only tests --helpp', /did you mean --help/],
@@ -61,7 +79,8 @@ const words = (line: string) => line.split(' ').filter(word => word !== '')
 t.test('arguments', async t => {
   for (const [line, want] of asks) t.strictSame(parseArguments(words(line)), want, line)
   for (const [line, text] of refused) t.match(parseArguments(words(line)), { kind: 'error', text })
-  for (const option of ['--fast', '--watch', '--only', '--help']) t.ok(USAGE.includes(option))
+  for (const option of ['--all', '--fast', '--watch', '--only', '--help'])
+    t.ok(USAGE.includes(option))
 })
 
 const tests = [
@@ -118,6 +137,20 @@ const lanes: [why: string, rest: string, zones: string[], others: string[]][] = 
 t.test('zones of real processes have a lane of their own', async t => {
   for (const [why, rest, zones, others] of lanes)
     t.strictSame(lanesOf(words(rest), [demo, program, judge]), { zones, others }, why)
+})
+
+t.test('only a whole run has every file, and each file that is kept for it exists', async t => {
+  const kept = [
+    ...['prometheus', 'programs'].map(name => `test/process/${name}.test.ts`),
+    ...['large', 'kring-partition', 'kring-backup-observers'].map(
+      name => `test/scenarios/${name}.test.ts`,
+    ),
+    'test/agent/stages/exchange/repeats.test.ts',
+  ]
+  const tests = [demo, ...kept, judge]
+  t.strictSame(testsOfShare(tests, { isWhole: true }), { played: tests, whole: [] })
+  t.strictSame(testsOfShare(tests, { isWhole: false }), { played: [demo, judge], whole: kept })
+  for (const file of kept) t.ok(existsSync(join(root, file)), file)
 })
 
 t.test('a watched folder runs now, and again after each change', async t => {

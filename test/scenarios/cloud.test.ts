@@ -2,6 +2,7 @@
 import t from 'tap'
 import { KubeStatusError } from '../../core/errors.js'
 import { ControlPlane } from './control-plane.js'
+import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
@@ -199,11 +200,12 @@ t.test(
   'the link heals while a condemned node comes back: its marks go on and off once',
   async t => {
     const zone = { what: 'heals and returns', size, profile: 'fast' } as const
-    for (const [seed, backAfterMs] of [
-      [3, 300],
+    const moments = [
       [5, 2_200],
+      [3, 300],
       [11, 5_500],
-    ] as const)
+    ] as const
+    for (const [seed, backAfterMs] of share(t, moments, 1, 'moments'))
       await scenario(t, { ...zone, seed, flags: ['--write-hold=4s'] }, async world => {
         await world.settled()
         world.cutCloud(...world.indices)
@@ -259,7 +261,7 @@ t.test(
 t.test(
   'FA11: a node that says it is cut, while its kubelet renews its Lease, is not marked',
   async t => {
-    for (const flags of [[], ['--vouch=taint']])
+    for (const flags of share(t, [[], ['--vouch=taint']], 1, 'ways to vouch'))
       await scenario(
         t,
         { what: `agent alone is cut ${flags.join()}`, size, seed: 9, flags },

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 
 t.test(
   'a node that dies is seen by all, written once by one, and cleared once when it is back',
   async t => {
-    for (const size of [3, 5, 10]) {
+    for (const size of share(t, [5, 3, 10], 1, 'sizes')) {
       const what = `N=${size}`
       await scenario(t, { what, size, seed: size }, async world => {
         await world.settled()
@@ -125,7 +126,7 @@ t.test('a zone of two with a target as witness', async t => {
 })
 
 t.test('a node that freezes: its host takes connections, nothing answers', async t => {
-  for (const size of [3, 7]) {
+  for (const size of share(t, [3, 7], 1, 'sizes')) {
     await scenario(t, { what: `N=${size}`, size, seed: 3 }, async world => {
       await world.settled()
       world.freeze(1)

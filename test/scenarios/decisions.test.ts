@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { share } from '../../testkit/share.js'
 import { diesMarked, scenario } from '../../testkit/zone/scenario.js'
 
 t.test('the brake: nothing is condemned when most of the zone looks dead', async t => {
-  for (const [size, dead] of [
-    [10, 5],
-    [5, 3],
+  const zones = [
     [7, 3],
-  ] as const) {
+    [5, 3],
+    [10, 5],
+  ] as const
+  for (const [size, dead] of share(t, zones, 2, 'zones')) {
     const what = `${dead} of ${size}`
     await scenario(t, { what, size, seed: 20 }, async world => {
       await world.settled()
@@ -102,7 +104,7 @@ t.test('FA10: a verdict that the votes no longer ask for takes no mark off', asy
 })
 
 t.test('the writer dies between decision and write: another one writes, once', async t => {
-  for (const size of [5, 7]) {
+  for (const size of share(t, [5, 7], 1, 'sizes')) {
     const zone = { size, seed: 22 }
     let writer = -1
     let writtenAt = 0
@@ -135,7 +137,7 @@ t.test('the writer dies between decision and write: another one writes, once', a
 })
 
 t.test('a sick kubelet: its own word, and the votes of the others', async t => {
-  for (const size of [3, 5]) {
+  for (const size of share(t, [3, 5], 1, 'sizes')) {
     await scenario(t, { what: `N=${size}`, size, seed: 23 }, async world => {
       await world.settled()
       world.machine(1).kubelet = 'sick'

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { LinkFlaps } from '../../agent/stages/write/link-flaps.js'
 import { ControlPlane } from './control-plane.js'
+import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
@@ -14,11 +15,12 @@ t.test(
   async t => {
     // Kept for 0, 1, 2, 4 and 8 minutes: five times on and off in the first quarter of an hour, two patches each.
     const most = 20
-    for (const [cutMs, wholeMs] of [
+    const paces = [
       [30_000, 30_000],
       [60_000, 45_000],
       [45_000, 150_000],
-    ] as const) {
+    ] as const
+    for (const [cutMs, wholeMs] of share(t, paces, 1, 'paces')) {
       const what = `${cutMs / 1000} s cut, ${wholeMs / 1000} s whole`
       await scenario(t, { what, size: SIZE, seed: 61 }, async world => {
         const names = world.machines.map(({ name }) => name)
@@ -55,7 +57,7 @@ t.test(
 )
 
 t.test('FA16: a renewal right before the next cut ends no holding of the marks', async t => {
-  for (const seed of [1, 2]) {
+  for (const seed of share(t, [1, 2], 1, 'seeds')) {
     const zone = { what: `seed ${seed}`, size: SIZE, seed, profile: 'fast' } as const
     await scenario(t, zone, async world => {
       await world.settled(20_000)
@@ -88,7 +90,7 @@ const fallBriefly = async (t: Test, world: World): Promise<void> => {
 }
 
 t.test('a node that fell twice for a moment and answers again is not marked', async t => {
-  for (const size of [2, 3, 5]) {
+  for (const size of share(t, [3, 2, 5], 1, 'sizes')) {
     await scenario(t, { what: `N=${size}`, size, seed: 3 }, async world => {
       const { name } = world.machine(size - 1)
       await world.settled(30_000)
@@ -107,7 +109,7 @@ t.test('a node that fell twice for a moment and answers again is not marked', as
 })
 
 t.test('a node that flapped, answers and dies for good is marked as soon as any other', async t => {
-  for (const size of [3, 5]) {
+  for (const size of share(t, [3, 5], 1, 'sizes')) {
     await scenario(t, { what: `N=${size}`, size, seed: 4 }, async world => {
       await world.settled(30_000)
       await fallBriefly(t, world)

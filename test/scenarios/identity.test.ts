@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import { BRIDGE, type World } from '../../testkit/zone/world.js'
 
@@ -39,11 +40,12 @@ t.test("FA6: a dead node does not live by a live node's address", async t => {
   })
 })
 
-for (const [what, addressIn] of [
+const addresses = [
+  ["a live node's in other words", (world: World) => `::ffff:${world.machine(3).address}`],
   ['loopback', () => '127.0.0.1'],
   ['a bridge that every machine has', () => BRIDGE],
-  ["a live node's in other words", (world: World) => `::ffff:${world.machine(3).address}`],
-] as const)
+] as const
+for (const [what, addressIn] of share(t, addresses, 1, 'addresses'))
   t.test(`FA6: a dead node does not live by an address that is ${what}`, async t => {
     await scenario(t, { what, size: 5, seed: 66 }, async world => {
       await world.settled()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { coreScenario } from './core-scenario.js'
+import { share } from '../../testkit/share.js'
 import type { CoreZone } from '../../testkit/zone/core-zone.js'
 
 const flags = ['--mesh-max=16']
@@ -10,11 +11,12 @@ const rostersOf = (zone: CoreZone): number =>
   new Set(zone.live.map(n => zone.agents[n]!.state.roster.hash)).size
 
 t.test('rings whose agents hear of new members over half a minute', async t => {
-  for (const { what, from, to, seed, loss } of [
+  const changes = [
+    { what: 'six more, 10 % lost', from: 40, to: 46, seed: 43, loss: 0.1 },
     { what: 'six more', from: 40, to: 46, seed: 41, loss: 0 },
     { what: 'six fewer', from: 46, to: 40, seed: 42, loss: 0 },
-    { what: 'six more, 10 % lost', from: 40, to: 46, seed: 43, loss: 0.1 },
-  ]) {
+  ]
+  for (const { what, from, to, seed, loss } of share(t, changes, 1, 'changes')) {
     await coreScenario(t, { what, size: from, seed, loss, flags }, async zone => {
       zone.resize(to, 30_000)
       for (let n = from; n < to; n++) zone.boot(n)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { coreScenario } from './core-scenario.js'
+import { share } from '../../testkit/share.js'
 import type { CoreZone } from '../../testkit/zone/core-zone.js'
 
 /** The zone's new size; its new members boot at once, the others hear of them one after the other. */
@@ -12,10 +13,11 @@ const growTo = (zone: CoreZone, size: number, spreadMs: number): void => {
 
 const kindOf = (zone: CoreZone): string => zone.agents[0]!.state.table.topology.kind
 
-for (const { loss, seed } of [
-  { loss: 0, seed: 5 },
+const losses = [
   { loss: 0.1, seed: 9 },
-]) {
+  { loss: 0, seed: 5 },
+]
+for (const { loss, seed } of share(t, losses, 1, 'losses')) {
   const what = `through mesh-max and back, ${100 * loss} % lost`
   t.test(`${what}: no false verdict while a node is down`, async t => {
     await coreScenario(t, { what, size: 24, seed, loss, flags: ['--mesh-max=26'] }, async zone => {
@@ -37,10 +39,11 @@ for (const { loss, seed } of [
 
 t.test('a node that dies while the zone changes over is seen and written once', async t => {
   const flags = ['--mesh-max=20']
-  for (const [what, from, to] of [
+  const changes = [
     ['mesh to rings', 18, 26],
     ['rings to mesh', 26, 18],
-  ] as const) {
+  ] as const
+  for (const [what, from, to] of share(t, changes, 1, 'changes')) {
     await coreScenario(t, { what, size: from, seed: 10 + from, loss: 0.05, flags }, async zone => {
       growTo(zone, to, 4_000)
       await zone.run(2_000)

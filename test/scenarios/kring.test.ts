@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { coreScenario } from './core-scenario.js'
+import { share } from '../../testkit/share.js'
 import { memberOf } from '../../testkit/zone/core-zone.js'
 
-for (const { size, loss, seed, seenMs } of [
-  { size: 100, loss: 0, seed: 3, seenMs: 8_000 },
+const zones = [
   { size: 66, loss: 0.2, seed: 8, seenMs: 12_000 },
-]) {
+  { size: 100, loss: 0, seed: 3, seenMs: 8_000 },
+]
+for (const { size, loss, seed, seenMs } of share(t, zones, 0, 'large zones')) {
   const what = `N=${size} on rings, ${100 * loss} % lost`
   t.test(`${what}: a crash is seen by all and written once; recovery too`, async t => {
     await coreScenario(t, { what, size, seed, loss }, async zone => {
@@ -28,10 +30,11 @@ for (const { size, loss, seed, seenMs } of [
   })
 }
 
-for (const { loss, seed } of [
-  { loss: 0, seed: 6 },
+const losses = [
   { loss: 0.1, seed: 7 },
-]) {
+  { loss: 0, seed: 6 },
+]
+for (const { loss, seed } of share(t, losses, 1, 'losses')) {
   const what = `interest, ${100 * loss} % lost`
   t.test(`${what}: a link that is broken for two alone is seen by the one that asked`, async t => {
     const flags = ['--mesh-max=16']

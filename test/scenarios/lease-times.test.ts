@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { ControlPlane } from './control-plane.js'
+import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
@@ -56,14 +57,15 @@ const own =
   (index: number): number =>
     index === 0 ? ms : 0
 
-for (const [what, by] of [
-  ['all clocks are right', peers(0)],
+const clocks = [
   ["the vouchers' clocks are 2 min slow", peers(-2 * MINUTE_MS)],
   ["the vouchers' clocks are 2 min ahead", peers(2 * MINUTE_MS)],
+  ['all clocks are right', peers(0)],
   ["the vouchers' clocks show 1970", peers(-Date.UTC(2026, 0, 1))],
   ["the vouchers' clocks show 2099", peers(Date.UTC(2099, 0, 1) - Date.UTC(2026, 0, 1))],
   ["the node's own clock is 2 min slow", own(-2 * MINUTE_MS)],
-] as const)
+] as const
+for (const [what, by] of share(t, clocks, 2, 'clocks'))
   t.test(
     `FA8, FA25: ${what}: the Lease only goes forward, and never past the apiserver`,
     async t => {

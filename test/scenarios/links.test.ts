@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 
 const losses: [loss: number, size: number, minutes: number][] = [
+  [0.3, 3, 10],
   [0.1, 5, 10],
   [0.2, 5, 10],
-  [0.3, 3, 10],
   [0.3, 7, 5],
 ]
-for (const [loss, size, minutes] of losses) {
+for (const [loss, size, minutes] of share(t, losses, 1, 'losses')) {
   const what = `${loss * 100} % loss, N=${size}`
   t.test(
     `${what}: nobody is condemned for ${minutes} minutes, and a death is still seen`,
@@ -34,7 +35,7 @@ const flaps: [onMs: number, offMs: number, most: number][] = [
   [60_000, 60_000, 60],
   [5_000, 5_000, 40],
 ]
-for (const [onMs, offMs, most] of flaps) {
+for (const [onMs, offMs, most] of share(t, flaps, 0, 'paces of flapping')) {
   const what = `${offMs / 1_000} s down, ${onMs / 1_000} s up`
   t.test(`a node that flaps is damped: ${what}`, async t => {
     const minutes = 20
@@ -83,7 +84,7 @@ t.test('a slow peer: answers that take 1.5 s', async t => {
 })
 
 t.test('a bad checker, all of whose own probes fail, suspects itself and hides nobody', async t => {
-  for (const size of [3, 5, 10]) {
+  for (const size of share(t, [5, 3, 10], 1, 'sizes')) {
     await scenario(t, { what: `N=${size}`, size, seed: 8 }, async world => {
       await world.settled(30_000)
       world.machine(1).isBlind = true

@@ -2,10 +2,11 @@
 import t from 'tap'
 import type { Random } from '../../core/random.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
+import { shareOf } from '../../testkit/share.js'
 import { World } from '../../testkit/zone/world.js'
 
 const SIZE = 5
-const SEEDS = 200
+const SEEDS = shareOf(t, 200, 12, 'zones')
 
 type Fault = (world: World, index: number, random: Random) => void
 

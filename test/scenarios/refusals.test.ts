@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { KubeStatusError } from '../../core/errors.js'
+import { share } from '../../testkit/share.js'
 import { diesMarked, scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
@@ -43,7 +44,7 @@ t.test('FA7: an apiserver that refuses sees one patient writer', async t => {
     // It is this account that is refused, by a policy: others may have more luck, each after a minute and more.
     { answer: { status: 403 }, only: /patch/, in10s: 12, in55s: 18, in5min: 120 },
   ]
-  for (const { answer, only, in10s, in55s, in5min } of rows) {
+  for (const { answer, only, in10s, in55s, in5min } of share(t, rows, 1, 'refusals')) {
     const what = `${answer.status} to ${only.source}, Retry-After ${answer.retryAfterMs ?? '-'}`
     await scenario(t, { what, size: 12, seed: 41 }, async world => {
       await world.settled()
@@ -80,7 +81,7 @@ t.test(
       { retryAfterMs: 30_000, forMs: 300_000, in15s: 4, in5min: 60 },
       { retryAfterMs: undefined, forMs: 300_000, in15s: 24, in5min: 120 },
     ]
-    for (const { retryAfterMs, forMs, in15s, in5min } of rows) {
+    for (const { retryAfterMs, forMs, in15s, in5min } of share(t, rows, 1, 'refusals')) {
       const what = `Retry-After ${retryAfterMs ?? '-'}, for ${forMs} ms`
       await scenario(t, { what, size: 12, seed: 44 }, async world => {
         await world.settled()

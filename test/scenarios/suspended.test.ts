@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import type { Suspension } from '../../testkit/process-clock.js'
+import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
@@ -41,7 +42,7 @@ const rows: readonly Row[] = [
 ]
 for (const { how, what, moments = MOMENTS, isSet = false } of rows)
   t.test(`FA10: after ${what} a voucher does not renew for who died meanwhile`, async t => {
-    for (const [seed, moment] of moments.entries())
+    for (const [seed, moment] of share(t, [...moments.entries()], 1, 'moments'))
       await scenario(t, { what: `${what}, ${moment} ms`, size, seed }, async world => {
         await world.settled()
         world.cutCloud(0)
@@ -63,7 +64,7 @@ for (const { how, what, moments = MOMENTS, isSet = false } of rows)
       })
   })
 
-for (const awayMs of [10_000, 45_000, AWAY_MS])
+for (const awayMs of share(t, [45_000, 10_000, AWAY_MS], 1, 'pauses'))
   t.test(
     `FA10: paused for ${awayMs} ms, a VM without the cloud learns it from its peers`,
     async t => {
@@ -110,7 +111,7 @@ t.test('FA10: who sets the clocks of all nodes again and again hides no death', 
       },
     ],
   ]
-  for (const [what, attack] of attacks) {
+  for (const [what, attack] of share(t, attacks, 1, 'attacks')) {
     await scenario(t, { what, size, seed: 77 }, async world => {
       await world.settled()
       world.crash(4)

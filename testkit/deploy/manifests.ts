@@ -28,8 +28,20 @@ interface Kustomization {
   readonly generatorOptions?: { readonly labels: Readonly<Record<string, string>> }
 }
 
+/** Each text is parsed once: a test renders the same files in many combinations. What comes of it must not be changed. */
+const once = <T>(parseText: (text: string) => T): ((text: string) => T) => {
+  const known = new Map<string, T>()
+  return text => {
+    const found = known.get(text) ?? parseText(text)
+    known.set(text, found)
+    return found
+  }
+}
+
+const parsed = once(text => parse(text) as unknown)
+
 const read = (folder: string): Kustomization =>
-  parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization
+  parsed(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization
 
 /** All objects of a text of several YAML documents. */
 export const parseManifests = (text: string): readonly Manifest[] =>
@@ -37,6 +49,8 @@ export const parseManifests = (text: string): readonly Manifest[] =>
     if (document.errors.length > 0) throw document.errors[0]!
     return document.toJS() as Manifest
   })
+
+const manifestsOf = once(parseManifests)
 
 const generated = (folder: string): readonly Manifest[] => {
   const { configMapGenerator = [], generatorOptions } = read(folder)
@@ -51,7 +65,7 @@ const named = (folder: string): readonly Manifest[] =>
   (read(folder).resources ?? []).flatMap(resource => {
     const path = join(folder, resource)
     if (!resource.endsWith('.yaml')) return readManifests(path)
-    return parseManifests(readFileSync(path, 'utf8'))
+    return manifestsOf(readFileSync(path, 'utf8'))
   })
 
 /** All objects that a kustomization names or generates, from the folders that it names too; patches are not applied. */
@@ -73,7 +87,7 @@ const patched = (objects: readonly Manifest[], { target, patch }: TargetedPatch)
   const isTarget = picks(target)
   if (!objects.some(isTarget))
     throw new Error(`there is no ${target.kind} ${target.name ?? ''} to patch`)
-  const change = parse(patch) as { readonly $patch?: string }
+  const change = parsed(patch) as { readonly $patch?: string }
   if (change.$patch === 'delete') return objects.filter(object => !isTarget(object))
   return objects.map(object =>
     isTarget(object) ? (jsonPatch(object, change) as Manifest) : object,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Test } from 'tap'
+import { shareOf } from '../share.js'
 import { World, type WorldOptions } from './world.js'
 
 const warnings: string[] = []
@@ -57,14 +58,24 @@ export interface Bounds {
   readonly p99: number
 }
 
+/** The median of fewer crashes is a matter of luck. */
+const ENOUGH = 30
+
 /** Many crashes in zones of ten, each at another moment: how soon they are seen and written. */
 export const timeCrashes = async (
   t: Test,
-  zone: { readonly profile: 'default' | 'fast'; readonly seeds: number; readonly settleMs: number },
+  zone: {
+    readonly profile: 'default' | 'fast'
+    readonly seeds: number
+    /** So many of them where a share is asked for. */
+    readonly few: number
+    readonly settleMs: number
+  },
   bounds: { readonly seen: Bounds; readonly written: Bounds },
 ): Promise<void> => {
   const size = 10
-  const { profile, seeds, settleMs } = zone
+  const { profile, settleMs } = zone
+  const seeds = shareOf(t, zone.seeds, zone.few, 'crashes')
   const times: [number, number][] = []
   for (let seed = 1; seed <= seeds; seed++) {
     await scenario(t, { what: `seed ${seed}`, size, seed, profile }, async world => {
@@ -77,6 +88,6 @@ export const timeCrashes = async (
     const [p50, p99] = percentiles(times.map(pair => pair[place]!))
     const text = `${profile}, ${seeds} seeds: ${kind} p50 ${p50} ms, p99 ${p99} ms`
     t.comment(text)
-    t.ok(p50 <= bounds[kind].p50 && p99 <= bounds[kind].p99, text)
+    t.ok((seeds < ENOUGH || p50 <= bounds[kind].p50) && p99 <= bounds[kind].p99, text)
   })
 }

@@ -13,6 +13,7 @@ import {
 } from '../../../testkit/browser.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { ask } from '../../../testkit/http/raw-http.js'
+import { share } from '../../../testkit/share.js'
 import { nodeFixture } from '../../../testkit/zone/status-fixture.js'
 import { serveZone } from '../../../testkit/zone/troubled-zone.js'
 
@@ -78,13 +79,14 @@ t.test('in a real browser', { skip: noBrowser }, async t => {
     page.evaluate(`document.querySelector('${selector}').textContent`)
   const headline = (page: BrowserPage) => text(page, '#headline')
 
-  for (const [size, width, height] of [
+  const screens = [
+    [50, 375, 667],
     [5, 1_200, 800],
     [50, 1_200, 800],
     [500, 1_200, 800],
-    [50, 375, 667],
     [500, 375, 667],
-  ] as const)
+  ] as const
+  for (const [size, width, height] of share(t, screens, 2, 'screens'))
     await t.test(
       `${size} nodes on ${width} × ${height}: who is dead is above the fold`,
       async t => {
@@ -156,11 +158,12 @@ t.test('in a real browser', { skip: noBrowser }, async t => {
     }
   })
 
-  for (const [size, width] of [
+  const widths = [
     [5, 1_200],
     [500, 1_200],
     [50, 375],
-  ] as const)
+  ] as const
+  for (const [size, width] of share(t, widths, 1, 'screens'))
     await t.test(`axe finds nothing at ${size} nodes, ${width} px wide`, async t => {
       const { page } = await open(t, size, width)
       for (const colorScheme of ['light', 'dark'] as const) {

@@ -14,6 +14,7 @@ import { ExchangeZone, memberAt } from '../../../../testkit/zone/exchange-zone.j
 import { TestIdentities } from '../../../../testkit/zone/identities.js'
 import { Insider, ZONE } from '../../../../testkit/zone/insider.js'
 import { seededRandom } from '../../../../testkit/seeded-random.js'
+import { share, shareOf } from '../../../../testkit/share.js'
 
 const SECOND = 1_000
 const TTL_MS = 60 * SECOND
@@ -113,7 +114,7 @@ const believedNothing = (t: Test, stolen: Stolen, what: string): void => {
       }
 }
 
-for (const size of [3, 5, 10])
+for (const size of share(t, [5, 3, 10], 1, 'sizes'))
   t.test(`N=${size}: a stolen node speaks for nobody else, whatever it says`, async t => {
     const stolen = await steal(size, size)
     const { zone, insider, honest, age } = stolen
@@ -153,7 +154,7 @@ for (const size of [3, 5, 10])
 t.test(
   'a dead node that an insider speaks for is fresh for no longer than a record, a slot and the least delay',
   async t => {
-    for (const size of [3, 5, 10]) {
+    for (const size of share(t, [5, 3, 10], 1, 'sizes')) {
       const stolen = await steal(size, size)
       const { zone, insider, honest, age, newsOf } = stolen
       const dead = size - 1
@@ -290,7 +291,7 @@ t.test('a member that names nodes without end makes nobody else send more', asyn
 })
 
 t.test('validly signed messages, altered: nothing is believed, nothing breaks', async t => {
-  const messages = Number(process.env['EDGE_HEALTH_FUZZ'] ?? 2_000)
+  const messages = Number(process.env['EDGE_HEALTH_FUZZ'] ?? shareOf(t, 2_000, 500, 'messages'))
   const stolen = await steal(4)
   const { zone, insider, age, newsOf } = stolen
   const random = seededRandom(7)

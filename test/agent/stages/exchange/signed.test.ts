@@ -2,6 +2,7 @@
 import t from 'tap'
 import { makeKeyRing } from '../../../../agent/key-ring.js'
 import { quietPeriodMs } from '../../../../agent/stages/exchange/period.js'
+import { share } from '../../../../testkit/share.js'
 import {
   exchangeOptions,
   ExchangeZone,
@@ -26,7 +27,7 @@ const ageAt = (zone: ExchangeZone, at: number, of: number): number => {
   return zone.clock.now() - engine.table.producedAt[index(of)]!
 }
 
-for (const size of [2, 3, 10, 66])
+for (const size of share(t, [2, 3, 10, 66], 3, 'sizes'))
   t.test(`a zone of ${size} that requires identities hears everybody`, async t => {
     const { zone } = start(size, 'require', size)
     await zone.clock.advance(60_000)
@@ -66,10 +67,11 @@ for (const size of [2, 3, 10, 66])
   })
 
 t.test('bytes per node and second in a quiet zone', async t => {
-  for (const [size, most] of [
+  const bars = [
     [10, 120],
     [70, 450],
-  ] as const) {
+  ] as const
+  for (const [size, most] of share(t, bars, 1, 'sizes')) {
     const { zone } = start(size, 'require', size)
     await zone.clock.advance(40_000)
     const sent = (): number => zone.agents.reduce((sum, { engine }) => sum + engine.bytesSent, 0)
@@ -157,7 +159,7 @@ for (const [mode, sizes] of [
   ['off', [2, 10, 66]],
   ['prefer', [2, 3, 10]],
 ] as const)
-  for (const size of sizes)
+  for (const size of share(t, sizes, 2, 'sizes'))
     t.test(
       `N=${size}: with prefer a node without its keys counts at its address (${mode})`,
       async t => {
