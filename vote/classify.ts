@@ -10,7 +10,7 @@ import { isFresh, STANDING } from './tally.js'
 const says = (evidence: Evidence, member: number, flag: number): boolean =>
   (evidence.flags[member]! & flag) !== 0
 
-/** Whether some member that is here to stay reaches the apiserver. One that just started does not know yet. */
+/** Whether some member reaches the apiserver; members that are leaving or have just started do not count. */
 const someoneHasLink = (judgement: Judgement, evidence: Evidence): boolean => {
   for (let member = 0; member < evidence.size; member++) {
     const standing = judgement.standing[member]
@@ -26,9 +26,9 @@ const isSick = (judgement: Judgement, evidence: Evidence, target: number): boole
   says(evidence, target, FLAG.kubeletBad) || judgement.nodeClass[target] === SICK
 
 /**
- * Dead is whom a majority cannot reach, backed and held, even if the brake keeps the verdict from becoming final. A
- * node that says itself, freshly, that its kubelet is bad is sick rather than gone; so is one on its way back from
- * there, whose kubelet is well already. A node whose link alone is cut is alive, and the zone says so.
+ * A node is dead when component quorum and hold stand behind the verdict, even if the brake keeps it from becoming final. If
+ * the node's own fresh record says that its kubelet is bad, it is `kubelet-sick` instead, and stays so on its way back until
+ * the verdict turns. A node of which only the link to the apiserver is cut is alive.
  */
 const classOf = (
   judgement: Judgement,
@@ -50,7 +50,7 @@ interface Scene extends Moment {
   readonly hasLink: boolean
 }
 
-/** Settle the classes; returns whether one moved. */
+/** Update the classes. @returns whether one changed */
 export const reviewClasses = (judgement: Judgement, evidence: Evidence, at: Moment): boolean => {
   const scene: Scene = { ...at, hasLink: someoneHasLink(judgement, evidence) }
   let moved = false
@@ -65,8 +65,8 @@ export const reviewClasses = (judgement: Judgement, evidence: Evidence, at: Mome
 }
 
 /**
- * How much of the zone looks dead from here, be it condemned or only out of reach. This is what is shown; whether
- * anything is held back is the brake's matter.
+ * How much of the zone looks dead from here: condemned, or out of this node's reach. For display only; the brake counts for
+ * itself.
  */
 export const disruptionOf = (
   judgement: Judgement,

@@ -14,7 +14,7 @@ export const ownProbe = (evidence: Evidence, target: number): 'up' | 'down' | un
     : 'up'
 }
 
-/** A dead voter's last words must not keep a node contested for ever, so records past their time are left out. */
+/** Expired records do not count: a dead voter's last record must not keep a node contested for ever. */
 const isContested = (evidence: Evidence, target: number, deadline: NextDeadline): boolean => {
   if (evidence.downVotes[target]! < 2) return false
   const observers = evidence.observersOf(target)

@@ -17,12 +17,12 @@ export const FLAG = {
 } as const
 
 /**
- * What one agent says about one node. Who could not look says neither up nor down; nothing turns one of the three into
- * another but a round that said so, or trouble of its own that lasts.
+ * What one agent says about one node. An agent that could not probe it says neither up nor down. A vote changes only by a
+ * round that found otherwise, or when the agent itself could not probe for long.
  */
 export type Vote = 'up' | 'down' | 'not-looked'
 
-/** In `Evidence.failedRounds`: it answers us again, but fell so often lately that we say neither up nor down yet. */
+/** In `Evidence.failedRounds`: the node answers us again, but failed so often lately that we say neither up nor down yet. */
 export const HELD = -2
 
 /**
@@ -38,7 +38,7 @@ export interface Evidence {
   readonly flags: Uint8Array
   /** Since when each member has no link to the apiserver, as it says itself; −Infinity unless `FLAG.cloudCut`. */
   readonly cloudCutAt: Float64Array
-  /** How many members' newest records say that this member is down, whatever their freshness. */
+  /** How many members' newest records say that this member is down, fresh or not. */
   readonly downVotes: Uint16Array
   /** Own rounds that failed in a row against each member; 0 after a success, −1 while there is no own vote, or `HELD`. */
   readonly failedRounds: Int16Array

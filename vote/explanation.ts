@@ -42,7 +42,7 @@ export type Guard =
   /** `until` is when a leaving node's grace ends; undefined when it is the own agent that leaves and decides no more. */
   | { readonly kind: 'leaving'; readonly until: number | undefined }
   | { readonly kind: 'witness'; readonly vote: WitnessVote }
-  /** So many "up"s were said before the contest began and are not believed until said again. */
+  /** So many "up" votes are older than the contest and do not count until they are repeated. */
   | { readonly kind: 'reaffirm'; readonly votes: number; readonly since: number }
 
 /** What this agent knows about one node, for people and for the writer. Built on demand. */
@@ -50,13 +50,13 @@ export interface Explanation {
   readonly index: number
   readonly isSelf: boolean
   readonly local: 'up' | 'down'
-  /** When the local view last moved; −Infinity if never. */
+  /** When the local view last changed; −Infinity if never. */
   readonly localAt: number
   /** Final, or undecided. */
   readonly verdict: Verdict
   /** When it became final; +Infinity while there is none. */
   readonly verdictAt: number
-  /** What the votes ask for and since when; undecided and +Infinity for nothing. */
+  /** The verdict that the votes ask for, and since when; undecided and +Infinity when there is none. */
   readonly pending: Verdict
   readonly pendingAt: number
   readonly class: NodeClass
@@ -67,7 +67,7 @@ export interface Explanation {
   readonly up: number
   /** Voters whose votes would count, but who could not probe the node. */
   readonly notLooked: number
-  /** Equal votes that decide. */
+  /** How many equal votes decide. */
   readonly needed: number
   /** Size of the roster. */
   readonly members: number
@@ -110,7 +110,7 @@ const votersOf = (
   })
 }
 
-/** Guards of an agent that may not decide. */
+/** Why the agent itself may not decide. */
 const voiceGuards = (judgement: Judgement, evidence: Evidence): Guard[] => {
   if (judgement.voice === 'full') return []
   if (judgement.voice === 'leaving') return [{ kind: 'leaving', until: undefined }]
@@ -127,7 +127,7 @@ const spokenSince = (judgement: Judgement, evidence: Evidence, since: number): n
   return have
 }
 
-/** Guards of a verdict that is on its way. */
+/** Why a pending verdict is not final yet. */
 const pendingGuards = (
   judgement: Judgement,
   evidence: Evidence,
@@ -139,7 +139,7 @@ const pendingGuards = (
     const have = spokenSince(judgement, evidence, judgement.pendingAt[target]!)
     return [{ kind: 'component-quorum', have, need: quorumOf(evidence.size) }]
   }
-  // The brake holds condemnations only; a hold that is over without it becomes final at the next judging.
+  // The brake holds back condemnations only. Other verdicts become final at the next judging after their hold.
   const isBraked = judgement.brake && judgement.pending[target] === VERDICT.unhealthy
   if (isBraked && isHeld(judgement, target, at))
     return [
@@ -148,7 +148,7 @@ const pendingGuards = (
   return [{ kind: 'hold', until: judgement.backedAt[target]! + at.options.writeHoldMs }]
 }
 
-/** Guards of votes that do not suffice. Asked only while nothing is decided, or somebody says down. */
+/** Why the votes do not suffice. Shown only while nothing is decided, or somebody says down. */
 const voteGuards = (
   judgement: Judgement,
   evidence: Evidence,
@@ -170,7 +170,7 @@ const voteGuards = (
   return guards
 }
 
-/** A zone of two cannot decide by itself; what the third party says is always worth showing. */
+/** A zone of two cannot decide by itself, so the witness's vote is always shown. */
 const twoGuards = (judgement: Judgement, evidence: Evidence, target: number): Guard[] => {
   if (evidence.size !== 2 || judgement.down[target] === 0) return []
   return judgement.witness === 'absent'
@@ -190,7 +190,7 @@ const reaffirmGuards = (
 const neededFor = (evidence: Evidence, target: number): number =>
   isMesh(evidence, target) ? quorumOf(evidence.size) : 2
 
-/** Everything there is to say about one member, as of the last judging. */
+/** Explain one member's state as of the last judging. */
 export const explanationOf = (
   judgement: Judgement,
   evidence: Evidence,

@@ -17,23 +17,23 @@ import { witnessVote, type WitnessAnswer } from './witness.js'
 export interface JudgeContext {
   /** Matters in a zone of two only. */
   readonly witness: WitnessAnswer
-  /** What was marked before this agent knew counts for the brake. */
+  /** Whether the cluster shows a member as marked: marks from before this agent's time count for the brake. */
   readonly isMarked: IsMarked
 }
 
-/** What one judging moved. */
+/** What one judging changed. */
 export interface Changes {
-  /** Members whose local view moved. */
+  /** Members whose local view changed. */
   readonly local: readonly number[]
-  /** Members whose final verdict moved. */
+  /** Members whose final verdict changed. */
   readonly verdict: readonly number[]
-  /** Self-suspicion, correlated failure, brake, disruption, voice, witness or some node's class moved. */
+  /** Whether self-suspicion, correlated failure, brake, disruption, voice, witness or some node's class changed. */
   readonly state: boolean
   /** The earliest `Clock.now` at which time alone may change something; +Infinity if none. */
   readonly nextAt: number
-  /** Something began so recently that records should travel faster than usual. */
+  /** Whether something began so recently that records should travel faster than usual. */
   readonly burst: boolean
-  /** All is well: evidence that only became younger need not be judged. */
+  /** Whether all is well, so that evidence that only became younger need not be judged. */
   readonly steady: boolean
 }
 
@@ -53,8 +53,8 @@ const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): bo
 }
 
 /**
- * Haste has a cause and ends: a contest, correlated failure, a condemnation or the way back from one that began within the
- * last window. A node that is known to be dead is no longer urgent.
+ * Urgent is a contest, a correlated failure, a condemnation or a return from one that began within the last window. A node
+ * that has been dead for longer is no longer urgent.
  */
 const isUrgent = (judgement: Judgement, deadline: NextDeadline): boolean => {
   const { options } = deadline
@@ -71,9 +71,8 @@ const isUrgent = (judgement: Judgement, deadline: NextDeadline): boolean => {
 }
 
 /**
- * Judge everybody by the evidence as it stands at `now`. Pure but for `j`, which it updates in place; deterministic;
- * O(votes), so that it may run after every message. Judging twice at the same instant changes nothing the second
- * time. `now` must not go back.
+ * Judge all members by the evidence at `now`, which must not go back. Deterministic; updates the judgement in place and
+ * nothing else. Costs O(votes), so that it may run after every message. A second call at the same instant changes nothing.
  */
 export const judge = (
   judgement: Judgement,

@@ -2,7 +2,7 @@
 import { VERDICT } from './quorum.js'
 import type { WitnessVote } from './witness.js'
 
-/** Which kind of trouble a node is in. */
+/** What is wrong with a node. */
 export type NodeClass =
   'undecided' | 'healthy' | 'dead' | 'kubelet-sick' | 'cloud-link-cut' | 'zone-link-cut'
 
@@ -19,7 +19,7 @@ export const CLASSES: readonly NodeClass[] = [
 /** How much of the zone looks dead from here: at most the brake's limit, more, or everybody else. */
 export type Disruption = 'normal' | 'partial' | 'full'
 
-/** Whether this agent may decide, or why it must keep silent. */
+/** Whether this agent may decide, or why not. */
 export type Voice = 'full' | 'self-suspect' | 'warming' | 'leaving' | 'minority'
 
 /**
@@ -30,16 +30,16 @@ export interface Judgement {
   readonly size: number
   /** 1: the node can be reached from here, by the rules of the local view. What `/localinfo` says. */
   readonly localUp: Uint8Array
-  /** When the local view last moved; −Infinity before it ever did. */
+  /** When the local view last changed; −Infinity if never. */
   readonly localAt: Float64Array
-  /** `VERDICT` codes. Only final verdicts stand here; what is on its way is in `pending`. */
+  /** `VERDICT` codes of final verdicts; those that are not final yet are in `pending`. */
   readonly verdict: Uint8Array
   /** When the verdict became final: votes, component quorum and hold were all there. */
   readonly verdictAt: Float64Array
   /** The verdict that the votes ask for and that has not become final: a `VERDICT` code, undecided for none. */
   readonly pending: Uint8Array
   readonly pendingAt: Float64Array
-  /** When the component quorum first stood behind the pending verdict; the hold runs from here. */
+  /** When the pending verdict first had its component quorum; the hold runs from then. */
   readonly backedAt: Float64Array
   /** Places in `CLASSES`, and since when. */
   readonly nodeClass: Uint8Array
@@ -49,13 +49,13 @@ export interface Judgement {
   /** Counted votes of each node's observers. */
   readonly up: Uint16Array
   readonly down: Uint16Array
-  /** 1: the node's own counted record is proof enough that it lives to be one voice for itself. Never against. */
+  /** 1: the node's own counted record is one vote for itself, as proof that it lives. Never a vote against. */
   readonly ownWord: Uint8Array
   /** Since when at least two known votes say that the node is down. */
   readonly contestAt: Float64Array
   /** Since when the own probes say that the node is down. */
   readonly ownDownAt: Float64Array
-  /** Room for sorting; means nothing between calls. */
+  /** Memory for sorting; meaningless between calls. */
   readonly scratch: Float64Array
   /** Own targets that had a first round, and those of them that are down. */
   ownTargets: number
@@ -65,7 +65,7 @@ export interface Judgement {
   correlatedFailureAt: number
   voice: Voice
   witness: WitnessVote
-  /** Nodes that are condemned or about to be, and those that are marked and of which this agent decided nothing. */
+  /** How many nodes are condemned or about to be, or are marked without a decision of this agent. */
   dead: number
   /** More are dead than the limit allows: no further condemnation becomes final. */
   brake: boolean
@@ -74,7 +74,7 @@ export interface Judgement {
 
 const filled = (size: number, value: number): Float64Array => new Float64Array(size).fill(value)
 
-/** A judge that knows nothing: everybody is shown as up, nothing is decided. */
+/** A judgement without knowledge: all members are shown as up, nothing is decided. */
 export const makeJudgement = (size: number): Judgement => ({
   size,
   localUp: new Uint8Array(size).fill(1),
@@ -120,8 +120,8 @@ const KEPT = [
 ] as const
 
 /**
- * Carry a judgement over to a changed roster. `oldIndexOf[i]` is where member i stood before, −1 for a new one. What
- * was known about members that stay is kept, their running holds too; counts are made anew by the next `judge`.
+ * Carry a judgement over to a changed roster. `oldIndexOf[i]` is the old index of member i, −1 for a new one. What was known
+ * about members that stay is kept, also their running holds; the next `judge` counts anew.
  */
 export const remapJudgement = (judgement: Judgement, oldIndexOf: Int32Array): Judgement => {
   const next = makeJudgement(oldIndexOf.length)
@@ -134,7 +134,7 @@ export const remapJudgement = (judgement: Judgement, oldIndexOf: Int32Array): Ju
   return next
 }
 
-/** Leave no trace of a pending verdict. */
+/** Forget the pending verdict. */
 export const dropPending = (judgement: Judgement, index: number): void => {
   judgement.pending[index] = VERDICT.undecided
   judgement.pendingAt[index] = Infinity

@@ -4,14 +4,14 @@ import type { Judgement } from './judgement.js'
 import { ownProbe } from './correlated-failure.js'
 import { isFresh, STANDING } from './tally.js'
 
-/** Peers that agree, as a share of the votes, before one failed own round is believed at once. */
+/** With so many peers that say down too, as a share of the votes, a first failed round of our own is believed at once. */
 const BACKING_SHARE = 0.2
 const BACKING_MIN = 2
 const backingOf = (votes: number): number => Math.max(BACKING_MIN, BACKING_SHARE * votes)
-/** Own rounds that fail in a row are believed without anybody else: a link that is broken only from here. */
+/** So many own rounds that failed in a row are believed without any peer: only our own link to the node may be broken. */
 const OWN_ROUNDS = 2
 
-/** Somebody who is to look at it has a voice. */
+/** Whether the votes of some observer of the node count. */
 const isWatched = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
   const observers = evidence.observersOf(target)
   const { length } = observers
@@ -24,8 +24,8 @@ const byPeers = (judgement: Judgement, evidence: Evidence, target: number): bool
   const up = judgement.up[target]!
   const down = judgement.down[target]!
   if (up + down > 0) return down <= up
-  // Nobody can tell, so it stays as it was. Only who is silent together with all that watch it is hidden; an agent that
-  // never knew anything hides nobody.
+  // Nobody can tell, so the view stays as it was. A node is hidden only if it and all its observers fell silent; one that was
+  // never heard is not hidden.
   const isSilent = evidence.producedAt[target] !== -Infinity && !isFresh(judgement, target)
   const isGone = isSilent && !isWatched(judgement, evidence, target)
   return !isGone && judgement.localUp[target] === 1
@@ -35,11 +35,11 @@ const byOwnDown = (judgement: Judgement, evidence: Evidence, target: number): bo
   const down = judgement.down[target]!
   const up = judgement.up[target]!
   const isDoubtful = down < backingOf(down + up) && evidence.failedRounds[target]! < OWN_ROUNDS
-  // A first failed round hides nobody, but after a time without rounds it shows nobody again either.
+  // A first failed round hides no node, but it does not show a hidden one again either, unless a peer says up.
   return isDoubtful && (judgement.localUp[target] === 1 || up > 0)
 }
 
-/** Held by us it stays as it was, until a peer says up and fewer of those that watch it are in doubt than hide a node. */
+/** While our own vote is held back, the view stays as it was, until a peer says up and too few observers disagree to hide a node. */
 const byHold = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
   const up = judgement.up[target]!
   const observers = evidence.observersOf(target)
@@ -51,8 +51,7 @@ const byHold = (judgement: Judgement, evidence: Evidence, target: number): boole
 }
 
 /**
- * Whether this node, or else its peers, can reach `target`. The own node is up, whatever others say, unless its own
- * kubelet says that it is not.
+ * Whether this node or its peers can reach `target`. The own node is up whatever others say, unless its own kubelet is bad.
  */
 const isReachable = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
   if (target === evidence.self) return (evidence.flags[target]! & FLAG.kubeletBad) === 0

@@ -22,7 +22,7 @@ const voicesOfWitness = (judgement: Judgement, evidence: Evidence, target: numbe
   return judgement.witness === 'up' && judgement.ownWord[target] === 0 && !saysSick ? 2 : 1
 }
 
-/** The witness is a third voter about the peer; about the own node it knows nothing. */
+/** The witness is a third voter about the peer; it does not vote about the own node. */
 const rulingOfTwo = (judgement: Judgement, evidence: Evidence, target: number): VerdictCode => {
   let up = upVoices(judgement, evidence, target)
   let down = judgement.down[target]!
@@ -49,7 +49,7 @@ export const presentVoices = (judgement: Judgement, evidence: Evidence): number 
   return present
 }
 
-/** Who may decide: an agent that is sound, past its first round, staying, and in touch with most of the roster. */
+/** An agent may decide if it does not suspect itself, has finished its first round, is not leaving, and hears most of the roster. */
 export const voiceOf = (judgement: Judgement, evidence: Evidence): Voice => {
   const flags = evidence.flags[evidence.self]!
   if (judgement.selfSuspect) return 'self-suspect'
@@ -63,10 +63,10 @@ export const voiceOf = (judgement: Judgement, evidence: Evidence): Voice => {
 
 /**
  * Latest time at or after which a strict majority of the roster produced a record. A verdict that began before it has
- * its component quorum: that majority spoke while the votes stood, so no other group can have one.
+ * its component quorum: that majority spoke after the votes turned, so no other side of a partition can have one.
  */
 export const majoritySpokeAt = (judgement: Judgement, evidence: Evidence): number => {
-  // In a zone of two a speaking witness stands beside the own node, at this very moment.
+  // In a zone of two the own node and a witness that speaks now are the majority.
   if (witnessSpeaks(judgement.witness)) return evidence.producedAt[evidence.self]!
   for (let member = 0; member < evidence.size; member++)
     judgement.scratch[member] = isFresh(judgement, member)

@@ -7,7 +7,7 @@ export interface VoteOptions {
   readonly reaffirmWindowMs: number
   /** How long verdict and component quorum must hold before anything is written. @default 5_000 */
   readonly writeHoldMs: number
-  /** Each further rank of the writers waits this much longer for a silent one, and thirty times this for one that speaks. @default 2_000 */
+  /** A writer waits this long for each silent writer before it, and thirty times as long for each that is heard. @default 2_000 */
   readonly writerStaggerMs: number
   /** Largest share of the zone that may be condemned at one time; at least one node may. 0 … 1. @default 0.4 */
   readonly brakeShare: number
@@ -17,6 +17,6 @@ export interface VoteOptions {
   readonly vouch: 'lease' | 'taint' | 'off'
   /** A vouched node's own record must be younger than this. @default 30_000 */
   readonly vouchFreshMs: number
-  /** A node that said that it leaves is not condemned for this long. @default 30_000 */
+  /** A node that announced that it leaves is not condemned for this long. @default 30_000 */
   readonly leaveGraceMs: number
 }

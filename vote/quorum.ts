@@ -12,7 +12,7 @@ export type VerdictCode = (typeof VERDICT)[Verdict]
 
 /**
  * The smallest number that is more than half of `voters`. Two quorums of one zone always share a voter, so that two
- * separated groups cannot both decide. A zone without voters has a quorum that nobody reaches.
+ * separated groups cannot both decide. Without voters the quorum is 1, which is never reached.
  */
 export const quorumOf = (voters: number): number => Math.floor(voters / 2) + 1
 
@@ -25,8 +25,8 @@ export const decide = (voters: number, up: number, down: number): VerdictCode =>
 }
 
 /**
- * Decide where only a few of the zone watch a node: the larger side, with two votes at least. It is the component
- * quorum (majority.ts) that keeps a minority from acting on this.
+ * Decide where only a few members watch a node: the larger side wins if it has at least two votes. The component quorum
+ * (majority.ts) keeps a minority of the zone from acting on this.
  */
 export const decideAmongFew = (up: number, down: number): VerdictCode => {
   if (up > down && up >= 2) return VERDICT.healthy

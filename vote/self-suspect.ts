@@ -3,12 +3,12 @@ import type { Evidence } from './evidence.js'
 import type { Judgement } from './judgement.js'
 import { STANDING } from './tally.js'
 
-/** How far the "up"s must lead before the own "down" is the odd one out; fewer where fewer others watch. */
+/** By how many votes "up" must lead to contradict the own "down"; fewer where the node has fewer other observers. */
 const MARGIN = 2
 
 /**
- * Whether the others that watch `target`, speaking after our own down verdict, say up. In a zone of three only one
- * other watches each node, so the lead cannot be two there: then all others together must contradict.
+ * Whether the other observers of `target` that spoke after our own down verdict say up. In a zone of three each node has only
+ * one other observer, so the lead cannot be two there: then all others must contradict.
  */
 const isContradicted = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
   const observers = evidence.observersOf(target)
@@ -32,8 +32,8 @@ const isContradicted = (judgement: Judgement, evidence: Evidence, target: number
 }
 
 /**
- * Self-suspicion: more than half of the own targets look down, and for more than half of those the others say the
- * opposite. Then the fault is here: the own votes stop counting everywhere, and the local view follows the peers.
+ * Self-suspicion: more than half of the own targets look down, and about more than half of those the other observers say up.
+ * Then the fault is here: the own votes count nowhere any more, and the local view follows the peers.
  */
 export const suspectsItself = (judgement: Judgement, evidence: Evidence): boolean => {
   if (2 * judgement.ownDowns <= judgement.ownTargets) return false

@@ -5,7 +5,7 @@ import { VERDICT } from './quorum.js'
 
 const HEALTHY = CLASSES.indexOf('healthy')
 
-/** All that a record can say of its own node is trouble, but that the kubelet is well. */
+/** Every flag of a record means trouble, but for the one that says that the kubelet is well. */
 const TROUBLE = ~FLAG.kubeletWell
 
 const isWell = (judgement: Judgement, evidence: Evidence, index: number): boolean =>
@@ -18,8 +18,8 @@ const isWell = (judgement: Judgement, evidence: Evidence, index: number): boolea
   judgement.nodeClass[index] === HEALTHY
 
 /**
- * Whether everybody is healthy and no record says anything else. Then a newer record with the same content can at most
- * add an up vote, which moves nothing. When time alone may change something is still in `Changes.nextAt`.
+ * Whether all members are healthy and no record says anything else. Then a newer record with the same content can at most add
+ * an up vote, which changes nothing. `Changes.nextAt` still tells when time alone may change something.
  */
 export const isSteady = (judgement: Judgement, evidence: Evidence): boolean => {
   if (judgement.voice !== 'full' || judgement.selfSuspect || judgement.correlatedFailure)

@@ -13,7 +13,7 @@ export const STANDING = {
   leaving: 3,
   /** Its newest record is older than `recordTtlMs`. */
   gone: 4,
-  /** Correlated failure: it has not spoken since that began. */
+  /** It has not been heard since the present correlated failure began. */
   silentSinceFailure: 5,
   unheard: 6,
 } as const
@@ -23,9 +23,8 @@ export const isFresh = (judgement: Judgement, member: number): boolean =>
   judgement.standing[member]! <= STANDING.leaving
 
 /**
- * Freshness is the age of what is said, not when it arrived: a message that took a minute to get here is a minute
- * old. The own record has no privilege. The own node's suspicion of itself is taken from the judgement, where it is
- * known first.
+ * Freshness is the age of a record's content, not the time since it arrived: a message that took a minute is a minute old.
+ * The own record is treated as any other. Self-suspicion of the own node comes from the judgement, where it is known first.
  */
 const standingOf = (
   judgement: Judgement,
@@ -48,7 +47,7 @@ const standingOf = (
 interface Frame {
   readonly now: number
   readonly ttlMs: number
-  /** Records made before this are not believed; −Infinity outside correlated failure and in its first window. */
+  /** Older records do not count; −Infinity outside correlated failure and in its first window. */
   readonly sinceAt: number
 }
 
@@ -61,7 +60,7 @@ const frameOf = (judgement: Judgement, { now, options }: Moment): Frame => ({
       : -Infinity,
 })
 
-/** Settle the standing of everybody. */
+/** Update the standing of all members. */
 export const reviewStandings = (
   judgement: Judgement,
   evidence: Evidence,
@@ -74,7 +73,7 @@ export const reviewStandings = (
   }
 }
 
-/** Settle the own standing again after self-suspicion starts or ends. */
+/** Update the own standing after self-suspicion started or ended. */
 export const reviewOwnStanding = (judgement: Judgement, evidence: Evidence, at: Moment): void => {
   judgement.standing[evidence.self] = standingOf(
     judgement,
@@ -85,10 +84,10 @@ export const reviewOwnStanding = (judgement: Judgement, evidence: Evidence, at: 
 }
 
 /**
- * The instant since which an "up" about the node must have been said in order to count. Nothing is asked of it while
- * the node is uncontested or in the contest's first window; then it must be younger than the contest: who went
- * silent together with the node must not keep it alive. Once it is condemned, what was said before, its own last record
- * too, is no sign that it came back.
+ * How old an "up" about the node may be: the instant at or after which it must have been said. There is no limit while the
+ * node is uncontested or in the contest's first window. Then it must be younger than the contest: observers that fell silent
+ * together with the node must not keep it alive. After a condemnation no older record, the node's own included, is a sign
+ * that it came back.
  */
 export const upsCountSince = (
   judgement: Judgement,
@@ -122,7 +121,7 @@ const countAbout = (
   judgement.down[target] = down
 }
 
-/** A node that speaks and whose kubelet is not bad is one voice for itself, as in SuperEdge, where all probe themselves. */
+/** A node that is heard and whose kubelet is not bad has one vote for itself, as in SuperEdge, where each node probes itself. */
 const speaksForItself = (
   judgement: Judgement,
   evidence: Evidence,
@@ -133,7 +132,7 @@ const speaksForItself = (
   evidence.producedAt[target]! >= sinceAt &&
   (evidence.flags[target]! & FLAG.kubeletBad) === 0
 
-/** A zone of one has no observers: its own self-report is the only vote, and "unknown" is none. */
+/** A zone of one has no observers: the node's report about itself is the only vote; "unknown" is not a vote. */
 const countAlone = (judgement: Judgement, evidence: Evidence): void => {
   const flags = judgement.standing[0] === STANDING.counts ? evidence.flags[0]! : 0
   judgement.down[0] = (flags & FLAG.kubeletBad) !== 0 ? 1 : 0
@@ -141,7 +140,7 @@ const countAlone = (judgement: Judgement, evidence: Evidence): void => {
   judgement.ownWord[0] = 0
 }
 
-/** Count the votes about everybody. Only roster members have a column, so that strangers cannot vote. */
+/** Count the votes about all members. Only members of the roster have a column, so that strangers cannot vote. */
 export const countVotes = (judgement: Judgement, evidence: Evidence, at: Moment): void => {
   if (evidence.size === 1) {
     countAlone(judgement, evidence)

@@ -7,7 +7,7 @@ import type { Moment } from './moment.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT, type VerdictCode } from './quorum.js'
 
-/** When the time of grace ends of a node that announced that it leaves; −Infinity for others. */
+/** Until when a node that announced that it leaves is not condemned; −Infinity for others. */
 export const graceEndsAt = (evidence: Evidence, target: number, options: VoteOptions): number =>
   (evidence.flags[target]! & FLAG.leaving) !== 0
     ? evidence.producedAt[target]! + options.leaveGraceMs
@@ -27,7 +27,7 @@ const wantedOf = (
   return at.deadline.now < graceAt ? VERDICT.undecided : ruling
 }
 
-/** Begin, keep or drop the pending verdict about one node, and note when a majority stood behind it. */
+/** Begin, keep or drop the pending verdict about one node, and note when it got its component quorum. */
 const reviewPending = (
   judgement: Judgement,
   evidence: Evidence,
@@ -40,7 +40,7 @@ const reviewPending = (
     judgement.pending[target] = wanted
     if (wanted !== VERDICT.undecided) judgement.pendingAt[target] = at.deadline.now
   }
-  // The majority's instant is asked for only while somebody waits for it: mostly nobody does.
+  // Computing when a majority spoke is costly, so it is done only while a verdict waits for it.
   const isWaiting =
     judgement.pending[target] !== VERDICT.undecided && judgement.backedAt[target] === Infinity
   if (isWaiting && at.majorityAt() > judgement.pendingAt[target]!)
@@ -48,14 +48,14 @@ const reviewPending = (
   noteDeadline(at.deadline, judgement.backedAt[target]! + at.deadline.options.writeHoldMs)
 }
 
-/** What one review of the verdicts works with. */
+/** The inputs of one review of the verdicts. */
 interface Occasion {
   readonly deadline: NextDeadline
   readonly majorityAt: () => number
   readonly changed: number[]
 }
 
-/** Whether votes, component quorum and hold are all there. */
+/** Whether the verdict has votes and component quorum, and its hold is over. */
 export const isHeld = (judgement: Judgement, target: number, { now, options }: Moment): boolean =>
   now >= judgement.backedAt[target]! + options.writeHoldMs
 
@@ -70,25 +70,25 @@ const finalise = (judgement: Judgement, wanted: VerdictCode, at: Occasion): void
   }
 }
 
-/** At least one node may be condemned, or a small zone could never do its work. */
+/** How many nodes may be condemned: at least one, or small zones could condemn none. */
 export const brakeLimit = (size: number, options: VoteOptions): number =>
   Math.max(1, Math.floor(options.brakeShare * size))
 
-/** Whether the node is condemned, or the votes to condemn it stand. */
+/** Whether the node is condemned, or the votes ask for it. */
 export const isCondemned = (judgement: Judgement, target: number): boolean =>
   judgement.verdict[target] === VERDICT.unhealthy || judgement.pending[target] === VERDICT.unhealthy
 
 /** Whether the cluster shows a member marked as unhealthy, as last seen. */
 export type IsMarked = (member: number) => boolean
 
-/** Whom the zone marked before this agent knew, and whose mark its own votes neither ask for nor take off. */
+/** Whether the node's mark is from before this agent's time, and the present votes neither ask for it nor for its removal. */
 const isHeldDead = (judgement: Judgement, target: number): boolean =>
   judgement.verdict[target] === VERDICT.undecided && judgement.pending[target] === VERDICT.undecided
 
 const countDead = (judgement: Judgement, self: number, isMarked: IsMarked): number => {
   let dead = 0
   for (let target = 0; target < judgement.size; target++) {
-    // A mark of the own node is another's to take off; who judges is not dead.
+    // The own node does not count: an agent that judges is not dead. Others take its mark off.
     const isHeld = target !== self && isHeldDead(judgement, target) && isMarked(target)
     if (isCondemned(judgement, target) || isHeld) dead++
   }
@@ -96,8 +96,8 @@ const countDead = (judgement: Judgement, self: number, isMarked: IsMarked): numb
 }
 
 /**
- * An agent without a voice decides nothing and remembers no verdict: while it was out, the majority may have decided
- * otherwise, and what it once knew must be earned again. What stands in the cluster stays as it is.
+ * An agent that may not decide forgets its verdicts: meanwhile the majority may have decided otherwise, so it has to reach them
+ * anew. The marks in the cluster stay as they are.
  */
 const keepSilent = (judgement: Judgement): number[] => {
   const changed: number[] = []
@@ -114,8 +114,8 @@ const keepSilent = (judgement: Judgement): number[] => {
 }
 
 /**
- * The brake lets go because some came back: the others may be about to. What they were held for begins anew, or the
- * end of an outage would condemn whoever is last to return.
+ * The brake let go because some nodes came back, so the others may be about to. Their holds begin anew, or the end of an
+ * outage would condemn the last ones to return.
  */
 const holdAnew = (judgement: Judgement, now: number): void => {
   for (let target = 0; target < judgement.size; target++) {
@@ -126,9 +126,9 @@ const holdAnew = (judgement: Judgement, now: number): void => {
 }
 
 /**
- * Settle the verdicts; returns the members whose verdict moved. Clearing comes first and knows no brake. The brake is
- * applied to all that look dead or are marked together, not one after the other, so that the first few of a disaster are not
- * condemned merely because they came first.
+ * Update the verdicts. The brake does not apply to clearing, which comes first. It is applied to all nodes that look dead or
+ * are marked together, not one after the other: the first few of a disaster must not be condemned just for being first.
+ * @returns the members whose verdict changed
  */
 export const reviewVerdicts = (
   judgement: Judgement,

@@ -8,12 +8,12 @@ import { decideAmongFew, quorumOf, VERDICT } from './quorum.js'
 import { isFresh, STANDING } from './tally.js'
 
 /**
- * Why a node is not vouched for, or not any more. The brake is not among them: it holds back what destroys, and
- * vouching destroys nothing; its own conditions bound it more tightly than a share of the zone could.
+ * Why a node is not vouched for, or no longer. The brake is not a reason: it holds back what does harm, and vouching does none;
+ * its own conditions are stricter than a share of the zone could be.
  */
 export type VouchEnd =
   | 'off'
-  /** This agent has no voice, or no strict majority says up at present. */
+  /** This agent may not decide, or no strict majority says up at present. */
   | 'no-quorum'
   | 'undecided'
   | 'condemned'
@@ -24,7 +24,7 @@ export type VouchEnd =
   | 'link-back'
   | 'roster-left'
 
-/** For whom this agent would vouch, and since when; +Infinity for nobody. The caller owns it. */
+/** Since when this agent would vouch for each member; +Infinity: not at all. The caller owns it. */
 export interface Vouching {
   readonly since: Float64Array
 }
@@ -55,8 +55,8 @@ export const remapVouching = (
 
 /**
  * Strict majority of the roster, by the votes that count at this moment and the node's own record; never the witness. In a
- * zone of rings, where only a few observe each node, the larger side of those few is enough, as this agent has a voice only
- * with a majority behind it. Somebody other than the node must always say up.
+ * zone of rings, where only a few observe each node, the larger side of those few is enough, since this agent may decide only
+ * while it hears a majority. Somebody other than the node must always say up.
  */
 const hasMajority = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
   if (judgement.voice !== 'full' || evidence.size === 1 || judgement.up[target] === 0) return false
@@ -65,7 +65,7 @@ const hasMajority = (judgement: Judgement, evidence: Evidence, target: number): 
   return upVoices(judgement, evidence, target) >= quorumOf(evidence.size)
 }
 
-/** What the node's own record says against vouching. Bad news wins over good. */
+/** What in the node's own record speaks against vouching. */
 const ownWordAgainst = (flags: number): VouchEnd | undefined => {
   if ((flags & FLAG.leaving) !== 0) return 'leaving'
   if ((flags & FLAG.kubeletBad) !== 0) return 'kubelet-bad'
@@ -92,7 +92,7 @@ export const vouchRefusal = (
   return judgement.verdict[target] === VERDICT.undecided ? 'undecided' : undefined
 }
 
-/** What one review of the vouching moved. */
+/** What one review of the vouching changed. */
 export interface VouchChanges {
   readonly begun: readonly number[]
   readonly ended: readonly { readonly index: number; readonly why: VouchEnd }[]
@@ -101,9 +101,8 @@ export interface VouchChanges {
 }
 
 /**
- * Decide for whom to vouch; call after each `judge`. It begins only with a final `healthy` verdict, so hold and
- * component quorum stand behind it, and ends the moment one condition fails: there is no grace, since every renewal
- * postpones what the control plane would do by its own grace already.
+ * Decide for whom to vouch; call after each `judge`. Vouching begins only with a final `healthy` verdict, which had its hold and
+ * its component quorum. It ends at once when a condition fails, since the control plane's own grace follows the last renewal.
  */
 export const reviewVouching = (
   v: Vouching,

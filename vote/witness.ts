@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { VoteOptions } from './options.js'
 
-/** What the third party of a zone of two answered, as the caller last saw it. */
+/** The last answer of the third party of a zone of two. */
 export interface WitnessAnswer {
   readonly state: 'reachable' | 'unreachable' | 'unknown'
   /** Only the apiserver can tell: whether the peer's Lease is still being renewed. */
@@ -9,19 +9,18 @@ export interface WitnessAnswer {
 }
 
 /**
- * How the witness votes about the peer. `absent`: this zone has none; `abstains`: it has one that says nothing;
- * `with-us`: whatever the own node says; else what it says itself.
+ * How the witness votes about the peer. `absent`: this zone has none; `abstains`: it gives no answer; `with-us`: it adds a vote to
+ * whatever the own node says; `up` and `down` are its own findings.
  */
 export type WitnessVote = 'absent' | 'abstains' | 'with-us' | 'up' | 'down'
 
-/** For zones that need no witness. */
+/** The answer in zones that need no witness. */
 export const NO_WITNESS: WitnessAnswer = { state: 'unknown', peerLease: 'unknown' }
 
 /**
- * The third voice in a zone of two. The apiserver is heard only with what it knows about the peer: a reachable
- * apiserver whose copy of the peer's Lease still moves says that the peer lives and only the link between the two is
- * broken. A plain target cannot say that: it shows only that the own node is not the one cut off. Where both nodes reach
- * it while they do not reach each other, both would condemn; so name a target that a node which is cut off cannot reach.
+ * The third vote in a zone of two. The apiserver votes by the peer's Lease: while that is renewed, the peer lives, and only the
+ * link between the two nodes is broken. A plain target shows only that the own node is not the one cut off. If both nodes reach
+ * it but not each other, both would condemn, so the target must be one that a node which is cut off cannot reach.
  */
 export const witnessVote = (
   options: VoteOptions,

@@ -7,9 +7,9 @@ import type { VoteOptions } from './options.js'
 import { VERDICT } from './quorum.js'
 import { STANDING } from './tally.js'
 
-/** Who is to be written about. */
+/** The node that is to be written about. */
 export interface WriteTarget {
-  /** Place in the roster; −1 for a node that has left it. */
+  /** Index in the roster; −1 for a node that has left it. */
   readonly index: number
   /** `id64` of its name. */
   readonly id: bigint
@@ -26,8 +26,8 @@ const mix = (value: bigint): bigint => {
 }
 
 /**
- * Rendezvous weights: each target has an order of its own, and one writer's death moves only its own targets. A weight
- * costs some numbers of 64 bits, and a zone has many members.
+ * Rendezvous weights: each target has its own order of writers, and the death of one writer moves only the targets that it was
+ * first for. The target's part is computed once: arithmetic with 64 bits is costly.
  */
 const weightsFor = (target: bigint): ((writer: bigint) => bigint) => {
   const salt = mix(target)
@@ -35,9 +35,9 @@ const weightsFor = (target: bigint): ((writer: bigint) => bigint) => {
 }
 
 /**
- * Whether a member is fit to write about the target: its record counts, it reaches the apiserver, we can reach it, it
- * is not condemned, and it is not the target. Who is alone in its zone writes about nobody: about others it has no
- * majority, and what it says of itself its kubelet's Lease says better.
+ * Whether a member may write about the target: its record counts, it reaches the apiserver, we can reach it, it is not
+ * condemned, and it is not the target. A member alone in its zone writes about nobody: it has no majority about others, and its
+ * kubelet's Lease already tells about itself.
  */
 export const mayWrite = (
   judgement: Judgement,
@@ -73,7 +73,7 @@ const membersBefore = (
 
 /**
  * How many fit members come before the own node in the target's order: 0 writes at once, the others stand by.
- * Undefined when the own node may not write at all. Agents with equal evidence agree without talking; where evidence
+ * Undefined when the own node may not write at all. Agents with equal evidence agree without talking. If their evidence
  * differs, two may write the same, and the later one finds nothing left to change.
  */
 export const writerRank = (
@@ -83,16 +83,16 @@ export const writerRank = (
   ids: readonly bigint[],
 ): number | undefined => membersBefore(judgement, evidence, target, ids)?.length
 
-/** The own place in a target's order of writers. */
+/** The own node's rank among a target's writers. */
 export interface WriterTurn {
   readonly rank: number
-  /** How many of those before us still speak: they are at it, or are refused, and that is no reason to try ourselves. */
+  /** How many of those before us are still heard: they write, or are refused as we would be. */
   readonly heard: number
 }
 
-/** Whose record is so many times as old as those of the zone's majority is silent: records travel at their own pace. */
+/** A member whose record is so many times as old as the majority's is silent. Relative, since zones exchange at different paces. */
 const SILENT_FACTOR = 5
-/** Who speaks and does not write is passed over after so many times `writerStaggerMs`, the next one after twice that. */
+/** A writer that is heard but does not write is passed over after so many times `writerStaggerMs`, the next after twice that. */
 const SPEAKING_STAGGERS = 30
 const MOST_DOUBLINGS = 10
 
@@ -124,8 +124,8 @@ export const writerTurn = (
 }
 
 /**
- * For many targets, while nothing changes, whether it is our turn to write about them and nobody before us speaks: as
- * `heard` of `writerTurn`, but it ends at the first who does, so that a large zone costs little.
+ * Whether it is our turn to write about a target and no writer before us is heard, for many targets at one instant. The same as
+ * `heard` of `writerTurn` being 0, but it stops at the first that is heard, so that a large zone costs little.
  */
 export const firstWriter = (
   judgement: Judgement,
@@ -150,7 +150,7 @@ export const firstWriter = (
   }
 }
 
-/** When a writer may write what has been wanted since `since`, if it is still to be done then. */
+/** When a writer may write what has been wanted since `since`, if nobody has written it by then. */
 export const writeAt = (
   since: number,
   { rank, heard }: WriterTurn,
@@ -160,7 +160,7 @@ export const writeAt = (
     ? since + rank * options.writerStaggerMs
     : since + SPEAKING_STAGGERS * options.writerStaggerMs * 2 ** Math.min(MOST_DOUBLINGS, heard - 1)
 
-/** The member that is first in the target's order, wherever we stand; undefined when nobody may write. */
+/** The first member in the target's order, whatever our own rank; undefined when nobody may write. */
 export const topWriter = (
   judgement: Judgement,
   evidence: Evidence,
