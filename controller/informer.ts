@@ -3,7 +3,9 @@ import { reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import type { ResourceClient } from '../kube/client/resource-client.js'
 import { parseIdentity, resourceText, type ResourceName } from '../kube/client/resource.js'
+import { versionNumber } from '../kube/client/version-order.js'
 import type { Watching, WatchStatus } from '../kube/client/watching.js'
+import { LeftOut } from './left-out.js'
 import { ViewIndex, type IndexOf } from './view-index.js'
 
 /** What to list and watch, and what to do with it. */
@@ -67,10 +69,6 @@ interface Seen<View> {
 
 const IDLE = { state: 'idle', lastHeardAt: -Infinity, lists: 0, trouble: undefined } as const
 
-/** Since Kubernetes 1.35 the API promises that a resource's versions are increasing numbers. */
-const numberOf = (version: string): bigint | undefined =>
-  /^\d{1,30}$/.test(version) ? BigInt(version) : undefined
-
 /**
  * A cache of a resource's objects as views, kept up to date by list and watch. Keys are `namespace/name`, or `name` for
  * cluster-scoped objects. After an interruption only what changed meanwhile is reported.
@@ -80,8 +78,7 @@ export class Informer<View> {
   readonly #index: ViewIndex<View>
   /** Objects with a view. */
   readonly #seen = new Map<string, Seen<View> & { readonly view: View }>()
-  /** Why objects could not be read, by key. */
-  readonly #leftOut = new Map<string, string>()
+  readonly #leftOut: LeftOut
   /** Resolves with true after the first complete list, with false if stopped before. Never rejects. */
   readonly synced: Promise<boolean>
   #settleSynced!: (isSynced: boolean) => void
@@ -93,6 +90,7 @@ export class Informer<View> {
   constructor(options: InformerOptions<View>) {
     this.#options = options
     this.#index = new ViewIndex(options.indices ?? {})
+    this.#leftOut = new LeftOut(resourceText(options.resource), options.log)
     this.synced = new Promise(resolve => {
       this.#settleSynced = resolve
     })
@@ -149,7 +147,7 @@ export class Informer<View> {
 
   /** Why the object with this key could not be read; it is on the server but not in the cache. */
   whyLeftOut(key: string): string | undefined {
-    return this.#leftOut.get(key)
+    return this.#leftOut.why(key)
   }
 
   /**
@@ -157,7 +155,7 @@ export class Informer<View> {
    * server's store was restored from a backup, so wait with a limit.
    */
   hasReached(version: string): boolean {
-    const [wanted, known] = [numberOf(version), numberOf(this.#version)]
+    const [wanted, known] = [versionNumber(version), versionNumber(this.#version)]
     return wanted === undefined || known === undefined ? version === this.#version : known >= wanted
   }
 
@@ -194,7 +192,7 @@ export class Informer<View> {
     const { key, uid, version, view, trouble } = seen
     const before = this.#seen.get(key)
     if (before?.uid === uid && before.version === version) return
-    this.#report(key, trouble)
+    this.#leftOut.set(key, trouble)
     // Another object with the same name: the first one was deleted while the watch was interrupted.
     if (view === undefined || (before !== undefined && before.uid !== uid)) this.#drop(key)
     if (view !== undefined) this.#put({ ...seen, view })
@@ -210,7 +208,7 @@ export class Informer<View> {
   }
 
   #remove(key: string): void {
-    this.#leftOut.delete(key)
+    this.#leftOut.set(key, undefined)
     this.#drop(key)
   }
 
@@ -220,15 +218,6 @@ export class Informer<View> {
     this.#seen.delete(key)
     this.#index.remove(key, before.values)
     this.#notify(key, before.view, undefined)
-  }
-
-  #report(key: string, trouble: string | undefined): void {
-    const known = this.#leftOut.get(key)
-    if (trouble === undefined) this.#leftOut.delete(key)
-    else this.#leftOut.set(key, trouble)
-    if (trouble === undefined || trouble === known) return
-    const what = resourceText(this.#options.resource)
-    this.#options.log.warn('object left out', { what, name: key, error: trouble })
   }
 
   #notify(key: string, before: View | undefined, after: View | undefined): void {

@@ -37,7 +37,8 @@ const bindOnce = (
   })
 
 const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is taken; is the same program running on this node already?',
+  EADDRINUSE:
+    'the port is taken; is the same program running on this node already, or does a connection go out from that port?',
   EACCES: 'not permitted; ports below 1024 need CAP_NET_BIND_SERVICE',
 }
 

@@ -4,17 +4,17 @@ import type { HttpGet, HttpRequest } from '../core/dial.js'
 import { failure, resultOfError, SUCCESS } from './outcome.js'
 
 /**
- * A kubelet that answers lives, whatever it thinks of us: 401 and 403 come from one that cannot ask the apiserver who
- * we are, 429 from a busy one, other 4xx and 3xx from a moved path. Only with a 5xx does it call itself ill.
+ * A kubelet that answers is alive: 401 and 403 mean that it could not ask the apiserver who we are, 429 that it is busy,
+ * other 4xx and 3xx that the path has moved. Only a 5xx says that it is unhealthy.
  */
 export const aliveUnless5xx = (status: number): ProbeResult =>
   status < 500 ? SUCCESS : failure(`HTTP ${status}`)
 
-/** The answer must be the one that was hoped for: 2xx, or a redirect, which is not followed. */
+/** Success is 2xx, or a redirect, which is not followed. */
 export const wellOn2xx3xx = (status: number): ProbeResult =>
   status >= 200 && status < 400 ? SUCCESS : failure(`HTTP ${status}`)
 
-/** Ask once; the network's errors become a result. */
+/** One request; an error of the network becomes a result. */
 export const askHttp = async (
   http: HttpGet,
   request: HttpRequest,

@@ -6,7 +6,7 @@ import { askHttp, wellOn2xx3xx } from './http-probe.js'
 import { unusable } from './outcome.js'
 import type { PluginKind } from './seams.js'
 import type { PluginSpec } from './spec.js'
-import { readTrust } from './trust.js'
+import { TrustReader } from './trust.js'
 
 const PLACE = /\{([^{}]*)\}/g
 
@@ -43,14 +43,17 @@ export const http: PluginKind = {
   defaultPort: 0,
   reachesNode: true,
   check: checkTemplate,
-  make: (spec, { http: client, readFile }) => ({
-    name: spec.name,
-    weight: spec.weight,
-    probe: async (target, { signal, reuse }) => {
-      const trust = await readTrust(spec, readFile, signal)
-      if (!trust.ok) return unusable(trust.reason)
-      const url = urlFor(spec.url!, target)
-      return askHttp(client, { url, ...trust.parts, reuse, signal }, wellOn2xx3xx)
-    },
-  }),
+  make: (spec, { http: client, readFile }) => {
+    const reader = new TrustReader(spec, readFile)
+    return {
+      name: spec.name,
+      weight: spec.weight,
+      probe: async (target, { signal, reuse }) => {
+        const trust = await reader.read(signal)
+        if (!trust.ok) return unusable(trust.reason)
+        const url = urlFor(spec.url!, target)
+        return askHttp(client, { url, ...trust.parts, reuse, signal }, wellOn2xx3xx)
+      },
+    }
+  },
 }

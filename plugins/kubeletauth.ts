@@ -3,11 +3,11 @@ import { bracketed } from './address.js'
 import { aliveUnless5xx, askHttp } from './http-probe.js'
 import { unusable } from './outcome.js'
 import type { PluginKind } from './seams.js'
-import { INSECURE, readTrust, refuseTokenUnverified } from './trust.js'
+import { INSECURE, refuseTokenUnverified, TrustReader } from './trust.js'
 
 /**
- * The kubelet's authenticated port. Without a token it answers 401, which says all that is asked: it lives. So no
- * token is sent unless the operator names one, and then only over verified TLS. Without a token and without a CA the
+ * The kubelet's authenticated port. Without a token it answers 401, which is enough: it is alive. So no token is
+ * sent unless the operator names one, and then only over verified TLS. Without a token and without a CA the
  * certificate is not verified: nothing secret is sent, and kubelets usually sign their own.
  */
 export const kubeletauth: PluginKind = {
@@ -19,11 +19,12 @@ export const kubeletauth: PluginKind = {
   make: (spec, { http, readFile }) => {
     const sendsNothing = spec.ca === undefined && spec.tokenFile === undefined
     const files = sendsNothing ? { ca: INSECURE } : spec
+    const reader = new TrustReader(files, readFile)
     return {
       name: spec.name,
       weight: spec.weight,
       probe: async (target, { signal, reuse }) => {
-        const trust = await readTrust(files, readFile, signal)
+        const trust = await reader.read(signal)
         if (!trust.ok) return unusable(trust.reason)
         const url = `https://${bracketed(target.address)}:${spec.port}/healthz`
         return askHttp(http, { url, ...trust.parts, reuse, signal }, aliveUnless5xx)

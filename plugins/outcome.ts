@@ -5,10 +5,10 @@ import { reasonOf } from '../core/errors.js'
 /** The node answered. */
 export const SUCCESS: ProbeResult = Object.freeze({ kind: 'success' })
 
-/** The node did not answer, or answered that it is ill. */
+/** The node did not answer, or answered that it is unhealthy. */
 export const failure = (reason: string): ProbeResult => ({ kind: 'failure', reason })
 
-/** The probe broke on our side. */
+/** The probe failed on our side. */
 export const unknown = (reason: string): ProbeResult => ({ kind: 'unknown', reason })
 
 /** The probe cannot be made before something on our side is repaired. */
@@ -18,16 +18,16 @@ export const unusable = (reason: string): ProbeResult => ({
   needsRepair: true,
 })
 
-/** What every attempt says that was cut off. */
+/** Of an attempt that was aborted because its time was up. */
 export const NO_ANSWER: ProbeResult = Object.freeze({ kind: 'failure', reason: 'no answer' })
 
 /** Nobody listens there. */
 export const REFUSED = 'connection refused'
 
 /**
- * What the network does to us, in words. `ENETUNREACH` and `ENETDOWN` are here although a missing route of our own says
+ * Errors of the network, in words. `ENETUNREACH` and `ENETDOWN` are among them although a missing route of our own says
  * little about the peer: a node whose own link is cut must see its peers down, since its pods cannot reach them
- * either. That misleads nobody else: such a node finds itself the odd one out, and it has no quorum.
+ * either. That misleads nobody else: such a node suspects itself, and it has no quorum.
  */
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNABORTED: 'connection aborted',
@@ -42,10 +42,10 @@ const NETWORK: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'connection timed out',
 }
 
-/** Whether a certificate is in its time depends on our clock, and an edge board without a battery boots in 1970. */
+/** Whether a certificate is valid now depends on our clock, and a board without a battery boots in 1970. */
 const CLOCK_CODES = new Set(['CERT_NOT_YET_VALID', 'CERT_HAS_EXPIRED'])
 
-/** The peer talks no TLS that we can accept: somebody else holds the address, or it is set up wrongly. */
+/** The peer's TLS cannot be accepted: somebody else holds the address, or it is set up wrongly. */
 const TLS_CODE =
   /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|ERR_TLS_|ERR_SSL_|EPROTO)/
 

@@ -13,7 +13,7 @@ import type { PluginSpec } from './spec.js'
 /** All kinds. A new plugin is a file beside this one and a name in this line. */
 const KINDS: readonly PluginKind[] = [ping, kubelet, kubeletauth, http, selfreport]
 
-/** What `--…plugin` options exist for. */
+/** Names of the plugins; each has an option `--NAME-plugin`. */
 export const pluginNames: readonly string[] = KINDS.map(kind => kind.name)
 
 const kindOf = (name: string): PluginKind => {

@@ -5,7 +5,7 @@ import { InvalidInputError } from '../core/errors.js'
 const DECIMAL = /^(?=\.?\d)(\d{0,6})(?:\.(\d{0,6}))?$/
 
 /**
- * A weight in whole millionths: no float ever holds a part of it, so "0.29", "0.57" and "0.14" are exactly 1.
+ * A weight in whole millionths: no float ever holds a part of it, so "0.29", "0.57" and "0.14" add up to exactly 1.
  * @throws InvalidInputError unless it is a decimal number above 0.
  */
 export const parseWeight = (text: string, thing = 'weight'): number => {
@@ -26,16 +26,16 @@ export interface RoundScore {
   /** 100 × the weights of what succeeded or is unknown, in millionths: all of a weight of 1 is 100_000_000. */
   readonly score: number
   /**
-   * `up`: the node was reached, and so is the line, whatever is still open. `down`: the line is out of reach.
-   * `void`: all is known and it says nothing: no probe reached the node, only unknowns lift the score to the line.
+   * `up`: a probe reached the node and the score has reached the line, whatever open plugins will bring. `down`: the line can no
+   * longer be reached. `void`: nothing is open, and only unknowns lift the score to the line, since no probe reached the node.
    * `open`: not decided yet.
    */
   readonly verdict: 'up' | 'down' | 'void' | 'open'
 }
 
 /**
- * Add up one round. A plugin without a result is still at work. An unknown counts as a success, so that trouble of
- * our own lowers nobody; but a node that no probe reached is never called up: a record of it may be its last.
+ * Add up one round. A plugin without a result is still running. An unknown counts as a success, so that trouble on our side
+ * lowers no node's score; but a node that no probe reached is never up: what it said of itself may be its last record.
  */
 export const scoreOf = (
   plugins: readonly CheckPlugin[],

@@ -7,7 +7,7 @@ import type { PluginSpec } from './spec.js'
 /** What a node last said about its own kubelet; `unknown` also when its record is too old to count. */
 export type SelfReport = 'well' | 'bad' | 'unknown'
 
-/** The world as check plugins see it. */
+/** What check plugins use of the world. */
 export interface PluginSeams {
   readonly dial: Dial
   readonly http: HttpGet

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { checkAuthorities } from '../core/authorities.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { HttpRequest } from '../core/dial.js'
 import type { PluginSeams } from './seams.js'
@@ -36,28 +37,41 @@ const inTime = (signal: AbortSignal, reading: Promise<string>): Promise<string> 
 const TOKEN = /^[\x21-\x7e]+$/
 
 /**
- * Read CA and token anew, so that rotated ones count from the next probe on. Trouble with a file is ours, never the
- * node's.
+ * Reads CA and token, each time anew, so that rotated ones count from the next probe on. A file that cannot be used says
+ * nothing about the node.
  */
-export const readTrust = async (
-  { ca, tokenFile }: Pick<PluginSpec, 'ca' | 'tokenFile'>,
-  readFile: PluginSeams['readFile'],
-  signal: AbortSignal,
-): Promise<Trust> => {
-  let path = ''
-  const read = (file: string): Promise<string> => {
-    path = file
-    return inTime(signal, readFile(file))
+export class TrustReader {
+  readonly #files: Pick<PluginSpec, 'ca' | 'tokenFile'>
+  readonly #readFile: PluginSeams['readFile']
+  /** The last authorities that are good: to read them takes longer than to compare them. */
+  #good: string | undefined
+
+  constructor(files: Pick<PluginSpec, 'ca' | 'tokenFile'>, readFile: PluginSeams['readFile']) {
+    this.#files = files
+    this.#readFile = readFile
   }
-  try {
-    const pem = ca === undefined || ca === INSECURE ? ca : await read(ca)
-    if (pem !== undefined && pem !== INSECURE && !pem.includes('-----BEGIN CERTIFICATE-----'))
-      return { ok: false, reason: `${path} holds no certificate` }
-    if (tokenFile === undefined) return { ok: true, parts: { ca: pem } }
-    const token = (await read(tokenFile)).trim()
-    if (!TOKEN.test(token)) return { ok: false, reason: `${path} holds no token` }
-    return { ok: true, parts: { ca: pem, headers: { authorization: `Bearer ${token}` } } }
-  } catch (error) {
-    return { ok: false, reason: `cannot read ${path}: ${reasonOf(error)}` }
+
+  async read(signal: AbortSignal): Promise<Trust> {
+    const { ca, tokenFile } = this.#files
+    let path = ''
+    const read = (file: string): Promise<string> => {
+      path = file
+      return inTime(signal, this.#readFile(file))
+    }
+    try {
+      const pem = ca === undefined || ca === INSECURE ? ca : this.#checked(await read(ca))
+      if (tokenFile === undefined) return { ok: true, parts: { ca: pem } }
+      const token = (await read(tokenFile)).trim()
+      if (!TOKEN.test(token)) return { ok: false, reason: `${path} holds no token` }
+      return { ok: true, parts: { ca: pem, headers: { authorization: `Bearer ${token}` } } }
+    } catch (error) {
+      return { ok: false, reason: `cannot read ${path}: ${reasonOf(error)}` }
+    }
+  }
+
+  #checked(pem: string): string {
+    if (pem !== this.#good) checkAuthorities(pem)
+    this.#good = pem
+    return pem
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { X509Certificate } from 'node:crypto'
+import { checkAuthorities } from '../core/authorities.js'
 import type { ServerTls } from '../net/listen.js'
 import { checkPem, readCertificate, readPem } from '../net/tls-files.js'
 
@@ -10,18 +10,6 @@ export interface TlsFiles {
   readonly keyFile: string | undefined
 }
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
-
-/**
- * Check that it holds certificates: a secure context accepts other text too, and then trusts nobody.
- * @throws Error
- */
-const readAuthorities = (ca: string): void => {
-  const found = ca.match(CERTIFICATE) ?? []
-  if (found.length === 0) throw new Error('it holds none')
-  for (const certificate of found) new X509Certificate(certificate)
-}
-
 /**
  * Read and check the certificates; undefined: plain HTTP.
  * @throws InvalidInputError that names option and file.
@@ -30,7 +18,7 @@ export const readServerTls = ({ caFile, certFile, keyFile }: TlsFiles): ServerTl
   if (caFile === undefined || certFile === undefined || keyFile === undefined) return undefined
   const authority = { option: '--ca-file', path: caFile }
   const ca = readPem(authority)
-  checkPem(authority, 'must hold certificates', () => readAuthorities(ca))
+  checkPem(authority, 'must hold certificates', () => checkAuthorities(ca))
   const own = readCertificate(
     { option: '--cert-file', path: certFile },
     { option: '--key-file', path: keyFile },

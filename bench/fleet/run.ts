@@ -5,12 +5,8 @@ import { readFileSync, statSync } from 'node:fs'
 import { systemClock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
 import { createZoneObjects } from '../../sandbox/zone-objects.js'
-import {
-  AGENT_ACCOUNT,
-  API_PORT,
-  type ControlPlane,
-  WRAPPER_ACCOUNT,
-} from '../../testkit/control-plane/control-plane.js'
+import { AGENT_ACCOUNT, API_PORT, WRAPPER_ACCOUNT } from '../../testkit/control-plane/flags.js'
+import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
 import { buildMeter, cutPackets, Meter } from '../../testkit/meter/meter.js'
 import { sumOf } from '../../testkit/meter/traffic.js'
 import { cpuMs } from '../agent/proc.js'

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import { id64 } from '../../core/ids.js'
 import type { ChildKind, Json } from '../model/grid.js'
 import type { ApplyOperation, Operation } from '../model/decide.js'
-import type { Child } from '../model/render.js'
+import type { Child } from '../model/child.js'
 import type { UnitFailure } from '../model/status.js'
 import { GoneUnits } from './gone-units.js'
 
@@ -132,6 +132,14 @@ export class GridMemory {
     for (const [kind, version] of this.#versions)
       if (hasReached(kind, version)) this.#versions.delete(kind)
     return this.#versions.size === 0
+  }
+
+  /** The last status written, until the watch has reported it or was waited for long enough. */
+  unseenStatus(hasReached: (version: string) => boolean): Json | undefined {
+    if (this.lastStatus === undefined) return undefined
+    const { status, version, at } = this.lastStatus
+    const isOld = this.#clock.now() - at > PATIENCE_MS
+    return isOld || hasReached(version) ? undefined : status
   }
 
   refused(operation: Operation, failure: UnitFailure): void {

@@ -70,7 +70,10 @@ class GridsControllerProgram implements GridsProgram {
     )
     this.#controller = new GridsController(
       { graceMs: options.unitGraceMs, writesAtOnce: options.writesAtOnce },
-      { ...world, client, events: this.#events, counters: this.#counters, guard },
+      {
+        ...{ ...world, client, events: this.#events, counters: this.#counters },
+        guard: () => guard() ?? client.storeTrouble(),
+      },
     )
   }
 

@@ -8,15 +8,10 @@ import type { ChildKind, Grid, GridKind, UnitSource } from '../model/grid.js'
 import type { LiveChild } from '../model/live.js'
 import { nameKey, type NameHolder } from '../model/name.js'
 import { areRivals, type GridPlan, type Placed } from '../model/plan.js'
-import { unitsOfNode } from '../model/units.js'
 import { makeGridReader, nameHolderOf, type GridRecord } from './grid-record.js'
 import { makeChildReader, type CompactChild } from './compact-child.js'
+import { sourceKey, UnitCount, type NodeView } from './unit-count.js'
 import { CHILD_RESOURCES, childKinds, GRID_RESOURCES, gridKinds, NODES } from './resources.js'
-
-/** A Node, as far as units depend on it. */
-interface NodeView {
-  readonly labels: Readonly<Record<string, string>>
-}
 
 export interface TablesSeams {
   readonly client: Pick<ResourceClient, 'watch'>
@@ -28,47 +23,6 @@ export interface TablesSeams {
 }
 
 type Children = Readonly<Record<ChildKind, Informer<CompactChild>>>
-
-const sourceKey = (source: UnitSource): string =>
-  source.by === 'label-value' ? `=${source.key}` : `:${source.names?.join(' ') ?? '*'}`
-
-/** Counts the nodes in each unit of a source. */
-class UnitCount {
-  readonly #source: UnitSource
-  readonly #nodes = new Map<string, number>()
-  #units: readonly string[] | undefined
-
-  constructor(source: UnitSource, nodes: readonly NodeView[]) {
-    this.#source = source
-    for (const node of nodes) this.change(undefined, node)
-  }
-
-  /** Sorted; the same array until it changes. */
-  get units(): readonly string[] {
-    return (this.#units ??= [...this.#nodes.keys()].sort())
-  }
-
-  /** @returns whether a unit appeared or disappeared */
-  change(before: NodeView | undefined, after: NodeView | undefined): boolean {
-    const gone = this.#add(before, -1)
-    const came = this.#add(after, 1)
-    const isOther = [...gone].some(unit => !came.delete(unit)) || came.size > 0
-    if (isOther) this.#units = undefined
-    return isOther
-  }
-
-  /** @returns units that appear or disappear by this */
-  #add(node: NodeView | undefined, by: 1 | -1): Set<string> {
-    const changed = new Set<string>()
-    for (const unit of node === undefined ? [] : unitsOfNode(this.#source, node.labels)) {
-      const count = (this.#nodes.get(unit) ?? 0) + by
-      if (count === 0) this.#nodes.delete(unit)
-      else this.#nodes.set(unit, count)
-      if (count === 0 || (by === 1 && count === 1)) changed.add(unit)
-    }
-    return changed
-  }
-}
 
 /** The kinds of children that a grid may have. */
 const kindsOf = (grid: Pick<Grid, 'kind'>): readonly ChildKind[] => {

@@ -45,17 +45,32 @@ export const parseServer = (from: string, text: string): URL => {
   return url
 }
 
-/** What the library's own reading of a user leaves out. */
-const extrasSchema = v.object({
-  users: v.nullish(
-    v.array(
-      v.object({
-        name: v.string(),
-        user: v.nullish(v.object({ tokenFile: v.nullish(v.string()) })),
-      }),
-    ),
-    [],
-  ),
+const text = v.nullish(v.string())
+
+/** The library takes any type for these, and what is of the wrong one counts as not given: no token, or no authority. */
+const clusterSchema = v.object({
+  server: text,
+  'certificate-authority': text,
+  'certificate-authority-data': text,
+  'insecure-skip-tls-verify': v.nullish(v.boolean()),
+  'tls-server-name': text,
+})
+const userSchema = v.object({
+  token: text,
+  // The library leaves this out.
+  tokenFile: text,
+  username: text,
+  password: text,
+  'client-certificate': text,
+  'client-certificate-data': text,
+  'client-key': text,
+  'client-key-data': text,
+  as: text,
+})
+
+const fileSchema = v.object({
+  clusters: v.nullish(v.array(v.object({ cluster: v.nullish(clusterSchema) }))),
+  users: v.nullish(v.array(v.object({ name: v.string(), user: v.nullish(userSchema) })), []),
   'current-context': v.nullish(v.string(), ''),
 })
 
@@ -80,12 +95,12 @@ interface ParsedFile {
   readonly folder: string
   readonly raw: Readonly<Record<string, unknown>>
   readonly currentContext: string
-  readonly users: v.InferOutput<typeof extrasSchema>['users']
+  readonly users: v.InferOutput<typeof fileSchema>['users']
 }
 
 const parseFile = ({ path, text }: KubeconfigFile): ParsedFile => {
   const raw = parseYaml(text, { prettyErrors: false }) as Record<string, unknown>
-  const { users, 'current-context': currentContext } = parseWith(extrasSchema, 'kubeconfig', raw)
+  const { users, 'current-context': currentContext } = parseWith(fileSchema, 'kubeconfig', raw)
   return { folder: dirname(path), raw, currentContext, users }
 }
 

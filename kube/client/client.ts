@@ -18,6 +18,7 @@ import { parseRetryAfter } from './retry-after.js'
 import { RequestSender } from './request-sender.js'
 import { onSilence } from './silence.js'
 import { answerError } from './status-error.js'
+import { StoreProgress } from './store-progress.js'
 
 /** Limits of one call. */
 export interface CallLimits {
@@ -40,6 +41,8 @@ const isPromised = (error: unknown): boolean =>
  * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
  */
 export class KubeClient {
+  /** How far the store is, by all watches of this client. */
+  readonly progress = new StoreProgress()
   readonly #clock: Clock
   readonly #sender: RequestSender
   readonly #lifetimes = new Set<RequestLifetime>()
@@ -151,8 +154,8 @@ export class KubeClient {
       try {
         const bytes = await this.#read(answer, limits, lifetime)
         const { statusCode, headers } = answer.response
-        const { 'content-type': type = '', warning } = headers
-        return { status: statusCode!, type, warning, bytes }
+        const { 'content-type': type = '', warning, date } = headers
+        return { status: statusCode!, type, warning, date, bytes }
       } finally {
         await answer.end()
       }

@@ -16,6 +16,8 @@ export interface TypedBody {
   readonly type: string
   /** `Warning`. */
   readonly warning?: string | undefined
+  /** `Date`, of when it was made: what is between us and the server may have kept it. */
+  readonly date?: string | undefined
   readonly bytes: Buffer
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { writeExactJson } from '../../core/exact-json.js'
 import {
   InvalidInputError,
   KubeStatusError,
@@ -23,18 +22,15 @@ import type {
   TokenClient,
   TokenClients,
 } from './resource-client.js'
+import { codecOf, deleteBody, formQuery, pageQuery, queryOf, whatOf } from './resource-requests.js'
 import {
-  APPLY_TYPE,
-  codecOf,
-  deleteBody,
-  formQuery,
-  pageQuery,
-  PATCH_TYPES,
-  patchText,
-  queryOf,
-  whatOf,
-  type Query,
-} from './resource-requests.js'
+  application,
+  creation,
+  patching,
+  replacement,
+  writeRequest,
+  type Write,
+} from './write-requests.js'
 import type { Watching, WatchSink } from './watching.js'
 import type {
   Apply,
@@ -56,17 +52,6 @@ const parsed = <T>(request: string, raw: unknown, parse: (raw: unknown) => T): T
     if (!(cause instanceof InvalidInputError)) throw cause
     throw new KubeUnreachableError(request, reasonOf(cause), { cause })
   }
-}
-
-interface Write {
-  readonly method: 'POST' | 'PUT' | 'PATCH'
-  readonly name?: string | undefined
-  readonly namespace?: string | undefined
-  /** Media type of the body. */
-  readonly media: string
-  /** JSON. */
-  readonly text: string
-  readonly query?: Query
 }
 
 /** One bearer's requests, over the connections of a client for many. */
@@ -161,11 +146,7 @@ class HttpResourceClient implements ResourceClient {
     { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
     signal: AbortSignal,
   ): Promise<T> {
-    const text = writeExactJson(body)
-    // Who creates an object may pass its own name and namespace; only a subresource is below a name.
-    const name = type.subresource === undefined ? undefined : where.name
-    const write = { ...where, name, method: 'POST', media: 'application/json', text } as const
-    return this.#write(type, write, options, signal)
+    return this.#write(type, creation(type, where, body), options, signal)
   }
 
   async update<T>(
@@ -174,9 +155,7 @@ class HttpResourceClient implements ResourceClient {
     { body, ...options }: FieldWriteOptions & { readonly body: ObjectBody },
     signal: AbortSignal,
   ): Promise<T> {
-    const text = writeExactJson(body)
-    const write = { ...of, method: 'PUT', media: 'application/json', text } as const
-    return this.#write(type, write, options, signal)
+    return this.#write(type, replacement(of, body), options, signal)
   }
 
   async patch<T>(
@@ -185,9 +164,7 @@ class HttpResourceClient implements ResourceClient {
     { patch, ...options }: FieldWriteOptions & { readonly patch: KubePatch | PatchText },
     signal: AbortSignal,
   ): Promise<T> {
-    const text = patchText(patch)
-    const write = { ...of, method: 'PATCH', media: PATCH_TYPES[patch.type], text } as const
-    return this.#write(type, write, options, signal)
+    return this.#write(type, patching(of, patch), options, signal)
   }
 
   async apply<T>(
@@ -196,10 +173,7 @@ class HttpResourceClient implements ResourceClient {
     { body, isForced = false, ...options }: Apply,
     signal: AbortSignal,
   ): Promise<T> {
-    const query = isForced ? { force: 'true' } : {}
-    const text = writeExactJson(body)
-    const write = { ...of, method: 'PATCH', media: APPLY_TYPE, text, query } as const
-    return this.#write(type, write, options, signal)
+    return this.#write(type, application(of, body, isForced), options, signal)
   }
 
   async delete(
@@ -226,6 +200,10 @@ class HttpResourceClient implements ResourceClient {
     return this.#client.serverTime()
   }
 
+  storeTrouble(): string | undefined {
+    return this.#client.progress.trouble
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#watches].map(watching => watching.stop()))
     await this.#client.close()
@@ -243,16 +221,12 @@ class HttpResourceClient implements ResourceClient {
 
   #write<T>(
     type: ResourceType<T>,
-    { method, name, namespace, media, text, query = {} }: Write,
-    { guard, isDryRun = false, fieldManager }: FieldWriteOptions,
+    write: Write,
+    { guard, isDryRun = false, fieldManager = this.#options.fieldManager }: FieldWriteOptions,
     signal: AbortSignal,
   ): Promise<T> {
-    const path = pathOf(resourcePath(type, { namespace, name }), {
-      ...query,
-      ...(isDryRun ? { dryRun: 'All' } : {}),
-      fieldManager: fieldManager ?? this.#options.fieldManager,
-    })
-    return this.#ask({ method, path, body: { type: media, text }, guard }, type, signal)
+    const request = writeRequest(type, write, { isDryRun, fieldManager })
+    return this.#ask({ ...request, guard }, type, signal)
   }
 }
 

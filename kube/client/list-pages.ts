@@ -31,6 +31,51 @@ export const cacheQuery = (known = ''): Readonly<Record<string, string>> =>
     ? { resourceVersion: '0' }
     : { resourceVersion: known, resourceVersionMatch: 'NotOlderThan' }
 
+/** A name that no object needs to have: a list of it costs next to nothing, for the server and for the link. */
+const NOBODY = 'metadata.name=0'
+
+/**
+ * A cache in front of the server, such as SuperEdge's lite-apiserver, keeps one list for each name of a program, whatever is
+ * selected: it must not take this list for the program's own.
+ */
+const VERSION_READER = 'edge-health-store-version'
+/** An answer that is so much older than the request comes from such a cache, and says nothing of the store. */
+const KEPT_MS = 10_000
+/** What an apiserver answers at first that has just started, or is busy. */
+const LATER: readonly number[] = [401, 403, 429]
+
+/**
+ * The present version of the store that holds these objects.
+ * @returns '' where it cannot be known: the server refuses, a cache answers in its place, or lists have no version
+ */
+export const readVersion = async <R>(
+  client: KubeClient,
+  { path, query, codec, timeoutMs }: Omit<ListRequest<R>, 'pageSize'>,
+  signal: AbortSignal,
+): Promise<string> => {
+  // Whoever may list one name alone lists that.
+  const one = query['fieldSelector']?.includes('metadata.name=') === true
+  const asked = one ? query : { ...query, fieldSelector: NOBODY }
+  const call = {
+    method: 'GET',
+    path: pathOf(path, asked),
+    accept: codec.accept.list,
+    userAgent: VERSION_READER,
+  } as const
+  try {
+    const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
+    const now = client.serverTime()
+    const body = await client.body(call, limits, signal)
+    const isKept = now !== undefined && Date.parse(body.date ?? '') < now - KEPT_MS
+    return isKept ? '' : codec.parsePage(path, body).version
+  } catch (error) {
+    const isRefusal =
+      error instanceof KubeStatusError && error.status < 500 && !LATER.includes(error.status)
+    if (isRefusal) return ''
+    throw error
+  }
+}
+
 /** What a list says apart from its objects. */
 interface ListEnd {
   /** The version to watch from. */

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, type Clock } from '../../core/clock.js'
-import { KubeStatusError, reasonOf } from '../../core/errors.js'
+import { KubeStatusError, KubeUnreachableError, reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Watching, WatchStatus } from './watching.js'
 import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
 import { BrokenStreamError } from './codec.js'
-import { listAll, pathOf, type ListRequest } from './list-pages.js'
+import { listAll, pathOf, readVersion, type ListRequest } from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
 import { ResumePoint } from './resume-point.js'
+import type { StoreFollower } from './store-progress.js'
 import type { WatchEvent } from './watch-event.js'
 import { WATCH_DEFAULTS, type WatchOptions } from './watch-options.js'
 import { IdleError, readWatch } from './watch-stream.js'
@@ -24,10 +25,19 @@ export interface WatchSeams {
 
 /** A watch that lasts this long counts as a success; a server that cannot watch may end it sooner. */
 const STEADY_MS = 5_000
+/** What a proxy says that finds no server behind it. */
+const NO_SERVER: readonly number[] = [502, 503, 504]
+/** The server may end a watch a little sooner than asked for. */
+const ON_TIME = 0.95
 /** How much longer than asked for a watch without bookmarks may last. */
 const OVERTIME_MS = 60_000
 
-class ListWatch<T, R> implements Watching {
+/** Nobody answered for the server. */
+const isAbsence = (error: unknown): boolean =>
+  error instanceof KubeUnreachableError ||
+  (error instanceof KubeStatusError && NO_SERVER.includes(error.status))
+
+class ListWatch<T, R> implements Watching, StoreFollower {
   readonly #spec: WatchSpec<T, R>
   readonly #seams: WatchSeams
   readonly #options: Required<WatchOptions>
@@ -44,6 +54,8 @@ class ListWatch<T, R> implements Watching {
   #isReturning = false
   readonly #resume: ResumePoint
   #brokenLines = 0
+  /** Ends the open watch. */
+  #cut: () => void = () => undefined
 
   constructor(spec: WatchSpec<T, R>, seams: WatchSeams, options: WatchOptions) {
     this.#spec = spec
@@ -54,6 +66,7 @@ class ListWatch<T, R> implements Watching {
       seams.log.debug('a full list is needed', { what: spec.what, why }),
     )
     this.#backoff = new Backoff(seams.random, this.#options.longestWaitMs)
+    seams.client.progress.follow(this)
     this.#ended = this.#run()
   }
 
@@ -66,7 +79,13 @@ class ListWatch<T, R> implements Watching {
     }
   }
 
+  listAgain(): void {
+    this.#resume.restored()
+    this.#cut()
+  }
+
   stop(): Promise<void> {
+    this.#seams.client.progress.leave(this)
     this.#stopping.abort(new Error('stopped'))
     this.#state = 'stopped'
     return this.#ended
@@ -95,6 +114,7 @@ class ListWatch<T, R> implements Watching {
     // Counts as a failure until the watch has lived for a while.
     this.#backoff.failures++
     try {
+      await this.#seams.client.progress.check(() => this.#presentVersion())
       const from = this.#resume.version ?? (await this.#list())
       if (!this.#isStopped()) await this.#watch(from)
       if (this.#isStopped() || this.#backoff.failures === 0) return 0
@@ -119,6 +139,7 @@ class ListWatch<T, R> implements Watching {
     )
     if (this.#isStopped()) return version
     this.#heard()
+    client.progress.listed(this, version, this.#resume.isOlder(version))
     this.#resume.listed(version)
     this.#lists++
     this.#trouble = undefined
@@ -126,6 +147,13 @@ class ListWatch<T, R> implements Watching {
     this.#receiver.replace(Object.freeze(items))
     this.#receiver.reached(version)
     return version
+  }
+
+  #presentVersion(): Promise<string> {
+    const { path, query, codec } = this.#spec
+    const { client } = this.#seams
+    const { answerMs: timeoutMs } = this.#options
+    return readVersion(client, { path, query, codec, timeoutMs }, this.#stopping.signal)
   }
 
   #listRequest(): ListRequest<R> {
@@ -165,6 +193,8 @@ class ListWatch<T, R> implements Watching {
     const answer = await client.open(call, answerMs, this.#stopping.signal)
     this.#heard()
     this.#become('watching')
+    this.#cut = () => answer.response.destroy(new Error('the store is another one'))
+    if (this.#resume.isLost) this.#cut()
     const openedAt = this.#lastHeardAt
     let hasSpoken = false
     const take = (event: WatchEvent<R>): boolean => {
@@ -178,16 +208,21 @@ class ListWatch<T, R> implements Watching {
       await readWatch({ what, answer, reader, clock, idleMs, take })
     } finally {
       cancel()
+      this.#cut = () => undefined
       const lastedMs = clock.now() - openedAt
-      // Who was not asked for bookmarks may be silent until the end.
-      const wholeMs = bookmarks ? idleMs : seconds * 1000
-      this.#resume.ended(hasSpoken, Math.min(1, lastedMs / wholeMs))
+      const askedMs = seconds * 1000
+      const length = Math.min(1, lastedMs / Math.min(idleMs, askedMs))
+      const isEarly = lastedMs < askedMs * ON_TIME
+      this.#resume.ended({ hasSpoken, length, bookmarks, isEarly })
+      if (isEarly && lastedMs >= STEADY_MS) client.progress.broke(clock.now())
     }
   }
 
   #take(event: WatchEvent<R>): void {
     this.#heard()
-    this.#resume.reached(event.version)
+    if (event.type === 'BOOKMARK') this.#resume.marked(event.version)
+    else this.#resume.reached(event.version)
+    this.#seams.client.progress.reached(event.version)
     if (event.type === 'DELETED') this.#receiver.remove(event.key)
     else if (event.type !== 'BOOKMARK') this.#receiver.upsert(event.object)
     this.#receiver.reached(event.version)
@@ -212,6 +247,7 @@ class ListWatch<T, R> implements Watching {
 
   #afterError(error: unknown): number {
     this.#resume.failed(error)
+    if (this.#state !== 'watching' && isAbsence(error)) this.#seams.client.progress.wasAway()
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
@@ -226,6 +262,7 @@ class ListWatch<T, R> implements Watching {
       this.#isReturning = false
     }
     if (this.#state !== 'listing') return
+    if (!NO_SERVER.includes(status)) this.#seams.client.progress.refused(this)
     this.#resume.listRefused(status)
     this.#spec.onRefused?.(status)
   }

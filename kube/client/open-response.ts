@@ -23,6 +23,8 @@ export interface KubeCall {
   /** In the name of its bearer, in place of the client's own credentials. */
   readonly token?: string | undefined
   readonly guard?: WriteGuard | undefined
+  /** In place of the client's own. */
+  readonly userAgent?: string
 }
 
 /** `PATCH /api/v1/nodes/n1`: how errors and logs name a call. */
@@ -59,7 +61,7 @@ const headersOf = (call: KubeCall, sender: Sender): Record<string, string | numb
     ? {}
     : {
         accept: call.accept ?? 'application/json',
-        'user-agent': sender.userAgent,
+        'user-agent': call.userAgent ?? sender.userAgent,
         ...(call.compressed === true ? { 'accept-encoding': 'gzip' } : {}),
         ...(call.body === undefined
           ? {}

@@ -106,6 +106,11 @@ export interface ResourceClient {
    * `Date`.
    */
   serverTime(): number | undefined
+  /**
+   * Why what the watches know may be of another store, so that nothing may be written by it: the server was away, or its
+   * store was restored from a backup and is being listed again. Undefined when all is well.
+   */
+  storeTrouble(): string | undefined
   /** Ends all watches and connections. */
   close(): Promise<void>
 }

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { writeExactJson } from '../../core/exact-json.js'
 import type { Codec } from './codec.js'
 import { jsonCodec, metadataCodec } from './json-codec.js'
 import { cacheQuery } from './list-pages.js'
 import { resourceText, type ResourceName, type ResourceType } from './resource.js'
 import type { ListRequest, Selection } from './resource-client.js'
 import { tableCodec } from './table-codec.js'
-import type { DeleteOptions, KubePatch, ObjectBody, PatchText } from './write.js'
-
-export const PATCH_TYPES: Readonly<Record<KubePatch['type'], string>> = {
-  json: 'application/json-patch+json',
-  merge: 'application/merge-patch+json',
-  'strategic-merge': 'application/strategic-merge-patch+json',
-}
-/** The media type says YAML; JSON is YAML too. */
-export const APPLY_TYPE = 'application/apply-patch+yaml'
+import type { DeleteOptions, ObjectBody } from './write.js'
 
 export type Query = Readonly<Record<string, string>>
 
@@ -62,9 +53,4 @@ export const deleteBody = (options: DeleteOptions): ObjectBody => {
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     ...(isDryRun === true ? { dryRun: ['All'] } : {}),
   }
-}
-
-export const patchText = (patch: KubePatch | PatchText): string => {
-  if ('text' in patch) return patch.text
-  return writeExactJson(patch.type === 'json' ? patch.operations : patch.body)
 }

@@ -2,14 +2,29 @@
 import { KubeStatusError } from '../../core/errors.js'
 import { BrokenStreamError } from './codec.js'
 import { cacheQuery } from './list-pages.js'
+import { isOlderVersion } from './version-order.js'
 
 /** After more internal errors in a row than this, list again instead of watching from the same version. */
 const MAX_INTERNAL_ERRORS = 3
 /** Silent watches in a row after which we list again: at first, and at most. */
 const FIRST_SILENT_LIMIT = 2
 const LAST_SILENT_LIMIT = 32
+/** The same for watches that were not asked for bookmarks: they are long, so that lists are rare anyway. */
+const QUIET_LIMIT = 2
 /** HTTP statuses that say nothing about the version that was asked for. */
 const NOT_ABOUT_VERSION: readonly number[] = [401, 403, 429]
+
+/** How a watch ended. */
+export interface WatchEnd {
+  /** Anything arrived: an event or a bookmark. */
+  readonly hasSpoken: boolean
+  /** Of the silence after which it would have ended by itself, from 0 to 1: what is between us and the server may end it sooner. */
+  readonly length: number
+  /** It was asked for bookmarks. */
+  readonly bookmarks: boolean
+  /** The server ended it before its time: it may have been replaced by another one. */
+  readonly isEarly: boolean
+}
 
 /** Where a list/watch goes on: from which version to watch, or that a full list is needed, and of what kind. */
 export class ResumePoint {
@@ -22,9 +37,11 @@ export class ResumePoint {
   #mustReadNewest = false
   #isConfirmed = true
   #internalErrors = 0
-  /** Watches in a row that sent nothing, by their length, and how many of them make us list again. */
+  /** Watches with bookmarks in a row that sent nothing, by their length, and how many of them make us list again. */
   #silent = 0
   #silentLimit = FIRST_SILENT_LIMIT
+  /** The same without bookmarks, where silence is the rule. */
+  #quiet = 0
 
   /** @param onLost called when a full list is needed again, with the reason */
   constructor(onLost: (why: string) => void) {
@@ -36,9 +53,22 @@ export class ResumePoint {
     return this.#version === '' ? undefined : this.#version
   }
 
-  /** Whether the server has shown that the version is one of its past. After an error it may be another server, or have an older store. */
+  /**
+   * Whether the server has shown that the version is one of its past. After an error, or a watch that ended before its time,
+   * it may be another server, or have an older store.
+   */
   get isConfirmed(): boolean {
     return this.#isConfirmed
+  }
+
+  /** Whether a full list is needed before the next watch. */
+  get isLost(): boolean {
+    return this.#version === undefined
+  }
+
+  /** Whether a list of this version comes from an older store than what was received before. */
+  isOlder(version: string): boolean {
+    return this.#newest !== undefined && isOlderVersion(version, this.#newest)
   }
 
   /** What the next list from the cache is asked for; undefined: it has to be read from etcd. */
@@ -53,10 +83,21 @@ export class ResumePoint {
     this.#isConfirmed = true
     this.#internalErrors = 0
     this.#silent = 0
+    this.#quiet = 0
     this.#mustReadNewest = false
   }
 
-  /** An event or a bookmark arrived. */
+  /**
+   * A bookmark arrived.
+   * @throws BrokenStreamError where the server has not come as far as it had before: its store is another one
+   */
+  marked(version: string): void {
+    if (this.isOlder(version))
+      throw new BrokenStreamError(`the version went back from ${this.#newest} to ${version}`)
+    this.reached(version)
+  }
+
+  /** An event arrived. */
   reached(version: string): void {
     // After a list without a version, events between list and watch may be missing: list again when the watch ends.
     if (this.#version !== '') this.#version = version
@@ -68,12 +109,15 @@ export class ResumePoint {
   /**
    * A watch has ended. After the server's store was restored from a backup, our version may lie in its future, and a watch
    * from it stays silent for ever: so list again. Servers without bookmarks are silent too, so this becomes rarer.
-   * @param length of a silence that says something, from 0 to 1: what is between us and the server may end a watch sooner
    */
-  ended(hasSpoken: boolean, length: number): void {
+  ended({ hasSpoken, length, bookmarks, isEarly }: WatchEnd): void {
+    if (isEarly) this.#isConfirmed = false
     if (hasSpoken) {
-      this.#silent = 0
+      this.#silent = this.#quiet = 0
       this.#silentLimit = FIRST_SILENT_LIMIT
+    } else if (!bookmarks) {
+      this.#quiet += length
+      if (this.#quiet >= QUIET_LIMIT) this.#lose('silence')
     } else if ((this.#silent += length) >= this.#silentLimit) {
       this.#lose('silence')
       this.#silent = 0
@@ -89,6 +133,13 @@ export class ResumePoint {
     const why = whyRelist(error)
     if (why !== undefined) this.#lose(why)
     else if (this.#internalErrors > MAX_INTERNAL_ERRORS) this.#lose('errors 500')
+  }
+
+  /** The store is another one. */
+  restored(): void {
+    this.#lose('restored store')
+    this.#newest = undefined
+    this.#mustReadNewest = true
   }
 
   /** The server refused a list, with this HTTP status. */

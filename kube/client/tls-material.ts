@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createSecureContext, type SecureContext } from 'node:tls'
+import { checkAuthorities } from '../../core/authorities.js'
 import { CredentialsError, reasonOf } from '../../core/errors.js'
 
 /** What a connection needs for TLS. The same object as long as nothing changed, so that connections can be kept. */
@@ -18,10 +19,13 @@ export interface TlsParts {
   readonly servername: string | undefined
 }
 
-/** OpenSSL skips unknown text in a bundle: then no authority would be trusted, without an error. */
 const checkAuthority = (ca: string | undefined): void => {
-  if (ca !== undefined && !ca.includes('-----BEGIN'))
-    throw new CredentialsError('broken certificate authority: it is not PEM')
+  if (ca === undefined) return
+  try {
+    checkAuthorities(ca)
+  } catch (cause) {
+    throw new CredentialsError(`broken certificate authority: ${reasonOf(cause)}`, { cause })
+  }
 }
 
 /** OpenSSL checks here that the parts are PEM and that the key belongs to the certificate. */

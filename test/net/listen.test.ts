@@ -39,7 +39,7 @@ t.test('a taken port is a clear error', async t => {
   const { port } = holder.address() as { port: number }
   await t.rejects(openListener({ port, handle: done }), {
     code: 'LISTEN',
-    message: `cannot listen on 127.0.0.1:${port}: the port is taken; is the same program running on this node already?`,
+    message: `cannot listen on 127.0.0.1:${port}: the port is taken; is the same program running on this node already, or does a connection go out from that port?`,
   })
   // Link-local without its interface: waiting would not mend that.
   await t.rejects(openListener({ address: 'fe80::1', handle: done }), {

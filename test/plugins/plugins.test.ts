@@ -6,11 +6,12 @@ import type { HttpRequest } from '../../core/dial.js'
 import { parseNodeName } from '../../core/ids.js'
 import { makePlugins, parsePluginSpec } from '../../plugins/registry.js'
 import type { PluginSeams } from '../../plugins/seams.js'
+import { certificateFor } from '../../testkit/certificates.js'
 
 const LINE = 100_000_000
 const v4 = { name: parseNodeName('edge-1'), address: '10.0.0.7' }
 const v6 = { name: parseNodeName('edge-2'), address: 'fd00::7' }
-const PEM = '-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n'
+const { cert: PEM } = await certificateFor('10.0.0.7')
 
 const never = (): AbortSignal => new AbortController().signal
 
@@ -132,26 +133,29 @@ t.test('what the network does counts against a node, what breaks here does not',
   }
 })
 
-t.test('a cut attempt is a failure without an answer, whatever the seam throws', async t => {
-  const texts = [
-    ['ping', 'weight=1'],
-    ['kubelet', 'weight=1'],
-    ['kubeletauth', 'weight=1'],
-    ['http', 'url=http://{address}/'],
-  ] as const
-  for (const [name, text] of texts) {
-    const controller = new AbortController()
-    const { seams } = worldOf({
-      answer: () => {
-        controller.abort()
-        throw systemError('EMFILE')
-      },
-    })
-    const attempt = { signal: controller.signal, reuse: false }
-    const result = await pluginOf(name, text, seams).probe(v4, attempt)
-    t.strictSame(result, { kind: 'failure', reason: 'no answer' }, name)
-  }
-})
+t.test(
+  'an aborted attempt is a failure without an answer, whatever the network throws',
+  async t => {
+    const texts = [
+      ['ping', 'weight=1'],
+      ['kubelet', 'weight=1'],
+      ['kubeletauth', 'weight=1'],
+      ['http', 'url=http://{address}/'],
+    ] as const
+    for (const [name, text] of texts) {
+      const controller = new AbortController()
+      const { seams } = worldOf({
+        answer: () => {
+          controller.abort()
+          throw systemError('EMFILE')
+        },
+      })
+      const attempt = { signal: controller.signal, reuse: false }
+      const result = await pluginOf(name, text, seams).probe(v4, attempt)
+      t.strictSame(result, { kind: 'failure', reason: 'no answer' }, name)
+    }
+  },
+)
 
 t.test('what each status means', async t => {
   const cases: [status: number, kubelet: string, http: string][] = [
@@ -240,35 +244,48 @@ t.test('a token goes only where the operator sends it, and only over verified TL
   })
 })
 
-t.test('files are read again on each use, and trouble with them is ours', async t => {
-  const contents: Record<string, string> = { '/token': 'one', '/ca': PEM }
-  const { seams, asked } = worldOf({ files: contents })
-  const plugin = pluginOf('kubeletauth', 'token-file=/token,ca=/ca', seams)
-  const probe = () => plugin.probe(v4, { signal: never(), reuse: true })
-  await probe()
-  contents['/token'] = 'two'
-  await probe()
-  t.strictSame(
-    asked.map(request => request.headers),
-    [{ authorization: 'Bearer one' }, { authorization: 'Bearer two' }],
-  )
-  const cases: [why: string, files: Record<string, string>, reason: string | RegExp][] = [
-    ['no CA', { '/token': 'x' }, /^cannot read \/ca: .*ENOENT/],
-    ['no token', { '/ca': PEM }, /^cannot read \/token: .*ENOENT/],
-    ['an empty CA', { '/ca': '', '/token': 'x' }, '/ca holds no certificate'],
-    ['an empty token', { '/ca': PEM, '/token': '\n' }, '/token holds no token'],
-    ['a token of two lines', { '/ca': PEM, '/token': 'a\nb' }, '/token holds no token'],
-  ]
-  for (const [why, files, reason] of cases) {
-    const { result, asked } = probeWith('kubeletauth', 'token-file=/token,ca=/ca', { files })
-    t.match(await result, { kind: 'unknown', reason, needsRepair: true }, why)
-    t.equal(asked.length, 0, 'nobody is asked')
-  }
-  const { result } = probeWith('http', 'url=https://{address}/,ca=/ca', {})
-  t.match(await result, { kind: 'unknown', reason: /^cannot read \/ca/ })
-})
+t.test(
+  'files are read again on each use, and one that cannot be used says nothing about the node',
+  async t => {
+    const contents: Record<string, string> = { '/token': 'one', '/ca': PEM }
+    const { seams, asked } = worldOf({ files: contents })
+    const plugin = pluginOf('kubeletauth', 'token-file=/token,ca=/ca', seams)
+    const probe = () => plugin.probe(v4, { signal: never(), reuse: true })
+    await probe()
+    contents['/token'] = 'two'
+    await probe()
+    t.strictSame(
+      asked.map(request => request.headers),
+      [{ authorization: 'Bearer one' }, { authorization: 'Bearer two' }],
+    )
+    contents['/ca'] = PEM.slice(0, 99)
+    t.match(await probe(), { kind: 'unknown', needsRepair: true }, 'while it is being written')
+    contents['/ca'] = PEM + PEM
+    t.match(await probe(), { kind: 'success' })
+    t.equal(asked.at(-1)!.ca, PEM + PEM)
+    const cases: [why: string, files: Record<string, string>, reason: string | RegExp][] = [
+      ['no CA', { '/token': 'x' }, /^cannot read \/ca: .*ENOENT/],
+      ['no token', { '/ca': PEM }, /^cannot read \/token: .*ENOENT/],
+      ['an empty CA', { '/ca': '', '/token': 'x' }, 'cannot read /ca: it holds no certificate'],
+      [
+        'half a CA',
+        { '/ca': PEM.slice(0, 99), '/token': 'x' },
+        /^cannot read \/ca: 0 of its 1 cert/,
+      ],
+      ['an empty token', { '/ca': PEM, '/token': '\n' }, '/token holds no token'],
+      ['a token of two lines', { '/ca': PEM, '/token': 'a\nb' }, '/token holds no token'],
+    ]
+    for (const [why, files, reason] of cases) {
+      const { result, asked } = probeWith('kubeletauth', 'token-file=/token,ca=/ca', { files })
+      t.match(await result, { kind: 'unknown', reason, needsRepair: true }, why)
+      t.equal(asked.length, 0, 'nobody is asked')
+    }
+    const { result } = probeWith('http', 'url=https://{address}/,ca=/ca', {})
+    t.match(await result, { kind: 'unknown', reason: /^cannot read \/ca/ })
+  },
+)
 
-t.test('a file that does not come holds nothing up', async t => {
+t.test('a file that is slow to read delays no probe beyond its time', async t => {
   const { seams } = worldOf({ readFile: () => new Promise(() => undefined) })
   const plugin = pluginOf('kubeletauth', 'token-file=/token', seams)
   const reason = 'cannot read /token: took too long to read'

@@ -226,7 +226,7 @@ const score = (line: number, ...rows: [weight: string, kind: Kind][]) => {
   return scoreOf(plugins, results, line)
 }
 
-t.test('weights add up without dust', t => {
+t.test('weights add up exactly, in whatever decimals they are given', t => {
   t.equal(0.29 + 0.57 + 0.14 < 1, true, 'floats would fail here')
   t.strictSame(score(LINE, ['0.29', 'success'], ['0.57', 'success'], ['0.14', 'success']), {
     score: LINE,

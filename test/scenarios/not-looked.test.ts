@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { certificateFor } from '../../testkit/certificates.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
 
 const CA = '/etc/kubelet-ca.pem'
-const PEM = '-----BEGIN CERTIFICATE-----'
+const { cert: PEM } = await certificateFor('10.0.0.7')
 
 /** Each plugin alone makes a node up; so where one cannot run, the other cannot make it down. */
 const flags = ['--ping-plugin=weight=1', `--kubeletauth-plugin=weight=1,ca=${CA}`]

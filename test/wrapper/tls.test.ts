@@ -27,7 +27,12 @@ t.test('a certificate that cannot be used names its option and file', async t =>
     ['rubbish.pem', 'cert.pem', 'key.pem', /^--ca-file must be PEM, got "/],
     ['broken.pem', 'cert.pem', 'key.pem', /^--ca-file must hold certificates/],
     ['half.pem', 'cert.pem', 'key.pem', /^--ca-file must hold certificates/],
-    ['key.pem', 'cert.pem', 'key.pem', /^--ca-file must hold certificates \(it holds none\)/],
+    [
+      'key.pem',
+      'cert.pem',
+      'key.pem',
+      /^--ca-file must hold certificates \(it holds no certificate\)/,
+    ],
     ['ca.pem', 'rubbish.pem', 'key.pem', /^--cert-file must be PEM/],
     ['ca.pem', 'broken.pem', 'key.pem', /^--cert-file must hold a certificate/],
     ['ca.pem', 'cert.pem', 'absent.pem', /^--key-file must be a file that can be read/],

@@ -6,12 +6,13 @@ import type { Clock } from '../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
 import type { KubeClient } from '../../kube/client/client.js'
 import type { KubeCall, OpenResponse } from '../../kube/client/open-response.js'
+import { StoreProgress } from '../../kube/client/store-progress.js'
 
 /** One request that it got while it was there. */
 export interface PlayedRequest {
   /** `Clock.now`. */
   readonly at: number
-  readonly what: 'list' | 'watch' | 'refused'
+  readonly what: 'version' | 'list' | 'watch' | 'refused'
 }
 
 const TYPE = 'application/json'
@@ -21,7 +22,6 @@ const forbidden = (request: string): KubeStatusError =>
 const expired = (request: string): KubeStatusError =>
   new KubeStatusError(request, { status: 410, reason: 'Expired', message: 'too old' })
 
-/** Its state is as `client` sees it: all list/watches may share that. */
 export class PlayedApiserver {
   readonly requests: PlayedRequest[] = []
   readonly #clock: Clock
@@ -52,11 +52,19 @@ export class PlayedApiserver {
     if (forgets) this.#oldest++
   }
 
-  /** What a list/watch needs of a client. */
+  /** It serves again, from a backup of what it knew before it forgot last. */
+  restore(): void {
+    this.#state = 'up'
+    this.#oldest--
+  }
+
+  /** What list/watches need of a client; another one each time. */
   get client(): KubeClient {
-    const played: Pick<KubeClient, 'open' | 'body'> = {
+    const played: Pick<KubeClient, 'open' | 'body' | 'progress' | 'serverTime'> = {
+      serverTime: () => undefined,
+      progress: new StoreProgress(),
       body: async call => {
-        this.#ask(call, 'list')
+        this.#ask(call, call.path.includes('fieldSelector') ? 'version' : 'list')
         const list = {
           ...{ kind: 'NodeList', apiVersion: 'v1', items: [] },
           metadata: { resourceVersion: String(this.#oldest) },
@@ -75,7 +83,7 @@ export class PlayedApiserver {
     return played as KubeClient
   }
 
-  #ask({ path }: KubeCall, what: 'list' | 'watch'): void {
+  #ask({ path }: KubeCall, what: PlayedRequest['what']): void {
     if (this.#state === 'down') throw new KubeUnreachableError(path, 'ECONNREFUSED')
     const isRefused = this.#state === 'starting'
     this.requests.push({ at: this.#clock.now(), what: isRefused ? 'refused' : what })

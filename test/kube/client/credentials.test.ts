@@ -383,6 +383,23 @@ t.test('credentials that cannot be used are one clear line in the log', async t 
       { config: kubeconfig(where, { 'certificate-authority-data': base64('x') }, {}) },
       /^broken certificate/,
     ],
+    // kubectl refuses these, too; to leave them out would be to ask without a token, or to trust other authorities.
+    [
+      { config: kubeconfig(where, {}, { token: 12345 }) },
+      /kubeconfig: users\.0\.user\.token must be string$/,
+    ],
+    [
+      { config: kubeconfig(where, { 'certificate-authority-data': 5 }, {}) },
+      /clusters\.0\.cluster\.certificate-authority-data must be string$/,
+    ],
+    [
+      { config: kubeconfig(where, { 'insecure-skip-tls-verify': 'false' }, {}) },
+      /insecure-skip-tls-verify must be boolean$/,
+    ],
+    [
+      { config: kubeconfig(where, { server: 443 }, {}) },
+      /clusters\.0\.cluster\.server must be string$/,
+    ],
     [{ config: kubeconfig(where, {}, { tokenFile: 'no' }) }, /token file .*ENOENT/],
     [{ config: kubeconfig(where, {}, { token: 'a\u0007b' }) }, /characters that no token has/],
     [{ config: kubeconfig(where, {}, { 'client-certificate': 'c' }) }, /without its key/],

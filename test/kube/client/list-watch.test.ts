@@ -55,6 +55,7 @@ t.test('a list in pages, then a watch from its version', async t => {
 // The rows of what may happen to a watch, and what must follow: [what happens, the script, what the sink is told,
 // the version that the last watch starts from, lists in all].
 const reset = { kind: 'reset' } as const
+const LONG_AGO = 'Thu, 01 Jan 2026 00:00:00 GMT'
 const rows: [why: string, steps: Step[], changes: string[], from: string, lists: number][] = [
   [
     'the server ends the watch: the next one resumes from the last event',
@@ -124,13 +125,41 @@ const rows: [why: string, steps: Step[], changes: string[], from: string, lists:
     '1',
     1,
   ],
-  ...[401, 403, 429, 500, 503].map((code): (typeof rows)[number] => [
+  ...[401, 403, 429, 500].map((code): (typeof rows)[number] => [
     `the watch is answered ${code}: resume`,
     [list('1', ['a']), refusal(code, 'No'), open(event('ADDED', 'c', '8'))],
     ['=a', '+c'],
     '1',
     1,
   ]),
+  ...[502, 503].map((code): (typeof rows)[number] => [
+    `the watch is answered ${code}, and the store is as new as before: resume`,
+    [list('7', ['a']), refusal(code, 'No'), list('7', []), open(event('ADDED', 'c', '8'))],
+    ['=a', '+c'],
+    '7',
+    1,
+  ]),
+  [
+    'the server is away, and a cache answers that kept an older version: resume',
+    [
+      ...[list('7', ['a']), refusal(503, 'No')],
+      answer({ metadata: { resourceVersion: '6' }, items: [] }, { headers: { date: LONG_AGO } }),
+      open(event('ADDED', 'c', '8')),
+    ],
+    ['=a', '+c'],
+    '7',
+    1,
+  ],
+  [
+    'the server was away, knows no rules yet, and has an older store: list again, not from its memory',
+    [
+      ...[list('7', ['a']), refusal(503, 'No'), refusal(403, 'No'), list('6', [])],
+      ...[list('6', ['b']), open(bookmark('7'))],
+    ],
+    ['=a', '=b'],
+    '6',
+    2,
+  ],
   [
     'the watch is answered 500 four times: list again',
     [
@@ -145,7 +174,7 @@ const rows: [why: string, steps: Step[], changes: string[], from: string, lists:
     'an outage, then the watch is answered 500: resume',
     [
       ...[list('1', ['a']), ...Array.from({ length: 4 }, () => ({ kind: 'reset' }) as const)],
-      ...[refusal(500, 'No'), open(event('ADDED', 'c', '8'))],
+      ...[list('1', []), refusal(500, 'No'), open(event('ADDED', 'c', '8'))],
     ],
     ['=a', '+c'],
     '1',
@@ -157,7 +186,7 @@ const rows: [why: string, steps: Step[], changes: string[], from: string, lists:
       list('1', ['a']),
       // A connection that was kept is tried once more.
       ...Array.from({ length: 3 }, () => [refusal(500, 'No'), reset, reset]).flat(),
-      ...[refusal(500, 'No'), list('2', ['b']), open(event('ADDED', 'c', '8'))],
+      ...[refusal(500, 'No'), list('2', []), list('2', ['b']), open(event('ADDED', 'c', '8'))],
     ],
     ['=a', '=b', '+c'],
     '2',
@@ -231,6 +260,13 @@ const rows: [why: string, steps: Step[], changes: string[], from: string, lists:
     2,
   ],
   [
+    'a bookmark of an older version, so the store is another one: list again',
+    [list('10', ['a']), open(bookmark('9')), list('9', ['b']), open(event('ADDED', 'c', '10'))],
+    ['=a', '=b', '+c'],
+    '9',
+    2,
+  ],
+  [
     'an event of an unknown type: list again',
     [list('1', ['a']), open(event('RENAMED', 'a', '2')), list('2', ['b']), open(bookmark('3'))],
     ['=a', '=b'],
@@ -245,6 +281,8 @@ for (const [why, steps, changes, from, lists] of rows) {
     await sink.until(changes.length)
     await state('watching')
     t.same(sink.changes, changes)
+    for (const { query, headers } of server.asked)
+      if (query.has('fieldSelector')) t.equal(headers['user-agent'], 'edge-health-store-version')
     t.equal(server.asked.at(-1)!.query.get('resourceVersion'), from)
     t.equal(watching.status.lists, lists)
     const isImmediate = why.startsWith('a continue page')
@@ -304,6 +342,7 @@ t.test('no headers within the deadline: the next attempt resumes', async t => {
     { kind: 'hang' },
     list('1', ['a']),
     { kind: 'hang' },
+    list('1', []),
     open(event('ADDED', 'b', '2')),
   ])
   await server.request(0)
@@ -312,7 +351,7 @@ t.test('no headers within the deadline: the next attempt resumes', async t => {
   await waitedFor(2)
   await clock.advance(30_000)
   await server.asked[2]!.gone
-  await waitedFor(3)
+  await waitedFor(4)
   await sink.until(2)
   t.same(sink.changes, ['=a', '+b'])
 })
@@ -377,17 +416,18 @@ t.test(
       list('1', ['a']),
       open(),
       ...Array.from({ length: 6 }, () => refusal(503, 'ServiceUnavailable')),
+      list('1', []),
       refusal(410, 'Expired'),
       ...Array.from({ length: 4 }, () => [list('2', ['a']), open(gone)]).flat(),
     ])
     await state('watching')
     server.asked[1]!.reset()
     t.ok((await waitedFor(8)) > 15_000, 'the waits have grown')
-    t.ok((await waitedFor(9)) <= 550, 'the list comes soon')
+    t.ok((await waitedFor(10)) <= 550, 'the list comes soon')
     for (const [n, most] of [
-      [11, 1_100],
-      [13, 2_100],
-      [15, 4_100],
+      [12, 1_100],
+      [14, 2_100],
+      [16, 4_100],
     ] as const) {
       const waited = await waitedFor(n)
       t.ok(waited >= most * 0.6 && waited <= most, `${waited} ms`)

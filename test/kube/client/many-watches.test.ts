@@ -8,6 +8,8 @@ import { PlayedApiserver } from '../../../testkit/kube/played-apiserver.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const WATCHES = 1_000
+/** Watches of one client, such as an agent's. */
+const EACH = 5
 
 /** Requests of each second from the moment at which the apiserver listens again. */
 const comeBack = async (downMs: number, startingMs: number, { forgets = true } = {}) => {
@@ -18,10 +20,11 @@ const comeBack = async (downMs: number, startingMs: number, { forgets = true } =
     ...{ what: 'nodes', path: '/api/v1/nodes', query: {}, codec: jsonCodec, parse: String },
     sink: { replace: nothing, upsert: nothing, remove: nothing },
   }
+  const clients = Array.from({ length: WATCHES / EACH }, () => server.client)
   const watchings = Array.from({ length: WATCHES }, (_, i) =>
     listWatch(
       spec,
-      { client: server.client, clock, random: seededRandom(i + 1), log: silentLog },
+      { client: clients[i % clients.length]!, clock, random: seededRandom(i + 1), log: silentLog },
       { spreadMs: 10_000, fromCache: true, bookmarks: false, watchMs: 3_600_000 },
     ),
   )

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { refusal } from '../../../testkit/http/scripted-server.js'
-import { list, event, gone, open, ended, setUp } from '../../../testkit/kube/scripted-watch.js'
+import {
+  bookmark,
+  ended,
+  event,
+  eventually,
+  gone,
+  list,
+  open,
+  setUp,
+} from '../../../testkit/kube/scripted-watch.js'
 
 t.test(
   'without bookmarks a watch goes on for its time, and may be silent for all of it',
   async t => {
     const { server, clock, watching, state, sink } = await setUp(
       t,
-      [list('10', ['a']), open(), open(event('MODIFIED', 'a', '11')), open(), open()],
+      [list('10', ['a']), open(), open(event('MODIFIED', 'a', '11')), open(), open(), open()],
       { watch: { bookmarks: false, watchMs: 3_600_000 } },
     )
     const asked = async (n: number): Promise<[seconds: number, hasBookmarks: boolean]> => {
@@ -26,12 +35,19 @@ t.test(
     t.ok(wantsProof, 'after trouble the next one asks whether the server knows its version')
     t.ok(proof <= 120, 'and not for long')
     await sink.until(2)
-    await clock.advance(6_000)
+    await clock.advance(50_000)
+    server.asked[2]!.line(bookmark('12'))
+    await eventually(() => watching.status.lastHeardAt === clock.now())
+    await clock.advance(proof * 1000 - 50_000)
     server.asked[2]!.end()
-    t.equal((await asked(3))[1], false, 'once it has heard something, no more')
-    await clock.advance(6_000)
+    const [whole, wantsNoMore] = await asked(3)
+    t.equal(wantsNoMore, false, 'once it has heard something, no more')
+    await clock.advance(whole * 1000)
     server.asked[3]!.end()
-    t.equal((await asked(4))[1], false, 'nor after a watch that ended in time')
+    t.equal((await asked(4))[1], false, 'nor after a watch that ended on time')
+    await clock.advance(6_000)
+    server.asked[4]!.end()
+    t.equal((await asked(5))[1], true, 'but after one that was ended before its time')
     t.equal(watching.status.lists, 1)
   },
 )
@@ -43,15 +59,19 @@ t.test('lists from the memory of the server are never older than what is known',
       list('10', ['a']),
       ended(event('MODIFIED', 'a', '17'), gone),
       refusal(504, 'Timeout'),
+      list('5', []),
       list('5', ['b']),
       open(),
     ],
     { watch: { fromCache: true, pageSize: 200 } },
   )
-  await waitedFor(4)
-  const [first, , second, third, watch] = server.asked.map(({ query }) => Object.fromEntries(query))
+  await waitedFor(5)
+  const [first, , second, present, third, watch] = server.asked.map(({ query }) =>
+    Object.fromEntries(query),
+  )
   t.strictSame(first, { resourceVersion: '0' }, 'any state will do at first, in one page')
   t.strictSame(second, { resourceVersion: '17', resourceVersionMatch: 'NotOlderThan' })
+  t.strictSame(present, { fieldSelector: 'metadata.name=0' }, 'how far is its store?')
   t.strictSame(third, { limit: '200' }, 'a server that has none so new gives what it has')
   t.equal(watch!['resourceVersion'], '5', 'its store may have been restored')
   t.strictSame(sink.changes, ['=a', '+a', '=b'])

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import { versionNumber } from './version-order.js'
+
+/** Watches that end within this time of each other end for one reason. */
+const AT_ONCE_MS = 1_000
+
+/** A list/watch that can be told that it follows another store than before. */
+export interface StoreFollower {
+  /** List everything again, from the store itself. */
+  listAgain(): void
+}
+
+/**
+ * How far the store has come, as all watches of one client have seen it. Where it is less far after an outage it was restored
+ * from a backup. Watches on their own notice that late, or never: a watch from a version of the time that was lost is silent
+ * until the restored store has come as far, and then goes on as if nothing had happened.
+ */
+export class StoreProgress {
+  readonly #followers = new Set<StoreFollower>()
+  /** Those that have not listed since the store went back. */
+  readonly #behind = new Set<StoreFollower>()
+  #newest: bigint | undefined
+  #isInDoubt = false
+  /** How often nobody could say how far the store is. */
+  #vain = 0
+  #brokeAt = -Infinity
+  #checking: Promise<void> | undefined
+
+  follow(follower: StoreFollower): void {
+    this.#followers.add(follower)
+  }
+
+  leave(follower: StoreFollower): void {
+    this.#followers.delete(follower)
+    this.#behind.delete(follower)
+  }
+
+  /** Why what the watches know may be of another store; undefined when it is not. */
+  get trouble(): string | undefined {
+    if (this.#isInDoubt) return 'the apiserver was away, and may have another store now'
+    return this.#behind.size > 0 ? 'the store was restored, and is being listed again' : undefined
+  }
+
+  /** A version was received. */
+  reached(version: string): void {
+    const number = versionNumber(version)
+    if (number !== undefined && number > (this.#newest ?? -1n)) this.#newest = number
+  }
+
+  /**
+   * A watch was ended before its time. Where another one was a moment ago the server itself has gone.
+   * @param now Clock.now
+   */
+  broke(now: number): void {
+    if (now - this.#brokeAt < AT_ONCE_MS) this.wasAway()
+    this.#brokeAt = now
+  }
+
+  /** Nobody answered for the server: whoever does next may have another store. */
+  wasAway(): void {
+    this.#isInDoubt = this.#newest !== undefined
+    this.#vain = 0
+  }
+
+  /**
+   * Before anything is resumed: after an outage, look how far the store is now.
+   * @param ask reads the store's present version; '' where that cannot be known. This rejects as it does
+   */
+  async check(ask: () => Promise<string>): Promise<void> {
+    if (!this.#isInDoubt) return
+    this.#checking ??= this.#check(ask).finally(() => {
+      this.#checking = undefined
+    })
+    await this.#checking
+  }
+
+  /** A follower has listed, and may have found an older store than it knew. */
+  listed(follower: StoreFollower, version: string, isOlder: boolean): void {
+    if (isOlder) this.#wentBack(version, follower)
+    this.#behind.delete(follower)
+    this.reached(version)
+  }
+
+  /** The server will not let this follower list: nobody waits for it. */
+  refused(follower: StoreFollower): void {
+    this.#behind.delete(follower)
+  }
+
+  async #check(ask: () => Promise<string>): Promise<void> {
+    const version = await ask()
+    // Where one resource is gone another one may tell.
+    if (version === '' && ++this.#vain < this.#followers.size) return
+    this.#isInDoubt = false
+    const present = versionNumber(version)
+    if (present !== undefined && present < (this.#newest ?? 0n)) this.#wentBack(version)
+  }
+
+  #wentBack(version: string, noticedBy?: StoreFollower): void {
+    this.#newest = versionNumber(version)
+    for (const follower of this.#followers) {
+      if (follower === noticedBy) continue
+      this.#behind.add(follower)
+      follower.listAgain()
+    }
+  }
+}
