@@ -61,7 +61,7 @@ export interface Agent {
 const HOUSEKEEPING_MS = 60_000
 
 /**
- * Everything that one agent is made of, at rest.
+ * The parts of one agent, not started yet.
  * @param onResume called when the machine goes on after a suspension
  */
 const makeParts = (options: AgentOptions, world: AgentSeams, onResume: () => void) => {
@@ -85,7 +85,7 @@ const makeParts = (options: AgentOptions, world: AgentSeams, onResume: () => voi
   const check = makeCheckStage(options, seams)
   const vote = makeVoteStage(options, seams)
   const write = makeWriteStage(options, seams)
-  /** What takes the rounds begins before what makes them. */
+  /** Stages that read the rounds start before the one that makes them. */
   const stages = [nodeList, identity, exchange, check, vote, write]
   turns.start(vote, write)
   const views = makeViews(options, {

@@ -2,11 +2,11 @@
 import { sleep, type Clock } from '../core/clock.js'
 import type { ApiBackoff } from './api-backoff.js'
 
-/** A link that is back ends a wait: so often that is looked at. */
+/** How often to see whether the link is back, which ends the wait. */
 const LOOK_MS = 2_000
 
 /**
- * One request as soon as the apiserver may be asked, and what became of it is taken into account. Rejects as the request
+ * One request as soon as the apiserver may be asked; the backoff learns how it ended. Rejects as the request
  * does, or with the signal's reason.
  */
 export const askPatiently = async <T>(

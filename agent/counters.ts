@@ -5,7 +5,7 @@ import { keepOnly } from './keep-only.js'
 import { WRITE_KINDS, WRITE_RESULTS, type RoundOutcome, type WriteRecord } from './results.js'
 import type { ResultStore } from './store.js'
 
-/** Seconds: from a neighbour on the same switch to the end of a round on a bad link. */
+/** In seconds: from an answer on the same switch to the end of a round on a bad link. */
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 /** What happened since the start, for the metrics. */
@@ -21,7 +21,7 @@ export class AgentCounters {
   readonly #connectionsEvicted = { peers: 0, local: 0, metrics: 0 }
   readonly #durations = new Histogram(DURATION_BOUNDS)
   readonly #wasDown = new Set<string>()
-  /** Each kind and result is there from the start: what appears with its first count shows no increase. */
+  /** Each kind and result is there from the start: a series that appears with its first count shows no increase. */
   readonly #writes = new Map<
     string,
     { kind: string; result: WriteRecord['result']; count: number }

@@ -107,7 +107,7 @@ class AgentListeners {
     )
   }
 
-  /** At the own node's address, and from now on wherever that is. */
+  /** Listen at the own node's address, and follow it when it changes. */
   async openPeers(): Promise<void> {
     const { home } = this.#agent
     const { signal } = this.#seams
@@ -117,7 +117,7 @@ class AgentListeners {
     await this.#peers.start(address)
   }
 
-  /** @param readTls what `tls` was read with: certificates are renewed */
+  /** @param readTls reads `tls` again, since certificates are renewed */
   async openMetrics(
     tls: ServerTls | undefined,
     readTls: () => ServerTls | undefined,
@@ -138,7 +138,7 @@ class AgentListeners {
       void keepRenewed(this.#metrics, tls, { clock, log, signal, read: readTls })
   }
 
-  /** Look no longer where the own node is. */
+  /** Stop following the own node's address. */
   unfollow(): void {
     this.#unfollow?.()
   }

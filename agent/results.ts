@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stages have for each other. Instants are of `Clock.now` unless they say otherwise.
+// What the stages write into the result store. Instants are of `Clock.now` unless they say otherwise.
 import type { NodeName } from '../core/ids.js'
 import type { NodeView } from '../core/node.js'
 import type { Roster } from '../core/roster.js'
@@ -35,7 +35,7 @@ export interface NodeListResult {
   readonly rule: string
   /** The own Node as it was last read; undefined while the roster is from disk. Of others the roster says all that is known. */
   readonly ownNode: () => NodeView | undefined
-  /** The API has a Node of our name at present. Who has none is no member, whatever roster it knew. */
+  /** The API has a Node of our name now. Without one this agent is no member, whatever its roster says. */
   readonly isRegistered: boolean
   /** Whether a Node as it was just read belongs to the zone, by its own labels. */
   readonly isOfZone: (node: NodeView) => boolean
@@ -62,7 +62,7 @@ export interface ZoneIdentities {
   readonly trouble?: string | undefined
 }
 
-/** What this node has of its own, and others read in the API. */
+/** The own identity, as others read it in the API. */
 export interface OwnIdentity {
   readonly keys: NodeKeys
   readonly generation: number
@@ -82,7 +82,7 @@ export interface CloudLinkState {
 export interface OwnNodeResult {
   readonly cloudLink: CloudLinkState
   readonly kubelet: SelfReport
-  /** There was no round yet about somebody who was in the first roster. */
+  /** Some member of the first roster has not been probed for a whole round yet. */
   readonly isWarming: boolean
 }
 
@@ -129,7 +129,7 @@ export interface ZoneState extends Pick<ZoneRecords, 'roster' | 'table'> {
   readonly vouching: Vouching
 }
 
-/** What one vote moved. */
+/** What one vote changed. */
 export interface VoteOutcome {
   readonly state: ZoneState
   readonly changes: Changes

@@ -29,6 +29,8 @@ export interface StateFolder {
    * Never rejects: a full disk must not stop the votes; it is logged when it begins and when it ends.
    */
   write(name: StateName, text: string): Promise<void>
+  /** What was read cannot be used, perhaps by this version alone: keep it as a file that cannot be read is kept. */
+  distrust(name: StateName): void
   /** Try again what could not be written the last time, or read. */
   retry(): Promise<void>
   /** Resolves when nothing waits to be written. */
@@ -95,7 +97,7 @@ const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
   }
 }
 
-/** A file that could not be read is kept under its name with this, the oldest alone, before another takes its place. */
+/** A file that could not be read, or used, is kept under its name with this, the oldest alone, before another takes its place. */
 const UNREAD = '.unread'
 
 const keepUnread = async (path: string): Promise<void> => {
@@ -133,6 +135,10 @@ class DiskFolder implements StateFolder {
       this.#log.error('state cannot be read', { folder: this.path, name, error: reason })
       return undefined
     }
+  }
+
+  distrust(name: StateName): void {
+    this.#unread.add(name)
   }
 
   write(name: StateName, text: string): Promise<void> {

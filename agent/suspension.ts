@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 
-/** What gave a suspension away. */
+/** By what a suspension was noticed. */
 type SuspensionSign =
   /** A timer fired late, or nothing at all ran: SIGSTOP, a frozen cgroup, a machine without CPU. */
   | 'late'
@@ -24,11 +24,11 @@ interface SuspensionSeams {
   readonly onResume: () => void
 }
 
-/** Shorter pauses are the scheduler's: what they make old is old by the monotonic clock alone. */
+/** Shorter pauses are usual, and the monotonic clock counts them. */
 const SUSPENDED_MS = 5_000
 /**
- * The boot clock costs three system calls. The kernel adds the time asleep to the wall clock as well: as long as neither
- * that nor the monotonic clock went on by more, the machine did not sleep.
+ * The boot clock costs three system calls, so it is read this often, or when another clock went on by more: the kernel adds
+ * the time asleep to the wall clock as well. If that was set back by as much meanwhile, a sleep is noticed so much later.
  */
 const BOOT_CLOCK_MS = 1_000
 /** A look at least this often, so that a long pause between two looks is one of the process. */
@@ -40,9 +40,9 @@ const SERVER_LAG_MS = 20_000
  * a forged time server can keep this agent silent for ever.
  */
 const SAME_MS = 60_000
-/** So many times in a row the apiserver is believed sooner, while a minute went by for itself: then it is its clock that jumps. */
+/** How many times in a row the apiserver is believed sooner, if a minute passed on its own clock; after that its clock is what jumps. */
 const SOONER = 3
-/** After so long without any sign it is believed as readily as at first. */
+/** After so long without any sign that count begins anew. */
 const CALM_MS = 10 * SAME_MS
 
 /** What the clocks show at one moment. */
@@ -53,8 +53,8 @@ interface Reading {
 }
 
 /**
- * Notices that this process, or its machine, stood still for a while: who did knows nothing of the present. To be
- * asked before anything is decided or leaves; every timer of `clock` asks by itself before it wakes anybody.
+ * Notices that this process, or its machine, stood still for a while: what it knows
+ * is not the present then. To be asked before anything is decided or sent; each timer of `clock` asks before its callback.
  */
 export class SuspensionWatch {
   /** The machine's clock, whose timers look first. */
@@ -69,7 +69,7 @@ export class SuspensionWatch {
   #serverAheadMs: number | undefined
   #resumedAt = -Infinity
   #sooner = 0
-  /** The next jump of the apiserver's clock is that of a suspension that something else gave away. */
+  /** The next jump of the apiserver's clock belongs to a suspension that was noticed by another sign. */
   #isExplained = false
   #count = 0
   /** The timer for when no other one looks; undefined before the start and after the end. */
@@ -189,7 +189,7 @@ export class SuspensionWatch {
     return !isExplained && sinceMs + serverMs >= SAME_MS && this.#sooner++ < SOONER
   }
 
-  /** By how much more its clock went on than ever before; a boot clock goes on while a machine sleeps. */
+  /** How much further the apiserver's clock is ahead of the boot clock than ever before; that one goes on while a machine sleeps. */
   #lookAtServer(boot: number): number {
     const time = this.#seams.serverTime()
     if (time === undefined) return 0

@@ -3,15 +3,15 @@ import type { Clock } from '../core/clock.js'
 import type { ResultStore } from './store.js'
 
 /**
- * What may be asked of the next turn: to vote since a vote or the roster changed; to vote since records became younger;
- * to go over the writes alone. A turn that votes goes over the writes where the vote moved something.
+ * Why a turn is due. `changed`: a vote or the roster changed; `fresher`: records became younger; `writes`: to review the
+ * writes alone. After a vote the writes are reviewed if it changed something.
  */
 export type TurnReason = 'changed' | 'fresher' | 'writes'
 
 interface TurnSeams {
   readonly clock: Clock
   readonly store: ResultStore
-  /** Looks whether this agent was suspended: every vote is one of an agent that is awake. */
+  /** Called before each vote, to notice a suspension. */
   readonly suspension: { look(): void }
 }
 
@@ -30,7 +30,7 @@ export class TurnLoop {
   #parts: Parts | undefined
   #reasons = new Set<TurnReason>()
   #cancel: (() => void) | undefined
-  /** What was voted last moved something that may have to be written. */
+  /** The last vote changed something that may have to be written. */
   #hasMoved = false
   #isStopped = false
 
@@ -38,7 +38,7 @@ export class TurnLoop {
     this.#seams = seams
   }
 
-  /** From now on what changes in the store brings about turns. */
+  /** From now on changes in the store cause turns. */
   start(vote: Parts['vote'], write: Parts['write']): void {
     this.#parts = { vote, write }
     const { store } = this.#seams
@@ -56,7 +56,7 @@ export class TurnLoop {
     })
   }
 
-  /** A turn is due, as soon as what runs now has ended. */
+  /** Take a turn as soon as what runs now has ended. */
   ask(reason: TurnReason): void {
     if (this.#isStopped) return
     this.#reasons.add(reason)
@@ -70,7 +70,7 @@ export class TurnLoop {
     write.review()
   }
 
-  /** A write is about to leave: what was decided must be so at this moment. */
+  /** Vote once more right before a write is sent, so that its decision is that of this moment. */
   voteNow(): void {
     const { vote } = this.#started
     if (this.#vote(() => vote.vote())) this.ask('writes')

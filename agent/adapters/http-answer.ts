@@ -69,17 +69,17 @@ export class HttpAnswer {
   #bodyBytes = 0
   #head: AnswerHead | undefined
 
-  /** Undefined until its head has come whole. */
+  /** Undefined until its whole head has arrived. */
   get status(): number | undefined {
     return this.#head?.status
   }
 
-  /** Nothing has come of it. */
+  /** Nothing of it has arrived. */
   get isEmpty(): boolean {
     return this.#head === undefined && this.#headBytes === 0 && this.#pending.length === 0
   }
 
-  /** All of it has come. */
+  /** All of it has arrived. */
   get isWhole(): boolean {
     return this.#head?.body.isReached === true
   }

@@ -83,7 +83,7 @@ const factsOf = ({ node, nodeUid, ...event }: NodeEvent): EventFacts => ({
   regarding: { apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid },
 })
 
-/** What a watch of one object in a namespace removes, it removes by its name. */
+/** Readers know an object in a namespace by its name; a watch removes it by `namespace/name`. */
 const byName = <T>(sink: WatchSink<T>): WatchSink<T> => ({
   replace: items => sink.replace(items),
   upsert: item => sink.upsert(item),

@@ -23,7 +23,7 @@ export class History {
   readonly added = new Signal<HistoryEntry>()
   readonly #seams: HistorySeams
   readonly #ring = new HistoryRing()
-  /** What disk has must not be lost to whoever never read it. */
+  /** Nothing is saved before: what is on disk would be lost. */
   #isLoaded = false
   #savedAt = -Infinity
   #cancelSave: (() => void) | undefined

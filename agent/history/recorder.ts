@@ -78,7 +78,7 @@ export class HistoryRecorder {
     for (const turn of this.#turns(state)) this.#turned(turn, state)
   }
 
-  /** Before an agent had its say for the first time, that it has none is no news. */
+  /** That an agent may not decide is no news before it could for the first time. */
   #voiceIs(voice: Voice): void {
     this.#hadVoice ||= voice === 'full'
     if (!this.#hadVoice || voice === this.#voice) return

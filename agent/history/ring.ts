@@ -15,11 +15,11 @@ export interface HistoryEntry {
   /** What was before; null where nothing was. */
   readonly from: string | null
   readonly to: string
-  /** More in words; empty for nothing. */
+  /** Further details, in words; may be empty. */
   readonly note: string
 }
 
-/** An entry before it has its place. */
+/** An entry that has no id and time yet. */
 export interface NewEntry extends Pick<HistoryEntry, 'kind' | 'to'> {
   readonly nodes?: readonly string[]
   readonly from?: string | null
@@ -31,7 +31,7 @@ export const CAPACITY = 1_024
 /** Nodes that one entry names; the others are counted. */
 export const NODES_NAMED = 16
 export const NOTE_CHARACTERS = 200
-/** Of all names and words together: entries of a zone with long names go earlier. */
+/** Most characters of all names and notes together: with long names fewer entries are kept. */
 const MAX_CHARACTERS = 192 << 10
 
 const charactersOf = ({ nodes, from, to, note }: HistoryEntry): number =>

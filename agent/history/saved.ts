@@ -27,7 +27,7 @@ const schema = v.object({
   ),
 })
 
-/** Monotonic and wall clock at one moment: what stays over a restart is the wall's. */
+/** Monotonic and wall clock at one moment: times on disk are of the wall clock. */
 export interface Now {
   readonly now: number
   readonly wall: number

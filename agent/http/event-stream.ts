@@ -6,7 +6,7 @@ import type { Logger } from '../../core/log.js'
 const HEARTBEAT_MS = 15_000
 const MAX_UNREAD_BYTES = 4 << 20
 const MAX_CLIENTS = 32
-/** One stranger's, and all strangers' together: the node's own programs keep the rest. */
+/** Streams of one stranger, and of all strangers together: the rest is for the node's own programs. */
 const PER_STRANGER = 8
 const STRANGERS = 24
 
@@ -43,7 +43,7 @@ export class EventStream {
   readonly #log: Logger
   readonly #maxUnread: number
   readonly #isSnapshot: boolean
-  /** With their sources. */
+  /** Each with its source. */
   readonly #clients = new Map<ServerResponse, string | undefined>()
   #cancelHeartbeat: (() => void) | undefined
 

@@ -103,7 +103,7 @@ const addLocalInfo = (
       sendChanges()
       const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
       if (stream.open(response, first, sourceOf(request))) return
-      // Whoever holds all streams takes none of what stands in them from the others: they ask again.
+      // Nobody loses the document to those who hold all streams: without a stream a client asks again.
     }
     sendBytes(response, 'text/plain; charset=utf-8', localInfo.body())
   })

@@ -6,7 +6,7 @@ import { agentMetricsText, type MetricsNodes } from './metrics.js'
 import { sendBytes, sendText } from './plain.js'
 import type { Views } from './views.js'
 
-/** A text is kept for so long: however many ask, and however often, making it costs this process the same. */
+/** How long a text is served again, so that many requests cost no more than one. */
 const KEEP_MS = 1_000
 
 /** What the listener of `--metrics-address` needs. */

@@ -126,7 +126,7 @@ const ofProbe =
   ({ probe }: NodeStatus): number | null =>
     probe === null ? null : read(probe)
 
-/** What is held of each node, and done for it. */
+/** What is decided about each node, and done for it. */
 const stateMetrics = (perNode: PerNode): readonly Metric[] => [
   perNode('up', '1 when /localinfo says that the node is reachable', ({ local }) =>
     bit(local === 'up'),

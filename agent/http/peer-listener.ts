@@ -13,12 +13,12 @@ interface PeerListenerSeams {
   readonly onStatus: (status: PeerListenerStatus) => void
 }
 
-/** What waiting does not mend by itself may be mended by an operator. */
+/** How often to try again what an operator may have repaired. */
 const RETRY_MS = 10_000
 
 /**
  * The peers' listener, which goes where the node's address goes: peers look for this agent at the address that its Node
- * has. The old place is given up when the new one is taken.
+ * has. The old listener is closed once the new one is open.
  */
 export class PeerListener {
   readonly #seams: PeerListenerSeams

@@ -33,8 +33,7 @@ const declaredLength = (request: Request): number | undefined => {
 }
 
 /** Signs of life for all members together, and as many for all strangers. */
-const SIGNS_PER_SECOND = 5
-const SIGNS_AT_ONCE = 20
+const SIGNS = { perSecond: 5, burst: 20 }
 const MEMBERS = 0
 
 /** Messages of our own protocol go without a header that says nothing: their receiver knows what they are. */
@@ -60,7 +59,7 @@ export const makePeerApp = ({ inbox, clock, log }: PeerSeams): Express => {
   const app = makeBareApp()
   const sources = byAddress(address => inbox.isMember(address))
   const bodies = new ByteBudget(PEER_BYTES)
-  const signs = new RateLimit(1, SIGNS_PER_SECOND, SIGNS_AT_ONCE)
+  const signs = new RateLimit(1, SIGNS)
 
   const sourceOf = ({ socket }: Request): Source => {
     const key = sources.keyOf(endOf(socket))

@@ -5,11 +5,11 @@ import type { Maintenance } from '../../core/maintenance.js'
 import type { StageStatus } from '../../core/stage.js'
 import type { PeerListenerStatus } from '../results.js'
 
-/** The three answers, and what else may be said of a node. */
+/** What a node is, as `class` shows it. */
 export type NodeClassName =
   'healthy' | 'dead' | 'kubelet-sick' | 'cloud-link-cut' | 'zone-link-cut' | 'undecided'
 
-/** What keeps a verdict from being reached or written. The first ones are the vote's own. */
+/** What keeps a verdict from being reached or written. The first ones come from the vote. */
 export type GuardKind =
   | 'no-quorum'
   | 'component-quorum'
@@ -170,7 +170,7 @@ export interface ZoneStatus {
     readonly name: string
     readonly members: number
     readonly rule: string
-    /** Why the zone is hardly the one that was meant, and what to do, in words; null when nothing says so. */
+    /** Why this is probably not the zone that was meant, and what to do, in words; null without a sign of that. */
     readonly trouble: string | null
   }
   readonly self: { readonly name: string; readonly address: string }

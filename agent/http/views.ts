@@ -51,7 +51,7 @@ export interface Counts {
 export interface Views {
   /** The same object until it changes. */
   localView(): LocalView
-  /** Somebody on this node depends on these nodes: look at them ourselves for a while. */
+  /** A program of this node depends on these nodes: probe them from here for a while. */
   setInterest(names: readonly string[]): void
   status(): StatusView
   /** The zone without its nodes: cheap. */

@@ -33,8 +33,8 @@ export type Entry =
       readonly age: number
     }
 
-/** A peer that is further behind is sent the whole statement. */
-const DIGEST_MS = 30_000
+/** What is older has the digest 0: whoever knows no more is sent the whole statement. */
+export const OLDEST_MS = 30_000
 /** Times travel as one byte: the quarters since 1970, by the clock of the node, modulo this. */
 const TIME_STEPS = 256
 const DIGEST_STEPS = 255
@@ -48,11 +48,27 @@ const timeOf = ({ received, progress }: KnownStatement): number =>
 /** A remainder that is never negative. */
 const modulo = (value: number, steps: number): number => ((value % steps) + steps) % steps
 
+const digestNow = (known: KnownStatement): number => modulo(timeOf(known), DIGEST_STEPS) + 1
+
 /** One byte that says how much is known of a member: 0 for nothing, or nothing recent. */
 export const digestOf = (known: KnownStatement | undefined, now: number): number =>
-  known === undefined || now - known.madeAt > DIGEST_MS
-    ? 0
-    : modulo(timeOf(known), DIGEST_STEPS) + 1
+  known === undefined || now - known.madeAt > OLDEST_MS ? 0 : digestNow(known)
+
+/**
+ * By how many quarters one digest is behind ours, negative when ahead; neither is 0. A digest is a remainder: of the times
+ * that have it, take the one nearest to ours.
+ */
+export const behindBy = (digest: number, ours: number): number => {
+  const behind = modulo(ours - digest, DIGEST_STEPS)
+  return behind > DIGEST_STEPS / 2 ? behind - DIGEST_STEPS : behind
+}
+
+/**
+ * Whether it is news to a peer that is so many quarters behind: it is behind the statement, or far enough behind in it.
+ * @param quarters since the statement's time
+ */
+export const isBehind = (behind: number, quarters: number, least: number): boolean =>
+  behind > quarters || behind >= least
 
 /**
  * What a peer that sent this digest of a member lacks; undefined where it knows as much, or more. A time or a link is
@@ -66,19 +82,16 @@ export const newsFor = (
   least = 1,
 ): Entry | undefined => {
   const { received, progress, madeAt } = known
-  const { statement } = received
-  const ours = timeOf(known)
   // A digest that is not 0 stands for something younger than that.
-  if (digest !== 0 && now - madeAt > DIGEST_MS) return undefined
-  // A digest is a remainder: of the times that have it, take the one nearest to ours, before or after.
-  const ahead = modulo(digest - 1 - ours, DIGEST_STEPS)
-  const theirs = ours + (ahead > DIGEST_STEPS / 2 ? ahead - DIGEST_STEPS : ahead)
-  if (digest === 0 || theirs < statement.time)
+  if (digest !== 0 && now - madeAt > OLDEST_MS) return undefined
+  const { quarters } = progress
+  const behind = digest === 0 ? Infinity : behindBy(digest, digestNow(known))
+  if (!isBehind(behind, quarters, least)) return undefined
+  if (behind > quarters)
     return { kind: 'statement', received, progress, age: Math.max(0, now - madeAt) }
-  if (ours - theirs < least) return undefined
-  const time = modulo(ours, TIME_STEPS)
-  const slot = (quarters: number): number => Math.floor(quarters / statement.slot)
-  if (slot(theirs - statement.time) === slot(progress.quarters)) return { kind: 'time', time }
+  const time = modulo(timeOf(known), TIME_STEPS)
+  const slotAt = (at: number): number => Math.floor(at / received.statement.slot)
+  if (slotAt(quarters - behind) === slotAt(quarters)) return { kind: 'time', time }
   return { kind: 'link', time, link: progress.link! }
 }
 

@@ -187,7 +187,9 @@ export interface ReceivedStatement {
 export const parseStatement = (bytes: Uint8Array): ReceivedStatement | undefined => {
   const end = bytes.length - SIGNATURE_BYTES
   if (end < HEAD_BYTES) return undefined
-  const own = Buffer.from(bytes)
+  // Not of Node's pool: it would keep the other 8 KiB that were taken from there at the same time.
+  const own = Buffer.allocUnsafeSlow(bytes.length)
+  own.set(bytes)
   const head = readHead(own)
   if (head === undefined) return undefined
   const reader = new ByteReader(own.subarray(0, end))

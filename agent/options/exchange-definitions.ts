@@ -29,8 +29,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('100ms', '10m'),
     default: '2s',
     profiles: { fast: '500ms' },
-    summary:
-      'the same in a zone of rings of 1000 nodes, where news has further to go; longer in smaller ones, up to twice',
+    summary: 'the same in a zone of rings, where news has further to go',
     relation: 'at most half of --record-ttl; at least --burst-period',
   },
   meshMax: {

@@ -17,7 +17,7 @@ export interface CountSeams {
   readonly nodeList: Pick<NodeListStage, 'lists'>
 }
 
-/** What appears with its first count shows no increase. */
+/** All are there from the start: a series that appears with its first count shows no increase. */
 const NO_REFUSALS: Counts['exchange']['refused'] = Object.fromEntries(
   REFUSALS.map(refusal => [refusal, 0]),
 )

@@ -3,7 +3,7 @@
 // on all of it.
 import type { FixedAccess } from '../../kube/client/fixed-credentials.js'
 import { createZoneObjects } from '../../sandbox/zone-objects.js'
-import { API_PORT } from '../../testkit/control-plane/control-plane.js'
+import { API_PORT } from '../../testkit/control-plane/flags.js'
 import { kubeconfig } from '../../testkit/control-plane/kubeconfig.js'
 import { createAgentPod, daemonTemplate } from '../../testkit/deploy/agent-pod.js'
 import { openPlane } from '../grids/plane.js'

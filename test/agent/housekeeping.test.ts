@@ -173,7 +173,7 @@ t.test('the cloud link is cut after a run of failures and up after one answer', 
   t.equal(clock.waiting, 0)
 })
 
-t.test('a stage keeps its books', async t => {
+t.test('a stage counts its rounds and logs when their outcome changes', async t => {
   const clock = new FakeClock()
   const log = recordingLog()
   let outcome = 'fine'

@@ -96,7 +96,7 @@ t.test('FA15: an address that does not exist yet is red until it is there or gon
   t.equal(opened.length, 1, 'stopped')
 })
 
-t.test('FA15: what cannot be had is said, and tried again', async t => {
+t.test('FA15: an address that cannot be listened on is reported, and tried again', async t => {
   const taken = new Set(['127.0.0.2'])
   const world = start(t, taken)
   const { peers } = world
@@ -114,7 +114,7 @@ t.test('FA15: what cannot be had is said, and tried again', async t => {
   t.equal(world.status.address, '127.0.0.2')
 })
 
-t.test('the first one that cannot be had ends the start', async t => {
+t.test('an address that cannot be listened on at the start ends it', async t => {
   const world = start(t, new Set(['127.0.0.1']))
   await t.rejects(world.peers.start('127.0.0.1'), { message: 'the port is taken' })
   const other = start(t)

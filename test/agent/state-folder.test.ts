@@ -13,7 +13,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { OwnKeys } from '../../agent/stages/identity/own-keys.js'
 import { makeKeyKeeper } from '../../agent/stages/node-list/keys.js'
+import { parseNodeName } from '../../core/ids.js'
 import { openStateFolder, type StateFolder } from '../../agent/state-folder.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
@@ -178,4 +180,15 @@ t.test('a file that cannot be read is kept, and the oldest such file stays', asy
     t.equal(readFileSync(path, 'utf8'), `after ${text}`)
     t.equal(readFileSync(`${path}.unread`, 'utf8'), 'first')
   }
+})
+
+t.test('keys that this version cannot use are kept, for the version that wrote them', async t => {
+  const { dir, folder } = make(t)
+  const path = join(dir, 'identity.json')
+  const newer = '{"version":2,"keys":"of a later version"}'
+  writeFileSync(path, newer, { mode: 0o600 })
+  await OwnKeys.open(folder, parseNodeName('n1'), recordingLog())
+  await folder.settled()
+  t.match(JSON.parse(readFileSync(path, 'utf8')), { version: 1, node: 'n1' })
+  t.equal(readFileSync(`${path}.unread`, 'utf8'), newer)
 })

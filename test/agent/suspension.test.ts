@@ -130,6 +130,24 @@ t.test(
   },
 )
 
+t.test(
+  'a wall clock that was set back by the time asleep hides a sleep for a second at most',
+  async t => {
+    const { world, wall, process, watch, order } = make()
+    await world.advance(10_050)
+    watch.look()
+    process.freeze('asleep')
+    await world.advance(8_000)
+    wall.offsetMs -= 8_000
+    process.thaw()
+    watch.look()
+    await world.advance(1_000)
+    watch.look()
+    t.strictSame(order, ['resumed'])
+    watch.stop()
+  },
+)
+
 t.test('FA10: whoever asks first finds out: a message that waited in its socket, too', async t => {
   const { world, process, watch, order } = make()
   process.freeze()

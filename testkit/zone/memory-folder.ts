@@ -11,6 +11,7 @@ export const memoryFolder = (
   write: async (name, text) => {
     if (!troubles.has(name)) files.set(name, text)
   },
+  distrust: () => undefined,
   retry: async () => undefined,
   settled: async () => undefined,
   troubles,

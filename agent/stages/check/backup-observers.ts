@@ -35,7 +35,7 @@ const countedObservers = (
  * the next in line probe it too, so that it does not go unwatched.
  */
 export class BackupObservers {
-  /** By roster index: since when it should be the other way round than it is. A new roster is a new object. */
+  /** By roster index: since when this node should begin to probe the member, or stop. A new roster is a new object. */
   readonly #since = new Map<number, number>()
   readonly #active = new Set<number>()
 

@@ -7,7 +7,7 @@ export const MAX_INTEREST = 32
 const INTEREST_MS = 60_000
 
 /**
- * Nodes that somebody on this node depends on. In a zone of rings we watch only a few; these we probe as well, so that
+ * Nodes that programs of this node depend on. In a zone of rings we watch only a few; these we probe as well, so that
  * a link that is broken between the two of us alone is seen here.
  */
 export class Interest {

@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/clock.js'
 import { scoreOf } from '../../../plugins/score.js'
 import { attemptsFor, Ladder, type ClimbEnd } from './ladder.js'
 
-/** What is known of one target's link, as one plugin meets it. */
+/** What one plugin has learned about the link to one target. */
 export interface Link {
   readonly plugin: CheckPlugin
   /** Share of first attempts that are missed, as learned so far, and never below a floor: decides how many are made. */
@@ -50,7 +50,7 @@ export interface RoundEnd {
 /** Above this loss two missed attempts are usual, and no reason to call for votes. */
 const QUIET_LOSS = 0.1
 
-/** All plugins climb beside each other; the round ends as soon as the score cannot fall on the other side any more. */
+/** The ladders of all plugins run at the same time; the round ends as soon as missing results cannot change the verdict any more. */
 export class Round {
   readonly #options: RoundOptions
   readonly #ladders: readonly Ladder[]

@@ -5,8 +5,7 @@ import type { PeerClient } from './peer-client.js'
 import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 import type { Partners } from './partners.js'
-import { quietPeriodMs } from './period.js'
-import { RateLimit } from './rate-limit.js'
+import { TokenBucket } from './rate-limit.js'
 
 /** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
 const FIRST_WITHIN_MS = 1_000
@@ -24,7 +23,10 @@ export class Gossip {
   readonly #context: ExchangeContext
   readonly #client: PeerClient
   readonly #partners: Partners
-  readonly #unsigned = new RateLimit(0, UNSIGNED_PER_SECOND, UNSIGNED_AT_ONCE)
+  readonly #unsigned = new TokenBucket({
+    perSecond: UNSIGNED_PER_SECOND,
+    burst: UNSIGNED_AT_ONCE,
+  })
   #cancel: (() => void) | undefined
   #dueAt = Infinity
   #isContested = false
@@ -41,10 +43,11 @@ export class Gossip {
   }
 
   get #periodMs(): number {
-    const { options, membership } = this.#context
-    if (this.isBurst) return options.burstPeriodMs
-    const { topology, size } = membership.table
-    return quietPeriodMs(options, topology.kind, size)
+    const { exchangePeriodMs, ringExchangePeriodMs, burstPeriodMs } = this.#context.options
+    if (this.isBurst) return burstPeriodMs
+    return this.#context.membership.table.topology.kind === 'mesh'
+      ? exchangePeriodMs
+      : ringExchangePeriodMs
   }
 
   start(): void {
@@ -89,7 +92,7 @@ export class Gossip {
   /** A member that has keys speaks without them: ask who is at its address. */
   askForKeys(peer: PeerState): void {
     const { now } = this.#context
-    if (now - peer.lastSentAt >= UNSIGNED_MS && this.#unsigned.take(undefined, now)) this.ask(peer)
+    if (now - peer.lastSentAt >= UNSIGNED_MS && this.#unsigned.take(now)) this.ask(peer)
   }
 
   #schedule(ms: number): void {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ExchangeContext } from './context.js'
 import type { BodyOrder } from './body.js'
-import type { Message, SigningKeys } from './membership.js'
+import type { Message } from './message-reader.js'
+import type { SigningKeys } from './peer-keys.js'
 import type { BodyFor } from './pair-body.js'
-import { ZONES_AT_ONCE, type PeerState } from './peer-state.js'
+import { ZONES, type PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import type { Admission } from './session.js'
 import type { NewsEntry } from './signed-body.js'
@@ -61,7 +62,6 @@ export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
   nosniff: true,
 })
 
-const NO_NEWS = new Uint8Array(0)
 /** Size of a statement with its link in a zone where all is well. */
 const STATEMENT_BYTES = 128
 /** Smaller zones count as this large: two nodes of theirs talk more often, and one death changes what all of them say. */
@@ -155,7 +155,7 @@ export class Inbox {
     // It is signed and shows a number that we issued: nobody else can claim this, and it cannot be replayed later.
     if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) seams.onSuspended()
     if (admission.kind !== 'accepted') return this.#challenge(peer, message, admission.kind)
-    if (!peer.requests.take(undefined, now)) return this.#refuse('too-fast', peer)
+    if (!peer.requests.take(now)) return this.#refuse('too-fast', peer)
     peer.bytesReceived += length
     const suspects = membership.take(message, peer, now - admission.delayMs)
     if (suspects === undefined) return this.#refuse('malformed', peer)
@@ -251,7 +251,7 @@ export class Inbox {
   #charge(bytes: number, peer: PeerState): boolean {
     const { membership, now } = this.#context
     const whole = STATEMENT_BYTES * Math.max(LEAST_MEMBERS, membership.table.size)
-    return peer.answerBudget.take(undefined, now, Math.min(bytes / whole, ZONES_AT_ONCE))
+    return peer.answerBudget.take(now, Math.min(bytes / whole, ZONES.burst))
   }
 
   /** The news that the peer lacks, by the digest that it sent. In a mesh the reply has our own digest, too. */
@@ -260,7 +260,7 @@ export class Inbox {
     const { statements, table } = membership
     const isOwn = ({ place }: NewsEntry): boolean => place === table.self
     if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
-    const news = statements.newsFor(peer.digest ?? NO_NEWS, this.#context.isBurst)
+    const news = statements.newsFor(peer, this.#context.isBurst)
     const whole = membership.bodyOfPair(order, news, table.topology.kind === 'mesh')
     const body = this.#charge(whole.bytes.length, peer)
       ? whole

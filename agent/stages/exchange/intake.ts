@@ -3,7 +3,7 @@ import type { Route } from '../../ports/transport.js'
 import { maxMessageBytes } from './body.js'
 import type { ExchangeContext } from './context.js'
 import { refusalAnswer, type Inbox, type PeerAnswer } from './inbox.js'
-import { AT_ONCE, PER_SECOND } from './peer-state.js'
+import { REQUESTS } from './peer-state.js'
 import { RateLimit } from './rate-limit.js'
 import type { Refusal } from './refusal.js'
 import { MAX_SIGNED_BYTES } from './signed-body.js'
@@ -90,8 +90,8 @@ export class Intake {
   #makeLimits(): Limits {
     const { size } = this.#context.membership.table
     return {
-      proved: new RateLimit(size, PROVED_BYTES, PROVED_BYTES),
-      results: new RateLimit(size, PER_SECOND, AT_ONCE),
+      proved: new RateLimit(size, { perSecond: PROVED_BYTES, burst: PROVED_BYTES }),
+      results: new RateLimit(size, REQUESTS),
     }
   }
 }

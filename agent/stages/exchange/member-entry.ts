@@ -3,11 +3,10 @@ import { MemberStatement } from '../../identity/member-statement.js'
 import { makeVerifier } from '../../identity/node-keys.js'
 import type { Pin } from '../../identity/pins.js'
 import type { Origin } from '../../identity/statement.js'
-import { RateLimit } from './rate-limit.js'
+import { TokenBucket } from './rate-limit.js'
 
 /** New statements of one member, in a second and at once: more often nothing changes. */
-const STATEMENTS_PER_SECOND = 2
-const STATEMENTS_AT_ONCE = 8
+const STATEMENTS = { perSecond: 2, burst: 8 }
 
 /** What is known of a member that has keys. */
 export interface MemberEntry {
@@ -20,7 +19,7 @@ export interface MemberEntry {
   missedAt: number
   /** Since when it is believed by the zone's key alone, by `Clock.now`; Infinity while it signs. */
   fellBackAt: number
-  readonly limit: RateLimit
+  readonly limit: TokenBucket
 }
 
 /** A member of which nothing was heard yet. */
@@ -28,5 +27,5 @@ export const newMember = (pin: Pin, origin: Origin): MemberEntry => ({
   pin,
   latest: new MemberStatement(origin, pin.generation, makeVerifier(pin.keys.signing)),
   ...{ urgentSince: -Infinity, isMissed: false, missedAt: -Infinity, fellBackAt: Infinity },
-  limit: new RateLimit(0, STATEMENTS_PER_SECOND, STATEMENTS_AT_ONCE),
+  limit: new TokenBucket(STATEMENTS),
 })

@@ -3,31 +3,22 @@ import type { NodeName } from '../../../core/ids.js'
 import type { Roster } from '../../../core/roster.js'
 import type { KeyRing } from '../../key-ring.js'
 import type { Heartbeat } from '../../records/heartbeat.js'
-import { readEntries } from '../../identity/entries.js'
-import { makePairKey } from '../../identity/pair-key.js'
 import { RecordTable, type News } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
-import type { RecordDraft } from '../../records/record-draft.js'
 import type { MakeTopology } from '../../records/topology.js'
-import { maxEntries, type BodyOrder } from './body.js'
-import { BodyReader } from './body-reader.js'
+import type { BodyOrder } from './body.js'
 import { BodyWriter } from './body-writer.js'
+import { MessageReader, type Message } from './message-reader.js'
+import { PeerKeys, type Place, type SigningKeys } from './peer-keys.js'
 import type { EngineOptions, EngineSeams } from './seams.js'
-import { PeerState } from './peer-state.js'
+import type { PeerState } from './peer-state.js'
+import { Peers, type PeerList } from './peers.js'
 import type { Refusal } from './refusal.js'
 import { makeBoot } from './session.js'
 import { bodyOfPair, type BodyFor } from './pair-body.js'
-import {
-  readSignedBody,
-  type NewsEntry,
-  type PlacedEntry,
-  type ReadSignedBody,
-} from './signed-body.js'
-import { SPARSE, zoneHash, type Opened } from './wire.js'
-import { moreOf, slotOf, Statements } from './statements.js'
-
-/** An authenticated message. */
-export type Message = Extract<Opened, { ok: true }>
+import type { NewsEntry } from './signed-body.js'
+import { zoneHash } from './wire.js'
+import { slotOf, Statements } from './statements.js'
 
 interface MembershipStart {
   readonly options: EngineOptions
@@ -47,18 +38,7 @@ interface MembershipStart {
   readonly onNews: (news: News) => void
 }
 
-interface Signed extends ReadSignedBody {
-  readonly news: readonly PlacedEntry[]
-}
-
 const NOBODY: ZoneIdentities = { own: undefined, pins: new Map() }
-/** Share of `--record-ttl` after which a silent member may be believed without its signature: its last record still counts then. */
-const SILENT_SHARE = 0.5
-/** An unsigned record this much later than the last signed one is later for certain: the ages of both are rounded. */
-const UNSIGNED_MS = 2_000
-
-/** Keys that a message may be signed with. */
-export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
 
 /**
  * The zone as the exchange knows it: who is in it, what each said, how that is read and written, and with which keys.
@@ -67,27 +47,28 @@ export type SigningKeys = Pick<KeyRing, 'primary' | 'keys'>
 export class Membership {
   readonly #start: MembershipStart
   #boot: bigint
-  #keys: KeyRing
   #zone: bigint
   #table: RecordTable
-  #reader: BodyReader
+  #reader: MessageReader
   #writer: BodyWriter
-  #peers: readonly (PeerState | undefined)[]
-  #topSeq = 0
-  #identities: ZoneIdentities
+  readonly #peers: Peers
   readonly #statements: Statements
+  readonly #keys: PeerKeys
 
   constructor(start: MembershipStart) {
     this.#start = start
     this.#boot = makeBoot(start.seams.random)
-    this.#keys = start.keys
     this.#table = this.#makeTable(start.roster)
-    this.#reader = new BodyReader(this.#table)
     this.#writer = new BodyWriter(this.#table)
     this.#zone = this.#zoneOf(start.roster)
-    this.#peers = this.#peersOf(start.roster, [])
-    this.#identities = start.identities ?? NOBODY
-    this.#statements = this.#makeStatements()
+    this.#peers = new Peers(start.options.port, start.roster)
+    const { options, seams, keys, identities = NOBODY } = start
+    this.#statements = this.#makeStatements(identities)
+    this.#keys = new PeerKeys(
+      { ...{ options, keys, identities }, ...seams, statements: this.#statements },
+      this.#place,
+    )
+    this.#reader = this.#makeReader()
   }
 
   /** The own incarnation: of this run, or since `resumed`. */
@@ -96,7 +77,7 @@ export class Membership {
   }
 
   get keys(): KeyRing {
-    return this.#keys
+    return this.#keys.shared
   }
 
   /** What binds a message to this cluster and zone. */
@@ -108,7 +89,6 @@ export class Membership {
     return this.#table
   }
 
-  /** Writes the table's records. */
   get writer(): BodyWriter {
     return this.#writer
   }
@@ -117,13 +97,8 @@ export class Membership {
     return this.#statements
   }
 
-  get identities(): ZoneIdentities {
-    return this.#identities
-  }
-
-  /** By roster index; the own place is empty. */
-  get peers(): readonly (PeerState | undefined)[] {
-    return this.#peers
+  get peers(): PeerList {
+    return this.#peers.list
   }
 
   /** Roster index of the own node. */
@@ -144,104 +119,58 @@ export class Membership {
   }
 
   setKeys(keys: KeyRing): void {
-    if (keys !== this.#keys) this.#forgetPairs()
-    this.#keys = keys
+    this.#keys.setShared(keys)
   }
 
   setIdentities(identities: ZoneIdentities): void {
-    this.#identities = identities
-    this.#forgetPairs()
+    this.#keys.setIdentities(identities)
     this.#statements.setIdentities(identities)
   }
 
-  /**
-   * The keys for messages between this peer and us: those of the pair where both have identities, else those of the zone.
-   * The rosters decide, so nobody in between can talk the two down. Undefined: no messages are exchanged.
-   */
+  // See `PeerKeys` for these.
   keysFor(peer: PeerState): SigningKeys | undefined {
-    if (this.#statements.isSigned(peer.index)) return this.pairFor(peer)
-    return this.#start.options.identity === 'require' ? undefined : this.#keys
+    return this.#keys.for(peer)
   }
 
-  /** The keys of the pair, used at present or not; undefined while this peer's are not known. */
   pairFor(peer: PeerState): SigningKeys | undefined {
-    if (!this.#statements.hasKeys(peer.index)) return undefined
-    peer.pair ??= this.#makePair(peer)
-    return peer.pair
+    return this.#keys.pairFor(peer)
   }
 
-  /** With `prefer`, whether nothing signed came from the peer for so long that it may answer with the zone's key alone. */
+  get pairKeys(): SigningKeys['keys'] {
+    return this.#keys.ofPairs
+  }
+
   mayLackKeys(peer: PeerState): boolean {
-    const { identity, recordTtlMs } = this.#start.options
-    if (identity !== 'prefer' || !this.#statements.hasKeys(peer.index)) return false
-    return this.#now - this.#statements.signedAt(peer.index) >= recordTtlMs * SILENT_SHARE
+    return this.#keys.mayBeLost(peer)
   }
 
-  /** An agent at the peer's address answered with the zone's key: believe the peer by that until it signs again. */
   fallBackToZoneKey(peer: PeerState): void {
-    if (!this.#statements.isSigned(peer.index)) return
-    this.#start.seams.log.warn('member does not sign: it is believed by the key of the zone', {
-      member: peer.name,
-    })
-    this.#statements.fallBack(peer.index)
+    this.#keys.fallBack(peer)
+  }
+
+  get identities(): ZoneIdentities {
+    return this.#keys.identities
   }
 
   /** Whether messages between this peer and us are signed with the keys of the zone. */
   isShared(peer: PeerState): boolean {
-    return this.keysFor(peer) === this.#keys
-  }
-
-  /** The keys of all our pairs. Each message to a peer with keys is signed with one of them. */
-  get pairKeys(): SigningKeys['keys'] {
-    return this.#peers.flatMap(peer => (peer === undefined ? [] : (this.pairFor(peer)?.keys ?? [])))
-  }
-
-  #makePair(peer: PeerState): SigningKeys | undefined {
-    const { own, pins } = this.#identities
-    const pin = pins.get(peer.name)
-    if (own === undefined || pin === undefined) return undefined
-    const pair = {
-      ...{ ownId: this.ownId, ownAgreementKey: own.keys.agreementKey },
-      ...{ peerId: peer.id, peerAgreement: pin.keys.agreement, zoneHash: this.#zone },
-    }
-    const keys = this.#keys.keys.flatMap(shared => makePairKey(pair, shared) ?? [])
-    const [primary] = keys
-    return primary && { primary, keys }
-  }
-
-  #forgetPairs(): void {
-    for (const peer of this.#peers) if (peer !== undefined) peer.pair = undefined
-  }
-
-  #makeStatements(): Statements {
-    const { options, seams, heartbeat, savedEpoch = 0, onRefusal } = this.#start
-    const nextHeartbeat = (floor: number): number => {
-      heartbeat.refute(floor)
-      return heartbeat.next()
-    }
-    const start = {
-      ...{ clock: seams.clock, slot: slotOf(options.linkSlotMs), savedEpoch, nextHeartbeat },
-      saveEpoch: (epoch: number) => seams.saveEpoch(epoch),
-      onUnknownIdentity: (name: NodeName) => seams.onUnknownIdentity(name),
-      onRefusal,
-    }
-    return new Statements(start, { zoneHash: this.#zone, table: this.#table }, this.#identities)
+    return this.keysFor(peer) === this.keys
   }
 
   setRoster(roster: Roster): void {
     this.#table = this.#makeTable(roster, this.#table)
-    this.#reader = new BodyReader(this.#table)
     this.#writer = new BodyWriter(this.#table)
     this.#zone = this.#zoneOf(roster)
-    this.#peers = this.#peersOf(roster, this.#peers)
-    this.#forgetPairs()
+    this.#peers.setRoster(roster)
+    this.#keys.move(this.#place)
     this.#statements.move({ zoneHash: this.#zone, table: this.#table })
+    this.#reader = this.#makeReader()
   }
 
   /** Go on after a time in which this agent did not run; see `Engine.resumed`. */
   resumed(): void {
     this.#boot = makeBoot(this.#start.seams.random)
-    for (const peer of this.#peers) peer?.inbound.forget()
+    for (const peer of this.peers) peer?.inbound.forget()
     this.#table.forgetAges()
     this.#statements.resumed()
   }
@@ -254,88 +183,17 @@ export class Membership {
 
   /** The number of the next request to this peer. */
   nextSeq(peer: PeerState): number {
-    peer.seq++
-    this.#topSeq = Math.max(this.#topSeq, peer.seq)
-    return peer.seq
+    return this.#peers.nextSeq(peer)
   }
 
   peerById(id: bigint): PeerState | undefined {
     const index = this.#table.roster.indexOfId(id)
-    return index === undefined ? undefined : this.#peers[index]
+    return index === undefined ? undefined : this.peers[index]
   }
 
-  /**
-   * Take in what an authenticated message says: all of it or, when any of it is malformed, nothing.
-   * A dense message about another roster is not malformed, its records just cannot be read.
-   * @param asOf an instant at which it was not made yet: ages count from then, so nothing is believed younger than it is.
-   * @returns whom to probe, as roster indices; undefined when malformed.
-   */
+  /** See `MessageReader.take`. */
   take(message: Message, peer: PeerState, asOf: number): readonly number[] | undefined {
-    const { header, body } = message
-    peer.rosterHash = header.membershipHash
-    peer.keyId = message.keyId
-    if (!this.#reader.canRead(header)) return []
-    const signed = message.isOfPair ? this.#readSigned(message) : undefined
-    if (message.isOfPair && signed === undefined) return undefined
-    if (message.isOfPair) this.#statements.endFallback(peer.index)
-    const shared = signed?.shared ?? body
-    let said: News | undefined
-    // Unsigned records are believed only about members that sign nothing.
-    const merge = (draft: RecordDraft): void => {
-      if (this.#statements.isSigned(draft.origin)) {
-        this.#hearUnsigned(draft)
-        return
-      }
-      const merged = this.#table.merge(draft, draft.origin === peer.index)
-      if (merged !== 'old') said = moreOf(said, merged)
-    }
-    const take = this.#start.options.identity === 'require' ? undefined : merge
-    const head = this.#reader.read(header, shared, asOf, take)
-    if (head === undefined) return undefined
-    peer.keySetHash = head.keySetHash
-    const news = moreOf(said, signed && this.#takeSigned(signed, peer, asOf))
-    if (news !== undefined) this.#start.onNews(news)
-    return head.suspects
-  }
-
-  /** A peer passed on an unsigned record of a member that should sign: it may have lost its keys, so it is asked. */
-  #hearUnsigned({ origin, producedAt }: RecordDraft): void {
-    const peer = this.#peers[origin]
-    if (peer === undefined || !this.mayLackKeys(peer)) return
-    if (producedAt > this.#statements.signedAt(origin) + UNSIGNED_MS) this.#start.onUnsigned(peer)
-  }
-
-  #takeSigned(signed: Signed, peer: PeerState, asOf: number): News | undefined {
-    const now = this.#now
-    this.#takeDigest(signed, peer, now)
-    return this.#statements.take(signed.news, peer, now - asOf)
-  }
-
-  /** Undefined when any of it is malformed. */
-  #readSigned({ header, body }: Message): Signed | undefined {
-    const { size, roster } = this.#table
-    const signed = readSignedBody(body, header.flags === SPARSE)
-    if (signed === undefined) return undefined
-    const { ids, digest, entries } = signed
-    const count = ids?.length ?? size
-    if (count > maxEntries(size) || (digest.length !== 0 && digest.length !== count))
-      return undefined
-    const news: PlacedEntry[] = []
-    const isRead = readEntries(entries, count, (at, entry) => {
-      const place = ids === undefined ? at : roster.indexOfId(ids[at]!)
-      if (place !== undefined) news.push({ place, entry })
-    })
-    return isRead ? { ...signed, news } : undefined
-  }
-
-  #takeDigest({ ids, digest }: ReadSignedBody, peer: PeerState, now: number): void {
-    if (digest.length === 0) return
-    const own = ids === undefined ? Buffer.from(digest) : Buffer.alloc(this.#table.size)
-    ids?.forEach((id, at) => {
-      const index = this.#table.roster.indexOfId(id)
-      if (index !== undefined) own[index] = digest[at]!
-    })
-    peer.noteDigest(own, now)
+    return this.#reader.take(message, peer, asOf)
   }
 
   /**
@@ -344,11 +202,39 @@ export class Membership {
    */
   bodyOfPair(order: BodyOrder, news: readonly NewsEntry[], isAsking: boolean): BodyFor {
     const [table, statements, writer] = [this.#table, this.#statements, this.#writer]
-    return bodyOfPair({ table, statements, writer, now: this.#now }, order, news, isAsking)
+    return bodyOfPair(
+      { table, statements, writer, now: this.#start.seams.clock.now() },
+      order,
+      news,
+      isAsking,
+    )
   }
 
-  get #now(): number {
-    return this.#start.seams.clock.now()
+  get #place(): Place {
+    return { zoneHash: this.#zone, ownId: this.ownId, peers: this.peers }
+  }
+
+  #makeStatements(identities: ZoneIdentities): Statements {
+    const { options, seams, heartbeat, savedEpoch = 0, onRefusal } = this.#start
+    const nextHeartbeat = (floor: number): number => {
+      heartbeat.refute(floor)
+      return heartbeat.next()
+    }
+    const start = {
+      ...{ clock: seams.clock, slot: slotOf(options.linkSlotMs), savedEpoch, nextHeartbeat },
+      saveEpoch: (epoch: number) => seams.saveEpoch(epoch),
+      onUnknownIdentity: (name: NodeName) => seams.onUnknownIdentity(name),
+      onRefusal,
+    }
+    return new Statements(start, { zoneHash: this.#zone, table: this.#table }, identities)
+  }
+
+  #makeReader(): MessageReader {
+    const { options, seams, onUnsigned, onNews } = this.#start
+    return new MessageReader({
+      ...{ options, table: this.#table, peers: this.peers, statements: this.#statements },
+      ...{ keys: this.#keys, clock: seams.clock, onUnsigned, onNews },
+    })
   }
 
   #makeTable(roster: Roster, previous?: RecordTable): RecordTable {
@@ -360,21 +246,5 @@ export class Membership {
 
   #zoneOf(roster: Roster): bigint {
     return zoneHash(this.#start.options.clusterId, roster.zone)
-  }
-
-  #peersOf(
-    roster: Roster,
-    before: readonly (PeerState | undefined)[],
-  ): readonly (PeerState | undefined)[] {
-    const { port } = this.#start.options
-    const byId = new Map(before.map(peer => [peer?.id, peer]))
-    return roster.members.map((member, index) => {
-      if (index === roster.self) return undefined
-      const known = byId.get(member.id)
-      known?.moveTo(member, index)
-      if (known !== undefined) known.digest = undefined
-      // A peer that left and came back still remembers our numbers: begin above all that were ever used.
-      return known ?? new PeerState(member, { index, port, seq: this.#topSeq })
-    })
   }
 }

@@ -3,7 +3,7 @@ import type { RosterMember } from '../../../core/roster.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Holder } from '../../identity/pins.js'
 import type { KeyRing } from '../../key-ring.js'
-import { RateLimit } from './rate-limit.js'
+import { TokenBucket } from './rate-limit.js'
 import { RefusalCounts } from './refusal.js'
 import { InboundSession } from './session.js'
 import type { Peer } from '../../ports/transport.js'
@@ -12,12 +12,10 @@ import type { Peer } from '../../ports/transport.js'
 export type Dialect = 'v0.6' | 'v0.9'
 
 /** How often a peer that asks is sent what all members say, in a second and at once; a part of that counts as a part. */
-export const ZONES_PER_SECOND = 0.25
-export const ZONES_AT_ONCE = 4
+export const ZONES = { perSecond: 0.25, burst: 4 }
 
 /** How many of its requests are taken in, in a second and at once. */
-export const PER_SECOND = 20
-export const AT_ONCE = 40
+export const REQUESTS = { perSecond: 20, burst: 40 }
 
 /** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */
 export class PeerState {
@@ -29,9 +27,9 @@ export class PeerState {
 
   readonly inbound = new InboundSession()
   /** Limits requests whose signature and session are proved, so nobody else can use it up. */
-  readonly requests = new RateLimit(0, PER_SECOND, AT_ONCE)
+  readonly requests = new TokenBucket(REQUESTS)
   /** Limits what it is sent about others when it asks: a node's link may be paid for by the byte. */
-  readonly answerBudget = new RateLimit(0, ZONES_PER_SECOND, ZONES_AT_ONCE)
+  readonly answerBudget = new TokenBucket(ZONES)
   /** The number that it last issued to us, to be sent as `destBoot`, and when that came in; 0: none yet. */
   destBoot = 0n
   shownAt = -Infinity
@@ -69,9 +67,6 @@ export class PeerState {
   lastSigner: bigint | undefined
   keyId: number | undefined
   keySetHash: number | undefined
-  /** How much it knows of each member, by roster index, as it last reported; undefined when it did not. */
-  digest: Uint8Array | undefined
-  digestAt = -Infinity
   /** Until then, what it passes on about others is not believed. */
   mutedUntil = -Infinity
   /** The keys of the pair, of it and us; undefined until they are first needed. */
@@ -120,12 +115,6 @@ export class PeerState {
   ended(at: number): void {
     this.wasAsked = true
     this.endedAt = [at, this.endedAt[0]]
-  }
-
-  /** It reported how much it knows of each member. */
-  noteDigest(digest: Uint8Array, now: number): void {
-    this.digest = digest
-    this.digestAt = now
   }
 
   /** A message of our own protocol came, with a valid signature. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.js'
 import { knownOf, quartersAt, type Entry } from '../../identity/entries.js'
 import type { MemberStatement, Taken } from '../../identity/member-statement.js'
 import type { MemberEntry } from './member-entry.js'
-import { RateLimit } from './rate-limit.js'
+import { TokenBucket } from './rate-limit.js'
 
 /** Signatures proved for all members together, in a second and at once: 17 ms/s of CPU at most. */
 const PROVED_PER_SECOND = 150
@@ -16,7 +16,7 @@ type StatementEntry = Extract<Entry, { kind: 'statement' }>
 /** Proves what peers pass on of members, within a limit of CPU time. */
 export class Proofs {
   readonly #clock: Clock
-  readonly #limit = new RateLimit(0, PROVED_PER_SECOND, PROVED_AT_ONCE)
+  readonly #limit = new TokenBucket({ perSecond: PROVED_PER_SECOND, burst: PROVED_AT_ONCE })
   #proved = 0
 
   constructor(clock: Clock) {
@@ -30,7 +30,7 @@ export class Proofs {
 
   /** Takes the cost of so many signatures out of the limit. @returns false where it is used up */
   afford(cost: number): boolean {
-    return this.#limit.take(undefined, this.#clock.now(), Math.max(0, cost))
+    return this.#limit.take(this.#clock.now(), Math.max(0, cost))
   }
 
   /**
@@ -50,7 +50,7 @@ export class Proofs {
   ): Taken | undefined {
     const now = this.#clock.now()
     const isUnproved = latest.isUnproved(received)
-    if (isUnproved && !limit.take(undefined, now)) return undefined
+    if (isUnproved && !limit.take(now)) return undefined
     const quarters = progress.quarters - (isUnproved ? 0 : latest.progress.quarters)
     if (!this.afford((isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)) return undefined
     if (isUnproved) this.#proved++

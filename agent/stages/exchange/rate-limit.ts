@@ -1,32 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/**
- * Token buckets in a fixed number of columns: one per member, and one that all strangers share, so that whoever
- * invents addresses gains neither memory nor speed.
- */
-export class RateLimit {
-  readonly #perSecond: number
-  readonly #burst: number
-  readonly #tokens: Float64Array
-  readonly #at: Float64Array
+/** Tokens that come back with time. */
+export interface Rate {
+  readonly perSecond: number
+  /** How many there are at most, and at first. */
+  readonly burst: number
+}
 
-  constructor(size: number, perSecond: number, burst: number) {
-    this.#perSecond = perSecond
-    this.#burst = burst
-    this.#tokens = new Float64Array(size + 1).fill(burst)
-    this.#at = new Float64Array(size + 1)
+/** One bucket: for what each peer has of its own. */
+export class TokenBucket {
+  readonly #rate: Rate
+  #tokens: number
+  #at = 0
+
+  /** @param rate held, so that buckets of one kind can share it */
+  constructor(rate: Rate) {
+    this.#rate = rate
+    this.#tokens = rate.burst
   }
 
   /**
    * Take tokens, all of them or none.
-   * @param index a member; undefined for a stranger.
    * @param cost how many, at most the burst. @default 1
    * @returns false when there are fewer.
    */
+  take(now: number, cost = 1): boolean {
+    const tokens = refilled(this.#rate, this.#tokens, now - this.#at)
+    this.#at = now
+    this.#tokens = tokens < cost ? tokens : tokens - cost
+    return tokens >= cost
+  }
+}
+
+const refilled = ({ perSecond, burst }: Rate, tokens: number, ms: number): number =>
+  Math.min(burst, tokens + (Math.max(0, ms) * perSecond) / 1000)
+
+/** A bucket for each member, and one that all strangers share: whoever invents addresses gains neither memory nor speed. */
+export class RateLimit {
+  readonly #rate: Rate
+  readonly #tokens: Float64Array
+  readonly #at: Float64Array
+
+  constructor(size: number, rate: Rate) {
+    this.#rate = rate
+    this.#tokens = new Float64Array(size + 1).fill(rate.burst)
+    this.#at = new Float64Array(size + 1)
+  }
+
+  /**
+   * As in `TokenBucket`.
+   * @param index a member; undefined for a stranger
+   */
   take(index: number | undefined, now: number, cost = 1): boolean {
     const place = index ?? this.#tokens.length - 1
-    const since = Math.max(0, now - this.#at[place]!)
-    const tokens = Math.min(this.#burst, this.#tokens[place]! + (since * this.#perSecond) / 1000)
+    const tokens = refilled(this.#rate, this.#tokens[place]!, now - this.#at[place]!)
     this.#at[place] = now
     this.#tokens[place] = tokens < cost ? tokens : tokens - cost
     return tokens >= cost

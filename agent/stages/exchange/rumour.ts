@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
-import { RateLimit } from './rate-limit.js'
+import { TokenBucket } from './rate-limit.js'
 
 /**
  * Each agent that receives the news sends it to so many others, so many times: two rounds reach everybody, the others bring back
@@ -25,7 +25,7 @@ const INDEPENDENT = 2
  */
 export class Rumour {
   readonly #context: ExchangeContext
-  readonly #limit = new RateLimit(0, PER_SECOND, AT_ONCE)
+  readonly #limit = new TokenBucket({ perSecond: PER_SECOND, burst: AT_ONCE })
   #agreed: Uint8Array
   #rounds = 0
 
@@ -56,7 +56,7 @@ export class Rumour {
   listeners(): readonly PeerState[] {
     const { membership, now, seams } = this.#context
     const { peers } = membership
-    if (!this.isNews || !this.#limit.take(undefined, now)) return []
+    if (!this.isNews || !this.#limit.take(now)) return []
     this.#rounds--
     const found = new Set<PeerState>()
     for (let i = 0; i < FANOUT + TRIES && found.size < FANOUT; i++) {

@@ -9,6 +9,7 @@ import {
   type Entry,
   type KnownStatement,
 } from '../../identity/entries.js'
+import { Digests } from '../../identity/digests.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
 import type { Taken } from '../../identity/member-statement.js'
 import { OwnStatement } from '../../identity/own-statement.js'
@@ -18,6 +19,7 @@ import type { News, RecordTable } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
 import { newMember, type MemberEntry } from './member-entry.js'
 import { isLong, ownContent, StatementRecords } from './statement-record.js'
+import { PeerDigests } from './peer-digests.js'
 import type { PeerState } from './peer-state.js'
 import { Proofs } from './proofs.js'
 import { urgentSince } from './urgent.js'
@@ -34,8 +36,6 @@ const RECENT_MS = 30_000
 const MISSED_MS = 10_000
 /** What a member seems to have signed so soon after it fell back to the zone's key may be from before. */
 const FALLBACK_MARGIN_MS = 2_000
-/** How long a peer's digest can be used: after that the same bytes stand for other times. */
-export const DIGEST_MS = 30_000
 
 interface StatementsStart {
   readonly clock: Clock
@@ -81,6 +81,9 @@ export class Statements {
   #members: readonly (MemberEntry | undefined)[] = []
   #records: StatementRecords
   #equivocations = 0
+  /** Of all members but the own node. */
+  #digests = new Digests(0)
+  #peerDigests: PeerDigests
 
   constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
     this.#start = start
@@ -89,6 +92,7 @@ export class Statements {
     this.#identities = identities
     this.#epoch = start.savedEpoch
     this.#records = new StatementRecords(place.table)
+    this.#peerDigests = new PeerDigests(place.table.size)
     this.#begin()
     this.#follow()
   }
@@ -132,6 +136,7 @@ export class Statements {
     const before = isOtherZone ? [] : this.#byName()
     this.#place = place
     this.#records = new StatementRecords(place.table)
+    this.#peerDigests = new PeerDigests(place.table.size)
     if (isOtherZone) this.#begin()
     this.#follow(new Map(before))
   }
@@ -148,6 +153,7 @@ export class Statements {
   resumed(): void {
     this.#own?.beginEpoch()
     for (const member of this.#members) member?.latest.forgetAge()
+    this.#setDigests()
   }
 
   /** Bring the own statement up to date with the own record. */
@@ -160,20 +166,24 @@ export class Statements {
     const { table } = this.#place
     const { clock } = this.#start
     const now = clock.now()
-    const out = Buffer.alloc(table.size)
+    const out = this.#digests.bytes(now)
+    out[table.self] = digestOf(this.#known(table.self), now)
     for (let index = 0; index < table.size; index++)
-      if (this.#members[index]?.isMissed !== true) out[index] = digestOf(this.#known(index), now)
+      if (this.#members[index]?.isMissed === true) out[index] = 0
     return out
   }
 
+  /** A peer reported how much it knows of each member. */
+  noteDigest(peer: PeerState, digest: Uint8Array): void {
+    this.#peerDigests.set(peer, digest, this.#start.clock.now())
+  }
+
   /**
-   * What a peer with this digest lacks.
+   * What a peer lacks that asked, by its digest.
    * @param isBurst also signs of life that are later by less than `QUIET_LEAST`
    */
-  newsFor(digest: Uint8Array, isBurst: boolean): readonly NewsEntry[] {
-    const now = this.#start.clock.now()
-    const least = isBurst ? 1 : QUIET_LEAST
-    return this.#entries((known, index) => newsFor(known, digest[index] ?? 0, now, least))
+  newsFor(peer: PeerState, isBurst: boolean): readonly NewsEntry[] {
+    return this.#entries(peer, isBurst, () => true)
   }
 
   /**
@@ -184,19 +194,16 @@ export class Statements {
   newsForPeer(peer: PeerState, isWide: boolean, isBurst: boolean): readonly NewsEntry[] {
     const { self } = this.#place.table
     const now = this.#start.clock.now()
-    const least = isBurst ? 1 : QUIET_LEAST
-    const digest = now - peer.digestAt > DIGEST_MS ? undefined : peer.digest
-    return this.#entries((known, index) => {
-      const seen = digest?.[index] ?? 0
+    return this.#entries(peer, isBurst, ({ madeAt }, index, seen) => {
       const isRecent = index === self || now - this.#members[index]!.urgentSince < RECENT_MS
-      if (!isRecent && (!isWide || seen === 0)) return undefined
-      return now - known.madeAt > RECENT_MS ? undefined : newsFor(known, seen, now, least)
+      return (isRecent || (isWide && seen !== 0)) && now - madeAt <= RECENT_MS
     })
   }
 
   /** A peer received these entries: they are not sent to it again. */
   noteDelivered(peer: PeerState, entries: readonly NewsEntry[]): void {
-    for (const { place, digest } of entries) this.#knows(peer, place, digest)
+    const now = this.#start.clock.now()
+    for (const { place, digest } of entries) this.#peerDigests.add(peer, place, digest, now)
   }
 
   /**
@@ -233,8 +240,9 @@ export class Statements {
     const isOther = member.latest.received !== before
     if (!isOther && taken.kind !== 'newer') return undefined
     const known = this.#known(index)!
+    this.#digests.set(index, known)
     if (isOther) member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
-    this.#knows(peer, index, digestOf(known, now))
+    this.#peerDigests.add(peer, index, digestOf(known, now), now)
     if (known.madeAt <= member.fellBackAt + FALLBACK_MARGIN_MS && member.fellBackAt !== Infinity)
       return undefined
     member.fellBackAt = Infinity
@@ -260,21 +268,23 @@ export class Statements {
     onRefusal(taken.reason === 'signature' ? 'bad-statement' : 'bad-link', peer)
   }
 
-  #knows(peer: PeerState, index: number, digest: number): void {
-    if (peer.digest === undefined)
-      peer.noteDigest(Buffer.alloc(this.#place.table.size), this.#start.clock.now())
-    peer.digest![index] = digest
-  }
-
+  /** What a peer lacks by its digest, of the members that are wanted. */
   #entries(
-    entryOf: (known: KnownStatement, index: number) => Entry | undefined,
+    peer: PeerState,
+    isBurst: boolean,
+    isWanted: (known: KnownStatement, place: number, seen: number) => boolean,
   ): readonly NewsEntry[] {
-    const { size } = this.#place.table
+    const { size, self } = this.#place.table
     const now = this.#start.clock.now()
+    const digest = this.#peerDigests.of(peer, now)
+    const least = isBurst ? 1 : QUIET_LEAST
     const found: NewsEntry[] = []
     for (let place = 0; place < size; place++) {
+      const seen = digest?.[place] ?? 0
+      if (place !== self && !this.#digests.hasNews(place, seen, now, least)) continue
       const known = this.#known(place)
-      const entry = known && entryOf(known, place)
+      if (known === undefined || !isWanted(known, place, seen)) continue
+      const entry = newsFor(known, seen, now, least)
       if (entry !== undefined) found.push({ place, entry, digest: digestOf(known, now) })
     }
     return found
@@ -330,7 +340,15 @@ export class Statements {
       }
       return newMember(pin, { zoneHash, id })
     })
+    this.#digests = new Digests(table.size)
+    this.#setDigests()
     this.#readAnew()
+  }
+
+  #setDigests(): void {
+    this.#members.forEach((member, index) =>
+      this.#digests.set(index, member && knownOf(member.latest)),
+    )
   }
 
   /** Copy all statements into the records. Unsigned records from before are not removed: they expire. */

@@ -53,6 +53,7 @@ const recall = async (
     }
     return { generation, isPublished, keys: readNodeKeys(keys) }
   } catch (error) {
+    folder.distrust('identity.json')
     log.error('remembered identity is not used, this node gets another', { error: ruleOf(error) })
     return undefined
   }

@@ -60,7 +60,7 @@ export class OwnNode {
     return this.#watching?.status.lists ?? 0
   }
 
-  /** Labels of these keys matter from now on. Where they are not as they were read, the row does not match: that is seen. */
+  /** Labels of these keys matter from now on: the watch's selector names them as they were read, so that their change is noticed. */
   follow(keys: readonly string[]): void {
     if (keys.join() === this.#keys?.join()) return
     this.#keys = keys

@@ -3,7 +3,7 @@ import type { NodeView } from '../../../core/node.js'
 import type { Watching } from '../../../kube/client/watching.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 
-/** Each is a connection and some 15 kB, and as much for each change of its Node; a kubelet that is dead or cut off changes nothing. */
+/** Most Nodes that are followed. Each is a connection, some 15 kB, and as much for each change; a kubelet that is dead or cut off changes nothing. */
 const MOST = 8
 
 interface Followed {

@@ -2,6 +2,7 @@
 import {
   digestOf,
   newsFor,
+  OLDEST_MS,
   quartersAt,
   type Entry,
   type KnownStatement,
@@ -26,7 +27,7 @@ import {
   TYPE,
   type Opened,
 } from '../../../agent/stages/exchange/wire.js'
-import { DIGEST_MS, QUIET_LEAST } from '../../../agent/stages/exchange/statements.js'
+import { QUIET_LEAST } from '../../../agent/stages/exchange/statements.js'
 import type { Clock } from '../../../core/clock.js'
 import type { Random } from '../../../core/random.js'
 import { FLAG } from '../../../vote/evidence.js'
@@ -178,7 +179,7 @@ export class SignedSpeech implements Speech {
     if (isEmpty === true) return { news: [], digest: NOTHING }
     const reported = this.#reported.get(index)
     const isAnswer = type === TYPE.state
-    const isKnown = reported !== undefined && this.#seams.clock.now() - reported.at <= DIGEST_MS
+    const isKnown = reported !== undefined && this.#seams.clock.now() - reported.at <= OLDEST_MS
     const seen = isAnswer || isKnown ? reported?.digest : undefined
     const isSent = (place: number): boolean =>
       isAnswer || place === index || (isMesh && (seen?.[place] ?? 0) !== 0)

@@ -348,7 +348,7 @@ t.test('bodies: what is written is read, dense and sparse, in any topology', t =
   t.end()
 })
 
-t.test('bodies that lie are refused as a whole', t => {
+t.test('bodies with wrong counts or lengths are refused as a whole', t => {
   const table = makeTable(0)
   const reader = new BodyReader(table)
   const header = headerFor(makeTable(1), false)
@@ -529,7 +529,7 @@ t.test('FA14: sessions: a sender put back to an older image of its memory is cha
   t.end()
 })
 
-t.test('nothing weak, nothing public, nothing missing', t => {
+t.test('keys that are weak, public or missing are refused', t => {
   const none = { secret: undefined, hmacConfig: undefined }
   const bad: [string, () => unknown][] = [
     ['no key at all', () => parseKeyRing(none)],

@@ -119,7 +119,7 @@ t.test('partition and heal', async t => {
   await zone.stop()
 })
 
-t.test('a restart, with the clock set back and the disk lost', async t => {
+t.test('a restart with the clock set back and the disk lost', async t => {
   const zone = new ExchangeZone(5, 13).startAll()
   await zone.clock.advance(60_000)
   zone.agents[2]!.vote(4, true)

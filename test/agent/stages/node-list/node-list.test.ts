@@ -273,7 +273,7 @@ t.test('the own Node is missing, or has no address', async t => {
   t.throws(() => world.stage.round(), { message: /Node n1 must have an InternalIP/ })
 })
 
-t.test('an unchanged zone keeps its roster object; the file is written once', async t => {
+t.test('an unchanged zone keeps its roster object, and its file is written once', async t => {
   const world = await makeWorld(t)
   await noConfig(world.kube)
   await world.kube.showNodes('name:n1', [nodeView('n1')])

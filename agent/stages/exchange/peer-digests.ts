@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import { OLDEST_MS } from '../../identity/entries.js'
+import type { PeerState } from './peer-state.js'
+
+interface PeerDigest {
+  readonly bytes: Uint8Array
+  readonly at: number
+}
+
+/**
+ * How much each peer knows of each member, by place, as it last reported. A report is forgotten when its bytes may stand
+ * for other times.
+ */
+export class PeerDigests {
+  readonly #size: number
+  /** The oldest first. */
+  readonly #reports = new Map<PeerState, PeerDigest>()
+
+  constructor(size: number) {
+    this.#size = size
+  }
+
+  /** Undefined where the peer has not reported lately. */
+  of(peer: PeerState, now: number): Uint8Array | undefined {
+    this.#forget(now)
+    return this.#reports.get(peer)?.bytes
+  }
+
+  /** It reported this. @param bytes copied */
+  set(peer: PeerState, bytes: Uint8Array, now: number): void {
+    this.#forget(now)
+    this.#reports.delete(peer)
+    this.#reports.set(peer, { bytes: new Uint8Array(bytes), at: now })
+  }
+
+  /** It knows so much of the member at this place, whatever it reported. */
+  add(peer: PeerState, place: number, digest: number, now: number): void {
+    const bytes = this.of(peer, now)
+    if (bytes !== undefined) bytes[place] = digest
+    else {
+      const only = new Uint8Array(this.#size)
+      only[place] = digest
+      this.#reports.set(peer, { bytes: only, at: now })
+    }
+  }
+
+  #forget(now: number): void {
+    for (const [peer, { at }] of this.#reports) {
+      if (now - at <= OLDEST_MS) return
+      this.#reports.delete(peer)
+    }
+  }
+}
