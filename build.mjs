@@ -1,11 +1,16 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
-// Bundles cli/main.ts into one file, dist/edge-health.cjs: a DaemonSet pod has 100 MiB, and a thousand small modules
-// cost more memory and start-up time than the code in them. docs/adr/0004-one-commonjs-file.md has the figures.
-// Beside it: dist/kubectl-edge_health.cjs, which is `edge-health cluster`, and what completes its lines.
+// Bundles what ships: a DaemonSet pod has 100 MiB, and a thousand small modules cost more memory and start-up time than
+// the code in them. docs/adr/0004-one-commonjs-file.md has the figures. In dist:
+//   edge-health.cjs           the program: loads one of the next three
+//   edge-health-agent.cjs     `edge-health agent`: what is not in it takes no memory of a node
+//   edge-health-wrapper.cjs   `edge-health wrapper`
+//   edge-health-all.cjs       everything
+//   kubectl-edge_health.cjs   `edge-health cluster`, and what completes its lines
+// With --entry: edge-health.cjs, of that file alone.
 //   node build.mjs [--quiet] [--analyze] [--entry FILE] [--outdir FOLDER]
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
@@ -14,17 +19,21 @@ import { PROGRAM_FOLDERS } from './folders.mjs'
 
 const root = import.meta.dirname
 
+/** Commands that run on each node have a bundle of their own, of `cli/NAME-main.ts`. */
+const ON_EACH_NODE = ['agent', 'wrapper']
+
 const { values: flags } = parseArgs({
   options: {
     quiet: { type: 'boolean', default: false },
     analyze: { type: 'boolean', default: false },
-    entry: { type: 'string', default: 'cli/main.ts' },
+    entry: { type: 'string' },
     outdir: { type: 'string', default: 'dist' },
   },
 })
 // Relative to the root, with slashes: this is how the metafile names it.
 const outdir = relative(root, resolve(root, flags.outdir)).replaceAll('\\', '/')
-const outfile = `${outdir}/edge-health.cjs`
+const inOutdir = name => `${outdir}/${name}.cjs`
+const program = inOutdir('edge-health')
 const licences = `${outdir}/THIRD_PARTY_LICENSES.txt`
 
 const readJson = path => JSON.parse(readFileSync(path, 'utf8'))
@@ -73,23 +82,22 @@ const licenceText = folder => {
 
 /** One file with the licence of every package in the bundle, and the legal comments that esbuild took out of it. */
 const writeLicences = packages => {
-  const legal = join(root, `${outfile}.LEGAL.txt`)
   const parts = packages
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map(p => `## ${p.name} ${p.version} (${p.licence})\n\n${licenceText(p.folder).trim()}\n`)
-  if (existsSync(legal))
+  for (const name of readdirSync(join(root, outdir)).filter(name => name.endsWith('.LEGAL.txt'))) {
+    const legal = join(root, outdir, name)
     parts.push(`## Comments kept from the sources\n\n${readFileSync(legal, 'utf8')}`)
-  rmSync(legal, { force: true })
+    rmSync(legal)
+  }
   writeFileSync(join(root, licences), `Packages inside edge-health.cjs\n\n${parts.join('\n')}`)
 }
 
 // `EDGE_HEALTH_VERSION` and `EDGE_HEALTH_BUILD` are names that only the bundle knows: read them behind `typeof`.
 const { version } = readJson(join(root, 'package.json'))
 const slim = makeSlim()
-const { metafile } = await build({
+const common = {
   absWorkingDir: root,
-  entryPoints: [flags.entry],
-  outfile,
   bundle: true,
   minify: true,
   platform: 'node',
@@ -100,7 +108,6 @@ const { metafile } = await build({
   lineLimit: 200,
   sourcemap: 'linked',
   sourcesContent: false,
-  legalComments: 'external',
   metafile: true,
   logLevel: 'warning',
   plugins: [slim.plugin],
@@ -114,12 +121,29 @@ const { metafile } = await build({
     EDGE_HEALTH_VERSION: JSON.stringify(version),
     EDGE_HEALTH_BUILD: JSON.stringify(buildId()),
   },
-}).catch(error => {
-  // esbuild has already said what is wrong with the sources; anything else is a bug in this script.
-  if (error.errors === undefined) throw error
-  process.exit(1)
-})
-chmodSync(join(root, outfile), 0o755)
+}
+/** @returns what is in the bundle: see esbuild's metafile */
+const bundle = async (entry, outfile, legalComments) => {
+  const options = { ...common, entryPoints: [entry], outfile, legalComments }
+  const { metafile } = await build(options).catch(error => {
+    // esbuild has already said what is wrong with the sources; anything else is a bug in this script.
+    if (error.errors === undefined) throw error
+    process.exit(1)
+  })
+  return metafile
+}
+
+const whole = flags.entry === undefined ? inOutdir('edge-health-all') : program
+const metafile = await bundle(flags.entry ?? 'cli/main.ts', whole, 'external')
+if (flags.entry === undefined) {
+  // Nothing is in them that is not in the whole, so their licences are the same.
+  for (const name of ON_EACH_NODE)
+    await bundle(`cli/${name}-main.ts`, inOutdir(`edge-health-${name}`), 'none')
+  const choice = `${JSON.stringify(ON_EACH_NODE)}.includes(process.argv[2]) ? process.argv[2] : 'all'`
+  const lines = [`const part = ${choice}`, 'require(`./edge-health-${part}.cjs`)']
+  writeFileSync(join(root, program), `#!/usr/bin/env node\n'use strict'\n${lines.join('\n')}\n`)
+}
+chmodSync(join(root, program), 0o755)
 // kubectl runs `kubectl-edge_health` of the PATH for `kubectl edge-health`, and the other one to complete its lines.
 for (const [name, command] of [
   ['kubectl-edge_health', 'cluster'],
@@ -135,9 +159,9 @@ writeLicences(packages)
 
 for (const name of slim.idle()) console.error(`build-slim.mjs: ${name} is not in the bundle`)
 
-const size = metafile.outputs[outfile].bytes
+const size = metafile.outputs[whole].bytes
 if (!flags.quiet || flags.analyze)
-  console.log(`${outfile}  ${kib(size)}, ${packages.length} packages`)
+  console.log(`${whole}  ${kib(size)}, ${packages.length} packages`)
 if (flags.analyze) {
   const others = packages.reduce((sum, p) => sum + p.bytes, 0)
   console.log(`  ${kib(size - others).padStart(9)}  own code`)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Decision, Operation } from '../grids/model/decide.js'
-import type { Child } from '../grids/model/render.js'
+import type { Child } from '../grids/model/child.js'
 import type { ChildState } from '../grids/model/status.js'
 import type { Judged } from '../grids/run/snapshot.js'
 import type { CliContext, ExitCode } from './cli-context.js'

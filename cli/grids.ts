@@ -11,7 +11,7 @@ import {
   type UnitNode,
 } from '../grids/model/parse.js'
 import { planGrids, type GridPlan } from '../grids/model/plan.js'
-import type { Child } from '../grids/model/render.js'
+import type { Child } from '../grids/model/child.js'
 import { suggestion } from '../options/nearest.js'
 import { clean } from '../core/text.js'
 import { outputOption, type Format } from './format.js'

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { MakeAgent } from './agent.js'
 import type { LazyCommand } from './lazy-command.js'
+import { wrapperCommand } from './wrapper-command.js'
 
 /** Commands that are loaded when they are called, by name. */
 export const lazyCommands: readonly LazyCommand[] = [
-  {
-    name: 'wrapper',
-    description:
-      "run kube-proxy's apiserver of this node: lists and watches without the endpoints of dead nodes",
-    load: async () => ({ register: (await import('./wrapper.js')).registerWrapper }),
-  },
+  wrapperCommand,
   {
     name: 'grids',
     description:
@@ -91,7 +86,3 @@ export const lazyCommands: readonly LazyCommand[] = [
     load: async () => ({ register: (await import('./demo.js')).registerSandboxKubelet }),
   },
 ]
-
-/** The agent itself: loaded by `edge-health agent` alone. */
-export const loadAgent = async (): Promise<MakeAgent> =>
-  (await import('../agent/program.js')).makeProgram

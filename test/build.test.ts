@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import t from 'tap'
+import { buildBundle } from '../testkit/bundle.js'
 
 const root = join(import.meta.dirname, '..')
 const node = (...args: string[]) =>
@@ -155,6 +156,33 @@ t.test('the bundled node-cron tells the local time without Intl', t => {
     t.equal(askedLocally, 0)
     t.ok(askedByName)
   }
+  t.end()
+})
+
+t.test('what runs on each node is spared the text of the other programs', t => {
+  const program = buildBundle(t)
+  const folder = dirname(program)
+  const loaded = t.testdir({
+    'loaded.cjs': `process.on('exit', () => console.error(Object.keys(require.cache).join(' ')))`,
+  })
+  const run = (...args: string[]) => node('--require', join(loaded, 'loaded.cjs'), program, ...args)
+  const partOf = ({ stderr }: { readonly stderr: string }): string =>
+    stderr
+      .split(/\s+/)
+      .filter(path => path.startsWith(folder))
+      .map(path => basename(path))
+      .join()
+  const bytes = (name: string): number => statSync(join(folder, name)).size
+  for (const name of ['agent', 'wrapper']) {
+    const part = `edge-health-${name}.cjs`
+    const help = run(name, '--help')
+    t.equal(partOf(help), `edge-health.cjs,${part}`)
+    t.match(help.stdout, new RegExp(`^Usage: edge-health ${name} `))
+    t.equal(help.stdout, run('help', name).stdout, `both say the same of the ${name}`)
+    t.ok(bytes(part) < 0.6 * bytes('edge-health-all.cjs'), part)
+  }
+  for (const args of [[], ['--help'], ['help', 'agent'], ['grids', '--help'], ['demo', '--help']])
+    t.equal(partOf(run(...args)), 'edge-health.cjs,edge-health-all.cjs', args.join(' '))
   t.end()
 })
 
