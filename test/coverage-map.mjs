@@ -4,6 +4,7 @@
 // none can hide.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { filesOfGroup, isGroup } from './runner/together.mjs'
 
 const folders = [
   'core',
@@ -27,6 +28,7 @@ const everyFile = () =>
 export default test => {
   const path = test.replaceAll('\\', '/')
   if (path === 'test/every-file.test.ts') return everyFile()
-  if (!folders.some(folder => path.startsWith(`test/${folder}/`))) return null
-  return everyFile()
+  const files = isGroup(path) ? filesOfGroup(path) : [path]
+  const isDemanded = file => folders.some(folder => file.startsWith(`test/${folder}/`))
+  return files.some(isDemanded) ? everyFile() : null
 }

@@ -9,7 +9,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { PROGRAM_FOLDERS, SOURCE_FOLDERS } from '../folders.mjs'
 import { namesFiles, parseArguments, USAGE } from './runner/arguments.mjs'
-import { fastTests, lanesOf, testsOfFolder, testsOfShare } from './runner/choose.mjs'
+import { fastTests, gathered, lanesOf, testsOfFolder, testsOfShare } from './runner/choose.mjs'
+import { reachedBy } from './runner/reached.mjs'
+import { writeGroups } from './runner/together.mjs'
 import { watchFolders } from './runner/watch.mjs'
 import { makeTapReader } from './tap-output.mjs'
 
@@ -37,6 +39,13 @@ const statics = {
   unused: () => [binary('knip')],
   build: () => [join(root, 'build.mjs')],
 }
+
+/** The compiler that a whole run takes has an API, which the linter needs; this one has the same rules and is four times as fast. */
+const NATIVE_TYPES = [
+  binary('@typescript/native-preview', 'tsgo'),
+  '--tsBuildInfoFile',
+  '.cache/native.tsbuildinfo',
+]
 
 const result = { passed: 0, failed: 0, skipped: 0 }
 const leftOut = { cases: 0, files: 0, whole: [], other: [] }
@@ -70,19 +79,38 @@ const report = (name, isGood, startedAt, output) => {
 /** Compilers and linters make much garbage that lives long enough to be moved. */
 const FOR_STATICS = '--max-semi-space-size=64'
 
-const runStatic = async (name, { files, niceness = 0 } = {}) => {
+const runStatic = async (name, { files, niceness = 0, program = statics[name](files) } = {}) => {
   const startedAt = performance.now()
-  const { code, signal, output } = await run([FOR_STATICS, ...statics[name](files)], { niceness })
+  const { code, signal, output } = await run([FOR_STATICS, ...program], { niceness })
   if (signal !== null) output.push(`ended by ${signal}`)
   report(name, code === 0, startedAt, output)
 }
 
+/** What says how all files are to be formatted. */
+const FORMAT_RULES = ['.prettierrc.json', '.prettierignore', 'package-lock.json']
+
+/** A share: what differs from main. Nothing else changes how a file is to look. */
+const formatShare = async () => {
+  const files = changedFiles()
+  if (files === undefined || FORMAT_RULES.some(rule => files.includes(rule)))
+    return await runStatic('format')
+  leftOut.other.push('format of unchanged files')
+  if (files.length > 0) await runStatic('format', { files })
+}
+
+/** The statics that a share does otherwise. */
+const shared = {
+  format: formatShare,
+  types: () => runStatic('types', { program: NATIVE_TYPES }),
+}
+
 /** Two at a time where there are cores and memory for it: lint and types take about 1 GiB each. */
-const runStatics = async names => {
+const runStatics = async (names, { isWhole }) => {
   const width = availableParallelism() > 1 && freemem() > 3 * GIB ? 2 : 1
   const queue = [...names]
+  const runNext = name => (isWhole ? undefined : shared[name])?.() ?? runStatic(name)
   const worker = async () => {
-    for (let name = queue.shift(); name !== undefined; name = queue.shift()) await runStatic(name)
+    for (let name = queue.shift(); name !== undefined; name = queue.shift()) await runNext(name)
   }
   await Promise.all(Array.from({ length: width }, worker))
 }
@@ -134,15 +162,17 @@ const transpileAll = () => {
 }
 
 /**
- * Files with zones of real processes one after the other, and all others beside them at a lower priority. A zone uses half a
- * core on average, but two that start at the same time are too slow for their own limits.
+ * Files with zones of real processes, and others that wait for real time, one after the other; all others beside them at a lower
+ * priority. A zone uses half a core on average, but two that start at the same time are too slow for their own limits.
  */
-const runTests = async (rest, { isWhole }) => {
+const runTests = async (rest, { isWhole, areNamed = namesFiles(rest) }) => {
   console.log('       tests')
   const startedAt = performance.now()
   const { played, whole } = testsOfShare(testFiles(), { isWhole: isWhole || namesFiles(rest) })
   leftOut.whole = whole
-  const { zones, others } = lanesOf(rest, played)
+  const { zones, others: chosen } = lanesOf(rest, played)
+  const { alone, groups } = areNamed ? { alone: chosen, groups: [] } : gathered(chosen)
+  const others = [...alone, ...writeGroups(groups)]
   await transpileAll()
   const runs = []
   if (zones.length > 0)
@@ -184,28 +214,44 @@ const changedFiles = () => {
 
 const isCode = file => /\.(ts|mjs|cjs|js)$/.test(file)
 
-/** What a share lints beside what changed: the programs, and scripts, which no rule with types reads. */
-const LINT_SHARE = [...PROGRAM_FOLDERS, '**/*.mjs', '**/*.cjs', '*.js']
+/** What says how files are linted, wherever they are. */
+const LINT_RULES = ['eslint.config.js', 'tsconfig.json', 'package-lock.json']
+
+const programFiles = () =>
+  PROGRAM_FOLDERS.flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
+      .map(name => `${folder}/${name.replaceAll('\\', '/')}`),
+  )
+
+/** A share: what differs from main, and of the programs what a change reaches, since rules know types. Undefined is all. */
+const filesToLint = () => {
+  const changed = changedFiles()
+  if (changed === undefined || LINT_RULES.some(rule => changed.includes(rule))) return undefined
+  const programs = programFiles()
+  const reached = reachedBy(changed, programs, file => readFileSync(join(root, file), 'utf8'))
+  return [...reached, ...changed.filter(file => isCode(file) && !programs.includes(file))]
+}
 
 /** Each file anew: a rule that knows types may judge an unchanged file otherwise after a change of another one. */
 const lintAnew = async ({ isWhole }) => {
   rmSync(join(root, '.cache', 'eslint'), { force: true })
-  const changed = isWhole ? undefined : changedFiles()
-  if (changed !== undefined) leftOut.other.push('lint of unchanged tests and benchmarks')
-  const files = changed && [...LINT_SHARE, ...changed.filter(isCode)]
-  await runStatic('lint', { files, niceness: BEHIND_ZONES })
+  const files = isWhole ? undefined : filesToLint()
+  if (files !== undefined) leftOut.other.push('lint of files that no change reaches')
+  if (files?.length !== 0) await runStatic('lint', { files, niceness: BEHIND_ZONES })
 }
 
 const runChecks = async ({ steps, rest, isWhole }) => {
   const asked = Object.keys(statics).filter(name => steps.includes(name))
   if (steps.includes('tests')) {
     // Tests of real processes wait most of the time: the longest of the statics is done beside them.
-    await Promise.all([runStatics(asked.filter(name => name !== 'lint')), transpileAll()])
+    const before = asked.filter(name => name !== 'lint')
+    await Promise.all([runStatics(before, { isWhole }), transpileAll()])
     await Promise.all([
       runTests(rest, { isWhole }),
       ...(asked.includes('lint') ? [lintAnew({ isWhole })] : []),
     ])
-  } else await runStatics(asked)
+  } else await runStatics(asked, { isWhole: true })
   if (steps.includes('coverage') && !namesFiles(rest)) await runCoverage()
 }
 
@@ -221,11 +267,11 @@ const runFast = async () => {
   const { chosen, leftOut } = fastTests(changed, testFiles())
   const code = changed.filter(isCode)
   const checks = async () => {
-    await runStatic('types')
+    await shared.types()
     if (changed.length > 0) await runStatic('format', { files: changed })
     if (code.length > 0) await runStatic('lint', { files: code })
   }
-  await Promise.all([checks(), runTests(chosen, { isWhole: false })])
+  await Promise.all([checks(), runTests(chosen, { isWhole: false, areNamed: false })])
   for (const file of leftOut) console.log(`       left out, too slow: ${file}`)
 }
 

@@ -5,6 +5,10 @@
 const SUMMARY = /^# \{ (.*) \}$/
 const FILE = /^(not ok|ok) \d+ - (\S+).*?# time=([\d.]+)ms/
 const RESULT = /^(\s*)(not ok|ok) \d+/
+/** A process of several files (runner/together.mjs) begins; one of them ends; it ends well. */
+const GROUP = /^# Subtest: \.cache\/together\//
+const FILE_OF_GROUP = /^ {4}(not ok|ok) \d+ - (test\/\S+\.test\.ts) # time=([\d.]+)ms/
+const GROUP_ENDS = /^ok \d+ - \.cache\/together\//
 const HEADING = /^(\s*)# Subtest: /
 const PLAN = /^\s*1\.\.\d+/
 const LEFT_OUT = /^\s*# left out: ((\d+) of \d+ .*)$/
@@ -30,6 +34,7 @@ export const makeTapReader = print => {
   let headings = []
   let kept = []
   let isPassing = true
+  let isGroup = false
   /** Of the file that runs, in words; of all files, counted. */
   let missing = []
   const leftOut = { cases: 0, files: 0 }
@@ -76,7 +81,9 @@ export const makeTapReader = print => {
         summary = parseSummary(last[1])
         return
       }
-      const file = FILE.exec(line)
+      if (/^\S/.test(line)) isGroup = GROUP.test(line)
+      if (GROUP_ENDS.test(line)) return
+      const file = FILE.exec(line) ?? (isGroup ? FILE_OF_GROUP.exec(line) : null)
       if (file) endFile(file)
       else inner(line)
     },

@@ -113,6 +113,48 @@ ok 2 - test/b.test.ts # time=20ms
   t.strictSame(reader.leftOut, { cases: 23, files: 1 })
 })
 
+t.test('files that share a process are one line each', async t => {
+  const { printed, reader } = read(`# Subtest: .cache/together/core.mjs
+    # Subtest: test/a.test.ts
+        # left out: 3 of 4 zones
+        ok 1 - fine
+        1..1
+    ok 1 - test/a.test.ts # time=20ms
+    # Subtest: test/b.test.ts
+        # Subtest: rows
+            not ok 1 - one is two
+              ---
+              diff: one
+              ...
+            1..1
+            # failed 1 test
+        not ok 1 - rows
+        1..1
+    not ok 2 - test/b.test.ts # time=1500ms
+    # Subtest: test/c.test.ts
+        ok 1 - fine
+        1..1
+    ok 3 - test/c.test.ts # time=10ms
+    1..3
+not ok 1 - .cache/together/core.mjs # time=2000ms
+# Subtest: test/d.test.ts
+    ok 1 - test/e.test.ts # time=10ms
+    1..1
+ok 2 - test/d.test.ts # time=20ms
+# { total: 4, pass: 3, fail: 1 }`)
+  const lines = printed.split('\n').map(line => line.trim())
+  t.strictSame(lines, [
+    'ok        0.0 s  test/a.test.ts (left out: 3 of 4 zones)',
+    'not ok    1.5 s  test/b.test.ts',
+    ...['# Subtest: test/b.test.ts', '# Subtest: rows', 'not ok 1 - one is two'],
+    ...['---', 'diff: one', '...', '# failed 1 test', 'not ok 1 - rows'],
+    'ok        0.0 s  test/c.test.ts',
+    'not ok    2.0 s  .cache/together/core.mjs',
+    'ok        0.0 s  test/d.test.ts',
+  ])
+  t.strictSame(reader.leftOut, { cases: 3, files: 1 })
+})
+
 t.test('a run that broke off has no counts and shows what it had', t => {
   const { reader } = read(`# Subtest: test/a.test.ts
     not ok 1 - broken`)

@@ -15,6 +15,12 @@ const TOO_SLOW = [
 /** Ten programs that must answer in time, each: one such file at a time. */
 const ZONES = ['agent', 'demo', 'prometheus'].map(name => `test/process/${name}.test.ts`)
 
+/** They compute little and wait for real time, one beside all that computes. */
+const WAITING = [
+  ...['admission/run/certificate-keeper', 'deploy/calls', 'process/wrapper'],
+  ...['attack-guards', 'attack-writes', 'run/rows', 'run/rules'].map(name => `grids/${name}`),
+].map(name => `test/${name}.test.ts`)
+
 /** Minutes beside a Prometheus, which many have not, and large zones in virtual time: for `npm test -- --all`, or by name. */
 const WHOLE_RUN = [
   ...['prometheus', 'programs'].map(name => `test/process/${name}.test.ts`),
@@ -31,6 +37,100 @@ export const testsOfShare = (tests, { isWhole }) => ({
 })
 
 const startsWithOneOf = (file, beginnings) => beginnings.some(start => file.startsWith(start))
+
+/** Folders and files whose tests share a process. Where coverage is demanded of one (coverage-map.mjs), it is of all of a group. */
+const TOGETHER = {
+  rules: ['core', 'vote', 'plan', 'plugins'],
+  net: ['net'],
+  'grids-model': ['grids/model', 'admission/model'],
+  'bridge-model': ['bridge/model'],
+  'wrapper-bytes': ['wrapper/wire', 'wrapper/prune'],
+  'agent-rules': ['agent/identity', 'agent/text', 'agent/stages/identity', 'agent/stages/vote'],
+  'agent-stages': ['agent/stages/check', 'agent/stages/node-list/node-list', 'agent/stages/write'],
+  'agent-exchange': [
+    ...[
+      'flood',
+      'period',
+      'security',
+      'signed-body',
+      'statement-record',
+      'superedge',
+      'urgent',
+    ].map(name => `agent/stages/exchange/${name}`),
+  ],
+  'agent-rest': [
+    ...['adapters', 'history/ring', 'housekeeping', 'http-transport', 'http/metrics-app'].map(
+      name => `agent/${name}`,
+    ),
+    ...['options', 'peer-listener', 'records', 'state-folder', 'suspension', 'zone-trap'].map(
+      name => `agent/${name}`,
+    ),
+  ],
+  cli: ['admission', 'bridge', 'grids', 'make-key', 'program', 'views', 'wrapper'].map(
+    name => `cli/${name}`,
+  ),
+  deploy: ['dashboards', 'deploy', 'grids', 'names', 'wrapper'].map(name => `deploy/${name}`),
+  'bridge-run': ['bridge/enroll', 'bridge/hub', 'bridge/run'],
+  controller: ['controller', 'grids/run', 'kube'],
+  sandbox: ['sandbox', 'testkit'],
+  tools: ['bench', 'ci', 'docs', 'lab'],
+  'wrapper-store': ['disk', 'health', 'options', 'status', 'store'].map(name => `wrapper/${name}`),
+  'wrapper-proxy': [
+    ...['certificates', 'neighbours', 'persistence', 'proxy', 'serve', 'server', 'tls'].map(
+      name => `wrapper/${name}`,
+    ),
+    'wrapper/upstream',
+  ],
+}
+
+/** More than a second or two by themselves, or what they do to their process is for no other. */
+const ALONE = [
+  ...['identity/entries', 'identity/member-statement', 'stages/write/confinement'].map(
+    name => `test/agent/${name}.test.ts`,
+  ),
+  ...['enroll/routes', 'hub/attack', 'hub/fuzz', 'hub/hub', 'run/agents', 'run/downstream'].map(
+    name => `test/bridge/${name}.test.ts`,
+  ),
+  ...['hard-edges', 'program', 'properties', 'recorder', 'sent', 'upstream/fuzz', 'vouch'].map(
+    name => `test/bridge/run/${name}.test.ts`,
+  ),
+  ...['bench/scale', 'docs/runbook', 'docs/verdict', 'grids/run/rows', 'grids/run/rules'].map(
+    name => `test/${name}.test.ts`,
+  ),
+  ...['controller/informer', 'controller/leader-election', 'controller/two-leaders'].map(
+    name => `test/${name}.test.ts`,
+  ),
+  ...['kube/client/credentials', 'kube/client/many-watches', 'sandbox/conformance'].map(
+    name => `test/${name}.test.ts`,
+  ),
+  ...['sandbox/lifecycle', 'testkit/share', 'vote/properties', 'net/atomic-file'].map(
+    name => `test/${name}.test.ts`,
+  ),
+  ...['proxy/black-hole', 'proxy/proxy', 'serve/fuzz', 'serve/losses', 'serve/watch'].map(
+    name => `test/wrapper/${name}.test.ts`,
+  ),
+  ...['fuzz', 'bytes', 'properties'].flatMap(name => [
+    `test/wrapper/wire/${name}.test.ts`,
+    `test/wrapper/prune/${name}.test.ts`,
+  ]),
+]
+
+/** The tests that are played by themselves, and those that are not, in groups. */
+export const gathered = tests => {
+  const groupOf = file =>
+    ALONE.includes(file)
+      ? undefined
+      : Object.keys(TOGETHER).find(name =>
+          TOGETHER[name].some(each =>
+            startsWithOneOf(file, [`test/${each}/`, `test/${each}.test.ts`]),
+          ),
+        )
+  const groups = Object.keys(TOGETHER)
+    .map(name => ({ name, files: tests.filter(file => groupOf(file) === name) }))
+    .filter(({ files }) => files.length > 1)
+  const together = groups.flatMap(({ files }) => files)
+  return { alone: tests.filter(file => !together.includes(file)), groups }
+}
 
 /** The tests of a folder of the source, or of test/: `kube/client` has test/kube/client/ and test/kube/client-*.test.ts. */
 export const testsOfFolder = (folder, tests) => {
@@ -70,13 +170,13 @@ const filesOf = (argument, tests) => {
 }
 
 /**
- * Arguments for tap, without a file for all files → the arguments of two runs of tap: the files with a zone of real processes,
- * and all others. A run without files is empty.
+ * Arguments for tap, without a file for all files → the arguments of two runs of tap: the files with a zone of real processes
+ * and those that wait, one at a time; and all others. A run without files is empty.
  */
 export const lanesOf = (rest, tests) => {
   const isPartial = rest.some(argument => !argument.startsWith('-'))
   const all = isPartial ? rest.flatMap(argument => filesOf(argument, tests)) : [...rest, ...tests]
-  const isZone = argument => ZONES.includes(argument)
+  const isZone = argument => ZONES.includes(argument) || WAITING.includes(argument)
   const isOther = argument => tests.includes(argument) && !isZone(argument)
   const hasZones = all.some(isZone)
   return {

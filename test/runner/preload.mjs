@@ -6,6 +6,8 @@
 // of coverage into each of them, agents too.
 import asyncHooks from 'node:async_hooks'
 import { register, syncBuiltinESMExports } from 'node:module'
+import { join, relative } from 'node:path'
+import { isGroup } from './together.mjs'
 
 delete process.env.NODE_OPTIONS
 process.setSourceMapsEnabled(true)
@@ -15,4 +17,5 @@ asyncHooks.createHook = () => idle
 syncBuiltinESMExports()
 
 const isCovered = process.env._TAPJS_PROCESSINFO_COVERAGE_ === '1'
-register('./typescript-hooks.mjs', { parentURL: import.meta.url, data: { isCovered } })
+const isTogether = isGroup(relative(join(import.meta.dirname, '..', '..'), process.argv[1] ?? ''))
+register('./typescript-hooks.mjs', { parentURL: import.meta.url, data: { isCovered, isTogether } })

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..', '..')
+
+const { textOfGroup } = (await import(new URL('./together.mjs', import.meta.url).href)) as {
+  textOfGroup: (files: readonly string[]) => string
+}
 const preload = pathToFileURL(join(root, 'test', 'runner', 'preload.mjs')).href
 
 interface Played {
@@ -18,9 +22,8 @@ const tapArguments = ['typescript', 'mock', 'processinfo'].map(
     `--import=${pathToFileURL(join(root, `node_modules/@tapjs/${name}/dist/esm/import.mjs`)).href}`,
 )
 
-/** A test file of these lines, as `tap` starts one whose coverage is demanded (1) or not (0). */
-const play = (path: string, lines: string, coverage: '0' | '1' = '0'): Promise<Played> => {
-  writeFileSync(path, `import t from 'tap'\n${lines}\n`)
+/** A file as `tap` starts one whose coverage is demanded (1) or not (0). */
+const run = (path: string, coverage: '0' | '1' = '0'): Promise<Played> => {
   const env = {
     ...{ ...process.env, TAP: '1', NODE_OPTIONS: `--import=${preload}` },
     _TAPJS_PROCESSINFO_COVERAGE_: coverage,
@@ -32,6 +35,12 @@ const play = (path: string, lines: string, coverage: '0' | '1' = '0'): Promise<P
       resolve({ isGood: error === null, out }),
     )
   })
+}
+
+/** A test file of these lines. */
+const play = (path: string, lines: string, coverage: '0' | '1' = '0'): Promise<Played> => {
+  writeFileSync(path, `import t from 'tap'\n${lines}\n`)
+  return run(path, coverage)
 }
 
 t.test('what nobody catches fails the file', async t => {
@@ -78,4 +87,42 @@ t.test('what a file runs is recorded where its coverage is demanded, and nowhere
     const recorded = existsSync(join(folder, '.tap', 'coverage'))
     t.equal(recorded, coverage === '1', coverage)
   }
+})
+
+t.test('files that share a process have a tap, a folder and an end of their own', async t => {
+  const folder = t.testdir({
+    'a.test.ts': `import t from 'tap'
+      const place = t.testdir({ mine: '' })
+      t.teardown(() => console.log('ended: ' + place))
+      t.test('later', async t => t.equal(t.parent?.name.endsWith('a.test.ts'), true))`,
+    'b.test.ts': `import t from 'tap'
+      t.setTimeout(9_000)
+      const place = t.testdir({})
+      t.test('first', async t => t.fail('b is wrong: ' + place))`,
+    'c.test.ts': `throw new Error('c does not load')`,
+    'd.test.ts': `import t from 'tap'
+      t.pass('d is well')`,
+  })
+  const files = ['a', 'b', 'c', 'd'].map(name => relative(root, join(folder, `${name}.test.ts`)))
+  const group = join(root, '.cache', 'together', `${process.pid}.mjs`)
+  t.teardown(() => rmSync(group))
+  mkdirSync(dirname(group), { recursive: true })
+  writeFileSync(group, textOfGroup(files))
+  const { out } = await run(group)
+  const [, ended = ''] = /ended: (.*)/.exec(out) ?? []
+  t.ok(ended.includes('a.test.ts'))
+  t.notOk(existsSync(ended))
+  t.ok(out.indexOf('ended: ') < out.indexOf('b is wrong'), 'one after the other')
+  t.notMatch(/b is wrong: (.*)/.exec(out)?.[1], ended)
+  t.match(out, /not ok \d+ - c does not load/)
+  const verdicts = [...out.matchAll(/^(ok|not ok) \d+ - (\S+) #/gm)].map(([, is, of = '']) => [
+    is,
+    of.at(-9),
+  ])
+  t.strictSame(verdicts, [
+    ['ok', 'a'],
+    ['not ok', 'b'],
+    ['not ok', 'c'],
+    ['ok', 'd'],
+  ])
 })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 
@@ -31,7 +31,13 @@ const { parseArguments, USAGE } = (await from('./arguments.mjs')) as {
   parseArguments: (list: readonly string[]) => Asked
   USAGE: string
 }
-const { fastTests, lanesOf, testsOfFolder, testsOfShare } = (await from('./choose.mjs')) as {
+const { fastTests, gathered, lanesOf, testsOfFolder, testsOfShare } = (await from(
+  './choose.mjs',
+)) as {
+  gathered: (tests: readonly string[]) => {
+    readonly alone: readonly string[]
+    readonly groups: readonly { readonly name: string; readonly files: readonly string[] }[]
+  }
   lanesOf: (
     rest: readonly string[],
     tests: readonly string[],
@@ -42,6 +48,13 @@ const { fastTests, lanesOf, testsOfFolder, testsOfShare } = (await from('./choos
     tests: readonly string[],
     how: { readonly isWhole: boolean },
   ) => Readonly<Record<'played' | 'whole', readonly string[]>>
+}
+const { reachedBy } = (await from('./reached.mjs')) as {
+  reachedBy: (
+    changed: readonly string[],
+    files: readonly string[],
+    read: (file: string) => string,
+  ) => readonly string[]
 }
 const { watchFolders } = (await from('./watch.mjs')) as { watchFolders: Watch }
 
@@ -82,6 +95,10 @@ t.test('arguments', async t => {
   for (const option of ['--all', '--fast', '--watch', '--only', '--help'])
     t.ok(USAGE.includes(option))
 })
+
+const allTests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.test.ts'))
+  .map(name => `test/${name}`)
 
 const tests = [
   'test/agent/stages/exchange/age.test.ts',
@@ -130,11 +147,14 @@ const lanes: [why: string, rest: string, zones: string[], others: string[]][] = 
   ['all files', '', [demo], [program, judge]],
   ['options are for both', '--bail', ['--bail', demo], ['--bail', program, judge]],
   ['a folder', './test/process/', [demo], [program]],
+  ['a file that waits', 'test/deploy/calls.test.ts', ['test/deploy/calls.test.ts'], []],
   ['a file, and an option of two words', `--grep x ${judge}`, [], ['--grep', 'x', judge]],
   ['a zone alone', `--grep x ${demo}`, ['--grep', 'x', demo], []],
   ['what only tap understands', 'test/**/j*.ts', [], ['test/**/j*.ts']],
 ]
-t.test('zones of real processes have a lane of their own', async t => {
+t.test('what takes real time has a lane of its own, and each of its files exists', async t => {
+  const { zones } = lanesOf([], allTests)
+  t.equal(zones.length, 10)
   for (const [why, rest, zones, others] of lanes)
     t.strictSame(lanesOf(words(rest), [demo, program, judge]), { zones, others }, why)
 })
@@ -151,6 +171,38 @@ t.test('only a whole run has every file, and each file that is kept for it exist
   t.strictSame(testsOfShare(tests, { isWhole: true }), { played: tests, whole: [] })
   t.strictSame(testsOfShare(tests, { isWhole: false }), { played: [demo, judge], whole: kept })
   for (const file of kept) t.ok(existsSync(join(root, file)), file)
+})
+
+t.test('small files of one kind share a process, and no file is lost', async t => {
+  const rules = ['test/core/json.test.ts', 'test/plan/events.test.ts', judge]
+  const alone = ['--grep', 'x', 'test/net/pace.test.ts', 'test/scenarios/crash.test.ts']
+  const large = 'test/vote/properties.test.ts'
+  t.strictSame(gathered([...rules, ...alone, large]), {
+    alone: [...alone, large],
+    groups: [{ name: 'rules', files: rules }],
+  })
+  const all = gathered(allTests)
+  const played = [...all.alone, ...all.groups.flatMap(({ files }) => files)]
+  t.strictSame([...played].sort(), [...allTests].sort())
+})
+
+t.test('a change reaches whoever imports it, directly or through others', async t => {
+  const sources: Readonly<Record<string, string>> = {
+    'core/ids.ts': '',
+    'core/roster.ts': `import type { Id } from './ids.js'`,
+    'vote/judge.ts': `import {\n  makeRoster,\n} from '../core/roster.js'`,
+    'plan/plan.ts': `export * from '../vote/judge.js'`,
+    'net/listen.ts': `const { idOf } = await import('../core/ids.js')`,
+    'net/pace.ts': `import './circle.js'`,
+    'net/circle.ts': `import './pace.js'\nimport 'node:net'`,
+  }
+  const reached = (...changed: string[]) =>
+    reachedBy(changed, Object.keys(sources), file => sources[file] ?? '')
+  t.strictSame(reached('README.md'), [])
+  t.strictSame(reached('plan/plan.ts'), ['plan/plan.ts'])
+  t.strictSame(reached('core/roster.ts'), ['core/roster.ts', 'vote/judge.ts', 'plan/plan.ts'])
+  t.strictSame(reached('core/ids.ts', 'core/gone.ts'), Object.keys(sources).slice(0, 5))
+  t.strictSame(reached('net/pace.ts'), ['net/pace.ts', 'net/circle.ts'])
 })
 
 t.test('a watched folder runs now, and again after each change', async t => {

@@ -36,17 +36,27 @@ const bundleOfTap = () => {
   return kept
 }
 
-export const initialize = ({ isCovered }) => {
-  if (!isCovered) unused = [...unused, 'processinfo']
+/** Several test files share this process. */
+let isTogether = false
+
+export const initialize = data => {
+  if (!data.isCovered) unused = [...unused, 'processinfo']
+  isTogether = data.isTogether
 }
+
+const tapOfFile = file =>
+  new URL(`./tap-of-file.mjs?${encodeURIComponent(file)}`, import.meta.url).href
 
 const isUnused = url =>
   unused.some(name => url.endsWith(`/node_modules/@tapjs/${name}/dist/esm/import.mjs`))
 
 export const resolve = (specifier, context, next) => {
   const parent = context.parentURL ?? ''
-  if (specifier === 'tap')
-    return { url: pathToFileURL(bundleOfTap()).href, format: 'module', shortCircuit: true }
+  if (specifier === 'tap') {
+    const { href } = pathToFileURL(bundleOfTap())
+    const url = isTogether && parent.endsWith('.test.ts') ? tapOfFile(parent) : href
+    return { url, format: 'module', shortCircuit: true }
+  }
   if (
     !/^\.{1,2}\/.*\.js$/.test(specifier) ||
     !parent.startsWith('file:') ||
@@ -57,11 +67,11 @@ export const resolve = (specifier, context, next) => {
   return next(existsSync(fileURLToPath(url)) ? url.href : specifier, context)
 }
 
-export const load = (url, context, next) => {
+export const load = async (url, context, next) => {
   if (isUnused(url)) return { format: 'module', shortCircuit: true, source: '' }
   const { protocol, pathname } = new URL(url)
   if (protocol !== 'file:' || !pathname.endsWith('.ts') || pathname.includes('/node_modules/'))
     return next(url, context)
   const path = fileURLToPath(new URL(pathname, 'file:'))
-  return { format: 'module', shortCircuit: true, source: javaScriptOf(path, url) }
+  return { format: 'module', shortCircuit: true, source: await javaScriptOf(path, url) }
 }
